@@ -1,0 +1,164 @@
+"""Rigid poses and trajectories: where a frame is, and where it is at any time.
+
+A pose is a 4x4 float64 matrix named ``T_target_source``: it takes coordinates in *source* to
+coordinates in *target*. Metres, seconds, radians; x forward, y left, z up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.transform import Rotation
+
+from resweep.errors import ResweepError
+
+Array = NDArray[Any]
+
+RIGID_TOLERANCE = 1e-4
+
+
+def check_rigid(pose: ArrayLike, what: str = "pose") -> Array:
+    """Return ``pose`` as float64 (..., 4, 4), or raise if any of them is not a rigid motion."""
+    try:
+        matrix = np.asarray(pose, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ResweepError(f"{what}: expected numbers in a 4x4 matrix ({error})") from error
+    if matrix.shape[-2:] != (4, 4):
+        raise ResweepError(f"{what}: expected a 4x4 matrix, got shape {matrix.shape}")
+    flat = matrix.reshape(-1, 4, 4)
+    if not np.isfinite(flat).all():
+        bad = int(np.flatnonzero(~np.isfinite(flat).all(axis=(1, 2)))[0])
+        raise ResweepError(f"{what} {bad}: holds NaN or infinity; every pose must be finite")
+    rotation = flat[:, :3, :3]
+    error = np.abs(rotation @ rotation.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2))
+    error = np.maximum(error, np.abs(flat[:, 3] - [0.0, 0.0, 0.0, 1.0]).max(axis=1))
+    error = np.maximum(error, np.where(np.linalg.det(rotation) > 0, 0.0, np.inf))
+    if flat.size and error.max() > RIGID_TOLERANCE:
+        worst = int(error.argmax())
+        raise ResweepError(
+            f"{what} {worst}: not a rigid motion (rotation is not orthonormal with determinant +1, "
+            f"or the last row is not 0 0 0 1; deviation {error[worst]:.3g}); "
+            "scale and shear do not belong in a pose"
+        )
+    return matrix
+
+
+def inverse(pose: Array) -> Array:
+    """The inverse of rigid poses (..., 4, 4)."""
+    result = np.zeros_like(pose)
+    rotation = np.swapaxes(pose[..., :3, :3], -1, -2)
+    result[..., :3, :3] = rotation
+    result[..., :3, 3] = -(rotation @ pose[..., :3, 3:])[..., 0]
+    result[..., 3, 3] = 1.0
+    return result
+
+
+def transform(pose: Array, points: Array) -> Array:
+    """Points (n, 3) taken by one pose (4, 4), or each by its own (n, 4, 4)."""
+    if pose.ndim == 2:
+        return np.asarray(points @ pose[:3, :3].T + pose[:3, 3])
+    return np.einsum("nij,nj->ni", pose[:, :3, :3], points) + pose[:, :3, 3]
+
+
+def from_xyz_rpy(
+    x: float = 0.0, y: float = 0.0, z: float = 0.0, roll: float = 0.0, pitch: float = 0.0, yaw: float = 0.0
+) -> Array:
+    """A pose from metres and radians; yaw about z, then pitch about y, then roll about x."""
+    pose = np.eye(4)
+    pose[:3, :3] = Rotation.from_euler("ZYX", [yaw, pitch, roll]).as_matrix()
+    pose[:3, 3] = x, y, z
+    return pose
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """Poses ``T_world_sensor`` over time, interpolated on SE(3).
+
+    ``times`` (n,) float64 seconds, strictly increasing; ``poses`` (n, 4, 4) float64 rigid. Between
+    two knots the rotation turns at constant rate about one axis (slerp) and the position moves at
+    constant velocity. Nothing is extrapolated: a time outside the knots is an error.
+    """
+
+    times: Array
+    poses: Array
+
+    def __post_init__(self) -> None:
+        times = np.atleast_1d(np.asarray(self.times, dtype=np.float64))
+        poses = check_rigid(np.asarray(self.poses), "trajectory pose")
+        poses = poses.reshape(-1, 4, 4)
+        if len(times) != len(poses) or times.ndim != 1:
+            raise ResweepError(f"trajectory: {len(times)} times for {len(poses)} poses; they must pair up")
+        if len(times) == 0:
+            raise ResweepError("trajectory: no pose; give at least one")
+        if not np.isfinite(times).all():
+            raise ResweepError("trajectory: times hold NaN or infinity")
+        steps = np.diff(times)
+        if (steps <= 0).any():
+            at = int(np.flatnonzero(steps <= 0)[0]) + 1
+            raise ResweepError(
+                f"trajectory: time {times[at]:.6f} s of pose {at} does not come after "
+                f"{times[at - 1]:.6f} s of pose {at - 1}; times must increase"
+            )
+        object.__setattr__(self, "times", times)
+        object.__setattr__(self, "poses", poses)
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    @property
+    def start(self) -> float:
+        """First time, seconds."""
+        return float(self.times[0])
+
+    @property
+    def end(self) -> float:
+        """Last time, seconds."""
+        return float(self.times[-1])
+
+    @property
+    def length_m(self) -> float:
+        """Path length in metres."""
+        return float(np.linalg.norm(np.diff(self.poses[:, :3, 3], axis=0), axis=1).sum())
+
+    def covers(self, start: float, end: float, slack: float = 1e-9) -> bool:
+        """Whether every time from ``start`` to ``end`` lies within the knots."""
+        return self.start - slack <= start and end <= self.end + slack
+
+    def at(self, time: ArrayLike) -> Array:
+        """Poses at ``time``: (4, 4) for a number, (n, 4, 4) for an array."""
+        query = np.asarray(time, dtype=np.float64)
+        flat = query.reshape(-1)
+        if flat.size and not self.covers(float(flat.min()), float(flat.max())):
+            raise ResweepError(
+                f"trajectory covers {self.start:.6f} to {self.end:.6f} s, but a pose is asked for at "
+                f"{flat.min():.6f} to {flat.max():.6f} s; extend it or shorten the request"
+            )
+        if len(self.times) == 1:
+            return np.broadcast_to(self.poses[0], (*query.shape, 4, 4)).copy()
+        right = np.clip(np.searchsorted(self.times, flat, side="right"), 1, len(self.times) - 1)
+        left = right - 1
+        share = np.clip((flat - self.times[left]) / (self.times[right] - self.times[left]), 0.0, 1.0)
+        first = Rotation.from_matrix(self.poses[left, :3, :3])
+        turn = (first.inv() * Rotation.from_matrix(self.poses[right, :3, :3])).as_rotvec()
+        result = np.zeros((len(flat), 4, 4))
+        result[:, :3, :3] = (first * Rotation.from_rotvec(turn * share[:, None])).as_matrix()
+        result[:, :3, 3] = (1 - share[:, None]) * self.poses[left, :3, 3] + share[:, None] * self.poses[right, :3, 3]
+        result[:, 3, 3] = 1.0
+        return result.reshape(*query.shape, 4, 4)
+
+    def window(self, start: float, end: float) -> Trajectory:
+        """The part from ``start`` to ``end``, with poses interpolated at both ends."""
+        inside = (self.times > start) & (self.times < end)
+        times = np.concatenate([[start], self.times[inside], [end]]) if end > start else np.array([start])
+        return Trajectory(times, self.at(times))
+
+    def moved(self, T_new_world: Array) -> Trajectory:
+        """The same motion seen from another world frame."""
+        return Trajectory(self.times, T_new_world @ self.poses)
+
+    def offset(self, T_sensor_mount: Array) -> Trajectory:
+        """The trajectory of a frame fixed to this one: ``T_world_sensor @ T_sensor_mount``."""
+        return Trajectory(self.times, self.poses @ T_sensor_mount)

@@ -1,0 +1,229 @@
+"""One revolution (or frame) of a LiDAR as columns: the beams fired and the returns on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from resweep.errors import ResweepError
+from resweep.pose import Array, Trajectory, check_rigid, inverse, transform
+
+
+class BeamStatus(IntEnum):
+    """Why a beam has a return, or has none."""
+
+    RETURN = 0
+    NOTHING_HIT = 1
+    BELOW_THRESHOLD = 2
+    OUT_OF_RANGE = 3
+    DROPPED = 4
+    NO_RETURN = 5  # recorded without return, the reason unknown
+
+
+_BEAM_COLUMNS: dict[str, tuple[Any, int]] = {
+    "beam_origin": (np.float32, 3),
+    "beam_direction": (np.float32, 3),
+    "beam_time": (np.float64, 1),
+    "beam_ring": (np.uint16, 1),
+    "beam_column": (np.int32, 1),
+    "beam_status": (np.uint8, 1),
+}
+_RETURN_COLUMNS: dict[str, tuple[Any, int]] = {
+    "beam": (np.int32, 1),
+    "range": (np.float32, 1),
+    "intensity": (np.float32, 1),
+    "return_index": (np.uint8, 1),
+    "label": (np.int32, 1),
+    "instance": (np.int32, 1),
+}
+
+
+def _column(name: str, values: Any, dtype: Any, width: int) -> Array:
+    array = np.asarray(values, dtype=dtype)
+    shape_ok = array.ndim == 1 if width == 1 else array.ndim == 2 and array.shape[1] == width
+    if not shape_ok:
+        want = "(n,)" if width == 1 else f"(n, {width})"
+        raise ResweepError(f"sweep column '{name}': expected shape {want}, got {array.shape}")
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """Beams fired in one sweep, and what came back on them.
+
+    Beam columns (b,): ``beam_origin`` and ``beam_direction`` (b, 3) in the sensor's frame at the
+    moment of firing (unit directions as the sensor believes them), ``beam_time`` absolute seconds,
+    ``beam_ring`` channel from 0, ``beam_column`` firing step from 0, ``beam_status`` a `BeamStatus`.
+
+    Return columns (n,): ``beam`` indexes the beam columns, ``range`` metres, ``intensity`` relative,
+    ``return_index`` 0 for the first reported on its beam, ``label`` and ``instance`` (0: none).
+
+    ``pose`` is ``T_world_sensor`` at ``timestamp``; ``trajectory`` holds ``T_world_sensor`` through
+    the sweep, or is None where the sensor stood still or the points are already motion-compensated.
+    ``extra`` holds further return columns by name.
+    """
+
+    pose: Array
+    beam_origin: Array
+    beam_direction: Array
+    beam_time: Array
+    beam_ring: Array
+    beam_column: Array
+    beam_status: Array
+    beam: Array
+    range: Array
+    intensity: Array
+    return_index: Array
+    label: Array
+    instance: Array
+    timestamp: float = 0.0
+    trajectory: Trajectory | None = None
+    sensor: str = ""
+    extra: Mapping[str, Array] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pose", check_rigid(self.pose, "sweep pose").reshape(4, 4))
+        for columns, key in ((_BEAM_COLUMNS, "beam_direction"), (_RETURN_COLUMNS, "range")):
+            count = len(getattr(self, key))
+            for name, (dtype, width) in columns.items():
+                array = _column(name, getattr(self, name), dtype, width)
+                if len(array) != count:
+                    raise ResweepError(f"sweep column '{name}' has {len(array)} rows, '{key}' has {count}")
+                object.__setattr__(self, name, array)
+        for name, values in self.extra.items():
+            if len(values) != len(self.range):
+                raise ResweepError(f"sweep column '{name}' has {len(values)} rows, 'range' has {len(self.range)}")
+        object.__setattr__(self, "extra", MappingProxyType(dict(self.extra)))
+        if len(self.beam) and (self.beam.min() < 0 or self.beam.max() >= len(self.beam_direction)):
+            raise ResweepError(
+                f"sweep column 'beam' points at beam {int(self.beam.max())} of {len(self.beam_direction)}"
+            )
+
+    def __len__(self) -> int:
+        """Number of returns."""
+        return len(self.range)
+
+    @property
+    def n_beams(self) -> int:
+        """Number of beams fired, with or without return."""
+        return len(self.beam_direction)
+
+    @cached_property
+    def points(self) -> Array:
+        """Returns (n, 3) float32 as the sensor reports them, each in its frame when it fired."""
+        points = self.beam_direction[self.beam]
+        points *= self.range[:, None]
+        if self.beam_origin.strides[0]:  # a broadcast zero origin needs no adding
+            points += self.beam_origin[self.beam]
+        return points
+
+    @cached_property
+    def time(self) -> Array:
+        """Firing time of each return, absolute seconds."""
+        return np.asarray(self.beam_time[self.beam])
+
+    @cached_property
+    def ring(self) -> Array:
+        """Channel of each return."""
+        return np.asarray(self.beam_ring[self.beam])
+
+    @cached_property
+    def column(self) -> Array:
+        """Firing step of each return."""
+        return np.asarray(self.beam_column[self.beam])
+
+    def _motion(self, times: Array) -> Array:
+        """``T_sweep_firing`` (n, 4, 4): from the sensor's frame when it fired to that of ``pose``."""
+        assert self.trajectory is not None
+        unique, where = np.unique(times, return_inverse=True)
+        poses: Array = inverse(self.pose) @ self.trajectory.at(unique)
+        return poses[where]
+
+    def deskewed(self) -> Array:
+        """The returns (n, 3) float32 in the one frame of ``pose``: motion during the sweep undone."""
+        if self.trajectory is None or len(self) == 0:
+            return self.points.copy()
+        return transform(self._motion(self.time), self.points.astype(np.float64)).astype(np.float32)
+
+    def deskewed_beams(self) -> tuple[Array, Array]:
+        """Origins and directions (b, 3) float32 of all beams in the one frame of ``pose``."""
+        if self.trajectory is None:
+            return np.array(self.beam_origin), np.array(self.beam_direction)
+        motion = self._motion(self.beam_time)
+        origin = transform(motion, self.beam_origin.astype(np.float64))
+        direction = np.einsum("nij,nj->ni", motion[:, :3, :3], self.beam_direction)
+        return origin.astype(np.float32), direction.astype(np.float32)
+
+    def world_points(self) -> Array:
+        """The returns (n, 3) float64 in world coordinates."""
+        return transform(self.pose, self.deskewed().astype(np.float64))
+
+    def select(self, keep: Array) -> Sweep:
+        """The same beams with only the returns where ``keep`` (n,) is true.
+
+        A beam that loses all its returns becomes `BeamStatus.DROPPED`.
+        """
+        keep = np.asarray(keep, dtype=bool)
+        status = self.beam_status.copy()
+        had = np.zeros(self.n_beams, bool)
+        had[self.beam] = True
+        has = np.zeros(self.n_beams, bool)
+        has[self.beam[keep]] = True
+        status[had & ~has] = BeamStatus.DROPPED
+        columns = {name: getattr(self, name)[keep] for name in _RETURN_COLUMNS}
+        extra = {name: values[keep] for name, values in self.extra.items()}
+        return replace(self, beam_status=status, extra=extra, **columns)
+
+    @classmethod
+    def from_points(
+        cls,
+        points: Array,
+        *,
+        pose: Array | None = None,
+        intensity: Array | None = None,
+        time: Array | None = None,
+        ring: Array | None = None,
+        column: Array | None = None,
+        label: Array | None = None,
+        instance: Array | None = None,
+        timestamp: float = 0.0,
+        trajectory: Trajectory | None = None,
+        sensor: str = "",
+        extra: Mapping[str, Array] | None = None,
+    ) -> Sweep:
+        """A sweep of bare points (n, 3) in the sensor frame: one beam a point, no empty beams known."""
+        points = np.asarray(points, dtype=np.float64)
+        if points.ndim != 2 or points.shape[1] != 3:
+            raise ResweepError(f"points: expected shape (n, 3), got {points.shape}")
+        count = len(points)
+        distance = np.linalg.norm(points, axis=1)
+        zeros = np.zeros(count)
+
+        def given(values: Array | None, default: Array) -> Array:
+            return default if values is None else values
+
+        return cls(
+            pose=np.eye(4) if pose is None else pose,
+            beam_origin=np.broadcast_to(np.zeros(3, np.float32), (count, 3)),
+            beam_direction=points / np.maximum(distance, 1e-12)[:, None],
+            beam_time=given(time, np.full(count, timestamp)),
+            beam_ring=given(ring, zeros),
+            beam_column=given(column, np.arange(count)),
+            beam_status=zeros,
+            beam=np.arange(count),
+            range=distance,
+            intensity=given(intensity, zeros),
+            return_index=zeros,
+            label=given(label, zeros),
+            instance=given(instance, zeros),
+            timestamp=timestamp,
+            trajectory=trajectory,
+            sensor=sensor,
+            extra={} if extra is None else extra,
+        )
