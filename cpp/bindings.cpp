@@ -1,0 +1,271 @@
+// The only file that knows Python: typed arrays in, arrays out, the GIL released while tracing.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "embree.hpp"
+#include "scene.hpp"
+#include "trace.hpp"
+
+namespace nb = nanobind;
+using namespace resweep;
+
+namespace {
+
+template <class T, class... Shape> using In = nb::ndarray<const T, nb::numpy, nb::device::cpu, Shape...>;
+template <class T> using Vector = In<T, nb::ndim<1>>;
+template <class T> using Matrix3 = In<T, nb::shape<-1, 3>, nb::c_contig>;
+
+template <class T> Column<T> column(const Vector<T>& values) {
+    return {values.data(), static_cast<std::size_t>(values.stride(0))};
+}
+
+// Hands a vector over to NumPy without copying it.
+template <class T> nb::ndarray<nb::numpy, T> give(std::vector<T>&& values, std::size_t width = 1) {
+    auto* kept = new std::vector<T>(std::move(values));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    const std::size_t shape[2] = {kept->size() / width, width};
+    return nb::ndarray<nb::numpy, T>(kept->data(), width == 1 ? 1 : 2, shape, owner);
+}
+
+// A native scene and the NumPy arrays it reads.
+class PyScene {
+  public:
+    explicit PyScene(bool robust) : scene(robust) {}
+
+    Triangles triangles(nb::object source) {
+        Triangles native;
+        const auto vertices = array<Matrix3<float>>(source, "vertices");
+        const auto faces = array<Matrix3<std::uint32_t>>(source, "faces");
+        native.vertices = vertices.data();
+        native.n_vertices = vertices.shape(0);
+        native.faces = faces.data();
+        native.n_faces = faces.shape(0);
+        native.label = column(array<Vector<std::int32_t>>(source, "label"));
+        native.instance = column(array<Vector<std::int32_t>>(source, "instance"));
+        native.reflectance = column(array<Vector<float>>(source, "reflectance"));
+        native.material = column(array<Vector<std::uint8_t>>(source, "material"));
+        const auto materials = array<Matrix3<float>>(source, "materials");
+        for (std::size_t i = 0; i < materials.shape(0); ++i)
+            native.materials.push_back(
+                {materials.data()[3 * i], materials.data()[3 * i + 1], materials.data()[3 * i + 2]});
+        return native;
+    }
+
+    void add_triangles(nb::object source) { scene.add(triangles(source)); }
+
+    void add_instances(nb::object source) {
+        InstanceArray native;
+        native.triangles = triangles(source.attr("triangles"));
+        const auto transforms = array<In<float, nb::shape<-1, 3, 4>, nb::c_contig>>(source, "transforms");
+        native.transforms = transforms.data();
+        native.n_instances = transforms.shape(0);
+        native.instance = column(array<Vector<std::int32_t>>(source, "instance"));
+        native.label = column(array<Vector<std::int32_t>>(source, "label"));
+        scene.add(native);
+    }
+
+    Scene scene;
+
+  private:
+    template <class Array> Array array(nb::object source, const char* name) {
+        nb::object value = source.attr(name);
+        kept_.push_back(value);
+        return nb::cast<Array>(value, false);
+    }
+    std::vector<nb::object> kept_;
+};
+
+Firing firing_of(const Matrix3<float>& direction, const std::optional<Matrix3<float>>& origin,
+                 const Vector<double>& time, const Vector<std::int32_t>& order) {
+    const std::size_t count = direction.shape(0);
+    if (time.shape(0) != count || order.shape(0) != count || (origin && origin->shape(0) != count))
+        throw std::invalid_argument("firing columns differ in length");
+    return {direction.data(), origin ? origin->data() : nullptr, time.data(), order.data(), count};
+}
+
+using Knots = In<double, nb::shape<-1, 4, 4>, nb::c_contig>;
+
+// A sweep's settings, read once from the Python side and kept native.
+struct PyPlan {
+    Beam beam;
+    Receiver receiver;
+    Noise noise;
+};
+
+PyPlan make_plan(const In<float, nb::shape<-1, 2>, nb::c_contig>& offsets, const Vector<float>& shares, bool random,
+                 int n_rays, int spot, int profile, std::pair<float, float> divergence, int mode, int max_returns,
+                 nb::dict receiver, nb::dict noise) {
+    PyPlan plan;
+    for (std::size_t i = 0; i < offsets.shape(0); ++i) {
+        plan.beam.offsets.push_back({offsets.data()[2 * i], offsets.data()[2 * i + 1]});
+        plan.beam.shares.push_back(shares.data()[i]);
+    }
+    plan.beam.random = random;
+    plan.beam.n_rays = n_rays;
+    plan.beam.spot = static_cast<Spot>(spot);
+    plan.beam.profile = static_cast<Profile>(profile);
+    plan.beam.divergence_h = divergence.first;
+    plan.beam.divergence_v = divergence.second;
+    if (!random && plan.beam.offsets.size() != static_cast<std::size_t>(n_rays))
+        throw std::invalid_argument("a stencil needs one offset a ray");
+    const auto real = [](nb::dict& from, const char* key) { return nb::cast<double>(from[key]); };
+    plan.receiver.mode = static_cast<Mode>(mode);
+    plan.receiver.max_returns = max_returns;
+    plan.receiver.signal_cutoff = static_cast<float>(real(receiver, "signal_cutoff"));
+    plan.receiver.strongest_by_echo = nb::cast<bool>(receiver["strongest_by_echo"]);
+    plan.receiver.threshold = static_cast<float>(real(receiver, "threshold"));
+    plan.receiver.range_min = static_cast<float>(real(receiver, "range_min"));
+    plan.receiver.range_max = static_cast<float>(real(receiver, "range_max"));
+    plan.receiver.falloff_reference = static_cast<float>(real(receiver, "falloff_reference"));
+    plan.noise.range_sigma = real(noise, "range_sigma");
+    plan.noise.range_sigma_per_m = real(noise, "range_sigma_per_m");
+    plan.noise.range_quantum = real(noise, "range_quantum");
+    plan.noise.intensity_sigma = real(noise, "intensity_sigma");
+    plan.noise.encoder_step = real(noise, "encoder_step");
+    plan.noise.pointing_sigma_h = real(noise, "pointing_sigma_h");
+    plan.noise.pointing_sigma_v = real(noise, "pointing_sigma_v");
+    return plan;
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+    m.doc() = "The native core of Resweep; private, use the resweep package.";
+    m.def("load_embree", &load_embree, nb::arg("path"), "Open the Embree library at `path`; once a process.");
+    m.def("thread_count", &thread_count, nb::arg("asked"), "Threads used when `asked` are asked for (0: all cores).");
+    m.def(
+        "embree_version",
+        [] {
+            return nb::make_tuple(embree().device_property(embree_device(), kVersionMajor),
+                                  embree().device_property(embree_device(), kVersionMinor));
+        },
+        "Major and minor version of the loaded Embree.");
+
+    nb::class_<PyPlan>(m, "Plan", "Beam, receiver and noise of a sensor.")
+        .def_static("make", &make_plan, nb::kw_only(), nb::arg("offsets"), nb::arg("shares"), nb::arg("random"),
+                    nb::arg("n_rays"), nb::arg("spot"), nb::arg("profile"), nb::arg("divergence"), nb::arg("mode"),
+                    nb::arg("max_returns"), nb::arg("receiver"), nb::arg("noise"));
+
+    nb::class_<PyScene>(m, "Scene", "Native geometry, built once and traced many times.")
+        .def(nb::init<bool>(), nb::arg("robust") = false)
+        .def("add_triangles", &PyScene::add_triangles, nb::arg("triangles"))
+        .def("add_instances", &PyScene::add_instances, nb::arg("instances"))
+        .def("commit",
+             [](PyScene& self) {
+                 nb::gil_scoped_release release;
+                 self.scene.commit();
+             })
+        .def(
+            "sweep",
+            [](const PyScene& self, const PyPlan& plan, const Matrix3<float>& direction,
+               std::optional<Matrix3<float>> origin, const Vector<double>& time, const Vector<std::int32_t>& order,
+               const Vector<double>& knot_times, const Knots& knots, double start, std::uint64_t seed,
+               std::uint64_t index, int threads, int packet) {
+                const Firing firing = firing_of(direction, origin, time, order);
+                const Motion motion(knot_times.data(), knots.data(), knot_times.shape(0));
+                SweepResult result;
+                {
+                    nb::gil_scoped_release release;
+                    result = simulate_sweep(self.scene, firing, motion, start, plan.beam, plan.receiver, plan.noise,
+                                            Philox(seed, index), {threads, packet});
+                }
+                nb::dict columns;
+                columns["beam"] = give(std::move(result.beam));
+                columns["range"] = give(std::move(result.range));
+                columns["intensity"] = give(std::move(result.intensity));
+                columns["return_index"] = give(std::move(result.return_index));
+                columns["label"] = give(std::move(result.label));
+                columns["instance"] = give(std::move(result.instance));
+                columns["beam_status"] = give(std::move(result.status));
+                return columns;
+            },
+            nb::arg("plan"), nb::arg("direction"), nb::arg("origin").none(), nb::arg("time"), nb::arg("order"),
+            nb::arg("knot_times"), nb::arg("knots"), nb::arg("start"), nb::arg("seed"), nb::arg("index"),
+            nb::arg("threads") = 0, nb::arg("packet") = 0, "Fire, trace and receive one sweep.")
+        .def(
+            "rays",
+            [](const PyScene&, const PyPlan& plan, const Matrix3<float>& direction,
+               std::optional<Matrix3<float>> origin, const Vector<double>& time, const Vector<std::int32_t>& order,
+               const Vector<double>& knot_times, const Knots& knots, double start, std::uint64_t seed,
+               std::uint64_t index) {
+                const Firing firing = firing_of(direction, origin, time, order);
+                const Motion motion(knot_times.data(), knots.data(), knot_times.shape(0));
+                std::vector<float> origins, directions;
+                sweep_rays(firing, motion, start, plan.beam, plan.noise, Philox(seed, index), origins, directions);
+                return nb::make_tuple(give(std::move(origins), 3), give(std::move(directions), 3));
+            },
+            nb::arg("plan"), nb::arg("direction"), nb::arg("origin").none(), nb::arg("time"), nb::arg("order"),
+            nb::arg("knot_times"), nb::arg("knots"), nb::arg("start"), nb::arg("seed"), nb::arg("index"),
+            "The rays that `sweep` traces, in its order: origins and directions (n, 3).")
+        .def(
+            "raw_floor",
+            [](const PyScene& self, const Matrix3<float>& origins, const Matrix3<float>& directions, float range_max,
+               int packet, int threads, int repeats) {
+                std::size_t hits = 0;
+                double seconds;
+                {
+                    nb::gil_scoped_release release;
+                    seconds = raw_floor(self.scene, origins.data(), directions.data(), origins.shape(0), range_max,
+                                        packet, threads, repeats, hits);
+                }
+                return nb::make_tuple(seconds, hits);
+            },
+            nb::arg("origins"), nb::arg("directions"), nb::arg("range_max"), nb::arg("packet") = 8,
+            nb::arg("threads") = 0, nb::arg("repeats") = 3,
+            "Seconds that Embree alone needs for these rays, the best of `repeats`, and how many hit.")
+        .def(
+            "intersect",
+            [](const PyScene& self, const Matrix3<float>& origins, const Matrix3<float>& directions, float range_max,
+               int threads) {
+                RayHits hits;
+                {
+                    nb::gil_scoped_release release;
+                    hits = intersect(self.scene, origins.data(), directions.data(), origins.shape(0), range_max,
+                                     threads);
+                }
+                nb::dict columns;
+                columns["range"] = give(std::move(hits.range));
+                columns["cosine"] = give(std::move(hits.cosine));
+                columns["reflected"] = give(std::move(hits.reflected));
+                columns["label"] = give(std::move(hits.label));
+                columns["instance"] = give(std::move(hits.instance));
+                return columns;
+            },
+            nb::arg("origins"), nb::arg("directions"), nb::arg("range_max"), nb::arg("threads") = 0,
+            "Closest hits of rays (n, 3) with unit directions: range in metres, infinity for a miss.");
+
+    m.def(
+        "philox",
+        [](std::uint64_t seed, std::uint64_t sweep, std::uint32_t beam, std::uint32_t ray, std::uint32_t purpose) {
+            const auto words = Philox(seed, sweep).words(beam, ray, static_cast<Purpose>(purpose));
+            return nb::make_tuple(words[0], words[1], words[2], words[3]);
+        },
+        nb::arg("seed"), nb::arg("sweep"), nb::arg("beam"), nb::arg("ray"), nb::arg("purpose"),
+        "The four random words of one purpose, for the tests.");
+    m.def(
+        "receive",
+        [](const PyPlan& plan, const Matrix3<float>& light, const Vector<std::int32_t>& label,
+           const Vector<std::int32_t>& instance) {
+            std::vector<Event> events;
+            for (std::size_t i = 0; i < light.shape(0); ++i) {
+                const float* row = light.data() + 3 * i;
+                events.push_back({row[0], row[1], 1.0f, row[2], label.data()[i], instance.data()[i]});
+            }
+            std::vector<Echo> echoes;
+            const Status status = receive(plan.receiver, events, echoes);
+            nb::list rows;
+            for (const Echo& echo : echoes)
+                rows.append(nb::make_tuple(echo.range, echo.intensity, echo.label, echo.instance));
+            return nb::make_tuple(static_cast<int>(status), rows);
+        },
+        nb::arg("plan"), nb::arg("light"), nb::arg("label"), nb::arg("instance"),
+        "The receiver on the events of one pulse: rows of range, share and reflected light.");
+}

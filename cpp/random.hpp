@@ -1,0 +1,58 @@
+// Counter-based random numbers: a number depends on what it is for, never on thread or order.
+//
+// Philox4x32 with 10 rounds (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3").
+// The key is (seed, sweep), the counter (beam, sub-ray, purpose, 0).
+// resweep/simulate/random.py holds the NumPy reference.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+namespace resweep {
+
+enum class Purpose : std::uint32_t { kRangeNoise = 1, kSpot = 2, kPointing = 3, kIntensityNoise = 4 };
+
+struct Philox {
+    std::uint32_t key0, key1;
+
+    Philox(std::uint64_t seed, std::uint64_t sweep) {
+        // Fold both 64-bit values into the key by one round of splitmix64, so that neighbours differ wholly.
+        std::uint64_t mixed = seed + 0x9E3779B97F4A7C15ull * (sweep + 1);
+        mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9ull;
+        mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBull;
+        mixed ^= mixed >> 31;
+        key0 = static_cast<std::uint32_t>(mixed);
+        key1 = static_cast<std::uint32_t>(mixed >> 32);
+    }
+
+    std::array<std::uint32_t, 4> words(std::uint32_t beam, std::uint32_t ray, Purpose purpose) const {
+        std::uint32_t c0 = beam, c1 = ray, c2 = static_cast<std::uint32_t>(purpose), c3 = 0;
+        std::uint32_t k0 = key0, k1 = key1;
+        for (int round = 0; round < 10; ++round) {
+            const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * c0;
+            const std::uint64_t p1 = std::uint64_t{0xCD9E8D57u} * c2;
+            const auto n0 = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ k0;
+            const auto n2 = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ k1;
+            c1 = static_cast<std::uint32_t>(p1);
+            c3 = static_cast<std::uint32_t>(p0);
+            c0 = n0;
+            c2 = n2;
+            k0 += 0x9E3779B9u;
+            k1 += 0xBB67AE85u;
+        }
+        return {c0, c1, c2, c3};
+    }
+};
+
+// A number strictly inside (0, 1).
+inline double unit(std::uint32_t word) { return (static_cast<double>(word) + 0.5) * (1.0 / 4294967296.0); }
+
+// Two independent standard normal numbers (Box-Muller).
+inline std::array<double, 2> normal_pair(std::uint32_t a, std::uint32_t b) {
+    const double radius = std::sqrt(-2.0 * std::log(unit(a)));
+    const double angle = 6.283185307179586 * unit(b);
+    return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+}  // namespace resweep

@@ -1,0 +1,154 @@
+#include "scene.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace resweep {
+namespace {
+
+// Meshes above this keep a compact hierarchy: two thirds of the memory for about a tenth of the speed.
+constexpr std::size_t kCompactFaces = 8'000'000;
+
+// Up to this many copies get an Embree instance each, whose inverse transform is kept ready; more
+// share one instance array, which needs 48 bytes a copy instead of about 500.
+constexpr std::size_t kSeparateInstances = 65'536;
+
+}  // namespace
+
+Scene::Scene(bool robust) : top_(embree().new_scene(embree_device())), robust_(robust) {
+    embree().set_scene_flags(top_, robust ? kRobust : kNoSceneFlag);
+    embree().set_scene_quality(top_, kHigh);
+}
+
+Scene::~Scene() {
+    embree().release_scene(top_);
+    for (SceneHandle scene : instanced_) embree().release_scene(scene);
+}
+
+Geometry Scene::triangle_geometry(const Triangles& triangles) const {
+    Geometry geometry = embree().new_geometry(embree_device(), kTriangle);
+    // Embree reads vertices 16 bytes at a time, past the end of a shared array: it keeps its own, padded copy.
+    void* vertices = embree().new_buffer(geometry, kVertexBuffer, 0, kFloat3, 12, triangles.n_vertices);
+    check_embree("allocating vertices");
+    std::memcpy(vertices, triangles.vertices, 12 * triangles.n_vertices);
+    embree().share_buffer(geometry, kIndexBuffer, 0, kUint3, triangles.faces, 0, 12, triangles.n_faces);
+    embree().commit_geometry(geometry);
+    check_embree("adding triangles");
+    return geometry;
+}
+
+SceneHandle Scene::build_triangles(const Triangles& triangles) const {
+    SceneHandle scene = embree().new_scene(embree_device());
+    int flags = robust_ ? kRobust : kNoSceneFlag;
+    if (triangles.n_faces > kCompactFaces) flags |= kCompact;
+    embree().set_scene_flags(scene, flags);
+    embree().set_scene_quality(scene, kMedium);
+    Geometry geometry = triangle_geometry(triangles);
+    embree().attach(scene, geometry);
+    embree().release_geometry(geometry);
+    embree().commit_scene(scene);
+    check_embree("building a hierarchy over triangles");
+    return scene;
+}
+
+void Scene::add(const Triangles& triangles) {
+    if (triangles.n_faces > kCompactFaces) {
+        // A hierarchy's compactness is a property of a whole scene: a huge mesh becomes a scene of its own.
+        static const float identity[12] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
+        static const std::int32_t keep_instance = 0, keep_label = -1;
+        add(InstanceArray{triangles, identity, 1, {&keep_instance, 0}, {&keep_label, 0}});
+        return;
+    }
+    Geometry geometry = triangle_geometry(triangles);
+    const std::uint32_t id = embree().attach(top_, geometry);
+    embree().release_geometry(geometry);
+    layer_of_.resize(std::max<std::size_t>(layer_of_.size(), id + 1));
+    layer_of_[id] = static_cast<std::uint32_t>(layers_.size());
+    Layer layer;
+    layer.triangles = triangles;
+    layers_.push_back(std::move(layer));
+}
+
+void Scene::add(const InstanceArray& instances) {
+    SceneHandle prototype = build_triangles(instances.triangles);
+    instanced_.push_back(prototype);
+    Layer layer;
+    layer.triangles = instances.triangles;
+    layer.transforms = instances.transforms;
+    layer.instance = instances.instance;
+    layer.label = instances.label;
+    layer.array = instances.n_instances > kSeparateInstances;
+    const auto row = static_cast<std::uint32_t>(layers_.size());
+    const auto attach = [&](Geometry geometry) {
+        embree().commit_geometry(geometry);
+        const std::uint32_t id = embree().attach(top_, geometry);
+        embree().release_geometry(geometry);
+        layer_of_.resize(std::max<std::size_t>(layer_of_.size(), id + 1));
+        layer_of_[id] = row;
+        return id;
+    };
+    if (layer.array) {
+        Geometry geometry = embree().new_geometry(embree_device(), kInstanceArray);
+        embree().set_instanced_scene(geometry, prototype);
+        void* transforms =
+            embree().new_buffer(geometry, kTransformBuffer, 0, kFloat3x4RowMajor, 48, instances.n_instances);
+        check_embree("allocating instances");
+        std::memcpy(transforms, instances.transforms, 48 * instances.n_instances);
+        layer.first = attach(geometry);
+    } else {
+        for (std::size_t copy = 0; copy < instances.n_instances; ++copy) {
+            Geometry geometry = embree().new_geometry(embree_device(), kInstance);
+            embree().set_instanced_scene(geometry, prototype);
+            embree().set_transform(geometry, 0, kFloat3x4RowMajor, instances.transforms + 12 * copy);
+            const std::uint32_t id = attach(geometry);
+            if (copy == 0) layer.first = id;
+        }
+    }
+    check_embree("adding instances");
+    layers_.push_back(std::move(layer));
+}
+
+void Scene::commit() {
+    embree().commit_scene(top_);
+    check_embree("building the hierarchy over the scene");
+}
+
+Event Scene::event(std::uint32_t geometry, std::uint32_t primitive, std::uint32_t instance,
+                   std::uint32_t instance_primitive, const float normal[3], const float direction[3], float range,
+                   float share) const {
+    float n[3] = {normal[0], normal[1], normal[2]};
+    const bool instanced = instance != kInvalidId;
+    const Layer& layer = layers_[layer_of_[instanced ? instance : geometry]];
+    const Triangles& triangles = layer.triangles;
+    Event event;
+    event.label = triangles.label[primitive];
+    event.instance = triangles.instance[primitive];
+    if (instanced) {
+        const std::size_t copy = layer.array ? instance_primitive : instance - layer.first;
+        const float* m = layer.transforms + 12 * copy;
+        // Normals turn with the cofactors of the linear part, which need no inverse.
+        const float x = n[0], y = n[1], z = n[2];
+        n[0] = x * (m[5] * m[10] - m[6] * m[9]) + y * (m[6] * m[8] - m[4] * m[10]) + z * (m[4] * m[9] - m[5] * m[8]);
+        n[1] = x * (m[2] * m[9] - m[1] * m[10]) + y * (m[0] * m[10] - m[2] * m[8]) + z * (m[1] * m[8] - m[0] * m[9]);
+        n[2] = x * (m[1] * m[6] - m[2] * m[5]) + y * (m[2] * m[4] - m[0] * m[6]) + z * (m[0] * m[5] - m[1] * m[4]);
+        const std::int32_t copy_label = layer.label[copy], copy_instance = layer.instance[copy];
+        if (copy_label >= 0) event.label = copy_label;
+        if (copy_instance != 0) event.instance = copy_instance;
+    }
+    const float length = std::sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
+    const float along = n[0] * direction[0] + n[1] * direction[1] + n[2] * direction[2];
+    event.cosine = length > 0.0f ? std::min(1.0f, std::fabs(along) / length) : 0.0f;
+    event.range = range;
+    event.share = share;
+    event.reflected = triangles.reflectance[primitive] * event.cosine;  // B, eq. 1
+    const MaterialRow& material = triangles.materials[triangles.material[primitive]];
+    if (material.specular > 0.0f) {
+        const float mirror = 2.0f * event.cosine * event.cosine - 1.0f;  // cos(2 theta)
+        if (mirror > 0.0f) event.reflected += material.specular * std::pow(mirror, material.specular_exponent);
+    }
+    event.reflected += material.retro;
+    return event;
+}
+
+}  // namespace resweep

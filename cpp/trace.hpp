@@ -1,0 +1,92 @@
+// The hot path: firing, stencil, tracing and echo forming, fused per pulse.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "random.hpp"
+#include "receive.hpp"
+#include "scene.hpp"
+
+namespace resweep {
+
+enum class Spot : int { kCircular = 0, kRectangular = 1, kElliptical = 2 };
+enum class Profile : int { kUniform = 0, kGaussian = 1 };
+
+// How one pulse becomes rays. With `random` each ray is drawn over the spot, else `offsets` gives
+// tangents (h, v) at 1 m of every ray and `shares` how much of the beam it carries.
+struct Beam {
+    std::vector<std::array<float, 2>> offsets;
+    std::vector<float> shares;
+    bool random = false;
+    int n_rays = 1;
+    Spot spot = Spot::kCircular;
+    Profile profile = Profile::kUniform;
+    float divergence_h = 0.0f, divergence_v = 0.0f;
+};
+
+struct Noise {
+    double range_sigma = 0.0, range_sigma_per_m = 0.0, range_quantum = 0.0, intensity_sigma = 0.0;
+    double encoder_step = 0.0, pointing_sigma_h = 0.0, pointing_sigma_v = 0.0;
+};
+
+// The sensor's motion: knots of rotation and position, relative to the world's origin.
+class Motion {
+  public:
+    // `poses` are `count` row-major 4x4 matrices at increasing `times`.
+    Motion(const double* times, const double* poses, std::size_t count);
+    // Rotation (row-major 3x3) and position at `time`.
+    void at(double time, double rotation[9], double position[3]) const;
+    bool still() const { return times_.size() == 1; }
+
+  private:
+    struct Knot {
+        double rotation[9], position[3], axis[3], angle;
+    };
+    std::vector<double> times_;
+    std::vector<Knot> knots_;
+};
+
+struct Firing {
+    const float* direction;     // (n, 3) unit, in the sensor's frame
+    const float* origin;        // (n, 3) in the sensor's frame, or null
+    const double* time;         // (n,) seconds from the start of the sweep
+    const std::int32_t* order;  // (n,) the order in which pulses are traced, or null
+    std::size_t n_beams;
+};
+
+struct SweepResult {
+    std::vector<std::int32_t> beam, label, instance;
+    std::vector<float> range, intensity;
+    std::vector<std::uint8_t> return_index, status;
+};
+
+struct Tracing {
+    int threads = 0;  // 0: all cores
+    int packet = 0;   // rays an Embree call: 1, 8 or 16; 0: what suits the beam
+};
+
+SweepResult simulate_sweep(const Scene& scene, const Firing& firing, const Motion& motion, double start,
+                           const Beam& beam, const Receiver& receiver, const Noise& noise, const Philox& random,
+                           const Tracing& tracing);
+
+// All rays (n, 3) that a sweep would trace, in the order in which it traces them: for the raw floor.
+void sweep_rays(const Firing& firing, const Motion& motion, double start, const Beam& beam, const Noise& noise,
+                const Philox& random, std::vector<float>& origins, std::vector<float>& directions);
+
+// Trace rays and nothing else: the raw Embree loop over packets made beforehand. Returns seconds.
+double raw_floor(const Scene& scene, const float* origins, const float* directions, std::size_t n_rays,
+                 float range_max, int packet, int threads, int repeats, std::size_t& hits);
+
+// Closest hit of each ray (n, 3): range (infinity: a miss), cosine of incidence, label, instance.
+struct RayHits {
+    std::vector<float> range, cosine, reflected;
+    std::vector<std::int32_t> label, instance;
+};
+RayHits intersect(const Scene& scene, const float* origins, const float* directions, std::size_t n_rays,
+                  float range_max, int threads);
+
+int thread_count(int asked);
+
+}  // namespace resweep

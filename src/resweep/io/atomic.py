@@ -1,0 +1,74 @@
+"""Outputs that appear whole or not at all: written beside their place, then renamed into it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from resweep.errors import ResweepError
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Path]:
+    """Give a temporary path of the same name; on success it, and files beside it, move into place.
+
+    On any error the temporary files go and an old file at ``path`` stays as it was.
+    """
+    if path.is_dir():
+        raise ResweepError(f"{path}: is a folder; give the name of a file")
+    with _workshop(path) as workshop:
+        yield workshop / path.name
+        # The named file comes last: once it is new, what belongs to it is new as well.
+        for made in sorted(workshop.iterdir(), key=lambda item: item.name == path.name):
+            os.replace(made, path.with_name(made.name))
+
+
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Give a temporary folder that on success takes the place of ``path``, old contents included.
+
+    Whether an old folder may be replaced is for the caller to have checked. On any error the temporary
+    folder goes and the old one stays as it was.
+    """
+    with _workshop(path) as workshop:
+        made = workshop / "new"
+        made.mkdir()
+        yield made
+        old = workshop / "old"
+        if path.exists():
+            os.rename(path, old)
+        try:
+            os.rename(made, path)
+        except OSError:
+            if old.exists():
+                os.rename(old, path)
+            raise
+
+
+@contextmanager
+def _workshop(path: Path) -> Iterator[Path]:
+    """A hidden folder beside ``path``, on the same disk so that renaming out of it is atomic."""
+    parents: list[Path] = []
+    done = False
+    workshop: Path | None = None
+    try:
+        parents = [parent for parent in path.absolute().parents if not parent.exists()]
+        path.absolute().parent.mkdir(parents=True, exist_ok=True)
+        workshop = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.absolute().parent))
+        yield workshop
+        done = True
+    except OSError as error:
+        raise ResweepError(
+            f"{path}: cannot be written ({error.strerror or error}); check the folder, its permissions and the disk"
+        ) from error
+    finally:
+        if workshop is not None:
+            shutil.rmtree(workshop, ignore_errors=True)
+        if not done:
+            for parent in parents:
+                if parent.is_dir() and not any(parent.iterdir()):
+                    parent.rmdir()

@@ -1,0 +1,161 @@
+"""A folder of sweep files as a log: ``000000.pcd`` ..., ``poses.txt`` (TUM) and ``log.json``.
+
+``log.json`` says what the folder holds and what made it. A folder without it is opened all the same: files
+in natural order, poses from ``poses.txt`` or from the files themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import resweep
+from resweep.errors import ResweepError
+from resweep.io import poses
+from resweep.io.format import Format
+from resweep.io.header import Header
+from resweep.log import Log
+from resweep.pose import Array, Trajectory
+from resweep.sweep import Sweep
+
+VERSION = 1
+RATE_HZ = 10.0  # assumed where neither poses nor files say when a sweep was taken
+_RELATIVE_S = 10.0
+
+
+def write_sweeps(
+    entry: Format, log: Log, sweeps: Iterable[Sweep], folder: Path, frame: str, **options: Any
+) -> None:
+    """Fill ``folder`` with one file a sweep, and their poses."""
+    assert entry.write is not None
+    for at, sweep in enumerate(sweeps):
+        entry.write(sweep, folder / f"{at:06d}{entry.suffixes[0]}", frame=frame, **options)
+    poses.write_poses(log.trajectory, folder / "poses.txt", "tum")
+
+
+def write_record(log: Log, folder: Path, layout: str, frame: str) -> None:
+    """Write log.json: the layout, and the configuration, seed and versions behind the log."""
+    record = {
+        "format": "resweep-log",
+        "version": VERSION,
+        "layout": layout,
+        "frame": frame,
+        "sweeps": len(log),
+        "name": log.name,
+        "sensor": log.sensor,
+        "versions": {"resweep": resweep.__version__, "numpy": np.__version__, "python": platform.python_version()},
+        "meta": _plain(log.meta),
+    }
+    (folder / "log.json").write_text(json.dumps(record, indent=1) + "\n")
+
+
+def read_record(folder: Path) -> dict[str, Any] | None:
+    """The contents of log.json, or None where there is none of ours."""
+    file = folder / "log.json"
+    if not file.is_file():
+        return None
+    try:
+        record = json.loads(file.read_text())
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ResweepError(f"{file}: damaged ({error}); write the log again") from error
+    if not isinstance(record, dict) or record.get("format") != "resweep-log":
+        return None
+    if record.get("version", 0) > VERSION:
+        raise ResweepError(f"{file}: version {record['version']}, this Resweep reads {VERSION}; upgrade Resweep")
+    return record
+
+
+def _plain(value: Any) -> Any:
+    """``value`` as JSON can hold it."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain(asdict(value))
+    if callable(dump := getattr(value, "model_dump", None)):
+        return _plain(dump(mode="json"))
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def sweep_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
+    """The sweep files of a folder in natural order (2 before 10)."""
+    known = set(suffixes)
+    files = [file for file in folder.iterdir() if file.suffix.lower() in known and file.is_file()]
+    return sorted(files, key=lambda file: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", file.name)])
+
+
+def open_sweeps(
+    entry: Format, folder: Path, files: list[Path], rate_hz: float | None = None, **options: Any
+) -> Log:
+    """The sweep ``files`` of a folder as a log; poses from poses.txt, else from the files, else unknown."""
+    assert entry.read is not None
+    read = entry.read
+    record = read_record(folder) or {}
+    if record and record["sweeps"] != len(files):
+        raise ResweepError(
+            f"{folder}: log.json counts {record['sweeps']} sweeps, the folder holds {len(files)}; some are missing"
+        )
+    heads = None if (folder / "poses.txt").is_file() or rate_hz is not None else _heads(entry, files)
+    meta: dict[str, Any] = {**record.get("meta", {}), "format": entry.name, "path": str(folder)}
+    times, all_poses = _placing(folder, len(files), heads, rate_hz, meta)
+
+    def load(at: int) -> Sweep:
+        held = entry.peek(files[at]) if entry.peek else None
+        sweep = read(files[at], **options)
+        return sweep if held is not None else placed(sweep, float(times[at]), all_poses[at])
+
+    sensor = record.get("sensor", "") or (heads[0].sensor if heads else "")
+    return Log(load, times, all_poses, record.get("name") or folder.name, sensor, meta)
+
+
+def _heads(entry: Format, files: list[Path]) -> list[Header] | None:
+    """The files' own poses and times, if every one has them and time goes on."""
+    if entry.peek is None:
+        return None
+    heads: list[Header] = []
+    for file in files:
+        head = entry.peek(file)
+        if head is None or (heads and head.timestamp <= heads[-1].timestamp):
+            return None
+        heads.append(head)
+    return heads
+
+
+def _placing(
+    folder: Path, count: int, heads: list[Header] | None, rate_hz: float | None, meta: dict[str, Any]
+) -> tuple[Array, Array]:
+    file = folder / "poses.txt"
+    if file.is_file():
+        trajectory = _folder_poses(file, rate_hz)
+        if len(trajectory) != count:
+            raise ResweepError(f"{file}: {len(trajectory)} poses for {count} sweeps; they must pair up")
+        meta.setdefault("poses", file.name)
+        return trajectory.times, trajectory.poses
+    if heads is not None:
+        return np.array([head.timestamp for head in heads]), np.stack([head.pose for head in heads])
+    meta.update(poses="unknown", times="assumed")
+    return np.arange(count) / (rate_hz or RATE_HZ), np.tile(np.eye(4), (count, 1, 1))
+
+
+def _folder_poses(file: Path, rate_hz: float | None) -> Trajectory:
+    return poses.read_poses(file, rate_hz=rate_hz)
+
+
+def placed(sweep: Sweep, time: float, pose: Array) -> Sweep:
+    """A bare sweep put at ``time`` and ``pose``; firing times counted from zero are moved to it."""
+    stamps = sweep.beam_time
+    if len(stamps) and np.abs(stamps).max() < _RELATIVE_S and abs(time - stamps[0]) > 0:
+        varied = bool((stamps != stamps[0]).any())
+        starts_there = stamps.min() - _RELATIVE_S / 100 <= time <= stamps.max() + _RELATIVE_S / 100
+        stamps = stamps if varied and starts_there else stamps - stamps.min() * (not varied) + time
+    return replace(sweep, pose=pose, timestamp=time, beam_time=stamps)

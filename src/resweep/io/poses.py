@@ -1,0 +1,226 @@
+"""Trajectory files: TUM, KITTI and CSV with a header.
+
+TUM rows are ``t x y z qx qy qz qw``; KITTI rows the twelve numbers of a 3x4 matrix, without times. Numbers
+are written with all their digits, so UTM positions come back exactly.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from resweep.errors import ResweepError, nearest_names
+from resweep.io.atomic import atomic_file
+from resweep.pose import Array, Trajectory, inverse
+
+FORMATS = ("tum", "kitti", "csv")
+_QUATERNION_TOLERANCE = 1e-3
+_TIME_NAMES = ("t", "time", "timestamp", "time_s", "timestamp_s", "#timestamp", "#t", "#time")
+# Axes from LiDAR (x forward, y left, z up) to KITTI's camera (x right, y down, z forward).
+T_CAMERA_LIDAR = np.array([[0.0, -1, 0, 0], [0, 0, -1, 0], [1, 0, 0, 0], [0, 0, 0, 1]])
+
+
+def read_poses(
+    path: str | Path,
+    format: str | None = None,
+    times: str | Path | Array | None = None,
+    rate_hz: float | None = None,
+) -> Trajectory:
+    """The trajectory in a file, its format guessed from the content unless given.
+
+    KITTI poses have no times: they come from ``times`` (an array, or a file of one number a line), else a
+    ``times.txt`` beside the file, else ``rate_hz``. Where a ``calib.txt`` with ``Tr`` stands beside a KITTI
+    file its poses are the camera's, and are turned into the LiDAR's: inv(Tr) · pose · Tr.
+    """
+    path = Path(path)
+    lines = _lines(path)
+    kind = format or _guess(path, lines)
+    if kind not in FORMATS:
+        raise ResweepError(f"{path}: poses format '{kind}'; {nearest_names(kind, FORMATS)}")
+    if kind == "csv":
+        stamps, poses = _from_csv(path, lines)
+    else:
+        rows = _numbers(path, lines, 8 if kind == "tum" else 12, kind)
+        if kind == "tum":
+            stamps, poses = rows[:, 0], _from_quaternions(path, lines, rows[:, 1:4], rows[:, 4:8])
+        else:
+            poses = _from_matrices(path, lines, rows)
+            stamps = _kitti_times(path, len(poses), times, rate_hz)
+            if (Tr := read_calib(path.with_name("calib.txt"))) is not None:
+                poses = inverse(Tr) @ poses @ Tr
+            return Trajectory(stamps, poses)
+    _check_times(path, lines, stamps)
+    return Trajectory(stamps, poses)
+
+
+def write_poses(trajectory: Trajectory, path: str | Path, format: str | None = None) -> None:
+    """Write a trajectory as ``tum``, ``kitti`` (no times) or ``csv``; by default as the suffix says, else TUM."""
+    path = Path(path)
+    kind = format or ("csv" if path.suffix.lower() == ".csv" else "tum")
+    if kind not in FORMATS:
+        raise ResweepError(f"poses format '{kind}': {nearest_names(kind, FORMATS)}")
+    if kind == "kitti":
+        rows = trajectory.poses[:, :3].reshape(-1, 12)
+    else:
+        quaternions = Rotation.from_matrix(trajectory.poses[:, :3, :3]).as_quat()
+        rows = np.column_stack([trajectory.times, trajectory.poses[:, :3, 3], quaternions])
+    separator = "," if kind == "csv" else " "
+    head = "t,x,y,z,qx,qy,qz,qw\n" if kind == "csv" else ""
+    text = "".join(separator.join(map(repr, row)) + "\n" for row in rows.tolist())
+    with atomic_file(path) as temporary:
+        temporary.write_text(head + text)
+
+
+def read_times(path: Path) -> Array:
+    """Seconds (n,) from a file of one number a line."""
+    return _numbers(path, _lines(path), 1, "times")[:, 0]
+
+
+def read_matrices(path: Path) -> Array:
+    """Poses (n, 4, 4) from KITTI rows, in whichever frame the file has them."""
+    lines = _lines(path)
+    return _from_matrices(path, lines, _numbers(path, lines, 12, "kitti"))
+
+
+def read_calib(path: Path) -> Array | None:
+    """``T_camera_lidar`` (4, 4), the ``Tr`` of a KITTI calib.txt, or None where there is none."""
+    if not path.is_file():
+        return None
+    for number, line in _lines(path, comments=False):
+        key, _, values = line.partition(":")
+        if key.strip() in ("Tr", "Tr_velo_to_cam", "Tr_velo_cam"):
+            row = _numbers(path, [(number, values)], 12, "kitti")
+            return _from_matrices(path, [(number, values)], row)[0]
+    return None
+
+
+def _lines(path: Path, comments: bool = True) -> list[tuple[int, str]]:
+    """Numbered lines that hold something; comments are left out, but for a commented CSV header."""
+    if path.is_dir():
+        raise ResweepError(f"{path}: is a folder; give a poses file, or use open_log(...).trajectory")
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ResweepError(f"{path}: cannot be read as text ({error}); give a TUM, KITTI or CSV file") from error
+    kept = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    if comments:
+        kept = [(number, line) for number, line in kept if not line.startswith("#") or _is_head(line)]
+    if not kept:
+        raise ResweepError(f"{path}: holds no line of numbers")
+    return kept
+
+
+def _is_head(line: str) -> bool:
+    names = [name.strip().lower() for name in line.split(",")]
+    return len(names) > 3 and names[0] in _TIME_NAMES
+
+
+def _guess(path: Path, lines: list[tuple[int, str]]) -> str:
+    number, first = lines[0]
+    if "," in first:
+        return "csv"
+    width = len(first.split())
+    if width in (8, 12):
+        return "tum" if width == 8 else "kitti"
+    raise ResweepError(
+        f"{path}, line {number}: {width} values; TUM has 8 (t x y z qx qy qz qw), KITTI 12, CSV a header and commas"
+    )
+
+
+def _numbers(path: Path, lines: list[tuple[int, str]], width: int, kind: str, separator: str | None = None) -> Array:
+    rows = []
+    for number, line in lines:
+        words = line.split(separator)
+        if len(words) != width:
+            raise ResweepError(f"{path}, line {number}: {len(words)} values, {kind} has {width}")
+        try:
+            rows.append([float(word) for word in words])
+        except ValueError as error:
+            raise ResweepError(f"{path}, line {number}: {error}") from error
+        if not np.isfinite(rows[-1]).all():
+            raise ResweepError(f"{path}, line {number}: NaN or infinity; every value must be finite")
+    return np.array(rows).reshape(-1, width)
+
+
+def _from_quaternions(path: Path, lines: list[tuple[int, str]], position: Array, quaternion: Array) -> Array:
+    norm = np.linalg.norm(quaternion, axis=1)
+    bad = np.flatnonzero(np.abs(norm - 1) > _QUATERNION_TOLERANCE)
+    if len(bad):
+        raise ResweepError(
+            f"{path}, line {lines[bad[0]][0]}: quaternion of length {norm[bad[0]]:.6g}, not 1; "
+            "check the order qx qy qz qw"
+        )
+    return _poses(Rotation.from_quat(quaternion).as_matrix(), position)
+
+
+def _from_matrices(path: Path, lines: list[tuple[int, str]], rows: Array) -> Array:
+    matrices = rows.reshape(-1, 3, 4)
+    rotation = matrices[:, :, :3]
+    error = np.abs(rotation @ rotation.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2))
+    bad = np.flatnonzero((error > _QUATERNION_TOLERANCE) | (np.linalg.det(rotation) < 0))
+    if len(bad):
+        raise ResweepError(
+            f"{path}, line {lines[bad[0]][0]}: the 3x3 part is no rotation (deviation {error[bad[0]]:.3g}); "
+            "a KITTI row is the 3x4 matrix row by row"
+        )
+    # Few printed digits leave matrices slightly skew; the nearest rotation is meant.
+    return _poses(Rotation.from_matrix(rotation).as_matrix(), matrices[:, :, 3])
+
+
+def _poses(rotation: Array, position: Array) -> Array:
+    poses = np.tile(np.eye(4), (len(position), 1, 1))
+    poses[:, :3, :3] = rotation
+    poses[:, :3, 3] = position
+    return poses
+
+
+def _from_csv(path: Path, lines: list[tuple[int, str]]) -> tuple[Array, Array]:
+    number, head = lines[0]
+    names = [name.strip().strip('"').lower() for name in head.split(",")]
+    if not any(name in _TIME_NAMES for name in names):
+        raise ResweepError(f"{path}, line {number}: no time column; the header needs t, x, y, z and a rotation")
+    columns = dict(zip(names, _numbers(path, lines[1:], len(names), "the header", ",").T, strict=True))
+    if not len(lines) > 1:
+        raise ResweepError(f"{path}: a header but no pose")
+    times = next(columns[name] for name in names if name in _TIME_NAMES)
+    missing = [axis for axis in "xyz" if axis not in columns]
+    if missing:
+        raise ResweepError(f"{path}, line {number}: no column '{missing[0]}'; it has {', '.join(names)}")
+    position = np.stack([columns[axis] for axis in "xyz"], axis=1)
+    if all(name in columns for name in ("qx", "qy", "qz", "qw")):
+        quaternion = np.stack([columns[name] for name in ("qx", "qy", "qz", "qw")], axis=1)
+        return times, _from_quaternions(path, lines[1:], position, quaternion)
+    for suffix, unit in (("", 1.0), ("_rad", 1.0), ("_deg", np.pi / 180)):
+        angles = [f"{name}{suffix}" for name in ("yaw", "pitch", "roll")]
+        if all(name in columns for name in angles):
+            euler = np.stack([columns[name] * unit for name in angles], axis=1)
+            return times, _poses(Rotation.from_euler("ZYX", euler).as_matrix(), position)
+    raise ResweepError(f"{path}, line {number}: no rotation; give qx,qy,qz,qw or roll,pitch,yaw (radians, or with _deg)")
+
+
+def _kitti_times(path: Path, count: int, times: str | Path | Array | None, rate_hz: float | None) -> Array:
+    beside = path.with_name("times.txt")
+    if times is None and rate_hz is not None:
+        return np.arange(count) / rate_hz
+    if times is None and not beside.is_file():
+        raise ResweepError(f"{path}: KITTI poses have no times; give times=FILE or rate_hz=10")
+    if times is not None and not isinstance(times, str | Path):
+        name, stamps = "times", np.asarray(times, dtype=np.float64)
+    else:
+        file = beside if times is None else Path(times)
+        name, stamps = str(file), read_times(file)
+        _check_times(file, _lines(file), stamps)
+    if len(stamps) != count:
+        raise ResweepError(f"{name}: {len(stamps)} times for the {count} poses of {path}; they must pair up")
+    return stamps
+
+
+def _check_times(path: Path, lines: list[tuple[int, str]], times: Array) -> None:
+    steps = np.diff(times)
+    if (steps <= 0).any():
+        at = int(np.flatnonzero(steps <= 0)[0]) + 1
+        number = lines[at + len(lines) - len(times)][0]
+        problem = "repeats" if steps[at - 1] == 0 else "comes before"
+        raise ResweepError(f"{path}, line {number}: time {float(times[at])!r} {problem} the one before it; times must increase")

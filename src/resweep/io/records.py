@@ -1,0 +1,68 @@
+"""Rows of mixed numbers, in binary and in text: what PCD and PLY bodies are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from resweep.errors import ResweepError
+from resweep.pose import Array
+
+
+def pack(columns: Mapping[str, Array], order: str = "<") -> Array:
+    """Columns (n,) as packed records (n,) in byte order ``<`` or ``>``."""
+    dtype = np.dtype([(name, values.dtype.newbyteorder(order)) for name, values in columns.items()])
+    rows = np.empty(len(next(iter(columns.values()))), dtype)
+    for name, values in columns.items():
+        rows[name] = values
+    return rows
+
+
+def unpack(rows: Array) -> dict[str, Array]:
+    """The records' fields as columns in the machine's byte order."""
+    assert rows.dtype.names is not None
+    return {name: np.ascontiguousarray(rows[name]).astype(rows[name].dtype.newbyteorder("=")) for name in rows.dtype.names}
+
+
+def to_text(columns: Mapping[str, Array]) -> bytes:
+    """Columns as lines of text, with the digits that bring every number back exactly."""
+    texts = []
+    for values in columns.values():
+        if values.dtype.kind == "f":
+            digits = "%.9g" if values.dtype.itemsize == 4 else "%.17g"
+            texts.append([digits % value for value in values.tolist()])
+        else:
+            texts.append([str(value) for value in values.tolist()])
+    lines = [" ".join(row) for row in zip(*texts, strict=True)]
+    return ("\n".join(lines) + "\n").encode("ascii") if lines else b""
+
+
+def from_text(words: Sequence[bytes], dtype: np.dtype[Any], count: int, where: str) -> Array:
+    """``count`` records of ``dtype`` from the words of a text body."""
+    rows = np.zeros(count, dtype)
+    widths = [max(1, int(np.prod(dtype[at].shape))) for at in range(len(dtype))]
+    need = count * sum(widths)
+    if len(words) != need:
+        problem = "truncated" if len(words) < need else "longer than its header says"
+        raise ResweepError(f"{where}: {problem} ({len(words)} numbers, {need} expected); fetch or write it again")
+    table = np.array(words, dtype=bytes).reshape(count, sum(widths))
+    at = 0
+    for name, width in zip(dtype.names or (), widths, strict=True):
+        cells = table[:, at : at + width]
+        try:
+            rows[name] = _numbers(cells, dtype[name].base).reshape(rows[name].shape)
+        except ValueError as error:
+            raise ResweepError(f"{where}: field '{name}' holds something that is no number ({error})") from error
+        at += width
+    return rows
+
+
+def _numbers(cells: Array, dtype: np.dtype[Any]) -> Array:
+    if dtype.kind == "f":
+        return cells.astype(dtype)
+    try:
+        return cells.astype(dtype)
+    except ValueError:  # integers written as 3.0 or 3e0
+        return cells.astype(np.float64).astype(dtype)

@@ -1,0 +1,42 @@
+"""The table of formats. A new one is a module with its `Format` at the foot, and a line here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from resweep.errors import ResweepError, nearest_names
+from resweep.io import kitti_bin, las, pcd, ply, semantickitti, sweep_file
+from resweep.io.format import Format
+
+# Logs are recognised in this order: the first that knows a path takes it.
+_ALL = (
+    sweep_file.FORMAT,
+    pcd.FORMAT,
+    ply.FORMAT,
+    las.FORMAT,
+    las.COMPRESSED,
+    kitti_bin.FORMAT,
+    semantickitti.FORMAT,
+)
+FORMATS: dict[str, Format] = {entry.name: entry for entry in _ALL}
+
+
+def format_named(name: str) -> Format:
+    """The format of that name."""
+    if name not in FORMATS:
+        raise ResweepError(f"format '{name}': {nearest_names(name, FORMATS)}")
+    return FORMATS[name]
+
+
+def format_of(path: Path) -> Format:
+    """The single-sweep format that the suffix of ``path`` stands for."""
+    suffixes = sweep_suffixes()
+    suffix = path.suffix.lower()
+    if suffix not in suffixes:
+        raise ResweepError(f"{path}: unknown suffix '{suffix}'; {nearest_names(suffix, suffixes)}")
+    return suffixes[suffix]
+
+
+def sweep_suffixes() -> dict[str, Format]:
+    """Every suffix a sweep can be read from, with its format."""
+    return {suffix: entry for entry in FORMATS.values() if entry.read for suffix in entry.suffixes}

@@ -1,0 +1,1 @@
+"""Procedural places made of worlds."""

@@ -1,0 +1,193 @@
+"""Broad-leaved trees: a trunk, branches that branch again, and leaves, each of many triangles.
+
+All branches of one order are grown together as arrays, so a tree of a million triangles takes
+about a second.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from resweep.errors import ResweepError
+from resweep.pose import Array
+from resweep.scenes.labels import BARK_REFLECTANCE, LEAF_REFLECTANCE, Label
+from resweep.scenes.shapes import Shape, joined, perpendicular, ribbons, tubes, unit
+from resweep.worlds import Mesh
+
+GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))  # between successive shoots on a stem
+
+
+class TreeConfig(BaseModel):
+    """The habit of a tree, metres; the foot of the trunk is the origin and z is up."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    height_m: float = Field(default=10.0, gt=0)
+    crown_radius_m: float = Field(default=3.2, gt=0)
+    crown_base: float = Field(default=0.25, ge=0, lt=1, description="height of the lowest branch, share of the tree's")
+    trunk_diameter_m: float = Field(default=0.35, gt=0)
+    branches: tuple[int, ...] = Field(default=(36, 9, 6), description="shoots on each stem, order by order")
+    trunk_sides: int = Field(default=16, ge=3)
+    leaves: int = Field(default=20_000, ge=1)
+    leaf_length_m: float = Field(default=0.09, gt=0)
+    leaf_width_m: float = Field(default=0.05, gt=0)
+    leaf_segments: int = Field(default=4, ge=2, description="two triangles each")
+
+
+class _Stems(NamedTuple):
+    """All stems of one order: polylines (n, s + 1, 3) and radii (n, s + 1), metres."""
+
+    spine: Array
+    radius: Array
+
+
+def tree(seed: int = 0, config: TreeConfig | None = None) -> Mesh:
+    """One tree as a mesh: bark labelled as trunk, leaves as vegetation."""
+    config = config or TreeConfig()
+    rng = np.random.default_rng([seed, 0x74726565])
+    orders = grow(rng, config)
+    wood = wood_shape(orders, config.trunk_sides)
+    foliage = _foliage(rng, orders, config)
+    return wood_and_leaves(wood, foliage, "tree")
+
+
+def wood_and_leaves(wood: Shape, foliage: Shape, name: str) -> Mesh:
+    """Bark and leaves as one mesh, labelled and with their reflectances."""
+    shape = joined([wood, foliage])
+    is_leaf = np.arange(len(shape.faces)) >= len(wood.faces)
+    return Mesh(
+        *shape,
+        label=np.where(is_leaf, int(Label.VEGETATION), int(Label.TRUNK)),
+        reflectance=np.where(is_leaf, LEAF_REFLECTANCE, BARK_REFLECTANCE),
+        name=name,
+    )
+
+
+def detailed_tree(triangles: int, seed: int = 0, config: TreeConfig | None = None) -> Mesh:
+    """A tree of at least ``triangles`` triangles, and at most one leaf more, by the number of its leaves."""
+    config = config or TreeConfig(leaf_segments=8, leaf_length_m=0.08, leaf_width_m=0.045)
+    wood = wood_triangles(config)
+    if triangles <= wood:
+        raise ResweepError(f"tree: its wood alone has {wood:,} triangles; ask for more than that, got {triangles:,}")
+    leaves = -(-(triangles - wood) // (2 * config.leaf_segments))
+    return tree(seed, config.model_copy(update={"leaves": leaves}))
+
+
+def wood_triangles(config: TreeConfig) -> int:
+    """Number of triangles in a tree's trunk and branches."""
+    total, stems = 0, 1
+    for order in range(len(config.branches) + 1):
+        total += stems * 2 * _sides(config.trunk_sides, order) * _segments(order)
+        stems *= config.branches[order] if order < len(config.branches) else 1
+    return total
+
+
+def grow(rng: np.random.Generator, config: TreeConfig) -> list[_Stems]:
+    """The trunk and all branches, order by order."""
+    bottom = np.zeros((1, 3))
+    up = np.array([[0.0, 0.0, 1.0]])
+    radius = np.array([config.trunk_diameter_m / 2])
+    orders = [_bent_stems(rng, bottom, up, np.array([0.97 * config.height_m]), radius, 0, wander=0.03)]
+    for order, count in enumerate(config.branches):
+        orders.append(_shoots(rng, orders[-1], count, order, config))
+    top = max(stems.spine[..., 2].max() for stems in orders)
+    return [_Stems(stems.spine * (config.height_m / top), stems.radius) for stems in orders]
+
+
+def _shoots(rng: np.random.Generator, parent: _Stems, count: int, order: int, config: TreeConfig) -> _Stems:
+    """``count`` shoots on each parent stem, in a spiral along it."""
+    stems = len(parent.spine)
+    low = config.crown_base if order == 0 else 0.25
+    share = low + (0.98 - low) * (np.arange(count) + rng.uniform(0.1, 0.9, (stems, count))) / count
+    spin = GOLDEN_ANGLE * np.arange(count) + rng.uniform(0, 2 * np.pi, (stems, 1)) + rng.normal(0, 0.3, (stems, count))
+    start, along, radius = _on_stems(parent, share)
+    first = perpendicular(along)
+    second = np.cross(along, first)
+    out = first * np.cos(spin.ravel())[:, None] + second * np.sin(spin.ravel())[:, None]
+    # Low branches stand out wide, high ones reach up.
+    opening = (1.25 - 0.75 * share if order == 0 else 0.85 + 0 * share) + rng.normal(0, 0.12, share.shape)
+    direction = unit(out * np.sin(opening.ravel())[:, None] + along * np.cos(opening.ravel())[:, None])
+    if order == 0:
+        # A rounded crown: widest in its lower third, closing towards the top.
+        crown = (share - low) / (1 - low)
+        length = config.crown_radius_m * np.sqrt(np.maximum(1.0 - ((crown - 0.35) / 0.72) ** 2, 0.04))
+    else:
+        parent_length = np.linalg.norm(np.diff(parent.spine, axis=1), axis=2).sum(axis=1)
+        length = parent_length[:, None] * (0.62 - 0.35 * share)
+    length = (length * rng.uniform(0.75, 1.1, share.shape)).ravel()
+    thickness = np.minimum(0.6 * radius, 0.014 * length + 0.002)
+    return _bent_stems(rng, start, direction, length, thickness, order + 1, wander=0.16)
+
+
+def _on_stems(stems: _Stems, share: Array) -> tuple[Array, Array, Array]:
+    """Points (n·c, 3), unit directions (n·c, 3) and radii (n·c,) at shares (n, c) of the stems' lengths."""
+    segments = stems.spine.shape[1] - 1
+    index = np.minimum((share * segments).astype(np.int64), segments - 1)
+    fraction = share * segments - index
+    row = np.arange(len(stems.spine))[:, None]
+    first, last = stems.spine[row, index], stems.spine[row, index + 1]
+    radius = (1 - fraction) * stems.radius[row, index] + fraction * stems.radius[row, index + 1]
+    point = first + fraction[..., None] * (last - first)
+    return point.reshape(-1, 3), unit(last - first).reshape(-1, 3), radius.ravel()
+
+
+def _bent_stems(
+    rng: np.random.Generator, start: Array, direction: Array, length: Array, radius: Array, order: int, wander: float
+) -> _Stems:
+    """Tapering stems that wander a little and turn up towards the light."""
+    count, segments = len(start), _segments(order)
+    steps = np.empty((count, segments, 3))
+    heading = direction
+    for i in range(segments):
+        steps[:, i] = heading * (length / segments)[:, None]
+        heading = unit(heading + rng.normal((0.0, 0.0, 0.06), wander, (count, 3)))
+    spine = np.concatenate([start[:, None], start[:, None] + np.cumsum(steps, axis=1)], axis=1)
+    taper = 1 - 0.85 * np.linspace(0, 1, segments + 1)
+    return _Stems(spine, radius[:, None] * taper)
+
+
+def _sides(trunk_sides: int, order: int) -> int:
+    return max(trunk_sides >> order, 3)
+
+
+def _segments(order: int) -> int:
+    return max(12 >> order, 3)
+
+
+def wood_shape(orders: list[_Stems], trunk_sides: int) -> Shape:
+    """Bark: every stem as a tube, the finer the fewer sides."""
+    return joined([tubes(*stems, _sides(trunk_sides, order)) for order, stems in enumerate(orders)])
+
+
+def _foliage(rng: np.random.Generator, orders: list[_Stems], config: TreeConfig) -> Shape:
+    """Leaves along the outer parts of the twigs, the last order of stems."""
+    twigs = orders[-1]
+    on = rng.integers(0, len(twigs.spine), config.leaves)
+    chosen = _Stems(twigs.spine[on], twigs.radius[on])
+    point, along, _ = _on_stems(chosen, rng.uniform(0.1, 1.0, (config.leaves, 1)))
+    return leaves(rng, point, along, config.leaf_length_m, config.leaf_width_m, config.leaf_segments)
+
+
+def leaves(
+    rng: np.random.Generator, point: Array, along: Array, length_m: float, width_m: float, segments: int
+) -> Shape:
+    """Curved leaves at ``point`` (n, 3) on twigs that run ``along`` (n, 3), two triangles to a segment.
+
+    Each leaf leaves its twig sideways, faces up more often than not and droops to its tip; its
+    outline is an ellipse with blunt ends.
+    """
+    count = len(point)
+    direction = unit(unit(rng.normal(size=(count, 3))) + 0.7 * along)
+    face = unit(rng.normal((0.0, 0.0, 1.0), 0.6, (count, 3)))
+    # The leaf bends away from the side that it turns to the light.
+    droop = -unit(face - (face * direction).sum(axis=1, keepdims=True) * direction)
+    size = rng.uniform(0.7, 1.2, count)
+    share = np.linspace(0, 1, segments + 1)
+    outline = np.sqrt(np.maximum(1 - (2 * share - 1) ** 2, 0.02))
+    half_width = (0.5 * width_m * size)[:, None] * outline
+    # A petiole keeps the blade off the twig.
+    root = point + 0.25 * length_m * direction
+    return ribbons(root, direction, droop, length_m * size, rng.uniform(0.2, 0.9, count), half_width)

@@ -1,0 +1,29 @@
+"""Sensors as data: specs, the catalog, firing patterns and beam stencils."""
+
+from __future__ import annotations
+
+from resweep.sensors.catalog import load_sensor, sensor_names
+from resweep.sensors.firing import Firing, fire
+from resweep.sensors.patterns import Block, Prism, Raster, Rosette, Spinning, TwoBlock
+from resweep.sensors.spec import Beam, Pointing, Receiver, Sensor
+from resweep.sensors.stencil import random_offsets, stencil, tangent_frame
+
+__all__ = [
+    "Beam",
+    "Block",
+    "Firing",
+    "Pointing",
+    "Prism",
+    "Raster",
+    "Receiver",
+    "Rosette",
+    "Sensor",
+    "Spinning",
+    "TwoBlock",
+    "fire",
+    "load_sensor",
+    "random_offsets",
+    "sensor_names",
+    "stencil",
+    "tangent_frame",
+]

@@ -1,0 +1,59 @@
+"""The sensors that come with Resweep, and sensors from a user's own YAML."""
+
+from __future__ import annotations
+
+from importlib import resources
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from resweep.errors import ResweepError, nearest_names
+from resweep.sensors.explain import SpecError
+from resweep.sensors.spec import Sensor
+
+
+def sensor_names() -> list[str]:
+    """The names of the catalog, sorted."""
+    files = resources.files("resweep.sensors").joinpath("catalog").iterdir()
+    return sorted(file.name.removesuffix(".yaml") for file in files if file.name.endswith(".yaml"))
+
+
+def load_sensor(name_or_path: str | PathLike[str]) -> Sensor:
+    """The sensor of a catalog name such as ``velodyne-hdl-32e``, or of a YAML file.
+
+    A string is a path if it ends in .yaml or .yml or names an existing file, else a catalog name.
+    """
+    path = Path(name_or_path)
+    if isinstance(name_or_path, str) and path.suffix not in (".yaml", ".yml") and not path.is_file():
+        name = name_or_path.strip().lower()
+        if name not in sensor_names():
+            raise ResweepError(
+                f"sensor '{name_or_path}': not in the catalog and not a file; {nearest_names(name, sensor_names())}"
+            )
+        file = resources.files("resweep.sensors").joinpath("catalog", f"{name}.yaml")
+        return _parse(file.read_text(encoding="utf-8"), file.name)
+    if not path.is_file():
+        raise ResweepError(f"{path}: no such sensor file; give a YAML file or a name listed by 'resweep sensors'")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ResweepError(f"{path}: cannot be read as text ({error})") from error
+    return _parse(text, str(path))
+
+
+def _parse(text: str, where: str) -> Sensor:
+    try:
+        data: Any = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" line {mark.line + 1}" if mark is not None else ""
+        problem = getattr(error, "problem", None) or "cannot be parsed"
+        raise ResweepError(f"{where}:{line} is not valid YAML ({problem})") from error
+    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
+        raise ResweepError(f"{where}: expected the fields of a sensor (name: value), got {type(data).__name__}")
+    try:
+        return Sensor(**data)
+    except SpecError as error:
+        raise SpecError(error.field, error.problem, where) from None

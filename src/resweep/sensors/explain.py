@@ -1,0 +1,102 @@
+"""Turns a failed validation of a spec into one line: which field, what is wrong, what to do."""
+
+from __future__ import annotations
+
+import types
+from typing import Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from resweep.errors import ResweepError, nearest_names
+
+
+class SpecError(ResweepError):
+    """A bad value in a spec, with the dotted name of the field apart from what is wrong with it."""
+
+    def __init__(self, field: str, problem: str, where: str = "") -> None:
+        self.field, self.problem = field, problem
+        super().__init__(": ".join(part for part in (where, field, problem) if part))
+
+
+class Spec(BaseModel):
+    """A frozen part of a sensor spec: unknown keys, NaN and infinity are errors (`ResweepError`)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    def __init__(self, **data: Any) -> None:
+        try:
+            super().__init__(**data)
+        except ValidationError as error:
+            raise explain(error, type(self)) from None
+
+
+def explain(error: ValidationError, model: type[BaseModel], where: str = "") -> SpecError:
+    """The first problem of ``error`` as a `SpecError`; ``where`` is the file it came from."""
+    problems = error.errors()
+    # An unknown key often leaves a required one missing too: the unknown one is the cause.
+    first = next((item for item in problems if item["type"] == "extra_forbidden"), problems[0])
+    field = field_name(first["loc"])
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, SpecError):
+        return SpecError(".".join(part for part in (field, cause.field) if part), cause.problem, where)
+    return SpecError(field, _problem(dict(first), model), where)
+
+
+def field_name(location: tuple[int | str, ...]) -> str:
+    """A dotted name such as ``channels.elevation_deg[3]`` from pydantic's location."""
+    name = ""
+    for part in location:
+        if isinstance(part, int):
+            name += f"[{part}]"
+        elif part not in PATTERN_KINDS:
+            name += f".{part}" if name else part
+    return name
+
+
+# The tags of the pattern union: pydantic puts them into the location, but they are not in the file.
+PATTERN_KINDS = ("spinning", "two-block", "rosette", "raster")
+
+
+def _problem(item: dict[str, Any], model: type[BaseModel]) -> str:
+    kind, value = item["type"], item.get("input")
+    if kind == "extra_forbidden":
+        return f"unknown key; {nearest_names(str(item['loc'][-1]), known_keys(model, item['loc'][:-1]))}"
+    if kind == "missing":
+        return "missing; this field is required"
+    if kind == "union_tag_not_found":
+        return f"'kind' is missing; give one of {', '.join(PATTERN_KINDS)}"
+    if kind == "union_tag_invalid":
+        return f"unknown kind {item['ctx']['tag']!r}; {nearest_names(item['ctx']['tag'], PATTERN_KINDS)}"
+    if kind == "literal_error" and isinstance(value, str):
+        return f"{value!r} is not one of {item['ctx']['expected']}"
+    message = str(item["msg"]).removeprefix("Value error, ")
+    if kind == "value_error":
+        return message
+    shown = repr(value)
+    return f"{message[0].lower()}{message[1:]}, got {shown if len(shown) < 60 else shown[:57] + '...'}"
+
+
+def known_keys(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
+    """The keys allowed at ``location`` below ``model``, walking through unions and lists."""
+    models = [model]
+    for part in location:
+        if isinstance(part, int) or part in PATTERN_KINDS:
+            tagged = [item for item in models if _tag(item) == part]
+            models = tagged or models
+            continue
+        fields = [item.model_fields[part].annotation for item in models if part in item.model_fields]
+        models = [inner for annotation in fields for inner in _models(annotation)]
+    return sorted({key for item in models for key in item.model_fields})
+
+
+def _tag(model: type[BaseModel]) -> str | None:
+    kind = model.model_fields.get("kind")
+    return None if kind is None else str(get_args(kind.annotation)[0])
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    if get_origin(annotation) in (Union, types.UnionType, tuple) or hasattr(annotation, "__metadata__"):
+        return [inner for part in get_args(annotation) for inner in _models(part)]
+    return []

@@ -1,0 +1,192 @@
+"""Turns a sensor's scan pattern into pulses: direction, time, ring and column of one sweep.
+
+Sensor frame: x forward, y left, z up; azimuth counter-clockwise from +x seen from above. Rings count
+from 0 at the lowest elevation upwards for every sensor (lines of a rosette in their own order), and
+columns count the firing steps from 0. Directions are nominal: pointing error is added when simulating.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from resweep.pose import Array
+from resweep.sensors.patterns import Block, Raster, Rosette, Spinning, TwoBlock, count_steps
+from resweep.sensors.spec import Sensor
+
+
+@dataclass(frozen=True, eq=False)
+class Firing:
+    """The pulses of one sweep in the order they are fired; all arrays are read-only.
+
+    ``direction`` (b, 3) float32 unit vectors in the sensor's frame; ``time`` (b,) float64 seconds from
+    the start of the sweep, never decreasing; ``ring`` (b,) uint16; ``column`` (b,) int32.
+    ``azimuth_step_deg`` is the turn between two columns (0 for a rosette).
+    """
+
+    direction: Array
+    time: Array
+    ring: Array
+    column: Array
+    azimuth_step_deg: float
+    n_columns: int
+    n_rings: int
+
+    def __len__(self) -> int:
+        """Number of pulses."""
+        return len(self.time)
+
+
+def fire(sensor: Sensor, sweep_index: int = 0) -> Firing:
+    """The pulses of sweep ``sweep_index``.
+
+    Only a rosette differs from sweep to sweep, since its phase runs on; the others are computed once.
+    """
+    if isinstance(sensor.pattern, Rosette):
+        return _rosette(sensor.pattern, int(sweep_index))
+    return _repeated(sensor)
+
+
+@lru_cache(maxsize=16)
+def _repeated(sensor: Sensor) -> Firing:
+    pattern, rate = sensor.pattern, sensor.rotation_rate_hz or 1.0
+    if isinstance(pattern, Spinning):
+        return _spinning(pattern, rate)
+    if isinstance(pattern, TwoBlock):
+        return _two_block(pattern, rate)
+    assert isinstance(pattern, Raster)
+    return _raster(pattern)
+
+
+def _spinning(pattern: Spinning, rate_hz: float) -> Firing:
+    step_deg = pattern.azimuth_step_deg(rate_hz)
+    n_columns = count_steps(pattern.azimuth_max_deg - pattern.azimuth_min_deg, step_deg)
+    sign, start = _sense(pattern.direction, pattern.azimuth_min_deg, pattern.azimuth_max_deg)
+    column = np.arange(n_columns)[:, None]
+    elevation, offset, delay = _channels(pattern.channels)
+    time = column * (step_deg / (360.0 * rate_hz)) + delay
+    # The head turns on while the channels of one step fire one after the other.
+    azimuth = start + sign * (column * step_deg + 360.0 * rate_hz * delay) + offset
+    return _assemble(azimuth, elevation, time, _rank(elevation), column, step_deg, n_columns)
+
+
+def _two_block(pattern: TwoBlock, rate_hz: float) -> Firing:
+    """Three packets of the upper block, then one of the lower in place of the fourth (B 3.5.2).
+
+    As in B the blocks are two sensors that both start at the seam, each on its own grid of azimuth:
+    packet k of the upper at k·δ_upper, packet j of the lower at j·δ_lower.
+    """
+    upper_deg, lower_deg = pattern.upper_step_deg(rate_hz), pattern.lower_step_deg(rate_hz)
+    group = pattern.upper_packets + pattern.lower_packets
+    n_columns = count_steps(360.0, upper_deg)
+    column = np.arange(n_columns)
+    is_lower = column % group >= pattern.upper_packets
+    packet = (column // group) * pattern.lower_packets + column % group - pattern.upper_packets
+    turned = np.where(is_lower, packet * lower_deg, column * upper_deg)
+
+    sign, start = _sense(pattern.direction, -180.0, 180.0)
+    angles = np.array([_channels(pattern.upper), _channels(pattern.lower)])  # block, quantity, channel
+    elevation, offset, delay = angles[is_lower.astype(int)].transpose(1, 0, 2)
+    azimuth = start + sign * (turned[:, None] + 360.0 * rate_hz * delay) + offset
+    time = column[:, None] / (pattern.steps_per_turn(rate_hz) * rate_hz) + delay
+    rings = np.array([_rank(angles[0, 0]) + pattern.lower.n_channels, _rank(angles[1, 0])])
+    return _assemble(azimuth, elevation, time, rings[is_lower.astype(int)], column[:, None], upper_deg, n_columns)
+
+
+def _raster(pattern: Raster) -> Firing:
+    step_deg, n_lines, n_per_line = pattern.azimuth_resolution_deg, pattern.n_lines, pattern.n_per_line
+    sign, start = _sense(pattern.direction, pattern.azimuth_min_deg, pattern.azimuth_max_deg)
+    line = np.arange(n_lines)[:, None]
+    ring = np.arange(n_per_line)[::-1]  # the mirror runs from the top of the line down
+    elevation = pattern.elevation_min_deg + ring * pattern.elevation_resolution_deg
+    delay = np.arange(n_per_line) / pattern.pulse_rate_hz
+    azimuth = start + sign * step_deg * (line + delay / pattern.line_period_s)
+    time = line * pattern.line_period_s + delay
+    return _assemble(azimuth, elevation, time, ring, line, step_deg, n_lines)
+
+
+@lru_cache(maxsize=4)
+def _rosette(pattern: Rosette, sweep_index: int) -> Firing:
+    n_columns = max(1, round(pattern.points_per_second * pattern.frame_s / pattern.lines))
+    period = pattern.lines / pattern.points_per_second
+    column = np.arange(n_columns)[:, None]
+    seconds = (column + sweep_index * n_columns) * period  # the phases run on from frame to frame
+    line = np.arange(pattern.lines)
+
+    # Across the axis: left + i·up, as direction cosines.
+    aside = (line - (pattern.lines - 1) / 2.0) * np.sin(np.radians(pattern.line_spacing_deg))
+    across = aside * _turning(pattern.line_rate_hz, pattern.line_tilt_deg, seconds)
+    for prism in pattern.prisms:
+        bend = np.sin(np.radians(prism.deflection_deg))
+        across = across + bend * _turning(prism.rate_hz, prism.phase_deg, seconds)
+    along = np.sqrt(1.0 - np.abs(across) ** 2)
+
+    tilt = np.radians(pattern.boresight_elevation_deg)
+    forward = along * np.cos(tilt) - across.imag * np.sin(tilt)
+    up = along * np.sin(tilt) + across.imag * np.cos(tilt)
+    level = (forward + 1j * across.real) * _turning(pattern.head_rate_hz, pattern.head_phase_deg, seconds)
+    direction = np.stack([level.real, level.imag, up], axis=-1).reshape(-1, 3)
+    shape = up.shape
+    time, ring, column = (np.broadcast_to(values, shape).reshape(-1) for values in (column * period, line, column))
+    return _frozen(direction, time, ring, column, 0.0, n_columns, pattern.lines)
+
+
+def _turning(rate_hz: float, phase_deg: float, seconds: Array) -> Array:
+    """A unit complex number that turns; whole turns are dropped first to keep precision for late sweeps."""
+    return np.asarray(np.exp(2j * np.pi * ((rate_hz * seconds + phase_deg / 360.0) % 1.0)))
+
+
+def _channels(block: Block) -> tuple[Array, Array, Array]:
+    """Elevation and azimuth offset in degrees and delay in seconds, each (channels,)."""
+    zeros = np.zeros(block.n_channels)
+    offset = zeros if block.azimuth_offset_deg is None else np.array(block.azimuth_offset_deg)
+    delay = zeros if block.firing_time_s is None else np.array(block.firing_time_s)
+    return np.array(block.elevations_deg), offset, delay
+
+
+def _rank(elevation: Array) -> Array:
+    """Ring of each channel: 0 for the lowest elevation; equal elevations keep the order of the spec."""
+    rank = np.empty(len(elevation), dtype=np.int64)
+    rank[np.argsort(elevation, kind="stable")] = np.arange(len(elevation))
+    return rank
+
+
+def _sense(direction: str, azimuth_min_deg: float, azimuth_max_deg: float) -> tuple[float, float]:
+    """Sign of the turn and the azimuth where it starts; on a full turn both starts are the same seam."""
+    return (-1.0, azimuth_max_deg) if direction == "clockwise" else (1.0, azimuth_min_deg)
+
+
+def _assemble(
+    azimuth_deg: Array, elevation_deg: Array, time: Array, ring: Array, column: Array, step_deg: float, n_columns: int
+) -> Firing:
+    """Pulses from (column, channel) tables, sorted into the order of firing."""
+    shape = time.shape
+    azimuth, elevation = np.radians(azimuth_deg), np.radians(elevation_deg)
+    level = np.cos(elevation)
+    direction = np.empty((*shape, 3), dtype=np.float32)
+    direction[..., 0] = level * np.cos(azimuth)
+    direction[..., 1] = level * np.sin(azimuth)
+    direction[..., 2] = np.sin(elevation)
+    flat = time.reshape(-1)
+    ring, column = np.broadcast_to(ring, shape).reshape(-1), np.broadcast_to(column, shape).reshape(-1)
+    direction, n_rings = direction.reshape(-1, 3), int(ring.max()) + 1
+    if (np.diff(flat) < 0).any():
+        order = np.argsort(flat, kind="stable")
+        flat, ring, column, direction = flat[order], ring[order], column[order], direction[order]
+    return _frozen(direction, flat, ring, column, step_deg, n_columns, n_rings)
+
+
+def _frozen(
+    direction: Array, time: Array, ring: Array, column: Array, step_deg: float, n_columns: int, n_rings: int
+) -> Firing:
+    arrays = (
+        np.ascontiguousarray(direction, dtype=np.float32),
+        np.ascontiguousarray(time, dtype=np.float64),
+        np.ascontiguousarray(ring, dtype=np.uint16),
+        np.ascontiguousarray(column, dtype=np.int32),
+    )
+    for array in arrays:
+        array.flags.writeable = False
+    return Firing(*arrays, azimuth_step_deg=float(step_deg), n_columns=int(n_columns), n_rings=int(n_rings))

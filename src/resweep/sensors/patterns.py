@@ -1,0 +1,247 @@
+"""Where and when a sensor fires: the scan patterns as data.
+
+Angles are in the sensor's frame (x forward, y left, z up): azimuth counter-clockwise from +x seen
+from above, elevation up from the horizontal plane. `resweep.sensors.firing` turns them into pulses.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from resweep.sensors.explain import Spec, SpecError
+
+Direction = Literal["clockwise", "counterclockwise"]
+Elevation = Annotated[float, Field(ge=-90.0, le=90.0)]
+Azimuth = Annotated[float, Field(ge=-360.0, le=360.0)]
+Positive = Annotated[float, Field(gt=0.0)]
+NotNegative = Annotated[float, Field(ge=0.0)]
+
+
+class Block(Spec):
+    """A set of laser channels that fire in one step.
+
+    Elevations are listed, or spread evenly from ``elevation_min_deg`` to ``elevation_max_deg``; both
+    ends are kept and ``elevation_resolution_deg`` sets the number of channels. ``azimuth_offset_deg``
+    turns a channel counter-clockwise from the head; ``firing_time_s`` is its delay within the step.
+    The listed order is free: rings are numbered by elevation, from 0 at the lowest.
+    """
+
+    elevation_deg: tuple[Elevation, ...] | None = None
+    elevation_min_deg: Elevation | None = None
+    elevation_max_deg: Elevation | None = None
+    elevation_resolution_deg: Positive | None = None
+    azimuth_offset_deg: tuple[Azimuth, ...] | None = None
+    firing_time_s: tuple[NotNegative, ...] | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Block:
+        span = (self.elevation_min_deg, self.elevation_max_deg, self.elevation_resolution_deg)
+        if self.elevation_deg is None:
+            if None in span:
+                raise SpecError("elevation_deg", "give the list, or all of elevation_min_deg, _max_deg, _resolution_deg")
+            _ordered(self.elevation_min_deg, self.elevation_max_deg, "elevation")
+        elif any(value is not None for value in span):
+            raise SpecError("elevation_deg", "given both as a list and as a range; give one of them")
+        elif len(self.elevation_deg) == 0:
+            raise SpecError("elevation_deg", "is empty; give at least one channel")
+        for name in ("azimuth_offset_deg", "firing_time_s"):
+            values = getattr(self, name)
+            if values is not None and len(values) != self.n_channels:
+                raise SpecError(name, f"has {len(values)} values for {self.n_channels} channels; give one each")
+        if self.firing_time_s is not None and max(self.firing_time_s) > 1.0:
+            raise SpecError("firing_time_s", f"{max(self.firing_time_s):g} s looks like microseconds; give seconds")
+        return self
+
+    @property
+    def elevations_deg(self) -> tuple[float, ...]:
+        """Elevation of each channel, in the order of the spec."""
+        if self.elevation_deg is not None:
+            return self.elevation_deg
+        low, high = self.elevation_min_deg or 0.0, self.elevation_max_deg or 0.0
+        count = round((high - low) / (self.elevation_resolution_deg or 1.0)) + 1
+        return tuple(float(value) for value in np.linspace(low, high, count))
+
+    @property
+    def n_channels(self) -> int:
+        """Number of channels."""
+        return len(self.elevations_deg)
+
+
+class Spinning(Spec):
+    """A head that turns about z and fires all channels at every step of azimuth.
+
+    Give the step as ``azimuth_resolution_deg``, or as ``firing_period_s``: then it is
+    360 · rotation rate · period, and grows with the rotation rate. A range of 360° is a full turn,
+    whose seam is not fired twice; a smaller one includes both ends.
+    """
+
+    kind: Literal["spinning"] = "spinning"
+    azimuth_min_deg: Azimuth = -180.0
+    azimuth_max_deg: Azimuth = 180.0
+    azimuth_resolution_deg: Positive | None = None
+    firing_period_s: Positive | None = None
+    direction: Direction = "clockwise"
+    channels: Block
+
+    @model_validator(mode="after")
+    def _check(self) -> Spinning:
+        _ordered(self.azimuth_min_deg, self.azimuth_max_deg, "azimuth")
+        if self.azimuth_max_deg - self.azimuth_min_deg > 360.0:
+            raise SpecError("azimuth_max_deg", "more than 360° after azimuth_min_deg; a sweep is at most one turn")
+        if (self.azimuth_resolution_deg is None) == (self.firing_period_s is None):
+            raise SpecError("azimuth_resolution_deg", "give either this or firing_period_s, not both and not neither")
+        if self.firing_period_s is not None and self.firing_period_s > 0.1:
+            raise SpecError("firing_period_s", f"{self.firing_period_s:g} s looks like microseconds; give seconds")
+        return self
+
+    def azimuth_step_deg(self, rotation_rate_hz: float) -> float:
+        """Azimuth between two firing steps, degrees."""
+        if self.azimuth_resolution_deg is not None:
+            return self.azimuth_resolution_deg
+        return 360.0 * rotation_rate_hz * (self.firing_period_s or 0.0)
+
+
+class TwoBlock(Spec):
+    """Two blocks of lasers that share one head and take turns (B 3.5.2, the HDL-64E).
+
+    Of every ``upper_packets + lower_packets`` steps the first are fired by the upper block and the
+    rest by the lower one. The repetition rate of the lasers is constant, so that the horizontal
+    resolution of each block follows from the rotation rate (B, eqs. 6 and 7).
+    """
+
+    kind: Literal["two-block"] = "two-block"
+    upper: Block
+    lower: Block
+    laser_rate_hz: Positive = 250_000.0
+    upper_packets: Annotated[int, Field(ge=1, le=64)] = 3
+    lower_packets: Annotated[int, Field(ge=1, le=64)] = 1
+    direction: Direction = "clockwise"
+
+    @model_validator(mode="after")
+    def _check(self) -> TwoBlock:
+        if self.upper.n_channels != self.lower.n_channels:
+            raise SpecError("lower", f"has {self.lower.n_channels} channels, upper has {self.upper.n_channels}; must match")
+        if max(self.lower.elevations_deg) >= min(self.upper.elevations_deg):
+            raise SpecError("lower", "reaches above the lowest channel of upper; swap them or correct the elevations")
+        return self
+
+    def steps_per_turn(self, rotation_rate_hz: float) -> float:
+        """Packets of one block's size fired in one turn: 250000/(8ω) for the HDL-64E (B, eq. 7)."""
+        packets = self.upper_packets + self.lower_packets
+        return self.laser_rate_hz * packets / (self.upper.n_channels * rotation_rate_hz)
+
+    def upper_step_deg(self, rotation_rate_hz: float) -> float:
+        """Horizontal resolution of the upper block, degrees (B, eq. 7)."""
+        return 360.0 / (self.steps_per_turn(rotation_rate_hz) - 1.0)
+
+    def lower_step_deg(self, rotation_rate_hz: float) -> float:
+        """Horizontal resolution of the lower block, degrees (B, eq. 6)."""
+        packets = self.upper_packets + self.lower_packets
+        share = self.lower_packets / packets
+        return 360.0 / (self.steps_per_turn(rotation_rate_hz) * share - 1.0)
+
+
+class Raster(Spec):
+    """A terrestrial scanner: a mirror sweeps lines of elevation while the head turns in azimuth.
+
+    Each azimuth step is one line from ``elevation_max_deg`` down to ``elevation_min_deg``, fired at
+    ``pulse_rate_hz``; ``line_rate_max_hz`` bounds the mirror. The head turns during the line.
+    """
+
+    kind: Literal["raster"] = "raster"
+    azimuth_min_deg: Azimuth = -180.0
+    azimuth_max_deg: Azimuth = 180.0
+    azimuth_resolution_deg: Positive
+    elevation_min_deg: Elevation
+    elevation_max_deg: Elevation
+    elevation_resolution_deg: Positive
+    pulse_rate_hz: Positive
+    line_rate_max_hz: Positive
+    direction: Direction = "clockwise"
+
+    @model_validator(mode="after")
+    def _check(self) -> Raster:
+        _ordered(self.azimuth_min_deg, self.azimuth_max_deg, "azimuth")
+        _ordered(self.elevation_min_deg, self.elevation_max_deg, "elevation")
+        if self.azimuth_max_deg - self.azimuth_min_deg > 360.0:
+            raise SpecError("azimuth_max_deg", "more than 360° after azimuth_min_deg; a sweep is at most one turn")
+        if self.n_lines * self.n_per_line > 2**31 - 1 or self.n_per_line > 2**16:
+            raise SpecError("elevation_resolution_deg", f"gives {self.n_lines} x {self.n_per_line} pulses; coarsen the steps")
+        return self
+
+    @property
+    def n_lines(self) -> int:
+        """Lines of one scan."""
+        return count_steps(self.azimuth_max_deg - self.azimuth_min_deg, self.azimuth_resolution_deg)
+
+    @property
+    def n_per_line(self) -> int:
+        """Pulses in one line."""
+        return count_steps(self.elevation_max_deg - self.elevation_min_deg, self.elevation_resolution_deg)
+
+    @property
+    def line_period_s(self) -> float:
+        """Seconds from the start of a line to the next, limited by the pulse rate or by the mirror."""
+        return max(self.n_per_line / self.pulse_rate_hz, 1.0 / self.line_rate_max_hz)
+
+
+class Prism(Spec):
+    """One rotating wedge: deflects the beam by ``deflection_deg``, turning at ``rate_hz`` (sign: sense)."""
+
+    rate_hz: float
+    deflection_deg: Annotated[float, Field(gt=0.0, lt=60.0)]
+    phase_deg: float = 0.0
+
+
+class Rosette(Spec):
+    """A non-repetitive scan by rotating prisms (Risley scanner).
+
+    Every prism bends the beam in a direction that turns with it; the direction cosines across the
+    axis add up. ``lines`` beams fire together, ``line_spacing_deg`` apart along a direction
+    ``line_tilt_deg`` from the horizontal, which turns at ``line_rate_hz``. The axis looks
+    ``boresight_elevation_deg`` above x. With ``head_rate_hz`` the whole also turns about z, from azimuth
+    ``head_phase_deg``, which gives a field of 360°. Positive rates are counter-clockwise, seen against the
+    beam for prisms and lines and from above for the head. The phases run on from frame to frame, so that
+    the pattern does not repeat and coverage grows with time.
+    """
+
+    kind: Literal["rosette"] = "rosette"
+    points_per_second: Positive
+    frame_s: Annotated[float, Field(gt=0.0, le=60.0)]
+    prisms: Annotated[tuple[Prism, ...], Field(min_length=1, max_length=8)]
+    lines: Annotated[int, Field(ge=1, le=256)] = 1
+    line_spacing_deg: NotNegative = 0.0
+    line_tilt_deg: float = 90.0
+    line_rate_hz: float = 0.0
+    boresight_elevation_deg: Elevation = 0.0
+    head_rate_hz: float = 0.0
+    head_phase_deg: float = 0.0
+
+    @model_validator(mode="after")
+    def _check(self) -> Rosette:
+        if self.points_per_second * self.frame_s < self.lines:
+            raise SpecError("frame_s", "is too short for one pulse on every line; lengthen it")
+        if self.points_per_second * self.frame_s > 5e7:
+            raise SpecError("frame_s", "gives more than fifty million pulses a frame; shorten it")
+        bends = [prism.deflection_deg for prism in self.prisms]
+        reach = np.sin(np.radians(bends)).sum() + np.radians(self.line_spacing_deg) * (self.lines - 1) / 2.0
+        if reach > np.sin(np.radians(85.0)):
+            raise SpecError("prisms", "together bend the beam beyond 85°; reduce the deflections or line_spacing_deg")
+        return self
+
+
+Pattern = Annotated[Spinning | TwoBlock | Rosette | Raster, Field(discriminator="kind")]
+
+
+def count_steps(span_deg: float, step_deg: float) -> int:
+    """Steps in a range: a full turn has no second seam, a smaller range includes both ends."""
+    steps = int(np.floor(span_deg / step_deg + 1e-6))
+    return max(steps, 1) if span_deg >= 360.0 - 1e-9 else steps + 1
+
+
+def _ordered(low: float | None, high: float | None, what: str) -> None:
+    if low is not None and high is not None and low > high:
+        raise SpecError(f"{what}_min_deg", f"{low:g} is above {what}_max_deg {high:g}; swap them")

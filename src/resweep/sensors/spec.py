@@ -1,0 +1,205 @@
+"""A sensor as data: beam, receiver, pointing and scan pattern, with the unit in every field name."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import Field, field_validator, model_validator
+
+from resweep.errors import nearest_names
+from resweep.sensors.explain import Spec, SpecError
+from resweep.sensors.patterns import NotNegative, Pattern, Positive, Raster, Rosette, Spinning, TwoBlock
+
+Spot = Literal["circular", "rectangular", "elliptical"]
+Mode = Literal["first", "last", "strongest", "strongest-and-last", "multiple"]
+
+_MAX_DIVERGENCE_RAD = 0.1  # above it the figure is in another unit: the widest of the catalog has 0.013
+_RETURNS_OF_MODE = {"strongest-and-last": 2, "multiple": 4}
+
+
+class Beam(Spec):
+    """The cone of light of one pulse and how rays sample it.
+
+    Divergences are full angles: across the spot horizontally and vertically. ``rays`` is one ray on
+    the axis, the fixed nine-point stencil of B 3.2.1, or ``n_rays`` drawn afresh for every pulse with
+    the energy ``profile``. For a gaussian profile the divergence is the full angle at 1/e² intensity.
+    """
+
+    spot: Spot = "circular"
+    divergence_h_rad: NotNegative
+    divergence_v_rad: NotNegative
+    rays: Literal["single", "nine", "random"] = "nine"
+    n_rays: Annotated[int, Field(ge=1, le=1024)] = 9
+    profile: Literal["uniform", "gaussian"] = "uniform"
+
+    @field_validator("divergence_h_rad", "divergence_v_rad")
+    @classmethod
+    def _radians(cls, value: float) -> float:
+        if value > _MAX_DIVERGENCE_RAD:
+            raise ValueError(f"{value:g} rad is too wide: it looks like mrad or degrees, give radians (full angle)")
+        return value
+
+    @model_validator(mode="after")
+    def _check(self) -> Beam:
+        if self.spot == "circular" and self.divergence_h_rad != self.divergence_v_rad:
+            raise SpecError("spot", "circular, but the two divergences differ; use elliptical or rectangular")
+        return self
+
+    @property
+    def rays_per_pulse(self) -> int:
+        """Rays traced for one pulse."""
+        return {"single": 1, "nine": 9}.get(self.rays, self.n_rays)
+
+
+class Receiver(Spec):
+    """What the electronics make of the light that returns on one pulse.
+
+    ``mode`` picks the returns and ``signal_cutoff_m`` is the length of signal averaged into one (B
+    3.2.3). The strongest return is the one around the most intense ray, as in B, or with
+    ``strongest_by: echo`` the stretch of signal that holds most light. A return fainter than ``detection_threshold`` (relative intensity) is lost. Range noise is
+    Gaussian with sigma ``range_noise_sigma_m + range_noise_per_m · range``, then rounded to
+    ``range_quantisation_m`` (0: not rounded). With ``range-squared`` falloff the intensity is
+    multiplied by (``falloff_reference_m``/range)². ``max_returns`` follows the mode if not given.
+    """
+
+    mode: Mode = "strongest"
+    strongest_by: Literal["ray", "echo"] = "ray"
+    signal_cutoff_m: Positive = 1.0
+    max_returns: Annotated[int, Field(ge=1, le=16)] = 1
+    detection_threshold: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    range_noise_sigma_m: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    range_noise_per_m: Annotated[float, Field(ge=0.0, le=0.1)] = 0.0
+    range_quantisation_m: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    intensity_falloff: Literal["none", "range-squared"] = "none"
+    falloff_reference_m: Positive = 10.0
+    intensity_noise_sigma: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_returns(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("max_returns") is None and isinstance(data.get("mode"), str):
+            return {**data, "max_returns": _RETURNS_OF_MODE.get(data["mode"], 1)}
+        return data
+
+    @model_validator(mode="after")
+    def _check(self) -> Receiver:
+        exact = {"multiple": None, "strongest-and-last": 2}.get(self.mode, 1)
+        if exact is not None and self.max_returns != exact:
+            raise SpecError("max_returns", f"{self.max_returns}, but mode '{self.mode}' gives {exact}; set it to {exact}")
+        return self
+
+
+class Pointing(Spec):
+    """How far the true direction of a pulse strays from the reported one (A, section IV).
+
+    The angle encoder rounds: a uniform error of ± half ``encoder_step_rad`` about the spin axis.
+    ``sigma_h_rad`` and ``sigma_v_rad`` are Gaussian errors across and along the beam's vertical.
+    """
+
+    encoder_step_rad: Annotated[float, Field(ge=0.0, le=0.1)] = 0.0
+    sigma_h_rad: Annotated[float, Field(ge=0.0, le=0.1)] = 0.0
+    sigma_v_rad: Annotated[float, Field(ge=0.0, le=0.1)] = 0.0
+
+
+class Sensor(Spec):
+    """One LiDAR, read from YAML or a catalog name with `load_sensor`; frozen, compared by value."""
+
+    name: Annotated[str, Field(min_length=1)]
+    title: str = ""
+    description: str = ""
+    sources: tuple[str, ...] = ()
+    range_min_m: NotNegative = 0.0
+    range_max_m: Annotated[float, Field(gt=0.0, le=10_000.0)]
+    wavelength_nm: float
+    rotation_rate_hz: Positive | None = None
+    rotation_rate_min_hz: Positive | None = None
+    rotation_rate_max_hz: Positive | None = None
+    pattern: Pattern
+    beam: Beam
+    receiver: Receiver
+    pointing: Pointing = Pointing()
+
+    @field_validator("wavelength_nm")
+    @classmethod
+    def _nanometres(cls, value: float) -> float:
+        if not 200.0 <= value <= 20_000.0:
+            guess = "metres" if 0 < value < 1e-3 else "micrometres" if 0 < value < 100 else "another unit"
+            raise ValueError(f"{value:g} nm is not a laser's: it looks like {guess}, give nanometres (e.g. 905)")
+        return value
+
+    @model_validator(mode="after")
+    def _check(self) -> Sensor:
+        if self.range_min_m >= self.range_max_m:
+            raise SpecError("range_min_m", f"{self.range_min_m:g} is not below range_max_m {self.range_max_m:g}; swap them")
+        if isinstance(self.pattern, Spinning | TwoBlock):
+            self._check_rate()
+        elif self.rotation_rate_hz is not None:
+            raise SpecError("rotation_rate_hz", f"a {self.pattern.kind} pattern sets its own pace; remove it")
+        return self
+
+    def _check_rate(self) -> None:
+        rate, low, high = self.rotation_rate_hz, self.rotation_rate_min_hz, self.rotation_rate_max_hz
+        if rate is None:
+            raise SpecError("rotation_rate_hz", "missing; give the turns per second of the head")
+        if low is not None and high is not None and low > high:
+            raise SpecError("rotation_rate_min_hz", f"{low:g} is above rotation_rate_max_hz {high:g}; swap them")
+        if (low is not None and rate < low) or (high is not None and rate > high):
+            limits = f"{low if low is not None else 0:g} to {high if high is not None else float('inf'):g} Hz"
+            raise SpecError("rotation_rate_hz", f"{rate:g} Hz is outside what the sensor can turn, {limits}")
+        if isinstance(self.pattern, Spinning) and self.pattern.azimuth_step_deg(rate) > 180.0:
+            raise SpecError("pattern.firing_period_s", "the head turns more than 180° between two steps; check units")
+        if isinstance(self.pattern, TwoBlock) and self.pattern.steps_per_turn(rate) < 16.0:
+            raise SpecError("pattern.laser_rate_hz", "fewer than 16 packets a turn; give pulses per second of a block")
+
+    @property
+    def sweep_period_s(self) -> float:
+        """Seconds of one sweep: a turn of the head, a frame of a rosette, or a whole raster scan."""
+        if isinstance(self.pattern, Rosette):
+            return self.pattern.frame_s
+        if isinstance(self.pattern, Raster):
+            return self.pattern.n_lines * self.pattern.line_period_s
+        return 1.0 / (self.rotation_rate_hz or 1.0)
+
+    @property
+    def elevations_deg(self) -> tuple[float, ...]:
+        """Elevation of each ring, lowest first; empty for a rosette, which has no fixed elevations."""
+        if isinstance(self.pattern, Spinning):
+            return tuple(sorted(self.pattern.channels.elevations_deg))
+        if isinstance(self.pattern, TwoBlock):
+            return tuple(sorted(self.pattern.lower.elevations_deg + self.pattern.upper.elevations_deg))
+        if isinstance(self.pattern, Raster):
+            low, step = self.pattern.elevation_min_deg, self.pattern.elevation_resolution_deg
+            return tuple(low + step * index for index in range(self.pattern.n_per_line))
+        return ()
+
+    @property
+    def n_channels(self) -> int:
+        """Number of rings: laser channels, lines of a rosette, or pulses in a raster line."""
+        return self.pattern.lines if isinstance(self.pattern, Rosette) else len(self.elevations_deg)
+
+    def with_(self, **changes: Any) -> Sensor:
+        """A validated copy with fields changed; a dotted key reaches inside.
+
+        ``sensor.with_(rotation_rate_hz=5, **{"beam.rays": "single"})``
+        """
+        data = self.model_dump(exclude_none=True)
+        if "receiver.mode" in changes and "receiver.max_returns" not in changes:
+            del data["receiver"]["max_returns"]  # each mode has its own default
+        for key, value in changes.items():
+            *path, last = key.split(".")
+            target: Any = data
+            for depth, part in enumerate(path):
+                if not isinstance(target, dict) or part not in target:
+                    known = target if isinstance(target, dict) else ()
+                    raise SpecError(".".join(path[: depth + 1]), f"no such part; {nearest_names(part, known)}", self.name)
+                target = target[part]
+            if not isinstance(target, dict):
+                raise SpecError(".".join(path), "is a value, not a part with fields", self.name)
+            target[last] = value.model_dump() if isinstance(value, Spec) else value
+        return Sensor(**data)
+
+    def to_yaml(self) -> str:
+        """The spec as YAML text, which `load_sensor` reads back to an equal sensor."""
+        data = self.model_dump(mode="json", exclude_none=True)
+        return str(yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100, default_flow_style=None))

@@ -1,0 +1,68 @@
+"""The native scene of a world, and the native plan of a sensor."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from resweep import _core
+from resweep.embree_library import open_embree
+from resweep.errors import ResweepError
+from resweep.sensors import Sensor, stencil
+from resweep.worlds import World
+from resweep.worlds.native import InstanceArray, Triangles
+
+_SPOTS = ("circular", "rectangular", "elliptical")
+_PROFILES = ("uniform", "gaussian")
+_MODES = ("first", "last", "strongest", "strongest-and-last", "multiple")
+
+
+def native_scene(world: World, robust: bool = False) -> _core.Scene:
+    """Build the world's acceleration structure; the arrays stay shared with the world."""
+    open_embree()
+    scene = _core.Scene(robust)
+    try:
+        for part in world.lower():
+            if isinstance(part, Triangles):
+                scene.add_triangles(part)
+            elif isinstance(part, InstanceArray):
+                scene.add_instances(part)
+        scene.commit()
+    except RuntimeError as error:
+        raise ResweepError(f"world {world!r} cannot be traced: {error}") from error
+    return scene
+
+
+def native_plan(sensor: Sensor) -> _core.Plan:
+    """Beam, receiver and noise of a sensor as the tracer takes them."""
+    beam, receiver, pointing = sensor.beam, sensor.receiver, sensor.pointing
+    drawn = beam.rays == "random"
+    offsets, shares = (np.zeros((0, 2), np.float32), np.zeros(0, np.float32)) if drawn else stencil(beam)
+    falls = receiver.intensity_falloff == "range-squared"
+    return _core.Plan.make(
+        offsets=np.ascontiguousarray(offsets),
+        shares=np.ascontiguousarray(shares),
+        random=drawn,
+        n_rays=beam.rays_per_pulse,
+        spot=_SPOTS.index(beam.spot),
+        profile=_PROFILES.index(beam.profile),
+        divergence=(beam.divergence_h_rad, beam.divergence_v_rad),
+        mode=_MODES.index(receiver.mode),
+        max_returns=receiver.max_returns,
+        receiver={
+            "signal_cutoff": receiver.signal_cutoff_m,
+            "strongest_by_echo": receiver.strongest_by == "echo",
+            "threshold": receiver.detection_threshold,
+            "range_min": sensor.range_min_m,
+            "range_max": sensor.range_max_m,
+            "falloff_reference": receiver.falloff_reference_m if falls else 0.0,
+        },
+        noise={
+            "range_sigma": receiver.range_noise_sigma_m,
+            "range_sigma_per_m": receiver.range_noise_per_m,
+            "range_quantum": receiver.range_quantisation_m,
+            "intensity_sigma": receiver.intensity_noise_sigma,
+            "encoder_step": pointing.encoder_step_rad,
+            "pointing_sigma_h": pointing.sigma_h_rad,
+            "pointing_sigma_v": pointing.sigma_v_rad,
+        },
+    )

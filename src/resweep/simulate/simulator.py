@@ -1,0 +1,165 @@
+"""The simulator: a world scanned by a sensor along a trajectory."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+import resweep
+from resweep.errors import ResweepError
+from resweep.log import Log
+from resweep.pose import Array, Trajectory, check_rigid
+from resweep.sensors import Firing, Sensor, fire, load_sensor
+from resweep.simulate.scene import native_plan, native_scene
+from resweep.sweep import Sweep
+from resweep.worlds import World
+
+# Pulses are traced in blocks of this many columns, ring by ring: neighbours on a ring run through
+# the same geometry, neighbours in a column do not.
+_BLOCK_COLUMNS = 16
+
+
+class Simulator:
+    """Sweeps of one sensor in one world.
+
+    The native scene is built once, here, and reused by every sweep. ``seed`` fixes all randomness: the
+    same seed gives the same bytes, whatever ``threads`` (0: all cores).
+    """
+
+    def __init__(self, world: World, sensor: Sensor | str, *, seed: int = 0, threads: int = 0, packet: int = 0) -> None:
+        self.world = world
+        self.sensor = load_sensor(sensor) if isinstance(sensor, str) else sensor
+        if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
+            raise ResweepError(f"seed: expected a whole number from 0 to 2^64 - 1, got {seed!r}")
+        if packet not in (0, 1, 8, 16):
+            raise ResweepError(f"packet: expected 0 (chosen for you), 1, 8 or 16 rays, got {packet}")
+        self.seed = int(seed)
+        self.threads = int(threads)
+        self.packet = packet
+        self._plan = native_plan(self.sensor)
+
+    @cached_property
+    def scene(self) -> Any:
+        """The native scene, built on first use."""
+        return native_scene(self.world)
+
+    def with_sensor(self, sensor: Sensor | str) -> Simulator:
+        """A simulator of another sensor in the same world, which shares the native scene."""
+        other = Simulator(self.world, sensor, seed=self.seed, threads=self.threads, packet=self.packet)
+        other.__dict__["scene"] = self.scene
+        return other
+
+    def sweep(self, pose: ArrayLike | Trajectory, *, start: float | None = None, index: int = 0) -> Sweep:
+        """One sweep from a standing sensor (``pose`` 4x4, ``T_world_sensor``) or a moving one.
+
+        A `Trajectory` must cover the sweep, which begins at ``start`` seconds (default: where the
+        trajectory begins); the sweep's ``pose`` is the one at its start. ``index`` numbers the sweep:
+        it picks the random numbers, and the part of a pattern that does not repeat.
+        """
+        firing = fire(self.sensor, index)
+        motion, begin = self._motion(pose, start, float(firing.time[-1]))
+        columns = self.scene.sweep(
+            self._plan,
+            **self._fired(firing, motion, begin),
+            seed=self.seed,
+            index=index,
+            threads=self.threads,
+            packet=self.packet,
+        )
+        return Sweep(
+            pose=motion.at(begin),
+            beam_origin=_no_origin(len(firing)),
+            beam_direction=firing.direction,
+            beam_time=begin + firing.time,
+            beam_ring=firing.ring,
+            beam_column=firing.column,
+            timestamp=begin,
+            trajectory=motion if len(motion) > 1 else None,
+            sensor=self.sensor.name,
+            **columns,
+        )
+
+    def rays(self, pose: ArrayLike | Trajectory, *, start: float | None = None, index: int = 0) -> tuple[Array, Array]:
+        """Origins and directions (n, 3) float32 of every ray of a sweep, from the world's origin."""
+        firing = fire(self.sensor, index)
+        motion, begin = self._motion(pose, start, float(firing.time[-1]))
+        origins, directions = self.scene.rays(
+            self._plan, **self._fired(firing, motion, begin), seed=self.seed, index=index
+        )
+        return origins, directions
+
+    def run(self, trajectory: Trajectory | ArrayLike, *, sweeps: int | None = None) -> Log:
+        """A drive, computed sweep by sweep as it is read.
+
+        Along a `Trajectory`, one sweep follows the other for as long as it covers them (or
+        ``sweeps`` of them). An array of poses (n, 4, 4) gives one sweep standing at each.
+        """
+        period = self.sensor.sweep_period_s
+        if not isinstance(trajectory, Trajectory):
+            poses = check_rigid(trajectory, "pose").reshape(-1, 4, 4)[:sweeps]
+            times = np.arange(len(poses)) * period
+            return self._log(lambda i: self.sweep(poses[i], start=times[i], index=i), times, poses)
+        needed = float(fire(self.sensor, 0).time[-1])
+        count = math.floor((trajectory.end - trajectory.start - needed) / period + 1e-6) + 1
+        if count < 1 or (sweeps is not None and sweeps > count):
+            wanted = 1 if sweeps is None else sweeps
+            raise ResweepError(
+                f"the trajectory lasts {trajectory.end - trajectory.start:.3f} s and covers {max(count, 0)} sweeps of "
+                f"'{self.sensor.name}' ({period:.3f} s each), {wanted} are asked for; give a longer one"
+            )
+        times = trajectory.start + np.arange(count if sweeps is None else sweeps) * period
+        return self._log(
+            lambda i: self.sweep(trajectory, start=float(times[i]), index=i), times, trajectory.at(times)
+        )
+
+    def _log(self, load: Any, times: Array, poses: Array) -> Log:
+        meta = {
+            "resweep": resweep.__version__,
+            "seed": self.seed,
+            "sensor": self.sensor.model_dump(mode="json", exclude_none=True),
+            "world": self.world.meta,
+        }
+        return Log(load, times, poses, name=self.sensor.name, sensor=self.sensor.name, meta=meta)
+
+    def _motion(self, pose: ArrayLike | Trajectory, start: float | None, duration: float) -> tuple[Trajectory, float]:
+        if not isinstance(pose, Trajectory):
+            begin = 0.0 if start is None else float(start)
+            return Trajectory(np.array([begin]), check_rigid(pose, "pose").reshape(-1, 4, 4)), begin
+        begin = pose.start if start is None else float(start)
+        if not pose.covers(begin, begin + duration):
+            raise ResweepError(
+                f"the trajectory covers {pose.start:.6f} to {pose.end:.6f} s, the sweep needs "
+                f"{begin:.6f} to {begin + duration:.6f} s; extend it, or start the sweep elsewhere"
+            )
+        return pose.window(begin, begin + duration), begin
+
+    def _fired(self, firing: Firing, motion: Trajectory, begin: float) -> dict[str, Any]:
+        knots = motion.poses.copy()
+        knots[:, :3, 3] -= self.world.origin
+        return {
+            "direction": firing.direction,
+            "origin": None,
+            "time": firing.time,
+            "order": _tracing_order(firing),
+            "knot_times": motion.times,
+            "knots": knots,
+            "start": begin,
+        }
+
+
+@lru_cache(maxsize=16)
+def _tracing_order(firing: Firing) -> Array:
+    """Pulses (b,) int32 in the order that keeps neighbouring rays together."""
+    if firing.azimuth_step_deg == 0.0:
+        return np.arange(len(firing), dtype=np.int32)
+    order = np.lexsort((firing.column, firing.ring, firing.column // _BLOCK_COLUMNS))
+    return order.astype(np.int32)
+
+
+@lru_cache(maxsize=16)
+def _no_origin(count: int) -> Array:
+    return np.broadcast_to(np.zeros(3, np.float32), (count, 3))

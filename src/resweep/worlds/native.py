@@ -1,0 +1,45 @@
+"""The seam between worlds and the tracer: the few kinds of geometry that the tracer knows.
+
+A world lowers itself to these; nothing below them knows what a world is made of. Coordinates are
+float32 metres from the world's origin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from resweep.pose import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Triangles:
+    """Triangles with one attribute row per face.
+
+    ``vertices`` (n, 3) float32, ``faces`` (m, 3) uint32, ``label`` and ``instance`` (m,) int32,
+    ``reflectance`` (m,) float32, ``material`` (m,) uint8 into ``materials`` (k, 3) float32: the
+    specular part, its exponent and the retro-reflective part.
+    """
+
+    vertices: Array
+    faces: Array
+    label: Array
+    instance: Array
+    reflectance: Array
+    material: Array
+    materials: Array
+
+
+@dataclass(frozen=True, eq=False)
+class InstanceArray:
+    """Many copies of triangles: ``transforms`` (k, 3, 4) float32, ``instance`` and ``label`` (k,) int32.
+
+    A label of -1 keeps the labels of the triangles; an instance of 0 keeps their instance ids.
+    """
+
+    triangles: Triangles
+    transforms: Array
+    instance: Array
+    label: Array
+
+
+Native = Triangles | InstanceArray

@@ -1,0 +1,97 @@
+"""A world: layers of geometry around one origin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from resweep.errors import ResweepError
+from resweep.pose import Array, check_rigid
+from resweep.worlds.importing import load_mesh
+from resweep.worlds.mesh import Instances, Mesh
+from resweep.worlds.native import Native
+
+Layer = Mesh | Instances
+
+
+class World:
+    """Layers of geometry; their coordinates are float32 metres from a float64 ``origin``.
+
+    The origin keeps what float32 cannot: a world at UTM coordinates measures as one at zero.
+    ``meta`` says where it came from and is saved with it.
+    """
+
+    def __init__(
+        self, layers: Sequence[Layer], origin: ArrayLike = (0.0, 0.0, 0.0), meta: Mapping[str, Any] | None = None
+    ) -> None:
+        self.layers: tuple[Layer, ...] = tuple(layers)
+        if not self.layers:
+            raise ResweepError("world: no layer given; a world holds at least one")
+        self.origin = np.array(origin, dtype=np.float64)
+        if self.origin.shape != (3,) or not np.isfinite(self.origin).all():
+            raise ResweepError(f"world: origin must be three finite numbers, got {origin!r}")
+        self.meta: dict[str, Any] = dict(meta or {})
+
+    @classmethod
+    def from_mesh(cls, mesh: Any, label: Any = None, reflectance: Any = None, **options: Any) -> World:
+        """A world of one mesh: a path (OBJ, PLY, STL, GLB/glTF) or a trimesh object.
+
+        ``label`` and ``reflectance`` (0 to 1) take one value, or a dict by mesh or material name;
+        ``scale``, ``up`` and ``transform`` as in `resweep.worlds.importing.load_mesh`.
+        """
+        layers, origin = load_mesh(mesh, label=label, reflectance=reflectance, **options)
+        source = str(mesh) if isinstance(mesh, str | Path) else type(mesh).__name__
+        return cls(layers, origin, {"source": source})
+
+    def __add__(self, other: World) -> World:
+        """Both worlds as one, around the first one's origin."""
+        if not isinstance(other, World):
+            return NotImplemented
+        shift = np.eye(4)
+        shift[:3, 3] = other.origin - self.origin
+        layers = other.layers if not shift[:3, 3].any() else [layer.moved(shift) for layer in other.layers]
+        return World([*self.layers, *layers], self.origin, {**other.meta, **self.meta})
+
+    def moved(self, T_new_world: ArrayLike) -> World:
+        """The same world after a rigid motion of the whole of it."""
+        pose = check_rigid(T_new_world, "world motion")
+        turn = np.eye(4)
+        turn[:3, :3] = pose[:3, :3]
+        origin = pose[:3, :3] @ self.origin + pose[:3, 3]
+        return World([layer.moved(turn) for layer in self.layers], origin, self.meta)
+
+    @property
+    def bounds(self) -> Array:
+        """Lowest and highest corner (2, 3) float64 in world coordinates."""
+        boxes = np.array([layer.bounds for layer in self.layers])
+        return np.array([boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)]) + self.origin
+
+    @property
+    def n_triangles(self) -> int:
+        """Number of triangles, counted in every instance."""
+        return sum(layer.n_triangles for layer in self.layers)
+
+    @property
+    def n_primitives(self) -> int:
+        """Number of primitives of all kinds, counted in every instance."""
+        return self.n_triangles
+
+    def lower(self) -> list[Native]:
+        """The layers as the tracer takes them."""
+        return [layer.lower() for layer in self.layers]
+
+    def save(self, path: str | Path, overwrite: bool = True) -> Path:
+        """Write the world to a directory, whole or not at all."""
+        from resweep.worlds.store import save_world  # store reads worlds too: one of the two must wait
+
+        return save_world(self, Path(path), overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        size = self.bounds[1] - self.bounds[0]
+        kinds = ", ".join(f"{layer.kind} '{layer.name}'" for layer in self.layers[:6])
+        more = f" and {len(self.layers) - 6} more" if len(self.layers) > 6 else ""
+        return f"World({kinds}{more}; {self.n_triangles:,} triangles; {size[0]:.1f} x {size[1]:.1f} x {size[2]:.1f} m)"
