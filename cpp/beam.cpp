@@ -1,7 +1,5 @@
 // From a pulse to its rays: motion, pointing error, stencil. The NumPy reference is in
 // resweep/sensors/stencil.py and resweep/simulate/reference.py.
-#include <cmath>
-
 #include "beam.hpp"
 
 namespace resweep {
@@ -9,7 +7,7 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-void rotate(const double m[9], const double v[3], double out[3]) {
+template <class Real> void rotate(const Real m[9], const Real v[3], Real out[3]) {
     for (int row = 0; row < 3; ++row) out[row] = m[3 * row] * v[0] + m[3 * row + 1] * v[1] + m[3 * row + 2] * v[2];
 }
 
@@ -18,26 +16,17 @@ void normalise(double v[3]) {
     for (int i = 0; i < 3; ++i) v[i] *= scale;
 }
 
-void cross(const double a[3], const double b[3], double out[3]) {
-    out[0] = a[1] * b[2] - a[2] * b[1];
-    out[1] = a[2] * b[0] - a[0] * b[2];
-    out[2] = a[0] * b[1] - a[1] * b[0];
-}
-
 // h points left and v up of the direction d; straight up or down, h is y.
-void tangent_frame(const double d[3], double h[3], double v[3]) {
-    h[0] = -d[1];
-    h[1] = d[0];
-    h[2] = 0.0;
-    const double length = std::sqrt(h[0] * h[0] + h[1] * h[1]);
-    if (length < 1e-6) {
-        h[0] = 0.0;
-        h[1] = 1.0;
-    } else {
-        h[0] /= length;
-        h[1] /= length;
-    }
-    cross(d, h, v);
+template <class Real> void tangent_frame(const Real d[3], Real h[3], Real v[3]) {
+    const Real length = std::sqrt(d[0] * d[0] + d[1] * d[1]);
+    const bool upright = length < Real(1e-6);
+    const Real scale = upright ? Real(0) : Real(1) / length;
+    h[0] = -d[1] * scale;
+    h[1] = upright ? Real(1) : d[0] * scale;
+    h[2] = Real(0);
+    v[0] = -d[2] * h[1];
+    v[1] = d[2] * h[0];
+    v[2] = d[0] * h[1] - d[1] * h[0];
 }
 
 void matrix_to_rotvec(const double m[9], double axis[3], double& angle) {
@@ -60,19 +49,6 @@ void matrix_to_rotvec(const double m[9], double axis[3], double& angle) {
         normalise(column);
         for (int i = 0; i < 3; ++i) axis[i] = column[i];
     }
-}
-
-// The tangent offset of a random ray: the map of resweep/sensors/stencil.py, random_offsets.
-std::array<double, 2> random_offset(const Beam& beam, std::uint32_t a, std::uint32_t b) {
-    const double half_h = std::tan(0.5 * beam.divergence_h), half_v = std::tan(0.5 * beam.divergence_v);
-    const double u = unit(a), w = unit(b);
-    if (beam.spot == Spot::kRectangular && beam.profile == Profile::kUniform)
-        return {(2.0 * u - 1.0) * half_h, (2.0 * w - 1.0) * half_v};
-    // A Gaussian spot ends at its 1/e^2 edge: an inverse truncated Rayleigh distribution.
-    const double radius = beam.profile == Profile::kGaussian
-                              ? std::sqrt(-0.5 * std::log1p(-u * (1.0 - std::exp(-2.0))))
-                              : std::sqrt(u);
-    return {radius * std::cos(2.0 * kPi * w) * half_h, radius * std::sin(2.0 * kPi * w) * half_v};
 }
 
 }  // namespace
@@ -123,61 +99,107 @@ void Motion::at(double time, double rotation[9], double position[3]) const {
         }
 }
 
-RayMaker::RayMaker(const Firing& firing, const Motion& motion, double start, const Beam& beam, const Noise& noise,
-                   const Philox& random)
-    : firing_(firing), motion_(motion), start_(start), beam_(beam), noise_(noise), random_(random) {
-    motion_.at(start_, rotation_, position_);
+PulseMaker::PulseMaker(const Firing& firing, const Motion& motion, double start, const Noise& noise,
+                       const Philox& random)
+    : firing_(firing), motion_(motion), start_(start), noise_(noise), random_(random) {
+    aimed_ = noise.encoder_step > 0.0 || noise.pointing_sigma_h > 0.0 || noise.pointing_sigma_v > 0.0;
+    turn_to(start);
 }
 
-void RayMaker::rays(std::size_t pulse, float origin[3], float* directions) {
-    if (!motion_.still()) motion_.at(start_ + firing_.time[pulse], rotation_, position_);
-    double d[3] = {firing_.direction[3 * pulse], firing_.direction[3 * pulse + 1], firing_.direction[3 * pulse + 2]};
-    aim(static_cast<std::uint32_t>(pulse), d);
-    double h[3], v[3], world_d[3], world_h[3], world_v[3];
+void PulseMaker::turn_to(double time) {
+    double rotation[9];
+    motion_.at(time, rotation, position_);
+    for (int i = 0; i < 9; ++i) rotation_[i] = static_cast<float>(rotation[i]);
+}
+
+Pulse PulseMaker::pulse(std::size_t place) {
+    const std::size_t beam = firing_.order ? static_cast<std::size_t>(firing_.order[place]) : place;
+    if (!motion_.still()) turn_to(start_ + firing_.time[beam]);
+    const float* nominal = firing_.direction + 3 * beam;
+    float d[3] = {nominal[0], nominal[1], nominal[2]};
+    if (aimed_) {
+        double aimed[3] = {d[0], d[1], d[2]};
+        aim(static_cast<std::uint32_t>(beam), aimed);
+        for (int i = 0; i < 3; ++i) d[i] = static_cast<float>(aimed[i]);
+    }
+    float h[3], v[3];
     tangent_frame(d, h, v);
-    rotate(rotation_, d, world_d);
-    rotate(rotation_, h, world_h);
-    rotate(rotation_, v, world_v);
-    double offset[3] = {0.0, 0.0, 0.0};
-    if (firing_.origin) {
-        const double local[3] = {firing_.origin[3 * pulse], firing_.origin[3 * pulse + 1],
-                                 firing_.origin[3 * pulse + 2]};
-        rotate(rotation_, local, offset);
-    }
-    for (int i = 0; i < 3; ++i) origin[i] = static_cast<float>(position_[i] + offset[i]);
-    const float fd[3] = {float(world_d[0]), float(world_d[1]), float(world_d[2])};
-    const float fh[3] = {float(world_h[0]), float(world_h[1]), float(world_h[2])};
-    const float fv[3] = {float(world_v[0]), float(world_v[1]), float(world_v[2])};
-    for (int ray = 0; ray < beam_.n_rays; ++ray) {
-        float oh, ov;
-        if (beam_.random) {
-            const auto words = random_.words(static_cast<std::uint32_t>(pulse), ray, Purpose::kSpot);
-            const auto drawn = random_offset(beam_, words[0], words[1]);
-            oh = static_cast<float>(drawn[0]);
-            ov = static_cast<float>(drawn[1]);
-        } else {
-            oh = beam_.offsets[ray][0];
-            ov = beam_.offsets[ray][1];
-        }
-        const float scale = 1.0f / std::sqrt(1.0f + oh * oh + ov * ov);  // d, h and v are orthonormal
-        for (int i = 0; i < 3; ++i) directions[3 * ray + i] = (fd[i] + oh * fh[i] + ov * fv[i]) * scale;
-    }
+    Pulse pulse;
+    pulse.beam = static_cast<std::uint32_t>(beam);
+    rotate(rotation_, d, pulse.d);
+    rotate(rotation_, h, pulse.h);
+    rotate(rotation_, v, pulse.v);
+    float offset[3] = {0.0f, 0.0f, 0.0f};
+    if (firing_.origin) rotate(rotation_, firing_.origin + 3 * beam, offset);
+    for (int i = 0; i < 3; ++i) pulse.origin[i] = static_cast<float>(position_[i] + offset[i]);
+    return pulse;
 }
 
 // Encoder and pointing error (A, section IV): the pulse leaves in another direction than the one reported.
-void RayMaker::aim(std::uint32_t pulse, double d[3]) const {
-    if (noise_.encoder_step <= 0.0 && noise_.pointing_sigma_h <= 0.0 && noise_.pointing_sigma_v <= 0.0) return;
-    const auto words = random_.words(pulse, 0, Purpose::kPointing);
+void PulseMaker::aim(std::uint32_t beam, double d[3]) const {
+    const auto words = random_.words(beam, 0, Purpose::kPointing);
     const double turn = (unit(words[0]) - 0.5) * noise_.encoder_step, c = std::cos(turn), s = std::sin(turn);
     const double x = d[0], y = d[1];
     d[0] = c * x - s * y;
     d[1] = s * x + c * y;
-    const auto draw = normal_pair(words[1], words[2]);
+    const double across = normal(words[1]) * noise_.pointing_sigma_h, along = normal(words[2]) * noise_.pointing_sigma_v;
     double h[3], v[3];
     tangent_frame(d, h, v);
-    for (int i = 0; i < 3; ++i)
-        d[i] += draw[0] * noise_.pointing_sigma_h * h[i] + draw[1] * noise_.pointing_sigma_v * v[i];
+    for (int i = 0; i < 3; ++i) d[i] += across * h[i] + along * v[i];
     normalise(d);
+}
+
+void Rays::resize(std::size_t count) {
+    for (auto* column : {&origin_x, &origin_y, &origin_z, &direction_x, &direction_y, &direction_z})
+        column->resize(count);
+}
+
+RaySpread::RaySpread(const Beam& beam, const Philox& random)
+    : beam_(beam), random_(random), half_h_(std::tan(0.5 * beam.divergence_h)),
+      half_v_(std::tan(0.5 * beam.divergence_v)), h_(beam.n_rays), v_(beam.n_rays), scale_(beam.n_rays) {
+    for (std::size_t ray = 0; ray < beam.offsets.size(); ++ray) {
+        h_[ray] = beam.offsets[ray][0];
+        v_[ray] = beam.offsets[ray][1];
+        scale_[ray] = 1.0f / std::sqrt(1.0f + h_[ray] * h_[ray] + v_[ray] * v_[ray]);
+    }
+}
+
+void RaySpread::spread(const Pulse& pulse, std::size_t first, Rays& rays) {
+    if (beam_.random) draw(pulse.beam);
+    const auto count = static_cast<std::size_t>(beam_.n_rays);
+    float *ox = &rays.origin_x[first], *oy = &rays.origin_y[first], *oz = &rays.origin_z[first];
+    float *dx = &rays.direction_x[first], *dy = &rays.direction_y[first], *dz = &rays.direction_z[first];
+    for (std::size_t i = 0; i < count; ++i) {
+        ox[i] = pulse.origin[0];
+        oy[i] = pulse.origin[1];
+        oz[i] = pulse.origin[2];
+        dx[i] = (pulse.d[0] + h_[i] * pulse.h[0] + v_[i] * pulse.v[0]) * scale_[i];
+        dy[i] = (pulse.d[1] + h_[i] * pulse.h[1] + v_[i] * pulse.v[1]) * scale_[i];
+        dz[i] = (pulse.d[2] + h_[i] * pulse.h[2] + v_[i] * pulse.v[2]) * scale_[i];
+    }
+}
+
+// Draw the offsets of a pulse's rays: the map of resweep/sensors/stencil.py, random_offsets.
+void RaySpread::draw(std::uint32_t beam) {
+    for (std::uint32_t ray = 0; ray < h_.size(); ++ray) {
+        const auto words = random_.words(beam, ray, Purpose::kSpot);
+        const double u = unit(words[0]), w = unit(words[1]);
+        double across, along;
+        if (beam_.spot == Spot::kRectangular && beam_.profile == Profile::kUniform) {
+            across = 2.0 * u - 1.0;
+            along = 2.0 * w - 1.0;
+        } else {
+            // A Gaussian spot ends at its 1/e^2 edge: an inverse truncated Rayleigh distribution.
+            const double radius = beam_.profile == Profile::kGaussian
+                                      ? std::sqrt(-0.5 * std::log1p(-u * (1.0 - std::exp(-2.0))))
+                                      : std::sqrt(u);
+            across = radius * std::cos(2.0 * kPi * w);
+            along = radius * std::sin(2.0 * kPi * w);
+        }
+        h_[ray] = static_cast<float>(across * half_h_);
+        v_[ray] = static_cast<float>(along * half_v_);
+        scale_[ray] = 1.0f / std::sqrt(1.0f + h_[ray] * h_[ray] + v_[ray] * v_[ray]);
+    }
 }
 
 }  // namespace resweep

@@ -250,6 +250,7 @@ NB_MODULE(_core, m) {
         },
         nb::arg("seed"), nb::arg("sweep"), nb::arg("beam"), nb::arg("ray"), nb::arg("purpose"),
         "The four random words of one purpose, for the tests.");
+    m.def("normal", &normal, nb::arg("word"), "The standard normal number of one random word, for the tests.");
     m.def(
         "receive",
         [](const PyPlan& plan, const Matrix3<float>& light, const Vector<std::int32_t>& label,

@@ -48,11 +48,8 @@ struct Philox {
 // A number strictly inside (0, 1).
 inline double unit(std::uint32_t word) { return (static_cast<double>(word) + 0.5) * (1.0 / 4294967296.0); }
 
-// Two independent standard normal numbers (Box-Muller).
-inline std::array<double, 2> normal_pair(std::uint32_t a, std::uint32_t b) {
-    const double radius = std::sqrt(-2.0 * std::log(unit(a)));
-    const double angle = 6.283185307179586 * unit(b);
-    return {radius * std::cos(angle), radius * std::sin(angle)};
-}
+// A standard normal number: the inverse distribution function at `unit(word)`, by the rational
+// approximations PPND7 of Wichura (1988), "Algorithm AS 241", right to seven digits.
+double normal(std::uint32_t word);
 
 }  // namespace resweep

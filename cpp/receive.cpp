@@ -5,12 +5,12 @@
 namespace resweep {
 namespace {
 
-using Events = std::vector<Event>;
+using Events = std::span<Event>;
 
 float light(const Event& event) { return event.share * event.reflected; }
 
 // The echo of the events first..last-1, reported at `range`.
-Echo echo_of(const Events& events, std::size_t first, std::size_t last, float range) {
+Echo echo_of(Events events, std::size_t first, std::size_t last, float range) {
     Echo echo{range, 0.0f, 0, 0};
     for (std::size_t i = first; i < last; ++i) echo.intensity += light(events[i]);
     float most = -1.0f;
@@ -30,7 +30,7 @@ Echo echo_of(const Events& events, std::size_t first, std::size_t last, float ra
 }
 
 // Mean range of the events first..last-1, each counted by its share of the beam.
-float mean_range(const Events& events, std::size_t first, std::size_t last) {
+float mean_range(Events events, std::size_t first, std::size_t last) {
     double sum = 0.0, weight = 0.0;
     for (std::size_t i = first; i < last; ++i) {
         sum += static_cast<double>(events[i].share) * events[i].range;
@@ -39,13 +39,13 @@ float mean_range(const Events& events, std::size_t first, std::size_t last) {
     return static_cast<float>(sum / weight);
 }
 
-std::size_t window_end(const Events& events, std::size_t first, float cutoff) {
+std::size_t window_end(Events events, std::size_t first, float cutoff) {
     std::size_t last = first + 1;
     while (last < events.size() && events[last].range - events[first].range <= cutoff) ++last;
     return last;
 }
 
-bool first_echo(const Receiver& receiver, const Events& events, std::vector<Echo>& echoes) {
+bool first_echo(const Receiver& receiver, Events events, std::vector<Echo>& echoes) {
     for (std::size_t i = 0; i < events.size(); ++i) {
         const std::size_t end = window_end(events, i, receiver.signal_cutoff);
         const Echo echo = echo_of(events, i, end, mean_range(events, i, end));
@@ -56,7 +56,7 @@ bool first_echo(const Receiver& receiver, const Events& events, std::vector<Echo
     return false;
 }
 
-bool last_echo(const Receiver& receiver, const Events& events, std::vector<Echo>& echoes) {
+bool last_echo(const Receiver& receiver, Events events, std::vector<Echo>& echoes) {
     for (std::size_t i = events.size(); i-- > 0;) {
         std::size_t begin = i;
         while (begin > 0 && events[i].range - events[begin - 1].range <= receiver.signal_cutoff) --begin;
@@ -69,7 +69,7 @@ bool last_echo(const Receiver& receiver, const Events& events, std::vector<Echo>
 }
 
 // The window around the most intense ray, as B has it.
-void window_of_strongest_ray(const Receiver& receiver, const Events& events, std::size_t& begin, std::size_t& end) {
+void window_of_strongest_ray(const Receiver& receiver, Events events, std::size_t& begin, std::size_t& end) {
     std::size_t anchor = 0;
     for (std::size_t i = 1; i < events.size(); ++i)
         if (events[i].reflected > events[anchor].reflected) anchor = i;
@@ -81,7 +81,7 @@ void window_of_strongest_ray(const Receiver& receiver, const Events& events, std
 }
 
 // The window that holds most light.
-void window_of_most_light(const Receiver& receiver, const Events& events, std::size_t& begin, std::size_t& end) {
+void window_of_most_light(const Receiver& receiver, Events events, std::size_t& begin, std::size_t& end) {
     float most = -1.0f;
     for (std::size_t i = 0; i < events.size(); ++i) {
         const std::size_t stop = window_end(events, i, receiver.signal_cutoff);
@@ -96,7 +96,7 @@ void window_of_most_light(const Receiver& receiver, const Events& events, std::s
     }
 }
 
-bool strongest_echo(const Receiver& receiver, const Events& events, std::vector<Echo>& echoes) {
+bool strongest_echo(const Receiver& receiver, Events events, std::vector<Echo>& echoes) {
     std::size_t begin = 0, end = 1;
     if (receiver.strongest_by_echo)
         window_of_most_light(receiver, events, begin, end);
@@ -108,7 +108,7 @@ bool strongest_echo(const Receiver& receiver, const Events& events, std::vector<
     return true;
 }
 
-bool separated_echoes(const Receiver& receiver, const Events& events, std::vector<Echo>& echoes) {
+bool separated_echoes(const Receiver& receiver, Events events, std::vector<Echo>& echoes) {
     for (std::size_t i = 0; i < events.size();) {
         const std::size_t end = window_end(events, i, receiver.signal_cutoff);
         const Echo echo = echo_of(events, i, end, mean_range(events, i, end));
@@ -123,31 +123,44 @@ bool separated_echoes(const Receiver& receiver, const Events& events, std::vecto
     return !echoes.empty();
 }
 
+// Stable, so that events at one range keep the order of their rays and the result its bytes.
+void sort_by_range(Events events) {
+    if (events.size() > 32) {
+        std::stable_sort(events.begin(), events.end(),
+                         [](const Event& a, const Event& b) { return a.range < b.range; });
+        return;
+    }
+    for (std::size_t i = 1; i < events.size(); ++i) {
+        if (events[i].range >= events[i - 1].range) continue;
+        const Event moving = events[i];
+        std::size_t j = i;
+        for (; j > 0 && moving.range < events[j - 1].range; --j) events[j] = events[j - 1];
+        events[j] = moving;
+    }
+}
+
 }  // namespace
 
-Status receive(const Receiver& receiver, std::vector<Event>& events, std::vector<Echo>& echoes) {
+Status receive(const Receiver& receiver, std::span<Event> events, std::vector<Echo>& echoes) {
     echoes.clear();
     if (events.empty()) return Status::kNothingHit;
     const auto outside = [&](const Event& e) { return e.range < receiver.range_min || e.range > receiver.range_max; };
-    events.erase(std::remove_if(events.begin(), events.end(), outside), events.end());
+    const auto end = std::remove_if(events.begin(), events.end(), outside);
+    events = events.first(static_cast<std::size_t>(end - events.begin()));
     if (events.empty()) return Status::kOutOfRange;
-    // Stable, so that events at one range keep the order of their rays and the result its bytes.
-    const auto nearer = [](const Event& a, const Event& b) { return a.range < b.range; };
-    if (events.size() <= 32) {
-        for (std::size_t i = 1; i < events.size(); ++i) {
-            const Event moving = events[i];
-            std::size_t j = i;
-            for (; j > 0 && moving.range < events[j - 1].range; --j) events[j] = events[j - 1];
-            events[j] = moving;
-        }
-    } else {
-        std::stable_sort(events.begin(), events.end(), nearer);
-    }
     if (receiver.falloff_reference > 0.0f)
         for (Event& event : events) {
             const float ratio = receiver.falloff_reference / event.range;
             event.reflected *= ratio * ratio;
         }
+    sort_by_range(events);
+    if (2.0f * (events.back().range - events.front().range) <= receiver.signal_cutoff) {
+        // All the light lies in one window, wherever the mode lays it: there is one echo.
+        const Echo echo = echo_of(events, 0, events.size(), mean_range(events, 0, events.size()));
+        if (echo.intensity < receiver.threshold) return Status::kBelowThreshold;
+        echoes.push_back(echo);
+        return Status::kReturn;
+    }
     bool seen = false;
     switch (receiver.mode) {
         case Mode::kFirst: seen = first_echo(receiver, events, echoes); break;

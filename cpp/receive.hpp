@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "scene.hpp"
@@ -37,6 +38,6 @@ struct Echo {
 // by its share of the beam. A window with less light than the threshold is passed over.
 // `events` is reordered. Each echo has the light of all events in its window; its label and
 // instance are those that gave most of that light.
-Status receive(const Receiver& receiver, std::vector<Event>& events, std::vector<Echo>& echoes);
+Status receive(const Receiver& receiver, std::span<Event> events, std::vector<Echo>& echoes);
 
 }  // namespace resweep

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <thread>
 
@@ -39,7 +40,7 @@ void intersect_packet(SceneHandle scene, const int* valid, RayHitPacket<16>& pac
 }
 
 template <int N>
-void fill_lane(RayHitPacket<N>& packet, int lane, const float origin[3], const float direction[3], float far) {
+void fill_lane(RayHitPacket<N>& packet, int lane, const float origin[3], const float direction[3], float t_far) {
     packet.ray.origin_x[lane] = origin[0];
     packet.ray.origin_y[lane] = origin[1];
     packet.ray.origin_z[lane] = origin[2];
@@ -48,7 +49,7 @@ void fill_lane(RayHitPacket<N>& packet, int lane, const float origin[3], const f
     packet.ray.direction_y[lane] = direction[1];
     packet.ray.direction_z[lane] = direction[2];
     packet.ray.time[lane] = 0.0f;
-    packet.ray.t_far[lane] = far;
+    packet.ray.t_far[lane] = t_far;
     packet.ray.mask[lane] = 0xFFFFFFFFu;
     packet.ray.id[lane] = 0;
     packet.ray.flags[lane] = 0;
@@ -71,28 +72,46 @@ IntersectArguments query(int packet) {
     return arguments;
 }
 
-// Trace `count` rays in packets of N; `use(i, event)` for each hit, in the order of the rays.
-template <int N, class Origin, class Share, class Use>
-void trace_rays(const Scene& scene, std::size_t count, float far, const Origin& origin, const float* directions,
-                const Share& share, const Use& use) {
-    RayHitPacket<N> packet;
-    alignas(64) int valid[N];
-    RayQueryContext context;
-    IntersectArguments arguments = query(N);
-    arguments.context = &context;
-    for (std::size_t first = 0; first < count; first += N) {
-        const int lanes = static_cast<int>(std::min<std::size_t>(N, count - first));
-        for (int lane = 0; lane < N; ++lane) {
-            const std::size_t ray = first + (lane < lanes ? lane : 0);
-            fill_lane(packet, lane, origin(ray), directions + 3 * ray, far);
-            valid[lane] = lane < lanes ? -1 : 0;
-        }
-        intersect_packet(scene.handle(), valid, packet, arguments);
-        for (int lane = 0; lane < lanes; ++lane)
-            if (packet.hit.geometry[lane] != kInvalidId)
-                use(first + lane, lane_event(scene, packet, lane, share(first + lane)));
+// Traces rays in packets of N.
+template <int N> class PacketTracer {
+  public:
+    explicit PacketTracer(const Scene& scene) : scene_(scene), arguments_(query(N)) {
+        const float zero[3] = {0.0f, 0.0f, 0.0f}, ahead[3] = {1.0f, 0.0f, 0.0f};
+        for (int lane = 0; lane < N; ++lane) fill_lane(packet_, lane, zero, ahead, 0.0f);
     }
-}
+
+    // Trace the first `count` of `rays` up to `t_far`; `use(ray, packet, lane)` is called for each
+    // hit, in the order of the rays. `rays` is padded to whole packets.
+    template <class Use> void trace(const Rays& rays, std::size_t count, float t_far, const Use& use) {
+        constexpr std::size_t kBytes = N * sizeof(float);
+        for (std::size_t first = 0; first < count; first += N) {
+            const int lanes = static_cast<int>(std::min<std::size_t>(N, count - first));
+            std::memcpy(packet_.ray.origin_x, &rays.origin_x[first], kBytes);
+            std::memcpy(packet_.ray.origin_y, &rays.origin_y[first], kBytes);
+            std::memcpy(packet_.ray.origin_z, &rays.origin_z[first], kBytes);
+            std::memcpy(packet_.ray.direction_x, &rays.direction_x[first], kBytes);
+            std::memcpy(packet_.ray.direction_y, &rays.direction_y[first], kBytes);
+            std::memcpy(packet_.ray.direction_z, &rays.direction_z[first], kBytes);
+            for (int lane = 0; lane < N; ++lane) {
+                packet_.ray.t_far[lane] = t_far;
+                packet_.hit.geometry[lane] = kInvalidId;
+                packet_.hit.instance[lane] = kInvalidId;
+                valid_[lane] = lane < lanes ? -1 : 0;
+            }
+            arguments_.context = &context_;
+            intersect_packet(scene_.handle(), valid_, packet_, arguments_);
+            for (int lane = 0; lane < lanes; ++lane)
+                if (packet_.hit.geometry[lane] != kInvalidId) use(first + lane, packet_, lane);
+        }
+    }
+
+  private:
+    const Scene& scene_;
+    RayHitPacket<N> packet_;
+    alignas(64) int valid_[N];
+    RayQueryContext context_;
+    IntersectArguments arguments_;
+};
 
 bool anything_beyond(const Scene& scene, const float origin[3], const float direction[3], float range) {
     RayPacket<1> ray{};
@@ -125,10 +144,7 @@ struct Job {
 float measured_range(const Noise& noise, const Philox& random, std::uint32_t beam, std::uint32_t index, float range) {
     double value = range;
     const double sigma = noise.range_sigma + noise.range_sigma_per_m * range;
-    if (sigma > 0.0) {
-        const auto words = random.words(beam, index, Purpose::kRangeNoise);
-        value += sigma * normal_pair(words[0], words[1])[0];
-    }
+    if (sigma > 0.0) value += sigma * normal(random.words(beam, index, Purpose::kRangeNoise)[0]);
     if (noise.range_quantum > 0.0) value = std::nearbyint(value / noise.range_quantum) * noise.range_quantum;
     return static_cast<float>(std::max(value, 0.0));
 }
@@ -136,64 +152,75 @@ float measured_range(const Noise& noise, const Philox& random, std::uint32_t bea
 float measured_intensity(const Noise& noise, const Philox& random, std::uint32_t beam, std::uint32_t index,
                          float intensity) {
     if (noise.intensity_sigma <= 0.0) return intensity;
-    const auto words = random.words(beam, index, Purpose::kIntensityNoise);
-    return static_cast<float>(std::max(0.0, intensity + noise.intensity_sigma * normal_pair(words[0], words[1])[0]));
+    const double draw = normal(random.words(beam, index, Purpose::kIntensityNoise)[0]);
+    return static_cast<float>(std::max(0.0, intensity + noise.intensity_sigma * draw));
 }
 
 template <int N> class Worker {
   public:
     explicit Worker(const Job& job)
-        : job_(job), maker_(job.firing, job.motion, job.start, job.beam, job.noise, job.random) {
-        const std::size_t n_rays = static_cast<std::size_t>(job.beam.n_rays);
-        origins_.resize(3 * job.pulses_a_chunk);
-        directions_.resize(3 * job.pulses_a_chunk * n_rays);
-        events_.resize(job.pulses_a_chunk);
+        : job_(job), maker_(job.firing, job.motion, job.start, job.noise, job.random), spread_(job.beam, job.random),
+          tracer_(job.scene), n_rays_(static_cast<std::size_t>(job.beam.n_rays)), shares_(job.beam.shares) {
+        if (job.beam.random) shares_.assign(n_rays_, 1.0f / static_cast<float>(n_rays_));
+        pulses_.resize(job.pulses_a_chunk);
+        counts_.resize(job.pulses_a_chunk);
+        events_.resize(job.pulses_a_chunk * n_rays_);
+        rays_.resize(job.pulses_a_chunk * n_rays_ + N);
+        for (std::size_t pulse = 0; pulse < job.pulses_a_chunk; ++pulse)
+            for (std::size_t ray = 0; ray < n_rays_; ++ray)
+                place_.push_back({static_cast<std::uint32_t>(pulse), static_cast<std::uint32_t>(ray)});
     }
 
     void operator()(std::size_t chunk) {
         const std::size_t first = chunk * job_.pulses_a_chunk;
         const std::size_t count = std::min(job_.pulses_a_chunk, job_.firing.n_beams - first);
-        const auto n_rays = static_cast<std::size_t>(job_.beam.n_rays);
         for (std::size_t i = 0; i < count; ++i) {
-            maker_.rays(pulse(first + i), &origins_[3 * i], &directions_[3 * i * n_rays]);
-            events_[i].clear();
+            // Rays follow one another pulse by pulse, so that a packet holds one spot or two neighbours.
+            pulses_[i] = maker_.pulse(first + i);
+            spread_.spread(pulses_[i], i * n_rays_, rays_);
+            counts_[i] = 0;
         }
-        // Rays follow one another pulse by pulse, so that a packet holds one spot or two neighbours.
-        const float even = 1.0f / static_cast<float>(n_rays);
-        trace_rays<N>(
-            job_.scene, count * n_rays, job_.receiver.range_max,
-            [&](std::size_t ray) { return &origins_[3 * (ray / n_rays)]; }, directions_.data(),
-            [&](std::size_t ray) { return job_.beam.random ? even : job_.beam.shares[ray % n_rays]; },
-            [&](std::size_t ray, const Event& event) { events_[ray / n_rays].push_back(event); });
-        for (std::size_t i = 0; i < count; ++i) report(i, pulse(first + i));
+        tracer_.trace(rays_, count * n_rays_, job_.receiver.range_max,
+                      [&](std::size_t ray, const RayHitPacket<N>& packet, int lane) {
+                          const auto [pulse, index] = place_[ray];
+                          events_[pulse * n_rays_ + counts_[pulse]++] =
+                              lane_event(job_.scene, packet, lane, shares_[index]);
+                      });
+        for (std::size_t i = 0; i < count; ++i) report(i);
     }
 
   private:
-    std::size_t pulse(std::size_t place) const {
-        return job_.firing.order ? static_cast<std::size_t>(job_.firing.order[place]) : place;
-    }
+    struct Place {
+        std::uint32_t pulse, ray;
+    };
 
-    void report(std::size_t i, std::size_t beam) {
-        Status status = receive(job_.receiver, events_[i], echoes_);
+    void report(std::size_t i) {
+        const Pulse& pulse = pulses_[i];
+        Status status = receive(job_.receiver, {&events_[i * n_rays_], counts_[i]}, echoes_);
         if (status == Status::kNothingHit &&
-            anything_beyond(job_.scene, &origins_[3 * i], &directions_[3 * i * job_.beam.n_rays],
-                            job_.receiver.range_max))
+            anything_beyond(job_.scene, pulse.origin, pulse.d, job_.receiver.range_max))
             status = Status::kOutOfRange;
-        job_.status[beam] = static_cast<std::uint8_t>(status);
-        job_.counts[beam] = static_cast<std::uint8_t>(echoes_.size());
-        Echo* place = &job_.echoes[beam * static_cast<std::size_t>(job_.receiver.max_returns)];
-        for (std::size_t k = 0; k < echoes_.size(); ++k) {
-            const auto id = static_cast<std::uint32_t>(beam), index = static_cast<std::uint32_t>(k);
+        job_.status[pulse.beam] = static_cast<std::uint8_t>(status);
+        job_.counts[pulse.beam] = static_cast<std::uint8_t>(echoes_.size());
+        Echo* place = &job_.echoes[pulse.beam * static_cast<std::size_t>(job_.receiver.max_returns)];
+        for (std::uint32_t k = 0; k < echoes_.size(); ++k) {
             place[k] = echoes_[k];
-            place[k].range = measured_range(job_.noise, job_.random, id, index, echoes_[k].range);
-            place[k].intensity = measured_intensity(job_.noise, job_.random, id, index, echoes_[k].intensity);
+            place[k].range = measured_range(job_.noise, job_.random, pulse.beam, k, echoes_[k].range);
+            place[k].intensity = measured_intensity(job_.noise, job_.random, pulse.beam, k, echoes_[k].intensity);
         }
     }
 
     const Job& job_;
-    RayMaker maker_;
-    std::vector<float> origins_, directions_;
-    std::vector<std::vector<Event>> events_;
+    PulseMaker maker_;
+    RaySpread spread_;
+    PacketTracer<N> tracer_;
+    Rays rays_;
+    std::size_t n_rays_;
+    std::vector<float> shares_;
+    std::vector<Place> place_;
+    std::vector<Pulse> pulses_;
+    std::vector<std::size_t> counts_;
+    std::vector<Event> events_;
     std::vector<Echo> echoes_;
 };
 
@@ -289,13 +316,20 @@ void sweep_rays(const Firing& firing, const Motion& motion, double start, const 
     const auto n_rays = static_cast<std::size_t>(beam.n_rays);
     origins.resize(3 * firing.n_beams * n_rays);
     directions.resize(3 * firing.n_beams * n_rays);
-    RayMaker maker(firing, motion, start, beam, noise, random);
+    PulseMaker maker(firing, motion, start, noise, random);
+    RaySpread spread(beam, random);
+    Rays rays;
+    rays.resize(n_rays);
     for (std::size_t place = 0; place < firing.n_beams; ++place) {
-        const auto pulse = firing.order ? static_cast<std::size_t>(firing.order[place]) : place;
-        float origin[3];
-        maker.rays(pulse, origin, &directions[3 * place * n_rays]);
-        for (std::size_t ray = 0; ray < n_rays; ++ray)
-            std::copy(origin, origin + 3, &origins[3 * (place * n_rays + ray)]);
+        const Pulse pulse = maker.pulse(place);
+        spread.spread(pulse, 0, rays);
+        for (std::size_t ray = 0; ray < n_rays; ++ray) {
+            const std::size_t row = 3 * (place * n_rays + ray);
+            std::copy(pulse.origin, pulse.origin + 3, &origins[row]);
+            directions[row] = rays.direction_x[ray];
+            directions[row + 1] = rays.direction_y[ray];
+            directions[row + 2] = rays.direction_z[ray];
+        }
     }
 }
 
@@ -319,18 +353,24 @@ RayHits intersect(const Scene& scene, const float* origins, const float* directi
     hits.instance.assign(n_rays, 0);
     constexpr std::size_t kChunk = 4096;
     parallel((n_rays + kChunk - 1) / kChunk, thread_count(threads), [&] {
-        return [&](std::size_t chunk) {
+        Rays rays;
+        rays.resize(kChunk + 8);
+        return [&, rays, tracer = PacketTracer<8>(scene)](std::size_t chunk) mutable {
             const std::size_t first = chunk * kChunk, count = std::min(kChunk, n_rays - first);
-            trace_rays<8>(
-                scene, count, range_max, [&](std::size_t ray) { return origins + 3 * (first + ray); },
-                directions + 3 * first, [](std::size_t) { return 1.0f; },
-                [&](std::size_t ray, const Event& event) {
-                    hits.range[first + ray] = event.range;
-                    hits.cosine[first + ray] = event.cosine;
-                    hits.reflected[first + ray] = event.reflected;
-                    hits.label[first + ray] = event.label;
-                    hits.instance[first + ray] = event.instance;
-                });
+            for (std::size_t i = 0; i < count; ++i) {
+                const float *origin = origins + 3 * (first + i), *direction = directions + 3 * (first + i);
+                rays.origin_x[i] = origin[0], rays.origin_y[i] = origin[1], rays.origin_z[i] = origin[2];
+                rays.direction_x[i] = direction[0], rays.direction_y[i] = direction[1],
+                rays.direction_z[i] = direction[2];
+            }
+            tracer.trace(rays, count, range_max, [&](std::size_t ray, const RayHitPacket<8>& packet, int lane) {
+                const Event event = lane_event(scene, packet, lane, 1.0f);
+                hits.range[first + ray] = event.range;
+                hits.cosine[first + ray] = event.cosine;
+                hits.reflected[first + ray] = event.reflected;
+                hits.label[first + ray] = event.label;
+                hits.instance[first + ray] = event.instance;
+            });
         };
     });
     return hits;

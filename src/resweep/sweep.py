@@ -117,7 +117,7 @@ class Sweep:
     @cached_property
     def points(self) -> Array:
         """Returns (n, 3) float32 as the sensor reports them, each in its frame when it fired."""
-        points = self.beam_direction[self.beam]
+        points = self.beam_direction.take(self.beam, axis=0)
         points *= self.range[:, None]
         if self.beam_origin.strides[0]:  # a broadcast zero origin needs no adding
             points += self.beam_origin[self.beam]

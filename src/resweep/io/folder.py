@@ -27,17 +27,20 @@ from resweep.sweep import Sweep
 
 VERSION = 1
 RATE_HZ = 10.0  # assumed where neither poses nor files say when a sweep was taken
+# No sweep lasts this long, so point times below it count from its start.
 _RELATIVE_S = 10.0
+_SLACK_S = 0.1
 
 
-def write_sweeps(
-    entry: Format, log: Log, sweeps: Iterable[Sweep], folder: Path, frame: str, **options: Any
-) -> None:
+def write_sweeps(entry: Format, log: Log, sweeps: Iterable[Sweep], folder: Path, frame: str, **options: Any) -> None:
     """Fill ``folder`` with one file a sweep, and their poses."""
     assert entry.write is not None
     for at, sweep in enumerate(sweeps):
         entry.write(sweep, folder / f"{at:06d}{entry.suffixes[0]}", frame=frame, **options)
-    poses.write_poses(log.trajectory, folder / "poses.txt", "tum")
+    trajectory = log.trajectory
+    if frame == "world" and entry.peek is None:  # bare points already in the world must not be moved again
+        trajectory = Trajectory(log.times, np.tile(np.eye(4), (len(log), 1, 1)))
+    poses.write_poses(trajectory, folder / "poses.txt", "tum")
 
 
 def write_record(log: Log, folder: Path, layout: str, frame: str) -> None:
@@ -94,9 +97,7 @@ def sweep_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
     return sorted(files, key=lambda file: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", file.name)])
 
 
-def open_sweeps(
-    entry: Format, folder: Path, files: list[Path], rate_hz: float | None = None, **options: Any
-) -> Log:
+def open_sweeps(entry: Format, folder: Path, files: list[Path], rate_hz: float | None = None, **options: Any) -> Log:
     """The sweep ``files`` of a folder as a log; poses from poses.txt, else from the files, else unknown."""
     assert entry.read is not None
     read = entry.read
@@ -136,7 +137,7 @@ def _placing(
 ) -> tuple[Array, Array]:
     file = folder / "poses.txt"
     if file.is_file():
-        trajectory = _folder_poses(file, rate_hz)
+        trajectory = poses.read_poses(file, rate_hz=rate_hz)
         if len(trajectory) != count:
             raise ResweepError(f"{file}: {len(trajectory)} poses for {count} sweeps; they must pair up")
         meta.setdefault("poses", file.name)
@@ -147,15 +148,17 @@ def _placing(
     return np.arange(count) / (rate_hz or RATE_HZ), np.tile(np.eye(4), (count, 1, 1))
 
 
-def _folder_poses(file: Path, rate_hz: float | None) -> Trajectory:
-    return poses.read_poses(file, rate_hz=rate_hz)
-
-
 def placed(sweep: Sweep, time: float, pose: Array) -> Sweep:
-    """A bare sweep put at ``time`` and ``pose``; firing times counted from zero are moved to it."""
+    """A bare sweep put at ``time`` and ``pose``.
+
+    Firing times that do not vary become ``time``; small ones that vary but lie away from it count from the
+    start of the sweep, and are moved there.
+    """
     stamps = sweep.beam_time
-    if len(stamps) and np.abs(stamps).max() < _RELATIVE_S and abs(time - stamps[0]) > 0:
-        varied = bool((stamps != stamps[0]).any())
-        starts_there = stamps.min() - _RELATIVE_S / 100 <= time <= stamps.max() + _RELATIVE_S / 100
-        stamps = stamps if varied and starts_there else stamps - stamps.min() * (not varied) + time
+    if len(stamps):
+        first, last = float(stamps.min()), float(stamps.max())
+        if first == last:
+            stamps = np.full(len(stamps), time)
+        elif max(abs(first), abs(last)) < _RELATIVE_S and not first - _SLACK_S <= time <= last + _SLACK_S:
+            stamps = stamps + time
     return replace(sweep, pose=pose, timestamp=time, beam_time=stamps)

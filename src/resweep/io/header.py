@@ -75,7 +75,9 @@ class Header:
                 motion,
                 record.get("intensity_scale"),
             )
-        except (KeyError, TypeError, json.JSONDecodeError) as error:
+        except ResweepError:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
             raise ResweepError(f"{where}: the Resweep header is damaged ({error}); write the file again") from error
 
     def to_lines(self) -> list[str]:

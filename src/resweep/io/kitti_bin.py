@@ -23,9 +23,7 @@ _HALF = 0xFFFF
 _FLOAT32_M = 8192.0
 
 
-def write(
-    sweep: Sweep, path: Path, frame: str = "deskewed", labels: bool = False, instances: bool = True
-) -> None:
+def write(sweep: Sweep, path: Path, frame: str = "deskewed", labels: bool = False, instances: bool = True) -> None:
     """Write points and intensity; with ``labels`` also ``.label`` beside, without ``instances`` only classes."""
     points = framed_points(sweep, frame)
     check_finite(points, path.name)

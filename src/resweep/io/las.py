@@ -13,7 +13,7 @@ from __future__ import annotations
 import datetime
 import struct
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -140,7 +140,11 @@ def _load(path: Path) -> Any:
     from lazrs import LazrsError
 
     try:
-        las = laspy.read(str(path))
+        with laspy.open(str(path)) as file:
+            _check_whole(path, file.header)
+            las = file.read()
+    except ResweepError:
+        raise
     except (laspy.LaspyException, LazrsError, ValueError, EOFError, struct.error, KeyError) as error:
         raise ResweepError(f"{path}: truncated or not a LAS file ({error}); fetch or write it again") from error
     if len(las.points) != las.header.point_count:
@@ -148,6 +152,38 @@ def _load(path: Path) -> Any:
             f"{path}: truncated ({len(las.points)} of {las.header.point_count} points); fetch or write it again"
         )
     return las
+
+
+def _check_whole(path: Path, header: Any) -> None:
+    """Raise unless the file is as long as its header says.
+
+    A damaged table of compressed chunks would make the decoder reserve any amount of memory and abort.
+    """
+    size, start = path.stat().st_size, int(header.offset_to_point_data)
+    points = int(header.point_count)
+    need = start + points * int(header.point_format.size)
+    if header.are_points_compressed:
+        need = start + 8
+        if size >= need and points:
+            with path.open("rb") as file:
+                table = _int64_at(file, start)
+                if table == -1:  # written to a stream: the place of the table stands at the very end
+                    table = _int64_at(file, size - 8)
+                # Version and number of chunks, each four bytes; a chunk holds at least one point.
+                need = table + 8
+                if start + 8 <= table <= size - 8:
+                    file.seek(table + 4)
+                    chunks = int.from_bytes(file.read(4), "little")
+                    need = need if chunks <= points else size + 1
+                else:
+                    need = max(need, size + 1)
+    if size < need:
+        raise ResweepError(f"{path}: truncated or damaged ({size} bytes, {need} or more expected); fetch it again")
+
+
+def _int64_at(file: BinaryIO, offset: int) -> int:
+    file.seek(offset)
+    return int.from_bytes(file.read(8), "little", signed=True)
 
 
 def peek(path: Path) -> Header | None:
@@ -163,7 +199,7 @@ def peek(path: Path) -> Header | None:
 
 def _header(vlrs: Any, where: str) -> Header | None:
     ours = [vlr.record_data_bytes() for vlr in vlrs if (vlr.user_id, vlr.record_id) == (_USER, _RECORD)]
-    return Header.from_json(b"".join(ours).decode("ascii"), where) if ours else None
+    return Header.from_json(b"".join(ours).decode("ascii", "replace"), where) if ours else None
 
 
 FORMAT = Format("las", "LAS 1.4 point cloud", (".las",), read=read, write=write, peek=peek)

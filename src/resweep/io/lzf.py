@@ -24,7 +24,7 @@ def compress(data: bytes) -> bytes:
     if len(data) < 2 * _COPY_MIN:
         return _literals(data)
     source, worth = _candidates(np.frombuffer(data, np.uint8))
-    sources = memoryview(source)
+    sources = memoryview(source.data)
     out = bytearray()
     end = len(data)
     pending = at = 0
@@ -50,9 +50,9 @@ def compress(data: bytes) -> bytes:
 def _candidates(data: Array) -> tuple[Array, bytes]:
     """For each byte, where the bytes from it on last stood, and whether copying from there is worth it."""
     count = len(data) - _COPY_MIN + 1
-    key = np.zeros(count, np.uint64)
-    for shift in range(_COPY_MIN):
-        key |= data[shift : shift + count].astype(np.uint64) << np.uint64(8 * shift)
+    # Eight bytes from every position on, read in place, of which the first few are kept.
+    padded = np.concatenate([data, np.zeros(8, np.uint8)])
+    key = np.ndarray((count,), "<u8", padded.data, strides=(1,)) & np.uint64((1 << 8 * _COPY_MIN) - 1)
     # Sixteen bits, because NumPy sorts those by radix; equal hashes stay in order of position.
     digest = ((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(48)).astype(np.uint16)
     order = np.argsort(digest, kind="stable").astype(np.int32)
@@ -98,7 +98,9 @@ def decompress(stream: bytes, size: int, where: str = "LZF data") -> bytes:
                 piece = (piece * (length // len(piece) + 1))[:length]
             out += piece
     except IndexError as error:
-        raise ResweepError(f"{where}: damaged LZF data (it ends within a copy); write or fetch the file again") from error
+        raise ResweepError(
+            f"{where}: damaged LZF data (it ends within a copy); write or fetch the file again"
+        ) from error
     if at != end or len(out) != size:
         raise ResweepError(f"{where}: damaged LZF data ({len(out)} bytes, {size} expected); write or fetch it again")
     return bytes(out)

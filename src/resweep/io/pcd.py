@@ -121,12 +121,14 @@ def _layout(data: bytes, where: str) -> _Layout:
     try:
         width, height = int(fields["WIDTH"][0]), int(fields.get("HEIGHT", ["1"])[0])
         points = int(fields["POINTS"][0]) if "POINTS" in fields else width * height
-        viewpoint = tuple(float(value) for value in fields.get("VIEWPOINT", "0 0 0 1 0 0 0".split()))
+        viewpoint = tuple(float(value) for value in fields.get("VIEWPOINT", list("0001000")))
         dtype = _dtype(fields, where)
     except (KeyError, IndexError) as error:
         raise ResweepError(f"{where}: the PCD header lacks {error}; write the file again") from error
     except ValueError as error:
-        raise error if isinstance(error, ResweepError) else ResweepError(f"{where}: bad PCD header ({error})") from error
+        raise (
+            error if isinstance(error, ResweepError) else ResweepError(f"{where}: bad PCD header ({error})")
+        ) from error
     if points < 0:
         raise ResweepError(f"{where}: the PCD header says {points} points")
     return _Layout(dtype, points, height > 1, encoding, viewpoint, tuple(comments), found.end())

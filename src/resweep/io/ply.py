@@ -140,11 +140,11 @@ def _vertices(layout: _Layout, data: bytes, where: str) -> dict[str, Array]:
         raise ResweepError(f"{where}: no 'vertex' element; it holds no points")
     try:
         return _ascii_vertices(layout, data, where) if layout.encoding == "ascii" else _binary_vertices(layout, data)
-    except (IndexError, _Truncated) as error:
+    except (IndexError, _TruncatedError) as error:
         raise ResweepError(f"{where}: truncated (its header promises more points); fetch or write it again") from error
 
 
-class _Truncated(Exception):
+class _TruncatedError(Exception):
     """The body ends before the element it should hold."""
 
 
@@ -155,7 +155,7 @@ def _ascii_vertices(layout: _Layout, data: bytes, where: str) -> dict[str, Array
             break
         lines = lines[element.count :]
     if len(lines) < element.count:
-        raise _Truncated
+        raise _TruncatedError
     rows = [line.split() for line in lines[: element.count]]
     if element.has_list:
         rows = [_scalars(row, element) for row in rows]
@@ -184,7 +184,7 @@ def _binary_vertices(layout: _Layout, data: bytes) -> dict[str, Array]:
         else:
             dtype = element.dtype(order)
             if len(data) - at < element.count * dtype.itemsize:
-                raise _Truncated
+                raise _TruncatedError
             rows = np.frombuffer(data, dtype, element.count, at)
             columns, at = (records.unpack(rows) if element.name == "vertex" else {}), at + rows.nbytes
         if element.name == "vertex":
@@ -206,11 +206,11 @@ def _walk(element: _Element, data: bytes, at: int, order: str) -> tuple[dict[str
                 values[name].append(data[at : at + size])
             else:
                 if len(data) - at < count.itemsize:
-                    raise _Truncated
+                    raise _TruncatedError
                 size = count.itemsize + size * int(np.frombuffer(data, count, 1, at)[0])
             at += size
         if at > len(data):
-            raise _Truncated
+            raise _TruncatedError
     kinds = {name: kind for name, kind, _ in steps}
     joined = {name: np.frombuffer(b"".join(parts), kinds[name]) for name, parts in values.items()}
     return {name: column.astype(column.dtype.newbyteorder("=")) for name, column in joined.items()}, at

@@ -92,7 +92,7 @@ def read_calib(path: Path) -> Array | None:
         key, _, values = line.partition(":")
         if key.strip() in ("Tr", "Tr_velo_to_cam", "Tr_velo_cam"):
             row = _numbers(path, [(number, values)], 12, "kitti")
-            return _from_matrices(path, [(number, values)], row)[0]
+            return np.asarray(_from_matrices(path, [(number, values)], row)[0])
     return None
 
 
@@ -197,7 +197,9 @@ def _from_csv(path: Path, lines: list[tuple[int, str]]) -> tuple[Array, Array]:
         if all(name in columns for name in angles):
             euler = np.stack([columns[name] * unit for name in angles], axis=1)
             return times, _poses(Rotation.from_euler("ZYX", euler).as_matrix(), position)
-    raise ResweepError(f"{path}, line {number}: no rotation; give qx,qy,qz,qw or roll,pitch,yaw (radians, or with _deg)")
+    raise ResweepError(
+        f"{path}, line {number}: no rotation; give qx,qy,qz,qw or roll,pitch,yaw (radians, or with _deg)"
+    )
 
 
 def _kitti_times(path: Path, count: int, times: str | Path | Array | None, rate_hz: float | None) -> Array:
@@ -223,4 +225,6 @@ def _check_times(path: Path, lines: list[tuple[int, str]], times: Array) -> None
         at = int(np.flatnonzero(steps <= 0)[0]) + 1
         number = lines[at + len(lines) - len(times)][0]
         problem = "repeats" if steps[at - 1] == 0 else "comes before"
-        raise ResweepError(f"{path}, line {number}: time {float(times[at])!r} {problem} the one before it; times must increase")
+        raise ResweepError(
+            f"{path}, line {number}: time {float(times[at])!r} {problem} the one before it; times must increase"
+        )

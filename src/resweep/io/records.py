@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from resweep.errors import ResweepError
 from resweep.pose import Array
 
 
-def pack(columns: Mapping[str, Array], order: str = "<") -> Array:
+def pack(columns: Mapping[str, Array], order: Literal["<", ">"] = "<") -> Array:
     """Columns (n,) as packed records (n,) in byte order ``<`` or ``>``."""
     dtype = np.dtype([(name, values.dtype.newbyteorder(order)) for name, values in columns.items()])
     rows = np.empty(len(next(iter(columns.values()))), dtype)
@@ -23,7 +23,9 @@ def pack(columns: Mapping[str, Array], order: str = "<") -> Array:
 def unpack(rows: Array) -> dict[str, Array]:
     """The records' fields as columns in the machine's byte order."""
     assert rows.dtype.names is not None
-    return {name: np.ascontiguousarray(rows[name]).astype(rows[name].dtype.newbyteorder("=")) for name in rows.dtype.names}
+    return {
+        name: np.ascontiguousarray(rows[name]).astype(rows[name].dtype.newbyteorder("=")) for name in rows.dtype.names
+    }
 
 
 def to_text(columns: Mapping[str, Array]) -> bytes:
@@ -42,7 +44,7 @@ def to_text(columns: Mapping[str, Array]) -> bytes:
 def from_text(words: Sequence[bytes], dtype: np.dtype[Any], count: int, where: str) -> Array:
     """``count`` records of ``dtype`` from the words of a text body."""
     rows = np.zeros(count, dtype)
-    widths = [max(1, int(np.prod(dtype[at].shape))) for at in range(len(dtype))]
+    widths = [max(1, int(np.prod(dtype[name].shape))) for name in dtype.names or ()]
     need = count * sum(widths)
     if len(words) != need:
         problem = "truncated" if len(words) < need else "longer than its header says"
@@ -65,4 +67,7 @@ def _numbers(cells: Array, dtype: np.dtype[Any]) -> Array:
     try:
         return cells.astype(dtype)
     except ValueError:  # integers written as 3.0 or 3e0
-        return cells.astype(np.float64).astype(dtype)
+        values, limit = cells.astype(np.float64), np.iinfo(dtype)
+        if not (np.isfinite(values).all() and values.min() >= limit.min and values.max() <= limit.max):
+            raise ValueError(f"integers must lie within {limit.min} to {limit.max}") from None
+        return values.astype(dtype)

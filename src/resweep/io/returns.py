@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -27,12 +28,20 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     "instance": ("instance", "scalar_instance"),
     "return_index": ("return_index",),
 }
-_INTEGERS = {"ring": np.uint16, "column": np.int32, "label": np.int32, "instance": np.int32, "return_index": np.uint8}
+_INTEGERS: dict[str, Any] = {
+    "ring": np.uint16,
+    "column": np.int32,
+    "label": np.int32,
+    "instance": np.int32,
+    "return_index": np.uint8,
+}
 # Integer times without a unit are left alone, but for these two: Ouster's `t` and Livox's `offset_time`
 # count nanoseconds in their ROS drivers' point types.
 _NANOSECONDS = ("t", "offset_time")
 # Beyond this, float32 ranges and directions would blur centimetres, so a world frame is made near the points.
 _FAR_M = 1e4
+# No place on Earth has coordinates this large in any metric frame.
+_ABSURD_M = 1e9
 
 
 def framed_points(sweep: Sweep, frame: str) -> Array:
@@ -115,11 +124,11 @@ def sweep_from_columns(
 
 
 def _kept(points: Array, where: str, drop_nan: bool) -> Array:
-    finite = np.isfinite(points).all(axis=1)
+    finite = (np.isfinite(points) & (np.abs(points) < _ABSURD_M)).all(axis=1)
     if not drop_nan and not finite.all():
         bad = np.flatnonzero(~finite)
         raise ResweepError(
-            f"{where}: {len(bad)} of {len(points)} points hold NaN or infinity (first: point {bad[0]}); "
+            f"{where}: {len(bad)} of {len(points)} points hold NaN, infinity or more than {_ABSURD_M:g} m (first: point {bad[0]}); "
             "read with drop_nan=True to leave them out"
         )
     return np.asarray(finite & (points != 0).any(axis=1))

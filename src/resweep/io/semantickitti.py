@@ -80,9 +80,7 @@ def _lines(file: Path, rows: Array, index: Array) -> Array:
     return np.asarray(rows[index])
 
 
-def write_log(
-    log: Log, sweeps: Iterable[Sweep], folder: Path, frame: str = "deskewed", instances: bool = True
-) -> None:
+def write_log(log: Log, sweeps: Iterable[Sweep], folder: Path, frame: str = "deskewed", instances: bool = True) -> None:
     """Fill ``folder`` with a sequence; calib.txt holds the axes' exchange, so the poses read back exactly."""
     (folder / "velodyne").mkdir()
     (folder / "labels").mkdir()

@@ -54,7 +54,9 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", compress: bool = Fals
         for name, values in arrays.items():
             buffer = io.BytesIO()
             if values.dtype.hasobject:
-                raise ResweepError(f"{path.name}: extra column '{name}' holds Python objects; make it an array of numbers")
+                raise ResweepError(
+                    f"{path.name}: extra column '{name}' holds Python objects; make it an array of numbers"
+                )
             np.lib.format.write_array(buffer, np.ascontiguousarray(values), allow_pickle=False)
             archive.writestr(_entry(f"{name}.npy", kind), buffer.getvalue())
 
@@ -77,8 +79,16 @@ def _entry(name: str, kind: int) -> zipfile.ZipInfo:
     return entry
 
 
-def read(path: Path) -> Sweep:
-    """The sweep in the file, equal to the one written in every column and type."""
+def read(path: Path, drop_nan: bool = False) -> Sweep:
+    """The sweep in the file, equal to the one written in every column and type.
+
+    ``drop_nan`` leaves out returns whose range is not finite; their beams stay.
+    """
+    sweep = _read(path)
+    return sweep.select(np.isfinite(sweep.range)) if drop_nan else sweep
+
+
+def _read(path: Path) -> Sweep:
     try:
         with zipfile.ZipFile(path) as archive:
             record = _record(archive, path)

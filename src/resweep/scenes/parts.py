@@ -50,6 +50,7 @@ def box(
     label: int = Label.OTHER_OBJECT,
     reflectance: float = CONCRETE_REFLECTANCE,
     instance: int = 0,
+    material: Material | None = None,
     name: str = "box",
 ) -> Mesh:
     """A closed box of ``size_m`` (x, y, z) standing on ``at``."""
@@ -58,7 +59,15 @@ def box(
     ring = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
     corners = np.vstack([np.column_stack([ring, np.zeros(4)]), np.column_stack([ring, np.ones(4)])])
     vertices = _placed(corners * np.asarray(size_m), at, yaw_rad)
-    return Mesh(vertices, _BOX_FACES, label=int(label), reflectance=reflectance, instance=instance, name=name)
+    return Mesh(
+        vertices,
+        _BOX_FACES,
+        label=int(label),
+        reflectance=reflectance,
+        instance=instance,
+        materials=(material or Material(),),
+        name=name,
+    )
 
 
 def wall(

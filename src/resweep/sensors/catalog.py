@@ -32,7 +32,7 @@ def load_sensor(name_or_path: str | PathLike[str]) -> Sensor:
             raise ResweepError(
                 f"sensor '{name_or_path}': not in the catalog and not a file; {nearest_names(name, sensor_names())}"
             )
-        file = resources.files("resweep.sensors").joinpath("catalog", f"{name}.yaml")
+        file = resources.files("resweep.sensors").joinpath("catalog").joinpath(f"{name}.yaml")
         return _parse(file.read_text(encoding="utf-8"), file.name)
     if not path.is_file():
         raise ResweepError(f"{path}: no such sensor file; give a YAML file or a name listed by 'resweep sensors'")

@@ -49,7 +49,7 @@ def fire(sensor: Sensor, sweep_index: int = 0) -> Firing:
     return _repeated(sensor)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=8)
 def _repeated(sensor: Sensor) -> Firing:
     pattern, rate = sensor.pattern, sensor.rotation_rate_hz or 1.0
     if isinstance(pattern, Spinning):

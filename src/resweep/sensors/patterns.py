@@ -41,7 +41,9 @@ class Block(Spec):
         span = (self.elevation_min_deg, self.elevation_max_deg, self.elevation_resolution_deg)
         if self.elevation_deg is None:
             if None in span:
-                raise SpecError("elevation_deg", "give the list, or all of elevation_min_deg, _max_deg, _resolution_deg")
+                raise SpecError(
+                    "elevation_deg", "give the list, or all of elevation_min_deg, _max_deg, _resolution_deg"
+                )
             _ordered(self.elevation_min_deg, self.elevation_max_deg, "elevation")
         elif any(value is not None for value in span):
             raise SpecError("elevation_deg", "given both as a list and as a range; give one of them")
@@ -123,7 +125,9 @@ class TwoBlock(Spec):
     @model_validator(mode="after")
     def _check(self) -> TwoBlock:
         if self.upper.n_channels != self.lower.n_channels:
-            raise SpecError("lower", f"has {self.lower.n_channels} channels, upper has {self.upper.n_channels}; must match")
+            raise SpecError(
+                "lower", f"has {self.lower.n_channels} channels, upper has {self.upper.n_channels}; must match"
+            )
         if max(self.lower.elevations_deg) >= min(self.upper.elevations_deg):
             raise SpecError("lower", "reaches above the lowest channel of upper; swap them or correct the elevations")
         return self
@@ -169,7 +173,9 @@ class Raster(Spec):
         if self.azimuth_max_deg - self.azimuth_min_deg > 360.0:
             raise SpecError("azimuth_max_deg", "more than 360° after azimuth_min_deg; a sweep is at most one turn")
         if self.n_lines * self.n_per_line > 2**31 - 1 or self.n_per_line > 2**16:
-            raise SpecError("elevation_resolution_deg", f"gives {self.n_lines} x {self.n_per_line} pulses; coarsen the steps")
+            raise SpecError(
+                "elevation_resolution_deg", f"gives {self.n_lines} x {self.n_per_line} pulses; coarsen the steps"
+            )
         return self
 
     @property

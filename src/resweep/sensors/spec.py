@@ -56,11 +56,12 @@ class Receiver(Spec):
     """What the electronics make of the light that returns on one pulse.
 
     ``mode`` picks the returns and ``signal_cutoff_m`` is the length of signal averaged into one (B
-    3.2.3). The strongest return is the one around the most intense ray, as in B, or with
-    ``strongest_by: echo`` the stretch of signal that holds most light. A return fainter than ``detection_threshold`` (relative intensity) is lost. Range noise is
-    Gaussian with sigma ``range_noise_sigma_m + range_noise_per_m · range``, then rounded to
-    ``range_quantisation_m`` (0: not rounded). With ``range-squared`` falloff the intensity is
-    multiplied by (``falloff_reference_m``/range)². ``max_returns`` follows the mode if not given.
+    3.2.3). The strongest is the signal around the most intense ray, as in B, or with
+    ``strongest_by: echo`` the stretch of signal that holds most light. A return fainter than
+    ``detection_threshold`` (relative intensity) is lost. Range noise is Gaussian with sigma
+    ``range_noise_sigma_m + range_noise_per_m · range``, then rounded to ``range_quantisation_m`` (0: not
+    rounded). With ``range-squared`` falloff the intensity is multiplied by
+    (``falloff_reference_m``/range)². ``max_returns`` follows the mode if not given.
     """
 
     mode: Mode = "strongest"
@@ -86,7 +87,9 @@ class Receiver(Spec):
     def _check(self) -> Receiver:
         exact = {"multiple": None, "strongest-and-last": 2}.get(self.mode, 1)
         if exact is not None and self.max_returns != exact:
-            raise SpecError("max_returns", f"{self.max_returns}, but mode '{self.mode}' gives {exact}; set it to {exact}")
+            raise SpecError(
+                "max_returns", f"{self.max_returns}, but mode '{self.mode}' gives {exact}; set it to {exact}"
+            )
         return self
 
 
@@ -131,7 +134,9 @@ class Sensor(Spec):
     @model_validator(mode="after")
     def _check(self) -> Sensor:
         if self.range_min_m >= self.range_max_m:
-            raise SpecError("range_min_m", f"{self.range_min_m:g} is not below range_max_m {self.range_max_m:g}; swap them")
+            raise SpecError(
+                "range_min_m", f"{self.range_min_m:g} is not below range_max_m {self.range_max_m:g}; swap them"
+            )
         if isinstance(self.pattern, Spinning | TwoBlock):
             self._check_rate()
         elif self.rotation_rate_hz is not None:
@@ -192,7 +197,9 @@ class Sensor(Spec):
             for depth, part in enumerate(path):
                 if not isinstance(target, dict) or part not in target:
                     known = target if isinstance(target, dict) else ()
-                    raise SpecError(".".join(path[: depth + 1]), f"no such part; {nearest_names(part, known)}", self.name)
+                    raise SpecError(
+                        ".".join(path[: depth + 1]), f"no such part; {nearest_names(part, known)}", self.name
+                    )
                 target = target[part]
             if not isinstance(target, dict):
                 raise SpecError(".".join(path), "is a value, not a part with fields", self.name)

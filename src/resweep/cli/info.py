@@ -1,0 +1,191 @@
+"""``resweep info``: what a file or folder holds, in one table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from resweep.errors import ResweepError
+
+if TYPE_CHECKING:
+    from resweep.log import Log
+    from resweep.pose import Array, Trajectory
+    from resweep.sweep import Sweep
+
+_MESHES = (".obj", ".glb", ".gltf", ".stl", ".off", ".dae")
+_POSES = (".txt", ".csv", ".tum")
+_SENSORS = (".yaml", ".yml")
+
+
+def info(
+    path: Annotated[
+        Path, typer.Argument(help="A sweep, a log folder, a poses file, a mesh, a world folder or a sensor's YAML.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+) -> None:
+    """Say what a file or folder holds: counts, ranges, times, bounds, columns.
+
+    Example: resweep info kitti/sequences/00
+    """
+    facts = describe(path)
+    if as_json:
+        typer.echo(json.dumps(facts))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=str(path), title_justify="left", show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        table.add_row(name, _text(value))
+    Console().print(table)
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """Facts about whatever ``path`` is, by name; lengths in metres, times in seconds."""
+    if not path.exists():
+        raise ResweepError(f"{path}: no such file or folder")
+    return _describer(path)(path)
+
+
+def _describer(path: Path) -> Callable[[Path], dict[str, Any]]:
+    suffix = path.suffix.lower()
+    if path.is_dir():
+        return _world if (path / "world.json").is_file() else _log
+    if suffix == ".ply":
+        from resweep.io.ply import is_mesh
+
+        return _mesh if is_mesh(path) else _sweep_file
+    kinds = {**dict.fromkeys(_MESHES, _mesh), **dict.fromkeys(_POSES, _poses), **dict.fromkeys(_SENSORS, _sensor)}
+    return kinds.get(suffix, _log)
+
+
+def _sweep_file(path: Path) -> dict[str, Any]:
+    from resweep.io import read_sweep
+    from resweep.io.table import format_of
+
+    return {"kind": f"sweep ({format_of(path).title})", **_sweep(read_sweep(path))}
+
+
+def _sweep(sweep: Sweep) -> dict[str, Any]:
+    facts: dict[str, Any] = {"returns": len(sweep), "beams": sweep.n_beams, "timestamp s": sweep.timestamp}
+    if sweep.sensor:
+        facts["sensor"] = sweep.sensor
+    facts["position m"] = sweep.pose[:3, 3].tolist()
+    facts["moving"] = "yes, with its motion" if sweep.trajectory is not None else "no, or motion already undone"
+    empty = sweep.n_beams - len(np.unique(sweep.beam))
+    facts["beams without return"] = empty
+    if len(sweep):
+        facts["range m"] = _span(sweep.range)
+        facts["intensity"] = _span(sweep.intensity)
+        facts["time s"] = _span(sweep.time)
+        facts["rings"] = len(np.unique(sweep.ring))
+        facts["returns per beam"] = f"up to {int(np.bincount(sweep.beam).max())}"
+        facts["bounds m"] = _bounds(sweep.points)
+        labels, counts = np.unique(sweep.label, return_counts=True)
+        facts["labels"] = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}
+        facts["instances"] = len(np.unique(sweep.instance[sweep.instance != 0]))
+    if sweep.extra:
+        facts["extra columns"] = {name: str(np.asarray(values).dtype) for name, values in sweep.extra.items()}
+    return facts
+
+
+def _log(path: Path) -> dict[str, Any]:
+    from resweep.io import open_log
+
+    log = open_log(path)
+    if len(log) == 1 and path.is_file():
+        return _sweep_file(path)
+    facts: dict[str, Any] = {"kind": f"log ({log.meta.get('format', '?')})", "sweeps": len(log)}
+    facts.update({name: value for name, value in (("name", log.name), ("sensor", log.sensor)) if value})
+    facts.update(_motion(log))
+    for name in ("seed", "config"):
+        if name in log.meta:
+            facts[name] = log.meta[name]
+    facts.update({f"first sweep: {name}": value for name, value in _sweep(log[0]).items() if name != "sensor"})
+    return facts
+
+
+def _motion(log: Log) -> dict[str, Any]:
+    if log.meta.get("poses") == "unknown":
+        return {"poses": "unknown; give a poses file with --poses where they matter", "time s": _span(log.times)}
+    return _trajectory(log.trajectory)
+
+
+def _poses(path: Path) -> dict[str, Any]:
+    from resweep.io import read_poses
+
+    trajectory = read_poses(path)
+    return {"kind": "poses", "poses": len(trajectory), **_trajectory(trajectory)}
+
+
+def _trajectory(trajectory: Trajectory) -> dict[str, Any]:
+    facts: dict[str, Any] = {"time s": [trajectory.start, trajectory.end], "path length m": trajectory.length_m}
+    if trajectory.end > trajectory.start:
+        facts["rate Hz"] = (len(trajectory) - 1) / (trajectory.end - trajectory.start)
+        facts["mean speed m/s"] = trajectory.length_m / (trajectory.end - trajectory.start)
+    return {**facts, "positions m": _bounds(trajectory.poses[:, :3, 3])}
+
+
+def _mesh(path: Path) -> dict[str, Any]:
+    import trimesh
+
+    try:
+        scene = trimesh.load_scene(str(path))
+    except (ValueError, KeyError, IndexError, TypeError, OSError) as error:
+        raise ResweepError(f"{path}: cannot be read as a mesh ({error})") from error
+    meshes = [mesh for mesh in scene.geometry.values() if isinstance(mesh, trimesh.Trimesh)]
+    if not meshes:
+        raise ResweepError(f"{path}: holds no triangles")
+    return {
+        "kind": "mesh",
+        "parts": len(meshes),
+        "vertices": sum(len(mesh.vertices) for mesh in meshes),
+        "triangles": sum(len(mesh.faces) for mesh in meshes),
+        "watertight": all(mesh.is_watertight for mesh in meshes),
+        "bounds": {axis: scene.bounds[:, at].tolist() for at, axis in enumerate("xyz")},
+    }
+
+
+def _world(path: Path) -> dict[str, Any]:
+    file = path / "world.json"
+    try:
+        record = json.loads(file.read_text())
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ResweepError(f"{file}: damaged ({error}); build or save the world again") from error
+    if not isinstance(record, dict):
+        raise ResweepError(f"{file}: not a world's record; build or save the world again")
+    return {"kind": "world", **record}
+
+
+def _sensor(path: Path) -> dict[str, Any]:
+    from resweep.sensors import load_sensor
+
+    return {"kind": "sensor", **load_sensor(str(path)).model_dump(mode="json")}
+
+
+def _span(values: Array) -> list[float]:
+    return [float(values.min()), float(values.max())]
+
+
+def _bounds(points: Array) -> dict[str, list[float]]:
+    return {axis: _span(points[:, at]) for at, axis in enumerate("xyz")}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    if isinstance(value, list) and len(value) == 2 and all(isinstance(item, float) for item in value):
+        return f"{_text(value[0])} to {_text(value[1])}"
+    if isinstance(value, list | tuple):
+        shown = ", ".join(_text(item) for item in value[:8])
+        return f"{shown}, ... ({len(value)})" if len(value) > 8 else shown
+    if isinstance(value, Mapping):
+        return "\n".join(f"{name}: {_text(item)}" for name, item in value.items())
+    return "yes" if value is True else "no" if value is False else str(value)

@@ -1,0 +1,114 @@
+"""``resweep sensors``: the catalog, one sensor's spec, or a picture of its firing pattern."""
+
+from __future__ import annotations
+
+import json as json_format
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from resweep.errors import ResweepError
+
+if TYPE_CHECKING:
+    from resweep.sensors import Sensor
+
+
+def sensors(
+    name: Annotated[str | None, typer.Argument(help="A catalog name or a sensor's YAML file.")] = None,
+    plot: Annotated[bool, typer.Option("--plot", help="Draw the firing pattern and the beam to a PNG.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="The PNG to write; NAME.png if left out.")
+    ] = None,
+    rate: Annotated[float | None, typer.Option("--rate", metavar="HZ", help="Another rotation rate.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,
+) -> None:
+    """List the sensors, show the spec of one, or draw it.
+
+    Examples: resweep sensors; resweep sensors velodyne-hdl-64e --rate 5;
+    resweep sensors livox-avia --plot -o avia.png
+    """
+    from resweep.sensors import load_sensor, sensor_names
+
+    if name is None:
+        if plot or output is not None or rate is not None:
+            raise ResweepError("sensors: --plot, -o and --rate need the NAME of a sensor")
+        _print_catalog([load_sensor(item) for item in sensor_names()], json)
+        return
+    sensor = load_sensor(name)
+    if rate is not None:
+        sensor = sensor.with_(rotation_rate_hz=rate)
+    if plot or output is not None:
+        _plot(sensor, output or Path(f"{sensor.name}.png"), json)
+    elif json:
+        typer.echo(
+            json_format.dumps({**sensor.model_dump(mode="json", exclude_none=True), **_figures(sensor)}, indent=2)
+        )
+    else:
+        _print_spec(sensor)
+
+
+def _plot(sensor: Sensor, path: Path, json: bool) -> None:
+    from resweep.sensors.plot import plot_sensor
+
+    try:
+        plot_sensor(sensor, path)
+    except OSError as error:
+        raise ResweepError(f"{path}: cannot be written ({error.strerror or error}); give another -o") from error
+    typer.echo(json_format.dumps({"name": sensor.name, "png": str(path)}) if json else str(path))
+
+
+def _figures(sensor: Sensor) -> dict[str, Any]:
+    """What a table shows of a sensor; counted from the firing pattern itself."""
+    from resweep.sensors import fire
+    from resweep.sensors.plot import angles_deg
+
+    firing = fire(sensor)
+    lowest, highest = firing.direction[:, 2].argmin(), firing.direction[:, 2].argmax()
+    elevation = angles_deg(firing.direction[[lowest, highest]])[1]
+    return {
+        "channels": sensor.n_channels,
+        "elevation_from_deg": round(float(elevation[0]), 2),
+        "elevation_to_deg": round(float(elevation[1]), 2),
+        "azimuth_step_deg": round(firing.azimuth_step_deg, 5),
+        "pulses_per_sweep": len(firing),
+        "sweep_period_s": sensor.sweep_period_s,
+    }
+
+
+def _print_catalog(catalog: list[Sensor], json: bool) -> None:
+    rows = [(sensor, _figures(sensor)) for sensor in catalog]
+    if json:
+        keys = ("name", "title", "range_min_m", "range_max_m")
+        brief = [{**{key: getattr(sensor, key) for key in keys}, **figures} for sensor, figures in rows]
+        typer.echo(json_format.dumps(brief, indent=2))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("name", no_wrap=True)
+    for title in ("rings", "elevation °", "range m", "beam mrad", "pulses"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("mode", no_wrap=True)
+    for sensor, figures in rows:
+        table.add_row(
+            sensor.name,
+            str(figures["channels"]),
+            f"{figures['elevation_from_deg']:.1f}…{figures['elevation_to_deg']:.1f}",
+            f"{sensor.range_min_m:g}…{sensor.range_max_m:g}",
+            f"{1e3 * sensor.beam.divergence_h_rad:.2g}×{1e3 * sensor.beam.divergence_v_rad:.2g}",
+            f"{figures['pulses_per_sweep']:,}",
+            sensor.receiver.mode,
+        )
+    table.caption = "beam: full divergence, horizontal × vertical; pulses: in one sweep"
+    table.caption_justify = "left"
+    Console().print(table)
+
+
+def _print_spec(sensor: Sensor) -> None:
+    figures = _figures(sensor)
+    typer.echo(sensor.to_yaml(), nl=False)
+    typer.echo(f"# {figures['pulses_per_sweep']:,} pulses in a sweep of {figures['sweep_period_s']:g} s")
+    if figures["azimuth_step_deg"]:
+        typer.echo(f"# azimuth step {figures['azimuth_step_deg']:g}°")

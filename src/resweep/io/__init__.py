@@ -1,0 +1,24 @@
+"""Reading and writing: sweeps, logs and poses in the formats of the field.
+
+One module per format; `FORMATS` is the table of them.
+"""
+
+from __future__ import annotations
+
+from resweep.io.format import FRAMES, Format
+from resweep.io.logs import open_log, write_log
+from resweep.io.poses import read_poses, write_poses
+from resweep.io.single import read_sweep, write_sweep
+from resweep.io.table import FORMATS
+
+__all__ = [
+    "FORMATS",
+    "FRAMES",
+    "Format",
+    "open_log",
+    "read_poses",
+    "read_sweep",
+    "write_log",
+    "write_poses",
+    "write_sweep",
+]

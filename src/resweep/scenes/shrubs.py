@@ -1,0 +1,83 @@
+"""A small shrub: a bare trunk, branches, and a shell of foliage (B, 3.4.3 and Figure 8)."""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from resweep.pose import Array
+from resweep.scenes.shapes import Shape, joined, tubes, unit
+from resweep.scenes.trees import leaves, wood_and_leaves
+from resweep.worlds import Mesh
+
+BRANCH_SEGMENTS = 6
+
+
+class ShrubConfig(BaseModel):
+    """The habit of a shrub, metres; the foot of the trunk is the origin and z is up.
+
+    The foliage is an ellipsoid from ``crown_base_m`` to ``height_m``, with leaves only in its outer
+    part. Seen by a LiDAR it gives two groups of ranges: the near side of the shell, and the trunk and
+    inner branches, seen below the shell and through its gaps.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    height_m: float = Field(default=1.0, gt=0)
+    crown_base_m: float = Field(default=0.3, ge=0)
+    crown_radius_m: float = Field(default=0.4, gt=0)
+    shell: float = Field(default=0.3, gt=0, le=1, description="depth of the leafy part, share of the radius")
+    trunk_diameter_m: float = Field(default=0.06, gt=0)
+    branches: int = Field(default=40, ge=1)
+    leaves: int = Field(default=1400, ge=1)
+    leaf_length_m: float = Field(default=0.045, gt=0)
+    leaf_width_m: float = Field(default=0.022, gt=0)
+    leaf_segments: int = Field(default=4, ge=2, description="two triangles each")
+
+
+def shrub(seed: int = 0, config: ShrubConfig | None = None) -> Mesh:
+    """One shrub as a mesh: bark labelled as trunk, leaves as vegetation."""
+    config = config or ShrubConfig()
+    rng = np.random.default_rng([seed, 0x73687275])
+    ends = _in_shell(rng, config.branches, config)
+    wood = joined([_trunk(config), _branches(rng, ends, config)])
+    point = _in_shell(rng, config.leaves, config)
+    outward = unit(point - _centre(config))
+    # The lengths of the leaves end the shell at the crown's surface.
+    inward = point - 0.5 * config.leaf_length_m * outward
+    foliage = leaves(rng, inward, outward, config.leaf_length_m, config.leaf_width_m, config.leaf_segments)
+    return wood_and_leaves(wood, foliage, "shrub")
+
+
+def _centre(config: ShrubConfig) -> Array:
+    return np.array([0.0, 0.0, 0.5 * (config.crown_base_m + config.height_m)])
+
+
+def _in_shell(rng: np.random.Generator, count: int, config: ShrubConfig) -> Array:
+    """Points (count, 3) uniform over directions, in the outer part of the ellipsoid of foliage."""
+    half_height = 0.5 * (config.height_m - config.crown_base_m)
+    direction = unit(rng.normal(size=(count, 3)))
+    depth = 1 - config.shell * rng.uniform(0, 1, (count, 1)) ** 2
+    return np.asarray(_centre(config) + depth * direction * [config.crown_radius_m, config.crown_radius_m, half_height])
+
+
+def _trunk(config: ShrubConfig) -> Shape:
+    """A straight trunk up to two thirds of the height."""
+    height = np.linspace(0, 0.66 * config.height_m, 5)
+    spine = np.stack([np.zeros(5), np.zeros(5), height], axis=1)
+    radius = 0.5 * config.trunk_diameter_m * np.linspace(1, 0.4, 5)
+    return tubes(spine[None], radius[None], 12)
+
+
+def _branches(rng: np.random.Generator, ends: Array, config: ShrubConfig) -> Shape:
+    """Thin branches that leave the trunk steeply and bow out to ``ends`` (n, 3) in the shell."""
+    count = len(ends)
+    start = np.zeros((count, 3))
+    start[:, 2] = rng.uniform(0.8 * config.crown_base_m, 0.6 * config.height_m, count)
+    start[:, 2] = np.minimum(start[:, 2], np.maximum(ends[:, 2] - 0.05 * config.height_m, 0.5 * config.crown_base_m))
+    share = np.linspace(0, 1, BRANCH_SEGMENTS + 1)[None, :, None]
+    # A quadratic Bezier curve; the middle point lifts the branch before it turns outward.
+    middle = 0.5 * (start + ends) + np.array([0.0, 0.0, 0.06 * config.height_m])
+    spine = (1 - share) ** 2 * start[:, None] + 2 * share * (1 - share) * middle[:, None] + share**2 * ends[:, None]
+    radius = 0.13 * config.trunk_diameter_m * (1 - 0.7 * share[..., 0])
+    return tubes(spine, np.repeat(radius, count, axis=0), 5)

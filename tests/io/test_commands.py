@@ -1,0 +1,99 @@
+"""``resweep info`` and ``resweep convert`` as a user types them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import trimesh
+import typer
+from typer.testing import CliRunner
+
+from resweep.cli.convert import convert
+from resweep.cli.info import describe, info
+from resweep.errors import ResweepError
+from resweep.io import open_log, read_sweep, write_log, write_poses, write_sweep
+from resweep.log import Log
+from resweep.sweep import Sweep
+
+app = typer.Typer()
+app.command()(info)
+app.command()(convert)
+
+
+def run(*words: object) -> str:
+    result = CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "200"})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_info_of_a_sweep(sweep: Sweep, tmp_path: Path) -> None:
+    write_sweep(sweep, tmp_path / "s.sweep")
+    facts = json.loads(run("info", tmp_path / "s.sweep", "--json"))
+    assert (facts["returns"], facts["beams"], facts["beams without return"]) == (400, 400, 80)
+    assert facts["range m"] == [float(sweep.range.min()), float(sweep.range.max())]
+    assert "returns" in run("info", tmp_path / "s.sweep")
+
+
+def test_info_of_logs_and_poses(log: Log, tmp_path: Path) -> None:
+    write_log(log, tmp_path / "out", format="pcd", progress=False)
+    facts = describe(tmp_path / "out")
+    assert (facts["kind"], facts["sweeps"], facts["seed"]) == ("log (pcd)", 3, 7)
+    assert facts["rate Hz"] == pytest.approx(10)
+    write_poses(log.trajectory, tmp_path / "p.csv")
+    assert describe(tmp_path / "p.csv")["poses"] == 3
+    assert "path length m" in run("info", tmp_path / "p.csv")
+
+
+@pytest.mark.parametrize("suffix", [".ply", ".obj", ".glb"])
+def test_info_of_a_mesh(suffix: str, tmp_path: Path) -> None:
+    trimesh.creation.box((1, 2, 3)).export(str(tmp_path / f"box{suffix}"))
+    facts = describe(tmp_path / f"box{suffix}")
+    assert (facts["kind"], facts["triangles"], facts["bounds"]["z"]) == ("mesh", 12, [-1.5, 1.5])
+
+
+def test_info_of_a_world(tmp_path: Path) -> None:
+    (tmp_path / "w.world").mkdir()
+    (tmp_path / "w.world" / "world.json").write_text('{"version": 1, "layers": ["road"]}')
+    assert describe(tmp_path / "w.world") == {"kind": "world", "version": 1, "layers": ["road"]}
+
+
+@pytest.mark.parametrize("content", ["", "t,x\n", "\x00\x01"])
+def test_info_of_nonsense(content: str, tmp_path: Path) -> None:
+    for name in ("a.txt", "a.pcd", "a.ply", "a.xyzzy"):
+        (tmp_path / name).write_text(content)
+        with pytest.raises(ResweepError, match=name):
+            describe(tmp_path / name)
+
+
+def test_convert_files(sweep: Sweep, tmp_path: Path) -> None:
+    write_sweep(sweep, tmp_path / "s.sweep")
+    run("convert", tmp_path / "s.sweep", tmp_path / "s.laz", "--frame", "world")
+    assert np.abs(read_sweep(tmp_path / "s.laz").world_points() - sweep.world_points()).max() < 1e-4
+    with pytest.raises(ResweepError, match="--overwrite"):
+        run("convert", tmp_path / "s.sweep", tmp_path / "s.laz")
+    run("convert", tmp_path / "s.sweep", tmp_path / "s.laz", "--overwrite")
+    with pytest.raises(ResweepError, match=r"did you mean '\.las'"):
+        run("convert", tmp_path / "s.sweep", tmp_path / "s.lass")
+
+
+def test_convert_logs(log: Log, tmp_path: Path) -> None:
+    write_log(log, tmp_path / "a", format="sweep", progress=False)
+    run("convert", tmp_path / "a", tmp_path / "b", "--format", "semantickitti")
+    assert len(open_log(tmp_path / "b")) == 3
+    failures: list[tuple[list[Any], str]] = [
+        ([tmp_path / "c"], "--format"),
+        ([tmp_path / "c.pcd"], "one file cannot hold the 3 sweeps"),
+        ([tmp_path / "b", "--format", "pcd"], "exists and is not empty"),
+        ([tmp_path / "c", "--format", "pdc"], "did you mean 'pcd'"),
+        ([tmp_path / "c", "--format", "pcd", "--frame", "wrold"], "did you mean 'world'"),
+    ]
+    for words, message in failures:
+        with pytest.raises(ResweepError, match=message):
+            run("convert", tmp_path / "a", *words)
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["a", "b"]
