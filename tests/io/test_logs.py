@@ -160,3 +160,61 @@ def test_single_file(sweep: Sweep, tmp_path: Path) -> None:
     log = open_log(tmp_path / "one.sweep")
     assert len(log) == 1
     np.testing.assert_array_equal(log[0].range, sweep.range)
+
+
+def test_refined_poses_in_the_folder_win(log: Log, tmp_path: Path) -> None:
+    write_log(log, tmp_path / "out", format="pcd", progress=False)
+    refined = from_xyz_rpy(0.5, yaw=0.01) @ log.poses
+    write_poses(Trajectory(log.times, refined), tmp_path / "out" / "poses.txt")
+    back = open_log(tmp_path / "out")
+    for at in range(3):
+        np.testing.assert_allclose(back[at].pose, back.poses[at], rtol=0, atol=1e-7)
+        np.testing.assert_allclose(back[at].deskewed(), log[at].deskewed(), atol=1e-4)
+
+
+def test_files_that_know_their_pose_but_not_their_time(log: Log, tmp_path: Path) -> None:
+    for at in range(3):
+        write_sweep(replace(log[at], timestamp=log.times[0]), tmp_path / f"{at}.ply", frame="deskewed")
+    back = open_log(tmp_path, rate_hz=5)
+    np.testing.assert_allclose(back.times, [0, 0.2, 0.4])
+    np.testing.assert_array_equal(back.poses, log.poses)
+    assert back[2].timestamp == back.times[2]
+    assert back[2].time[-1] - back[2].timestamp == pytest.approx(log[2].time[-1] - log.times[0], abs=1e-6)
+
+
+def test_point_times_counted_from_the_sweep(tmp_path: Path) -> None:
+    poses = Trajectory(100.0 + np.arange(3.0), np.tile(np.eye(4), (3, 1, 1)))
+    for at in range(3):
+        rows = "1 2 3 0\n1 2 4 0.05\n"
+        lines = [
+            "ply",
+            "format ascii 1.0",
+            "element vertex 2",
+            *(f"property double {n}" for n in ("x", "y", "z", "time")),
+        ]
+        (tmp_path / f"{at}.ply").write_text("\n".join([*lines, "end_header", rows]))
+    write_poses(poses, tmp_path / "poses.txt")
+    np.testing.assert_allclose(open_log(tmp_path)[1].time, [101, 101.05])
+
+
+def test_unknown_options_and_times_that_stand_still(log: Log, tmp_path: Path) -> None:
+    with pytest.raises(ResweepError, match="did you mean 'encoding'"):
+        write_log(log, tmp_path / "out", format="pcd", encodign="ascii", progress=False)
+    with pytest.raises(ResweepError, match="takes no option 'encoding'"):
+        write_log(log, tmp_path / "out", format="semantickitti", encoding="ascii", progress=False)
+    with pytest.raises(ResweepError, match="times must increase"):
+        write_log(Log.from_sweeps([log[0], log[0]]), tmp_path / "out", progress=False)
+    assert not list(tmp_path.iterdir())
+    write_log(log, tmp_path / "out", format="pcd", encoding="binary_compressed", progress=False)
+    with pytest.raises(ResweepError, match="takes no option 'drop'"):
+        open_log(tmp_path / "out", drop=True)
+
+
+@pytest.mark.parametrize("format", WRITABLE)
+def test_a_sweep_that_cannot_be_read_is_the_one_named(format: str, log: Log, tmp_path: Path) -> None:
+    write_log(log, tmp_path / "in", format=format, progress=False)
+    source = open_log(tmp_path / "in")
+    next(file for file in (tmp_path / "in").rglob("000001.*") if file.suffix != ".label").unlink()
+    with pytest.raises(ResweepError, match=r"000001\.\w+: no such file"):
+        write_log(source, tmp_path / "out", format="sweep", progress=False)
+    assert [item.name for item in tmp_path.iterdir()] == ["in"]

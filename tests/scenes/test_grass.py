@@ -78,7 +78,8 @@ def test_the_stand_of_stems_is_the_papers(density, count, areas, volume):
     assert stats.kstest(centre[:, 0], stats.uniform(0, 5).cdf).pvalue > 1e-3
     assert stats.kstest(centre[:, 1], stats.uniform(-5, 10).cdf).pvalue > 1e-3
     assert areas(stand).min() > 0
-    assert volume(stand) == pytest.approx(count * np.pi * 0.01**2 * 1.5, rel=0.01)
+    polygon = (np.pi * 0.02) ** 2 / (4 * 12 * np.tan(np.pi / 12))  # of the circle's perimeter
+    assert volume(stand) == pytest.approx(count * polygon * 1.5, rel=1e-3)
 
 
 def test_a_stem_is_as_wide_as_the_model_says_whatever_its_sides():

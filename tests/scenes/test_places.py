@@ -67,13 +67,14 @@ def test_the_courtyard_holds_few_triangles_in_memory(yard):
 def test_grass_tiles_of_the_courtyard_cover_it_without_overlap(yard):
     grass = layer(yard, "grass")
     centre = grass.transforms[:, :2, 3]
-    cells = np.round((centre + 145) / 10).astype(int)
-    np.testing.assert_allclose(centre, cells * 10.0 - 145, atol=1e-4)
-    assert len(np.unique(cells, axis=0)) == 900 == len(cells)
+    tile = CourtyardConfig().tile_m
+    cells = np.round((centre + 150) / tile - 0.5).astype(int)
+    np.testing.assert_allclose(centre, (cells + 0.5) * tile - 150, atol=1e-4)
+    assert len(np.unique(cells, axis=0)) == (300 / tile) ** 2 == len(cells)
     low, high = grass.mesh.bounds
-    assert np.abs([low[:2], high[:2]]).max() <= 5.0 + 1e-6
+    assert np.abs([low[:2], high[:2]]).max() <= tile / 2 + 1e-6
     linear = np.abs(grass.transforms[:, :, :3])
-    np.testing.assert_array_equal(np.sort(linear.reshape(-1, 9), axis=1), [[0] * 6 + [1] * 3] * 900)
+    np.testing.assert_array_equal(np.sort(linear.reshape(-1, 9), axis=1), [[0] * 6 + [1] * 3] * len(cells))
 
 
 def test_trees_of_the_courtyard_stand_apart_within_the_walls(yard):
@@ -89,9 +90,11 @@ def test_trees_of_the_courtyard_stand_apart_within_the_walls(yard):
     assert len(set(trees.instance)) == 50
 
 
-def test_a_tile_that_does_not_divide_the_courtyard_is_refused():
+def test_a_courtyard_that_cannot_be_is_refused():
     with pytest.raises(ResweepError, match="does not divide"):
         courtyard(0, CourtyardConfig(tile_m=7.0))
+    with pytest.raises(ResweepError, match="grass alone"):
+        courtyard(0, CourtyardConfig(triangles=1000))
 
 
 @pytest.mark.slow

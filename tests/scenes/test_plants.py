@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import trimesh
 from scipy.spatial import cKDTree
 
 from resweep.errors import ResweepError
@@ -75,15 +76,39 @@ def test_a_shrub_is_a_bare_trunk_below_a_shell_of_leaves(areas):
     assert model.bounds[1, 2] == pytest.approx(config.height_m, abs=0.05)
     assert areas(model).min() > 0
     leaf, wood = centroids(model, Label.VEGETATION), centroids(model, Label.TRUNK)
-    assert leaf[:, 2].min() > 0.2
+    assert leaf[:, 2].min() > 0.3
     bare = wood[wood[:, 2] < 0.15]
     assert len(bare) > 0
     assert np.hypot(bare[:, 0], bare[:, 1]).max() < 0.05
-    # Leaves form a shell: hardly any are in the inner half of the ellipsoid.
+    # Leaves form a shell: hardly any are in the inner half of the crown.
     half = np.array([config.crown_radius_m, config.crown_radius_m, (config.height_m - config.crown_base_m) / 2])
-    depth = np.linalg.norm((leaf - [0, 0, config.crown_base_m + half[2]]) / half, axis=1)
+    depth = np.abs((leaf - [0, 0, config.crown_base_m + half[2]]) / half)
+    depth = np.maximum(np.hypot(depth[:, 0], depth[:, 1]), depth[:, 2])
     assert (depth < 0.5).mean() < 0.01
-    assert np.median(depth) > 0.8
+    assert np.median(depth) > 0.75
+
+
+def test_first_hits_on_a_shrub_come_in_two_groups():
+    # B, 3.4.3: the ranges are broad, with one mode at the foliage and another at the trunk.
+    model = shrub(0)
+    scene = trimesh.Trimesh(model.vertices, model.faces, process=False)
+    y, z = np.meshgrid(np.linspace(-0.6, 0.6, 150), np.linspace(0.02, 1.2, 150))
+    depth, wood = [], []
+    for angle in np.radians([0, 30, 60, 90]):
+        turn = np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]])
+        start = np.column_stack([np.full(y.size, -8.0), y.ravel(), z.ravel()])
+        hit, _, face = scene.ray.intersects_location(start @ turn.T, [turn[:, 0]] * y.size, multiple_hits=False)
+        depth.append(hit @ turn[:, 0])
+        wood.append(model.label[face] == int(Label.TRUNK))
+    counts, edges = np.histogram(np.concatenate(depth), bins=np.arange(-0.5, 0.5, 0.05))
+    trunk = np.histogram(np.concatenate(depth)[np.concatenate(wood)], bins=edges)[0]
+    front, middle = counts[: len(counts) // 2 - 2].argmax(), trunk.argmax()
+    assert edges[front] < -0.3
+    assert -0.1 < edges[middle] < 0.05
+    dip = counts[front:middle].min()
+    # Both modes stand above the dip between them by more than five standard errors.
+    for mode in (counts[front], counts[middle]):
+        assert mode - dip > 5 * np.sqrt(mode + dip)
 
 
 @pytest.mark.parametrize("make", [lambda seed: tree(seed, SMALL), shrub])

@@ -19,10 +19,10 @@ import numpy as np
 import resweep
 from resweep.errors import ResweepError
 from resweep.io import poses
-from resweep.io.format import Format
+from resweep.io.format import Format, peek_as, read_as
 from resweep.io.header import Header
 from resweep.log import Log
-from resweep.pose import Array, Trajectory
+from resweep.pose import Array, Trajectory, inverse
 from resweep.sweep import Sweep
 
 VERSION = 1
@@ -99,34 +99,30 @@ def sweep_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
 
 def open_sweeps(entry: Format, folder: Path, files: list[Path], rate_hz: float | None = None, **options: Any) -> Log:
     """The sweep ``files`` of a folder as a log; poses from poses.txt, else from the files, else unknown."""
-    assert entry.read is not None
-    read = entry.read
     record = read_record(folder) or {}
     if record and record["sweeps"] != len(files):
         raise ResweepError(
             f"{folder}: log.json counts {record['sweeps']} sweeps, the folder holds {len(files)}; some are missing"
         )
-    heads = None if (folder / "poses.txt").is_file() or rate_hz is not None else _heads(entry, files)
+    heads = None if (folder / "poses.txt").is_file() else _heads(entry, files)
     meta: dict[str, Any] = {**record.get("meta", {}), "format": entry.name, "path": str(folder)}
     times, all_poses = _placing(folder, len(files), heads, rate_hz, meta)
 
     def load(at: int) -> Sweep:
-        held = entry.peek(files[at]) if entry.peek else None
-        sweep = read(files[at], **options)
-        return sweep if held is not None else placed(sweep, float(times[at]), all_poses[at])
+        sweep = read_as(entry, files[at], **options)
+        settle = placed if peek_as(entry, files[at]) is None else moved
+        return settle(sweep, float(times[at]), all_poses[at])
 
     sensor = record.get("sensor", "") or (heads[0].sensor if heads else "")
     return Log(load, times, all_poses, record.get("name") or folder.name, sensor, meta)
 
 
 def _heads(entry: Format, files: list[Path]) -> list[Header] | None:
-    """The files' own poses and times, if every one has them and time goes on."""
-    if entry.peek is None:
-        return None
+    """The files' own poses and times, if every one has them."""
     heads: list[Header] = []
     for file in files:
-        head = entry.peek(file)
-        if head is None or (heads and head.timestamp <= heads[-1].timestamp):
+        head = peek_as(entry, file)
+        if head is None:
             return None
         heads.append(head)
     return heads
@@ -142,10 +138,14 @@ def _placing(
             raise ResweepError(f"{file}: {len(trajectory)} poses for {count} sweeps; they must pair up")
         meta.setdefault("poses", file.name)
         return trajectory.times, trajectory.poses
-    if heads is not None:
-        return np.array([head.timestamp for head in heads]), np.stack([head.pose for head in heads])
-    meta.update(poses="unknown", times="assumed")
-    return np.arange(count) / (rate_hz or RATE_HZ), np.tile(np.eye(4), (count, 1, 1))
+    if heads is None:
+        meta["poses"] = "unknown"
+    all_poses = np.tile(np.eye(4), (count, 1, 1)) if heads is None else np.stack([head.pose for head in heads])
+    times = np.array([head.timestamp for head in heads or ()])
+    if heads is None or rate_hz is not None or (np.diff(times) <= 0).any():
+        meta["times"] = "assumed"
+        times = np.arange(count) / (rate_hz or RATE_HZ)
+    return times, all_poses
 
 
 def placed(sweep: Sweep, time: float, pose: Array) -> Sweep:
@@ -162,3 +162,20 @@ def placed(sweep: Sweep, time: float, pose: Array) -> Sweep:
         elif max(abs(first), abs(last)) < _RELATIVE_S and not first - _SLACK_S <= time <= last + _SLACK_S:
             stamps = stamps + time
     return replace(sweep, pose=pose, timestamp=time, beam_time=stamps)
+
+
+def moved(sweep: Sweep, time: float, pose: Array) -> Sweep:
+    """A sweep that knows its own place, taken to ``time`` and ``pose`` with its beams' times and its motion.
+
+    Where it is there already, to the rounding of text, it stays as it is.
+    """
+    later = time - sweep.timestamp
+    at_home = np.allclose(sweep.pose, pose, rtol=0, atol=1e-7)
+    if later == 0 and at_home:
+        return sweep
+    T_new_old = np.eye(4) if at_home else pose @ inverse(sweep.pose)
+    motion = sweep.trajectory
+    if motion is not None:
+        motion = Trajectory(motion.times + later, T_new_old @ motion.poses)
+    settled = sweep.pose if at_home else pose
+    return replace(sweep, pose=settled, timestamp=time, trajectory=motion, beam_time=sweep.beam_time + later)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from resweep.errors import ResweepError, nearest_names
 from resweep.io.header import Header
@@ -12,6 +17,7 @@ from resweep.log import Log
 from resweep.sweep import Sweep
 
 FRAMES = ("sensor", "deskewed", "world")
+_POSITIONAL = ("sweep", "log", "sweeps", "path", "folder", "frame", "rate_hz")
 
 
 @dataclass(frozen=True)
@@ -39,8 +45,51 @@ class Format:
     write_log: Callable[..., None] | None = None
 
 
+def check_options(function: Callable[..., object], options: Iterable[str], what: str) -> None:
+    """Raise if ``function``, a reader or writer of ``what``, does not take every one of ``options``."""
+    known = [name for name in inspect.signature(function).parameters if name not in _POSITIONAL]
+    for option in options:
+        if option not in known:
+            raise ResweepError(f"{what} takes no option '{option}'; {nearest_names(option, known)}")
+
+
 def check_frame(frame: str) -> str:
     """Return ``frame``, or raise if it is not one of `FRAMES`."""
     if frame not in FRAMES:
         raise ResweepError(f"frame '{frame}': {nearest_names(frame, FRAMES)}")
     return frame
+
+
+def read_as(entry: Format, path: Path, **options: Any) -> Sweep:
+    """The sweep in ``path``, read as ``entry`` whatever the suffix."""
+    if entry.read is None:
+        raise ResweepError(f"{path}: {entry.title} is a format of whole logs; use open_log")
+    check_options(entry.read, options, f"reading {entry.title}")
+    if not path.is_file():
+        raise ResweepError(f"{path}: is a folder; use open_log" if path.is_dir() else f"{path}: no such file")
+    with _named_errors(entry, path):
+        return entry.read(path, **options)
+
+
+def peek_as(entry: Format, path: Path) -> Header | None:
+    """What the file says of its pose and time, or None if nothing."""
+    if entry.peek is None:
+        return None
+    with _named_errors(entry, path):
+        return entry.peek(path)
+
+
+@contextmanager
+def _named_errors(entry: Format, path: Path) -> Iterator[None]:
+    """Turn whatever a damaged file causes into one error that names it."""
+    try:
+        yield
+    except OSError as error:
+        raise ResweepError(f"{path}: cannot be read ({error.strerror or error}); check its permissions") from error
+    except ResweepError as error:
+        # Errors of the nouns (a pose that is not rigid, say) do not know the file they came from.
+        if path.stem in str(error):
+            raise
+        raise ResweepError(f"{path}: {error}") from error
+    except (ValueError, ArithmeticError, LookupError, EOFError, MemoryError, struct.error, zlib.error) as error:
+        raise ResweepError(f"{path}: damaged or not a {entry.title} ({error}); fetch or write it again") from error

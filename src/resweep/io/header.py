@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,15 @@ class Header:
         """The header among comment ``lines``, or None if none begins with ``resweep``."""
         text = "".join(line[len(MARK) :].strip() for line in lines if line.startswith(MARK))
         return cls.from_json(text, where) if text else None
+
+
+def read_head(path: Path, mark: bytes) -> bytes:
+    """The beginning of a file up to the block that holds ``mark``, or 4 MB if none does."""
+    data = b""
+    with path.open("rb") as file:
+        while mark not in data and len(data) < 1 << 22 and (block := file.read(1 << 14)):
+            data += block
+        return data + file.read(64)  # the rest of the marked line, where a block ends within it
 
 
 def _matrices(rows: Any) -> Array:

@@ -55,6 +55,8 @@ def write_labels(sweep: Sweep, path: Path, instances: bool = True) -> None:
 
 def read(path: Path, labels: Path | None = None, drop_nan: bool = False) -> Sweep:
     """The scan in a ``.bin`` file, with ``labels`` or else the ``.label`` file of its name if there is one."""
+    if path.name.lower().endswith(".pcd.bin"):
+        raise ResweepError(f"{path}: a nuScenes scan has five numbers a point, not KITTI's four; convert it first")
     data = path.read_bytes()
     if len(data) % _ROW_BYTES:
         raise ResweepError(

@@ -202,5 +202,5 @@ def _header(vlrs: Any, where: str) -> Header | None:
     return Header.from_json(b"".join(ours).decode("ascii", "replace"), where) if ours else None
 
 
-FORMAT = Format("las", "LAS 1.4 point cloud", (".las",), read=read, write=write, peek=peek)
+FORMAT = Format("las", "LAS point cloud", (".las",), read=read, write=write, peek=peek)
 COMPRESSED = Format("laz", "LAZ, compressed LAS", (".laz",), read=read, write=write, peek=peek)

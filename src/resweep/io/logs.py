@@ -13,12 +13,11 @@ import numpy as np
 from resweep.errors import ResweepError, nearest_names
 from resweep.io import folder as folders
 from resweep.io.atomic import atomic_folder
-from resweep.io.format import Format, check_frame
+from resweep.io.format import Format, check_frame, check_options, read_as
 from resweep.io.poses import read_poses
-from resweep.io.single import read_as
 from resweep.io.table import FORMATS, format_named, format_of, sweep_suffixes
 from resweep.log import Log
-from resweep.pose import Array, Trajectory, check_rigid, inverse
+from resweep.pose import Array, Trajectory, check_rigid
 from resweep.sweep import Sweep
 
 Poses = str | Path | Trajectory | Array
@@ -57,6 +56,9 @@ def _opened(path: Path, format: str | None, rate_hz: float | None, options: dict
             sweep = read_as(format_named(format) if format else format_of(path), path, **options)
             return Log.from_sweeps([sweep], path.stem, {"format": format or format_of(path).name, "path": str(path)})
     entry = format_named(format) if format else _guess(path)
+    reader = entry.open_log or entry.read
+    if reader is not None:
+        check_options(reader, options, f"reading {entry.title}")
     if entry.open_log is not None:
         log = entry.open_log(path, rate_hz=rate_hz, **options)
         record = (folders.read_record(path) if path.is_dir() else None) or {}
@@ -111,16 +113,14 @@ def _with_poses(log: Log, poses: Poses, raw: bool) -> Log:
     matrices = given.poses if np.array_equal(given.times, times) else given.at(times)
     motion, load = given, log.load
 
-    def moved(at: int) -> Sweep:
-        sweep = load(at)
-        if log.meta.get("times") == "assumed":
-            sweep = folders.placed(sweep, float(times[at]), sweep.pose)
-        trajectory = None if sweep.trajectory is None else sweep.trajectory.moved(matrices[at] @ inverse(sweep.pose))
+    def settled(at: int) -> Sweep:
+        sweep = folders.moved(load(at), float(times[at]), matrices[at])
         if raw and sweep.n_beams:
-            trajectory = motion.window(float(sweep.beam_time.min()), float(sweep.beam_time.max()))
-        return replace(sweep, pose=matrices[at], timestamp=float(times[at]), trajectory=trajectory)
+            first, last = float(sweep.beam_time.min()), float(sweep.beam_time.max())
+            return replace(sweep, trajectory=motion.window(first, last))
+        return sweep
 
-    return replace(log, load=moved, times=np.asarray(times), poses=matrices, meta={**log.meta, "poses": "given"})
+    return replace(log, load=settled, times=np.asarray(times), poses=matrices, meta={**log.meta, "poses": "given"})
 
 
 def write_log(
@@ -147,6 +147,10 @@ def write_log(
     _check_target(path, overwrite)
     if not len(log):
         raise ResweepError(f"{path}: the log holds no sweep; nothing to write")
+    Trajectory(log.times, log.poses)  # wrong times are found now rather than after the last sweep
+    writer = entry.write_log or entry.write
+    if writer is not None:
+        check_options(writer, options, f"writing {entry.title}")
     with atomic_folder(path) as temporary:
         sweeps = _tracked(log, progress, f"writing {path.name}")
         if entry.write_log is not None:

@@ -19,7 +19,7 @@ from scipy.spatial.transform import Rotation
 from resweep.errors import ResweepError, nearest_names
 from resweep.io import lzf, records
 from resweep.io.format import Format
-from resweep.io.header import Header
+from resweep.io.header import Header, read_head
 from resweep.io.returns import return_columns, sweep_from_columns
 from resweep.pose import Array
 from resweep.sweep import Sweep
@@ -94,9 +94,7 @@ def read(path: Path, drop_nan: bool = False) -> Sweep:
 
 def peek(path: Path) -> Header | None:
     """Pose and time from the file's head, or None if it names neither."""
-    with path.open("rb") as file:
-        layout = _layout(file.read(_HEADER_MAX), str(path))
-    return _header(layout, str(path))
+    return _header(_layout(read_head(path, b"\nDATA"), str(path)), str(path))
 
 
 def _header(layout: _Layout, where: str) -> Header | None:

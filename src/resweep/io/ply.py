@@ -15,7 +15,7 @@ import numpy as np
 from resweep.errors import ResweepError, nearest_names
 from resweep.io import records
 from resweep.io.format import Format
-from resweep.io.header import Header
+from resweep.io.header import Header, read_head
 from resweep.io.returns import return_columns, sweep_from_columns
 from resweep.pose import Array
 from resweep.sweep import Sweep
@@ -94,14 +94,12 @@ def read(path: Path, drop_nan: bool = False) -> Sweep:
 
 def peek(path: Path) -> Header | None:
     """Pose and time from the file's comments, or None if it has none of ours."""
-    with path.open("rb") as file:
-        return Header.from_lines(parse_header(file.read(_HEADER_MAX), str(path)).comments, str(path))
+    return Header.from_lines(parse_header(read_head(path, b"end_header"), str(path)).comments, str(path))
 
 
 def is_mesh(path: Path) -> bool:
     """Whether the file has faces, so that it is a mesh and not a cloud."""
-    with path.open("rb") as file:
-        elements = parse_header(file.read(_HEADER_MAX), str(path)).elements
+    elements = parse_header(read_head(path, b"end_header"), str(path)).elements
     return any(element.name == "face" and element.count > 0 for element in elements)
 
 

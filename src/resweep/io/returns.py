@@ -128,8 +128,8 @@ def _kept(points: Array, where: str, drop_nan: bool) -> Array:
     if not drop_nan and not finite.all():
         bad = np.flatnonzero(~finite)
         raise ResweepError(
-            f"{where}: {len(bad)} of {len(points)} points hold NaN, infinity or more than {_ABSURD_M:g} m (first: point {bad[0]}); "
-            "read with drop_nan=True to leave them out"
+            f"{where}: {len(bad)} of {len(points)} points hold NaN, infinity or more than {_ABSURD_M:g} m "
+            f"(first: point {bad[0]}); read with drop_nan=True to leave them out"
         )
     return np.asarray(finite & (points != 0).any(axis=1))
 

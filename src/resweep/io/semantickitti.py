@@ -16,7 +16,7 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.io import kitti_bin, poses
-from resweep.io.format import Format
+from resweep.io.format import Format, read_as
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse
 from resweep.sweep import Sweep
@@ -44,7 +44,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False) -
 
     def load(at: int) -> Sweep:
         labels = path / "labels" / f"{scans[at].stem}.label"
-        scan = kitti_bin.read(scans[at], labels if labels.is_file() else None, drop_nan)
+        scan = read_as(kitti_bin.FORMAT, scans[at], labels=labels if labels.is_file() else None, drop_nan=drop_nan)
         stamp = float(times[at])
         return replace(scan, pose=all_poses[at], timestamp=stamp, beam_time=np.full(scan.n_beams, stamp))
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
 from pathlib import Path
 from typing import Any
 
-from resweep.errors import ResweepError
 from resweep.io.atomic import atomic_file
-from resweep.io.format import Format, check_frame
+from resweep.io.format import check_frame, check_options, read_as
 from resweep.io.table import format_of
 from resweep.sweep import Sweep
 
@@ -24,25 +21,6 @@ def read_sweep(path: str | Path, **options: Any) -> Sweep:
     return read_as(entry, path, **options)
 
 
-def read_as(entry: Format, path: Path, **options: Any) -> Sweep:
-    """The sweep in ``path``, read as ``entry`` whatever the suffix."""
-    if entry.read is None:
-        raise ResweepError(f"{path}: {entry.title} is a format of whole logs; use open_log")
-    if not path.is_file():
-        raise ResweepError(f"{path}: is a folder; use open_log" if path.is_dir() else f"{path}: no such file")
-    try:
-        return entry.read(path, **options)
-    except OSError as error:
-        raise ResweepError(f"{path}: cannot be read ({error.strerror or error}); check its permissions") from error
-    except ResweepError as error:
-        # Errors of the nouns (a pose that is not rigid, say) do not know the file they came from.
-        if str(path.stem) in str(error):
-            raise
-        raise ResweepError(f"{path}: {error}") from error
-    except (ValueError, ArithmeticError, LookupError, EOFError, MemoryError, struct.error, zlib.error) as error:
-        raise ResweepError(f"{path}: damaged or not a {entry.title} ({error}); fetch or write it again") from error
-
-
 def write_sweep(sweep: Sweep, path: str | Path, frame: str | None = None, **options: Any) -> None:
     """Write ``sweep`` in the format of the suffix; an old file is replaced only once the new one is whole.
 
@@ -52,5 +30,6 @@ def write_sweep(sweep: Sweep, path: str | Path, frame: str | None = None, **opti
     path = Path(path)
     entry = format_of(path)
     assert entry.write is not None
+    check_options(entry.write, options, f"writing {entry.title}")
     with atomic_file(path) as temporary:
         entry.write(sweep, temporary, frame=check_frame(frame or entry.frame), **options)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ def _read(path: Path) -> Sweep:
                 extra=extra,
                 **columns,
             )
-    except (zipfile.BadZipFile, KeyError, EOFError) as error:
+    except (zipfile.BadZipFile, KeyError, EOFError, RuntimeError, zlib.error) as error:
         raise _damaged(path, error) from error
     except ValueError as error:
         raise error if isinstance(error, ResweepError) else _damaged(path, error) from error
@@ -117,7 +118,7 @@ def peek(path: Path) -> Header | None:
             return Header(
                 "sensor", _array(archive, "pose"), record["timestamp"], record["sensor"], trajectory=_motion(archive)
             )
-    except (zipfile.BadZipFile, KeyError, EOFError) as error:
+    except (zipfile.BadZipFile, KeyError, EOFError, RuntimeError, zlib.error) as error:
         raise _damaged(path, error) from error
 
 

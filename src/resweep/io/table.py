@@ -31,10 +31,11 @@ def format_named(name: str) -> Format:
 def format_of(path: Path) -> Format:
     """The single-sweep format that the suffix of ``path`` stands for."""
     suffixes = sweep_suffixes()
-    suffix = path.suffix.lower()
-    if suffix not in suffixes:
+    known = [suffix for suffix in suffixes if path.name.lower().endswith(suffix)]
+    if not known:
+        suffix = path.suffix.lower()
         raise ResweepError(f"{path}: unknown suffix '{suffix}'; {nearest_names(suffix, suffixes)}")
-    return suffixes[suffix]
+    return suffixes[max(known, key=len)]
 
 
 def sweep_suffixes() -> dict[str, Format]:

@@ -33,10 +33,10 @@ class CourtyardConfig(BaseModel):
     wall_height_m: float = Field(default=10.0, gt=0, description="B, 3.5.1")
     trees: int = Field(default=50, ge=1, description="B, 3.5.1")
     triangles: int = Field(default=191_245_324, ge=1, description="B, 3.5.1; at least so many, all copies counted")
-    tile_m: float = Field(default=10.0, gt=0)
+    tile_m: float = Field(default=5.0, gt=0, description="must divide size_m; 5 m traces fastest")
     blades_per_m2: float = Field(default=22.0, gt=0, description="nearly 2 million blades in all (B, 3.5.1)")
     blade_height_m: tuple[float, float] = (0.2, 0.6)
-    blade_segments: int = Field(default=8, ge=1, description="two triangles each")
+    blade_segments: int = Field(default=16, ge=1, description="two triangles each")
     tree: TreeConfig = TreeConfig(leaf_segments=8, leaf_length_m=0.08, leaf_width_m=0.045)
     tree_scale: tuple[float, float] = (0.7, 1.3)
     tree_gap_m: float = Field(default=9.0, ge=0, description="least distance between two trunks")
@@ -72,6 +72,11 @@ def courtyard(seed: int = 0, config: CourtyardConfig | None = None) -> World:
     if abs(config.size_m / config.tile_m - round(config.size_m / config.tile_m)) > 1e-6:
         raise ResweepError(
             f"courtyard: tile_m {config.tile_m} does not divide size_m {config.size_m}; choose one that does"
+        )
+    if config.tree_triangles <= 0:
+        raise ResweepError(
+            f"courtyard: its grass alone has more than the {config.triangles:,} triangles asked for; "
+            "raise triangles, or lower blades_per_m2 or blade_segments"
         )
     tile = grass_tile(config.tile_m, config.blades_per_m2, config.blade_height_m, seed, segments=config.blade_segments)
     cells = jittered_positions(rng, square, config.tile_m, jitter=0.0)

@@ -34,7 +34,7 @@ def meadow(seed: int = 0, *, trees: int = 8, shrubs: int = 14, poles: int = 4) -
     spots = spaced_positions(rng, inner, trees + shrubs + poles, 2.5, keep=_is_free)
     plants = np.split(spots, [trees, trees + shrubs])
     habit = TreeConfig(height_m=8.0, crown_radius_m=2.6, trunk_diameter_m=0.28, leaves=12_000)
-    bush = ShrubConfig(height_m=1.3, crown_radius_m=0.6, leaves=1800)
+    bush = ShrubConfig(height_m=1.3, crown_base_m=0.25, crown_radius_m=0.6, branches=24, leaves=3500)
     layers: list[Layer] = [
         ground.mesh(),
         _structures(ground, plants[2]),

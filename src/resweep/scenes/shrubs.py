@@ -11,25 +11,26 @@ from resweep.scenes.trees import leaves, wood_and_leaves
 from resweep.worlds import Mesh
 
 BRANCH_SEGMENTS = 6
+SQUARENESS = 4.0  # of the crown's outline from the side: 2 is an ellipse, more is a rounded drum
 
 
 class ShrubConfig(BaseModel):
     """The habit of a shrub, metres; the foot of the trunk is the origin and z is up.
 
-    The foliage is an ellipsoid from ``crown_base_m`` to ``height_m``, with leaves only in its outer
-    part. Seen by a LiDAR it gives two groups of ranges: the near side of the shell, and the trunk and
-    inner branches, seen below the shell and through its gaps.
+    The foliage is a rounded drum from ``crown_base_m`` to ``height_m``, with leaves only in its outer
+    part. Seen by a LiDAR it gives two groups of ranges, as the shrub of B's Figure 8 does: the near side
+    of the shell, and the trunk and inner branches, seen below the shell and through its gaps.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     height_m: float = Field(default=1.0, gt=0)
-    crown_base_m: float = Field(default=0.3, ge=0)
+    crown_base_m: float = Field(default=0.42, ge=0)
     crown_radius_m: float = Field(default=0.4, gt=0)
-    shell: float = Field(default=0.3, gt=0, le=1, description="depth of the leafy part, share of the radius")
-    trunk_diameter_m: float = Field(default=0.06, gt=0)
-    branches: int = Field(default=40, ge=1)
-    leaves: int = Field(default=1400, ge=1)
+    shell: float = Field(default=0.25, gt=0, le=1, description="depth of the leafy part, share of the radius")
+    trunk_diameter_m: float = Field(default=0.08, gt=0)
+    branches: int = Field(default=14, ge=1)
+    leaves: int = Field(default=2500, ge=1)
     leaf_length_m: float = Field(default=0.045, gt=0)
     leaf_width_m: float = Field(default=0.022, gt=0)
     leaf_segments: int = Field(default=4, ge=2, description="two triangles each")
@@ -43,9 +44,10 @@ def shrub(seed: int = 0, config: ShrubConfig | None = None) -> Mesh:
     wood = joined([_trunk(config), _branches(rng, ends, config)])
     point = _in_shell(rng, config.leaves, config)
     outward = unit(point - _centre(config))
-    # The lengths of the leaves end the shell at the crown's surface.
-    inward = point - 0.5 * config.leaf_length_m * outward
-    foliage = leaves(rng, inward, outward, config.leaf_length_m, config.leaf_width_m, config.leaf_segments)
+    # Leaves hang along the crown's surface and turn their upper sides out, to the light.
+    hanging = unit(np.cross(np.cross(outward, [0.0, 0.0, -1.0]), outward))
+    size = (config.leaf_length_m, config.leaf_width_m)
+    foliage = leaves(rng, point, 2.0 * hanging, 2.0 * outward, size, config.leaf_segments)
     return wood_and_leaves(wood, foliage, "shrub")
 
 
@@ -54,11 +56,14 @@ def _centre(config: ShrubConfig) -> Array:
 
 
 def _in_shell(rng: np.random.Generator, count: int, config: ShrubConfig) -> Array:
-    """Points (count, 3) uniform over directions, in the outer part of the ellipsoid of foliage."""
+    """Points (count, 3) on all sides, in the outer part of the crown."""
     half_height = 0.5 * (config.height_m - config.crown_base_m)
     direction = unit(rng.normal(size=(count, 3)))
-    depth = 1 - config.shell * rng.uniform(0, 1, (count, 1)) ** 2
-    return np.asarray(_centre(config) + depth * direction * [config.crown_radius_m, config.crown_radius_m, half_height])
+    level = np.hypot(direction[:, 0], direction[:, 1])
+    surface = (level**SQUARENESS + np.abs(direction[:, 2]) ** SQUARENESS) ** (-1 / SQUARENESS)
+    depth = 1 - config.shell * rng.uniform(0, 1, count) ** 2
+    half = np.array([config.crown_radius_m, config.crown_radius_m, half_height])
+    return np.asarray(_centre(config) + (depth * surface)[:, None] * direction * half)
 
 
 def _trunk(config: ShrubConfig) -> Shape:

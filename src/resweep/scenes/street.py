@@ -90,7 +90,7 @@ def _ground(config: StreetConfig) -> Mesh:
         walk = (0.0, side * (kerb + garden) / 2, KERB_M)
         size = (config.length_m, config.sidewalk_m)
         parts.append(ground_plane(size, walk, label=Label.SIDEWALK, reflectance=CONCRETE_REFLECTANCE, name="sidewalk"))
-        parts.append(_upright((half, side * kerb), (-half, side * kerb), KERB_M, flip=side < 0))
+        parts.append(_upright((half, side * kerb), (-half, side * kerb), KERB_M, flip=side > 0))
         soil = (0.0, side * (garden + beyond) / 2, KERB_M)
         parts.append(ground_plane((config.length_m, beyond - garden), soil, name="garden"))
     return merged(parts, "ground")

@@ -168,26 +168,33 @@ def _foliage(rng: np.random.Generator, orders: list[_Stems], config: TreeConfig)
     on = rng.integers(0, len(twigs.spine), config.leaves)
     chosen = _Stems(twigs.spine[on], twigs.radius[on])
     point, along, _ = _on_stems(chosen, rng.uniform(0.1, 1.0, (config.leaves, 1)))
-    return leaves(rng, point, along, config.leaf_length_m, config.leaf_width_m, config.leaf_segments)
+    size = (config.leaf_length_m, config.leaf_width_m)
+    return leaves(rng, point, along, np.array([0.0, 0.0, 1.0]), size, config.leaf_segments)
 
 
 def leaves(
-    rng: np.random.Generator, point: Array, along: Array, length_m: float, width_m: float, segments: int
+    rng: np.random.Generator,
+    point: Array,
+    along: Array,
+    facing: Array,
+    size_m: tuple[float, float],
+    segments: int,
 ) -> Shape:
-    """Curved leaves at ``point`` (n, 3) on twigs that run ``along`` (n, 3), two triangles to a segment.
+    """Curved leaves at ``point`` (n, 3) that point ``along`` (n, 3), two triangles to a segment.
 
-    Each leaf leaves its twig sideways, faces up more often than not and droops to its tip; its
-    outline is an ellipse with blunt ends.
+    Both that and the direction ``facing`` (3,) or (n, 3), to which the upper sides turn, are tendencies
+    about which the leaves scatter. ``size_m`` is their mean length and width. Each bends away from
+    its upper side; its outline is an ellipse with blunt ends.
     """
     count = len(point)
+    length, width = size_m
     direction = unit(unit(rng.normal(size=(count, 3))) + 0.7 * along)
-    face = unit(rng.normal((0.0, 0.0, 1.0), 0.6, (count, 3)))
-    # The leaf bends away from the side that it turns to the light.
-    droop = -unit(face - (face * direction).sum(axis=1, keepdims=True) * direction)
-    size = rng.uniform(0.7, 1.2, count)
+    upper = unit(rng.normal(facing, 0.6, (count, 3)))
+    droop = -unit(upper - (upper * direction).sum(axis=1, keepdims=True) * direction)
+    factor = rng.uniform(0.7, 1.2, count)
     share = np.linspace(0, 1, segments + 1)
     outline = np.sqrt(np.maximum(1 - (2 * share - 1) ** 2, 0.02))
-    half_width = (0.5 * width_m * size)[:, None] * outline
+    half_width = (0.5 * width * factor)[:, None] * outline
     # A petiole keeps the blade off the twig.
-    root = point + 0.25 * length_m * direction
-    return ribbons(root, direction, droop, length_m * size, rng.uniform(0.2, 0.9, count), half_width)
+    root = point + 0.25 * length * direction
+    return ribbons(root, direction, droop, length * factor, rng.uniform(0.2, 0.9, count), half_width)

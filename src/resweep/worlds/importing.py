@@ -111,13 +111,11 @@ def _scene(mesh: Any, where: str, split_objects: bool) -> Any:
     is_obj = path.suffix.lower() == ".obj"
     try:
         return trimesh.load(path, force="scene", process=False, **({"split_objects": split_objects} if is_obj else {}))
-    except IndexError as error:
-        raise ResweepError(
-            f"{where}: a face points at a vertex that is not there ({error}); repair the mesh"
-        ) from error
     except Exception as error:  # the readers raise whatever their format's parser does
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise ResweepError(f"{where}: cannot be read ({reason}); export it again or convert it") from error
+        if is_obj and isinstance(error, IndexError):
+            reason = f"a face points at a vertex that is not there: {reason}"
+        raise ResweepError(f"{where}: cannot be read ({reason}); repair it or export it again") from error
 
 
 def _parts(scene: Any, where: str) -> list[_Part]:

@@ -174,15 +174,21 @@ class Instances:
         """Number of triangles, counted in every copy."""
         return self.mesh.n_triangles * len(self.transforms)
 
-    @cached_property
-    def bounds(self) -> Array:
-        """Lowest and highest corner (2, 3) that no copy exceeds, metres from the world's origin."""
+    @property
+    def boxes(self) -> Array:
+        """Lowest and highest corner of a box around each copy (k, 2, 3), metres from the world's origin."""
         low, high = self.mesh.bounds
         middle, half = (low + high) / 2, (high - low) / 2
         linear = self.transforms[:, :, :3].astype(np.float64)
         centre = linear @ middle + self.transforms[:, :, 3]
         reach = np.abs(linear) @ half
-        return np.array([(centre - reach).min(axis=0), (centre + reach).max(axis=0)])
+        return np.stack([centre - reach, centre + reach], axis=1)
+
+    @cached_property
+    def bounds(self) -> Array:
+        """Lowest and highest corner (2, 3) that no copy exceeds, metres from the world's origin."""
+        boxes = self.boxes
+        return np.array([boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)])
 
     def moved(self, transform: Array) -> Instances:
         """A copy taken by a (4, 4) or (3, 4) transform."""

@@ -1,15 +1,183 @@
-"""Worlds on disk: a directory with world.json and Zarr v3 arrays per layer."""
+"""Worlds on disk: a directory with world.json and Zarr v3 arrays per layer.
+
+``world.json`` holds the format version, the world's meta data, what wrote it, units and origin, and an
+index of layers; ``layers/<n>`` holds each layer's columns, grouped by tiles (`resweep.worlds.layer_files`).
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import platform
+import shutil
+import tempfile
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import zarr
+from numpy.typing import ArrayLike
+
+from resweep.errors import ResweepError
+from resweep.pose import Array
+from resweep.worlds.layer_files import KINDS, Reading, Writing, need
 from resweep.worlds.world import World
 
+FORMAT = "resweep-world"
+FORMAT_VERSION = 1
+INDEX = "world.json"
+TILE_SIZE_M = 50.0
 
-def save_world(world: World, path: Path, overwrite: bool = True) -> Path:
-    raise NotImplementedError
+
+def save_world(world: World, path: str | Path, overwrite: bool = True, tile_size_m: float = TILE_SIZE_M) -> Path:
+    """Write a world to the directory ``path``, whole or not at all; returns the path.
+
+    An old world there is replaced if ``overwrite``; anything else there is left alone and an error.
+    The same world gives the same bytes. ``tile_size_m`` is the side of the tiles.
+    """
+    path = Path(path)
+    if not 0 < tile_size_m < np.inf:
+        raise ResweepError(f"tile_size_m: expected a number of metres above zero, got {tile_size_m}")
+    target = path.resolve()
+    if target.exists():
+        if not _is_world(target):
+            raise ResweepError(f"{path}: exists and is not a world; choose another name or remove it")
+        if not overwrite:
+            raise ResweepError(f"{path}: exists already; choose another name or pass overwrite=True")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        workshop = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+        try:
+            _write(world, workshop / "new", tile_size_m)
+            if target.exists():
+                os.rename(target, workshop / "old")
+            os.rename(workshop / "new", target)
+        except BaseException:
+            if (workshop / "old").exists() and not target.exists():
+                os.rename(workshop / "old", target)
+            raise
+        finally:
+            shutil.rmtree(workshop, ignore_errors=True)
+    except OSError as error:
+        raise ResweepError(
+            f"{path}: cannot be written ({error.strerror or error}); check the folder, its permissions and the disk"
+        ) from error
+    return path
 
 
-def load_world(path: str | Path) -> World:
-    raise NotImplementedError
+def load_world(path: str | Path, bounds: ArrayLike | None = None) -> World:
+    """Read a world, or only its tiles that reach into ``bounds``.
+
+    ``bounds`` are the lowest and highest corner, (2, 2) or (2, 3), in world coordinates. Tiles are read
+    whole, so geometry may reach beyond them. Faces and instances keep the order they were saved in.
+    """
+    path = Path(path)
+    data = _read_index(path)
+    where = str(path / INDEX)
+    origin = _origin(data, where)
+    reading = Reading(path, None if bounds is None else _offsets(bounds, origin))
+    layers = []
+    for number, entry in enumerate(need(data, "layers", list, where)):
+        here = f"{where}: layers[{number}]"
+        kind = need(entry, "kind", str, here)
+        if kind not in KINDS:
+            raise ResweepError(f"{here}: layers of kind '{kind}' are unknown to this Resweep; upgrade it")
+        layer = _read_layer(kind, entry, here, reading)
+        if layer is not None:
+            layers.append(layer)
+    if not layers:
+        raise ResweepError(f"{path}: nothing lies within the bounds; the world spans {data.get('bounds')}")
+    return World(layers, origin, need(data, "meta", dict, where))
+
+
+def _write(world: World, folder: Path, tile_size_m: float) -> None:
+    from resweep import __version__
+
+    writing = Writing(zarr.create_group(store=str(folder)), tile_size_m)
+    entries = []
+    for number, layer in enumerate(world.layers):
+        if layer.kind not in KINDS:
+            raise ResweepError(f"layer '{layer.name}': layers of kind '{layer.kind}' cannot be saved")
+        entries.append(KINDS[layer.kind][0](layer, f"layers/{number:04d}", writing))
+    index = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "versions": {"resweep": __version__, "zarr": zarr.__version__, "python": platform.python_version()},
+        "units": {"length": "metre", "axes": "x forward, y left, z up; offsets from the origin"},
+        "origin": world.origin.tolist(),
+        "bounds": world.bounds.tolist(),
+        "tile_size_m": tile_size_m,
+        "meta": world.meta,
+        "layers": entries,
+    }
+    try:
+        text = json.dumps(index, indent=1, default=_plain)
+    except (TypeError, ValueError) as error:
+        raise ResweepError(
+            f"world meta: cannot be saved as JSON ({error}); keep numbers, text, lists, dicts"
+        ) from error
+    (folder / INDEX).write_text(text + "\n", encoding="utf-8")
+
+
+def _read_layer(kind: str, entry: dict[str, Any], where: str, reading: Reading) -> Any:
+    """A layer, or None if it has nothing within bounds; what its data break is said of its index."""
+    try:
+        return KINDS[kind][1](entry, where, reading)
+    except ResweepError as error:
+        folder = str(reading.root)
+        raise error if str(error).startswith(folder) else ResweepError(f"{where}: {error}") from error
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise ResweepError(f"{where}: cannot be read ({error}); save the world again") from error
+
+
+def _origin(data: dict[str, Any], where: str) -> Array:
+    values = need(data, "origin", list, where)
+    if len(values) != 3 or not all(isinstance(value, int | float) for value in values):
+        raise ResweepError(f"{where}: field 'origin' must be three numbers, got {values!r:.60}; save the world again")
+    return np.array(values, dtype=np.float64)
+
+
+def _offsets(bounds: ArrayLike, origin: Array) -> Array:
+    """Bounds (2, 2) or (2, 3) in world coordinates as metres from the origin."""
+    try:
+        box = np.asarray(bounds, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ResweepError(f"bounds: expected two corners of numbers ({error})") from error
+    if box.shape not in ((2, 2), (2, 3)) or np.isnan(box).any() or (box[0] > box[1]).any():
+        raise ResweepError(f"bounds: expected the lowest and the highest corner, (2, 2) or (2, 3), got {bounds!r}")
+    return np.asarray(box - origin[: box.shape[1]])
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} {value!r}")
+
+
+def _read_index(path: Path) -> dict[str, Any]:
+    file = path / INDEX
+    if not path.exists():
+        raise ResweepError(f"{path}: no such world; check the path")
+    if not file.is_file():
+        raise ResweepError(f"{path}: not a world (it has no {INDEX}); give the folder that World.save wrote")
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ResweepError(f"{file}: cannot be read ({error}); save the world again") from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise ResweepError(f"{file}: not a world's (its format is not '{FORMAT}'); give a folder that World.save wrote")
+    version = need(data, "format_version", int, str(file))
+    if version > FORMAT_VERSION:
+        raise ResweepError(f"{file}: format {version} is newer than this Resweep's {FORMAT_VERSION}; upgrade resweep")
+    return data
+
+
+def _is_world(path: Path) -> bool:
+    """Whether a folder has a world's index, of any version and even if its arrays are damaged."""
+    try:
+        data = json.loads((path / INDEX).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(data, dict) and data.get("format") == FORMAT

@@ -1,0 +1,116 @@
+"""The ``resweep`` command: its verbs, and how mistakes end.
+
+A user's mistake becomes one line on stderr and a non-zero status: 1 for what could not be done, 2 for a
+command line that cannot be understood. A traceback therefore always means a defect of Resweep.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+import resweep
+from resweep.cli.convert import convert
+from resweep.cli.demo import demo
+from resweep.cli.info import info
+from resweep.cli.sensors import sensors
+from resweep.cli.simulate import simulate
+from resweep.cli.view import view
+from resweep.errors import ResweepError
+
+FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+
+# Typer carries its own copy of click's exceptions in newer versions and imports them in older ones:
+# the one it exports leads to their base in both.
+_UsageError: Any = typer.BadParameter.__bases__[0]
+_CommandError: Any = _UsageError.__bases__[0]
+
+app = typer.Typer(
+    name="resweep",
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Start with: [bold]resweep demo[/bold]. Help on one command: resweep simulate --help",
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"resweep {resweep.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _resweep(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Sweep a place again with any other LiDAR, from any other pose.
+
+    Examples:
+
+      resweep demo
+
+      resweep sensors velodyne-hdl-64e --plot
+
+      resweep simulate scene:street --sensor velodyne-hdl-32e --poses 0,0,2 -o out
+
+      resweep convert out out-laz --format laz --frame world
+    """
+
+
+for verb in (demo, simulate, view, info, convert, sensors):
+    app.command()(verb)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave the process with its exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        status = _run(given or ["--help"])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output, such as head, has seen enough; flushing again at exit would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = FAILED
+    sys.exit(status)
+
+
+def _run(arguments: list[str]) -> int:
+    """The exit status of one command line; mistakes are printed here."""
+    command = typer.main.get_command(app)
+    try:
+        status = command.main(arguments, prog_name="resweep", standalone_mode=False)
+    except _CommandError as error:
+        return _complain(_usage(error), MISUSED if isinstance(error, _UsageError) else FAILED)
+    except ResweepError as error:
+        return _complain(str(error), FAILED)
+    except (KeyboardInterrupt, typer.Abort):
+        return _complain("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _complain(f"{where}{error.strerror or error}; check the path, its permissions and the disk", FAILED)
+    except MemoryError:
+        return _complain("not enough memory; take a smaller world or part of it", FAILED)
+    if status == INTERRUPTED:
+        return _complain("interrupted", INTERRUPTED)
+    return status if isinstance(status, int) else 0
+
+
+def _usage(error: Any) -> str:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "resweep"
+    return f"{error.format_message().rstrip('.')}; see '{path} --help'"
+
+
+def _complain(message: str, status: int) -> int:
+    typer.echo(f"resweep: error: {' '.join(message.split())}", err=True)
+    return status

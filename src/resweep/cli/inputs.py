@@ -1,0 +1,138 @@
+"""What verbs are given as words: worlds, poses, sensor settings and places to write to."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from resweep.errors import ResweepError, nearest_names
+
+if TYPE_CHECKING:
+    from resweep.pose import Array, Trajectory
+    from resweep.worlds import World
+
+SCENE = "scene:"
+_ASSUMED_RATE_HZ = 10.0
+
+
+def check_world(word: str) -> None:
+    """Raise if ``word`` cannot name a world, without the work of making or reading it."""
+    if word.startswith(SCENE):
+        from resweep.scenes import SCENES
+
+        if word.removeprefix(SCENE) not in SCENES:
+            raise ResweepError(f"world '{word}': no such scene; {nearest_names(word.removeprefix(SCENE), SCENES)}")
+        return
+    path = Path(word)
+    if not path.exists():
+        raise ResweepError(f"{word}: no such world; give a mesh file, a saved .world folder or scene:NAME")
+    if path.is_dir() and not (path / "world.json").is_file():
+        raise ResweepError(f"{word}: is no saved world (no world.json in it); give a .world folder or a mesh file")
+
+
+def open_world(word: str, seed: int = 0, up: str = "z") -> World:
+    """The world that ``word`` names: ``scene:NAME`` made from ``seed``, a saved world, or a mesh file."""
+    from resweep.worlds import World, load_world
+
+    check_world(word)
+    if word.startswith(SCENE):
+        from resweep.scenes import SCENES
+
+        return SCENES[word.removeprefix(SCENE)](seed=seed)
+    if Path(word).is_dir():
+        return load_world(word)
+    return World.from_mesh(word, up=up)
+
+
+def numbers(word: str) -> list[float] | None:
+    """The numbers in ``1,2.5,-3``, or None if it is anything else."""
+    try:
+        return [float(part) for part in word.split(",")] if "," in word else None
+    except ValueError:
+        return None
+
+
+def read_motion(word: str, rate_hz: float | None, standing: bool) -> Trajectory | Array:
+    """The poses that ``word`` gives: a `Trajectory`, or (n, 4, 4) where the sensor stands at each.
+
+    ``word`` is a poses file, the folder of a log, or ``x,y,z[,yaw_deg]`` for one standing pose.
+    """
+    from resweep.io import open_log, read_poses
+
+    if (values := numbers(word)) is not None:
+        return _standing_pose(word, values)
+    path = Path(word)
+    if not path.exists():
+        raise ResweepError(f"{word}: no such poses file; give a file, a log's folder, or x,y,z[,yaw_deg]")
+    if path.is_dir():
+        log = open_log(path, rate_hz=rate_hz)
+        if log.meta.get("poses") == "unknown":
+            raise ResweepError(f"{word}: this log knows no poses; give a poses file")
+        return log.poses if standing else log.trajectory
+    if standing:  # the times of a KITTI file matter only to a sensor that moves
+        return read_poses(path, rate_hz=rate_hz or _ASSUMED_RATE_HZ).poses
+    return read_poses(path, rate_hz=rate_hz)
+
+
+def _standing_pose(word: str, values: list[float]) -> Array:
+    import math
+
+    from resweep.pose import check_rigid, from_xyz_rpy
+
+    if len(values) not in (3, 4):
+        raise ResweepError(f"poses '{word}': {len(values)} numbers; one pose is x,y,z or x,y,z,yaw_deg")
+    yaw = math.radians(values[3]) if len(values) == 4 else 0.0
+    if not all(map(math.isfinite, values)):
+        raise ResweepError(f"poses '{word}': every number must be finite")
+    return check_rigid(from_xyz_rpy(*values[:3], yaw=yaw), "pose")[None]
+
+
+def mount(motion: Trajectory | Array, word: str | None) -> Trajectory | Array:
+    """Poses of a sensor mounted ``word`` = ``x,y,z`` metres from the frame that ``motion`` moves."""
+    from resweep.pose import Trajectory, from_xyz_rpy
+
+    if word is None:
+        return motion
+    values = numbers(word)
+    if values is None or len(values) != 3:
+        raise ResweepError(f"--offset '{word}': expected three numbers x,y,z in metres, such as 0,0,1.73")
+    T_frame_sensor = from_xyz_rpy(*values)
+    return motion.offset(T_frame_sensor) if isinstance(motion, Trajectory) else motion @ T_frame_sensor
+
+
+def settings(words: list[str]) -> dict[str, Any]:
+    """Dotted sensor fields from words such as ``receiver.range_noise_sigma_m=0.02``, values as in YAML."""
+    import yaml
+
+    changes: dict[str, Any] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or not key.strip():
+            raise ResweepError(f"--set '{word}': expected FIELD=VALUE, such as beam.rays=single")
+        try:
+            changes[key.strip()] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise ResweepError(f"--set '{word}': the value is not valid YAML") from error
+    return changes
+
+
+def check_folder(path: Path, overwrite: bool) -> None:
+    """Raise if a folder cannot be written at ``path``: something is there, or its place is not writable."""
+    if path.exists() and not path.is_dir():
+        raise ResweepError(f"{path}: is a file; the output is a folder, choose another name")
+    if path.is_dir() and any(path.iterdir()) and not overwrite:
+        raise ResweepError(f"{path}: exists and is not empty; choose another name or give --overwrite")
+    check_writable(path)
+
+
+def check_writable(path: Path) -> None:
+    """Raise if nothing can be written beside ``path``, by trying; folders that are missing do not count."""
+    place = next(parent for parent in path.absolute().parents if parent.exists())
+    try:
+        with tempfile.TemporaryDirectory(prefix=".resweep-", dir=place):
+            return
+    except OSError as error:
+        raise ResweepError(
+            f"{path}: cannot be written, {place} refuses it ({error.strerror or error}); choose another folder"
+        ) from error

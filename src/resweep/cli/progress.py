@@ -1,0 +1,75 @@
+"""Progress on stderr: shown on a terminal, and only for work that takes more than a moment."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from resweep.log import Log
+    from resweep.sweep import Sweep
+
+_PATIENCE_S = 1.0
+
+
+class Meter:
+    """A progress bar over stages of work; ``with Meter() as meter``.
+
+    It counts the sweeps, returns and beams that pass through `tracked` logs, and the seconds spent.
+    """
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
+        console = Console(stderr=True)
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            TextColumn("{task.fields[note]}"),
+            TimeRemainingColumn(compact=True),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task("", total=None, note="")
+        self._timer = threading.Timer(_PATIENCE_S, self._progress.start)
+        self._timer.daemon = True
+        self.sweeps = self.returns = self.beams = 0
+        self.seconds = 0.0
+
+    def __enter__(self) -> Meter:
+        self._timer.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._timer.cancel()
+        self._timer.join()  # a bar that starts only now would stay on the screen
+        self._progress.stop()
+
+    def stage(self, what: str, total: int | None = None) -> None:
+        """Begin a piece of work, of ``total`` steps if they can be counted."""
+        self._progress.reset(self._task, description=what, total=total, note="")
+
+    def tracked(self, log: Log, period_s: float, what: str) -> Log:
+        """``log``, each of whose sweeps moves the bar once it is loaded; ``period_s`` is what a sweep lasts."""
+        self.stage(what, len(log))
+        began, load = time.perf_counter(), log.load
+        first = self.sweeps
+
+        def counted(at: int) -> Sweep:
+            sweep = load(at)
+            self.sweeps += 1
+            self.returns += len(sweep)
+            self.beams += sweep.n_beams
+            self.seconds = time.perf_counter() - began
+            pace = (self.sweeps - first) / self.seconds
+            note = f"{self.sweeps - first}/{len(log)} sweeps, {pace:.1f} a second, {pace * period_s:.2f} × real time"
+            self._progress.update(self._task, advance=1, note=note)
+            return sweep
+
+        return replace(log, load=counted)

@@ -1,0 +1,48 @@
+"""``resweep view``: pictures of one sweep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from resweep.errors import ResweepError
+
+
+def view(
+    path: Annotated[Path, typer.Argument(help="A sweep file, or the folder of a log.", show_default=False)],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="OUT.png", help="The picture from above; PATH.png if left out."),
+    ] = None,
+    sweep: Annotated[int, typer.Option(metavar="N", help="Which sweep of a log, from 0; -1 is the last.")] = 0,
+    reach: Annotated[
+        float | None, typer.Option(min=0.1, metavar="M", help="How far to show around the sensor, metres.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace pictures that exist.")] = False,
+) -> None:
+    """Draw a sweep from above and as the sensor sees it.
+
+    OUT.png shows it from above, OUT-range.png by azimuth and elevation.
+
+    Example: resweep view out --sweep 3 -o third.png
+    """
+    from resweep.cli.inputs import check_writable
+    from resweep.io import open_log
+    from resweep.viewer import birds_eye, range_image
+
+    above = output or Path(f"{path.absolute().name}.png")
+    if above.suffix.lower() != ".png":
+        raise ResweepError(f"{above}: pictures are PNG files; give a name that ends in .png")
+    seen = above.with_name(f"{above.stem}-range.png")
+    for target in (above, seen):
+        if target.exists() and not overwrite:
+            raise ResweepError(f"{target}: exists; choose another -o or give --overwrite")
+    check_writable(above)
+    log = open_log(path)
+    if not -len(log) <= sweep < len(log):
+        raise ResweepError(f"{path}: holds {len(log)} sweeps, no sweep {sweep}; they count from 0")
+    chosen = log[sweep]
+    for made in (birds_eye(chosen, above, reach_m=reach), range_image(chosen, seen)):
+        typer.echo(str(made))

@@ -1,0 +1,193 @@
+"""Static pictures of sweeps: from above, as the sensor sees, and from the side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from resweep.errors import ResweepError
+from resweep.io.atomic import atomic_file
+from resweep.pose import Array
+from resweep.sweep import Sweep
+from resweep.viewer import palette
+from resweep.viewer.grid import angles_deg, range_grid
+
+_DPI = 110
+_LEGEND_SHARE = 0.0005  # rarer labels are drawn but not listed
+
+
+def birds_eye(sweep: Sweep, path: str | Path, *, reach_m: float | None = None, title: str | None = None) -> Path:
+    """Draw the returns from above, in the frame of ``sweep.pose`` with motion undone, as a PNG.
+
+    Colours are labels where the sweep has any, else heights. ``reach_m`` is how far to show around the
+    sensor (default: enough for 98 % of the returns); circles mark the distance.
+    """
+    _check_drawable(sweep)
+    points = sweep.deskewed()
+    flat = np.hypot(points[:, 0], points[:, 1])
+    reach = 1.05 * float(np.quantile(flat, 0.98)) if reach_m is None else reach_m
+    points, label = points[flat < 1.5 * reach], sweep.label[flat < 1.5 * reach]
+    figure = palette.new_figure(9.6, 9.0, title or _title(sweep, "from above"))
+    axes = figure.add_subplot()
+    size = float(np.clip(2e5 / max(len(points), 1), 1.2, 8.0))
+    order = np.argsort(points[:, 2])  # what is higher lies on top
+    x, y, z = points[order].T
+    if _is_labelled(label):
+        axes.scatter(x, y, s=size, c=palette.label_colours(label[order]), linewidths=0, rasterized=True)
+        palette.add_legend(axes, _entries(label), loc="upper right")
+    else:
+        low, high = np.quantile(z, (0.02, 0.98)) if len(z) else (0.0, 1.0)
+        dots = axes.scatter(x, y, s=size, c=z, vmin=low, vmax=high, cmap="viridis", linewidths=0, rasterized=True)
+        palette.add_bar(figure, dots, "height above the sensor [m]", ax=axes)
+    _draw_rings(axes, reach)
+    axes.plot(0, 0, marker=(3, 0, -90), markersize=11, color=palette.INK)  # the sensor, pointing forward
+    axes.set(xlim=_window(x, reach), ylim=_window(y, reach), aspect="equal")
+    palette.dress(axes, "", "x, forward [m]", "y, left [m]")
+    return _save(figure, path)
+
+
+def range_image(sweep: Sweep, path: str | Path, *, title: str | None = None) -> Path:
+    """Draw the sweep as the sensor sees it, azimuth across and elevation up, as a PNG.
+
+    Above the range of the nearest return of each beam, below its label (or intensity where nothing is
+    labelled). Beams without return stay dark. Scans without rings are drawn as dots.
+    """
+    _check_drawable(sweep)
+    figure = palette.new_figure(14.0, 6.6, title or _title(sweep, "as the sensor sees"))
+    panels = figure.subplots(2, 2, width_ratios=(1.0, 0.012))
+    (upper, bar), (lower, lower_bar) = panels
+    view = _view(sweep)
+    drawn = view.draw(upper, sweep.range, cmap=palette.DEPTH_MAP, vmin=0.0, vmax=float(np.quantile(sweep.range, 0.98)))
+    palette.add_bar(figure, drawn, "range [m]", cax=bar)
+    palette.dress(upper, "range of the nearest return (dark: none)", "", "elevation [°]")
+    if _is_labelled(sweep.label):
+        view.draw(lower, palette.label_colours(sweep.label))
+        entries = _entries(sweep.label)
+        palette.add_legend(lower, entries, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(entries), frameon=False)
+        lower_bar.set_axis_off()
+    else:
+        bright = float(np.quantile(sweep.intensity, 0.98)) or 1.0
+        palette.add_bar(figure, view.draw(lower, sweep.intensity, cmap="magma", vmin=0.0, vmax=bright), "", cax=lower_bar)
+    what = "label" if _is_labelled(sweep.label) else "intensity"
+    palette.dress(lower, what, "azimuth [°], left is positive", "elevation [°]")
+    left, right, bottom, top = view.extent
+    for axes in (upper, lower):
+        axes.set(xlim=(left, right), ylim=(bottom, top))
+        if left - right > 300.0:
+            axes.set_xticks(range(-180, 181, 45))
+    return _save(figure, path)
+
+
+def close_up(
+    points: Array,
+    label: Array,
+    path: str | Path,
+    *,
+    boxes: Sequence[tuple[float, float, float, float]],
+    legend: Mapping[int, tuple[str, str]] | None = None,
+    title: str = "",
+    notes: Sequence[tuple[float, float, str]] = (),
+) -> Path:
+    """Draw points (n, 3) from the side, x across and z up in metres, coloured by ``label`` (n,), as a PNG.
+
+    Each of ``boxes`` (x from, x to, z from, z to) is one panel with equal scales. ``legend`` gives name and
+    colour of labels that are not SemanticKITTI's; ``notes`` (x, z, text) are written into the first panel.
+    """
+    from matplotlib.colors import to_rgb
+
+    table = dict(legend or {item: palette.entry(item) for item in np.unique(label).tolist()})
+    shapes = [(top - bottom) / (right - left) for left, right, bottom, top in boxes]
+    figure = palette.new_figure(13.0, 1.3 + sum(12.0 * shape + 0.7 for shape in shapes), title)
+    panels = np.atleast_1d(figure.subplots(len(boxes), 1, height_ratios=shapes))
+    for axes, (left, right, bottom, top) in zip(panels, boxes, strict=True):
+        seen = (points[:, 0] > left) & (points[:, 0] < right) & (points[:, 2] > bottom) & (points[:, 2] < top)
+        size = float(np.clip(3e4 / max(int(seen.sum()), 1), 2.0, 14.0))
+        for item, (_, colour) in table.items():
+            x, _, z = points[seen & (label == item)].T
+            axes.scatter(x, z, s=size, color=to_rgb(colour), linewidths=0)
+        axes.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
+        palette.dress(axes, "", "x, world [m]", "z, world [m]")
+    for x, z, text in notes:
+        panels[0].text(x, z, text, color=palette.INK, fontsize=10, va="center", ha="left")
+    used = [table[item] for item in table if (label == item).any()]
+    palette.add_legend(panels[0], used, loc="upper left", ncols=len(used))
+    return _save(figure, path)
+
+
+@dataclass(frozen=True)
+class _View:
+    """Where the returns of one sweep go on an azimuth–elevation picture: into cells, or as dots."""
+
+    azimuth: Array
+    elevation: Array
+    extent: tuple[float, float, float, float]
+    cells: Array | None  # (rows, columns) index of the return in each cell, -1: none
+
+    def draw(self, axes: Any, values: Array, **options: Any) -> Any:
+        """Draw values (n,), or colours (n, 3), of the returns."""
+        if self.cells is None:
+            return axes.scatter(self.azimuth, self.elevation, c=values, s=2.0, linewidths=0, **options)
+        image = np.asarray(values, dtype=np.float64)[self.cells]
+        if image.ndim == 3:
+            image = np.concatenate([image, (self.cells >= 0)[..., None]], axis=2)
+        else:
+            image[self.cells < 0] = np.nan
+        return axes.imshow(
+            image, extent=self.extent, origin="lower", aspect="auto", interpolation="nearest", **options
+        )
+
+
+def _view(sweep: Sweep) -> _View:
+    azimuth, elevation = angles_deg(sweep.beam_direction[sweep.beam])
+    grid = range_grid(sweep)
+    if grid is not None:
+        return _View(azimuth, elevation, grid.extent, grid.cells)
+    extent = (azimuth.max() + 1.0, azimuth.min() - 1.0, elevation.min() - 1.0, elevation.max() + 1.0)
+    return _View(azimuth, elevation, extent, None)
+
+
+def _draw_rings(axes: Any, reach: float) -> None:
+    from matplotlib.patches import Circle
+
+    step = next(size for size in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1e9) if reach / size <= 5)
+    for radius in np.arange(step, reach, step):
+        axes.add_patch(Circle((0, 0), radius, fill=False, edgecolor=palette.FAINT, linewidth=0.8, zorder=0))
+        axes.text(0, -radius, f"{radius:g} m", color=palette.INK, fontsize=8, alpha=0.7, ha="center", va="center")
+
+
+def _window(values: Array, reach: float) -> tuple[float, float]:
+    """The part of -reach to reach that holds the values and the sensor, with some air."""
+    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
+    air = 0.08 * reach
+    return max(-reach, min(low, 0.0) - air), min(reach, max(high, 0.0) + air)
+
+
+def _check_drawable(sweep: Sweep) -> None:
+    if len(sweep) == 0:
+        raise ResweepError("picture: the sweep has no return, so there is nothing to draw; choose another sweep")
+
+
+def _is_labelled(label: Array) -> bool:
+    return bool((label != 0).any())
+
+
+def _entries(label: Array) -> list[tuple[str, str]]:
+    known, counts = np.unique(label, return_counts=True)
+    return [palette.entry(int(item)) for item in known[counts >= _LEGEND_SHARE * len(label)]]
+
+
+def _title(sweep: Sweep, how: str) -> str:
+    name = sweep.sensor or "sweep"
+    return f"{name}, {how}: {len(sweep):,} returns on {sweep.n_beams:,} beams"
+
+
+def _save(figure: Any, path: str | Path) -> Path:
+    target = Path(path)
+    with atomic_file(target) as temporary:
+        # Without matplotlib's version inside, the same sweep gives the same bytes after an upgrade that draws alike.
+        figure.savefig(temporary, dpi=_DPI, format="png", facecolor=palette.PAPER, metadata={"Software": None})
+    return target

@@ -1,0 +1,186 @@
+"""The kinds of layer as columns on disk: each is written and read by one pair of functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import zarr
+
+from resweep.errors import ResweepError
+from resweep.pose import Array
+from resweep.worlds.mesh import Instances, Material, Mesh
+from resweep.worlds.tiles import StoredColumns, TileTable, group_by_tile, runs_of, write_attributes, write_columns
+
+T = TypeVar("T")
+_MESH_ATTRIBUTES = ("label", "reflectance", "material", "instance")
+
+
+def need(data: Any, name: str, kind: type[T], where: str) -> T:
+    """A field of world.json, or an error that names it."""
+    if not isinstance(data, dict) or name not in data:
+        raise ResweepError(f"{where}: field '{name}' is missing; save the world again")
+    value = data[name]
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise ResweepError(f"{where}: field '{name}' must be {kind.__name__}, got {value!r:.60}; save the world again")
+    return value
+
+
+@dataclass
+class Writing:
+    """A world being written: its Zarr group, and where meshes that layers share already are."""
+
+    group: zarr.Group
+    tile_size_m: float
+    shared: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+
+@dataclass
+class Reading:
+    """A world being read: its folder, the bounds asked for (metres from the origin) and shared meshes."""
+
+    root: Path
+    bounds: Array | None
+    shared: dict[str, Mesh] = field(default_factory=dict)
+
+
+def write_mesh(mesh: Mesh, path: str, writing: Writing) -> dict[str, Any]:
+    """Write triangles by the tile of their centroid, each tile with a vertex list of its own."""
+    centroid = mesh.vertices[mesh.faces, :2].mean(axis=1)
+    order, place, counts = group_by_tile(centroid, writing.tile_size_m)
+    slot = np.empty(len(mesh.vertices), np.uint32)
+    sources, faces, boxes = [], [], []
+    for rows in np.split(order, np.cumsum(counts)[:-1]):
+        corners = mesh.faces[rows].reshape(-1)
+        slot[corners] = np.arange(len(corners), dtype=np.uint32)
+        used = np.sort(corners[slot[corners] == np.arange(len(corners))])  # each vertex once
+        slot[used] = np.arange(len(used), dtype=np.uint32)
+        sources.append(used)
+        faces.append(slot[corners].reshape(-1, 3))
+        boxes.append([mesh.vertices[used].min(axis=0), mesh.vertices[used].max(axis=0)])
+    source = np.concatenate(sources)
+    table = TileTable(place, counts, np.array([len(used) for used in sources]), np.array(boxes))
+    columns = {
+        "tiles": table.column(),
+        "order": order.astype(np.uint32),
+        "faces": np.concatenate(faces),
+        "source": source,
+        "vertices": mesh.vertices[source],
+    }
+    write_columns(writing.group, path, columns)
+    attributes = {name: getattr(mesh, name) for name in _MESH_ATTRIBUTES}
+    return {
+        "kind": mesh.kind,
+        "name": mesh.name,
+        "path": path,
+        "n_faces": len(mesh.faces),
+        "n_vertices": len(mesh.vertices),
+        "n_tiles": len(counts),
+        "bounds": mesh.bounds.tolist(),
+        "materials": [asdict(material) for material in mesh.materials],
+        "constants": write_attributes(writing.group, path, attributes, order),
+    }
+
+
+def read_mesh(entry: Mapping[str, Any], where: str, reading: Reading) -> Mesh | None:
+    """Read the triangles of the tiles within bounds, in their first order; None if there are none."""
+    columns = _columns(entry, where, reading)
+    tiles = TileTable.of(columns, need(entry, "n_faces", int, where))
+    chosen = tiles.within(reading.bounds)
+    if not chosen.any():
+        return None
+    face_runs, vertex_runs = runs_of(chosen, tiles.n_rows), runs_of(chosen, tiles.n_points)
+    order = _in_order(columns, face_runs)
+    source = columns.read("source", vertex_runs)
+    local, vertices = columns.read("faces", face_runs), columns.read("vertices", vertex_runs)
+    n_points, n_rows, total = tiles.n_points[chosen], tiles.n_rows[chosen], need(entry, "n_vertices", int, where)
+    _check_indices(columns, np.repeat(n_points, n_rows), local, source, total)
+    # Tiles that share a vertex have a copy each: back to one, in the first order.
+    used = np.zeros(total, bool)
+    used[source] = True
+    number = np.cumsum(used, dtype=np.uint32) - np.uint32(1)
+    joined = np.empty((int(used.sum()), 3), np.float32)
+    joined[number[source]] = vertices
+    first = np.repeat(np.cumsum(n_points) - n_points, n_rows)
+    faces = number[source[local + first[:, None]]]
+    attributes = {name: columns.read(name, face_runs) for name in _MESH_ATTRIBUTES}
+    attributes = {name: v[order] if isinstance(v, np.ndarray) else v for name, v in attributes.items()}
+    materials = [Material(**row) for row in need(entry, "materials", list, where)]
+    return Mesh(joined, faces[order], materials=materials, name=need(entry, "name", str, where), **attributes)
+
+
+def write_instances(layer: Instances, path: str, writing: Writing) -> dict[str, Any]:
+    """Write the mesh once and whole, and its copies by the tile of their position."""
+    order, place, counts = group_by_tile(layer.transforms[:, :2, 3], writing.tile_size_m)
+    boxes = layer.boxes[order]
+    starts = np.cumsum(counts) - counts
+    low, high = np.minimum.reduceat(boxes[:, 0], starts), np.maximum.reduceat(boxes[:, 1], starts)
+    table = TileTable(place, counts, np.zeros_like(counts), np.stack([low, high], axis=1))
+    if id(layer.mesh) not in writing.shared:
+        whole = Writing(writing.group, np.inf)
+        writing.shared[id(layer.mesh)] = write_mesh(layer.mesh, f"{path}/mesh", whole)
+    columns = {
+        "tiles": table.column(),
+        "order": order.astype(np.uint32),
+        "transforms": layer.transforms[order],
+    }
+    write_columns(writing.group, path, columns)
+    attributes = {"instance": layer.instance, "label": layer.label}
+    return {
+        "kind": layer.kind,
+        "name": layer.name,
+        "path": path,
+        "n_instances": len(order),
+        "n_tiles": len(counts),
+        "bounds": layer.bounds.tolist(),
+        "mesh": writing.shared[id(layer.mesh)],
+        "constants": write_attributes(writing.group, path, attributes, order),
+    }
+
+
+def read_instances(entry: Mapping[str, Any], where: str, reading: Reading) -> Instances | None:
+    """Read the copies in the tiles within bounds, in their first order; None if there are none."""
+    columns = _columns(entry, where, reading)
+    tiles = TileTable.of(columns, need(entry, "n_instances", int, where))
+    chosen = tiles.within(reading.bounds)
+    if not chosen.any():
+        return None
+    prototype = need(entry, "mesh", dict, where)
+    place = need(prototype, "path", str, f"{where}.mesh")
+    if place not in reading.shared:
+        mesh = read_mesh(prototype, f"{where}.mesh", Reading(reading.root, None))
+        assert mesh is not None  # without bounds every tile is read
+        reading.shared[place] = mesh
+    runs = runs_of(chosen, tiles.n_rows)
+    order = _in_order(columns, runs)
+    instance, label = (columns.read(name, runs) for name in ("instance", "label"))
+    instance, label = (v[order] if isinstance(v, np.ndarray) else v for v in (instance, label))
+    transforms = columns.read("transforms", runs)[order]
+    return Instances(reading.shared[place], transforms, instance, label, need(entry, "name", str, where))
+
+
+# A kind of layer is written and read by one pair of functions; a further kind is one line here.
+KINDS: dict[str, tuple[Callable[..., dict[str, Any]], Callable[..., Mesh | Instances | None]]] = {
+    "mesh": (write_mesh, read_mesh),
+    "instances": (write_instances, read_instances),
+}
+
+
+def _columns(entry: Mapping[str, Any], where: str, reading: Reading) -> StoredColumns:
+    path = need(entry, "path", str, where)
+    return StoredColumns(reading.root, path, need(entry, "constants", dict, where))
+
+
+def _in_order(columns: StoredColumns, runs: list[tuple[int, int]]) -> Array:
+    """Where the rows of ``runs`` go to stand in the order they were saved in: (n,) int64."""
+    return np.argsort(columns.read("order", runs), kind="stable")
+
+
+def _check_indices(columns: StoredColumns, counts: Array, local: Array, source: Array, total: int) -> None:
+    """Raise if a face points outside its tile's vertices (of which it has ``counts`` (m,))."""
+    if len(local) and ((local >= counts[:, None]).any() or (source >= total).any()):
+        where = columns.root / columns.path / "faces"
+        raise ResweepError(f"{where}: is damaged (a face points at a vertex that is not there); save the world again")

@@ -1,0 +1,145 @@
+"""Columns of a layer on disk, their rows grouped by square tiles so that a part can be read alone.
+
+Rows of one tile follow each other in every column, and the column ``tiles`` says where: one row a tile
+with its place in the grid, its numbers of rows and of points, and the box around what it holds. A
+column that repeats one value is kept as that value in world.json instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+from zarr.codecs import BloscCodec, Crc32cCodec
+
+from resweep.errors import ResweepError
+from resweep.pose import Array
+
+CHUNK_ROWS = 1 << 16
+TILE_COLUMNS = ("x", "y", "n_rows", "n_points", "x_min", "y_min", "z_min", "x_max", "y_max", "z_max")
+
+
+def group_by_tile(position: Array, tile_size_m: float) -> tuple[Array, Array, Array]:
+    """Sort rows at ``position`` (n, 2 or 3) into tiles.
+
+    Gives the order (n,) int64 that brings the rows of a tile together and keeps their sequence, the
+    tiles' places in the grid (t, 2) int64, and their numbers of rows (t,). An infinite tile size
+    puts all rows into one tile.
+    """
+    if np.isinf(tile_size_m):
+        return np.arange(len(position)), np.zeros((1, 2), np.int64), np.array([len(position)])
+    cell = np.floor(np.asarray(position, dtype=np.float64)[:, :2] / tile_size_m).astype(np.int64)
+    low = cell.min(axis=0)
+    width = int(cell[:, 1].max() - low[1]) + 1
+    key = (cell[:, 0] - low[0]) * width + (cell[:, 1] - low[1])
+    order = np.argsort(key, kind="stable")
+    keys, counts = np.unique(key, return_counts=True)
+    return order, np.stack([keys // width, keys % width], axis=1) + low, counts
+
+
+def write_columns(group: zarr.Group, path: str, columns: Mapping[str, Array]) -> None:
+    """Write arrays of any number of rows under ``path``."""
+    for name, values in columns.items():
+        array = group.create_array(
+            f"{path}/{name}",
+            shape=values.shape,
+            dtype=values.dtype,
+            chunks=(min(CHUNK_ROWS, max(len(values), 1)), *values.shape[1:]),
+            compressors=[BloscCodec(cname="zstd", clevel=1, shuffle="shuffle"), Crc32cCodec()],
+            config={"order": "C", "write_empty_chunks": True},  # a chunk that is not there is then damage
+        )
+        array[...] = values
+
+
+def write_attributes(group: zarr.Group, path: str, attributes: Mapping[str, Array], order: Array) -> dict[str, Any]:
+    """Write attributes (n,) of rows in ``order``; returns those that are one value for all, by name."""
+    constant = {name: v.strides[0] == 0 or bool((v == v[0]).all()) for name, v in attributes.items()}
+    write_columns(group, path, {name: v[order] for name, v in attributes.items() if not constant[name]})
+    return {name: v[0].item() for name, v in attributes.items() if constant[name]}
+
+
+@dataclass
+class StoredColumns:
+    """The columns of one layer in the world at ``root``; every failure names the file."""
+
+    root: Path
+    path: str
+    constants: Mapping[str, Any]
+    _open: dict[str, Any] = field(default_factory=dict)
+
+    def read(self, name: str, runs: list[tuple[int, int]] | None = None) -> Any:
+        """A column's rows, or those of ``runs`` (first, end); a constant column gives its one value."""
+        if name in self.constants:
+            return self.constants[name]
+        where = self.root / self.path / name
+        try:
+            array = self._array(name, where)
+            total = array.shape[0]
+            runs = [(0, total)] if runs is None else runs
+            if any(end > total for _, end in runs):
+                raise ValueError(f"has {total} rows, {max(end for _, end in runs)} are expected")
+            for run in runs:
+                _check_chunks(where, array, run)
+            parts = [np.asarray(array[first:end]) for first, end in runs]
+        except Exception as error:  # the array library and its codecs raise whatever they meet
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise ResweepError(f"{where}: is damaged ({reason}); save the world again") from error
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _array(self, name: str, where: Path) -> Any:
+        if name not in self._open:
+            self._open[name] = zarr.open_array(str(where), mode="r")
+        return self._open[name]
+
+
+def _check_chunks(where: Path, array: Any, run: tuple[int, int]) -> None:
+    """Raise if a chunk file is missing: the array library would read it as zeros."""
+    rows, others = array.chunks[0], ["0"] * (array.ndim - 1)
+    for chunk in range(run[0] // rows, -(-run[1] // rows)):
+        if not where.joinpath("c", str(chunk), *others).is_file():
+            raise FileNotFoundError(f"chunk {chunk} is missing")
+
+
+@dataclass(frozen=True)
+class TileTable:
+    """The tiles of a layer: places (t, 2), rows and points of each (t,), boxes (t, 2, 3) around them."""
+
+    place: Array
+    n_rows: Array
+    n_points: Array
+    bounds: Array
+
+    def column(self) -> Array:
+        """The table as one float64 column (t, 10), see `TILE_COLUMNS`."""
+        counts = np.stack([self.n_rows, self.n_points], axis=1)
+        return np.concatenate([self.place, counts, self.bounds.reshape(-1, 6)], axis=1).astype(np.float64)
+
+    @classmethod
+    def of(cls, columns: StoredColumns, n_rows: int) -> TileTable:
+        """Read the table of a layer that has ``n_rows``."""
+        table = columns.read("tiles")
+        if table.ndim != 2 or table.shape[1] != len(TILE_COLUMNS) or table[:, 2].sum() != n_rows:
+            where = columns.root / columns.path / "tiles"
+            raise ResweepError(f"{where}: is damaged (it does not tell {n_rows} rows); save the world again")
+        counts = table[:, 2:4].astype(np.int64)
+        return cls(table[:, :2].astype(np.int64), counts[:, 0], counts[:, 1], table[:, 4:].reshape(-1, 2, 3))
+
+    def within(self, bounds: Array | None) -> Array:
+        """Tiles (t,) bool whose contents reach into ``bounds`` (2, 2 or 3), metres from the origin."""
+        if bounds is None:
+            return np.ones(len(self.n_rows), bool)
+        axes = bounds.shape[1]
+        low, high = self.bounds[:, 0, :axes], self.bounds[:, 1, :axes]
+        return np.asarray(((low <= bounds[1]) & (high >= bounds[0])).all(axis=1))
+
+
+def runs_of(chosen: Array, counts: Array) -> list[tuple[int, int]]:
+    """Stretches (first, end) of rows that the ``chosen`` tiles (t,) bool fill, neighbours joined."""
+    ends = np.cumsum(counts)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], chosen, [False]]).astype(np.int8)))
+    starts = ends - counts
+    return [(int(starts[a]), int(ends[b - 1])) for a, b in edges.reshape(-1, 2)]
