@@ -2,6 +2,8 @@
 // resweep/sensors/stencil.py and resweep/simulate/reference.py.
 #include "beam.hpp"
 
+#include <algorithm>
+
 namespace resweep {
 namespace {
 
@@ -113,7 +115,7 @@ void PulseMaker::turn_to(double time) {
 }
 
 Pulse PulseMaker::pulse(std::size_t place) {
-    const std::size_t beam = firing_.order ? static_cast<std::size_t>(firing_.order[place]) : place;
+    const auto beam = static_cast<std::size_t>(firing_.order[place]);
     if (!motion_.still()) turn_to(start_ + firing_.time[beam]);
     const float* nominal = firing_.direction + 3 * beam;
     float d[3] = {nominal[0], nominal[1], nominal[2]};
@@ -164,23 +166,9 @@ RaySpread::RaySpread(const Beam& beam, const Philox& random)
     }
 }
 
-void RaySpread::spread(const Pulse& pulse, std::size_t first, Rays& rays) {
-    if (beam_.random) draw(pulse.beam);
-    const auto count = static_cast<std::size_t>(beam_.n_rays);
-    float *ox = &rays.origin_x[first], *oy = &rays.origin_y[first], *oz = &rays.origin_z[first];
-    float *dx = &rays.direction_x[first], *dy = &rays.direction_y[first], *dz = &rays.direction_z[first];
-    for (std::size_t i = 0; i < count; ++i) {
-        ox[i] = pulse.origin[0];
-        oy[i] = pulse.origin[1];
-        oz[i] = pulse.origin[2];
-        dx[i] = (pulse.d[0] + h_[i] * pulse.h[0] + v_[i] * pulse.v[0]) * scale_[i];
-        dy[i] = (pulse.d[1] + h_[i] * pulse.h[1] + v_[i] * pulse.v[1]) * scale_[i];
-        dz[i] = (pulse.d[2] + h_[i] * pulse.h[2] + v_[i] * pulse.v[2]) * scale_[i];
-    }
-}
-
-// Draw the offsets of a pulse's rays: the map of resweep/sensors/stencil.py, random_offsets.
+// The map of resweep/sensors/stencil.py, random_offsets.
 void RaySpread::draw(std::uint32_t beam) {
+    if (!beam_.random) return;
     for (std::uint32_t ray = 0; ray < h_.size(); ++ray) {
         const auto words = random_.words(beam, ray, Purpose::kSpot);
         const double u = unit(words[0]), w = unit(words[1]);
@@ -200,6 +188,36 @@ void RaySpread::draw(std::uint32_t beam) {
         v_[ray] = static_cast<float>(along * half_v_);
         scale_[ray] = 1.0f / std::sqrt(1.0f + h_[ray] * h_[ray] + v_[ray] * v_[ray]);
     }
+}
+
+double pulse_spacing(const Firing& firing, std::size_t first, std::size_t last) {
+    if (last - first < 2) return 0.0;
+    const float* a = firing.direction + 3 * firing.order[first];
+    const float* b = firing.direction + 3 * firing.order[last - 1];
+    const double turn = std::atan2(double{a[0]} * b[1] - double{a[1]} * b[0], double{a[0]} * b[0] + double{a[1]} * b[1]);
+    return turn * std::sqrt(double{a[0]} * a[0] + double{a[1]} * a[1]) / static_cast<double>(last - first - 1);
+}
+
+const std::vector<RayOrder::Place>& RayOrder::of(std::size_t count, double spacing) {
+    // Spacings are rounded to an eighth of an octave, so that a few orders serve a whole sweep. The
+    // order is a function of the chunk alone: packets, and so bytes, do not depend on the threads.
+    int step = 0;
+    if (!beam_.random && beam_.n_rays > 1 && spacing != 0.0) {
+        step = static_cast<int>(std::lround(8.0 * std::log2(std::fabs(spacing)))) * 2 + (spacing < 0.0 ? 1 : 0);
+        spacing = std::copysign(std::exp2(std::floor(step / 2.0) / 8.0), spacing);
+    }
+    auto [found, fresh] = known_.try_emplace({count, step});
+    std::vector<Place>& order = found->second;
+    if (!fresh) return order;
+    const auto n_rays = static_cast<std::uint32_t>(beam_.n_rays);
+    for (std::uint32_t pulse = 0; pulse < count; ++pulse)
+        for (std::uint32_t ray = 0; ray < n_rays; ++ray) order.push_back({pulse, ray});
+    if (step != 0) {
+        const auto across = [&](const Place& place) { return place.pulse * spacing + beam_.offsets[place.ray][0]; };
+        std::stable_sort(order.begin(), order.end(),
+                         [&](const Place& a, const Place& b) { return across(a) < across(b); });
+    }
+    return order;
 }
 
 }  // namespace resweep

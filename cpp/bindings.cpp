@@ -84,11 +84,15 @@ class PyScene {
 };
 
 Firing firing_of(const Matrix3<float>& direction, const std::optional<Matrix3<float>>& origin,
-                 const Vector<double>& time, const Vector<std::int32_t>& order) {
+                 const Vector<double>& time, const Vector<std::int32_t>& order, const Vector<std::int32_t>& chunk) {
     const std::size_t count = direction.shape(0);
     if (time.shape(0) != count || order.shape(0) != count || (origin && origin->shape(0) != count))
         throw std::invalid_argument("firing columns differ in length");
-    return {direction.data(), origin ? origin->data() : nullptr, time.data(), order.data(), count};
+    if (chunk.shape(0) < 1 || chunk.data()[0] != 0 ||
+        static_cast<std::size_t>(chunk.data()[chunk.shape(0) - 1]) != count)
+        throw std::invalid_argument("chunks do not cover the pulses");
+    return {direction.data(), origin ? origin->data() : nullptr, time.data(), order.data(), chunk.data(), count,
+            chunk.shape(0) - 1};
 }
 
 using Knots = In<double, nb::shape<-1, 4, 4>, nb::c_contig>;
@@ -140,6 +144,7 @@ PyPlan make_plan(const In<float, nb::shape<-1, 2>, nb::c_contig>& offsets, const
 NB_MODULE(_core, m) {
     m.doc() = "The native core of Resweep; private, use the resweep package.";
     m.def("load_embree", &load_embree, nb::arg("path"), "Open the Embree library at `path`; once a process.");
+    m.def("packet_width", &packet_width, nb::arg("asked"), "Rays an Embree call when `asked` are asked for (0: best).");
     m.def("thread_count", &thread_count, nb::arg("asked"), "Threads used when `asked` are asked for (0: all cores).");
     m.def(
         "embree_version",
@@ -167,9 +172,9 @@ NB_MODULE(_core, m) {
             "sweep",
             [](const PyScene& self, const PyPlan& plan, const Matrix3<float>& direction,
                std::optional<Matrix3<float>> origin, const Vector<double>& time, const Vector<std::int32_t>& order,
-               const Vector<double>& knot_times, const Knots& knots, double start, std::uint64_t seed,
+               const Vector<std::int32_t>& chunk, const Vector<double>& knot_times, const Knots& knots, double start, std::uint64_t seed,
                std::uint64_t index, int threads, int packet) {
-                const Firing firing = firing_of(direction, origin, time, order);
+                const Firing firing = firing_of(direction, origin, time, order, chunk);
                 const Motion motion(knot_times.data(), knots.data(), knot_times.shape(0));
                 SweepResult result;
                 {
@@ -188,22 +193,22 @@ NB_MODULE(_core, m) {
                 return columns;
             },
             nb::arg("plan"), nb::arg("direction"), nb::arg("origin").none(), nb::arg("time"), nb::arg("order"),
-            nb::arg("knot_times"), nb::arg("knots"), nb::arg("start"), nb::arg("seed"), nb::arg("index"),
+            nb::arg("chunk"), nb::arg("knot_times"), nb::arg("knots"), nb::arg("start"), nb::arg("seed"), nb::arg("index"),
             nb::arg("threads") = 0, nb::arg("packet") = 0, "Fire, trace and receive one sweep.")
         .def(
             "rays",
             [](const PyScene&, const PyPlan& plan, const Matrix3<float>& direction,
                std::optional<Matrix3<float>> origin, const Vector<double>& time, const Vector<std::int32_t>& order,
-               const Vector<double>& knot_times, const Knots& knots, double start, std::uint64_t seed,
+               const Vector<std::int32_t>& chunk, const Vector<double>& knot_times, const Knots& knots, double start, std::uint64_t seed,
                std::uint64_t index) {
-                const Firing firing = firing_of(direction, origin, time, order);
+                const Firing firing = firing_of(direction, origin, time, order, chunk);
                 const Motion motion(knot_times.data(), knots.data(), knot_times.shape(0));
                 std::vector<float> origins, directions;
                 sweep_rays(firing, motion, start, plan.beam, plan.noise, Philox(seed, index), origins, directions);
                 return nb::make_tuple(give(std::move(origins), 3), give(std::move(directions), 3));
             },
             nb::arg("plan"), nb::arg("direction"), nb::arg("origin").none(), nb::arg("time"), nb::arg("order"),
-            nb::arg("knot_times"), nb::arg("knots"), nb::arg("start"), nb::arg("seed"), nb::arg("index"),
+            nb::arg("chunk"), nb::arg("knot_times"), nb::arg("knots"), nb::arg("start"), nb::arg("seed"), nb::arg("index"),
             "The rays that `sweep` traces, in its order: origins and directions (n, 3).")
         .def(
             "raw_floor",
@@ -218,7 +223,7 @@ NB_MODULE(_core, m) {
                 }
                 return nb::make_tuple(seconds, hits);
             },
-            nb::arg("origins"), nb::arg("directions"), nb::arg("range_max"), nb::arg("packet") = 8,
+            nb::arg("origins"), nb::arg("directions"), nb::arg("range_max"), nb::arg("packet") = 0,
             nb::arg("threads") = 0, nb::arg("repeats") = 3,
             "Seconds that Embree alone needs for these rays, the best of `repeats`, and how many hit.")
         .def(

@@ -135,7 +135,7 @@ struct Job {
     const Receiver& receiver;
     const Noise& noise;
     const Philox& random;
-    std::size_t pulses_a_chunk;
+    std::size_t largest_chunk;
     std::vector<std::uint8_t>& status;
     std::vector<std::uint8_t>& counts;
     std::vector<Echo>& echoes;  // `max_returns` places a beam
@@ -160,40 +160,40 @@ template <int N> class Worker {
   public:
     explicit Worker(const Job& job)
         : job_(job), maker_(job.firing, job.motion, job.start, job.noise, job.random), spread_(job.beam, job.random),
-          tracer_(job.scene), n_rays_(static_cast<std::size_t>(job.beam.n_rays)), shares_(job.beam.shares) {
+          order_(job.beam), tracer_(job.scene), n_rays_(static_cast<std::size_t>(job.beam.n_rays)),
+          shares_(job.beam.shares) {
         if (job.beam.random) shares_.assign(n_rays_, 1.0f / static_cast<float>(n_rays_));
-        pulses_.resize(job.pulses_a_chunk);
-        counts_.resize(job.pulses_a_chunk);
-        events_.resize(job.pulses_a_chunk * n_rays_);
-        rays_.resize(job.pulses_a_chunk * n_rays_ + N);
-        for (std::size_t pulse = 0; pulse < job.pulses_a_chunk; ++pulse)
-            for (std::size_t ray = 0; ray < n_rays_; ++ray)
-                place_.push_back({static_cast<std::uint32_t>(pulse), static_cast<std::uint32_t>(ray)});
+        pulses_.resize(job.largest_chunk);
+        counts_.resize(job.largest_chunk);
+        events_.resize(job.largest_chunk * n_rays_);
+        rays_.resize(job.largest_chunk * n_rays_ + N);
     }
 
     void operator()(std::size_t chunk) {
-        const std::size_t first = chunk * job_.pulses_a_chunk;
-        const std::size_t count = std::min(job_.pulses_a_chunk, job_.firing.n_beams - first);
-        for (std::size_t i = 0; i < count; ++i) {
-            // Rays follow one another pulse by pulse, so that a packet holds one spot or two neighbours.
+        const auto first = static_cast<std::size_t>(job_.firing.chunk[chunk]);
+        const auto last = static_cast<std::size_t>(job_.firing.chunk[chunk + 1]);
+        const auto& order = order_.of(last - first, pulse_spacing(job_.firing, first, last));
+        for (std::size_t i = 0; i < last - first; ++i) {
             pulses_[i] = maker_.pulse(first + i);
-            spread_.spread(pulses_[i], i * n_rays_, rays_);
             counts_[i] = 0;
+            if (job_.beam.random) {
+                spread_.draw(pulses_[i].beam);
+                for (std::size_t ray = 0; ray < n_rays_; ++ray) spread_.put(pulses_[i], ray, i * n_rays_ + ray, rays_);
+            }
         }
-        tracer_.trace(rays_, count * n_rays_, job_.receiver.range_max,
-                      [&](std::size_t ray, const RayHitPacket<N>& packet, int lane) {
-                          const auto [pulse, index] = place_[ray];
+        if (!job_.beam.random)
+            for (std::size_t row = 0; row < order.size(); ++row)
+                spread_.put(pulses_[order[row].pulse], order[row].ray, row, rays_);
+        tracer_.trace(rays_, order.size(), job_.receiver.range_max,
+                      [&](std::size_t row, const RayHitPacket<N>& packet, int lane) {
+                          const auto [pulse, ray] = order[row];
                           events_[pulse * n_rays_ + counts_[pulse]++] =
-                              lane_event(job_.scene, packet, lane, shares_[index]);
+                              lane_event(job_.scene, packet, lane, shares_[ray]);
                       });
-        for (std::size_t i = 0; i < count; ++i) report(i);
+        for (std::size_t i = 0; i < last - first; ++i) report(i);
     }
 
   private:
-    struct Place {
-        std::uint32_t pulse, ray;
-    };
-
     void report(std::size_t i) {
         const Pulse& pulse = pulses_[i];
         Status status = receive(job_.receiver, {&events_[i * n_rays_], counts_[i]}, echoes_);
@@ -213,11 +213,11 @@ template <int N> class Worker {
     const Job& job_;
     PulseMaker maker_;
     RaySpread spread_;
+    RayOrder order_;
     PacketTracer<N> tracer_;
     Rays rays_;
     std::size_t n_rays_;
     std::vector<float> shares_;
-    std::vector<Place> place_;
     std::vector<Pulse> pulses_;
     std::vector<std::size_t> counts_;
     std::vector<Event> events_;
@@ -249,8 +249,7 @@ SweepResult gather(const Job& job) {
 }
 
 template <int N> void run(const Job& job, int threads) {
-    const std::size_t chunks = (job.firing.n_beams + job.pulses_a_chunk - 1) / job.pulses_a_chunk;
-    parallel(chunks, threads, [&] { return Worker<N>(job); });
+    parallel(job.firing.n_chunks, threads, [&] { return Worker<N>(job); });
 }
 
 template <int N>
@@ -293,15 +292,22 @@ int thread_count(int asked) {
     return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+int packet_width(int asked) {
+    if (asked > 0) return asked;
+    return embree().device_property(embree_device(), kNativeRay16) ? 16 : 8;
+}
+
 SweepResult simulate_sweep(const Scene& scene, const Firing& firing, const Motion& motion, double start,
                            const Beam& beam, const Receiver& receiver, const Noise& noise, const Philox& random,
                            const Tracing& tracing) {
     std::vector<std::uint8_t> status(firing.n_beams), counts(firing.n_beams);
     std::vector<Echo> echoes(firing.n_beams * static_cast<std::size_t>(receiver.max_returns));
-    const std::size_t pulses = std::max<std::size_t>(1, std::min<std::size_t>(128, 4096 / beam.n_rays));
-    const Job job{scene, firing, motion, start, beam, receiver, noise, random, pulses, status, counts, echoes};
+    std::size_t largest = 0;
+    for (std::size_t c = 0; c < firing.n_chunks; ++c)
+        largest = std::max(largest, static_cast<std::size_t>(firing.chunk[c + 1] - firing.chunk[c]));
+    const Job job{scene, firing, motion, start, beam, receiver, noise, random, largest, status, counts, echoes};
     const int threads = thread_count(tracing.threads);
-    switch (tracing.packet) {
+    switch (packet_width(tracing.packet)) {
         case 1: run<1>(job, threads); break;
         case 16: run<16>(job, threads); break;
         default: run<8>(job, threads); break;
@@ -318,17 +324,23 @@ void sweep_rays(const Firing& firing, const Motion& motion, double start, const 
     directions.resize(3 * firing.n_beams * n_rays);
     PulseMaker maker(firing, motion, start, noise, random);
     RaySpread spread(beam, random);
+    RayOrder ray_order(beam);
     Rays rays;
-    rays.resize(n_rays);
-    for (std::size_t place = 0; place < firing.n_beams; ++place) {
-        const Pulse pulse = maker.pulse(place);
-        spread.spread(pulse, 0, rays);
-        for (std::size_t ray = 0; ray < n_rays; ++ray) {
-            const std::size_t row = 3 * (place * n_rays + ray);
-            std::copy(pulse.origin, pulse.origin + 3, &origins[row]);
-            directions[row] = rays.direction_x[ray];
-            directions[row + 1] = rays.direction_y[ray];
-            directions[row + 2] = rays.direction_z[ray];
+    rays.resize(1);
+    std::vector<Pulse> pulses;
+    std::size_t row = 0;
+    for (std::size_t c = 0; c < firing.n_chunks; ++c) {
+        const auto first = static_cast<std::size_t>(firing.chunk[c]), last = static_cast<std::size_t>(firing.chunk[c + 1]);
+        pulses.clear();
+        for (std::size_t place = first; place < last; ++place) pulses.push_back(maker.pulse(place));
+        for (const auto& [pulse, ray] : ray_order.of(last - first, pulse_spacing(firing, first, last))) {
+            if (ray == 0) spread.draw(pulses[pulse].beam);
+            spread.put(pulses[pulse], ray, 0, rays);
+            std::copy(pulses[pulse].origin, pulses[pulse].origin + 3, &origins[row]);
+            directions[row] = rays.direction_x[0];
+            directions[row + 1] = rays.direction_y[0];
+            directions[row + 2] = rays.direction_z[0];
+            row += 3;
         }
     }
 }
@@ -336,7 +348,7 @@ void sweep_rays(const Firing& firing, const Motion& motion, double start, const 
 double raw_floor(const Scene& scene, const float* origins, const float* directions, std::size_t n_rays,
                  float range_max, int packet, int threads, int repeats, std::size_t& hits) {
     const int count = thread_count(threads);
-    switch (packet) {
+    switch (packet_width(packet)) {
         case 1: return floor_of<1>(scene, origins, directions, n_rays, range_max, count, repeats, hits);
         case 16: return floor_of<16>(scene, origins, directions, n_rays, range_max, count, repeats, hits);
         default: return floor_of<8>(scene, origins, directions, n_rays, range_max, count, repeats, hits);

@@ -52,8 +52,9 @@ struct Firing {
     const float* direction;     // (n, 3) unit, in the sensor's frame
     const float* origin;        // (n, 3) in the sensor's frame, or null
     const double* time;         // (n,) seconds from the start of the sweep
-    const std::int32_t* order;  // (n,) the order in which pulses are traced, or null
-    std::size_t n_beams;
+    const std::int32_t* order;  // (n,) the order in which pulses are traced
+    const std::int32_t* chunk;  // (n_chunks + 1,) where each chunk begins in that order
+    std::size_t n_beams, n_chunks;
 };
 
 struct SweepResult {
@@ -64,7 +65,7 @@ struct SweepResult {
 
 struct Tracing {
     int threads = 0;  // 0: all cores
-    int packet = 0;   // rays an Embree call: 1, 8 or 16; 0: what suits the beam
+    int packet = 0;   // rays an Embree call: 1, 8 or 16; 0: as many as the processor takes at once
 };
 
 SweepResult simulate_sweep(const Scene& scene, const Firing& firing, const Motion& motion, double start,
@@ -88,5 +89,6 @@ RayHits intersect(const Scene& scene, const float* origins, const float* directi
                   float range_max, int threads);
 
 int thread_count(int asked);
+int packet_width(int asked);
 
 }  // namespace resweep

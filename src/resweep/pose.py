@@ -33,14 +33,14 @@ def check_rigid(pose: ArrayLike, what: str = "pose") -> Array:
         bad = int(np.flatnonzero(~np.isfinite(flat).all(axis=(1, 2)))[0])
         raise ResweepError(f"{what} {bad}: holds NaN or infinity; every pose must be finite")
     rotation = flat[:, :3, :3]
-    error = np.abs(rotation @ rotation.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2))
-    error = np.maximum(error, np.abs(flat[:, 3] - [0.0, 0.0, 0.0, 1.0]).max(axis=1))
-    error = np.maximum(error, np.where(np.linalg.det(rotation) > 0, 0.0, np.inf))
-    if flat.size and error.max() > RIGID_TOLERANCE:
-        worst = int(error.argmax())
+    deviation = np.abs(rotation @ rotation.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2))
+    deviation = np.maximum(deviation, np.abs(flat[:, 3] - [0.0, 0.0, 0.0, 1.0]).max(axis=1))
+    deviation = np.maximum(deviation, np.where(np.linalg.det(rotation) > 0, 0.0, np.inf))
+    if flat.size and deviation.max() > RIGID_TOLERANCE:
+        worst = int(deviation.argmax())
         raise ResweepError(
             f"{what} {worst}: not a rigid motion (rotation is not orthonormal with determinant +1, "
-            f"or the last row is not 0 0 0 1; deviation {error[worst]:.3g}); "
+            f"or the last row is not 0 0 0 1; deviation {deviation[worst]:.3g}); "
             "scale and shear do not belong in a pose"
         )
     return matrix
@@ -60,7 +60,7 @@ def transform(pose: Array, points: Array) -> Array:
     """Points (n, 3) taken by one pose (4, 4), or each by its own (n, 4, 4)."""
     if pose.ndim == 2:
         return np.asarray(points @ pose[:3, :3].T + pose[:3, 3])
-    return np.einsum("nij,nj->ni", pose[:, :3, :3], points) + pose[:, :3, 3]
+    return np.asarray(np.einsum("nij,nj->ni", pose[:, :3, :3], points) + pose[:, :3, 3])
 
 
 def from_xyz_rpy(
@@ -137,7 +137,7 @@ class Trajectory:
                 f"{flat.min():.6f} to {flat.max():.6f} s; extend it or shorten the request"
             )
         if len(self.times) == 1:
-            return np.broadcast_to(self.poses[0], (*query.shape, 4, 4)).copy()
+            return np.array(np.broadcast_to(self.poses[0], (*query.shape, 4, 4)))
         right = np.clip(np.searchsorted(self.times, flat, side="right"), 1, len(self.times) - 1)
         left = right - 1
         share = np.clip((flat - self.times[left]) / (self.times[right] - self.times[left]), 0.0, 1.0)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.pose import Array, Trajectory, check_rigid, inverse, transform
 
@@ -66,7 +67,7 @@ class Sweep:
 
     ``pose`` is ``T_world_sensor`` at ``timestamp``; ``trajectory`` holds ``T_world_sensor`` through
     the sweep, or is None where the sensor stood still or the points are already motion-compensated.
-    ``extra`` holds further return columns by name.
+    ``extra`` holds further return columns by name, ``boxes`` the annotated objects where there are any.
     """
 
     pose: Array
@@ -86,6 +87,7 @@ class Sweep:
     trajectory: Trajectory | None = None
     sensor: str = ""
     extra: Mapping[str, Array] = field(default_factory=dict)
+    boxes: Boxes | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pose", check_rigid(self.pose, "sweep pose").reshape(4, 4))
@@ -101,9 +103,8 @@ class Sweep:
                 raise ResweepError(f"sweep column '{name}' has {len(values)} rows, 'range' has {len(self.range)}")
         object.__setattr__(self, "extra", MappingProxyType(dict(self.extra)))
         if len(self.beam) and (self.beam.min() < 0 or self.beam.max() >= len(self.beam_direction)):
-            raise ResweepError(
-                f"sweep column 'beam' points at beam {int(self.beam.max())} of {len(self.beam_direction)}"
-            )
+            worst = int(self.beam.min() if self.beam.min() < 0 else self.beam.max())
+            raise ResweepError(f"sweep column 'beam' points at beam {worst} of {len(self.beam_direction)}")
 
     def __len__(self) -> int:
         """Number of returns."""
@@ -148,8 +149,8 @@ class Sweep:
     def deskewed(self) -> Array:
         """The returns (n, 3) float32 in the one frame of ``pose``: motion during the sweep undone."""
         if self.trajectory is None or len(self) == 0:
-            return self.points.copy()
-        return transform(self._motion(self.time), self.points.astype(np.float64)).astype(np.float32)
+            return np.array(self.points)
+        return np.asarray(transform(self._motion(self.time), self.points.astype(np.float64)), dtype=np.float32)
 
     def deskewed_beams(self) -> tuple[Array, Array]:
         """Origins and directions (b, 3) float32 of all beams in the one frame of ``pose``."""
@@ -196,6 +197,7 @@ class Sweep:
         trajectory: Trajectory | None = None,
         sensor: str = "",
         extra: Mapping[str, Array] | None = None,
+        boxes: Boxes | None = None,
     ) -> Sweep:
         """A sweep of bare points (n, 3) in the sensor frame: one beam a point, no empty beams known."""
         points = np.asarray(points, dtype=np.float64)
@@ -226,4 +228,5 @@ class Sweep:
             trajectory=trajectory,
             sensor=sensor,
             extra={} if extra is None else extra,
+            boxes=boxes,
         )

@@ -37,21 +37,23 @@ def test_values_per_face_reach_the_tracer() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(vertices=[[0, 0], [1, 1]]), r"vertices must have shape \(n, 3\), got \(2, 2\)"),
-        (dict(faces=np.zeros((0, 3), int)), "has no faces"),
-        (dict(faces=[[0, 1]]), r"triangles of shape \(m, 3\), got \(1, 2\)"),
-        (dict(faces=[[0, 1, 3]]), "a face points at vertex 3 of 3"),
-        (dict(faces=[[-1, 1, 2]]), "a face points at vertex -1 of 3"),
-        (dict(vertices=[[0, 0, 0], [np.nan, 0, 0], [0, 1, 0]]), "vertex 1 is NaN or infinite"),
-        (dict(label=[1, 2]), r"label: expected one value or 1, got shape \(2,\)"),
-        (dict(reflectance=50), "reflectance must lie between 0 and 1, not in per cent"),
-        (dict(reflectance=np.nan), "reflectance must lie between 0 and 1"),
-        (dict(material=1), "material 1 is asked for, 1 are given"),
+        ({"vertices": [[0, 0], [1, 1]]}, r"vertices must have shape \(n, 3\), got \(2, 2\)"),
+        ({"faces": np.zeros((0, 3), int)}, "has no faces"),
+        ({"faces": [[0, 1]]}, r"triangles of shape \(m, 3\), got \(1, 2\)"),
+        ({"faces": [[0, 1, 3]]}, "a face points at vertex 3 of 3"),
+        ({"faces": [[-1, 1, 2]]}, "a face points at vertex -1 of 3"),
+        ({"vertices": [[0, 0, 0], [np.nan, 0, 0], [0, 1, 0]]}, "vertex 1 is NaN or infinite"),
+        ({"label": [1, 2]}, r"label: expected one value or 1, got shape \(2,\)"),
+        ({"reflectance": 50}, "reflectance must lie between 0 and 1, not in per cent"),
+        ({"reflectance": np.nan}, "reflectance must lie between 0 and 1"),
+        ({"material": 1}, "material 1 is asked for, 1 are given"),
+        ({"material": 256}, "material 256 is asked for, 1 are given"),
+        ({"material": -1}, "material -1 is asked for, 1 are given"),
     ],
 )
 def test_a_bad_mesh_is_refused_by_name(arguments: dict, message: str) -> None:
-    good = dict(vertices=TRIANGLE[0], faces=TRIANGLE[1])
-    with pytest.raises(ResweepError, match=f"^mesh 'door': {message}|^mesh 'door': .*{message}"):
+    good = {"vertices": TRIANGLE[0], "faces": TRIANGLE[1]}
+    with pytest.raises(ResweepError, match=f"^mesh 'door': .*{message}"):
         Mesh(**{**good, **arguments}, name="door")
 
 
@@ -114,6 +116,6 @@ def test_moving_a_mesh_keeps_its_attributes() -> None:
     lift = np.eye(4)
     lift[:3, 3] = 1, 2, 3
     moved = mesh.moved(lift)
-    np.testing.assert_array_equal(moved.vertices, mesh.vertices + [1, 2, 3])
-    np.testing.assert_array_equal(moved.bounds, mesh.bounds + [1, 2, 3])
+    np.testing.assert_array_equal(moved.vertices, mesh.vertices + np.array([1, 2, 3]))
+    np.testing.assert_array_equal(moved.bounds, mesh.bounds + np.array([1, 2, 3]))
     assert (moved.label.tolist(), moved.instance.tolist(), moved.name) == ([1, 2], [4, 4], "roof")

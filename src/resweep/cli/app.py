@@ -108,7 +108,8 @@ def _run(arguments: list[str]) -> int:
 def _usage(error: Any) -> str:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "resweep"
-    return f"{error.format_message().rstrip('.')}; see '{path} --help'"
+    message = error.format_message().rstrip(".")
+    return f"{message}{'' if message.endswith('?') else ';'} see '{path} --help'"
 
 
 def _complain(message: str, status: int) -> int:

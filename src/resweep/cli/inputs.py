@@ -78,14 +78,14 @@ def read_motion(word: str, rate_hz: float | None, standing: bool) -> Trajectory 
 def _standing_pose(word: str, values: list[float]) -> Array:
     import math
 
-    from resweep.pose import check_rigid, from_xyz_rpy
+    from resweep.pose import from_xyz_rpy
 
     if len(values) not in (3, 4):
         raise ResweepError(f"poses '{word}': {len(values)} numbers; one pose is x,y,z or x,y,z,yaw_deg")
-    yaw = math.radians(values[3]) if len(values) == 4 else 0.0
     if not all(map(math.isfinite, values)):
         raise ResweepError(f"poses '{word}': every number must be finite")
-    return check_rigid(from_xyz_rpy(*values[:3], yaw=yaw), "pose")[None]
+    x, y, z, yaw_deg = (*values, 0.0)[:4]
+    return from_xyz_rpy(x, y, z, yaw=math.radians(yaw_deg))[None]
 
 
 def mount(motion: Trajectory | Array, word: str | None) -> Trajectory | Array:
@@ -95,9 +95,10 @@ def mount(motion: Trajectory | Array, word: str | None) -> Trajectory | Array:
     if word is None:
         return motion
     values = numbers(word)
-    if values is None or len(values) != 3:
+    if values is None or len(values) != 3 or not all(abs(value) < 1e9 for value in values):
         raise ResweepError(f"--offset '{word}': expected three numbers x,y,z in metres, such as 0,0,1.73")
-    T_frame_sensor = from_xyz_rpy(*values)
+    x, y, z = values
+    T_frame_sensor = from_xyz_rpy(x, y, z)
     return motion.offset(T_frame_sensor) if isinstance(motion, Trajectory) else motion @ T_frame_sensor
 
 

@@ -29,7 +29,7 @@ class Meter:
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
-            BarColumn(bar_width=30),
+            BarColumn(bar_width=12),
             TextColumn("{task.fields[note]}"),
             TimeRemainingColumn(compact=True),
             console=console,
@@ -68,7 +68,7 @@ class Meter:
             self.beams += sweep.n_beams
             self.seconds = time.perf_counter() - began
             pace = (self.sweeps - first) / self.seconds
-            note = f"{self.sweeps - first}/{len(log)} sweeps, {pace:.1f} a second, {pace * period_s:.2f} × real time"
+            note = f"{self.sweeps - first}/{len(log)}, {pace:.1f} sweeps/s, {pace * period_s:.2f} × real time"
             self._progress.update(self._task, advance=1, note=note)
             return sweep
 

@@ -18,6 +18,7 @@ def simulate(
     world: Annotated[
         str,
         typer.Argument(
+            metavar="WORLD",
             help="A mesh (OBJ, PLY, STL, GLB), a saved .world folder, or scene:courtyard, meadow, root or street.",
             show_default=False,
         ),
@@ -55,7 +56,7 @@ def simulate(
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUE", help="Another field of the sensor; may be repeated."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="The same seed gives the same bytes.")] = 0,
     threads: Annotated[int, typer.Option(min=0, metavar="N", help="0 takes all cores.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the log at OUT.")] = False,
 ) -> None:
@@ -63,12 +64,11 @@ def simulate(
 
     Examples:
 
-      resweep simulate scene:street --sensor velodyne-hdl-32e --poses 0,0,2 -o street
+      resweep simulate scene:street -s velodyne-hdl-32e -p 0,0,2 -o street
 
-      resweep simulate hall.obj -s ouster-os1-64 -p drive.tum -o out --format pcd --rate 20
+      resweep simulate hall.obj -s ouster-os1-64 -p drive.tum -o out --format pcd
 
-      resweep simulate scene:meadow -s velodyne-vlp-16 -p 0,0,2.5 -o dual --mode strongest-and-last
-      --set receiver.range_noise_sigma_m=0.01
+      resweep simulate scene:meadow -s velodyne-vlp-16 -p 0,0,2.5 -o thin --set beam.rays=single
     """
     from resweep.cli.inputs import check_folder, check_world, mount, open_world, read_motion
     from resweep.cli.progress import Meter

@@ -80,14 +80,7 @@ def courtyard(seed: int = 0, config: CourtyardConfig | None = None) -> World:
         )
     tile = grass_tile(config.tile_m, config.blades_per_m2, config.blade_height_m, seed, segments=config.blade_segments)
     cells = jittered_positions(rng, square, config.tile_m, jitter=0.0)
-    margin = min(config.tree.crown_radius_m * config.tree_scale[1], half / 2)
-    trunks = spaced_positions(
-        rng,
-        (margin - half, margin - half, half - margin, half - margin),
-        config.trees,
-        config.tree_gap_m,
-        keep=lambda at: np.asarray(np.hypot(at[:, 0], at[:, 1]) >= config.clear_m),
-    )
+    trunks = _trunks(rng, config)
     model = detailed_tree(config.tree_triangles, seed, config.tree)
     layers: list[Layer] = [
         ground_plane((config.size_m, config.size_m)),
@@ -104,6 +97,19 @@ def courtyard(seed: int = 0, config: CourtyardConfig | None = None) -> World:
     world.meta.update(scene="courtyard", seed=seed, config=config.model_dump(mode="json"), blades=config.blades)
     world.meta.update(trees=config.trees, triangles=world.n_triangles)
     return world
+
+
+def _trunks(rng: np.random.Generator, config: CourtyardConfig) -> Array:
+    """Places (trees, 2) apart from each other, with their crowns inside the walls and off the centre."""
+    half = config.size_m / 2
+    inner = half - min(config.tree.crown_radius_m * config.tree_scale[1], half / 2)
+    return spaced_positions(
+        rng,
+        (-inner, -inner, inner, inner),
+        config.trees,
+        config.tree_gap_m,
+        keep=lambda at: np.asarray(np.hypot(at[:, 0], at[:, 1]) >= config.clear_m),
+    )
 
 
 def _walls(half: float, height_m: float, thickness_m: float = 0.3) -> Mesh:

@@ -18,9 +18,9 @@ from resweep.simulate.scene import native_plan, native_scene
 from resweep.sweep import Sweep
 from resweep.worlds import World
 
-# Pulses are traced in blocks of this many columns, ring by ring: neighbours on a ring run through
-# the same geometry, neighbours in a column do not.
-_BLOCK_COLUMNS = 16
+# Pulses are traced in chunks of one ring over this many columns: neighbours on a ring run through the
+# same geometry, neighbours in a column do not.
+_CHUNK_COLUMNS = 64
 
 
 class Simulator:
@@ -140,11 +140,13 @@ class Simulator:
     def _fired(self, firing: Firing, motion: Trajectory, begin: float) -> dict[str, Any]:
         knots = motion.poses.copy()
         knots[:, :3, 3] -= self.world.origin
+        order, chunk = _tracing_order(firing)
         return {
             "direction": firing.direction,
             "origin": None,
             "time": firing.time,
-            "order": _tracing_order(firing),
+            "order": order,
+            "chunk": chunk,
             "knot_times": motion.times,
             "knots": knots,
             "start": begin,
@@ -152,12 +154,17 @@ class Simulator:
 
 
 @lru_cache(maxsize=16)
-def _tracing_order(firing: Firing) -> Array:
-    """Pulses (b,) int32 in the order that keeps neighbouring rays together."""
+def _tracing_order(firing: Firing) -> tuple[Array, Array]:
+    """Pulses (b,) int32 in the order that keeps neighbours together, and where its chunks begin."""
     if firing.azimuth_step_deg == 0.0:
-        return np.arange(len(firing), dtype=np.int32)
-    order = np.lexsort((firing.column, firing.ring, firing.column // _BLOCK_COLUMNS))
-    return order.astype(np.int32)
+        order = np.arange(len(firing))
+        group = order // _CHUNK_COLUMNS
+    else:
+        group = (firing.column // _CHUNK_COLUMNS) * np.int64(firing.n_rings) + firing.ring
+        order = np.lexsort((firing.column, group))
+        group = group[order]
+    begins = np.flatnonzero(np.diff(group, prepend=-1))
+    return order.astype(np.int32), np.append(begins, len(order)).astype(np.int32)
 
 
 @lru_cache(maxsize=16)

@@ -38,12 +38,20 @@ LABELS: dict[int, tuple[str, str]] = {
     80: ("pole", "#fff275"),
     81: ("traffic sign", "#ff5ea8"),
     99: ("other object", "#6fe3e1"),
+    252: ("moving car", "#2f6bff"),
+    253: ("moving bicyclist", "#ff9ab0"),
+    254: ("moving person", "#ff8a80"),
+    255: ("moving motorcyclist", "#ff5c93"),
+    256: ("moving train", "#b0c4ff"),
+    257: ("moving bus", "#2b5fb0"),
+    258: ("moving truck", "#4b6bff"),
+    259: ("moving vehicle", "#a9bcff"),
 }
 _SPARE = ("#c9d1d9", "#79c0ff", "#d2a8ff", "#ffa657", "#7ee787", "#ff7b72")
 
 
 def entry(label: int) -> tuple[str, str]:
-    """Name and colour of a label; moving classes (252 up in SemanticKITTI) and unknown ids get a spare colour."""
+    """Name and colour of a label; an unknown one is called by its number."""
     return LABELS.get(label, (f"label {label}", _SPARE[label % len(_SPARE)]))
 
 
@@ -90,7 +98,10 @@ def add_legend(axes: Any, entries: list[tuple[str, str]], **options: Any) -> Non
     """A legend of (name, colour) dots."""
     from matplotlib.lines import Line2D
 
-    dots = [Line2D([], [], marker="o", linestyle="", markersize=6, color=colour, label=name) for name, colour in entries]
+    dots = [
+        Line2D([], [], marker="o", linestyle="", markersize=6, color=colour, label=name) for name, colour in entries
+    ]
     legend = axes.legend(handles=dots, facecolor=PAPER, edgecolor=FAINT, fontsize=9, framealpha=0.85, **options)
+    legend.set_in_layout(False)  # a long one must not squeeze the picture
     for text in legend.get_texts():
         text.set_color(INK)

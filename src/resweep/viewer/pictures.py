@@ -17,7 +17,6 @@ from resweep.viewer import palette
 from resweep.viewer.grid import angles_deg, range_grid
 
 _DPI = 110
-_LEGEND_SHARE = 0.0005  # rarer labels are drawn but not listed
 
 
 def birds_eye(sweep: Sweep, path: str | Path, *, reach_m: float | None = None, title: str | None = None) -> Path:
@@ -33,7 +32,7 @@ def birds_eye(sweep: Sweep, path: str | Path, *, reach_m: float | None = None, t
     points, label = points[flat < 1.5 * reach], sweep.label[flat < 1.5 * reach]
     figure = palette.new_figure(9.6, 9.0, title or _title(sweep, "from above"))
     axes = figure.add_subplot()
-    size = float(np.clip(2e5 / max(len(points), 1), 1.2, 8.0))
+    size = _dot(len(points))
     order = np.argsort(points[:, 2])  # what is higher lies on top
     x, y, z = points[order].T
     if _is_labelled(label):
@@ -66,12 +65,16 @@ def range_image(sweep: Sweep, path: str | Path, *, title: str | None = None) -> 
     palette.dress(upper, "range of the nearest return (dark: none)", "", "elevation [°]")
     if _is_labelled(sweep.label):
         view.draw(lower, palette.label_colours(sweep.label))
-        entries = _entries(sweep.label)
-        palette.add_legend(lower, entries, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(entries), frameon=False)
+        entries = _entries(sweep.label, most=9)
+        palette.add_legend(
+            lower, entries, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(entries), frameon=False
+        )
         lower_bar.set_axis_off()
     else:
         bright = float(np.quantile(sweep.intensity, 0.98)) or 1.0
-        palette.add_bar(figure, view.draw(lower, sweep.intensity, cmap="magma", vmin=0.0, vmax=bright), "", cax=lower_bar)
+        palette.add_bar(
+            figure, view.draw(lower, sweep.intensity, cmap="magma", vmin=0.0, vmax=bright), "", cax=lower_bar
+        )
     what = "label" if _is_labelled(sweep.label) else "intensity"
     palette.dress(lower, what, "azimuth [°], left is positive", "elevation [°]")
     left, right, bottom, top = view.extent
@@ -101,7 +104,7 @@ def close_up(
 
     table = dict(legend or {item: palette.entry(item) for item in np.unique(label).tolist()})
     shapes = [(top - bottom) / (right - left) for left, right, bottom, top in boxes]
-    figure = palette.new_figure(13.0, 1.3 + sum(12.0 * shape + 0.7 for shape in shapes), title)
+    figure = palette.new_figure(13.0, 0.45 + sum(12.2 * shape + 0.55 for shape in shapes), title)
     panels = np.atleast_1d(figure.subplots(len(boxes), 1, height_ratios=shapes))
     for axes, (left, right, bottom, top) in zip(panels, boxes, strict=True):
         seen = (points[:, 0] > left) & (points[:, 0] < right) & (points[:, 2] > bottom) & (points[:, 2] < top)
@@ -124,30 +127,32 @@ class _View:
 
     azimuth: Array
     elevation: Array
+    far_first: Array  # the order of drawing dots: what is nearest lies on top
     extent: tuple[float, float, float, float]
     cells: Array | None  # (rows, columns) index of the return in each cell, -1: none
 
     def draw(self, axes: Any, values: Array, **options: Any) -> Any:
         """Draw values (n,), or colours (n, 3), of the returns."""
         if self.cells is None:
-            return axes.scatter(self.azimuth, self.elevation, c=values, s=2.0, linewidths=0, **options)
+            return axes.scatter(
+                self.azimuth, self.elevation, c=values, s=_dot(len(self.azimuth)), linewidths=0, **options
+            )
         image = np.asarray(values, dtype=np.float64)[self.cells]
         if image.ndim == 3:
             image = np.concatenate([image, (self.cells >= 0)[..., None]], axis=2)
         else:
             image[self.cells < 0] = np.nan
-        return axes.imshow(
-            image, extent=self.extent, origin="lower", aspect="auto", interpolation="nearest", **options
-        )
+        return axes.imshow(image, extent=self.extent, origin="lower", aspect="auto", interpolation="nearest", **options)
 
 
 def _view(sweep: Sweep) -> _View:
     azimuth, elevation = angles_deg(sweep.beam_direction[sweep.beam])
+    far_first = np.argsort(-sweep.range, kind="stable")
     grid = range_grid(sweep)
     if grid is not None:
-        return _View(azimuth, elevation, grid.extent, grid.cells)
+        return _View(azimuth, elevation, far_first, grid.extent, grid.cells)
     extent = (azimuth.max() + 1.0, azimuth.min() - 1.0, elevation.min() - 1.0, elevation.max() + 1.0)
-    return _View(azimuth, elevation, extent, None)
+    return _View(azimuth, elevation, far_first, extent, None)
 
 
 def _draw_rings(axes: Any, reach: float) -> None:
@@ -155,8 +160,15 @@ def _draw_rings(axes: Any, reach: float) -> None:
 
     step = next(size for size in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1e9) if reach / size <= 5)
     for radius in np.arange(step, reach, step):
-        axes.add_patch(Circle((0, 0), radius, fill=False, edgecolor=palette.FAINT, linewidth=0.8, zorder=0))
-        axes.text(0, -radius, f"{radius:g} m", color=palette.INK, fontsize=8, alpha=0.7, ha="center", va="center")
+        axes.add_patch(Circle((0, 0), radius, fill=False, edgecolor=palette.INK, linewidth=0.6, alpha=0.35))
+        ground = {"facecolor": palette.PAPER, "edgecolor": "none", "pad": 1.5, "alpha": 0.8}
+        text = {"color": palette.INK, "fontsize": 8, "ha": "center", "va": "center", "bbox": ground, "clip_on": True}
+        axes.text(0, -radius, f"{radius:g} m", **text)
+
+
+def _dot(count: int) -> float:
+    """The area of a dot that lets ``count`` of them stand apart, in square points."""
+    return float(np.clip(1e5 / max(count, 1), 1.2, 6.0))
 
 
 def _window(values: Array, reach: float) -> tuple[float, float]:
@@ -175,14 +187,16 @@ def _is_labelled(label: Array) -> bool:
     return bool((label != 0).any())
 
 
-def _entries(label: Array) -> list[tuple[str, str]]:
+def _entries(label: Array, most: int = 12) -> list[tuple[str, str]]:
+    """Names and colours of the ``most`` frequent labels, by id."""
     known, counts = np.unique(label, return_counts=True)
-    return [palette.entry(int(item)) for item in known[counts >= _LEGEND_SHARE * len(label)]]
+    listed = np.sort(known[np.argsort(-counts, kind="stable")[:most]])
+    return [palette.entry(int(item)) for item in listed]
 
 
 def _title(sweep: Sweep, how: str) -> str:
-    name = sweep.sensor or "sweep"
-    return f"{name}, {how}: {len(sweep):,} returns on {sweep.n_beams:,} beams"
+    beams = f" on {sweep.n_beams:,} beams" if sweep.n_beams != len(sweep) else ""
+    return f"{sweep.sensor or 'sweep'}, {how}: {len(sweep):,} returns{beams}"
 
 
 def _save(figure: Any, path: str | Path) -> Path:

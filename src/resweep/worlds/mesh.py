@@ -77,9 +77,8 @@ class Mesh:
             row = int(np.flatnonzero(~np.isfinite(self.vertices).all(axis=1))[0])
             raise ResweepError(f"{what}: vertex {row} is NaN or infinite; repair the mesh")
         if triangles.min() < 0 or triangles.max() >= len(self.vertices):
-            raise ResweepError(
-                f"{what}: a face points at vertex {int(triangles.max())} of {len(self.vertices)}; repair the mesh"
-            )
+            worst = int(triangles.min() if triangles.min() < 0 else triangles.max())
+            raise ResweepError(f"{what}: a face points at vertex {worst} of {len(self.vertices)}; repair the mesh")
         self.faces = np.ascontiguousarray(triangles, dtype=np.uint32)
         count = len(self.faces)
         self.label = _per_row(label, count, np.int32, f"{what}: label")
@@ -87,11 +86,11 @@ class Mesh:
         if not ((self.reflectance >= 0) & (self.reflectance <= 1)).all():
             raise ResweepError(f"{what}: reflectance must lie between 0 and 1, not in per cent")
         self.materials = tuple(materials)
+        chosen = np.asarray(material)
+        if chosen.size and (chosen.min() < 0 or chosen.max() >= min(len(self.materials), 256)):
+            worst = int(chosen.min() if chosen.min() < 0 else chosen.max())
+            raise ResweepError(f"{what}: material {worst} is asked for, {len(self.materials)} are given (256 at most)")
         self.material = _per_row(material, count, np.uint8, f"{what}: material")
-        if self.material.max() >= len(self.materials):
-            raise ResweepError(
-                f"{what}: material {int(self.material.max())} is asked for, {len(self.materials)} are given"
-            )
         self.instance = _per_row(instance, count, np.int32, f"{what}: instance")
 
     @property

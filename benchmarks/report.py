@@ -1,0 +1,163 @@
+"""What the benchmarks share: interleaved timing, the machine they ran on, tables and JSON."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.metadata
+import json
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from resweep import __version__
+from resweep.errors import ResweepError
+
+Result = dict[str, Any]
+# A contender does its work once and returns the seconds that count.
+Contender = Callable[[], float]
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def timed(work: Callable[[], object]) -> Contender:
+    """A contender that counts the wall time of all of ``work``."""
+
+    def once() -> float:
+        begin = time.perf_counter()
+        work()
+        return time.perf_counter() - begin
+
+    return once
+
+
+def interleaved(contenders: Mapping[str, Contender], rounds: int) -> dict[str, list[float]]:
+    """Seconds of every contender in each of ``rounds``, after one round to warm up.
+
+    All take their turn in every round, so that what disturbs the machine disturbs all of them; the
+    order is reversed from round to round, so that none always follows the same neighbour.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for number in range(rounds + 1):
+        names = list(contenders)[:: -1 if number % 2 else 1]
+        for name in names:
+            taken = contenders[name]()
+            if number > 0:
+                seconds[name].append(taken)
+    return seconds
+
+
+def paired_ratio(over: Sequence[float], under: Sequence[float]) -> float:
+    """Median of ``over[i] / under[i]``: each round is compared with itself."""
+    return statistics.median(a / b for a, b in zip(over, under, strict=True))
+
+
+def optional(module: str) -> Any:
+    """A module that only benchmarks need, or an error that says why it is missing and how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ResweepError(
+            f"this benchmark needs {module}, which cannot be imported ({error}): pip install 'resweep[bench]'"
+        ) from error
+
+
+def peak_rss_gb() -> float:
+    """The most memory this process has held so far, in 10⁹ bytes.
+
+    Linux tells it per program (VmHWM). ``ru_maxrss`` survives an exec, so that a small process
+    started by a large one would report the large one's memory: it serves only where there is no /proc.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        fields = dict(line.split(":", 1) for line in status.read_text().splitlines())
+        return int(fields["VmHWM"].split()[0]) * 1024 / 1e9
+    import resource  # not on Windows
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+
+
+def machine(*packages: str) -> Result:
+    """Processor, cores and versions, with those of further ``packages`` where installed."""
+    from resweep import _core
+    from resweep.embree_library import open_embree
+
+    open_embree()
+    major, minor = _core.embree_version()
+    versions = {"resweep": __version__, "python": platform.python_version(), "embree": f"{major}.{minor}"}
+    for package in ("numpy", "embreex", *packages):
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            versions[package] = "not installed"
+    return {"cpu": _cpu_model(), "cores": usable_cores(), "platform": platform.platform(), "versions": versions}
+
+
+def usable_cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _cpu_model() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+    """A rich table: the first column to the left, figures to the right, floats to three digits."""
+    made = Table(title=title, title_justify="left", min_width=len(title))
+    for index, column in enumerate(columns):
+        made.add_column(column, justify="left" if index == 0 else "right")
+    for row in rows:
+        made.add_row(*(_shown(cell) for cell in row))
+    return made
+
+
+def _shown(cell: object) -> str:
+    if isinstance(cell, float):
+        return f"{cell:.3g}" if abs(cell) < 100 else f"{cell:,.0f}"
+    return f"{cell:,}" if isinstance(cell, int) else str(cell)
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """The options every benchmark has."""
+    options = argparse.ArgumentParser(description=(description or "").split("\n", 1)[0])
+    options.add_argument("--fast", action="store_true", help="small scenes and few rounds, to see that it runs")
+    options.add_argument("--json", action="store_true", help="print one JSON object as the last line")
+    options.add_argument("--threads", type=int, default=0, help="threads to trace with (default: all cores)")
+    return options
+
+
+def main(
+    run: Callable[[bool, int], Result],
+    tables: Callable[[Result], Sequence[Table]],
+    description: str | None,
+    arguments: Sequence[str] | None = None,
+) -> int:
+    """Run a benchmark from the command line; the exit status."""
+    options = parser(description).parse_args(arguments)
+    console = Console(width=None if sys.stdout.isatty() else 110)
+    try:
+        result = run(options.fast, options.threads)
+    except ResweepError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    threads = options.threads or result["cores"]
+    console.print(f"{result['cpu']}, {result['cores']} cores, {threads} threads", highlight=False)
+    for made in tables(result):
+        console.print(made)
+    if options.json:
+        print(json.dumps(result), flush=True)
+    return 0

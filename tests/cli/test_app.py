@@ -1,0 +1,125 @@
+"""The command itself: help, version, start, and how everything that goes wrong ends."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import resweep as package
+from resweep.cli import app, main
+
+VERBS = sorted(command.callback.__name__ for command in app.registered_commands if command.callback)
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_every_verb_of_the_design_is_there() -> None:
+    assert {"demo", "simulate", "view", "info", "convert", "sensors"} <= set(VERBS)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_each_verb_shows_an_example_of_itself(verb: str, resweep: Any) -> None:
+    shown = resweep(verb, "--help")
+    assert shown.status == 0
+    assert f"resweep {verb} " in shown.out[shown.out.index("Example") :] + " "
+
+
+def test_help_lists_the_verbs_and_is_what_a_bare_command_gives(resweep: Any) -> None:
+    shown = resweep("--help")
+    assert shown.status == 0
+    assert all(f" {verb} " in shown.out for verb in VERBS)
+    assert "resweep demo" in shown.out
+    assert resweep().out == shown.out
+
+
+def test_version(resweep: Any) -> None:
+    assert resweep("--version").out == f"resweep {package.__version__}\n"
+
+
+def test_starting_loads_nothing_heavy() -> None:
+    heavy = ["matplotlib", "scipy", "trimesh", "zarr", "pydantic", "laspy", "resweep._core"]
+    ended = python(f"import resweep.cli, sys; print([name for name in {heavy} if name in sys.modules])")
+    assert ended.stdout.strip() == "[]", ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["simulat"], "No such command 'simulat'"),
+        (["simulate"], "Missing argument"),
+        (["simulate", "a.obj"], "Missing option"),
+        (["info"], "see 'resweep info --help'"),
+        (["sensors", "--colour"], "No such option: --colour"),
+        (["demo", "--seed", "-1"], "--seed"),
+        (["demo", "--seed", "many"], "--seed"),
+    ],
+)
+def test_a_command_that_cannot_be_understood_is_one_line_and_2(words: list[str], message: str, resweep: Any) -> None:
+    ended = resweep(*words)
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith("resweep: error: ")
+    assert ended.err.count("\n") == 1
+    assert message in ended.err
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "disk/log"), 1, "disk/log: No space left on device"),
+        (PermissionError(errno.EACCES, "Permission denied", "locked"), 1, "locked: Permission denied"),
+        (OSError("odd"), 1, "odd"),
+        (package.ResweepError("over\n two   lines"), 1, "over two lines"),
+        (MemoryError(), 1, "not enough memory"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_what_stops_a_command_is_one_line(
+    error: BaseException, status: int, message: str, resweep: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("resweep.io.open_log", fail)
+    ended = resweep("convert", "a", "b")
+    assert (ended.status, ended.out) == (status, "")
+    assert ended.err.startswith(f"resweep: error: {message}")
+    assert ended.err.count("\n") == 1
+
+
+def test_a_defect_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("resweep.io.open_log", fail)
+    with pytest.raises(ZeroDivisionError):
+        main(["convert", "a", "b"])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell's pipe")
+def test_a_reader_that_leaves_early_sees_no_complaint() -> None:
+    command = [sys.executable, "-c", "from resweep.cli import main; main(['sensors', '--json'])"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
+
+
+def test_the_installed_command_is_this_one(tmp_path: Path) -> None:
+    script = Path(sys.executable).with_name("resweep")
+    if not script.is_file():
+        pytest.skip("needs the package installed in this environment")
+    ended = subprocess.run(
+        [script, "info", "absent.pcd"], capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == "resweep: error: absent.pcd: no such file or folder\n"
