@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "clones.hpp"
+
 namespace resweep {
 namespace {
 
@@ -51,6 +53,35 @@ void matrix_to_rotvec(const double m[9], double axis[3], double& angle) {
         normalise(column);
         for (int i = 0; i < 3; ++i) axis[i] = column[i];
     }
+}
+
+RESWEEP_CLONES void tangent_frames(const float* dx, const float* dy, const float* dz, float* hx, float* hy, float* vx,
+                                   float* vy, float* vz, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const float length = std::sqrt(dx[i] * dx[i] + dy[i] * dy[i]);
+        const bool upright = length < 1e-6f;
+        const float scale = upright ? 0.0f : 1.0f / length;
+        const float x = -dy[i] * scale, y = upright ? 1.0f : dx[i] * scale;
+        hx[i] = x;
+        hy[i] = y;
+        vx[i] = -dz[i] * y;
+        vy[i] = dz[i] * x;
+        vz[i] = dx[i] * y - dy[i] * x;
+    }
+}
+
+RESWEEP_CLONES void rotate_all(const float* m, float* x, float* y, float* z, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const float a = x[i], b = y[i], c = z[i];
+        x[i] = m[0] * a + m[1] * b + m[2] * c;
+        y[i] = m[3] * a + m[4] * b + m[5] * c;
+        z[i] = m[6] * a + m[7] * b + m[8] * c;
+    }
+}
+
+RESWEEP_CLONES void offset_all(const float* d, const float* h, const float* v, float oh, float ov, float scale,
+                               float* out, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) out[i] = (d[i] + oh * h[i] + ov * v[i]) * scale;
 }
 
 }  // namespace
@@ -101,40 +132,54 @@ void Motion::at(double time, double rotation[9], double position[3]) const {
         }
 }
 
+void PulseBatch::resize(std::size_t size) {
+    for (auto* axes : {origin, d, h, v})
+        for (int i = 0; i < 3; ++i) axes[i].resize(size);
+    beam.resize(size);
+}
+
 PulseMaker::PulseMaker(const Firing& firing, const Motion& motion, double start, const Noise& noise,
                        const Philox& random)
     : firing_(firing), motion_(motion), start_(start), noise_(noise), random_(random) {
     aimed_ = noise.encoder_step > 0.0 || noise.pointing_sigma_h > 0.0 || noise.pointing_sigma_v > 0.0;
-    turn_to(start);
 }
 
-void PulseMaker::turn_to(double time) {
-    double rotation[9];
-    motion_.at(time, rotation, position_);
-    for (int i = 0; i < 9; ++i) rotation_[i] = static_cast<float>(rotation[i]);
+void PulseMaker::make(std::size_t first, std::size_t last, PulseBatch& batch) {
+    batch.count = last - first;
+    for (std::size_t i = 0; i < batch.count; ++i) batch.beam[i] = static_cast<std::uint32_t>(firing_.beam[first + i]);
+    for (int axis = 0; axis < 3; ++axis)
+        std::copy(firing_.direction[axis] + first, firing_.direction[axis] + last, batch.d[axis].begin());
+    if (aimed_)
+        for (std::size_t i = 0; i < batch.count; ++i) {
+            double d[3] = {batch.d[0][i], batch.d[1][i], batch.d[2][i]};
+            aim(batch.beam[i], d);
+            for (int axis = 0; axis < 3; ++axis) batch.d[axis][i] = static_cast<float>(d[axis]);
+        }
+    tangent_frames(batch.d[0].data(), batch.d[1].data(), batch.d[2].data(), batch.h[0].data(), batch.h[1].data(),
+                   batch.v[0].data(), batch.v[1].data(), batch.v[2].data(), batch.count);
+    std::fill_n(batch.h[2].begin(), batch.count, 0.0f);
+    place(first, batch);
 }
 
-Pulse PulseMaker::pulse(std::size_t place) {
-    const auto beam = static_cast<std::size_t>(firing_.order[place]);
-    if (!motion_.still()) turn_to(start_ + firing_.time[beam]);
-    const float* nominal = firing_.direction + 3 * beam;
-    float d[3] = {nominal[0], nominal[1], nominal[2]};
-    if (aimed_) {
-        double aimed[3] = {d[0], d[1], d[2]};
-        aim(static_cast<std::uint32_t>(beam), aimed);
-        for (int i = 0; i < 3; ++i) d[i] = static_cast<float>(aimed[i]);
+// Put the batch, made in the sensor's frame, into the world.
+void PulseMaker::place(std::size_t first, PulseBatch& batch) {
+    double rotation[9], position[3];
+    float turn[9];
+    batch.one_origin = motion_.still() && !firing_.origin;
+    const std::size_t stretch = motion_.still() ? batch.count : 1;  // pulses that share a pose
+    for (std::size_t i = 0; i < batch.count; i += stretch) {
+        motion_.at(start_ + firing_.time[first + i], rotation, position);
+        std::copy(rotation, rotation + 9, turn);
+        for (auto* axes : {batch.d, batch.h, batch.v})
+            rotate_all(turn, axes[0].data() + i, axes[1].data() + i, axes[2].data() + i, stretch);
+        for (std::size_t j = i; j < i + stretch; ++j) {
+            float offset[3] = {0.0f, 0.0f, 0.0f};
+            if (firing_.origin) rotate(turn, firing_.origin + 3 * batch.beam[j], offset);
+            for (int axis = 0; axis < 3; ++axis)
+                batch.origin[axis][j] = static_cast<float>(position[axis] + offset[axis]);
+            if (batch.one_origin) break;
+        }
     }
-    float h[3], v[3];
-    tangent_frame(d, h, v);
-    Pulse pulse;
-    pulse.beam = static_cast<std::uint32_t>(beam);
-    rotate(rotation_, d, pulse.d);
-    rotate(rotation_, h, pulse.h);
-    rotate(rotation_, v, pulse.v);
-    float offset[3] = {0.0f, 0.0f, 0.0f};
-    if (firing_.origin) rotate(rotation_, firing_.origin + 3 * beam, offset);
-    for (int i = 0; i < 3; ++i) pulse.origin[i] = static_cast<float>(position_[i] + offset[i]);
-    return pulse;
 }
 
 // Encoder and pointing error (A, section IV): the pulse leaves in another direction than the one reported.
@@ -144,7 +189,8 @@ void PulseMaker::aim(std::uint32_t beam, double d[3]) const {
     const double x = d[0], y = d[1];
     d[0] = c * x - s * y;
     d[1] = s * x + c * y;
-    const double across = normal(words[1]) * noise_.pointing_sigma_h, along = normal(words[2]) * noise_.pointing_sigma_v;
+    const double across = normal(words[1]) * noise_.pointing_sigma_h;
+    const double along = normal(words[2]) * noise_.pointing_sigma_v;
     double h[3], v[3];
     tangent_frame(d, h, v);
     for (int i = 0; i < 3; ++i) d[i] += across * h[i] + along * v[i];
@@ -152,53 +198,65 @@ void PulseMaker::aim(std::uint32_t beam, double d[3]) const {
 }
 
 void Rays::resize(std::size_t count) {
-    for (auto* column : {&origin_x, &origin_y, &origin_z, &direction_x, &direction_y, &direction_z})
-        column->resize(count);
+    for (auto& column : direction) column.resize(count);
 }
 
 RaySpread::RaySpread(const Beam& beam, const Philox& random)
     : beam_(beam), random_(random), half_h_(std::tan(0.5 * beam.divergence_h)),
-      half_v_(std::tan(0.5 * beam.divergence_v)), h_(beam.n_rays), v_(beam.n_rays), scale_(beam.n_rays) {
-    for (std::size_t ray = 0; ray < beam.offsets.size(); ++ray) {
-        h_[ray] = beam.offsets[ray][0];
-        v_[ray] = beam.offsets[ray][1];
-        scale_[ray] = 1.0f / std::sqrt(1.0f + h_[ray] * h_[ray] + v_[ray] * v_[ray]);
+      half_v_(std::tan(0.5 * beam.divergence_v)) {}
+
+void RaySpread::spread(const PulseBatch& batch, Rays& rays) const {
+    const std::size_t count = batch.count;
+    for (std::size_t ray = 0; ray < static_cast<std::size_t>(beam_.n_rays); ++ray) {
+        float* out[3];
+        for (int axis = 0; axis < 3; ++axis) out[axis] = rays.direction[axis].data() + ray * count;
+        if (!beam_.random) {
+            const float h = beam_.offsets[ray][0], v = beam_.offsets[ray][1];
+            const float scale = 1.0f / std::sqrt(1.0f + h * h + v * v);  // d, h and v are orthonormal
+            for (int axis = 0; axis < 3; ++axis)
+                offset_all(batch.d[axis].data(), batch.h[axis].data(), batch.v[axis].data(), h, v, scale, out[axis],
+                           count);
+            continue;
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+            float h, v;
+            draw(batch.beam[i], static_cast<std::uint32_t>(ray), h, v);
+            const float scale = 1.0f / std::sqrt(1.0f + h * h + v * v);
+            for (int axis = 0; axis < 3; ++axis)
+                out[axis][i] = (batch.d[axis][i] + h * batch.h[axis][i] + v * batch.v[axis][i]) * scale;
+        }
     }
 }
 
 // The map of resweep/sensors/stencil.py, random_offsets.
-void RaySpread::draw(std::uint32_t beam) {
-    if (!beam_.random) return;
-    for (std::uint32_t ray = 0; ray < h_.size(); ++ray) {
-        const auto words = random_.words(beam, ray, Purpose::kSpot);
-        const double u = unit(words[0]), w = unit(words[1]);
-        double across, along;
-        if (beam_.spot == Spot::kRectangular && beam_.profile == Profile::kUniform) {
-            across = 2.0 * u - 1.0;
-            along = 2.0 * w - 1.0;
-        } else {
-            // A Gaussian spot ends at its 1/e^2 edge: an inverse truncated Rayleigh distribution.
-            const double radius = beam_.profile == Profile::kGaussian
-                                      ? std::sqrt(-0.5 * std::log1p(-u * (1.0 - std::exp(-2.0))))
-                                      : std::sqrt(u);
-            across = radius * std::cos(2.0 * kPi * w);
-            along = radius * std::sin(2.0 * kPi * w);
-        }
-        h_[ray] = static_cast<float>(across * half_h_);
-        v_[ray] = static_cast<float>(along * half_v_);
-        scale_[ray] = 1.0f / std::sqrt(1.0f + h_[ray] * h_[ray] + v_[ray] * v_[ray]);
+void RaySpread::draw(std::uint32_t beam, std::uint32_t ray, float& h, float& v) const {
+    const auto words = random_.words(beam, ray, Purpose::kSpot);
+    const double u = unit(words[0]), w = unit(words[1]);
+    double across, along;
+    if (beam_.spot == Spot::kRectangular && beam_.profile == Profile::kUniform) {
+        across = 2.0 * u - 1.0;
+        along = 2.0 * w - 1.0;
+    } else {
+        // A Gaussian spot ends at its 1/e^2 edge: an inverse truncated Rayleigh distribution.
+        const double radius = beam_.profile == Profile::kGaussian
+                                  ? std::sqrt(-0.5 * std::log1p(-u * (1.0 - std::exp(-2.0))))
+                                  : std::sqrt(u);
+        across = radius * std::cos(2.0 * kPi * w);
+        along = radius * std::sin(2.0 * kPi * w);
     }
+    h = static_cast<float>(across * half_h_);
+    v = static_cast<float>(along * half_v_);
 }
 
 double pulse_spacing(const Firing& firing, std::size_t first, std::size_t last) {
     if (last - first < 2) return 0.0;
-    const float* a = firing.direction + 3 * firing.order[first];
-    const float* b = firing.direction + 3 * firing.order[last - 1];
-    const double turn = std::atan2(double{a[0]} * b[1] - double{a[1]} * b[0], double{a[0]} * b[0] + double{a[1]} * b[1]);
-    return turn * std::sqrt(double{a[0]} * a[0] + double{a[1]} * a[1]) / static_cast<double>(last - first - 1);
+    const double ax = firing.direction[0][first], ay = firing.direction[1][first];
+    const double bx = firing.direction[0][last - 1], by = firing.direction[1][last - 1];
+    const double turn = std::atan2(ax * by - ay * bx, ax * bx + ay * by);
+    return turn * std::sqrt(ax * ax + ay * ay) / static_cast<double>(last - first - 1);
 }
 
-const std::vector<RayOrder::Place>& RayOrder::of(std::size_t count, double spacing) {
+const RayOrder::Order& RayOrder::of(std::size_t count, double spacing) {
     // Spacings are rounded to an eighth of an octave, so that a few orders serve a whole sweep. The
     // order is a function of the chunk alone: packets, and so bytes, do not depend on the threads.
     int step = 0;
@@ -207,15 +265,21 @@ const std::vector<RayOrder::Place>& RayOrder::of(std::size_t count, double spaci
         spacing = std::copysign(std::exp2(std::floor(step / 2.0) / 8.0), spacing);
     }
     auto [found, fresh] = known_.try_emplace({count, step});
-    std::vector<Place>& order = found->second;
+    Order& order = found->second;
     if (!fresh) return order;
-    const auto n_rays = static_cast<std::uint32_t>(beam_.n_rays);
-    for (std::uint32_t pulse = 0; pulse < count; ++pulse)
-        for (std::uint32_t ray = 0; ray < n_rays; ++ray) order.push_back({pulse, ray});
+    std::vector<std::pair<std::uint16_t, std::uint16_t>> places;
+    for (std::size_t pulse = 0; pulse < count; ++pulse)
+        for (int ray = 0; ray < beam_.n_rays; ++ray)
+            places.emplace_back(static_cast<std::uint16_t>(pulse), static_cast<std::uint16_t>(ray));
     if (step != 0) {
-        const auto across = [&](const Place& place) { return place.pulse * spacing + beam_.offsets[place.ray][0]; };
-        std::stable_sort(order.begin(), order.end(),
-                         [&](const Place& a, const Place& b) { return across(a) < across(b); });
+        const auto across = [&](const auto& place) { return place.first * spacing + beam_.offsets[place.second][0]; };
+        std::stable_sort(places.begin(), places.end(),
+                         [&](const auto& a, const auto& b) { return across(a) < across(b); });
+    }
+    for (const auto& [pulse, ray] : places) {
+        order.row.push_back(static_cast<std::uint32_t>(ray * count + pulse));
+        order.pulse.push_back(pulse);
+        order.ray.push_back(ray);
     }
     return order;
 }

@@ -11,22 +11,27 @@
 
 namespace resweep {
 
-// A pulse in the world: its origin, its axis d and the axes h and v across it, all unit.
-struct Pulse {
-    float origin[3], d[3], h[3], v[3];
-    std::uint32_t beam;
+// Neighbouring pulses in the world, one array a coordinate: origins, axes d and the axes h and v
+// across them, all unit.
+struct PulseBatch {
+    std::vector<float> origin[3], d[3], h[3], v[3];
+    std::vector<std::uint32_t> beam;
+    std::size_t count = 0;
+    bool one_origin = true;  // all origins are that of the first
+
+    void resize(std::size_t count);
 };
 
 class PulseMaker {
   public:
     PulseMaker(const Firing& firing, const Motion& motion, double start, const Noise& noise, const Philox& random);
 
-    // The pulse that stands at `place` in the order of tracing.
-    Pulse pulse(std::size_t place);
+    // The pulses that stand at first..last-1 in the order of tracing.
+    void make(std::size_t first, std::size_t last, PulseBatch& batch);
 
   private:
     void aim(std::uint32_t beam, double direction[3]) const;
-    void turn_to(double time);
+    void place(std::size_t first, PulseBatch& batch);
 
     const Firing& firing_;
     const Motion& motion_;
@@ -34,13 +39,11 @@ class PulseMaker {
     const Noise& noise_;
     const Philox& random_;
     bool aimed_;
-    double position_[3];
-    float rotation_[9];
 };
 
-// Rays side by side, one array a coordinate, as packets take them.
+// Unit directions of rays, one array a coordinate. Ray r of pulse p of a batch is row r * count + p.
 struct Rays {
-    std::vector<float> origin_x, origin_y, origin_z, direction_x, direction_y, direction_z;
+    std::vector<float> direction[3];
     void resize(std::size_t count);
 };
 
@@ -48,44 +51,34 @@ struct Rays {
 class RaySpread {
   public:
     RaySpread(const Beam& beam, const Philox& random);
-
-    // Draw the offsets of a pulse's rays, where they are drawn at all; they hold until the next draw.
-    void draw(std::uint32_t beam);
-
-    // Put one ray of a pulse into row `row` of `rays`.
-    void put(const Pulse& pulse, std::size_t ray, std::size_t row, Rays& rays) const {
-        rays.origin_x[row] = pulse.origin[0];
-        rays.origin_y[row] = pulse.origin[1];
-        rays.origin_z[row] = pulse.origin[2];
-        const float h = h_[ray], v = v_[ray], scale = scale_[ray];
-        rays.direction_x[row] = (pulse.d[0] + h * pulse.h[0] + v * pulse.v[0]) * scale;
-        rays.direction_y[row] = (pulse.d[1] + h * pulse.h[1] + v * pulse.v[1]) * scale;
-        rays.direction_z[row] = (pulse.d[2] + h * pulse.h[2] + v * pulse.v[2]) * scale;
-    }
+    void spread(const PulseBatch& batch, Rays& rays) const;
 
   private:
+    void draw(std::uint32_t beam, std::uint32_t ray, float& h, float& v) const;
+
     const Beam& beam_;
     const Philox& random_;
     double half_h_, half_v_;
-    std::vector<float> h_, v_, scale_;
 };
 
 // The order in which the rays of a chunk of pulses are traced: from side to side, so that a packet
 // of them is as narrow as can be. Spots that overlap share packets.
 class RayOrder {
   public:
-    struct Place {
-        std::uint32_t pulse, ray;
+    // Where each ray stands in `Rays`, and which pulse and ray of the stencil it is.
+    struct Order {
+        std::vector<std::uint32_t> row;
+        std::vector<std::uint16_t> pulse, ray;
     };
 
     explicit RayOrder(const Beam& beam) : beam_(beam) {}
 
     // The order for `count` pulses that lie `spacing` radians apart, leftwards.
-    const std::vector<Place>& of(std::size_t count, double spacing);
+    const Order& of(std::size_t count, double spacing);
 
   private:
     const Beam& beam_;
-    std::map<std::pair<std::size_t, int>, std::vector<Place>> known_;
+    std::map<std::pair<std::size_t, int>, Order> known_;
 };
 
 // Mean angle from one pulse to the next, leftwards, of the chunk's pulses first..last-1.

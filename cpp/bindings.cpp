@@ -35,6 +35,13 @@ template <class T> nb::ndarray<nb::numpy, T> give(std::vector<T>&& values, std::
     return nb::ndarray<nb::numpy, T>(kept->data(), width == 1 ? 1 : 2, shape, owner);
 }
 
+template <class T> nb::ndarray<nb::numpy, T> give(Buffer<T>&& values, std::size_t width = 1) {
+    T* data = values.data.release();
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    const std::size_t shape[2] = {values.size / width, width};
+    return nb::ndarray<nb::numpy, T>(data, width == 1 ? 1 : 2, shape, owner);
+}
+
 // A native scene and the NumPy arrays it reads.
 class PyScene {
   public:
@@ -83,17 +90,38 @@ class PyScene {
     std::vector<nb::object> kept_;
 };
 
-Firing firing_of(const Matrix3<float>& direction, const std::optional<Matrix3<float>>& origin,
-                 const Vector<double>& time, const Vector<std::int32_t>& order, const Vector<std::int32_t>& chunk) {
-    const std::size_t count = direction.shape(0);
-    if (time.shape(0) != count || order.shape(0) != count || (origin && origin->shape(0) != count))
-        throw std::invalid_argument("firing columns differ in length");
-    if (chunk.shape(0) < 1 || chunk.data()[0] != 0 ||
-        static_cast<std::size_t>(chunk.data()[chunk.shape(0) - 1]) != count)
-        throw std::invalid_argument("chunks do not cover the pulses");
-    return {direction.data(), origin ? origin->data() : nullptr, time.data(), order.data(), chunk.data(), count,
-            chunk.shape(0) - 1};
-}
+using Axes = In<float, nb::shape<3, -1>, nb::c_contig>;
+
+// `direction` (3, n), `time`, `beam` are in the order of tracing; `reported` and `origin` (n, 3) by beam.
+struct PyFiring {
+    PyFiring(Axes direction, Vector<double> time, Vector<std::int32_t> beam, Vector<std::int32_t> chunk,
+             Matrix3<float> reported, std::optional<Matrix3<float>> origin)
+        : direction(direction), time(time), beam(beam), chunk(chunk), reported(reported), origin(origin) {
+        const std::size_t count = time.shape(0);
+        if (direction.shape(1) != count || beam.shape(0) != count || reported.shape(0) != count ||
+            (origin && origin->shape(0) != count))
+            throw std::invalid_argument("firing columns differ in length");
+        if (chunk.shape(0) < 1 || chunk.data()[0] != 0 ||
+            static_cast<std::size_t>(chunk.data()[chunk.shape(0) - 1]) != count)
+            throw std::invalid_argument("chunks do not cover the pulses");
+        for (std::size_t i = 0; i < count; ++i)
+            if (beam.data()[i] < 0 || static_cast<std::size_t>(beam.data()[i]) >= count)
+                throw std::invalid_argument("a pulse is of no beam");
+    }
+
+    Firing native() const {
+        const std::size_t count = time.shape(0);
+        const float* d = direction.data();
+        return {{d, d + count, d + 2 * count}, origin ? origin->data() : nullptr, time.data(), beam.data(),
+                chunk.data(), reported.data(), count, chunk.shape(0) - 1};
+    }
+
+    Axes direction;
+    Vector<double> time;
+    Vector<std::int32_t> beam, chunk;
+    Matrix3<float> reported;
+    std::optional<Matrix3<float>> origin;
+};
 
 using Knots = In<double, nb::shape<-1, 4, 4>, nb::c_contig>;
 
@@ -159,6 +187,12 @@ NB_MODULE(_core, m) {
                     nb::arg("n_rays"), nb::arg("spot"), nb::arg("profile"), nb::arg("divergence"), nb::arg("mode"),
                     nb::arg("max_returns"), nb::arg("receiver"), nb::arg("noise"));
 
+    nb::class_<PyFiring>(m, "Firing", "The pulses of a sweep in the order in which they are traced.")
+        .def(nb::init<Axes, Vector<double>, Vector<std::int32_t>, Vector<std::int32_t>, Matrix3<float>,
+                      std::optional<Matrix3<float>>>(),
+             nb::kw_only(), nb::arg("direction"), nb::arg("time"), nb::arg("beam"), nb::arg("chunk"),
+             nb::arg("reported"), nb::arg("origin").none());
+
     nb::class_<PyScene>(m, "Scene", "Native geometry, built once and traced many times.")
         .def(nb::init<bool>(), nb::arg("robust") = false)
         .def("add_triangles", &PyScene::add_triangles, nb::arg("triangles"))
@@ -170,11 +204,9 @@ NB_MODULE(_core, m) {
              })
         .def(
             "sweep",
-            [](const PyScene& self, const PyPlan& plan, const Matrix3<float>& direction,
-               std::optional<Matrix3<float>> origin, const Vector<double>& time, const Vector<std::int32_t>& order,
-               const Vector<std::int32_t>& chunk, const Vector<double>& knot_times, const Knots& knots, double start, std::uint64_t seed,
-               std::uint64_t index, int threads, int packet) {
-                const Firing firing = firing_of(direction, origin, time, order, chunk);
+            [](const PyScene& self, const PyPlan& plan, const PyFiring& fired, const Vector<double>& knot_times,
+               const Knots& knots, double start, std::uint64_t seed, std::uint64_t index, int threads, int packet) {
+                const Firing firing = fired.native();
                 const Motion motion(knot_times.data(), knots.data(), knot_times.shape(0));
                 SweepResult result;
                 {
@@ -190,25 +222,22 @@ NB_MODULE(_core, m) {
                 columns["label"] = give(std::move(result.label));
                 columns["instance"] = give(std::move(result.instance));
                 columns["beam_status"] = give(std::move(result.status));
+                columns["points"] = give(std::move(result.points), 3);
                 return columns;
             },
-            nb::arg("plan"), nb::arg("direction"), nb::arg("origin").none(), nb::arg("time"), nb::arg("order"),
-            nb::arg("chunk"), nb::arg("knot_times"), nb::arg("knots"), nb::arg("start"), nb::arg("seed"), nb::arg("index"),
+            nb::arg("plan"), nb::arg("firing"), nb::arg("knot_times"), nb::arg("knots"), nb::arg("start"), nb::arg("seed"), nb::arg("index"),
             nb::arg("threads") = 0, nb::arg("packet") = 0, "Fire, trace and receive one sweep.")
         .def(
             "rays",
-            [](const PyScene&, const PyPlan& plan, const Matrix3<float>& direction,
-               std::optional<Matrix3<float>> origin, const Vector<double>& time, const Vector<std::int32_t>& order,
-               const Vector<std::int32_t>& chunk, const Vector<double>& knot_times, const Knots& knots, double start, std::uint64_t seed,
-               std::uint64_t index) {
-                const Firing firing = firing_of(direction, origin, time, order, chunk);
+            [](const PyScene&, const PyPlan& plan, const PyFiring& fired, const Vector<double>& knot_times,
+               const Knots& knots, double start, std::uint64_t seed, std::uint64_t index) {
+                const Firing firing = fired.native();
                 const Motion motion(knot_times.data(), knots.data(), knot_times.shape(0));
                 std::vector<float> origins, directions;
                 sweep_rays(firing, motion, start, plan.beam, plan.noise, Philox(seed, index), origins, directions);
                 return nb::make_tuple(give(std::move(origins), 3), give(std::move(directions), 3));
             },
-            nb::arg("plan"), nb::arg("direction"), nb::arg("origin").none(), nb::arg("time"), nb::arg("order"),
-            nb::arg("chunk"), nb::arg("knot_times"), nb::arg("knots"), nb::arg("start"), nb::arg("seed"), nb::arg("index"),
+            nb::arg("plan"), nb::arg("firing"), nb::arg("knot_times"), nb::arg("knots"), nb::arg("start"), nb::arg("seed"), nb::arg("index"),
             "The rays that `sweep` traces, in its order: origins and directions (n, 3).")
         .def(
             "raw_floor",

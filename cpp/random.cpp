@@ -1,5 +1,9 @@
 #include "random.hpp"
 
+#include <algorithm>
+
+#include "clones.hpp"
+
 namespace resweep {
 namespace {
 
@@ -14,18 +18,49 @@ constexpr double kTail[2][4] = {{1.4234372777, 2.7568153900, 1.3067284816, 0.170
 constexpr double kFarTail[2][4] = {{6.6579051150, 3.0812263860, 0.42868294337, 0.017337203997},
                                    {1.0, 0.24197894225, 0.012258202635, 0.0}};
 
-}  // namespace
+constexpr double kMiddleReach = 0.425;  // |p - 0.5| up to which the middle approximation holds
 
-double normal(std::uint32_t word) {
-    const double p = unit(word), q = p - 0.5;
-    if (std::fabs(q) <= 0.425) {
-        const double r = 0.180625 - q * q;
-        return q * cubic(kMiddle[0], r) / cubic(kMiddle[1], r);
-    }
+double middle(double q) {
+    const double r = kMiddleReach * kMiddleReach - q * q;
+    return q * cubic(kMiddle[0], r) / cubic(kMiddle[1], r);
+}
+
+double tail(double p, double q) {
     const double r = std::sqrt(-std::log(q < 0.0 ? p : 1.0 - p));
     const double x = r <= 5.0 ? cubic(kTail[0], r - 1.6) / cubic(kTail[1], r - 1.6)
                               : cubic(kFarTail[0], r - 5.0) / cubic(kFarTail[1], r - 5.0);
     return q < 0.0 ? -x : x;
+}
+
+RESWEEP_CLONES void middles(const std::uint32_t* words, std::size_t count, double* out) {
+    for (std::size_t i = 0; i < count; ++i) out[i] = middle(unit(words[i]) - 0.5);
+}
+
+RESWEEP_CLONES void first_words(const Philox& random, const std::uint32_t* beams, std::size_t count, std::uint32_t ray,
+                                Purpose purpose, std::uint32_t* words) {
+    for (std::size_t i = 0; i < count; ++i) words[i] = random.words(beams[i], ray, purpose)[0];
+}
+
+}  // namespace
+
+double normal(std::uint32_t word) {
+    const double p = unit(word), q = p - 0.5;
+    return std::fabs(q) <= kMiddleReach ? middle(q) : tail(p, q);
+}
+
+void normals(const Philox& random, const std::uint32_t* beams, std::size_t count, std::uint32_t ray, Purpose purpose,
+             double* out) {
+    constexpr std::size_t kBlock = 64;
+    std::uint32_t words[kBlock];
+    for (std::size_t first = 0; first < count; first += kBlock) {
+        const std::size_t size = std::min(kBlock, count - first);
+        first_words(random, beams + first, size, ray, purpose, words);
+        middles(words, size, out + first);
+        for (std::size_t i = 0; i < size; ++i) {
+            const double p = unit(words[i]), q = p - 0.5;
+            if (std::fabs(q) > kMiddleReach) out[first + i] = tail(p, q);
+        }
+    }
 }
 
 }  // namespace resweep

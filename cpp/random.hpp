@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 namespace resweep {
@@ -51,5 +52,9 @@ inline double unit(std::uint32_t word) { return (static_cast<double>(word) + 0.5
 // A standard normal number: the inverse distribution function at `unit(word)`, by the rational
 // approximations PPND7 of Wichura (1988), "Algorithm AS 241", right to seven digits.
 double normal(std::uint32_t word);
+
+// `normal` of the first random word of each beam, for one ray and purpose.
+void normals(const Philox& random, const std::uint32_t* beams, std::size_t count, std::uint32_t ray, Purpose purpose,
+             double* out);
 
 }  // namespace resweep

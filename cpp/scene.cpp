@@ -67,7 +67,7 @@ void Scene::add(const Triangles& triangles) {
     layer_of_[id] = static_cast<std::uint32_t>(layers_.size());
     Layer layer;
     layer.triangles = triangles;
-    layers_.push_back(std::move(layer));
+    keep(std::move(layer));
 }
 
 void Scene::add(const InstanceArray& instances) {
@@ -106,7 +106,7 @@ void Scene::add(const InstanceArray& instances) {
         }
     }
     check_embree("adding instances");
-    layers_.push_back(std::move(layer));
+    keep(std::move(layer));
 }
 
 void Scene::commit() {
@@ -114,41 +114,29 @@ void Scene::commit() {
     check_embree("building the hierarchy over the scene");
 }
 
-Event Scene::event(std::uint32_t geometry, std::uint32_t primitive, std::uint32_t instance,
-                   std::uint32_t instance_primitive, const float normal[3], const float direction[3], float range,
-                   float share) const {
-    float n[3] = {normal[0], normal[1], normal[2]};
-    const bool instanced = instance != kInvalidId;
-    const Layer& layer = layers_[layer_of_[instanced ? instance : geometry]];
-    const Triangles& triangles = layer.triangles;
-    Event event;
-    event.label = triangles.label[primitive];
-    event.instance = triangles.instance[primitive];
-    if (instanced) {
-        const std::size_t copy = layer.array ? instance_primitive : instance - layer.first;
-        const float* m = layer.transforms + 12 * copy;
-        // Normals turn with the cofactors of the linear part, which need no inverse.
-        const float x = n[0], y = n[1], z = n[2];
-        n[0] = x * (m[5] * m[10] - m[6] * m[9]) + y * (m[6] * m[8] - m[4] * m[10]) + z * (m[4] * m[9] - m[5] * m[8]);
-        n[1] = x * (m[2] * m[9] - m[1] * m[10]) + y * (m[0] * m[10] - m[2] * m[8]) + z * (m[1] * m[8] - m[0] * m[9]);
-        n[2] = x * (m[1] * m[6] - m[2] * m[5]) + y * (m[2] * m[4] - m[0] * m[6]) + z * (m[0] * m[5] - m[1] * m[4]);
-        const std::int32_t copy_label = layer.label[copy], copy_instance = layer.instance[copy];
-        if (copy_label >= 0) event.label = copy_label;
-        if (copy_instance != 0) event.instance = copy_instance;
-    }
-    const float length = std::sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
-    const float along = n[0] * direction[0] + n[1] * direction[1] + n[2] * direction[2];
-    event.cosine = length > 0.0f ? std::min(1.0f, std::fabs(along) / length) : 0.0f;
-    event.range = range;
-    event.share = share;
-    event.reflected = triangles.reflectance[primitive] * event.cosine;  // B, eq. 1
-    const MaterialRow& material = triangles.materials[triangles.material[primitive]];
-    if (material.specular > 0.0f) {
-        const float mirror = 2.0f * event.cosine * event.cosine - 1.0f;  // cos(2 theta)
-        if (mirror > 0.0f) event.reflected += material.specular * std::pow(mirror, material.specular_exponent);
-    }
-    event.reflected += material.retro;
-    return event;
+void Scene::keep(Layer layer) {
+    for (const MaterialRow& material : layer.triangles.materials)
+        if (material.specular > 0.0f || material.retro > 0.0f) layer.diffuse = false;
+    layers_.push_back(std::move(layer));
+}
+
+float instanced_cosine(const Hit& hit, const float* m) {
+    // Normals turn with the cofactors of the linear part, which need no inverse.
+    const float x = hit.normal[0], y = hit.normal[1], z = hit.normal[2];
+    const float n[3] = {
+        x * (m[5] * m[10] - m[6] * m[9]) + y * (m[6] * m[8] - m[4] * m[10]) + z * (m[4] * m[9] - m[5] * m[8]),
+        x * (m[2] * m[9] - m[1] * m[10]) + y * (m[0] * m[10] - m[2] * m[8]) + z * (m[1] * m[8] - m[0] * m[9]),
+        x * (m[1] * m[6] - m[2] * m[5]) + y * (m[2] * m[4] - m[0] * m[6]) + z * (m[0] * m[5] - m[1] * m[4])};
+    const float along = n[0] * hit.direction[0] + n[1] * hit.direction[1] + n[2] * hit.direction[2];
+    return std::min(1.0f, std::fabs(along) / std::sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]));
+}
+
+float beyond_diffuse(const MaterialRow& material, float cosine) {
+    float light = material.retro;
+    const float mirror = 2.0f * cosine * cosine - 1.0f;  // cos(2 theta)
+    if (material.specular > 0.0f && mirror > 0.0f)
+        light += material.specular * std::pow(mirror, material.specular_exponent);
+    return light;
 }
 
 }  // namespace resweep

@@ -51,6 +51,19 @@ struct Event {
     std::int32_t instance;
 };
 
+// What Embree says of a hit. The normal is in the primitive's own frame, the direction in the world's;
+// the cosine between the two holds where both frames are one.
+struct Hit {
+    float normal[3], direction[3], range, cosine;
+    std::uint32_t primitive, geometry, instance, instance_primitive;
+};
+
+// Cosine of incidence on a copy with this row-major 3x4 transform.
+float instanced_cosine(const Hit& hit, const float* transform);
+
+// Light that a material sends back beyond the diffuse part.
+float beyond_diffuse(const MaterialRow& material, float cosine);
+
 class Scene {
   public:
     explicit Scene(bool robust = false);
@@ -64,10 +77,8 @@ class Scene {
 
     SceneHandle handle() const { return top_; }
 
-    // The event of one hit; normal in the primitive's own frame, direction in the world's.
-    Event event(std::uint32_t geometry, std::uint32_t primitive, std::uint32_t instance,
-                std::uint32_t instance_primitive, const float normal[3], const float direction[3], float range,
-                float share) const;
+    // The event of one hit, for the whole of the beam.
+    Event event(const Hit& hit) const;
 
   private:
     struct Layer {
@@ -76,8 +87,10 @@ class Scene {
         Column<std::int32_t> instance, label;
         std::uint32_t first = 0;  // id of the first copy, for one geometry a copy
         bool array = false;
+        bool diffuse = true;  // no material sends back more than B, eq. 1
     };
 
+    void keep(Layer layer);
     SceneHandle build_triangles(const Triangles& triangles) const;
     Geometry triangle_geometry(const Triangles& triangles) const;
 
@@ -87,5 +100,24 @@ class Scene {
     std::vector<std::uint32_t> layer_of_;  // by geometry id in the top scene
     bool robust_;
 };
+
+inline Event Scene::event(const Hit& hit) const {
+    const bool instanced = hit.instance != kInvalidId;
+    const Layer& layer = layers_[layer_of_[instanced ? hit.instance : hit.geometry]];
+    const Triangles& triangles = layer.triangles;
+    Event event{hit.range, 1.0f, hit.cosine, 0.0f, triangles.label[hit.primitive], triangles.instance[hit.primitive]};
+    if (instanced) {
+        const std::size_t copy = layer.array ? hit.instance_primitive : hit.instance - layer.first;
+        event.cosine = instanced_cosine(hit, layer.transforms + 12 * copy);
+        const std::int32_t label = layer.label[copy], instance = layer.instance[copy];
+        if (label >= 0) event.label = label;
+        if (instance != 0) event.instance = instance;
+    }
+    if (!(event.cosine >= 0.0f)) event.cosine = 0.0f;  // a triangle without area has no normal
+    event.reflected = triangles.reflectance[hit.primitive] * event.cosine;  // B, eq. 1
+    if (!layer.diffuse)
+        event.reflected += beyond_diffuse(triangles.materials[triangles.material[hit.primitive]], event.cosine);
+    return event;
+}
 
 }  // namespace resweep

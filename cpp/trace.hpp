@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "random.hpp"
@@ -48,19 +49,31 @@ class Motion {
     std::vector<Knot> knots_;
 };
 
+// The pulses of a sweep, in the order in which they are traced.
 struct Firing {
-    const float* direction;     // (n, 3) unit, in the sensor's frame
+    const float* direction[3];  // (n,) each: unit vectors in the sensor's frame
     const float* origin;        // (n, 3) in the sensor's frame, or null
     const double* time;         // (n,) seconds from the start of the sweep
-    const std::int32_t* order;  // (n,) the order in which pulses are traced
-    const std::int32_t* chunk;  // (n_chunks + 1,) where each chunk begins in that order
+    const std::int32_t* beam;   // (n,) which beam of the sweep each pulse is
+    const std::int32_t* chunk;  // (n_chunks + 1,) where each chunk begins
+    const float* reported;      // (n, 3) unit vectors by beam, as the sensor reports them
     std::size_t n_beams, n_chunks;
 };
 
+// Columns that are written once, whole, and so begin uninitialised.
+template <class T> struct Buffer {
+    std::unique_ptr<T[]> data;
+    std::size_t size = 0;
+    void allocate(std::size_t count) {
+        data.reset(new T[count]);
+        size = count;
+    }
+};
+
 struct SweepResult {
-    std::vector<std::int32_t> beam, label, instance;
-    std::vector<float> range, intensity;
-    std::vector<std::uint8_t> return_index, status;
+    Buffer<std::int32_t> beam, label, instance;
+    Buffer<float> range, intensity, points;
+    Buffer<std::uint8_t> return_index, status;
 };
 
 struct Tracing {

@@ -176,6 +176,11 @@ def show(result: dict[str, Any]) -> None:
         console.print(_in_words(result["findings"][name]) + "\n")
     console.print(f"Paper: {CLAIM}.")
     console.print(
+        "The circle of the stencil has 0.35 of the radius of the spot (B, 3.2.1, as printed), so nine rays average "
+        "over less than the beam is wide; random rays fill it. They differ by that width and by the number "
+        "of rays, and so do their verdicts."
+    )
+    console.print(
         f"Eq. 2 with (r+D)/2 in the exponent integrates to {result['eq2_integral']:.6f}; with (r+D)² it would give "
         f"{result['eq2_integral_if_squared']:.3f} (D = 20 m, λ = 50, d = 10 mm), so the first is meant."
     )

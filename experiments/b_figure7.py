@@ -163,7 +163,7 @@ def draw(result: dict[str, Any]) -> Figure:
     axis.set_xlabel("offset of the board behind the rods (m)", fontsize=8.5)
     axis.set_ylabel("mixed pixels in a sweep", fontsize=8.5)
     axis.set_title("mixed pixels end at the signal cutoff", fontsize=9.5, color=INK)
-    axis.legend(fontsize=7.5, frameon=False, loc="center left", bbox_to_anchor=(0.02, 0.45))
+    axis.legend(fontsize=7.5, frameon=False, loc="center left", bbox_to_anchor=(0.1, 0.4))
     return made
 
 

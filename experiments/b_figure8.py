@@ -137,9 +137,9 @@ def _in_words(result: dict[str, Any]) -> str:
     )
     return (
         f"Broad: {'yes' if result['broad'] else 'NO'}, a standard deviation of {100 * result['spread_m']:.0f} cm where "
-        f"a flat target gives {100 * NOISE_M:.0f} cm. More than one mode: {'yes' if result['bimodal'] else 'NO'} "
-        f"(Silverman, p = {result['p_one_mode']:.3f}). Median range of wood {result['median_wood_m']:.2f} m, of foliage "
-        f"{result['median_foliage_m']:.2f} m. {cause}{further}"
+        f"a flat target gives {100 * NOISE_M:.0f} cm. More than one mode: {'yes' if result['multimodal'] else 'NO'} "
+        f"(Silverman, p = {result['p_one_mode']:.3f}). Median range of wood {result['median_wood_m']:.2f} m, of "
+        f"foliage {result['median_foliage_m']:.2f} m. {cause}{further}"
     )
 
 

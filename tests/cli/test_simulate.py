@@ -14,14 +14,13 @@ from resweep.io import FORMATS, open_log
 from resweep.worlds import World
 
 SENSOR = "velodyne-vlp-16"
-EXACT = ["--rays", "single", "--set", "receiver.range_noise_sigma_m=0", "--set", "receiver.range_quantisation_m=0"]
+PERFECT = ("receiver.range_noise_sigma_m", "receiver.range_quantisation_m", "pointing.encoder_step_rad")
+EXACT = ["--rays", "single", *(word for field in PERFECT for word in ("--set", f"{field}=0"))]
 WRITABLE = [name for name, entry in FORMATS.items() if entry.write or entry.write_log]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {
-        str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if not file.is_dir()
-    }
+    return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if not file.is_dir()}
 
 
 @pytest.mark.parametrize("format", WRITABLE)
@@ -37,7 +36,21 @@ def test_each_format_opens_again(format: str, room: Path, drive: Path, resweep: 
 
 
 def test_a_standing_pose_measures_the_room(room: Path, resweep: Any) -> None:
-    words = ["simulate", room, "-s", SENSOR, "-p", "4,0,0,90", "--offset", "3,0,0", "-o", "out", "--sweeps", "2", *EXACT]
+    words = [
+        "simulate",
+        room,
+        "-s",
+        SENSOR,
+        "-p",
+        "4,0,0,90",
+        "--offset",
+        "3,0,0",
+        "-o",
+        "out",
+        "--sweeps",
+        "2",
+        *EXACT,
+    ]
     assert resweep(*words).status == 0
     log = open_log("out")
     assert len(log) == 2

@@ -9,16 +9,17 @@ import pytest
 import trimesh
 from scipy import stats
 
-from resweep.pose import from_xyz_rpy
+from resweep.pose import from_xyz_rpy, transform
 from resweep.sensors import Sensor, load_sensor
 from resweep.simulate import Simulator
+from resweep.simulate.scene import native_scene
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import Instances, Material, Mesh, World
 
 POSES = {
     "level": np.eye(4),
     "nearer": from_xyz_rpy(x=4.0),
-    "turned": from_xyz_rpy(y=3.0, yaw=2.5),
+    "turned": from_xyz_rpy(y=3.0, yaw=0.9),
     "tilted": from_xyz_rpy(-2.0, 1.0, 0.5, roll=0.3, pitch=-0.4, yaw=1.0),
 }
 
@@ -65,7 +66,9 @@ def test_intensity_is_reflectance_times_cosine(make_sensor: Any, make_wall: Any,
 
 def test_a_sphere(make_sensor: Any) -> None:
     ball = trimesh.creation.icosphere(subdivisions=6, radius=3.0)
-    world = World([Mesh(ball.vertices + np.array([8.0, 0, 0]), ball.faces, reflectance=1.0)])
+    # Turned, so that no beam runs exactly through an edge, where a fast test may see either side.
+    placed = transform(from_xyz_rpy(8.0, roll=0.3, pitch=0.7, yaw=0.2), ball.vertices)
+    world = World([Mesh(placed, ball.faces, reflectance=1.0)])
     sweep = Simulator(world, make_sensor(tuple(np.linspace(-15, 15, 31)), step_deg=0.5)).sweep(np.eye(4))
     d = sweep.beam_direction[sweep.beam].astype("f8")
     along = 8.0 * d[:, 0]
@@ -84,7 +87,7 @@ def test_a_sphere(make_sensor: Any) -> None:
 
 def test_a_cylinder_from_inside(make_sensor: Any) -> None:
     n = 20_000
-    angle = np.arange(n) * (2 * np.pi / n)
+    angle = (np.arange(n) + 0.3) * (2 * np.pi / n)
     circle = np.stack([5 * np.cos(angle), 5 * np.sin(angle)], axis=1)
     vertices = np.r_[np.c_[circle, np.full(n, -50.0)], np.c_[circle, np.full(n, 50.0)]]
     i, j = np.arange(n), np.roll(np.arange(n), -1)
@@ -94,6 +97,16 @@ def test_a_cylinder_from_inside(make_sensor: Any) -> None:
     assert len(sweep) == sweep.n_beams
     np.testing.assert_allclose(sweep.range, 5.0 / level, rtol=1e-5)
     np.testing.assert_allclose(sweep.intensity, 0.5 * level, atol=1e-3)
+
+
+def test_a_closed_surface_lets_no_light_out() -> None:
+    ball = trimesh.creation.icosphere(subdivisions=5, radius=10.0)
+    rng = np.random.default_rng(0)
+    directions = rng.normal(size=(200_000, 3))
+    directions = (directions / np.linalg.norm(directions, axis=1, keepdims=True)).astype(np.float32)
+    for robust, allowed in ((False, 1e-5), (True, 0.0)):
+        scene = native_scene(World([Mesh(ball.vertices, ball.faces)]), robust=robust)
+        assert np.isinf(scene.intersect(np.zeros_like(directions), directions, 100.0)["range"]).mean() <= allowed
 
 
 @pytest.mark.parametrize("copies", [40, 70_000])
@@ -128,7 +141,8 @@ def test_copies_measure_like_the_same_mesh_baked(make_sensor: Any, copies: int) 
     a, b = a[agree], b[agree]
     np.testing.assert_allclose(one.range[a], other.range[b], atol=1e-3)
     np.testing.assert_allclose(one.intensity[a], other.intensity[b], atol=1e-4)
-    assert {-1} < set(np.unique(one.label)) | {-1}
+    assert (one.label[a] >= 1000).any()
+    assert (one.label[a] < 1000).any()
     assert (one.instance[a] == 5).any()
     assert (one.instance[a] >= 2000).any()
 
@@ -218,5 +232,6 @@ def test_ranges_are_whole_multiples_of_the_quantum(make_sensor: Any, make_wall: 
     quantum = 0.004
     sensor = make_sensor(receiver__range_quantisation_m=quantum, receiver__range_noise_sigma_m=0.02)
     measured = Simulator(World([make_wall(10.0)]), sensor, seed=1).sweep(np.eye(4)).range
-    np.testing.assert_array_equal(measured, (np.rint(measured / quantum) * quantum).astype(np.float32))
+    steps = np.rint(measured.astype("f8") / quantum)
+    np.testing.assert_array_equal(measured, (steps * quantum).astype(np.float32))
     assert len(np.unique(measured)) > 100

@@ -29,11 +29,11 @@ _GRASS = -1  # a label of the close-up only, where grass is told from leaves
 
 @dataclass(frozen=True)
 class Passage:
-    """Beams of one sweep that met grass or the wall, and those of them that returned from behind it."""
+    """Beams of one sweep that met grass or were aimed at the wall, and those that returned from behind it."""
 
     met_grass: int
     passed_grass: int
-    met_wall: int
+    aimed_at_wall: int
     passed_wall: int
 
     @property
@@ -43,8 +43,8 @@ class Passage:
 
     @property
     def wall_share(self) -> float:
-        """Share of the beams meeting the wall that returned from behind it."""
-        return self.passed_wall / max(self.met_wall, 1)
+        """Share of the beams aimed at the wall that returned from behind it."""
+        return self.passed_wall / max(self.aimed_at_wall, 1)
 
 
 def passage(simulator: Simulator, sweep: Sweep, trajectory: Trajectory, index: int) -> Passage:
@@ -67,7 +67,7 @@ def passage(simulator: Simulator, sweep: Sweep, trajectory: Trajectory, index: i
     return Passage(
         met_grass=int(np.isfinite(blade_m).sum()),
         passed_grass=len(np.unique(sweep.beam[behind])),
-        met_wall=int(at_wall.sum()),
+        aimed_at_wall=int(at_wall.sum()),
         passed_wall=len(np.unique(sweep.beam[beyond])),
     )
 
@@ -106,12 +106,13 @@ def draw_close_up(world: World, sweeps: Sequence[Sweep], path: Path, counted: Pa
             (
                 6.0,
                 ground + 2.2,
-                f"{counted.grass_share:.0%} of {counted.met_grass:,} beams that met grass\nreturned from behind it",
+                f"{counted.grass_share:.0%} of {counted.met_grass:,} beams of one sweep\n"
+                "that met grass returned from behind it",
             ),
             (
                 right + 0.6,
                 ground + 2.2,
-                f"{counted.passed_wall} of {counted.met_wall:,} beams aimed at the wall returned\n"
+                f"{counted.passed_wall} of {counted.aimed_at_wall:,} beams aimed at the wall returned\n"
                 "from behind it, where the meadow goes on",
             ),
         ],

@@ -18,7 +18,8 @@ _PATIENCE_S = 1.0
 class Meter:
     """A progress bar over stages of work; ``with Meter() as meter``.
 
-    It counts the sweeps, returns and beams that pass through `tracked` logs, and the seconds spent.
+    It counts the sweeps, returns and beams that pass through `tracked` logs; ``seconds`` is the time since the
+    latest of them began to be read.
     """
 
     def __init__(self) -> None:
@@ -40,7 +41,7 @@ class Meter:
         self._timer = threading.Timer(_PATIENCE_S, self._progress.start)
         self._timer.daemon = True
         self.sweeps = self.returns = self.beams = 0
-        self.seconds = 0.0
+        self._began = time.perf_counter()
 
     def __enter__(self) -> Meter:
         self._timer.start()
@@ -55,18 +56,21 @@ class Meter:
         """Begin a piece of work, of ``total`` steps if they can be counted."""
         self._progress.reset(self._task, description=what, total=total, note="")
 
+    @property
+    def seconds(self) -> float:
+        """Seconds since the latest `tracked` log began."""
+        return time.perf_counter() - self._began
+
     def tracked(self, log: Log, period_s: float, what: str) -> Log:
         """``log``, each of whose sweeps moves the bar once it is loaded; ``period_s`` is what a sweep lasts."""
         self.stage(what, len(log))
-        began, load = time.perf_counter(), log.load
-        first = self.sweeps
+        self._began, load, first = time.perf_counter(), log.load, self.sweeps
 
         def counted(at: int) -> Sweep:
             sweep = load(at)
             self.sweeps += 1
             self.returns += len(sweep)
             self.beams += sweep.n_beams
-            self.seconds = time.perf_counter() - began
             pace = (self.sweeps - first) / self.seconds
             note = f"{self.sweeps - first}/{len(log)}, {pace:.1f} sweeps/s, {pace * period_s:.2f} × real time"
             self._progress.update(self._task, advance=1, note=note)

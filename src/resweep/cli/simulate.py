@@ -89,11 +89,14 @@ def simulate(
         _ = simulator.scene  # built here, so that the pace below is that of sweeping
         drive = meter.tracked(simulator.run(motion, sweeps=sweeps), chosen.sweep_period_s, f"sweeping {chosen.name}")
         write_log(drive, output, format=format, overwrite=overwrite, progress=False)
-    pace = meter.sweeps / max(meter.seconds, 1e-9)
+        seconds = meter.seconds
+    pace = meter.sweeps / seconds
     many = "1 sweep" if meter.sweeps == 1 else f"{meter.sweeps:,} sweeps"
     typer.echo(f"{output}: {many} of {chosen.name} as {format}")
     typer.echo(f"{meter.returns:,} returns on {meter.beams:,} beams")
-    typer.echo(f"{meter.seconds:.1f} s, {pace:.1f} sweeps a second, {pace * chosen.sweep_period_s:.2f} × real time")
+    typer.echo(
+        f"{seconds:.1f} s with writing, {pace:.1f} sweeps a second, {pace * chosen.sweep_period_s:.2f} × real time"
+    )
 
 
 def _sensor(name: str, options: dict[str, object], words: list[str]) -> Sensor:

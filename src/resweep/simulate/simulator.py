@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import resweep
+from resweep import _core
 from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, check_rigid
@@ -70,7 +71,8 @@ class Simulator:
             threads=self.threads,
             packet=self.packet,
         )
-        return Sweep(
+        points = columns.pop("points")
+        sweep = Sweep(
             pose=motion.at(begin),
             beam_origin=_no_origin(len(firing)),
             beam_direction=firing.direction,
@@ -82,6 +84,8 @@ class Simulator:
             sensor=self.sensor.name,
             **columns,
         )
+        sweep.__dict__["points"] = points  # the cached property, computed natively on the way
+        return sweep
 
     def rays(self, pose: ArrayLike | Trajectory, *, start: float | None = None, index: int = 0) -> tuple[Array, Array]:
         """Origins and directions (n, 3) float32 of every ray of a sweep, from the world's origin."""
@@ -140,22 +144,12 @@ class Simulator:
     def _fired(self, firing: Firing, motion: Trajectory, begin: float) -> dict[str, Any]:
         knots = motion.poses.copy()
         knots[:, :3, 3] -= self.world.origin
-        order, chunk = _tracing_order(firing)
-        return {
-            "direction": firing.direction,
-            "origin": None,
-            "time": firing.time,
-            "order": order,
-            "chunk": chunk,
-            "knot_times": motion.times,
-            "knots": knots,
-            "start": begin,
-        }
+        return {"firing": _traced(firing), "knot_times": motion.times, "knots": knots, "start": begin}
 
 
 @lru_cache(maxsize=16)
-def _tracing_order(firing: Firing) -> tuple[Array, Array]:
-    """Pulses (b,) int32 in the order that keeps neighbours together, and where its chunks begin."""
+def _traced(firing: Firing) -> _core.Firing:
+    """The pulses in the order in which they are traced, which keeps neighbours together in chunks."""
     if firing.azimuth_step_deg == 0.0:
         order = np.arange(len(firing))
         group = order // _CHUNK_COLUMNS
@@ -164,7 +158,14 @@ def _tracing_order(firing: Firing) -> tuple[Array, Array]:
         order = np.lexsort((firing.column, group))
         group = group[order]
     begins = np.flatnonzero(np.diff(group, prepend=-1))
-    return order.astype(np.int32), np.append(begins, len(order)).astype(np.int32)
+    return _core.Firing(
+        direction=np.ascontiguousarray(firing.direction[order].T),
+        time=firing.time[order],
+        beam=order.astype(np.int32),
+        chunk=np.append(begins, len(order)).astype(np.int32),
+        reported=firing.direction,
+        origin=None,
+    )
 
 
 @lru_cache(maxsize=16)

@@ -28,9 +28,12 @@ def birds_eye(sweep: Sweep, path: str | Path, *, reach_m: float | None = None, t
     _check_drawable(sweep)
     points = sweep.deskewed()
     flat = np.hypot(points[:, 0], points[:, 1])
-    reach = 1.05 * float(np.quantile(flat, 0.98)) if reach_m is None else reach_m
+    reach = max(1.05 * float(np.quantile(flat, 0.98)), 1.0) if reach_m is None else reach_m
     points, label = points[flat < 1.5 * reach], sweep.label[flat < 1.5 * reach]
-    figure = palette.new_figure(9.6, 9.0, title or _title(sweep, "from above"))
+    across, up = _window(points[:, 0], reach), _window(points[:, 1], reach)
+    scale = 8.4 / max(np.ptp(across), np.ptp(up))  # inches a metre
+    width, height = max(scale * np.ptp(across), 6.5) + 1.2, max(scale * np.ptp(up), 3.0) + 0.9
+    figure = palette.new_figure(width, height, title or _title(sweep, "from above"))
     axes = figure.add_subplot()
     size = _dot(len(points))
     order = np.argsort(points[:, 2])  # what is higher lies on top
@@ -44,7 +47,7 @@ def birds_eye(sweep: Sweep, path: str | Path, *, reach_m: float | None = None, t
         palette.add_bar(figure, dots, "height above the sensor [m]", ax=axes)
     _draw_rings(axes, reach)
     axes.plot(0, 0, marker=(3, 0, -90), markersize=11, color=palette.INK)  # the sensor, pointing forward
-    axes.set(xlim=_window(x, reach), ylim=_window(y, reach), aspect="equal")
+    axes.set(xlim=across, ylim=up, aspect="equal")
     palette.dress(axes, "", "x, forward [m]", "y, left [m]")
     return _save(figure, path)
 
@@ -134,9 +137,9 @@ class _View:
     def draw(self, axes: Any, values: Array, **options: Any) -> Any:
         """Draw values (n,), or colours (n, 3), of the returns."""
         if self.cells is None:
-            return axes.scatter(
-                self.azimuth, self.elevation, c=values, s=_dot(len(self.azimuth)), linewidths=0, **options
-            )
+            x, y = self.azimuth[self.far_first], self.elevation[self.far_first]
+            size = _dot(len(x))
+            return axes.scatter(x, y, c=values[self.far_first], s=size, linewidths=0, rasterized=True, **options)
         image = np.asarray(values, dtype=np.float64)[self.cells]
         if image.ndim == 3:
             image = np.concatenate([image, (self.cells >= 0)[..., None]], axis=2)

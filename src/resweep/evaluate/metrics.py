@@ -1,0 +1,164 @@
+"""Every metric by name, and the formulas behind them.
+
+Lengths are true metres. Metrics that are widely published under a name that promises something else
+(squared distances called Chamfer distance, an F-score "at 0.05" of squared metres) are given beside the
+true ones, under names that say what they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.ndimage import correlate1d
+from scipy.spatial import cKDTree
+
+from resweep.errors import ResweepError
+from resweep.pose import Array
+
+FSCORE_M = (0.02, 0.05, 0.10, 0.20)
+FSCORE_SQ_M2 = 0.05
+WITHIN_M = (0.05, 0.10, 0.20)
+ASTRAY_M = 0.5
+# Equal images have no finite PSNR. 120 dB is an error of a millionth of the data range, finer than any
+# LiDAR resolves, so nothing real is lost by stopping there and every report stays valid JSON.
+PSNR_MAX_DB = 120.0
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What one metric means: its unit, its value for equal sweeps, and which way is better."""
+
+    group: str
+    unit: str
+    perfect: float | None
+    better: Literal["lower", "higher", "zero"]
+    definition: str
+
+
+def _lower(group: str, unit: str, definition: str, perfect: float | None = 0.0) -> Metric:
+    return Metric(group, unit, perfect, "lower", definition)
+
+
+def _higher(group: str, unit: str, definition: str, perfect: float | None = 1.0) -> Metric:
+    return Metric(group, unit, perfect, "higher", definition)
+
+
+_CLOUD, _RANGE, _RETURNS = "Point clouds", "Range, beam by beam", "Returns and no-returns"
+_INTENSITY, _IMAGE, _LABELS, _COST = "Intensity", "Range image", "Labels", "Cost"
+
+METRICS: dict[str, Metric] = {
+    "c2c_m": _lower(
+        _CLOUD, "m", "mean distance from each simulated point to the nearest real one (C, eq. 15), sweep by sweep"
+    ),
+    "c2c_reverse_m": _lower(_CLOUD, "m", "mean distance from each real point to the nearest simulated one"),
+    "thin_c2c_m": _lower(
+        _CLOUD, "m", "mean over the thin classes of c2c_m between points of that same class (C, table 3)"
+    ),
+    "c2c_map_m": _lower(
+        _CLOUD, "m", "C, eq. 15 as published: all simulated sweeps accumulated, against all real ones accumulated"
+    ),
+    "thin_c2c_map_m": _lower(_CLOUD, "m", "thin_c2c_m between the accumulated clouds"),
+    "chamfer_m": _lower(_CLOUD, "m", "half the sum of c2c_m and c2c_reverse_m"),
+    **{
+        f"fscore_{t:.2f}m": _higher(
+            _CLOUD, "", f"harmonic mean of the shares of simulated and of real points within {t:g} m of the other cloud"
+        )
+        for t in FSCORE_M
+    },
+    "chamfer_sq_sum_m2": _lower(
+        _CLOUD, "m²", "sum of the two mean squared distances; often published as the Chamfer distance"
+    ),
+    f"fscore_sq_{FSCORE_SQ_M2:.2f}": _higher(
+        _CLOUD, "", f"F-score with squared distances below 0.05 m² ({FSCORE_SQ_M2**0.5:.2f} m); often published as 0.05"
+    ),
+    "range_bias_m": Metric(
+        _RANGE, "m", 0.0, "zero", "mean of simulated minus real range of the beams that returned in both"
+    ),
+    "range_mean_m": _lower(_RANGE, "m", "mean absolute range error of the beams that returned in both"),
+    "range_median_m": _lower(_RANGE, "m", "median absolute range error of the beams that returned in both"),
+    "range_rmse_m": _lower(_RANGE, "m", "root mean square range error of the beams that returned in both"),
+    **{
+        f"within_{t:.2f}m": _higher(_RANGE, "", f"share of the beams returned in both whose ranges agree to {t:g} m")
+        for t in WITHIN_M
+    },
+    f"too_early_{ASTRAY_M:g}m": _lower(
+        _RANGE, "", f"share of the beams returned in both that stop more than {ASTRAY_M:g} m too early"
+    ),
+    f"too_late_{ASTRAY_M:g}m": _lower(
+        _RANGE, "", f"share of the beams returned in both that stop more than {ASTRAY_M:g} m too late"
+    ),
+    "matched": _higher(_RETURNS, "", "share of the real beams that have a simulated counterpart"),
+    "return_precision": _higher(_RETURNS, "", "of the matched beams that returned in simulation, the share that did"),
+    "return_recall": _higher(_RETURNS, "", "of the matched beams that really returned, the share that did so simulated"),
+    "return_f1": _higher(_RETURNS, "", "harmonic mean of return_precision and return_recall"),
+    "intensity_rmse": _lower(_INTENSITY, "", "root mean square intensity error of the beams that returned in both"),
+    "intensity_mae": _lower(_INTENSITY, "", "mean absolute intensity error of the beams that returned in both"),
+    "intensity_corr": _higher(_INTENSITY, "", "Pearson correlation of the intensities of the beams returned in both"),
+    "range_psnr_db": _higher(
+        _IMAGE,
+        "dB",
+        f"peak signal-to-noise ratio of the matched pixels; no return counts as 0 m, at most {PSNR_MAX_DB:g} dB",
+        PSNR_MAX_DB,
+    ),
+    "range_ssim": _higher(
+        _IMAGE, "", "structural similarity around the matched pixels (Wang 2004); no return and no beam count as 0 m"
+    ),
+    "label_agreement": _higher(_LABELS, "", "share of the beams returned and labelled in both whose labels are equal"),
+    "primitives": _lower(_COST, "", "geometric primitives of the world", None),
+    "build_s": _lower(_COST, "s", "time to build the world", None),
+    "sweeps_per_s": _higher(_COST, "1/s", "sweeps simulated a second", None),
+}
+COST_METRICS = tuple(name for name, metric in METRICS.items() if metric.group == _COST)
+
+
+def nearest_distances(source: Array, target: Array, workers: int = -1) -> Array:
+    """Distance (n,) float64 from each of ``source`` (n, 3) to the nearest of ``target`` (m, 3); inf if m is 0."""
+    if len(target) == 0 or len(source) == 0:
+        return np.full(len(source), np.inf)
+    # Sliding midpoints make the tree in half the time, and on scans it answers as fast as a balanced one.
+    tree = cKDTree(target, balanced_tree=False, compact_nodes=False)
+    return np.asarray(tree.query(source, workers=workers)[0])
+
+
+def cloud_to_cloud(sim: Array, real: Array, workers: int = -1) -> float:
+    """C2C of C, eq. 15: mean distance in metres from points ``sim`` (n, 3) to the nearest of ``real`` (m, 3).
+
+    It is not symmetric: what is real but was not simulated does not count.
+    """
+    if len(sim) == 0 or len(real) == 0:
+        empty = "simulated" if len(sim) == 0 else "real"
+        raise ResweepError(f"cloud-to-cloud distance: the {empty} cloud has no points; both need at least one")
+    return float(nearest_distances(sim, real, workers).mean())
+
+
+def psnr(mean_square_error: float, data_range: float) -> float:
+    """Peak signal-to-noise ratio in dB, at most `PSNR_MAX_DB`, which stands for equal images."""
+    if mean_square_error <= data_range**2 * 10 ** (-PSNR_MAX_DB / 10):
+        return PSNR_MAX_DB
+    return float(10 * np.log10(data_range**2 / mean_square_error))
+
+
+def ssim(first: Array, second: Array, data_range: float) -> Array:
+    """Structural similarity (rows, columns) around every pixel of two images; 1 where they are equal.
+
+    Wang et al., Image Quality Assessment, IEEE Trans. Image Processing 13(4), 2004, eq. 13, with its
+    circular-symmetric Gaussian window of 11 × 11 and sigma 1.5, K1 = 0.01, K2 = 0.03. At the border the
+    images continue as their mirror image.
+    """
+    offsets = np.arange(-5, 6)
+    window = np.exp(-0.5 * (offsets / 1.5) ** 2)
+    window /= window.sum()
+
+    def smooth(image: Array) -> Array:
+        return np.asarray(correlate1d(correlate1d(image, window, axis=0), window, axis=1))
+
+    x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    mean_x, mean_y = smooth(x), smooth(y)
+    variance_x = smooth(x * x) - mean_x**2
+    variance_y = smooth(y * y) - mean_y**2
+    covariance = smooth(x * y) - mean_x * mean_y
+    c1, c2 = (0.01 * data_range) ** 2, (0.03 * data_range) ** 2
+    likeness = (2 * mean_x * mean_y + c1) * (2 * covariance + c2)
+    return np.asarray(likeness / ((mean_x**2 + mean_y**2 + c1) * (variance_x + variance_y + c2)))

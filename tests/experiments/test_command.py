@@ -1,0 +1,22 @@
+"""Every experiment runs from the command line, draws its figure and ends with one JSON object."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+
+import pytest
+
+from experiments.presenting import main
+
+
+@pytest.mark.parametrize("name", ["b_figure3", "b_figure5", "b_figure7", "b_figure8"])
+def test_figure_and_last_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    module = importlib.import_module(f"experiments.{name}")
+    main(name, "", module.run, module.show, module.draw, ["--fast", "--json", "-o", str(tmp_path)])
+    written = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert written["experiment"] == name
+    assert written["fast"] is True
+    assert not any(key.startswith("_") for key in written)
+    assert (tmp_path / f"{name}.png").read_bytes()[:4] == b"\x89PNG"

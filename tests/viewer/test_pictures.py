@@ -1,0 +1,103 @@
+"""Pictures: that they show what the sweep holds, in the colours the legend gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import trimesh
+from matplotlib.colors import to_rgb
+from matplotlib.image import imread
+
+from resweep.errors import ResweepError
+from resweep.pose import Array
+from resweep.simulate import Simulator
+from resweep.sweep import Sweep
+from resweep.viewer import birds_eye, close_up, palette, range_image
+from resweep.worlds import World
+
+BUILDING, CAR = 50, 10
+
+
+def room(sensor: str, label: int) -> Sweep:
+    world = World.from_mesh(trimesh.creation.box((20, 12, 8)), label=label)
+    return Simulator(world, sensor, seed=1).sweep(np.eye(4))
+
+
+def pixels(path: Path, colour: str) -> int:
+    """How many pixels have a colour."""
+    return int((np.abs(imread(path)[..., :3] - np.array(to_rgb(colour))) < 0.02).all(axis=2).sum())
+
+
+@pytest.mark.parametrize(
+    ("draw", "sensor"),
+    [(birds_eye, "velodyne-vlp-16"), (range_image, "velodyne-vlp-16"), (range_image, "livox-avia")],
+)
+def test_labels_show_in_their_colours(draw: Callable[..., Path], sensor: str, tmp_path: Path) -> None:
+    made = draw(room(sensor, BUILDING), tmp_path / "a.png")
+    assert made == tmp_path / "a.png"
+    assert pixels(made, palette.entry(BUILDING)[1]) > 1000
+    assert pixels(made, palette.entry(CAR)[1]) == 0
+    draw(room(sensor, CAR), made)
+    assert pixels(made, palette.entry(CAR)[1]) > 1000
+
+
+@pytest.mark.parametrize("draw", [birds_eye, range_image])
+def test_without_labels_values_are_drawn(draw: Callable[..., Path], tmp_path: Path) -> None:
+    made = draw(room("velodyne-vlp-16", 0), tmp_path / "a.png")
+    drawn = imread(made)[::3, ::3, :3].reshape(-1, 3)
+    assert len(np.unique((50 * drawn).round().astype(int) @ [1, 100, 10_000])) > 100
+    assert pixels(made, palette.entry(BUILDING)[1]) == 0
+
+
+def test_the_reach_is_what_is_shown(tmp_path: Path) -> None:
+    sweep = room("velodyne-vlp-16", BUILDING)
+    # The walls are 6 and 10 m away: within 3 m there is nothing but the legend's dot.
+    near = pixels(birds_eye(sweep, tmp_path / "near.png", reach_m=3.0), palette.entry(BUILDING)[1])
+    far = pixels(birds_eye(sweep, tmp_path / "far.png", reach_m=12.0), palette.entry(BUILDING)[1])
+    assert near < 100 < far
+
+
+def test_a_close_up_shows_what_lies_in_its_boxes(tmp_path: Path) -> None:
+    points = np.random.default_rng(0).uniform((0, 0, 0), (4, 1, 1), (400, 3))
+    label = np.where(points[:, 0] < 2, 1, 2)
+    legend = {1: ("left", "#ff0000"), 2: ("right", "#0000ff")}
+
+    def seen(*boxes: tuple[float, float, float, float]) -> Array:
+        path = close_up(
+            points, label, tmp_path / "a.png", boxes=boxes, legend=legend, title="t", notes=[(0.5, 0.5, "n")]
+        )
+        return np.array([pixels(path, colour) for _, colour in legend.values()])
+
+    legend_only = 100
+    assert (seen((0, 4, 0, 1)) > legend_only).all()
+    assert (seen((0, 1.5, 0, 1)) > legend_only).tolist() == [True, False]
+    assert (seen((0, 1.5, 0, 1), (2.5, 4, 0, 1)) > legend_only).all()
+
+
+def test_the_same_sweep_gives_the_same_bytes(tmp_path: Path) -> None:
+    sweep = room("velodyne-vlp-16", BUILDING)
+    assert birds_eye(sweep, tmp_path / "a.png").read_bytes() == birds_eye(sweep, tmp_path / "b.png").read_bytes()
+
+
+def test_mistakes_say_what_to_do(tmp_path: Path) -> None:
+    sweep = room("velodyne-vlp-16", BUILDING)
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ResweepError, match="cannot be written"):
+        birds_eye(sweep, tmp_path / "file" / "a.png")
+    for draw in (birds_eye, range_image):
+        with pytest.raises(ResweepError, match="no return"):
+            draw(sweep.select(np.zeros(len(sweep), bool)), tmp_path / "a.png")
+    assert not (tmp_path / "a.png").exists()
+
+
+def test_every_label_has_a_name_and_a_colour_of_its_own() -> None:
+    assert palette.entry(50)[0] == "building"
+    assert palette.entry(1234)[0] == "label 1234"
+    colours = [colour for _, colour in palette.LABELS.values()]
+    assert len(set(colours)) == len(colours)
+    np.testing.assert_allclose(
+        palette.label_colours(np.array([50, 10, 50]))[[0, 2]], [to_rgb(palette.entry(50)[1])] * 2
+    )
