@@ -72,6 +72,8 @@ void load_embree(const std::string& path) {
     resolve(library, "rtcIntersect8", loaded->intersect8);
     resolve(library, "rtcIntersect16", loaded->intersect16);
     resolve(library, "rtcOccluded1", loaded->occluded1);
+    resolve(library, "rtcOccluded8", loaded->occluded8);
+    resolve(library, "rtcOccluded16", loaded->occluded16);
 
     Device created = loaded->new_device(nullptr);
     if (!created) throw std::runtime_error("Embree could not start a device on this processor (it needs SSE4.2 or NEON)");

@@ -81,6 +81,8 @@ struct Embree {
     void (*intersect8)(const int*, SceneHandle, RayHitPacket<8>*, IntersectArguments*);
     void (*intersect16)(const int*, SceneHandle, RayHitPacket<16>*, IntersectArguments*);
     void (*occluded1)(SceneHandle, RayPacket<1>*, IntersectArguments*);
+    void (*occluded8)(const int*, SceneHandle, RayPacket<8>*, IntersectArguments*);
+    void (*occluded16)(const int*, SceneHandle, RayPacket<16>*, IntersectArguments*);
 };
 
 // Open the library at `path` (once a process); throws std::runtime_error that says what is wrong.

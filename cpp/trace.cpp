@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <thread>
 
 #include "beam.hpp"
@@ -38,6 +39,16 @@ void intersect_packet(SceneHandle scene, const int* valid, RayHitPacket<8>& pack
 }
 void intersect_packet(SceneHandle scene, const int* valid, RayHitPacket<16>& packet, IntersectArguments& arguments) {
     embree().intersect16(valid, scene, &packet, &arguments);
+}
+
+void occlude_packet(SceneHandle scene, const int*, RayPacket<1>& rays, IntersectArguments& arguments) {
+    embree().occluded1(scene, &rays, &arguments);
+}
+void occlude_packet(SceneHandle scene, const int* valid, RayPacket<8>& rays, IntersectArguments& arguments) {
+    embree().occluded8(valid, scene, &rays, &arguments);
+}
+void occlude_packet(SceneHandle scene, const int* valid, RayPacket<16>& rays, IntersectArguments& arguments) {
+    embree().occluded16(valid, scene, &rays, &arguments);
 }
 
 RESWEEP_CLONES void cosines(const float* nx, const float* ny, const float* nz, const float* dx, const float* dy,
@@ -78,6 +89,18 @@ template <int N> class PacketTracer {
         intersect_packet(scene_.handle(), valid_, packet_, arguments_);
     }
 
+    // Whether each of the first `lanes` rays meets anything beyond `range`: t_far turns negative.
+    void trace_beyond(int lanes, float range) {
+        for (int lane = 0; lane < N; ++lane) {
+            packet_.ray.t_near[lane] = range;
+            packet_.ray.t_far[lane] = kInfinity;
+            valid_[lane] = lane < lanes ? -1 : 0;
+        }
+        arguments_.context = &context_;
+        occlude_packet(scene_.handle(), valid_, packet_.ray, arguments_);
+        std::fill_n(packet_.ray.t_near, N, 0.0f);
+    }
+
     // Call `use(lane, event)` for each of the first `lanes` rays that hit.
     template <class Use> void events(int lanes, const Use& use) {
         const HitPacket<N>& hit = packet_.hit;
@@ -105,18 +128,6 @@ template <int N> class PacketTracer {
     RayQueryContext context_;
     IntersectArguments arguments_;
 };
-
-bool anything_beyond(const Scene& scene, const float origin[3], const float direction[3], float range) {
-    RayPacket<1> ray{};
-    ray.origin_x[0] = origin[0], ray.origin_y[0] = origin[1], ray.origin_z[0] = origin[2];
-    ray.direction_x[0] = direction[0], ray.direction_y[0] = direction[1], ray.direction_z[0] = direction[2];
-    ray.t_near[0] = range;
-    ray.t_far[0] = kInfinity;
-    ray.mask[0] = 0xFFFFFFFFu;
-    IntersectArguments arguments;
-    embree().occluded1(scene.handle(), &ray, &arguments);
-    return ray.t_far[0] < 0.0f;
-}
 
 // Everything one sweep is made from, and where its results go.
 struct Job {
@@ -186,7 +197,9 @@ template <int N> class Worker {
         trace(order_.of(pulses_.count, pulse_spacing(job_.firing, first, last)));
         if (job_.noise.range_sigma > 0.0 || job_.noise.range_sigma_per_m > 0.0)
             normals(job_.random, pulses_.beam.data(), pulses_.count, 0, Purpose::kRangeNoise, draws_.data());
+        empty_.clear();
         for (std::size_t i = 0; i < pulses_.count; ++i) report(i);
+        look_beyond();
     }
 
   private:
@@ -239,11 +252,8 @@ template <int N> class Worker {
         const Tally& tally = tallies_[i];
         if (tally.count == 0) {
             echoes_.clear();
-            const std::size_t o = pulses_.one_origin ? 0 : i;
-            const float origin[3] = {pulses_.origin[0][o], pulses_.origin[1][o], pulses_.origin[2][o]};
-            const float axis[3] = {pulses_.d[0][i], pulses_.d[1][i], pulses_.d[2][i]};
-            return anything_beyond(job_.scene, origin, axis, receiver.range_max) ? Status::kOutOfRange
-                                                                                 : Status::kNothingHit;
+            empty_.push_back(static_cast<std::uint32_t>(i));
+            return Status::kNothingHit;
         }
         const bool one_window = 2.0f * (tally.furthest - tally.nearest) <= receiver.signal_cutoff && !tally.mixed &&
                                 tally.nearest >= receiver.range_min && receiver.falloff_reference <= 0.0f;
@@ -252,6 +262,28 @@ template <int N> class Worker {
         if (tally.light < receiver.threshold) return Status::kBelowThreshold;
         echoes_.push_back({static_cast<float>(tally.range / tally.share), tally.light, tally.label, tally.instance});
         return Status::kReturn;
+    }
+
+    // A pulse that met nothing is out of range if its axis meets something beyond.
+    void look_beyond() {
+        RayPacket<N>& rays = tracer_.rays();
+        for (std::size_t first = 0; first < empty_.size(); first += N) {
+            const int lanes = static_cast<int>(std::min<std::size_t>(N, empty_.size() - first));
+            for (int lane = 0; lane < lanes; ++lane) {
+                const std::size_t i = empty_[first + static_cast<std::size_t>(lane)], o = pulses_.one_origin ? 0 : i;
+                rays.origin_x[lane] = pulses_.origin[0][o];
+                rays.origin_y[lane] = pulses_.origin[1][o];
+                rays.origin_z[lane] = pulses_.origin[2][o];
+                rays.direction_x[lane] = pulses_.d[0][i];
+                rays.direction_y[lane] = pulses_.d[1][i];
+                rays.direction_z[lane] = pulses_.d[2][i];
+            }
+            tracer_.trace_beyond(lanes, job_.receiver.range_max);
+            for (int lane = 0; lane < lanes; ++lane)
+                if (rays.t_far[lane] < 0.0f)
+                    job_.status[pulses_.beam[empty_[first + static_cast<std::size_t>(lane)]]] =
+                        static_cast<std::uint8_t>(Status::kOutOfRange);
+        }
     }
 
     float measured_range(std::size_t i, std::uint32_t index, float range) const {
@@ -282,6 +314,7 @@ template <int N> class Worker {
     std::vector<float> shares_;
     std::vector<double> draws_;
     std::vector<Tally> tallies_;
+    std::vector<std::uint32_t> empty_;
     std::vector<Event> events_;
     std::vector<Echo> echoes_;
 };
@@ -292,8 +325,10 @@ void gather(const Job& job, int threads, SweepResult& result) {
     const std::size_t n_beams = job.firing.n_beams, n_blocks = (n_beams + kBlock - 1) / kBlock;
     const auto max_returns = static_cast<std::size_t>(job.receiver.max_returns);
     std::vector<std::size_t> begins(n_blocks + 1, 0);
-    for (std::size_t beam = 0; beam < n_beams; ++beam) begins[beam / kBlock + 1] += job.counts[beam];
-    for (std::size_t block = 0; block < n_blocks; ++block) begins[block + 1] += begins[block];
+    for (std::size_t block = 0; block < n_blocks; ++block) {
+        const std::size_t end = std::min(n_beams, (block + 1) * kBlock);
+        begins[block + 1] = std::accumulate(job.counts + block * kBlock, job.counts + end, begins[block]);
+    }
     const std::size_t total = begins[n_blocks];
     result.beam.allocate(total);
     result.label.allocate(total);

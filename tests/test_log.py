@@ -42,7 +42,7 @@ def test_sweeps_by_number(log: Log, loaded: list[int]) -> None:
             log[number]
 
 
-@pytest.mark.parametrize("index", [slice(2, 8, 2), [2, 4, 6], np.array([2, 4, 6])])
+@pytest.mark.parametrize("index", [slice(2, 8, 2), [2, 4, 6], np.array([2, 4, 6]), np.isin(range(10), [2, 4, 6])])
 def test_a_part_is_a_log_that_loads_nothing(log: Log, loaded: list[int], index: object) -> None:
     part = log[index]  # type: ignore[index]
     assert isinstance(part, Log)
@@ -52,6 +52,10 @@ def test_a_part_is_a_log_that_loads_nothing(log: Log, loaded: list[int], index: 
     assert len(part[1]) == 5
     assert [len(item) for item in part[1:]] == [5, 7]
     assert loaded == [4, 4, 6]
+
+
+def test_an_empty_part(log: Log) -> None:
+    assert len(log[[]]) == len(log[3:3]) == 0
 
 
 def test_iterating_loads_one_after_the_other(log: Log, loaded: list[int]) -> None:

@@ -99,6 +99,7 @@ def test_selecting_keeps_beams_and_marks_those_left_empty(sweep: Sweep) -> None:
         ({"beam": [0, 0, -2, 3]}, "'beam' points at beam -2 of 4"),
         ({"extra": {"gain": np.zeros(3)}}, "'gain' has 3 rows"),
         ({"pose": np.zeros((4, 4))}, "sweep pose 0: not a rigid motion"),
+        ({"pose": np.stack([np.eye(4)] * 2)}, r"sweep pose: expected one 4x4 matrix, got shape \(2, 4, 4\)"),
     ],
 )
 def test_columns_that_do_not_fit_are_refused_by_name(sweep: Sweep, change: dict, message: str) -> None:

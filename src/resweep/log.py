@@ -41,7 +41,8 @@ class Log:
             if not 0 <= at < len(self):
                 raise IndexError(f"log '{self.name}' has {len(self)} sweeps, no sweep {index}")
             return self.load(at)
-        chosen = np.arange(len(self))[index if isinstance(index, slice) else np.asarray(index, dtype=int)]
+        rows = index if isinstance(index, slice) else np.asarray(index, dtype=None if len(index) else int)
+        chosen = np.arange(len(self))[rows]
         load = self.load
         return Log(
             lambda i: load(int(chosen[i])),

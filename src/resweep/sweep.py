@@ -90,7 +90,10 @@ class Sweep:
     boxes: Boxes | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "pose", check_rigid(self.pose, "sweep pose").reshape(4, 4))
+        pose = check_rigid(self.pose, "sweep pose")
+        if pose.size != 16:
+            raise ResweepError(f"sweep pose: expected one 4x4 matrix, got shape {pose.shape}")
+        object.__setattr__(self, "pose", pose.reshape(4, 4))
         for columns, key in ((_BEAM_COLUMNS, "beam_direction"), (_RETURN_COLUMNS, "range")):
             count = len(getattr(self, key))
             for name, (dtype, width) in columns.items():

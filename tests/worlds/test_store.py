@@ -17,6 +17,7 @@ from resweep.errors import ResweepError
 from resweep.sensors import load_sensor
 from resweep.simulate import Simulator
 from resweep.worlds import Instances, Mesh, World, load_world, tiles
+from resweep.worlds.layer_files import KINDS, Reading, Writing
 from resweep.worlds.store import save_world
 
 MESH_COLUMNS = ("vertices", "faces", "label", "reflectance", "material", "instance")
@@ -78,6 +79,35 @@ def test_one_value_for_all_rows_stays_one_value(mixed_world: World, tmp_path: Pa
     assert index_of(path)["layers"][0]["constants"] == {"instance": 7}
     assert not (path / "layers/0000/instance").exists()
     assert load_world(path).layers[0].instance.strides == (0,)
+
+
+def test_columns_that_only_count_need_no_array(tmp_path: Path) -> None:
+    path = one_face().save(tmp_path / "a.world")
+    assert index_of(path)["layers"][0]["counting"] == ["order", "source"]
+    assert sorted(item.name for item in (path / "layers/0000").iterdir() if item.is_dir()) == [
+        "faces",
+        "tiles",
+        "vertices",
+    ]
+
+
+def test_a_further_kind_of_layer_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Fog(Mesh):
+        kind = "fog"
+
+    def write(layer: Fog, path: str, writing: Writing) -> dict[str, Any]:
+        return {"kind": layer.kind, "name": layer.name}
+
+    def read(entry: dict[str, Any], where: str, reading: Reading) -> Fog:
+        return Fog([[0, 0, 0]], [[0, 0, 0]], name=entry["name"])
+
+    world = World([Fog([[0, 0, 0]], [[0, 0, 0]], name="mist")])
+    with pytest.raises(ResweepError, match="layer 'mist': layers of kind 'fog' cannot be saved"):
+        world.save(tmp_path / "a.world")
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setitem(KINDS, "fog", (write, read))
+    (layer,) = load_world(world.save(tmp_path / "a.world")).layers
+    assert (type(layer), layer.name) == (Fog, "mist")
 
 
 def test_index_says_what_the_world_is(mixed_world: World, tmp_path: Path) -> None:

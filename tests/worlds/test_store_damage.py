@@ -58,8 +58,8 @@ def test_layer_without_any_one_field(saved: Path, layer: int) -> None:
     path = saved
     whole = index_of(path)
     needed = {
-        0: ("kind", "path", "constants", "n_faces", "n_vertices", "materials", "name"),
-        1: ("path", "mesh", "n_instances", "constants"),
+        0: ("kind", "path", "constants", "counting", "n_faces", "n_vertices", "materials", "name"),
+        1: ("path", "mesh", "n_instances", "constants", "counting"),
     }
     for field in needed[layer]:
         (path / "world.json").write_text(json.dumps(whole))

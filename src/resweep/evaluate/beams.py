@@ -80,7 +80,7 @@ def _beams(sweep: Sweep, direction: Array, distance: Array) -> Beams:
     hit = first >= 0
 
     def column(values: Array, empty: float, dtype: type) -> Array:
-        result = np.full(sweep.n_beams, empty, dtype=dtype)
+        result: Array = np.full(sweep.n_beams, empty, dtype=dtype)
         result[hit] = values[first[hit]]
         return result
 
@@ -121,7 +121,7 @@ def beam_spacing(direction: Array) -> float:
         return float(np.radians(1.0))
     tree = cKDTree(direction, balanced_tree=False, compact_nodes=False)
     probes = direction[:: max(1, len(direction) // _PROBES)]
-    radius = tree.query(probes, k=[count + 1])[0][:, 0]
+    radius = np.asarray(tree.query(probes, k=[count + 1])[0])[:, 0]
     return float(np.median(radius) * np.sqrt(np.pi / count))
 
 
@@ -141,7 +141,7 @@ def _keys(sweep: Sweep) -> Array | None:
 
 def _nearest(sim: Array, real: Array, tolerance_rad: float) -> Match:
     tree = cKDTree(sim, balanced_tree=False, compact_nodes=False)
-    distance, found = tree.query(real, distance_upper_bound=tolerance_rad, workers=-1)
+    distance, found = map(np.asarray, tree.query(real, distance_upper_bound=tolerance_rad, workers=-1))
     at_real = np.flatnonzero(np.isfinite(distance))
     order = at_real[np.lexsort((distance[at_real], found[at_real]))]
     at_sim, first = np.unique(found[order], return_index=True)  # a beam sought by several takes the nearest
@@ -221,4 +221,6 @@ def _angle_cells(direction: Array, distance: Array) -> Array:
 
 def relative_pose(sim: Sweep, real: Sweep) -> Array:
     """``T_real_sim`` (4, 4): from the frame of the simulated sweep's pose to that of the real one's."""
+    if np.array_equal(sim.pose, real.pose):
+        return np.eye(4)  # exactly: equal sweeps must be at no distance at all
     return np.asarray(inverse(real.pose) @ sim.pose)

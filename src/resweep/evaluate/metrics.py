@@ -49,63 +49,44 @@ _CLOUD, _RANGE, _RETURNS = "Point clouds", "Range, beam by beam", "Returns and n
 _INTENSITY, _IMAGE, _LABELS, _COST = "Intensity", "Range image", "Labels", "Cost"
 
 METRICS: dict[str, Metric] = {
-    "c2c_m": _lower(
-        _CLOUD, "m", "mean distance from each simulated point to the nearest real one (C, eq. 15), sweep by sweep"
-    ),
-    "c2c_reverse_m": _lower(_CLOUD, "m", "mean distance from each real point to the nearest simulated one"),
-    "thin_c2c_m": _lower(
-        _CLOUD, "m", "mean over the thin classes of c2c_m between points of that same class (C, table 3)"
-    ),
-    "c2c_map_m": _lower(
-        _CLOUD, "m", "C, eq. 15 as published: all simulated sweeps accumulated, against all real ones accumulated"
-    ),
+    "c2c_m": _lower(_CLOUD, "m", "mean distance of a simulated point to the nearest real one (C, eq. 15)"),
+    "c2c_reverse_m": _lower(_CLOUD, "m", "mean distance of a real point to the nearest simulated one"),
+    "thin_c2c_m": _lower(_CLOUD, "m", "c2c_m within each thin class, mean over the classes (C, table 3)"),
+    "c2c_map_m": _lower(_CLOUD, "m", "C, eq. 15 as published: c2c_m between the accumulated clouds"),
     "thin_c2c_map_m": _lower(_CLOUD, "m", "thin_c2c_m between the accumulated clouds"),
     "chamfer_m": _lower(_CLOUD, "m", "half the sum of c2c_m and c2c_reverse_m"),
     **{
-        f"fscore_{t:.2f}m": _higher(
-            _CLOUD, "", f"harmonic mean of the shares of simulated and of real points within {t:g} m of the other cloud"
-        )
+        f"fscore_{t:.2f}m": _higher(_CLOUD, "", f"share of points within {t:g} m of the other cloud, both ways (F1)")
         for t in FSCORE_M
     },
-    "chamfer_sq_sum_m2": _lower(
-        _CLOUD, "m²", "sum of the two mean squared distances; often published as the Chamfer distance"
-    ),
+    "chamfer_sq_sum_m2": _lower(_CLOUD, "m²", "sum of both mean squared distances, often called Chamfer"),
     f"fscore_sq_{FSCORE_SQ_M2:.2f}": _higher(
-        _CLOUD, "", f"F-score with squared distances below 0.05 m² ({FSCORE_SQ_M2**0.5:.2f} m); often published as 0.05"
+        _CLOUD, "", f"F-score of squared distances < {FSCORE_SQ_M2:g} m² ({FSCORE_SQ_M2**0.5:.2f} m), often called 0.05"
     ),
-    "range_bias_m": Metric(
-        _RANGE, "m", 0.0, "zero", "mean of simulated minus real range of the beams that returned in both"
-    ),
-    "range_mean_m": _lower(_RANGE, "m", "mean absolute range error of the beams that returned in both"),
-    "range_median_m": _lower(_RANGE, "m", "median absolute range error of the beams that returned in both"),
-    "range_rmse_m": _lower(_RANGE, "m", "root mean square range error of the beams that returned in both"),
+    "range_bias_m": Metric(_RANGE, "m", 0.0, "zero", "mean of simulated − real range, of beams returned in both"),
+    "range_mean_m": _lower(_RANGE, "m", "mean absolute range error, of beams returned in both"),
+    "range_median_m": _lower(_RANGE, "m", "median absolute range error, of beams returned in both"),
+    "range_rmse_m": _lower(_RANGE, "m", "root mean square range error, of beams returned in both"),
     **{
-        f"within_{t:.2f}m": _higher(_RANGE, "", f"share of the beams returned in both whose ranges agree to {t:g} m")
+        f"within_{t:.2f}m": _higher(_RANGE, "", f"share of ranges right to {t:g} m, of beams returned in both")
         for t in WITHIN_M
     },
     f"too_early_{ASTRAY_M:g}m": _lower(
-        _RANGE, "", f"share of the beams returned in both that stop more than {ASTRAY_M:g} m too early"
+        _RANGE, "", f"share that stops > {ASTRAY_M:g} m early, of beams returned in both"
     ),
-    f"too_late_{ASTRAY_M:g}m": _lower(
-        _RANGE, "", f"share of the beams returned in both that stop more than {ASTRAY_M:g} m too late"
-    ),
-    "matched": _higher(_RETURNS, "", "share of the real beams that have a simulated counterpart"),
-    "return_precision": _higher(_RETURNS, "", "of the matched beams that returned in simulation, the share that did"),
-    "return_recall": _higher(_RETURNS, "", "of the matched beams that really returned, the share that did so simulated"),
+    f"too_late_{ASTRAY_M:g}m": _lower(_RANGE, "", f"share that stops > {ASTRAY_M:g} m late, of beams returned in both"),
+    "matched": _higher(_RETURNS, "", "share of real beams that have a simulated counterpart"),
+    "return_precision": _higher(_RETURNS, "", "share truly returned, of matched beams simulated to return"),
+    "return_recall": _higher(_RETURNS, "", "share simulated to return, of matched beams that truly returned"),
     "return_f1": _higher(_RETURNS, "", "harmonic mean of return_precision and return_recall"),
-    "intensity_rmse": _lower(_INTENSITY, "", "root mean square intensity error of the beams that returned in both"),
-    "intensity_mae": _lower(_INTENSITY, "", "mean absolute intensity error of the beams that returned in both"),
-    "intensity_corr": _higher(_INTENSITY, "", "Pearson correlation of the intensities of the beams returned in both"),
+    "intensity_rmse": _lower(_INTENSITY, "", "root mean square intensity error, of beams returned in both"),
+    "intensity_mae": _lower(_INTENSITY, "", "mean absolute intensity error, of beams returned in both"),
+    "intensity_corr": _higher(_INTENSITY, "", "Pearson correlation of intensities, of beams returned in both"),
     "range_psnr_db": _higher(
-        _IMAGE,
-        "dB",
-        f"peak signal-to-noise ratio of the matched pixels; no return counts as 0 m, at most {PSNR_MAX_DB:g} dB",
-        PSNR_MAX_DB,
+        _IMAGE, "dB", "peak signal-to-noise ratio of matched pixels; no return is 0 m", PSNR_MAX_DB
     ),
-    "range_ssim": _higher(
-        _IMAGE, "", "structural similarity around the matched pixels (Wang 2004); no return and no beam count as 0 m"
-    ),
-    "label_agreement": _higher(_LABELS, "", "share of the beams returned and labelled in both whose labels are equal"),
+    "range_ssim": _higher(_IMAGE, "", "structural similarity (Wang 2004) of matched pixels; empty is 0 m"),
+    "label_agreement": _higher(_LABELS, "", "share of equal labels, of beams returned and labelled in both"),
     "primitives": _lower(_COST, "", "geometric primitives of the world", None),
     "build_s": _lower(_COST, "s", "time to build the world", None),
     "sweeps_per_s": _higher(_COST, "1/s", "sweeps simulated a second", None),

@@ -13,7 +13,7 @@ import zarr
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.worlds.mesh import Instances, Material, Mesh
-from resweep.worlds.tiles import StoredColumns, TileTable, group_by_tile, runs_of, write_attributes, write_columns
+from resweep.worlds.tiles import StoredColumns, TileTable, group_by_tile, runs_of, write_columns
 
 T = TypeVar("T")
 _MESH_ATTRIBUTES = ("label", "reflectance", "material", "instance")
@@ -70,7 +70,6 @@ def write_mesh(mesh: Mesh, path: str, writing: Writing) -> dict[str, Any]:
         "source": source,
         "vertices": mesh.vertices[source],
     }
-    write_columns(writing.group, path, columns)
     attributes = {name: getattr(mesh, name) for name in _MESH_ATTRIBUTES}
     return {
         "kind": mesh.kind,
@@ -81,7 +80,7 @@ def write_mesh(mesh: Mesh, path: str, writing: Writing) -> dict[str, Any]:
         "n_tiles": len(counts),
         "bounds": mesh.bounds.tolist(),
         "materials": [asdict(material) for material in mesh.materials],
-        "constants": write_attributes(writing.group, path, attributes, order),
+        **write_columns(writing.group, path, columns, attributes, order),
     }
 
 
@@ -127,7 +126,6 @@ def write_instances(layer: Instances, path: str, writing: Writing) -> dict[str, 
         "order": order.astype(np.uint32),
         "transforms": layer.transforms[order],
     }
-    write_columns(writing.group, path, columns)
     attributes = {"instance": layer.instance, "label": layer.label}
     return {
         "kind": layer.kind,
@@ -137,7 +135,7 @@ def write_instances(layer: Instances, path: str, writing: Writing) -> dict[str, 
         "n_tiles": len(counts),
         "bounds": layer.bounds.tolist(),
         "mesh": writing.shared[id(layer.mesh)],
-        "constants": write_attributes(writing.group, path, attributes, order),
+        **write_columns(writing.group, path, columns, attributes, order),
     }
 
 
@@ -171,7 +169,8 @@ KINDS: dict[str, tuple[Callable[..., dict[str, Any]], Callable[..., Mesh | Insta
 
 def _columns(entry: Mapping[str, Any], where: str, reading: Reading) -> StoredColumns:
     path = need(entry, "path", str, where)
-    return StoredColumns(reading.root, path, need(entry, "constants", dict, where))
+    constants, counting = need(entry, "constants", dict, where), need(entry, "counting", list, where)
+    return StoredColumns(reading.root, path, constants, counting)
 
 
 def _in_order(columns: StoredColumns, runs: list[tuple[int, int]]) -> Array:

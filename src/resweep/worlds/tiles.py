@@ -2,12 +2,13 @@
 
 Rows of one tile follow each other in every column, and the column ``tiles`` says where: one row a tile
 with its place in the grid, its numbers of rows and of points, and the box around what it holds. A
-column that repeats one value is kept as that value in world.json instead.
+column that repeats one value is kept as that value in world.json instead, and one that counts its
+own rows (0, 1, 2, ...) by its name alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,25 +42,34 @@ def group_by_tile(position: Array, tile_size_m: float) -> tuple[Array, Array, Ar
     return order, np.stack([keys // width, keys % width], axis=1) + low, counts
 
 
-def write_columns(group: zarr.Group, path: str, columns: Mapping[str, Array]) -> None:
-    """Write arrays of any number of rows under ``path``."""
+def write_columns(
+    group: zarr.Group, path: str, columns: Mapping[str, Array], attributes: Mapping[str, Array], order: Array
+) -> dict[str, Any]:
+    """Write ``columns`` as they are and ``attributes`` (n,) with their rows in ``order``, under ``path``.
+
+    Returns what world.json has to say of those that need no array.
+    """
+    counting = [name for name, v in columns.items() if v.ndim == 1 and np.array_equal(v, np.arange(len(v)))]
+    constant = [name for name, v in attributes.items() if v.strides[0] == 0 or bool((v == v[0]).all())]
     for name, values in columns.items():
-        array = group.create_array(
-            f"{path}/{name}",
-            shape=values.shape,
-            dtype=values.dtype,
-            chunks=(min(CHUNK_ROWS, max(len(values), 1)), *values.shape[1:]),
-            compressors=[BloscCodec(cname="zstd", clevel=1, shuffle="shuffle"), Crc32cCodec()],
-            config={"order": "C", "write_empty_chunks": True},  # a chunk that is not there is then damage
-        )
-        array[...] = values
+        if name not in counting:
+            _write_array(group, f"{path}/{name}", values)
+    for name, values in attributes.items():
+        if name not in constant:
+            _write_array(group, f"{path}/{name}", values[order])
+    return {"counting": counting, "constants": {name: attributes[name][0].item() for name in constant}}
 
 
-def write_attributes(group: zarr.Group, path: str, attributes: Mapping[str, Array], order: Array) -> dict[str, Any]:
-    """Write attributes (n,) of rows in ``order``; returns those that are one value for all, by name."""
-    constant = {name: v.strides[0] == 0 or bool((v == v[0]).all()) for name, v in attributes.items()}
-    write_columns(group, path, {name: v[order] for name, v in attributes.items() if not constant[name]})
-    return {name: v[0].item() for name, v in attributes.items() if constant[name]}
+def _write_array(group: zarr.Group, path: str, values: Array) -> None:
+    array = group.create_array(
+        path,
+        shape=values.shape,
+        dtype=values.dtype,
+        chunks=(min(CHUNK_ROWS, max(len(values), 1)), *values.shape[1:]),
+        compressors=[BloscCodec(cname="zstd", clevel=1, shuffle="shuffle"), Crc32cCodec()],
+        config={"order": "C", "write_empty_chunks": True},  # a chunk that is not there is then damage
+    )
+    array[...] = values
 
 
 @dataclass
@@ -69,12 +79,15 @@ class StoredColumns:
     root: Path
     path: str
     constants: Mapping[str, Any]
+    counting: Sequence[str] = ()
     _open: dict[str, Any] = field(default_factory=dict)
 
     def read(self, name: str, runs: list[tuple[int, int]] | None = None) -> Any:
         """A column's rows, or those of ``runs`` (first, end); a constant column gives its one value."""
         if name in self.constants:
             return self.constants[name]
+        if name in self.counting and runs is not None:
+            return np.concatenate([np.arange(first, end) for first, end in runs])
         where = self.root / self.path / name
         try:
             array = self._array(name, where)

@@ -1,0 +1,144 @@
+"""Which laser fired each beam: rings from the order points are stored in, or from their elevations.
+
+Rings count from 0 at the lowest elevation. A ring number given by the log is kept as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from scipy.ndimage import gaussian_filter1d
+from scipy.signal import find_peaks
+
+from resweep.pose import Array
+from resweep.sweep import Sweep
+
+Source = Literal["given", "order", "elevation"]
+
+_MAX_RINGS = 512
+_BIN_DEG = 0.01
+# Bandwidths that peaks of elevation are looked for with: sharp for points as measured, wide where the
+# motion of the sensor was taken out of them.
+_BANDWIDTHS_DEG = (0.03, 0.08, 0.2)
+_MIN_PEAK_POINTS = 30  # fewer make a peak of chance likely
+_MIN_PROMINENCE = 0.6
+_MIN_NEAR_PEAKS = 0.8
+_FAR_M = 1e6  # stands for the range of a beam without return
+
+
+def beam_points(sweep: Sweep) -> Array:
+    """The first return of each beam (b, 3) float64, or a point far along a beam that has none."""
+    distance = np.full(sweep.n_beams, _FAR_M)
+    distance[sweep.beam[::-1]] = sweep.range[::-1]  # the first return of a beam is written last
+    points: Array = sweep.beam_direction * distance[:, None]
+    if sweep.beam_origin.strides[0]:  # a broadcast zero origin needs no adding
+        points += sweep.beam_origin
+    return points
+
+
+def azimuth_deg(points: Array) -> Array:
+    """Azimuth of points (n, 3) in [0, 360), counter-clockwise from +x."""
+    return np.asarray(np.degrees(np.arctan2(points[:, 1], points[:, 0])) % 360.0)
+
+
+def elevation_deg(points: Array) -> Array:
+    """Elevation of points (n, 3), up from the horizontal plane."""
+    return np.asarray(np.degrees(np.arctan2(points[:, 2], np.hypot(points[:, 0], points[:, 1]))))
+
+
+def ring_source(sweeps: list[Sweep]) -> Source | None:
+    """How the rings of ``sweeps`` can be told, or None if they cannot."""
+    if any(len(sweep.beam_ring) and sweep.beam_ring.max() > 0 for sweep in sweeps):
+        return "given"
+    if all(stored_turns(beam_points(sweep)) is not None for sweep in sweeps):
+        return "order"
+    return "elevation" if elevation_peaks_deg([beam_points(sweep) for sweep in sweeps]) is not None else None
+
+
+def stored_turns(points: Array, azimuth: Array | None = None) -> Array | None:
+    """The turn (n,) that each point belongs to where whole rings are stored one after the other, else None.
+
+    KITTI's scans are stored so: azimuth rises from 0 to 360° once for each laser. A point just across the
+    seam, put there by motion compensation, does not begin a new turn.
+    """
+    if len(points) < 100:
+        return None
+    azimuth = azimuth_deg(points) if azimuth is None else azimuth
+    for seam, sense in ((0.0, 1.0), (180.0, 1.0), (0.0, -1.0), (180.0, -1.0)):
+        turned = (sense * (azimuth - seam)) % 360.0
+        jump = np.diff(turned)
+        turn = np.concatenate([[0], np.cumsum((jump < -180.0).astype(int) - (jump > 180.0).astype(int))])
+        turn = np.maximum.accumulate(turn)
+        count = int(turn[-1]) + 1
+        if not 3 <= count <= _MAX_RINGS or np.bincount(turn).min() < 8:
+            continue
+        forward = float(np.mean(np.abs(jump) < 5.0)), float(np.mean(jump > -0.01))
+        if min(forward) > 0.9 and _separate(elevation_deg(points[::4]), turn[::4], count):
+            return turn
+    return None
+
+
+def _separate(elevation: Array, turn: Array, count: int) -> bool:
+    """Whether the turns lie at elevations that rise or fall from one to the next."""
+    level = group_medians(elevation, turn, count)
+    step = np.diff(level)
+    return bool(max((step > 0).mean(), (step < 0).mean()) > 0.8)
+
+
+def group_medians(values: Array, group: Array, count: int) -> Array:
+    """The median of ``values`` (n,) in each group 0 … count - 1; NaN where a group is empty."""
+    order = np.lexsort((values, group))
+    sizes = np.bincount(group, minlength=count)
+    start = np.cumsum(sizes) - sizes
+    middle = np.minimum(start + sizes // 2, max(len(values) - 1, 0))
+    found = values[order[middle]].astype(np.float64)
+    found[sizes == 0] = np.nan
+    return np.asarray(found)
+
+
+def elevation_peaks_deg(clouds: list[Array]) -> Array | None:
+    """Elevations (k,) at which the points of several sweeps crowd, ascending, or None if at none.
+
+    Only the farther half counts: near the sensor, lasers that do not fire from its origin blur.
+    """
+    points = np.concatenate(clouds)
+    points = points[np.hypot(points[:, 0], points[:, 1]) < 0.5 * _FAR_M]
+    if len(points) < 100:
+        return None
+    level = np.hypot(points[:, 0], points[:, 1])
+    elevation = elevation_deg(points[level >= np.median(level)])
+    edges = np.arange(-90.0, 90.0 + _BIN_DEG, _BIN_DEG)
+    count = np.histogram(elevation, edges)[0].astype(np.float64)
+    best, best_share = None, _MIN_NEAR_PEAKS
+    for width in _BANDWIDTHS_DEG:
+        peaks = _peaks(count, width / _BIN_DEG)
+        if not 1 <= len(peaks) <= _MAX_RINGS:
+            continue
+        found = edges[peaks] + _BIN_DEG / 2.0
+        share = _near_share(elevation, found)
+        if share > best_share + 0.02:
+            best, best_share = found, share
+    return best
+
+
+def _peaks(count: Array, width_bins: float) -> Array:
+    smooth = gaussian_filter1d(count, width_bins, mode="constant")
+    least = _MIN_PEAK_POINTS / (2.5 * width_bins)
+    peaks, shape = find_peaks(smooth, height=least, prominence=least * _MIN_PROMINENCE)
+    return np.asarray(peaks[shape["prominences"] >= _MIN_PROMINENCE * shape["peak_heights"]])
+
+
+def _near_share(elevation: Array, peaks: Array) -> float:
+    """Share of the points within a quarter of the peaks' distance from one of them."""
+    if len(peaks) == 1:
+        return float(np.mean(np.abs(elevation - peaks[0]) < 0.5))
+    ring = nearest(peaks, elevation)
+    spacing = np.diff(peaks)
+    room = np.minimum(np.append(spacing, np.inf), np.insert(spacing, 0, np.inf))
+    return float(np.mean(np.abs(elevation - peaks[ring]) < 0.25 * room[ring]))
+
+
+def nearest(levels: Array, values: Array) -> Array:
+    """Index (n,) of the one of the ascending ``levels`` (k,) nearest to each of ``values`` (n,)."""
+    return np.searchsorted((levels[1:] + levels[:-1]) / 2.0, values)
