@@ -139,8 +139,8 @@ void PulseBatch::resize(std::size_t size) {
 }
 
 PulseMaker::PulseMaker(const Firing& firing, const Motion& motion, double start, const Noise& noise,
-                       const Philox& random)
-    : firing_(firing), motion_(motion), start_(start), noise_(noise), random_(random) {
+                       const Philox& random, bool axial)
+    : firing_(firing), motion_(motion), start_(start), noise_(noise), random_(random), axial_(axial) {
     aimed_ = noise.encoder_step > 0.0 || noise.pointing_sigma_h > 0.0 || noise.pointing_sigma_v > 0.0;
 }
 
@@ -155,9 +155,11 @@ void PulseMaker::make(std::size_t first, std::size_t last, PulseBatch& batch) {
             aim(batch.beam[i], d);
             for (int axis = 0; axis < 3; ++axis) batch.d[axis][i] = static_cast<float>(d[axis]);
         }
-    tangent_frames(batch.d[0].data(), batch.d[1].data(), batch.d[2].data(), batch.h[0].data(), batch.h[1].data(),
-                   batch.v[0].data(), batch.v[1].data(), batch.v[2].data(), batch.count);
-    std::fill_n(batch.h[2].begin(), batch.count, 0.0f);
+    if (!axial_) {
+        tangent_frames(batch.d[0].data(), batch.d[1].data(), batch.d[2].data(), batch.h[0].data(), batch.h[1].data(),
+                       batch.v[0].data(), batch.v[1].data(), batch.v[2].data(), batch.count);
+        std::fill_n(batch.h[2].begin(), batch.count, 0.0f);
+    }
     place(first, batch);
 }
 
@@ -170,8 +172,10 @@ void PulseMaker::place(std::size_t first, PulseBatch& batch) {
     for (std::size_t i = 0; i < batch.count; i += stretch) {
         motion_.at(start_ + firing_.time[first + i], rotation, position);
         std::copy(rotation, rotation + 9, turn);
-        for (auto* axes : {batch.d, batch.h, batch.v})
+        for (auto* axes : {batch.d, batch.h, batch.v}) {
             rotate_all(turn, axes[0].data() + i, axes[1].data() + i, axes[2].data() + i, stretch);
+            if (axial_) break;
+        }
         for (std::size_t j = i; j < i + stretch; ++j) {
             float offset[3] = {0.0f, 0.0f, 0.0f};
             if (firing_.origin) rotate(turn, firing_.origin + 3 * batch.beam[j], offset);
@@ -207,6 +211,10 @@ RaySpread::RaySpread(const Beam& beam, const Philox& random)
 
 void RaySpread::spread(const PulseBatch& batch, Rays& rays) const {
     const std::size_t count = batch.count;
+    if (beam_.axial()) {
+        for (int axis = 0; axis < 3; ++axis) std::copy_n(batch.d[axis].begin(), count, rays.direction[axis].begin());
+        return;
+    }
     for (std::size_t ray = 0; ray < static_cast<std::size_t>(beam_.n_rays); ++ray) {
         float* out[3];
         for (int axis = 0; axis < 3; ++axis) out[axis] = rays.direction[axis].data() + ray * count;
@@ -279,7 +287,6 @@ const RayOrder::Order& RayOrder::of(std::size_t count, double spacing) {
     for (const auto& [pulse, ray] : places) {
         order.row.push_back(static_cast<std::uint32_t>(ray * count + pulse));
         order.pulse.push_back(pulse);
-        order.ray.push_back(ray);
     }
     return order;
 }

@@ -24,7 +24,9 @@ struct PulseBatch {
 
 class PulseMaker {
   public:
-    PulseMaker(const Firing& firing, const Motion& motion, double start, const Noise& noise, const Philox& random);
+    // `axial`: every ray lies on its pulse's axis, so that the axes across it are left out.
+    PulseMaker(const Firing& firing, const Motion& motion, double start, const Noise& noise, const Philox& random,
+               bool axial);
 
     // The pulses that stand at first..last-1 in the order of tracing.
     void make(std::size_t first, std::size_t last, PulseBatch& batch);
@@ -38,7 +40,7 @@ class PulseMaker {
     double start_;
     const Noise& noise_;
     const Philox& random_;
-    bool aimed_;
+    bool aimed_, axial_;
 };
 
 // Unit directions of rays, one array a coordinate. Ray r of pulse p of a batch is row r * count + p.
@@ -65,10 +67,9 @@ class RaySpread {
 // of them is as narrow as can be. Spots that overlap share packets.
 class RayOrder {
   public:
-    // Where each ray stands in `Rays`, and which pulse and ray of the stencil it is.
+    // Where each ray stands in `Rays`, and which pulse it is of.
     struct Order {
-        std::vector<std::uint32_t> row;
-        std::vector<std::uint16_t> pulse, ray;
+        std::vector<std::uint32_t> row, pulse;
     };
 
     explicit RayOrder(const Beam& beam) : beam_(beam) {}

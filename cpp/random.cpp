@@ -18,6 +18,8 @@ constexpr double kTail[2][4] = {{1.4234372777, 2.7568153900, 1.3067284816, 0.170
 constexpr double kFarTail[2][4] = {{6.6579051150, 3.0812263860, 0.42868294337, 0.017337203997},
                                    {1.0, 0.24197894225, 0.012258202635, 0.0}};
 
+constexpr std::size_t kBlock = 64;  // beams drawn at once
+
 constexpr double kMiddleReach = 0.425;  // |p - 0.5| up to which the middle approximation holds
 
 double middle(double q) {
@@ -36,9 +38,28 @@ RESWEEP_CLONES void middles(const std::uint32_t* words, std::size_t count, doubl
     for (std::size_t i = 0; i < count; ++i) out[i] = middle(unit(words[i]) - 0.5);
 }
 
+// The first of the four words of each beam; the rounds of `Philox::words` side by side.
 RESWEEP_CLONES void first_words(const Philox& random, const std::uint32_t* beams, std::size_t count, std::uint32_t ray,
                                 Purpose purpose, std::uint32_t* words) {
-    for (std::size_t i = 0; i < count; ++i) words[i] = random.words(beams[i], ray, purpose)[0];
+    std::uint32_t c1[kBlock], c2[kBlock], c3[kBlock], *c0 = words;
+    for (std::size_t i = 0; i < count; ++i) {
+        c0[i] = beams[i];
+        c1[i] = ray;
+        c2[i] = static_cast<std::uint32_t>(purpose);
+        c3[i] = 0;
+    }
+    std::uint32_t k0 = random.key0, k1 = random.key1;
+    for (int round = 0; round < 10; ++round) {
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::uint64_t p0 = std::uint64_t{Philox::kFirst} * c0[i], p1 = std::uint64_t{Philox::kSecond} * c2[i];
+            c0[i] = static_cast<std::uint32_t>(p1 >> 32) ^ c1[i] ^ k0;
+            c2[i] = static_cast<std::uint32_t>(p0 >> 32) ^ c3[i] ^ k1;
+            c1[i] = static_cast<std::uint32_t>(p1);
+            c3[i] = static_cast<std::uint32_t>(p0);
+        }
+        k0 += Philox::kFirstStep;
+        k1 += Philox::kSecondStep;
+    }
 }
 
 }  // namespace
@@ -50,7 +71,6 @@ double normal(std::uint32_t word) {
 
 void normals(const Philox& random, const std::uint32_t* beams, std::size_t count, std::uint32_t ray, Purpose purpose,
              double* out) {
-    constexpr std::size_t kBlock = 64;
     std::uint32_t words[kBlock];
     for (std::size_t first = 0; first < count; first += kBlock) {
         const std::size_t size = std::min(kBlock, count - first);

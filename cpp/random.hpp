@@ -15,6 +15,9 @@ namespace resweep {
 enum class Purpose : std::uint32_t { kRangeNoise = 1, kSpot = 2, kPointing = 3, kIntensityNoise = 4 };
 
 struct Philox {
+    static constexpr std::uint32_t kFirst = 0xD2511F53u, kSecond = 0xCD9E8D57u;          // multipliers
+    static constexpr std::uint32_t kFirstStep = 0x9E3779B9u, kSecondStep = 0xBB67AE85u;  // of the key, a round
+
     std::uint32_t key0, key1;
 
     Philox(std::uint64_t seed, std::uint64_t sweep) {
@@ -31,16 +34,16 @@ struct Philox {
         std::uint32_t c0 = beam, c1 = ray, c2 = static_cast<std::uint32_t>(purpose), c3 = 0;
         std::uint32_t k0 = key0, k1 = key1;
         for (int round = 0; round < 10; ++round) {
-            const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * c0;
-            const std::uint64_t p1 = std::uint64_t{0xCD9E8D57u} * c2;
+            const std::uint64_t p0 = std::uint64_t{kFirst} * c0;
+            const std::uint64_t p1 = std::uint64_t{kSecond} * c2;
             const auto n0 = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ k0;
             const auto n2 = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ k1;
             c1 = static_cast<std::uint32_t>(p1);
             c3 = static_cast<std::uint32_t>(p0);
             c0 = n0;
             c2 = n2;
-            k0 += 0x9E3779B9u;
-            k1 += 0xBB67AE85u;
+            k0 += kFirstStep;
+            k1 += kSecondStep;
         }
         return {c0, c1, c2, c3};
     }

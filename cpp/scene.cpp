@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
+#include <tuple>
 
 namespace resweep {
 namespace {
@@ -15,6 +17,39 @@ constexpr std::size_t kCompactFaces = 8'000'000;
 constexpr std::size_t kSeparateInstances = 65'536;
 
 }  // namespace
+
+Faces::Faces(const Triangles& triangles) {
+    for (const MaterialRow& material : triangles.materials)
+        if (material.specular > 0.0f || material.retro > 0.0f) diffuse_ = false;
+    const auto face = [&](std::size_t i) {
+        return Face{triangles.label[i], triangles.instance[i], triangles.reflectance[i],
+                    triangles.materials[triangles.material[i]]};
+    };
+    if (triangles.label.stride + triangles.instance.stride + triangles.reflectance.stride + triangles.material.stride ==
+        0) {
+        palette_.push_back(face(0));
+        return;
+    }
+    using Key = std::tuple<std::int32_t, std::int32_t, float, std::uint8_t>;
+    std::map<Key, std::uint32_t> known;
+    Key last;
+    std::uint32_t index = 0;
+    wide_.resize(triangles.n_faces);
+    for (std::size_t i = 0; i < triangles.n_faces; ++i) {
+        const Key key{triangles.label[i], triangles.instance[i], triangles.reflectance[i], triangles.material[i]};
+        if (i == 0 || key != last) {  // neighbours are mostly alike
+            const auto [found, fresh] = known.try_emplace(key, static_cast<std::uint32_t>(palette_.size()));
+            if (fresh) palette_.push_back(face(i));
+            index = found->second;
+            last = key;
+        }
+        wide_[i] = index;
+    }
+    if (palette_.size() <= 65'536) {
+        narrow_.assign(wide_.begin(), wide_.end());
+        wide_ = {};
+    }
+}
 
 Scene::Scene(bool robust) : top_(embree().new_scene(embree_device())), robust_(robust) {
     embree().set_scene_flags(top_, robust ? kRobust : kNoSceneFlag);
@@ -65,16 +100,13 @@ void Scene::add(const Triangles& triangles) {
     embree().release_geometry(geometry);
     layer_of_.resize(std::max<std::size_t>(layer_of_.size(), id + 1));
     layer_of_[id] = static_cast<std::uint32_t>(layers_.size());
-    Layer layer;
-    layer.triangles = triangles;
-    keep(std::move(layer));
+    layers_.push_back(Layer{Faces(triangles)});
 }
 
 void Scene::add(const InstanceArray& instances) {
     SceneHandle prototype = build_triangles(instances.triangles);
     instanced_.push_back(prototype);
-    Layer layer;
-    layer.triangles = instances.triangles;
+    Layer layer{Faces(instances.triangles)};
     layer.transforms = instances.transforms;
     layer.instance = instances.instance;
     layer.label = instances.label;
@@ -106,18 +138,12 @@ void Scene::add(const InstanceArray& instances) {
         }
     }
     check_embree("adding instances");
-    keep(std::move(layer));
+    layers_.push_back(std::move(layer));
 }
 
 void Scene::commit() {
     embree().commit_scene(top_);
     check_embree("building the hierarchy over the scene");
-}
-
-void Scene::keep(Layer layer) {
-    for (const MaterialRow& material : layer.triangles.materials)
-        if (material.specular > 0.0f || material.retro > 0.0f) layer.diffuse = false;
-    layers_.push_back(std::move(layer));
 }
 
 float instanced_cosine(const Hit& hit, const float* m) {

@@ -33,6 +33,31 @@ struct Triangles {
     std::vector<MaterialRow> materials;
 };
 
+// What a face is like, beyond its shape.
+struct Face {
+    std::int32_t label, instance;
+    float reflectance;
+    MaterialRow material;
+};
+
+// The faces' attributes as the hot path reads them: few different faces and a small index a triangle,
+// which stays in the cache where one array an attribute would not.
+class Faces {
+  public:
+    explicit Faces(const Triangles& triangles);
+    const Face& operator[](std::size_t primitive) const {
+        if (!narrow_.empty()) return palette_[narrow_[primitive]];
+        return palette_[wide_.empty() ? 0 : wide_[primitive]];
+    }
+    bool diffuse() const { return diffuse_; }
+
+  private:
+    std::vector<Face> palette_;
+    std::vector<std::uint16_t> narrow_;  // up to 65,536 different faces
+    std::vector<std::uint32_t> wide_;    // more
+    bool diffuse_ = true;                // no material sends back more than B, eq. 1
+};
+
 // Copies of triangles: row-major 3x4 transforms, and an id and a label per copy.
 struct InstanceArray {
     Triangles triangles;
@@ -82,15 +107,13 @@ class Scene {
 
   private:
     struct Layer {
-        Triangles triangles;
+        Faces faces;
         const float* transforms = nullptr;  // null where the triangles stand in the world themselves
-        Column<std::int32_t> instance, label;
+        Column<std::int32_t> instance = {}, label = {};
         std::uint32_t first = 0;  // id of the first copy, for one geometry a copy
         bool array = false;
-        bool diffuse = true;  // no material sends back more than B, eq. 1
     };
 
-    void keep(Layer layer);
     SceneHandle build_triangles(const Triangles& triangles) const;
     Geometry triangle_geometry(const Triangles& triangles) const;
 
@@ -104,8 +127,8 @@ class Scene {
 inline Event Scene::event(const Hit& hit) const {
     const bool instanced = hit.instance != kInvalidId;
     const Layer& layer = layers_[layer_of_[instanced ? hit.instance : hit.geometry]];
-    const Triangles& triangles = layer.triangles;
-    Event event{hit.range, 1.0f, hit.cosine, 0.0f, triangles.label[hit.primitive], triangles.instance[hit.primitive]};
+    const Face& face = layer.faces[hit.primitive];
+    Event event{hit.range, 1.0f, hit.cosine, 0.0f, face.label, face.instance};
     if (instanced) {
         const std::size_t copy = layer.array ? hit.instance_primitive : hit.instance - layer.first;
         event.cosine = instanced_cosine(hit, layer.transforms + 12 * copy);
@@ -114,9 +137,8 @@ inline Event Scene::event(const Hit& hit) const {
         if (instance != 0) event.instance = instance;
     }
     if (!(event.cosine >= 0.0f)) event.cosine = 0.0f;  // a triangle without area has no normal
-    event.reflected = triangles.reflectance[hit.primitive] * event.cosine;  // B, eq. 1
-    if (!layer.diffuse)
-        event.reflected += beyond_diffuse(triangles.materials[triangles.material[hit.primitive]], event.cosine);
+    event.reflected = face.reflectance * event.cosine;  // B, eq. 1
+    if (!layer.faces.diffuse()) event.reflected += beyond_diffuse(face.material, event.cosine);
     return event;
 }
 

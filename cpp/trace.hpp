@@ -25,6 +25,9 @@ struct Beam {
     Spot spot = Spot::kCircular;
     Profile profile = Profile::kUniform;
     float divergence_h = 0.0f, divergence_v = 0.0f;
+
+    // One ray a pulse, on its axis.
+    bool axial() const { return !random && n_rays == 1 && offsets[0][0] == 0.0f && offsets[0][1] == 0.0f; }
 };
 
 struct Noise {

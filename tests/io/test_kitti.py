@@ -110,4 +110,4 @@ def test_real_sequence(sample_data: Path) -> None:
 def test_nuscenes_scans_are_not_mistaken_for_kitti(tmp_path: Path) -> None:
     np.zeros((16, 5), "<f4").tofile(tmp_path / "s.pcd.bin")  # 16 rows of five are also 20 of four
     with pytest.raises(ResweepError, match="five numbers a point"):
-        read_sweep(tmp_path / "s.pcd.bin")
+        open_log(tmp_path / "s.pcd.bin", format="kitti")

@@ -1,4 +1,4 @@
-"""``resweep sensors``: the catalog, one sensor's spec, or a picture of its firing pattern."""
+"""``resweep sensors``: the catalog, one sensor's spec or picture, or the spec that a log shows."""
 
 from __future__ import annotations
 
@@ -12,24 +12,34 @@ from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
     from resweep.sensors import Sensor
+    from resweep.sensors.fit import Fit
 
 
 def sensors(
     name: Annotated[str | None, typer.Argument(help="A catalog name or a sensor's YAML file.")] = None,
     plot: Annotated[bool, typer.Option("--plot", help="Draw the firing pattern and the beam to a PNG.")] = False,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="The PNG to write; NAME.png if left out.")
+        Path | None,
+        typer.Option("-o", "--output", help="The PNG to write (NAME.png if left out), or the YAML of --fit."),
+    ] = None,
+    fit: Annotated[
+        str | None, typer.Option("--fit", metavar="LOG", help="Estimate the sensor that recorded LOG.")
     ] = None,
     rate: Annotated[float | None, typer.Option("--rate", metavar="HZ", help="Another rotation rate.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,
 ) -> None:
-    """List the sensors, show the spec of one, or draw it.
+    """List the sensors, show the spec of one, draw it, or fit one to a log.
 
     Examples: resweep sensors; resweep sensors velodyne-hdl-64e --rate 5;
-    resweep sensors livox-avia --plot -o avia.png
+    resweep sensors livox-avia --plot -o avia.png; resweep sensors --fit LOG -o my-lidar.yaml
     """
     from resweep.sensors import load_sensor, sensor_names
 
+    if fit is not None:
+        if name is not None or rate is not None:
+            raise ResweepError("sensors: --fit takes a log, and no NAME or --rate of a sensor")
+        _fit(fit, output, plot, json)
+        return
     if name is None:
         if plot or output is not None or rate is not None:
             raise ResweepError("sensors: --plot, -o and --rate need the NAME of a sensor")
@@ -46,6 +56,67 @@ def sensors(
         )
     else:
         _print_spec(sensor)
+
+
+def _fit(log: str, output: Path | None, plot: bool, json: bool) -> None:
+    from resweep.io import open_log
+    from resweep.sensors.fit import fit_log
+
+    if output is not None and output.suffix.lower() not in (".yaml", ".yml"):
+        raise ResweepError(f"{output}: a fitted sensor is written as YAML; give -o NAME.yaml")
+    opened = open_log(log)
+    found = fit_log(opened, output.stem if output else opened.name or "fitted")
+    if output is not None:
+        try:
+            output.write_text(found.sensor.to_yaml(), encoding="utf-8")
+        except OSError as error:
+            raise ResweepError(f"{output}: cannot be written ({error.strerror or error}); give another -o") from error
+    if json:
+        typer.echo(json_format.dumps(_fit_record(found, output), indent=2))
+    else:
+        _print_fit(found)
+        typer.echo(str(output) if output else "give -o NAME.yaml to keep it")
+    if plot:
+        _plot(found.sensor, (output or Path(f"{found.sensor.name}.yaml")).with_suffix(".png"), json=False)
+
+
+def _fit_record(found: Fit, output: Path | None) -> dict[str, Any]:
+    return {
+        **found.sensor.model_dump(mode="json", exclude_none=True),
+        **_figures(found.sensor),
+        "nearest": found.nearest.name,
+        "elevation_rms_deg": round(found.elevation_rms_deg, 3),
+        "yaml": None if output is None else str(output),
+    }
+
+
+def _print_fit(found: Fit) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    grid, block = found.grid, found.sensor.pattern.model_dump()["channels"]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("ring", "elevation °", "height m", "step °", "azimuth offset °", "delay µs", "returns"):
+        table.add_column(title, justify="right", no_wrap=True)
+    seen = [ring for ring, value in enumerate(grid.elevations_deg) if value == value]
+    for at, ring in enumerate(seen):
+        offset, delay = block["azimuth_offset_deg"], block["firing_time_s"]
+        table.add_row(
+            str(ring),
+            f"{grid.elevations_deg[ring]:.3f}",
+            f"{grid.channels.height_m[ring]:.3f}",
+            f"{grid.step[ring] * 360.0 / grid.turn:.4f}",
+            "-" if offset is None else f"{offset[at]:.3f}",
+            "-" if delay is None else f"{1e6 * delay[at]:.2f}",
+            str(int(found.returns[ring])),
+        )
+    Console().print(table)
+    sensor = found.sensor
+    typer.echo(
+        f"{sensor.n_channels} rings, {grid.n_columns} columns a turn, {sensor.rotation_rate_hz:g} Hz, "
+        f"{sensor.range_min_m:g} to {sensor.range_max_m:g} m"
+    )
+    typer.echo(f"nearest in the catalog: {found.nearest.name}, {found.elevation_rms_deg:.2f}° RMS in elevation")
 
 
 def _plot(sensor: Sensor, path: Path, json: bool) -> None:

@@ -13,6 +13,7 @@ from resweep.sweep import Sweep
 _SAME_DIRECTION_RAD = 2e-4  # well below the steps of any scanner, well above what file formats round
 _SAME_PLACE_M, _SAME_ATTITUDE_RAD = 1e-3, 1e-4
 _PROBES, _NEIGHBOURS = 2000, 8
+_RING_SPREAD = 0.01  # sine of the elevation within a ring: calibration stays below it, rosettes far above
 _ROWS, _COLUMNS = 64, 1024  # of the image of a scan without rings
 
 
@@ -188,19 +189,37 @@ def range_images(sim: Sweep, real: Sweep, beams: tuple[Beams, Beams], match: Mat
 
 
 def _ring_cells(sweep: Sweep, matched: Array) -> Array | None:
-    """Which pair each (ring, column) pixel holds, -1 for none; None where the sweep has no such grid."""
-    if sweep.n_beams == 0 or _keys(sweep) is None or sweep.beam_column.min() < 0:
+    """Which pair each pixel of the rings holds, -1 for none; None where rings are no lines of one elevation.
+
+    There are as many columns as the fullest ring has beams, and a pixel takes the beam nearest on its ring: on
+    a sensor whose rings fire in turn, the steps at which a ring pauses leave no stripes.
+    """
+    if sweep.n_beams == 0 or _keys(sweep) is None:
         return None
-    rings, row = np.unique(sweep.beam_ring, return_inverse=True)
-    columns = int(sweep.beam_column.max()) + 1
-    if len(rings) < 2 or len(rings) * columns > 4 * sweep.n_beams:
+    rings, row, counts = np.unique(sweep.beam_ring, return_inverse=True, return_counts=True)
+    z = sweep.beam_direction[:, 2].astype(np.float64)
+    height = np.bincount(row, weights=z) / counts
+    if len(rings) < 2 or counts.max() < 2 or np.median(np.abs(z - height[row])) > _RING_SPREAD:
         return None
-    height = np.bincount(row, weights=sweep.beam_direction[:, 2]) / np.bincount(row)
-    rank = np.empty(len(rings), np.int64)
-    rank[np.argsort(-height, kind="stable")] = np.arange(len(rings))
-    cells = np.full((len(rings), columns), -1)
-    cells[rank[row[matched]], sweep.beam_column[matched]] = np.arange(len(matched))
-    return cells
+    pair = np.full(sweep.n_beams, -1)
+    pair[matched] = np.arange(len(matched))
+    column = sweep.beam_column.astype(np.float64)
+    pitch = (column.max() + 1 - column.min()) / counts.max()
+    centres = column.min() - 0.5 + (np.arange(counts.max()) + 0.5) * pitch
+    order = np.lexsort((column, row))
+    members = np.split(order, np.cumsum(counts)[:-1])
+    top_first = np.argsort(-height, kind="stable")
+    return np.stack([_ring_line(column[members[ring]], pair[members[ring]], centres, pitch) for ring in top_first])
+
+
+def _ring_line(column: Array, pair: Array, centres: Array, pitch: float) -> Array:
+    """The pair nearest to each of ``centres`` on one ring, whose beams are sorted by column; -1 where none is near."""
+    right = np.clip(np.searchsorted(column, centres), 1, max(len(column) - 1, 1))
+    left = right - 1
+    right = np.minimum(right, len(column) - 1)
+    nearest = np.where(centres - column[left] <= column[right] - centres, left, right)
+    step = float(np.median(np.diff(column))) if len(column) > 1 else pitch
+    return np.where(np.abs(column[nearest] - centres) <= 0.75 * max(step, pitch), pair[nearest], -1)
 
 
 def _angle_cells(direction: Array, distance: Array) -> Array:

@@ -121,7 +121,7 @@ def draw_intensity(pair: Pair) -> bytes | None:
     top = float(max(np.quantile(x, 0.995), np.quantile(y, 0.995)))
     figure = _figure(5.4, 4.4)
     axes = figure.add_subplot()
-    counts, _, _ = np.histogram2d(np.clip(x, 0, top), np.clip(y, 0, top), bins=100, range=((0, top), (0, top)))
+    counts, _, _ = np.histogram2d(np.clip(x, 0, top), np.clip(y, 0, top), bins=40, range=((0, top), (0, top)))
     counts[counts == 0] = np.nan
     drawn = axes.imshow(
         counts.T, origin="lower", extent=(0, top, 0, top), norm=LogNorm(), cmap="viridis", aspect="equal"

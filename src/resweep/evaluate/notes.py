@@ -37,7 +37,7 @@ class Notes:
         lines = []
         if n_sim != n_real:
             lines.append(f"{n_pairs} of {n_sim} simulated and {n_real} real sweeps were paired by nearest timestamp.")
-        matched = ", ".join(f"{how} ({count} sweeps)" for how, count in self._how.items())
+        matched = ", ".join(f"{how} ({count} of {n_pairs} sweeps)" for how, count in self._how.items())
         lines.append(f"Beams were matched by {matched}.")
         lines.append(f"Range images are {', '.join(sorted(self._layouts))}.")
         for side, metric in (("real", "return_precision"), ("simulated", "return_recall")):

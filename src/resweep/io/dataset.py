@@ -36,12 +36,10 @@ def poses_of(position: Any, quaternion: Any, where: str) -> Array:
     """Poses (n, 4, 4) from positions (n, 3) in metres and quaternions (n, 4) in the order w x y z."""
     position = np.asarray(position, np.float64).reshape(-1, 3)
     quaternion = np.asarray(quaternion, np.float64).reshape(-1, 4)
-    bad = ~np.isfinite(position).all(axis=1) | ~(
-        np.abs(np.linalg.norm(quaternion, axis=1) - 1) < _QUATERNION_TOLERANCE
-    )
+    bad = ~np.isfinite(position).all(axis=1) | ~(np.abs(np.linalg.norm(quaternion, axis=1) - 1) < _QUATERNION_TOLERANCE)
     if bad.any():
         raise ResweepError(
-            f"{where}: row {int(np.flatnonzero(bad)[0])} is no rigid pose (a quaternion whose length is not 1, or NaN); "
+            f"{where}: row {int(np.flatnonzero(bad)[0])} is no rigid pose (a quaternion not of length 1, or NaN); "
             "fetch it again"
         )
     poses = np.tile(np.eye(4), (len(position), 1, 1))
@@ -66,7 +64,9 @@ def rigid(numbers: Any, where: str) -> Array:
     rotation = matrix[:3, :3]
     error = np.abs(rotation @ rotation.T - np.eye(3)).max()
     if not error < 1e-3 or np.linalg.det(rotation) < 0 or not np.isfinite(matrix).all():
-        raise ResweepError(f"{where}: no rigid pose (its 3x3 part is no rotation, deviation {error:.3g}); fetch it again")
+        raise ResweepError(
+            f"{where}: no rigid pose (its 3x3 part is no rotation, deviation {error:.3g}); fetch it again"
+        )
     matrix[:3, :3] = Rotation.from_matrix(rotation).as_matrix()
     return matrix
 

@@ -1,7 +1,8 @@
 """A folder of sweep files as a log: ``000000.pcd`` ..., ``poses.txt`` (TUM) and ``log.json``.
 
 ``log.json`` says what the folder holds and what made it. A folder without it is opened all the same: files
-in natural order, poses from ``poses.txt`` or from the files themselves.
+in natural order, times from names that are times, poses from a file of a usual name (``poses.txt``,
+``trajectory.csv`` ...) in TUM, KITTI or CSV, or from the files themselves.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from resweep.errors import ResweepError
 from resweep.io import poses
 from resweep.io.format import Format, peek_as, read_as
 from resweep.io.header import Header
+from resweep.io.stamped import placed_by, pose_file, stamps_of
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse
 from resweep.sweep import Sweep
@@ -92,8 +94,8 @@ def _plain(value: Any) -> Any:
 
 def sweep_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
     """The sweep files of a folder in natural order (2 before 10)."""
-    known = set(suffixes)
-    files = [file for file in folder.iterdir() if file.suffix.lower() in known and file.is_file()]
+    known = tuple(suffixes)
+    files = [file for file in folder.iterdir() if file.name.lower().endswith(known) and file.is_file()]
     return sorted(files, key=lambda file: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", file.name)])
 
 
@@ -104,9 +106,9 @@ def open_sweeps(entry: Format, folder: Path, files: list[Path], rate_hz: float |
         raise ResweepError(
             f"{folder}: log.json counts {record['sweeps']} sweeps, the folder holds {len(files)}; some are missing"
         )
-    heads = None if (folder / "poses.txt").is_file() else _heads(entry, files)
+    heads = None if pose_file(folder) is not None else _heads(entry, files)
     meta: dict[str, Any] = {**record.get("meta", {}), "format": entry.name, "path": str(folder)}
-    times, all_poses = _placing(folder, len(files), heads, rate_hz, meta)
+    times, all_poses = _placing(folder, files, heads, rate_hz, meta)
 
     def load(at: int) -> Sweep:
         sweep = read_as(entry, files[at], **options)
@@ -129,20 +131,20 @@ def _heads(entry: Format, files: list[Path]) -> list[Header] | None:
 
 
 def _placing(
-    folder: Path, count: int, heads: list[Header] | None, rate_hz: float | None, meta: dict[str, Any]
+    folder: Path, files: list[Path], heads: list[Header] | None, rate_hz: float | None, meta: dict[str, Any]
 ) -> tuple[Array, Array]:
-    file = folder / "poses.txt"
-    if file.is_file():
-        trajectory = poses.read_poses(file, rate_hz=rate_hz)
-        if len(trajectory) != count:
-            raise ResweepError(f"{file}: {len(trajectory)} poses for {count} sweeps; they must pair up")
+    count, stamps = len(files), stamps_of(files)
+    file = pose_file(folder)
+    if file is not None:
         meta.setdefault("poses", file.name)
-        return trajectory.times, trajectory.poses
+        return placed_by(file, count, files, stamps, rate_hz)
     if heads is None:
         meta["poses"] = "unknown"
     all_poses = np.tile(np.eye(4), (count, 1, 1)) if heads is None else np.stack([head.pose for head in heads])
     times = np.array([head.timestamp for head in heads or ()])
-    if heads is None or rate_hz is not None or (np.diff(times) <= 0).any():
+    if heads is None and stamps is not None and rate_hz is None:
+        times = stamps
+    elif heads is None or rate_hz is not None or (np.diff(times) <= 0).any():
         meta["times"] = "assumed"
         times = np.arange(count) / (rate_hz or RATE_HZ)
     return times, all_poses

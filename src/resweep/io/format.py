@@ -67,7 +67,7 @@ def read_as(entry: Format, path: Path, **options: Any) -> Sweep:
     check_options(entry.read, options, f"reading {entry.title}")
     if not path.is_file():
         raise ResweepError(f"{path}: is a folder; use open_log" if path.is_dir() else f"{path}: no such file")
-    with _named_errors(entry, path):
+    with named_errors(entry, path):
         return entry.read(path, **options)
 
 
@@ -75,12 +75,12 @@ def peek_as(entry: Format, path: Path) -> Header | None:
     """What the file says of its pose and time, or None if nothing."""
     if entry.peek is None:
         return None
-    with _named_errors(entry, path):
+    with named_errors(entry, path):
         return entry.peek(path)
 
 
 @contextmanager
-def _named_errors(entry: Format, path: Path) -> Iterator[None]:
+def named_errors(entry: Format, path: Path) -> Iterator[None]:
     """Turn whatever a damaged file causes into one error that names it."""
     try:
         yield

@@ -38,9 +38,7 @@ def recognises(path: Path) -> bool:
     return (path / "velodyne_points" / "data").is_dir()
 
 
-def open_log(
-    path: Path, rate_hz: float | None = None, drop_nan: bool = False, calib: str | Path | None = None
-) -> Log:
+def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, calib: str | Path | None = None) -> Log:
     """The drive in ``path``; ``calib`` is calib_imu_to_velo.txt where it stands elsewhere."""
     scans, index = numbered(path / "velodyne_points" / "data", (".bin", ".txt"))
     start, times, end, recorded = scan_times(path / "velodyne_points", index, rate_hz, RATE_HZ)
@@ -185,7 +183,12 @@ def _tracklets(file: Path) -> dict[int, Boxes] | None:
             x, y, z, yaw = (_number(pose, key, file) for key in ("tx", "ty", "tz", "rz"))
             row = ((x, y, z + height / 2), (length, width, height), yaw, name, track)
             frames.setdefault(first + at, []).append(row)
-    return {frame: Boxes(*map(list, zip(*rows, strict=True))) for frame, rows in frames.items()}
+    return {frame: _stacked(rows) for frame, rows in frames.items()}
+
+
+def _stacked(rows: list[tuple[Any, ...]]) -> Boxes:
+    centre, size, yaw, name, track = zip(*rows, strict=True)
+    return Boxes(np.array(centre), np.array(size), np.array(yaw), name, np.array(track))
 
 
 def _number(item: ET.Element, name: str, file: Path) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 from resweep.errors import ResweepError, nearest_names
 from resweep.io import folder as folders
 from resweep.io.atomic import atomic_folder
-from resweep.io.format import Format, check_frame, check_options, read_as
+from resweep.io.format import Format, check_frame, check_options, named_errors, read_as
 from resweep.io.poses import read_poses
 from resweep.io.table import FORMATS, format_named, format_of, sweep_suffixes
 from resweep.log import Log
@@ -29,6 +30,7 @@ def open_log(
     poses: Poses | None = None,
     rate_hz: float | None = None,
     raw: bool = False,
+    keep_going: bool = False,
     **options: Any,
 ) -> Log:
     """Open a log without loading its sweeps: a folder, a dataset's sequence, or one sweep file.
@@ -37,11 +39,17 @@ def open_log(
     replaces the log's own; ``raw=True`` says that its points are not motion-compensated, and gives every
     sweep the motion of ``poses`` through its point times. ``rate_hz`` sets the times of a log without any
     (10 Hz if not given). A log without poses has identity poses and ``meta["poses"] == "unknown"``.
+
+    ``keep_going=True`` leaves out sweeps that cannot be read, each with a warning, and counts them in
+    ``meta["skipped"]``. To know them beforehand it reads every sweep once, one at a time, while opening.
+    ``options`` are those of the format's reader, such as ``drop_nan=True`` or nuScenes' ``scene=``.
     """
     path = Path(path)
     if not path.exists():
         raise ResweepError(f"{path}: no such file or folder")
     log = _opened(path, format, rate_hz, options)
+    if keep_going:
+        log = _readable(log, path)
     if poses is None:
         if raw:
             raise ResweepError(f"{path}: raw=True needs poses= to know the motion during each sweep")
@@ -60,7 +68,9 @@ def _opened(path: Path, format: str | None, rate_hz: float | None, options: dict
     if reader is not None:
         check_options(reader, options, f"reading {entry.title}")
     if entry.open_log is not None:
-        log = entry.open_log(path, rate_hz=rate_hz, **options)
+        with named_errors(entry, path):
+            log = entry.open_log(path, rate_hz=rate_hz, **options)
+        log = _guarded(entry, path, log)
         record = (folders.read_record(path) if path.is_dir() else None) or {}
         meta = {**record.get("meta", {}), **log.meta}
         return replace(log, name=record.get("name") or log.name, sensor=record.get("sensor") or log.sensor, meta=meta)
@@ -70,6 +80,32 @@ def _opened(path: Path, format: str | None, rate_hz: float | None, options: dict
     if not files:
         raise ResweepError(f"{path}: no {' or '.join(entry.suffixes)} file in it; give the folder that holds them")
     return folders.open_sweeps(entry, path, files, rate_hz, **options)
+
+
+def _guarded(entry: Format, path: Path, log: Log) -> Log:
+    """The log with errors in loading that name it, whatever a damaged dataset causes."""
+    load = log.load
+
+    def guarded(at: int) -> Sweep:
+        with named_errors(entry, path):
+            return load(at)
+
+    return replace(log, load=guarded)
+
+
+def _readable(log: Log, path: Path) -> Log:
+    """The sweeps of ``log`` that can be read."""
+    good: list[int] = []
+    for at in range(len(log)):
+        try:
+            log.load(at)
+        except ResweepError as error:
+            warnings.warn(f"sweep {at} of {path} is left out: {error}", stacklevel=3)
+        else:
+            good.append(at)
+    if not good:
+        raise ResweepError(f"{path}: none of its {len(log)} sweeps can be read")
+    return replace(log[good], meta={**log.meta, "skipped": len(log) - len(good)})
 
 
 def _known_log(path: Path) -> Format | None:
@@ -84,7 +120,7 @@ def _guess(path: Path) -> Format:
     if known is not None:
         return known
     suffixes = sweep_suffixes()
-    found = {suffixes[file.suffix.lower()].name for file in folders.sweep_files(path, suffixes)}
+    found = {format_of(file).name for file in folders.sweep_files(path, suffixes)}
     if len(found) == 1:
         return FORMATS[found.pop()]
     if found:

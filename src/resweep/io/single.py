@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from resweep.errors import ResweepError
 from resweep.io.atomic import atomic_file
 from resweep.io.format import check_frame, check_options, read_as
-from resweep.io.table import format_of
+from resweep.io.table import format_of, sweep_suffixes
 from resweep.sweep import Sweep
 
 
@@ -29,7 +30,9 @@ def write_sweep(sweep: Sweep, path: str | Path, frame: str | None = None, **opti
     """
     path = Path(path)
     entry = format_of(path)
-    assert entry.write is not None
+    if entry.write is None:
+        writable = [suffix for suffix, other in sweep_suffixes().items() if other.write]
+        raise ResweepError(f"{path}: {entry.title} can only be read; write one of {', '.join(writable)}")
     check_options(entry.write, options, f"writing {entry.title}")
     with atomic_file(path) as temporary:
         entry.write(sweep, temporary, frame=check_frame(frame or entry.frame), **options)

@@ -45,7 +45,9 @@ def read_stamps(file: Path, index: Array) -> Array | None:
     return stamps
 
 
-def scan_times(folder: Path, index: Array, rate_hz: float | None, default_hz: float) -> tuple[Array, Array, Array, bool]:
+def scan_times(
+    folder: Path, index: Array, rate_hz: float | None, default_hz: float
+) -> tuple[Array, Array, Array, bool]:
     """Start, reference (facing forward) and end (n,) in seconds of the scans ``index``; whether recorded.
 
     ``folder`` holds ``timestamps.txt`` and, in KITTI raw, ``timestamps_start.txt`` and ``timestamps_end.txt``.

@@ -5,7 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from resweep.errors import ResweepError, nearest_names
-from resweep.io import kitti_bin, las, pcd, ply, semantickitti, sweep_file
+from resweep.io import (
+    argoverse1,
+    argoverse2,
+    e57,
+    kitti360,
+    kitti_bin,
+    kitti_object,
+    kitti_raw,
+    las,
+    nuscenes,
+    pandaset,
+    pcd,
+    ply,
+    ros,
+    semantickitti,
+    sweep_file,
+)
 from resweep.io.format import Format
 
 # Logs are recognised in this order: the first that knows a path takes it.
@@ -15,8 +31,19 @@ _ALL = (
     ply.FORMAT,
     las.FORMAT,
     las.COMPRESSED,
+    e57.FORMAT,
     kitti_bin.FORMAT,
+    nuscenes.SCAN,
+    kitti_object.FORMAT,
     semantickitti.FORMAT,
+    kitti360.FORMAT,
+    kitti_raw.FORMAT,
+    nuscenes.FORMAT,
+    argoverse1.FORMAT,
+    argoverse2.FORMAT,
+    pandaset.FORMAT,
+    ros.BAG,
+    ros.BAG2,
 )
 FORMATS: dict[str, Format] = {entry.name: entry for entry in _ALL}
 

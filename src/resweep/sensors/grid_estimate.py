@@ -26,7 +26,11 @@ from resweep.sensors.rings import (
 from resweep.sensors.steps import ring_steps
 from resweep.sweep import Sweep
 
+_ADVICE = "give a log with rings, or points as measured (not deskewed)"
+_MIN_STEP_DEG = 0.02  # no spinning sensor fires a laser again before it turned this far
 CELLS = 180  # of azimuth, 2° each, in which a ring is known to leave the sensor or not
+_OWN_M = 1.0  # nearer points are on the sensor's own carrier
+_MAX_MIXED = 0.1  # share of rings whose shots are too dense for one laser
 _FIT_POINTS = 12_000  # of a sweep, enough for two numbers a ring
 _TIMED_S = 1e-3  # firing times that vary less say nothing
 _MOVED_M2 = 0.02  # a motion and a drive that agree less than this do not show the sense of turning
@@ -93,23 +97,29 @@ def estimate_grid(log: Log | Sequence[Sweep], sweeps: int = 5) -> Grid:
     if source is None:
         raise ResweepError(
             "grid: no rings can be told from this log: its points carry no ring, are not stored ring by ring and do "
-            "not crowd at elevations; give the sensor's own format, or points as measured (not deskewed)"
+            f"not crowd at elevations; {_ADVICE}"
         )
     clouds = [beam_points(sweep) for sweep in chosen]
     rings = _first_rings(chosen, clouds, source)
     n_rings = max(int(ring.max()) for ring in rings if len(ring)) + 1
     phases = [turn_phase(sweep, azimuth_deg(points)) for sweep, points in zip(chosen, clouds, strict=True)]
-    parts = [thinned(_FIT_POINTS, *scan) for scan in zip(clouds, rings, phases, strict=True)]
-    channels, motions = fit_channels(parts, n_rings)
-    raw = [azimuth_deg(move.undone(*scan)) for move, *scan in zip(motions, clouds, phases, strict=True)]
+    away = [np.hypot(points[:, 0], points[:, 1]) > _OWN_M for points in clouds]
+    scans = [tuple(part[out] for part in scan) for out, *scan in zip(away, clouds, rings, phases, strict=True)]
+    channels, motions = fit_channels([thinned(_FIT_POINTS, *scan) for scan in scans], n_rings)
+    raw = [azimuth_deg(move.undone(points, phase)) for move, (points, _, phase) in zip(motions, scans, strict=True)]
+    rings = [ring for _, ring, _ in scans]
 
     columned = source == "given" and all(_has_columns(sweep) for sweep in chosen)
     n_given = max(int(sweep.beam_column.max()) for sweep in chosen) + 1
-    place = [sweep.beam_column.astype(float) for sweep in chosen] if columned else raw
+    place = [s.beam_column[out].astype(float) for s, out in zip(chosen, away, strict=True)] if columned else raw
     step = ring_steps(place, rings, n_rings, float(n_given) if columned else 360.0)
-    densest = float(np.nanmin(step))
+    densest = 360.0 / n_given if columned else float(np.quantile(step, 0.25))
+    if (source == "elevation" and np.mean(step < 0.8 * densest) > _MAX_MIXED) or densest < _MIN_STEP_DEG:
+        raise ResweepError(f"grid: the rings of this log cannot be told apart by elevation; {_ADVICE}")
+    if not columned:
+        step = np.maximum(step, 0.9 * densest)  # two rings taken for one
     fires = _fires(raw, rings, np.degrees(channels.elevation_rad))
-    period_s, sense = _turning(chosen, raw, motions, log)
+    period_s, sense = _turning([s.beam_time[out] for s, out in zip(chosen, away, strict=True)], raw, motions, log)
     return Grid(
         channels,
         step,
@@ -128,9 +138,10 @@ def _first_rings(sweeps: list[Sweep], clouds: list[Array], source: Source) -> li
     if source == "given":
         return [sweep.beam_ring.astype(np.int64) for sweep in sweeps]
     if source == "elevation":
-        peaks = elevation_peaks_deg(clouds)
-        assert peaks is not None
-        return [nearest(peaks, elevation_deg(points)) for points in clouds]
+        found = elevation_peaks_deg(clouds)
+        assert found is not None
+        peaks, height = found
+        return [nearest(peaks, elevation_deg(points - [0.0, 0.0, height])) for points in clouds]
     turns = [turn for points in clouds if (turn := stored_turns(points)) is not None]
     counts = [int(turn[-1]) + 1 for turn in turns]
     # A sweep in which two sparse rings ran together has too few turns; it is then told by elevation.
@@ -170,10 +181,11 @@ def rings_of(sweep: Sweep, points: Array, azimuth: Array, grid: Grid) -> Array:
     return nearest(level_deg, np.degrees(np.arctan(slope - height_m[ring] / level)))
 
 
-def thinned(count: int, *arrays: Array) -> tuple[Array, Array, Array]:
-    """Every so many-th of points, rings and phases that about ``count`` are left."""
-    every = max(1, len(arrays[0]) // count)
-    points, ring, phase = (array[::every] for array in arrays)
+def thinned(count: int, points: Array, ring: Array, phase: Array) -> tuple[Array, Array, Array]:
+    """About ``count`` of points, rings and phases, drawn at random: every n-th could be all of one ring."""
+    if len(points) > count:
+        drawn = np.sort(np.random.default_rng(0).integers(0, len(points), count))
+        points, ring, phase = points[drawn], ring[drawn], phase[drawn]
     return points, ring, phase
 
 
@@ -215,18 +227,16 @@ def _fires(azimuths: list[Array], rings: list[Array], elevation: Array) -> Array
 
 
 def _turning(
-    sweeps: list[Sweep], azimuths: list[Array], motions: list[Motion], log: Log | Sequence[Sweep]
+    times: list[Array], azimuths: list[Array], motions: list[Motion], log: Log | Sequence[Sweep]
 ) -> tuple[float | None, float]:
     """Seconds of a turn, if points have times, and its sense: +1 counter-clockwise, -1 clockwise, 0 unknown."""
     rates = []
-    for sweep, azimuth in zip(sweeps, azimuths, strict=True):
-        if is_timed(sweep):
-            order = np.argsort(sweep.beam_time, kind="stable")
-            # Beams fired together differ by their lasers' offsets: the turn shows from one to a later one.
-            apart = max(1, len(order) // 50)
-            turned = np.diff(np.unwrap(azimuth[order][::apart], period=360.0))
-            elapsed = np.diff(sweep.beam_time[order][::apart])
-            rates.append(float(np.median(turned[elapsed > 0] / elapsed[elapsed > 0])))
+    for time, azimuth in zip(times, azimuths, strict=True):
+        if np.ptp(time) > _TIMED_S:
+            order = np.argsort(time, kind="stable")
+            few = order[:: max(1, len(order) // 200)]  # beams fired together differ by their lasers' offsets
+            turned = np.unwrap(azimuth[few], period=360.0)
+            rates.append(float(np.polyfit(time[few] - time[few[0]], turned, 1)[0]))
     if rates:
         rate = float(np.median(rates))
         return (360.0 / abs(rate) if rate else None), float(np.sign(rate))

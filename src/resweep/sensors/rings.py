@@ -24,6 +24,7 @@ _BANDWIDTHS_DEG = (0.03, 0.08, 0.2)
 _MIN_PEAK_POINTS = 30  # fewer make a peak of chance likely
 _MIN_PROMINENCE = 0.6
 _MIN_NEAR_PEAKS = 0.8
+_NEAR_M = 2.0  # nearer points blur the most
 _FAR_M = 1e6  # stands for the range of a beam without return
 
 
@@ -97,29 +98,47 @@ def group_medians(values: Array, group: Array, count: int) -> Array:
     return np.asarray(found)
 
 
-def elevation_peaks_deg(clouds: list[Array]) -> Array | None:
-    """Elevations (k,) at which the points of several sweeps crowd, ascending, or None if at none.
+def elevation_peaks_deg(clouds: list[Array]) -> tuple[Array, float] | None:
+    """Elevations (k,) at which the points of several sweeps crowd, ascending, and the height they are seen from.
 
-    Only the farther half counts: near the sensor, lasers that do not fire from its origin blur.
+    The height above the origin is the one at which they crowd most; None where they crowd at none.
     """
     points = np.concatenate(clouds)
-    points = points[np.hypot(points[:, 0], points[:, 1]) < 0.5 * _FAR_M]
+    level = np.hypot(points[:, 0], points[:, 1])
+    near = (level > _NEAR_M) & (level < 0.5 * _FAR_M)
+    points, level = points[near], level[near]
     if len(points) < 100:
         return None
-    level = np.hypot(points[:, 0], points[:, 1])
-    elevation = elevation_deg(points[level >= np.median(level)])
-    edges = np.arange(-90.0, 90.0 + _BIN_DEG, _BIN_DEG)
-    count = np.histogram(elevation, edges)[0].astype(np.float64)
+    height = _sharpest_height(points[:, 2], level)
+    elevation = np.degrees(np.arctan2(points[:, 2] - height, level))
+    count = _histogram(elevation)
     best, best_share = None, _MIN_NEAR_PEAKS
     for width in _BANDWIDTHS_DEG:
         peaks = _peaks(count, width / _BIN_DEG)
         if not 1 <= len(peaks) <= _MAX_RINGS:
             continue
-        found = edges[peaks] + _BIN_DEG / 2.0
+        found = (peaks + 0.5) * _BIN_DEG - 90.0
         share = _near_share(elevation, found)
         if share > best_share + 0.02:
             best, best_share = found, share
-    return best
+    return None if best is None else (best, height)
+
+
+def _histogram(elevation: Array) -> Array:
+    return np.histogram(elevation, round(180.0 / _BIN_DEG), (-90.0, 90.0))[0].astype(np.float64)
+
+
+def _sharpest_height(z: Array, level: Array) -> float:
+    """The height on the axis seen from which elevations crowd most: no laser need fire from the origin."""
+    drawn = np.random.default_rng(0).integers(0, len(z), min(len(z), 40_000))  # every n-th could be of one ring
+    z, level = z[drawn], level[drawn]
+    centre = 0.0
+    for span, count in ((0.3, 31), (0.02, 21)):
+        tried = centre + np.linspace(-span, span, count)
+        tried = tried[np.argsort(np.abs(tried))]  # the origin itself wins a draw
+        crowding = [np.sum(_histogram(np.degrees(np.arctan2(z - height, level))) ** 2) for height in tried]
+        centre = float(tried[int(np.argmax(crowding))])
+    return centre
 
 
 def _peaks(count: Array, width_bins: float) -> Array:

@@ -1,0 +1,232 @@
+"""ROS 1 bags and ROS 2 bags (SQLite and MCAP): a topic of PointCloud2 as a log.
+
+Poses come from TF, up to the topmost frame above the cloud's, else from the one odometry or pose topic. Clouds
+with point times get the motion through them; ``compensated=True`` says that they were deskewed before.
+Opening goes once through the messages' stamps; points are decoded only when a sweep is asked for. Needs the
+package ``rosbags``.
+"""
+
+from __future__ import annotations
+
+import struct
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from resweep.errors import ResweepError, nearest_names
+from resweep.io.dataset import extended
+from resweep.io.extras import require
+from resweep.io.format import Format
+from resweep.io.pointcloud2 import to_columns
+from resweep.io.returns import sweep_from_columns
+from resweep.io.ros_poses import POSE_TYPES, TF_TYPES, Frames, topic_motion
+from resweep.io.ros_write import COMPENSATED, write_log
+from resweep.log import Log
+from resweep.pose import Array, Trajectory
+from resweep.sweep import Sweep
+
+CLOUD = "sensor_msgs/msg/PointCloud2"
+_STORED = (".mcap", ".db3")
+_REACH_S = 0.25  # clouds this far out of the poses are placed by the velocity there
+
+
+def recognises_bag(path: Path) -> bool:
+    """Whether ``path`` is a ROS 1 bag, or a folder of the parts of one."""
+    if path.is_dir():
+        return any(path.glob("*.bag"))
+    return path.suffix.lower() == ".bag"
+
+
+def recognises_bag2(path: Path) -> bool:
+    """Whether ``path`` is the folder of a ROS 2 bag, or one stored file of it."""
+    if path.is_dir():
+        file = path / "metadata.yaml"
+        return file.is_file() and b"rosbag2_bagfile_information" in file.read_bytes()[:1000]
+    return path.suffix.lower() in _STORED
+
+
+def open_log(
+    path: Path,
+    rate_hz: float | None = None,
+    drop_nan: bool = True,
+    topic: str | None = None,
+    pose_topic: str | None = None,
+    world: str | None = None,
+    compensated: bool = False,
+) -> Log:
+    """The clouds of ``topic`` in a bag; it and ``pose_topic`` may be left out where there is but one.
+
+    ``world`` names the TF frame to take as the world. Clouds taken before or after all poses are left out with
+    a warning, and counted in ``meta["unplaced"]``. Times are recorded, so ``rate_hz`` is not used.
+    """
+    del rate_hz
+    bag = _Bag(path)
+    cloud = bag.choose(topic, (CLOUD,), "topic", "point clouds")
+    index, times = bag.index(cloud)
+    first = bag.cloud(cloud, index[0])
+    motion, meta = _placing(bag, first.header.frame_id.lstrip("/"), pose_topic, world)
+    keep = np.ones(len(times), bool)
+    poses = np.tile(np.eye(4), (len(times), 1, 1))
+    if motion is not None:
+        keep = (times >= motion.start) & (times <= motion.end)
+        if not keep.any():
+            raise ResweepError(
+                f"{path}: poses cover {motion.start:.3f} to {motion.end:.3f} s, clouds {times[0]:.3f} to "
+                f"{times[-1]:.3f} s; choose another pose_topic="
+            )
+        poses = motion.at(times[keep])
+    left = int((~keep).sum())
+    if left:
+        warnings.warn(f"{path}: {left} of {len(keep)} clouds lie outside the poses and are left out", stacklevel=2)
+    marked = bag.compensated()
+    chosen = np.flatnonzero(keep)
+
+    def load(at: int) -> Sweep:
+        which = int(chosen[at])
+        where = f"{path}, {cloud} message {which}"
+        stamp = float(times[which])
+        columns = to_columns(bag.cloud(cloud, index[which]), stamp, where)
+        sweep = replace(sweep_from_columns(columns, where, drop_nan=drop_nan), pose=poses[at], timestamp=stamp)
+        if "time" not in columns:
+            sweep = replace(sweep, beam_time=np.full(sweep.n_beams, stamp))
+        if motion is None or compensated or which in marked or not sweep.n_beams:
+            return sweep
+        return replace(sweep, trajectory=_through(sweep.beam_time, motion))
+
+    facts = {"format": bag.format, "path": str(path), "topic": cloud, "unplaced": left, **meta}
+    return Log(load, times[keep], poses, path.stem, "", facts)
+
+
+def _through(times: Array, motion: Trajectory) -> Trajectory | None:
+    """The motion through the points' times, or None where all points have one time."""
+    first, last = float(times.min()), float(times.max())
+    if first == last:
+        return None
+    reach = max(motion.start - first, last - motion.end, 0.0)
+    return (extended(motion, reach + _REACH_S) if reach > 0 else motion).window(first, last)
+
+
+def _placing(
+    bag: _Bag, frame: str, pose_topic: str | None, world: str | None
+) -> tuple[Trajectory | None, dict[str, Any]]:
+    """``T_world_cloud`` over time, a little beyond its ends, and what the log says about it."""
+    frames = Frames.read(bag.every(bag.topics(TF_TYPES)), f"{bag.path}, TF")
+    motion = None if pose_topic is not None else frames.motion(frame, world)
+    if motion is not None:
+        return extended(motion, _REACH_S), {"poses": "TF"}
+    topics = bag.topics(POSE_TYPES)
+    if pose_topic is None and not topics:
+        return None, {"poses": "unknown"}
+    source = bag.choose(pose_topic, POSE_TYPES, "pose_topic", "poses")
+    motion, known = topic_motion(bag.every([source]), frames, frame, f"{bag.path}, {source}")
+    return extended(motion, _REACH_S), {"poses": source, **({} if known else {"extrinsic": "assumed identity"})}
+
+
+class _Bag:
+    """An open bag: its topics, and its messages by their place."""
+
+    def __init__(self, path: Path) -> None:
+        highlevel = require("rosbags.highlevel", "reading ROS bags")
+        typesys = require("rosbags.typesys", "reading ROS bags")
+        self.path = path
+        paths = sorted(path.glob("*.bag")) if path.is_dir() and recognises_bag(path) else [path]
+        self.is2 = paths[0].suffix.lower() != ".bag"
+        self.format = "ros2" if self.is2 else "ros1"
+        store = typesys.Stores.ROS2_HUMBLE if self.is2 else typesys.Stores.ROS1_NOETIC
+        with self._errors():
+            self._reader = highlevel.AnyReader(paths, default_typestore=typesys.get_typestore(store))
+            self._reader.open()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except ResweepError:
+            raise
+        except Exception as error:  # the library's errors share no base
+            raise ResweepError(f"{self.path}: truncated or not a ROS bag ({error}); fetch or reindex it") from error
+
+    def topics(self, types: Iterable[str]) -> list[str]:
+        """The topics that bear messages of these types, in order."""
+        return sorted({c.topic for c in self._reader.connections if c.msgtype in set(types) and c.msgcount})
+
+    def choose(self, given: str | None, types: tuple[str, ...], option: str, what: str) -> str:
+        """The topic that is meant: the given one, or the only one with messages of these types."""
+        known = self.topics(types)
+        if given is not None and given not in known:
+            raise ResweepError(f"{self.path}: no {what} on '{given}'; {nearest_names(given, known)}")
+        if given is not None or len(known) == 1:
+            return given or known[0]
+        if not known:
+            every = ", ".join(sorted({f"{c.topic} ({c.msgtype})" for c in self._reader.connections})) or "nothing"
+            raise ResweepError(f"{self.path}: no topic with {what}; it holds {every}")
+        raise ResweepError(f"{self.path}: {what} on several topics ({', '.join(known)}); choose with {option}=")
+
+    def _connections(self, topics: Iterable[str]) -> list[Any]:
+        return [c for c in self._reader.connections if c.topic in set(topics)]
+
+    def every(self, topics: list[str]) -> Iterator[Any]:
+        """All messages of some topics, decoded."""
+        if not topics:
+            return
+        with self._errors():
+            for connection, _, raw in self._reader.messages(connections=self._connections(topics)):
+                yield self._reader.deserialize(raw, connection.msgtype)
+
+    def index(self, topic: str) -> tuple[list[tuple[int, int]], Array]:
+        """Each message's time of recording in ns and rank among its equals, and the header stamps in seconds."""
+        places: list[tuple[int, int]] = []
+        stamps: list[float] = []
+        with self._errors():
+            for _, moment, raw in self._reader.messages(connections=self._connections([topic])):
+                rank = places[-1][1] + 1 if places and places[-1][0] == moment else 0
+                places.append((moment, rank))
+                stamps.append(self._stamp(raw, moment))
+        order = np.argsort(stamps, kind="stable")
+        times = np.array(stamps)[order]
+        repeated = np.flatnonzero(np.diff(times) <= 0)
+        if len(repeated):
+            raise ResweepError(
+                f"{self.path}, {topic}: two clouds of one stamp ({float(times[repeated[0]]):.6f} s); "
+                "do several sensors share the topic?"
+            )
+        return [places[at] for at in order.tolist()], times
+
+    def _stamp(self, raw: bytes, moment: int) -> float:
+        """The header stamp at a message's beginning; the time of recording where it was never set."""
+        head = bytes(raw[:12])
+        if self.is2:  # CDR: the second byte of the encapsulation says which end comes first
+            sec, nanosec = struct.unpack_from("<iI" if head[1] & 1 else ">iI", head, 4)
+        else:
+            sec, nanosec = struct.unpack_from("<II", head, 4)
+        return (sec * 10**9 + nanosec or moment) / 10**9
+
+    def cloud(self, topic: str, place: tuple[int, int]) -> Any:
+        """The message at a place of `index`, decoded."""
+        moment, rank = place
+        with self._errors():
+            found = self._reader.messages(connections=self._connections([topic]), start=moment, stop=moment + 1)
+            for at, (connection, _, raw) in enumerate(found):
+                if at == rank:
+                    return self._reader.deserialize(raw, connection.msgtype)
+        raise ResweepError(f"{self.path}, {topic}: the message recorded at {moment} ns is gone; did the bag change?")
+
+    def compensated(self) -> set[int]:
+        """The clouds that our writer marked as motion-compensated."""
+        file = self.path / "metadata.yaml"
+        if not (self.path.is_dir() and file.is_file()):
+            return set()
+        import yaml
+
+        information = yaml.safe_load(file.read_text()).get("rosbag2_bagfile_information", {})
+        text = (information.get("custom_data") or {}).get(COMPENSATED, "")
+        return {int(word) for word in text.split()}
+
+
+BAG = Format("ros1", "ROS 1 bag", recognises=recognises_bag, open_log=open_log)
+BAG2 = Format("ros2", "ROS 2 bag", recognises=recognises_bag2, open_log=open_log, write_log=write_log)

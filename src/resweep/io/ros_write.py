@@ -1,0 +1,151 @@
+"""Writing logs as ROS 2 bags: PointCloud2 on ``/points``, the motion on ``/odom`` and ``/tf``.
+
+Points bear x y z intensity ring ``timestamp`` (absolute seconds, as Hesai's driver has it), return_index, label
+and instance. The motion through each sweep is written with it, so raw points can be deskewed by the bag alone;
+which sweeps are motion-compensated stands in the bag's metadata. Boxes and empty beams have no place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from resweep.errors import ResweepError, nearest_names
+from resweep.io.extras import require
+from resweep.io.pointcloud2 import pack
+from resweep.io.returns import check_finite, framed_points
+from resweep.log import Log
+from resweep.pose import Array
+from resweep.sweep import Sweep
+
+COMPENSATED = "resweep_motion_compensated"
+STORAGES = ("mcap", "sqlite3")
+_WORLD, _SENSOR = "odom", "lidar"
+_VERSION = 9  # of the bag's metadata, that of ROS 2 Jazzy
+
+
+def write_log(log: Log, sweeps: Iterable[Sweep], folder: Path, frame: str = "sensor", storage: str = "mcap") -> None:
+    """Fill ``folder`` with a bag; ``storage`` is one of `STORAGES`."""
+    if storage not in STORAGES:
+        raise ResweepError(f"storage '{storage}': {nearest_names(storage, STORAGES)}")
+    if frame == "world":
+        raise ResweepError("a ROS bag keeps points in the sensor's frame; write frame='deskewed', or another format")
+    rosbag2 = require("rosbags.rosbag2", "writing ROS bags")
+    plugin = rosbag2.StoragePlugin[storage.upper()]
+    # The library makes the folder itself, so the bag is made inside and moved up.
+    bag = folder / "drive"
+    with rosbag2.Writer(bag, version=_VERSION, storage_plugin=plugin) as writer:
+        out = _Topics(writer)
+        for at, sweep in enumerate(sweeps):
+            raw = sweep.trajectory is not None and frame == "sensor"
+            time, pose = float(log.times[at]), log.poses[at]
+            times, poses = np.array([time]), pose[None]
+            if raw and sweep.trajectory is not None:
+                inside = sweep.trajectory.times != time
+                times = np.r_[times, sweep.trajectory.times[inside]]
+                poses = np.concatenate([poses, sweep.trajectory.poses[inside]])
+            else:
+                out.compensated.append(at)
+            for knot in np.argsort(times):
+                out.pose(float(times[knot]), poses[knot])
+            out.cloud(time, _columns(sweep, frame))
+        writer.set_custom_data(COMPENSATED, " ".join(map(str, out.compensated)))
+    for made in bag.iterdir():
+        made.rename(folder / made.name)
+    bag.rmdir()
+
+
+def _columns(sweep: Sweep, frame: str) -> dict[str, Array]:
+    points = framed_points(sweep, frame)
+    check_finite(points, "ROS bag")
+    columns: dict[str, Array] = {axis: np.ascontiguousarray(points[:, at], np.float32) for at, axis in enumerate("xyz")}
+    columns.update(intensity=sweep.intensity, ring=sweep.ring, timestamp=sweep.time)
+    columns.update(return_index=sweep.return_index, label=sweep.label, instance=sweep.instance)
+    return columns
+
+
+def _nanoseconds(time: float) -> int:
+    """Whole nanoseconds of a float's exact value, so that the float comes back from them."""
+    return round(Fraction(time) * 10**9)
+
+
+class _Topics:
+    """The topics of a bag being written."""
+
+    def __init__(self, writer: Any) -> None:
+        typesys = require("rosbags.typesys", "writing ROS bags")
+        self._store = typesys.get_typestore(typesys.Stores.ROS2_JAZZY)
+        self._writer = writer
+        self._types: dict[str, Any] = self._store.types
+        self.compensated: list[int] = []
+        self._known: set[int] = set()
+        self._channels = {
+            topic: (writer.add_connection(topic, kind, typestore=self._store), kind)
+            for topic, kind in (
+                ("/points", "sensor_msgs/msg/PointCloud2"),
+                ("/odom", "nav_msgs/msg/Odometry"),
+                ("/tf", "tf2_msgs/msg/TFMessage"),
+            )
+        }
+
+    def _make(self, kind: str, *values: Any) -> Any:
+        return self._types[kind](*values)
+
+    def _header(self, time: float, frame: str) -> Any:
+        sec, nanosec = divmod(_nanoseconds(time), 10**9)
+        return self._make("std_msgs/msg/Header", self._make("builtin_interfaces/msg/Time", sec, nanosec), frame)
+
+    def _send(self, topic: str, time: float, message: Any) -> None:
+        channel, kind = self._channels[topic]
+        self._writer.write(channel, _nanoseconds(time), self._store.serialize_cdr(message, kind))
+
+    def pose(self, time: float, pose: Array) -> None:
+        """The sensor's pose at a time, on /odom and /tf; once for each time."""
+        moment = _nanoseconds(time)
+        if moment in self._known:
+            return
+        self._known.add(moment)
+        place = [float(value) for value in pose[:3, 3]]
+        turn = [float(value) for value in Rotation.from_matrix(pose[:3, :3]).as_quat()]
+        quaternion = self._make("geometry_msgs/msg/Quaternion", *turn)
+        stamped = self._header(time, _WORLD)
+        nothing = self._make("geometry_msgs/msg/Vector3", 0.0, 0.0, 0.0)
+        spot = self._make("geometry_msgs/msg/Pose", self._make("geometry_msgs/msg/Point", *place), quaternion)
+        odometry = self._make(
+            "nav_msgs/msg/Odometry",
+            stamped,
+            _SENSOR,
+            self._make("geometry_msgs/msg/PoseWithCovariance", spot, np.zeros(36)),
+            self._make(
+                "geometry_msgs/msg/TwistWithCovariance",
+                self._make("geometry_msgs/msg/Twist", nothing, nothing),
+                np.zeros(36),
+            ),
+        )
+        self._send("/odom", time, odometry)
+        moved = self._make("geometry_msgs/msg/Transform", self._make("geometry_msgs/msg/Vector3", *place), quaternion)
+        transform = self._make("geometry_msgs/msg/TransformStamped", stamped, _SENSOR, moved)
+        self._send("/tf", time, self._make("tf2_msgs/msg/TFMessage", [transform]))
+
+    def cloud(self, time: float, columns: dict[str, Array]) -> None:
+        """One sweep's points on /points."""
+        fields, step, data = pack(columns)
+        count = len(data) // step
+        message = self._make(
+            "sensor_msgs/msg/PointCloud2",
+            self._header(time, _SENSOR),
+            1,
+            count,
+            [self._make("sensor_msgs/msg/PointField", name, offset, kind, 1) for name, offset, kind in fields],
+            False,
+            step,
+            step * count,
+            data,
+            True,
+        )
+        self._send("/points", time, message)
