@@ -51,7 +51,6 @@ format: $(VENV)/.developing
 
 stubs: $(VENV)/.developing
 	$(BIN)/python -m nanobind.stubgen -m resweep._core -o src/resweep/_core.pyi
-	$(BIN)/ruff format src/resweep/_core.pyi
 
 bench: $(VENV)/.developing
 	$(BIN)/python -m pip install --quiet "open3d-cpu>=0.18"

@@ -122,9 +122,8 @@ void Motion::at(double time, double rotation[9], double position[3]) const {
     for (int i = 0; i < 3; ++i) position[i] = (1.0 - share) * knot.position[i] + share * next.position[i];
     const double angle = share * knot.angle, s = std::sin(angle), c = std::cos(angle), t = 1.0 - c;
     const double *a = knot.axis, x = a[0], y = a[1], z = a[2];
-    const double turn[9] = {t * x * x + c,     t * x * y - s * z, t * x * z + s * y,
-                            t * x * y + s * z, t * y * y + c,     t * y * z - s * x,
-                            t * x * z - s * y, t * y * z + s * x, t * z * z + c};
+    const double turn[9] = {t * x * x + c,     t * x * y - s * z, t * x * z + s * y, t * x * y + s * z, t * y * y + c,
+                            t * y * z - s * x, t * x * z - s * y, t * y * z + s * x, t * z * z + c};
     for (int i = 0; i < 3; ++i)
         for (int j = 0; j < 3; ++j) {
             rotation[3 * i + j] = 0.0;
@@ -206,7 +205,9 @@ void Rays::resize(std::size_t count) {
 }
 
 RaySpread::RaySpread(const Beam& beam, const Philox& random)
-    : beam_(beam), random_(random), half_h_(std::tan(0.5 * beam.divergence_h)),
+    : beam_(beam),
+      random_(random),
+      half_h_(std::tan(0.5 * beam.divergence_h)),
       half_v_(std::tan(0.5 * beam.divergence_v)) {}
 
 void RaySpread::spread(const PulseBatch& batch, Rays& rays) const {

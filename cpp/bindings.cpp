@@ -45,8 +45,6 @@ template <class T> nb::ndarray<nb::numpy, T> give(Buffer<T>&& values, std::size_
 // A native scene and the NumPy arrays it reads.
 class PyScene {
   public:
-    explicit PyScene(bool robust) : scene(robust) {}
-
     Triangles triangles(nb::object source) {
         Triangles native;
         const auto vertices = array<Matrix3<float>>(source, "vertices");
@@ -112,8 +110,14 @@ struct PyFiring {
     Firing native() const {
         const std::size_t count = time.shape(0);
         const float* d = direction.data();
-        return {{d, d + count, d + 2 * count}, origin ? origin->data() : nullptr, time.data(), beam.data(),
-                chunk.data(), reported.data(), count, chunk.shape(0) - 1};
+        return {{d, d + count, d + 2 * count},
+                origin ? origin->data() : nullptr,
+                time.data(),
+                beam.data(),
+                chunk.data(),
+                reported.data(),
+                count,
+                chunk.shape(0) - 1};
     }
 
     Axes direction;
@@ -194,7 +198,7 @@ NB_MODULE(_core, m) {
              nb::arg("reported"), nb::arg("origin").none());
 
     nb::class_<PyScene>(m, "Scene", "Native geometry, built once and traced many times.")
-        .def(nb::init<bool>(), nb::arg("robust") = false)
+        .def(nb::init<>())
         .def("add_triangles", &PyScene::add_triangles, nb::arg("triangles"))
         .def("add_instances", &PyScene::add_instances, nb::arg("instances"))
         .def("commit",
@@ -225,8 +229,9 @@ NB_MODULE(_core, m) {
                 columns["points"] = give(std::move(result.points), 3);
                 return columns;
             },
-            nb::arg("plan"), nb::arg("firing"), nb::arg("knot_times"), nb::arg("knots"), nb::arg("start"), nb::arg("seed"), nb::arg("index"),
-            nb::arg("threads") = 0, nb::arg("packet") = 0, "Fire, trace and receive one sweep.")
+            nb::arg("plan"), nb::arg("firing"), nb::arg("knot_times"), nb::arg("knots"), nb::arg("start"),
+            nb::arg("seed"), nb::arg("index"), nb::arg("threads") = 0, nb::arg("packet") = 0,
+            "Fire, trace and receive one sweep.")
         .def(
             "rays",
             [](const PyScene&, const PyPlan& plan, const PyFiring& fired, const Vector<double>& knot_times,
@@ -237,7 +242,8 @@ NB_MODULE(_core, m) {
                 sweep_rays(firing, motion, start, plan.beam, plan.noise, Philox(seed, index), origins, directions);
                 return nb::make_tuple(give(std::move(origins), 3), give(std::move(directions), 3));
             },
-            nb::arg("plan"), nb::arg("firing"), nb::arg("knot_times"), nb::arg("knots"), nb::arg("start"), nb::arg("seed"), nb::arg("index"),
+            nb::arg("plan"), nb::arg("firing"), nb::arg("knot_times"), nb::arg("knots"), nb::arg("start"),
+            nb::arg("seed"), nb::arg("index"),
             "The rays that `sweep` traces, in its order: origins and directions (n, 3).")
         .def(
             "raw_floor",
@@ -262,8 +268,8 @@ NB_MODULE(_core, m) {
                 RayHits hits;
                 {
                     nb::gil_scoped_release release;
-                    hits = intersect(self.scene, origins.data(), directions.data(), origins.shape(0), range_max,
-                                     threads);
+                    hits =
+                        intersect(self.scene, origins.data(), directions.data(), origins.shape(0), range_max, threads);
                 }
                 nb::dict columns;
                 columns["range"] = give(std::move(hits.range));

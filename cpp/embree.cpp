@@ -76,7 +76,8 @@ void load_embree(const std::string& path) {
     resolve(library, "rtcOccluded16", loaded->occluded16);
 
     Device created = loaded->new_device(nullptr);
-    if (!created) throw std::runtime_error("Embree could not start a device on this processor (it needs SSE4.2 or NEON)");
+    if (!created)
+        throw std::runtime_error("Embree could not start a device on this processor (it needs SSE4.2 or NEON)");
     const auto major = loaded->device_property(created, kVersionMajor);
     const auto minor = loaded->device_property(created, kVersionMinor);
     if (major != 4 || minor < 4) {
@@ -101,7 +102,8 @@ Device embree_device() {
 void check_embree(const char* doing) {
     if (embree().device_error(device) == 0) return;
     const char* message = embree().device_error_message(device);
-    throw std::runtime_error(std::string("Embree failed while ") + doing + ": " + (message ? message : "unknown error"));
+    throw std::runtime_error(std::string("Embree failed while ") + doing + ": " +
+                             (message ? message : "unknown error"));
 }
 
 }  // namespace resweep

@@ -68,10 +68,10 @@ struct InstanceArray {
 
 // What light meets along a ray.
 struct Event {
-    float range;       // metres along the ray
-    float share;       // part of the beam that this ray carries
-    float cosine;      // of the incidence angle, 0 to 1
-    float reflected;   // relative intensity sent back: B, eq. 1, and the material's other parts
+    float range;      // metres along the ray
+    float share;      // part of the beam that this ray carries
+    float cosine;     // of the incidence angle, 0 to 1
+    float reflected;  // relative intensity sent back: B, eq. 1, and the material's other parts
     std::int32_t label;
     std::int32_t instance;
 };
@@ -91,7 +91,7 @@ float beyond_diffuse(const MaterialRow& material, float cosine);
 
 class Scene {
   public:
-    explicit Scene(bool robust = false);
+    Scene();
     ~Scene();
     Scene(const Scene&) = delete;
     Scene& operator=(const Scene&) = delete;
@@ -114,14 +114,13 @@ class Scene {
         bool array = false;
     };
 
-    SceneHandle build_triangles(const Triangles& triangles) const;
+    SceneHandle build_triangles(const Triangles& triangles, bool watertight) const;
     Geometry triangle_geometry(const Triangles& triangles) const;
 
     SceneHandle top_;
     std::vector<SceneHandle> instanced_;
     std::vector<Layer> layers_;
     std::vector<std::uint32_t> layer_of_;  // by geometry id in the top scene
-    bool robust_;
 };
 
 inline Event Scene::event(const Hit& hit) const {
@@ -136,7 +135,7 @@ inline Event Scene::event(const Hit& hit) const {
         if (label >= 0) event.label = label;
         if (instance != 0) event.instance = instance;
     }
-    if (!(event.cosine >= 0.0f)) event.cosine = 0.0f;  // a triangle without area has no normal
+    if (!(event.cosine >= 0.0f)) event.cosine = 0.0f;   // a triangle without area has no normal
     event.reflected = face.reflectance * event.cosine;  // B, eq. 1
     if (!layer.faces.diffuse()) event.reflected += beyond_diffuse(face.material, event.cosine);
     return event;

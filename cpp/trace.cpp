@@ -105,7 +105,8 @@ template <int N> class PacketTracer {
     template <class Use> void events(int lanes, const Use& use) {
         const HitPacket<N>& hit = packet_.hit;
         const RayPacket<N>& ray = packet_.ray;
-        cosines(hit.normal_x, hit.normal_y, hit.normal_z, ray.direction_x, ray.direction_y, ray.direction_z, cosine_, N);
+        cosines(hit.normal_x, hit.normal_y, hit.normal_z, ray.direction_x, ray.direction_y, ray.direction_z, cosine_,
+                N);
         for (int lane = 0; lane < lanes; ++lane) {
             if (hit.geometry[lane] == kInvalidId) continue;
             Hit one{{hit.normal_x[lane], hit.normal_y[lane], hit.normal_z[lane]},
@@ -220,9 +221,14 @@ RESWEEP_CLONES void add_noise(double sigma, double sigma_per_m, double quantum, 
 template <int N> class Worker {
   public:
     explicit Worker(const Job& job)
-        : job_(job), maker_(job.firing, job.motion, job.start, job.noise, job.random, job.beam.axial()), spread_(job.beam, job.random),
-          order_(job.beam), tracer_(job.scene), n_rays_(static_cast<std::size_t>(job.beam.n_rays)),
-          noisy_(job.noise.range_sigma > 0.0 || job.noise.range_sigma_per_m > 0.0), shares_(job.beam.shares) {
+        : job_(job),
+          maker_(job.firing, job.motion, job.start, job.noise, job.random, job.beam.axial()),
+          spread_(job.beam, job.random),
+          order_(job.beam),
+          tracer_(job.scene),
+          n_rays_(static_cast<std::size_t>(job.beam.n_rays)),
+          noisy_(job.noise.range_sigma > 0.0 || job.noise.range_sigma_per_m > 0.0),
+          shares_(job.beam.shares) {
         if (job.beam.random) shares_.assign(n_rays_, 1.0f / static_cast<float>(n_rays_));
         pulses_.resize(job.largest_chunk);
         tally_.resize(job.largest_chunk);
@@ -502,8 +508,18 @@ SweepResult simulate_sweep(const Scene& scene, const Firing& firing, const Motio
     thread_local std::vector<Echo> echoes;
     counts.resize(firing.n_beams);
     echoes.resize(firing.n_beams * static_cast<std::size_t>(receiver.max_returns));
-    const Job job{scene, firing, motion, start, beam, receiver, noise, random, largest_chunk(firing),
-                  result.status.data.get(), counts.data(), echoes.data()};
+    const Job job{scene,
+                  firing,
+                  motion,
+                  start,
+                  beam,
+                  receiver,
+                  noise,
+                  random,
+                  largest_chunk(firing),
+                  result.status.data.get(),
+                  counts.data(),
+                  echoes.data()};
     const int threads = thread_count(tracing.threads);
     switch (packet_width(tracing.packet)) {
         case 1: run<1>(job, threads); break;
@@ -528,7 +544,8 @@ void sweep_rays(const Firing& firing, const Motion& motion, double start, const 
     rays.resize(largest * n_rays);
     std::size_t out = 0;
     for (std::size_t c = 0; c < firing.n_chunks; ++c) {
-        const auto first = static_cast<std::size_t>(firing.chunk[c]), last = static_cast<std::size_t>(firing.chunk[c + 1]);
+        const auto first = static_cast<std::size_t>(firing.chunk[c]),
+                   last = static_cast<std::size_t>(firing.chunk[c + 1]);
         maker.make(first, last, pulses);
         spread.spread(pulses, rays);
         const RayOrder::Order& order = ray_order.of(pulses.count, pulse_spacing(firing, first, last));
@@ -540,8 +557,8 @@ void sweep_rays(const Firing& firing, const Motion& motion, double start, const 
     }
 }
 
-double raw_floor(const Scene& scene, const float* origins, const float* directions, std::size_t n_rays,
-                 float range_max, int packet, int threads, int repeats, std::size_t& hits) {
+double raw_floor(const Scene& scene, const float* origins, const float* directions, std::size_t n_rays, float range_max,
+                 int packet, int threads, int repeats, std::size_t& hits) {
     std::vector<float> rays[6];
     for (int c = 0; c < 6; ++c) {
         rays[c].resize(n_rays + 16, c == 3 ? 1.0f : 0.0f);

@@ -93,8 +93,8 @@ void sweep_rays(const Firing& firing, const Motion& motion, double start, const 
                 const Philox& random, std::vector<float>& origins, std::vector<float>& directions);
 
 // Trace rays and nothing else: the raw Embree loop over packets made beforehand. Returns seconds.
-double raw_floor(const Scene& scene, const float* origins, const float* directions, std::size_t n_rays,
-                 float range_max, int packet, int threads, int repeats, std::size_t& hits);
+double raw_floor(const Scene& scene, const float* origins, const float* directions, std::size_t n_rays, float range_max,
+                 int packet, int threads, int repeats, std::size_t& hits);
 
 // Closest hit of each ray (n, 3): range (infinity: a miss), cosine of incidence, label, instance.
 struct RayHits {

@@ -30,9 +30,9 @@ _PUBLIC = {
     "write_log": "resweep.io",
     "write_sweep": "resweep.io",
 }
-_SUBMODULES = ("build", "evaluate", "io", "pose", "scenes", "sensors", "simulate", "worlds")
+_SUBMODULES = ("build", "evaluate", "io", "pose", "scenes", "sensors", "simulate", "viewer", "worlds")
 
-__all__ = ["__version__", *sorted(_PUBLIC)]
+__all__ = sorted([*_PUBLIC, "__version__"])
 
 
 def __getattr__(name: str) -> Any:

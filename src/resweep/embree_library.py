@@ -32,7 +32,8 @@ def find_embree(platform: str = sys.platform) -> Path:
     spec = importlib.util.find_spec("embreex")
     if spec is None or not spec.submodule_search_locations:
         raise ResweepError(
-            f"Embree is missing: install it with 'pip install embreex', or set {VARIABLE} to a libembree4 of version 4.4"
+            "Embree is missing: install it with 'pip install embreex', "
+            f"or set {VARIABLE} to a libembree4 of version 4.4"
         )
     package = Path(next(iter(spec.submodule_search_locations)))
     for folder, pattern in _WHEEL.get(platform, _WHEEL["linux"]):

@@ -65,6 +65,8 @@ def _fit(log: str, output: Path | None, plot: bool, json: bool) -> None:
     if output is not None and output.suffix.lower() not in (".yaml", ".yml"):
         raise ResweepError(f"{output}: a fitted sensor is written as YAML; give -o NAME.yaml")
     opened = open_log(log)
+    if "empty_beams" in opened.meta:  # fit what was measured, not what was inferred
+        opened = open_log(log, empty_beams=False)
     found = fit_log(opened, output.stem if output else opened.name or "fitted")
     if output is not None:
         try:

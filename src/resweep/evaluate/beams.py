@@ -194,7 +194,7 @@ def _ring_cells(sweep: Sweep, matched: Array) -> Array | None:
     There are as many columns as the fullest ring has beams, and a pixel takes the beam nearest on its ring: on
     a sensor whose rings fire in turn, the steps at which a ring pauses leave no stripes.
     """
-    if sweep.n_beams == 0 or _keys(sweep) is None:
+    if sweep.n_beams == 0:
         return None
     rings, row, counts = np.unique(sweep.beam_ring, return_inverse=True, return_counts=True)
     z = sweep.beam_direction[:, 2].astype(np.float64)

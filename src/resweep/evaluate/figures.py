@@ -86,7 +86,7 @@ def draw_range_images(pair: Pair) -> bytes:
     for axes, image, title in zip(panels, (images.real, images.sim), ("real", "simulated"), strict=False):
         shown = np.where(image > 0, image, np.nan)
         drawn = axes.imshow(shown, aspect="auto", interpolation="nearest", cmap="turbo", vmin=0.0, vmax=top)
-        _dress(axes, f"{title} range (white: no return, or no beam)", "", "row", grid=False)
+        _dress(axes, f"{title} range (white: no return, or no match)", "", "row", grid=False)
         figure.colorbar(drawn, ax=axes, pad=0.01, label="range [m]")
     both = (images.real > 0) & (images.sim > 0)
     difference = np.where(both, images.sim - images.real, np.nan)
@@ -99,7 +99,7 @@ def draw_range_images(pair: Pair) -> bytes:
     _dress(panels[2], "difference", f"column ({images.layout})", "row", grid=False)
     panels[2].set_facecolor("#b9c2cc")
     marks = [
-        Patch(color="#b9c2cc", label="no return in either, or no beam"),
+        Patch(color="#b9c2cc", label="no return in either, or no match"),
         Patch(color=_AMBER, label="return missing"),
         Patch(color="#2c9c47", label="return too many"),
     ]

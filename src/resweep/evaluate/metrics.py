@@ -49,10 +49,10 @@ _CLOUD, _RANGE, _RETURNS = "Point clouds", "Range, beam by beam", "Returns and n
 _INTENSITY, _IMAGE, _LABELS, _COST = "Intensity", "Range image", "Labels", "Cost"
 
 METRICS: dict[str, Metric] = {
-    "c2c_m": _lower(_CLOUD, "m", "mean distance of a simulated point to the nearest real one (C, eq. 15)"),
-    "c2c_reverse_m": _lower(_CLOUD, "m", "mean distance of a real point to the nearest simulated one"),
-    "thin_c2c_m": _lower(_CLOUD, "m", "c2c_m within each thin class, mean over the classes (C, table 3)"),
-    "c2c_map_m": _lower(_CLOUD, "m", "C, eq. 15 as published: c2c_m between the accumulated clouds"),
+    "c2c_m": _lower(_CLOUD, "m", "mean, simulated point to nearest real one (Richa 2022, eq. 15)"),
+    "c2c_reverse_m": _lower(_CLOUD, "m", "mean, real point to nearest simulated one"),
+    "thin_c2c_m": _lower(_CLOUD, "m", "c2c_m within each thin class, their mean (Richa 2022, table 3)"),
+    "c2c_map_m": _lower(_CLOUD, "m", "c2c_m between the accumulated clouds, as Richa 2022 has it"),
     "thin_c2c_map_m": _lower(_CLOUD, "m", "thin_c2c_m between the accumulated clouds"),
     "chamfer_m": _lower(_CLOUD, "m", "half the sum of c2c_m and c2c_reverse_m"),
     **{

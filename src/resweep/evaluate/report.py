@@ -133,10 +133,10 @@ class Report:
         from rich.table import Table
 
         table = Table(title="by class", title_justify="left", pad_edge=False)
-        table.add_column("class", style="bold", no_wrap=True)
+        table.add_column("class", style="bold", overflow="fold")
         columns = list(next(iter(self.per_class.values()), {}))
-        for column in columns:
-            table.add_column(column, justify="right", no_wrap=True)
+        for column in columns:  # narrow heads, so that figures stay whole on a narrow terminal
+            table.add_column(column.replace("_", "\n"), justify="right", overflow="fold")
         for name, values in self.per_class.items():
             table.add_row(escape(name), *(shown(values.get(column)) for column in columns))
         return table

@@ -85,7 +85,9 @@ def named_errors(entry: Format, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ResweepError(f"{path}: cannot be read ({error.strerror or error}); check its permissions") from error
+        raise ResweepError(
+            f"{error.filename or path}: cannot be read ({error.strerror or error}); check its permissions"
+        ) from error
     except ResweepError as error:
         # Errors of the nouns (a pose that is not rigid, say) do not know the file they came from.
         if path.stem in str(error):

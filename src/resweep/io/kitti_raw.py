@@ -78,7 +78,10 @@ def read_scan(path: Path, drop_nan: bool) -> Sweep:
     """A scan of x y z reflectance in binary, or in the text of ``extract`` drives."""
     if path.suffix == ".bin":
         return read_as(kitti_bin.FORMAT, path, drop_nan=drop_nan)
-    numbers = np.array(path.read_text().split(), np.float32)
+    try:
+        numbers = np.array(path.read_text().split(), np.float32)
+    except (ValueError, OSError) as error:
+        raise ResweepError(f"{path}: cannot be read as numbers ({error}); fetch it again") from error
     if len(numbers) % 4:
         raise ResweepError(f"{path}: truncated ({len(numbers)} numbers are not rows of x y z reflectance)")
     columns = dict(zip(("x", "y", "z", "intensity"), numbers.reshape(-1, 4).T, strict=True))
@@ -135,7 +138,10 @@ def _packets(files: list[Path]) -> Array:
         words = file.read_text().split()
         if len(words) < 6:
             raise ResweepError(f"{file}: {len(words)} values, a GPS/IMU packet has 30; fetch it again")
-        rows[at] = np.array(words[:6], float)
+        try:
+            rows[at] = np.array(words[:6], float)
+        except ValueError as error:
+            raise ResweepError(f"{file}: no numbers ({error}); fetch it again") from error
         if not np.isfinite(rows[at]).all():
             raise ResweepError(f"{file}: holds NaN or infinity; fetch it again")
     latitude, longitude = np.radians(rows[:, 0]), np.radians(rows[:, 1])

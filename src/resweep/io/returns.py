@@ -173,6 +173,6 @@ def _assemble(
         trajectory=header.trajectory,
         sensor=header.sensor,
         extra=extra,
-        **found,
+        **found,  # type: ignore[arg-type]  # mypy takes a dict of columns for any argument
     )
     return sweep if return_index is None else replace(sweep, return_index=return_index)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import ResweepError, nearest_names
-from resweep.io.dataset import extended
+from resweep.io.dataset import extended, trajectory_of
 from resweep.io.extras import require
 from resweep.io.format import Format
 from resweep.io.pointcloud2 import to_columns
 from resweep.io.returns import sweep_from_columns
-from resweep.io.ros_poses import POSE_TYPES, TF_TYPES, Frames, topic_motion
-from resweep.io.ros_write import COMPENSATED, write_log
+from resweep.io.ros_poses import POSE_TYPES, TF_TYPES, Frames, pose_in, seconds, topic_motion
+from resweep.io.ros_write import MOTION, write_log
 from resweep.log import Log
 from resweep.pose import Array, Trajectory
 from resweep.sweep import Sweep
@@ -83,7 +83,7 @@ def open_log(
     left = int((~keep).sum())
     if left:
         warnings.warn(f"{path}: {left} of {len(keep)} clouds lie outside the poses and are left out", stacklevel=2)
-    marked = bag.compensated()
+    recorded = bag.motions()
     chosen = np.flatnonzero(keep)
 
     def load(at: int) -> Sweep:
@@ -94,7 +94,9 @@ def open_log(
         sweep = replace(sweep_from_columns(columns, where, drop_nan=drop_nan), pose=poses[at], timestamp=stamp)
         if "time" not in columns:
             sweep = replace(sweep, beam_time=np.full(sweep.n_beams, stamp))
-        if motion is None or compensated or which in marked or not sweep.n_beams:
+        if recorded is not None:  # the writer of this bag knew the motion through each sweep
+            return replace(sweep, trajectory=recorded(stamp))
+        if motion is None or compensated or not sweep.n_beams:
             return sweep
         return replace(sweep, trajectory=_through(sweep.beam_time, motion))
 
@@ -216,16 +218,24 @@ class _Bag:
                     return self._reader.deserialize(raw, connection.msgtype)
         raise ResweepError(f"{self.path}, {topic}: the message recorded at {moment} ns is gone; did the bag change?")
 
-    def compensated(self) -> set[int]:
-        """The clouds that our writer marked as motion-compensated."""
-        file = self.path / "metadata.yaml"
-        if not (self.path.is_dir() and file.is_file()):
-            return set()
-        import yaml
+    def motions(self) -> Callable[[float], Trajectory | None] | None:
+        """What gives the motion through the sweep of a stamp, in bags that hold it, else None."""
+        if not self._connections([MOTION]):
+            return None
+        places: dict[float, tuple[int, int]] = {}
+        if self.topics(["nav_msgs/msg/Path"]):
+            index, times = self.index(MOTION)
+            places = dict(zip(times.tolist(), index, strict=True))
 
-        information = yaml.safe_load(file.read_text()).get("rosbag2_bagfile_information", {})
-        text = (information.get("custom_data") or {}).get(COMPENSATED, "")
-        return {int(word) for word in text.split()}
+        def motion(stamp: float) -> Trajectory | None:
+            if stamp not in places:
+                return None
+            knots = self.cloud(MOTION, places[stamp]).poses
+            where = f"{self.path}, {MOTION}"
+            poses = np.stack([pose_in(knot.pose, where) for knot in knots])
+            return trajectory_of(np.array([seconds(knot.header.stamp) for knot in knots]), poses, where)
+
+        return motion
 
 
 BAG = Format("ros1", "ROS 1 bag", recognises=recognises_bag, open_log=open_log)

@@ -1,8 +1,8 @@
 """Writing logs as ROS 2 bags: PointCloud2 on ``/points``, the motion on ``/odom`` and ``/tf``.
 
 Points bear x y z intensity ring ``timestamp`` (absolute seconds, as Hesai's driver has it), return_index, label
-and instance. The motion through each sweep is written with it, so raw points can be deskewed by the bag alone;
-which sweeps are motion-compensated stands in the bag's metadata. Boxes and empty beams have no place.
+and instance. The motion through each sweep of raw points stands on ``/resweep/motion`` as a Path of its stamp;
+a sweep without is motion-compensated. Boxes and empty beams have no place.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from resweep.io.extras import require
 from resweep.io.pointcloud2 import pack
 from resweep.io.returns import check_finite, framed_points
 from resweep.log import Log
-from resweep.pose import Array
+from resweep.pose import Array, Trajectory
 from resweep.sweep import Sweep
 
-COMPENSATED = "resweep_motion_compensated"
+MOTION = "/resweep/motion"
 STORAGES = ("mcap", "sqlite3")
 _WORLD, _SENSOR = "odom", "lidar"
 _VERSION = 9  # of the bag's metadata, that of ROS 2 Jazzy
@@ -42,19 +42,11 @@ def write_log(log: Log, sweeps: Iterable[Sweep], folder: Path, frame: str = "sen
     with rosbag2.Writer(bag, version=_VERSION, storage_plugin=plugin) as writer:
         out = _Topics(writer)
         for at, sweep in enumerate(sweeps):
-            raw = sweep.trajectory is not None and frame == "sensor"
-            time, pose = float(log.times[at]), log.poses[at]
-            times, poses = np.array([time]), pose[None]
-            if raw and sweep.trajectory is not None:
-                inside = sweep.trajectory.times != time
-                times = np.r_[times, sweep.trajectory.times[inside]]
-                poses = np.concatenate([poses, sweep.trajectory.poses[inside]])
-            else:
-                out.compensated.append(at)
-            for knot in np.argsort(times):
-                out.pose(float(times[knot]), poses[knot])
+            time = float(log.times[at])
+            out.pose(time, log.poses[at])
+            if sweep.trajectory is not None and frame == "sensor":
+                out.motion(time, sweep.trajectory)
             out.cloud(time, _columns(sweep, frame))
-        writer.set_custom_data(COMPENSATED, " ".join(map(str, out.compensated)))
     for made in bag.iterdir():
         made.rename(folder / made.name)
     bag.rmdir()
@@ -82,14 +74,13 @@ class _Topics:
         self._store = typesys.get_typestore(typesys.Stores.ROS2_JAZZY)
         self._writer = writer
         self._types: dict[str, Any] = self._store.types
-        self.compensated: list[int] = []
-        self._known: set[int] = set()
         self._channels = {
             topic: (writer.add_connection(topic, kind, typestore=self._store), kind)
             for topic, kind in (
                 ("/points", "sensor_msgs/msg/PointCloud2"),
                 ("/odom", "nav_msgs/msg/Odometry"),
                 ("/tf", "tf2_msgs/msg/TFMessage"),
+                (MOTION, "nav_msgs/msg/Path"),
             )
         }
 
@@ -105,17 +96,10 @@ class _Topics:
         self._writer.write(channel, _nanoseconds(time), self._store.serialize_cdr(message, kind))
 
     def pose(self, time: float, pose: Array) -> None:
-        """The sensor's pose at a time, on /odom and /tf; once for each time."""
-        moment = _nanoseconds(time)
-        if moment in self._known:
-            return
-        self._known.add(moment)
-        place = [float(value) for value in pose[:3, 3]]
-        turn = [float(value) for value in Rotation.from_matrix(pose[:3, :3]).as_quat()]
-        quaternion = self._make("geometry_msgs/msg/Quaternion", *turn)
+        """The sensor's pose at a time, on /odom and /tf."""
+        spot = self._pose(pose)
         stamped = self._header(time, _WORLD)
         nothing = self._make("geometry_msgs/msg/Vector3", 0.0, 0.0, 0.0)
-        spot = self._make("geometry_msgs/msg/Pose", self._make("geometry_msgs/msg/Point", *place), quaternion)
         odometry = self._make(
             "nav_msgs/msg/Odometry",
             stamped,
@@ -128,9 +112,25 @@ class _Topics:
             ),
         )
         self._send("/odom", time, odometry)
-        moved = self._make("geometry_msgs/msg/Transform", self._make("geometry_msgs/msg/Vector3", *place), quaternion)
+        place = self._make("geometry_msgs/msg/Vector3", spot.position.x, spot.position.y, spot.position.z)
+        moved = self._make("geometry_msgs/msg/Transform", place, spot.orientation)
         transform = self._make("geometry_msgs/msg/TransformStamped", stamped, _SENSOR, moved)
         self._send("/tf", time, self._make("tf2_msgs/msg/TFMessage", [transform]))
+
+    def _pose(self, pose: Array) -> Any:
+        place = self._make("geometry_msgs/msg/Point", *map(float, pose[:3, 3]))
+        turn = Rotation.from_matrix(pose[:3, :3]).as_quat()
+        return self._make(
+            "geometry_msgs/msg/Pose", place, self._make("geometry_msgs/msg/Quaternion", *map(float, turn))
+        )
+
+    def motion(self, time: float, trajectory: Trajectory) -> None:
+        """The motion through the sweep of that time."""
+        knots = [
+            self._make("geometry_msgs/msg/PoseStamped", self._header(float(knot), _WORLD), self._pose(pose))
+            for knot, pose in zip(trajectory.times, trajectory.poses, strict=True)
+        ]
+        self._send(MOTION, time, self._make("nav_msgs/msg/Path", self._header(time, _WORLD), knots))
 
     def cloud(self, time: float, columns: dict[str, Array]) -> None:
         """One sweep's points on /points."""

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.io.format import Format
 from resweep.io.header import Header
@@ -27,6 +28,8 @@ _BEAM = ("beam_origin", "beam_direction", "beam_time", "beam_ring", "beam_column
 _RETURN = ("beam", "range", "intensity", "return_index", "label", "instance")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date a zip entry can bear
 _EXTRA = "extra/"
+_BOXES = "boxes/"
+_BOX = ("centre", "size", "yaw", "track")
 
 
 def write(sweep: Sweep, path: Path, frame: str = "sensor", compress: bool = False) -> None:
@@ -39,6 +42,8 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", compress: bool = Fals
     constant = {name: len(values) for name, values in arrays.items() if _is_constant(values)}
     arrays.update({name: arrays[name][:1] for name in constant})
     arrays["pose"] = sweep.pose
+    if sweep.boxes is not None:
+        arrays.update({_BOXES + name: getattr(sweep.boxes, name) for name in _BOX})
     if sweep.trajectory is not None:
         arrays["trajectory_times"], arrays["trajectory_poses"] = sweep.trajectory.times, sweep.trajectory.poses
     record = {
@@ -48,6 +53,7 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", compress: bool = Fals
         "timestamp": float(sweep.timestamp),
         "extra": list(sweep.extra),
         "constant": constant,
+        "boxes": None if sweep.boxes is None else list(sweep.boxes.name),
     }
     kind = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
     with zipfile.ZipFile(path, "w", kind, compresslevel=1) as archive:
@@ -102,6 +108,7 @@ def _read(path: Path) -> Sweep:
                 timestamp=record["timestamp"],
                 sensor=record["sensor"],
                 extra=extra,
+                boxes=_boxes(archive, record),
                 **columns,
             )
     except (zipfile.BadZipFile, KeyError, EOFError, RuntimeError, zlib.error) as error:
@@ -120,6 +127,13 @@ def peek(path: Path) -> Header | None:
             )
     except (zipfile.BadZipFile, KeyError, EOFError, RuntimeError, zlib.error) as error:
         raise _damaged(path, error) from error
+
+
+def _boxes(archive: zipfile.ZipFile, record: dict[str, Any]) -> Boxes | None:
+    names = record.get("boxes")
+    if names is None:
+        return None
+    return Boxes(name=names, **{name: _array(archive, _BOXES + name) for name in _BOX})
 
 
 def _damaged(path: Path, error: Exception) -> ResweepError:

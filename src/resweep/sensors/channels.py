@@ -88,7 +88,7 @@ def fit_channels(scans: list[tuple[Array, Array, Array]], n_rings: int) -> tuple
                 weight = 1.0 / (1.0 + (error / (2.0 * spread)) ** 2)
             total.add(at, slope, level, columns, ring, weight)
         sigma = spread if np.isfinite(spread) else 0.01
-        prior = np.zeros(n_rings) if iteration < _ITERATIONS // 2 else _smooth(height)
+        prior = np.zeros(n_rings) if iteration < _ITERATIONS // 2 else _smooth(height, total.height_share(sigma))
         width = _HEIGHT_SIGMA_M[int(iteration >= _ITERATIONS // 2)]
         tangent, height, steps = total.solve(sigma, prior, width, np.stack([motion.terms for motion in motions]))
         elevation = np.arctan(tangent)
@@ -120,11 +120,11 @@ def _spread(error: Array) -> float:
     return max(1.48 * float(np.median(np.abs(error))), 1e-6)
 
 
-def _smooth(height: Array) -> Array:
-    """Running median over the rings, which keeps the step between two blocks of lasers."""
-    reach = 3
-    padded = np.pad(height, reach, mode="edge")
-    return np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1), axis=1))
+def _smooth(height: Array, share: Array) -> Array:
+    """Mean height of the nearest rings, each counted by how well its own points show it (``share``)."""
+    apart = np.abs(np.arange(len(height))[:, None] - np.arange(len(height)))
+    weight = np.exp(-apart / 2.0) * share
+    return np.asarray(weight @ height / np.maximum(weight.sum(axis=1), 1e-12))
 
 
 def _design(points: Array, phase: Array) -> tuple[Array, Array, Array]:
@@ -165,6 +165,12 @@ class _Normal:
             self.cross[:, 1, 9 * scan + at] += summed(columns[:, at] * near)
         self.motion[part, part] += columns.T @ (columns * scaled[:, None])
         self.motion_right[part] += columns.T @ (scaled * slope)
+
+    def height_share(self, sigma: float) -> Array:
+        """How far the points show each ring's height (k,): 0 where all are at one distance, to 1."""
+        count, near, square = self.ring[:, 0, 0] + 1e-9, self.ring[:, 0, 1], self.ring[:, 1, 1]
+        shown = np.maximum(square - near**2 / count, 0.0)
+        return np.asarray(shown / (shown + _POINTS_PER_TERM * sigma**2 / _HEIGHT_SIGMA_M[1] ** 2) + 1e-9)
 
     def solve(self, sigma: float, height: Array, height_sigma: float, motion: Array) -> tuple[Array, Array, Array]:
         """tan e and h of each ring, and the steps (scans, 9) that the motions take."""

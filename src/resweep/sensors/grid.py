@@ -48,9 +48,9 @@ def complete_beams(sweep: Sweep, grid: Grid) -> Sweep:
     Beams and returns that are there stay as they are, in their order, but get their ring and column where
     the log gave none. Added beams lie between their neighbours on the ring, at the ring's elevation, and
     have the status `BeamStatus.NO_RETURN`. None is added where the ring never left the sensor, nor in the
-    part of a turn that the sweep does not cover.
+    part of a turn that the sweep does not cover. A sweep that has empty beams already is returned as it is.
     """
-    if sweep.n_beams == 0:
+    if sweep.n_beams == 0 or len(np.unique(sweep.beam)) < sweep.n_beams:
         return sweep
     points = beam_points(sweep)
     azimuth = azimuth_deg(points)

@@ -31,6 +31,7 @@ _MIN_STEP_DEG = 0.02  # no spinning sensor fires a laser again before it turned 
 CELLS = 180  # of azimuth, 2° each, in which a ring is known to leave the sensor or not
 _OWN_M = 1.0  # nearer points are on the sensor's own carrier
 _MAX_MIXED = 0.1  # share of rings whose shots are too dense for one laser
+_MIN_CLOSE = 0.9  # share of points close to their ring, where rings are told by elevation
 _FIT_POINTS = 12_000  # of a sweep, enough for two numbers a ring
 _TIMED_S = 1e-3  # firing times that vary less say nothing
 _MOVED_M2 = 0.02  # a motion and a drive that agree less than this do not show the sense of turning
@@ -114,7 +115,8 @@ def estimate_grid(log: Log | Sequence[Sweep], sweeps: int = 5) -> Grid:
     place = [s.beam_column[out].astype(float) for s, out in zip(chosen, away, strict=True)] if columned else raw
     step = ring_steps(place, rings, n_rings, float(n_given) if columned else 360.0)
     densest = 360.0 / n_given if columned else float(np.quantile(step, 0.25))
-    if (source == "elevation" and np.mean(step < 0.8 * densest) > _MAX_MIXED) or densest < _MIN_STEP_DEG:
+    mixed = np.mean(step < 0.8 * densest) > _MAX_MIXED or not _apart(channels, motions, scans)
+    if (source == "elevation" and mixed) or densest < _MIN_STEP_DEG:
         raise ResweepError(f"grid: the rings of this log cannot be told apart by elevation; {_ADVICE}")
     if not columned:
         step = np.maximum(step, 0.9 * densest)  # two rings taken for one
@@ -131,6 +133,20 @@ def estimate_grid(log: Log | Sequence[Sweep], sweeps: int = 5) -> Grid:
         period_s,
         len(chosen),
     )
+
+
+def _apart(channels: Channels, motions: list[Motion], scans: list[tuple[Array, ...]]) -> bool:
+    """Whether points lie close to the elevation of their ring, for the distance of the rings."""
+    level_deg = np.sort(np.degrees(channels.elevation_rad))
+    room = np.minimum(np.diff(level_deg, append=np.inf), np.diff(level_deg, prepend=-np.inf))
+    close = []
+    for move, scan in zip(motions, scans, strict=True):
+        points, ring, phase = thinned(_FIT_POINTS, *scan)
+        raw = move.undone(points, phase)
+        level = np.maximum(np.hypot(raw[:, 0], raw[:, 1]), 0.1)
+        error = np.arctan(raw[:, 2] / level) - np.arctan(channels.slope(ring, level))
+        close.append(np.mean(np.abs(np.degrees(error)) < 0.15 * room[ring]))
+    return float(np.mean(close)) > _MIN_CLOSE
 
 
 def _first_rings(sweeps: list[Sweep], clouds: list[Array], source: Source) -> list[Array]:

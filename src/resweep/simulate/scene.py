@@ -16,10 +16,10 @@ _PROFILES = ("uniform", "gaussian")
 _MODES = ("first", "last", "strongest", "strongest-and-last", "multiple")
 
 
-def native_scene(world: World, robust: bool = False) -> _core.Scene:
+def native_scene(world: World) -> _core.Scene:
     """Build the world's acceleration structure; the arrays stay shared with the world."""
     open_embree()
-    scene = _core.Scene(robust)
+    scene = _core.Scene()
     try:
         for part in world.lower():
             if isinstance(part, Triangles):

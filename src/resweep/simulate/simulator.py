@@ -61,6 +61,8 @@ class Simulator:
         trajectory begins); the sweep's ``pose`` is the one at its start. ``index`` numbers the sweep:
         it picks the random numbers, and the part of a pattern that does not repeat.
         """
+        if index < 0:
+            raise ResweepError(f"index: sweeps are numbered from 0, got {index}")
         firing = fire(self.sensor, index)
         motion, begin = self._motion(pose, start, float(firing.time[-1]))
         columns = self.scene.sweep(
@@ -106,7 +108,7 @@ class Simulator:
         if not isinstance(trajectory, Trajectory):
             poses = check_rigid(trajectory, "pose").reshape(-1, 4, 4)[:sweeps]
             times = np.arange(len(poses)) * period
-            return self._log(lambda i: self.sweep(poses[i], start=times[i], index=i), times, poses)
+            return self._log(lambda i: self.sweep(poses[i], start=float(times[i]), index=i), times, poses)
         needed = float(fire(self.sensor, 0).time[-1])
         count = math.floor((trajectory.end - trajectory.start - needed) / period + 1e-6) + 1
         if count < 1 or (sweeps is not None and sweeps > count):
@@ -116,9 +118,7 @@ class Simulator:
                 f"'{self.sensor.name}' ({period:.3f} s each), {wanted} are asked for; give a longer one"
             )
         times = trajectory.start + np.arange(count if sweeps is None else sweeps) * period
-        return self._log(
-            lambda i: self.sweep(trajectory, start=float(times[i]), index=i), times, trajectory.at(times)
-        )
+        return self._log(lambda i: self.sweep(trajectory, start=float(times[i]), index=i), times, trajectory.at(times))
 
     def _log(self, load: Any, times: Array, poses: Array) -> Log:
         meta = {
