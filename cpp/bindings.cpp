@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "embree.hpp"
+#include "parallel.hpp"
 #include "scene.hpp"
 #include "trace.hpp"
 
@@ -74,6 +75,28 @@ class PyScene {
         native.n_instances = transforms.shape(0);
         native.instance = column(array<Vector<std::int32_t>>(source, "instance"));
         native.label = column(array<Vector<std::int32_t>>(source, "label"));
+        scene.add(native);
+    }
+
+    void add_discs(nb::object source) {
+        Discs native;
+        const auto centre = array<Matrix3<float>>(source, "centre");
+        const auto label = array<Vector<std::int32_t>>(source, "label");
+        const auto instance = array<Vector<std::int32_t>>(source, "instance");
+        const auto reflectance = array<Vector<float>>(source, "reflectance");
+        native.centre = centre.data();
+        native.normal = array<Matrix3<float>>(source, "normal").data();
+        native.radius = array<Vector<float>>(source, "radius").data();
+        native.n_discs = centre.shape(0);
+        native.label = label.data();
+        native.label_stride = static_cast<std::size_t>(label.stride(0));
+        native.instance = instance.data();
+        native.instance_stride = static_cast<std::size_t>(instance.stride(0));
+        native.reflectance = reflectance.data();
+        native.reflectance_stride = static_cast<std::size_t>(reflectance.stride(0));
+        native.depth = nb::cast<int>(source.attr("depth"));
+        native.gap = nb::cast<float>(source.attr("gap_m"));
+        if (native.depth < 1 || native.depth > kMaxDepth) throw std::invalid_argument("splats: depth out of bounds");
         scene.add(native);
     }
 
@@ -201,6 +224,7 @@ NB_MODULE(_core, m) {
         .def(nb::init<>())
         .def("add_triangles", &PyScene::add_triangles, nb::arg("triangles"))
         .def("add_instances", &PyScene::add_instances, nb::arg("instances"))
+        .def("add_discs", &PyScene::add_discs, nb::arg("discs"))
         .def("commit",
              [](PyScene& self) {
                  nb::gil_scoped_release release;

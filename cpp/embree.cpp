@@ -66,6 +66,9 @@ void load_embree(const std::string& path) {
     resolve(library, "rtcCommitGeometry", loaded->commit_geometry);
     resolve(library, "rtcSetNewGeometryBuffer", loaded->new_buffer);
     resolve(library, "rtcSetSharedGeometryBuffer", loaded->share_buffer);
+    resolve(library, "rtcSetGeometryUserData", loaded->set_user_data);
+    resolve(library, "rtcSetGeometryIntersectFilterFunction", loaded->set_intersect_filter);
+    resolve(library, "rtcSetGeometryOccludedFilterFunction", loaded->set_occluded_filter);
     resolve(library, "rtcSetGeometryInstancedScene", loaded->set_instanced_scene);
     resolve(library, "rtcSetGeometryTransform", loaded->set_transform);
     resolve(library, "rtcIntersect1", loaded->intersect1);

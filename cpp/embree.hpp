@@ -58,6 +58,17 @@ template <int N> struct RayHitPacket {
     HitPacket<N> hit;
 };
 
+// What a filter function is called with: a hit of N rays that it may refuse by clearing `valid`.
+struct FilterArguments {
+    int* valid;
+    void* user;
+    RayQueryContext* context;
+    float* ray;  // RTCRayN: 12 rows of N
+    float* hit;  // RTCHitN: 9 rows of N
+    std::uint32_t count;
+};
+using Filter = void (*)(const FilterArguments*);
+
 struct Embree {
     Device (*new_device)(const char*);
     void (*release_device)(Device);
@@ -75,6 +86,9 @@ struct Embree {
     void (*commit_geometry)(Geometry);
     void* (*new_buffer)(Geometry, int, std::uint32_t, int, std::size_t, std::size_t);
     void (*share_buffer)(Geometry, int, std::uint32_t, int, const void*, std::size_t, std::size_t, std::size_t);
+    void (*set_user_data)(Geometry, void*);
+    void (*set_intersect_filter)(Geometry, Filter);
+    void (*set_occluded_filter)(Geometry, Filter);
     void (*set_instanced_scene)(Geometry, SceneHandle);
     void (*set_transform)(Geometry, std::uint32_t, int, const void*);
     void (*intersect1)(SceneHandle, RayHitPacket<1>*, IntersectArguments*);

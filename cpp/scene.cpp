@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <tuple>
 
@@ -14,6 +15,8 @@ constexpr std::size_t kCompactFaces = 8'000'000;
 
 // Up to this many copies get an Embree instance each, whose inverse transform is kept ready; more
 // share one instance array, which needs 48 bytes a copy instead of about 500.
+constexpr float kIdentity[12] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
+
 constexpr std::size_t kSeparateInstances = 65'536;
 
 // No ray slips through the common edge of two triangles, at a sixth of the speed: worth it for walls and
@@ -77,26 +80,23 @@ Geometry Scene::triangle_geometry(const Triangles& triangles) const {
     return geometry;
 }
 
-SceneHandle Scene::build_triangles(const Triangles& triangles, bool watertight) const {
+// A scene of one geometry, to be instanced.
+SceneHandle Scene::build(Geometry geometry, int flags) const {
     SceneHandle scene = embree().new_scene(embree_device());
-    int flags = watertight ? kRobust : kNoSceneFlag;
-    if (triangles.n_faces > kCompactFaces) flags |= kCompact;
     embree().set_scene_flags(scene, flags);
     embree().set_scene_quality(scene, kMedium);
-    Geometry geometry = triangle_geometry(triangles);
     embree().attach(scene, geometry);
     embree().release_geometry(geometry);
     embree().commit_scene(scene);
-    check_embree("building a hierarchy over triangles");
+    check_embree("building a hierarchy");
     return scene;
 }
 
 void Scene::add(const Triangles& triangles) {
     if (triangles.n_faces > kCompactFaces) {
         // A hierarchy's compactness is a property of a whole scene: a huge mesh becomes a scene of its own.
-        static const float identity[12] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
         static const std::int32_t keep_instance = 0, keep_label = -1;
-        add(InstanceArray{triangles, identity, 1, {&keep_instance, 0}, {&keep_label, 0}});
+        add(InstanceArray{triangles, kIdentity, 1, {&keep_instance, 0}, {&keep_label, 0}});
         return;
     }
     Geometry geometry = triangle_geometry(triangles);
@@ -108,7 +108,9 @@ void Scene::add(const Triangles& triangles) {
 }
 
 void Scene::add(const InstanceArray& instances) {
-    SceneHandle prototype = build_triangles(instances.triangles, instances.n_instances <= kWatertightCopies);
+    const int flags = (instances.n_instances <= kWatertightCopies ? kRobust : kNoSceneFlag) |
+                      (instances.triangles.n_faces > kCompactFaces ? kCompact : kNoSceneFlag);
+    SceneHandle prototype = build(triangle_geometry(instances.triangles), flags);
     instanced_.push_back(prototype);
     Layer layer{Faces(instances.triangles)};
     layer.transforms = instances.transforms;
@@ -143,6 +145,50 @@ void Scene::add(const InstanceArray& instances) {
     }
     check_embree("adding instances");
     layers_.push_back(std::move(layer));
+}
+
+void Scene::add(const Discs& discs) {
+    discs_.push_back(std::make_unique<Discs>(discs));
+    gathers_ = gathers_ || discs.depth > 1;
+    instanced_.push_back(build(disc_geometry(*discs_.back()), kNoSceneFlag));
+    Geometry geometry = embree().new_geometry(embree_device(), kInstance);
+    embree().set_instanced_scene(geometry, instanced_.back());
+    embree().set_transform(geometry, 0, kFloat3x4RowMajor, kIdentity);
+    embree().commit_geometry(geometry);
+    const std::uint32_t id = embree().attach(top_, geometry);
+    embree().release_geometry(geometry);
+    check_embree("adding splats");
+    layer_of_.resize(std::max<std::size_t>(layer_of_.size(), id + 1));
+    layer_of_[id] = static_cast<std::uint32_t>(layers_.size());
+    Layer layer;
+    layer.discs = discs_.back().get();
+    layers_.push_back(std::move(layer));
+}
+
+bool Scene::event(const Hit& hit, const DiscHits& gathered, Event& event) const {
+    const bool met = hit.geometry != kInvalidId;
+    const Layer* layer = met ? &layers_[layer_of_[hit.instance != kInvalidId ? hit.instance : hit.geometry]] : nullptr;
+    // A gathering layer takes a hit only to end the ray behind what it gathered.
+    const bool other = met && !(layer->discs && layer->discs->depth > 1);
+    DiscReading reading;
+    const float limit = other ? hit.range : std::numeric_limits<float>::infinity();
+    if (read_discs(gathered, hit.direction, limit, reading)) {
+        event = {reading.range, 1.0f, reading.cosine, reading.reflectance * reading.cosine, reading.label,
+                 reading.instance};
+        return true;
+    }
+    if (other) event = this->event(hit);
+    return other;
+}
+
+Event disc_event(const Hit& hit, const Discs& discs) {
+    const std::size_t disc = hit.primitive / 2;
+    return {hit.range,
+            1.0f,
+            hit.cosine,
+            discs.reflectance[disc * discs.reflectance_stride] * hit.cosine,
+            discs.label[disc * discs.label_stride],
+            discs.instance[disc * discs.instance_stride]};
 }
 
 void Scene::commit() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "embree.hpp"
+#include "splats.hpp"
 
 namespace resweep {
 
@@ -44,6 +45,7 @@ struct Face {
 // which stays in the cache where one array an attribute would not.
 class Faces {
   public:
+    Faces() = default;
     explicit Faces(const Triangles& triangles);
     const Face& operator[](std::size_t primitive) const {
         if (!narrow_.empty()) return palette_[narrow_[primitive]];
@@ -86,6 +88,9 @@ struct Hit {
 // Cosine of incidence on a copy with this row-major 3x4 transform.
 float instanced_cosine(const Hit& hit, const float* transform);
 
+// The event of a hit on one disc.
+Event disc_event(const Hit& hit, const Discs& discs);
+
 // Light that a material sends back beyond the diffuse part.
 float beyond_diffuse(const MaterialRow& material, float cosine);
 
@@ -98,34 +103,45 @@ class Scene {
 
     void add(const Triangles& triangles);
     void add(const InstanceArray& instances);
+    void add(const Discs& discs);
     void commit();
+
+    // Whether rays gather discs: their queries then need a `DiscContext`.
+    bool gathers() const { return gathers_; }
 
     SceneHandle handle() const { return top_; }
 
     // The event of one hit, for the whole of the beam.
     Event event(const Hit& hit) const;
 
+    // The event of the discs that a ray gathered, or of `hit` if that is nearer; false if there is neither.
+    bool event(const Hit& hit, const DiscHits& gathered, Event& event) const;
+
   private:
     struct Layer {
         Faces faces;
+        const Discs* discs = nullptr;       // of a layer of splats, which has no faces
         const float* transforms = nullptr;  // null where the triangles stand in the world themselves
         Column<std::int32_t> instance = {}, label = {};
         std::uint32_t first = 0;  // id of the first copy, for one geometry a copy
         bool array = false;
     };
 
-    SceneHandle build_triangles(const Triangles& triangles, bool watertight) const;
+    SceneHandle build(Geometry geometry, int flags) const;
     Geometry triangle_geometry(const Triangles& triangles) const;
 
     SceneHandle top_;
     std::vector<SceneHandle> instanced_;
     std::vector<Layer> layers_;
     std::vector<std::uint32_t> layer_of_;  // by geometry id in the top scene
+    std::vector<std::unique_ptr<Discs>> discs_;
+    bool gathers_ = false;
 };
 
 inline Event Scene::event(const Hit& hit) const {
     const bool instanced = hit.instance != kInvalidId;
     const Layer& layer = layers_[layer_of_[instanced ? hit.instance : hit.geometry]];
+    if (layer.discs) return disc_event(hit, *layer.discs);
     const Face& face = layer.faces[hit.primitive];
     Event event{hit.range, 1.0f, hit.cosine, 0.0f, face.label, face.instance};
     if (instanced) {

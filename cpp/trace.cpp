@@ -1,35 +1,20 @@
 #include "trace.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <thread>
 
 #include "beam.hpp"
 #include "clones.hpp"
+#include "parallel.hpp"
 
 namespace resweep {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-// Run `worker(chunk)` for every chunk on `threads` threads, each with a worker of its own.
-template <class MakeWorker> void parallel(std::size_t chunks, int threads, const MakeWorker& make_worker) {
-    std::atomic<std::size_t> next{0};
-    const auto run = [&] {
-        auto worker = make_worker();
-        for (std::size_t chunk = next++; chunk < chunks; chunk = next++) worker(chunk);
-    };
-    const auto count = std::min<std::size_t>(static_cast<std::size_t>(threads), std::max<std::size_t>(chunks, 1));
-    std::vector<std::thread> pool;
-    for (std::size_t i = 1; i < count; ++i) pool.emplace_back(run);
-    run();
-    for (std::thread& thread : pool) thread.join();
-}
 
 void intersect_packet(SceneHandle scene, const int*, RayHitPacket<1>& packet, IntersectArguments& arguments) {
     embree().intersect1(scene, &packet, &arguments);
@@ -72,6 +57,8 @@ template <int N> class PacketTracer {
         std::fill_n(packet_.ray.mask, N, 0xFFFFFFFFu);
         std::fill_n(packet_.ray.direction_x, N, 1.0f);
         arguments_.flags = N > 1 ? kCoherent : kIncoherent;
+        std::iota(packet_.ray.id, packet_.ray.id + N, 0u);  // where a filter finds the ray's gathered discs
+        context_.hits = gathered_;
     }
 
     RayPacket<N>& rays() { return packet_.ray; }
@@ -85,7 +72,9 @@ template <int N> class PacketTracer {
             packet_.hit.instance[lane] = kInvalidId;
             valid_[lane] = lane < lanes ? -1 : 0;
         }
-        arguments_.context = &context_;
+        if (scene_.gathers())
+            for (DiscHits& hits : gathered_) hits.count = 0;
+        arguments_.context = &context_.embree;
         intersect_packet(scene_.handle(), valid_, packet_, arguments_);
     }
 
@@ -96,7 +85,7 @@ template <int N> class PacketTracer {
             packet_.ray.t_far[lane] = kInfinity;
             valid_[lane] = lane < lanes ? -1 : 0;
         }
-        arguments_.context = &context_;
+        arguments_.context = &context_.embree;
         occlude_packet(scene_.handle(), valid_, packet_.ray, arguments_);
         std::fill_n(packet_.ray.t_near, N, 0.0f);
     }
@@ -107,9 +96,10 @@ template <int N> class PacketTracer {
         const RayPacket<N>& ray = packet_.ray;
         cosines(hit.normal_x, hit.normal_y, hit.normal_z, ray.direction_x, ray.direction_y, ray.direction_z, cosine_,
                 N);
+        const bool gathers = scene_.gathers();
         for (int lane = 0; lane < lanes; ++lane) {
-            if (hit.geometry[lane] == kInvalidId) continue;
-            Hit one{{hit.normal_x[lane], hit.normal_y[lane], hit.normal_z[lane]},
+            if (hit.geometry[lane] == kInvalidId && !gathers) continue;
+            const Hit one{{hit.normal_x[lane], hit.normal_y[lane], hit.normal_z[lane]},
                     {ray.direction_x[lane], ray.direction_y[lane], ray.direction_z[lane]},
                     ray.t_far[lane],
                     cosine_[lane],
@@ -117,7 +107,11 @@ template <int N> class PacketTracer {
                     hit.geometry[lane],
                     hit.instance[lane],
                     hit.instance_primitive[lane]};
-            use(lane, scene_.event(one));
+            Event event;
+            if (!gathers)
+                use(lane, scene_.event(one));
+            else if (scene_.event(one, gathered_[lane], event))
+                use(lane, event);
         }
     }
 
@@ -126,7 +120,8 @@ template <int N> class PacketTracer {
     RayHitPacket<N> packet_;
     alignas(64) int valid_[N];
     alignas(64) float cosine_[N];
-    RayQueryContext context_;
+    DiscContext context_;
+    DiscHits gathered_[N];
     IntersectArguments arguments_;
 };
 
@@ -487,11 +482,6 @@ double floor_of(const Scene& scene, const std::vector<float> (&rays)[6], std::si
 }
 
 }  // namespace
-
-int thread_count(int asked) {
-    if (asked > 0) return asked;
-    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
 
 int packet_width(int asked) {
     if (asked > 0) return asked;

@@ -104,7 +104,6 @@ struct RayHits {
 RayHits intersect(const Scene& scene, const float* origins, const float* directions, std::size_t n_rays,
                   float range_max, int threads);
 
-int thread_count(int asked);
 int packet_width(int asked);
 
 }  // namespace resweep

@@ -18,6 +18,7 @@ _PUBLIC = {
     "ResweepError": "resweep.errors",
     "Sensor": "resweep.sensors",
     "Simulator": "resweep.simulate",
+    "Splats": "resweep.worlds",
     "Sweep": "resweep.sweep",
     "Trajectory": "resweep.pose",
     "World": "resweep.worlds",

@@ -23,6 +23,7 @@ def make_file(path: Path, scans: int) -> None:
             "cartesianZ": np.array([3.0, 0.5, 0.0]),
             "intensity": np.array([0.1, 0.2, 0.3], np.float32),
             "rowIndex": np.array([0, 1, 2], np.uint16),
+            "columnIndex": np.array([5, 5, 6], np.uint16),
             "cartesianInvalidState": np.array([0, 2, 0], np.int8),
         }
         half = 0.25 * at

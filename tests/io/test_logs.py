@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,12 @@ from resweep.log import Log
 from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.sweep import Sweep
 
-WRITABLE = [name for name, entry in FORMATS.items() if entry.write or entry.write_log]
+# Bags need the package rosbags, which a plain install does without.
+WRITABLE = [
+    name
+    for name, entry in FORMATS.items()
+    if (entry.write or entry.write_log) and (name != "ros2" or importlib.util.find_spec("rosbags"))
+]
 OPTIONS: dict[str, dict[str, Any]] = {"nuscenes": {"lidarseg": False}}  # the labels here are wider than its 8 bits
 ONE_FILE_EACH = [name for name in WRITABLE if name != "ros2"]  # a bag keeps all sweeps in one file
 

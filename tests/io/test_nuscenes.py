@@ -28,7 +28,8 @@ def test_real_scan(sample_data: Path) -> None:
     low, high = (np.median(elevation[far & (sweep.ring == ring)]) for ring in (0, 31))
     assert low == pytest.approx(-30.67, abs=0.7)
     assert high == pytest.approx(10.67, abs=0.7)
-    assert len(open_log(file.parent)) == 1  # a folder of such scans is a log
+    log = open_log(file.parent)  # a folder of such scans is a log, at the times of their names
+    assert (len(log), log.times[0]) == (1, pytest.approx(1532402927.647951, abs=1e-6))
 
 
 def dump(folder: Path, tables: dict[str, list[dict[str, Any]]]) -> None:
@@ -105,7 +106,7 @@ def test_scene(tmp_path: Path) -> None:
     assert (first.boxes.name, first.boxes.yaw[0]) == (("vehicle.car",), pytest.approx(-np.pi / 2))
     assert log[1].boxes is None  # between keyframes nothing is annotated
     assert len(log[2].boxes or ()) == 0
-    assert len(open_log(root, scene="scene-0061", sweeps=False)) == 2
+    assert len(open_log(root, scene="scene-0061", keyframes_only=True)) == 2
     assert len(open_log(root / "v1.0-mini", scene="scene-0103")) == 1
 
 

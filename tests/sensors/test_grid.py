@@ -127,10 +127,11 @@ def test_what_is_there_stays(street: Simulator) -> None:
     assert complete_beams(full, estimate_grid([full])) is full  # nothing more is missing
 
 
-def test_rings_blurred_by_motion_are_refused_rather_than_guessed(street: Simulator) -> None:
+@pytest.mark.parametrize("speed", [10, 15])
+def test_rings_blurred_by_motion_are_refused_rather_than_guessed(street: Simulator, speed: float) -> None:
     """Deskewed points in the order of firing, without rings: a guess would invent thousands of beams."""
     times = np.linspace(0, 0.3, 4)
-    drive = Trajectory(times, np.stack([from_xyz_rpy(15 * time, 0, 1.8) for time in times]))
+    drive = Trajectory(times, np.stack([from_xyz_rpy(speed * time, 0, 1.8) for time in times]))
     bare = [Sweep.from_points(sweep.deskewed(), pose=sweep.pose) for sweep in street.run(drive, sweeps=2)]
     with pytest.raises(ResweepError, match="grid: "):
         estimate_grid(bare)

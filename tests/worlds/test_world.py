@@ -69,4 +69,4 @@ def test_bounds_cover_all_layers() -> None:
 
 def test_repr_tells_kinds_and_size() -> None:
     world = World([triangle(name="roof"), Instances(triangle(name="tile"), np.c_[np.eye(3), [0, 0, 0]])])
-    assert repr(world) == "World(mesh 'roof', instances 'tile'; 2 triangles; 1.0 x 1.0 x 2.0 m)"
+    assert repr(world) == "World(mesh 'roof', instances 'tile'; 2 primitives; 1.0 x 1.0 x 2.0 m)"

@@ -2,7 +2,7 @@
 
 A scan has rows of x y z intensity ring as little-endian float32, in the LiDAR's frame, motion-compensated.
 ``T_world_sensor = ego_pose · calibrated_sensor``. Keyframes (2 Hz) bear boxes and labels; the scans between
-them (``sweeps/``, up to 20 Hz in all) are in the log unless ``sweeps=False``.
+them (``sweeps/``, up to 20 Hz in all) are in the log unless ``keyframes_only``.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def open_log(
     drop_nan: bool = False,
     scene: str | None = None,
     version: str | None = None,
-    sweeps: bool = True,
+    keyframes_only: bool = False,
     channel: str = CHANNEL,
 ) -> Log:
     """One ``scene`` (a name such as ``scene-0061``) of the dataset; its times are recorded, ``rate_hz`` is unused."""
@@ -71,7 +71,7 @@ def open_log(
         raise ResweepError(f"{path}: no v1.0-*/scene.json in it; give the folder that holds samples/ and the tables")
     scenes = {record["name"]: record for record in records(tables.folder / "scene.json")}
     name = chosen(scene, sorted(scenes), "scene", path)
-    frames = _frames(tables, scenes[name]["token"], channel, sweeps)
+    frames = _frames(tables, scenes[name]["token"], channel, keyframes_only)
     poses = _poses(tables, frames)
     times = np.array([frame.get(TIME, frame["timestamp"] / 1e6) for frame in frames])
     notes = _Notes(tables, frames)
@@ -88,7 +88,7 @@ def open_log(
     return Log(load, times, poses, name, SENSOR, {"format": "nuscenes", "path": str(path), "scene": name})
 
 
-def _frames(tables: Tables, scene: str, channel: str, sweeps: bool) -> list[Record]:
+def _frames(tables: Tables, scene: str, channel: str, keyframes_only: bool) -> list[Record]:
     """The LiDAR's sample_data of a scene in the order of time."""
     samples = set(tables.where("sample", lambda record: record["scene_token"] == scene))
     sensors = set(tables.where("sensor", lambda record: record["channel"] == channel))
@@ -98,7 +98,7 @@ def _frames(tables: Tables, scene: str, channel: str, sweeps: bool) -> list[Reco
         lambda record: (
             record["sample_token"] in samples
             and record["calibrated_sensor_token"] in mounts
-            and (sweeps or record["is_key_frame"])
+            and (record["is_key_frame"] or not keyframes_only)
         ),
     )
     if not found:

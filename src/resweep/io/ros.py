@@ -2,8 +2,8 @@
 
 Poses come from TF, up to the topmost frame above the cloud's, else from the one odometry or pose topic. Clouds
 with point times get the motion through them; ``compensated=True`` says that they were deskewed before.
-Opening goes once through the messages' stamps; points are decoded only when a sweep is asked for. Needs the
-package ``rosbags``.
+Opening reads the clouds' stamps and the poses, by the bag's index where it is not compressed, else by going
+through it once; points are decoded only when a sweep is asked for. Needs the package ``rosbags``.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 
 from resweep.errors import ResweepError, nearest_names
+from resweep.io import ros_index
 from resweep.io.dataset import extended, trajectory_of
 from resweep.io.extras import require
 from resweep.io.format import Format
@@ -32,6 +34,7 @@ from resweep.sweep import Sweep
 
 CLOUD = "sensor_msgs/msg/PointCloud2"
 _STORED = (".mcap", ".db3")
+_HEAD_BYTES = 12  # what a stamp takes: sequence number or encapsulation, seconds, nanoseconds
 _REACH_S = 0.25  # clouds this far out of the poses are placed by the velocity there
 
 
@@ -70,19 +73,7 @@ def open_log(
     index, times = bag.index(cloud)
     first = bag.cloud(cloud, index[0])
     motion, meta = _placing(bag, first.header.frame_id.lstrip("/"), pose_topic, world)
-    keep = np.ones(len(times), bool)
-    poses = np.tile(np.eye(4), (len(times), 1, 1))
-    if motion is not None:
-        keep = (times >= motion.start) & (times <= motion.end)
-        if not keep.any():
-            raise ResweepError(
-                f"{path}: poses cover {motion.start:.3f} to {motion.end:.3f} s, clouds {times[0]:.3f} to "
-                f"{times[-1]:.3f} s; choose another pose_topic="
-            )
-        poses = motion.at(times[keep])
-    left = int((~keep).sum())
-    if left:
-        warnings.warn(f"{path}: {left} of {len(keep)} clouds lie outside the poses and are left out", stacklevel=2)
+    keep, poses = _covered(path, times, motion)
     recorded = bag.motions()
     chosen = np.flatnonzero(keep)
 
@@ -100,8 +91,24 @@ def open_log(
             return sweep
         return replace(sweep, trajectory=_through(sweep.beam_time, motion))
 
-    facts = {"format": bag.format, "path": str(path), "topic": cloud, "unplaced": left, **meta}
+    facts = {"format": bag.format, "path": str(path), "topic": cloud, "unplaced": int((~keep).sum()), **meta}
     return Log(load, times[keep], poses, path.stem, "", facts)
+
+
+def _covered(path: Path, times: Array, motion: Trajectory | None) -> tuple[Array, Array]:
+    """Which clouds lie within the poses, and their poses; identity for all where there is no motion."""
+    if motion is None:
+        return np.ones(len(times), bool), np.tile(np.eye(4), (len(times), 1, 1))
+    keep = (times >= motion.start) & (times <= motion.end)
+    if not keep.any():
+        raise ResweepError(
+            f"{path}: poses cover {motion.start:.3f} to {motion.end:.3f} s, clouds {times[0]:.3f} to "
+            f"{times[-1]:.3f} s; choose another pose_topic="
+        )
+    left = int((~keep).sum())
+    if left:
+        warnings.warn(f"{path}: {left} of {len(keep)} clouds lie outside the poses and are left out", stacklevel=2)
+    return keep, motion.at(times[keep])
 
 
 def _through(times: Array, motion: Trajectory) -> Trajectory | None:
@@ -139,6 +146,7 @@ class _Bag:
         paths = sorted(path.glob("*.bag")) if path.is_dir() and recognises_bag(path) else [path]
         self.is2 = paths[0].suffix.lower() != ".bag"
         self.format = "ros2" if self.is2 else "ros1"
+        self._files = _stored_files(path) if self.is2 else paths
         store = typesys.Stores.ROS2_HUMBLE if self.is2 else typesys.Stores.ROS1_NOETIC
         with self._errors():
             self._reader = highlevel.AnyReader(paths, default_typestore=typesys.get_typestore(store))
@@ -176,6 +184,15 @@ class _Bag:
         """All messages of some topics, decoded."""
         if not topics:
             return
+        indexed = [(topic, ros_index.messages(self._files, topic, None)) for topic in topics]
+        if all(found is not None for _, found in indexed):
+            for topic, found in indexed:
+                (kind, *_) = {c.msgtype for c in self._connections([topic])}
+                for _, raw in found or ():
+                    with self._errors():
+                        message = self._reader.deserialize(raw, kind)
+                    yield message
+            return
         with self._errors():
             for connection, _, raw in self._reader.messages(connections=self._connections(topics)):
                 yield self._reader.deserialize(raw, connection.msgtype)
@@ -184,8 +201,12 @@ class _Bag:
         """Each message's time of recording in ns and rank among its equals, and the header stamps in seconds."""
         places: list[tuple[int, int]] = []
         stamps: list[float] = []
+        heads = ros_index.messages(self._files, topic, _HEAD_BYTES)
         with self._errors():
-            for _, moment, raw in self._reader.messages(connections=self._connections([topic])):
+            if heads is None:
+                through = self._reader.messages(connections=self._connections([topic]))
+                heads = [(moment, bytes(raw[:_HEAD_BYTES])) for _, moment, raw in through]
+            for moment, raw in heads:
                 rank = places[-1][1] + 1 if places and places[-1][0] == moment else 0
                 places.append((moment, rank))
                 stamps.append(self._stamp(raw, moment))
@@ -201,11 +222,10 @@ class _Bag:
 
     def _stamp(self, raw: bytes, moment: int) -> float:
         """The header stamp at a message's beginning; the time of recording where it was never set."""
-        head = bytes(raw[:12])
         if self.is2:  # CDR: the second byte of the encapsulation says which end comes first
-            sec, nanosec = struct.unpack_from("<iI" if head[1] & 1 else ">iI", head, 4)
+            sec, nanosec = struct.unpack_from("<iI" if raw[1] & 1 else ">iI", raw, 4)
         else:
-            sec, nanosec = struct.unpack_from("<II", head, 4)
+            sec, nanosec = struct.unpack_from("<II", raw, 4)
         return (sec * 10**9 + nanosec or moment) / 10**9
 
     def cloud(self, topic: str, place: tuple[int, int]) -> Any:
@@ -236,6 +256,16 @@ class _Bag:
             return trajectory_of(np.array([seconds(knot.header.stamp) for knot in knots]), poses, where)
 
         return motion
+
+
+def _stored_files(path: Path) -> list[Path]:
+    """The files of a ROS 2 bag, or none where its messages or files are compressed."""
+    if path.is_file():
+        return [path]
+    information = yaml.safe_load((path / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
+    if information.get("compression_mode"):
+        return [path / "metadata.yaml"]  # of no storage that the index knows
+    return [path / name for name in information["relative_file_paths"]]
 
 
 BAG = Format("ros1", "ROS 1 bag", recognises=recognises_bag, open_log=open_log)

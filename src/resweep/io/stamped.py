@@ -37,7 +37,7 @@ def stamps_of(files: Sequence[Path]) -> Array | None:
     Read are ``1566246592.123456``, ``1566246592_123456789``, and whole numbers of 13, 16 or 19 digits; anything
     before the last such number, as in ``cloud_1566246592123456789``, is passed over.
     """
-    times = [_stamp(file.stem) for file in files]
+    times = [_stamp(file.stem.removesuffix(".pcd")) for file in files]  # nuScenes scans end in .pcd.bin
     if not files or any(time is None for time in times):
         return None
     stamps = np.array(times, np.float64)

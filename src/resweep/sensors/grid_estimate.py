@@ -31,6 +31,7 @@ _MIN_STEP_DEG = 0.02  # no spinning sensor fires a laser again before it turned 
 CELLS = 180  # of azimuth, 2° each, in which a ring is known to leave the sensor or not
 _OWN_M = 1.0  # nearer points are on the sensor's own carrier
 _MAX_MIXED = 0.1  # share of rings whose shots are too dense for one laser
+_MAX_DRIVE_M = 0.1  # motion in a sweep that leaves rings told by elevation whole
 _MIN_CLOSE = 0.9  # share of points close to their ring, where rings are told by elevation
 _FIT_POINTS = 12_000  # of a sweep, enough for two numbers a ring
 _TIMED_S = 1e-3  # firing times that vary less say nothing
@@ -136,7 +137,12 @@ def estimate_grid(log: Log | Sequence[Sweep], sweeps: int = 5) -> Grid:
 
 
 def _apart(channels: Channels, motions: list[Motion], scans: list[tuple[Array, ...]]) -> bool:
-    """Whether points lie close to the elevation of their ring, for the distance of the rings."""
+    """Whether points lie close to the elevation of their ring, for the distance of the rings.
+
+    Where motion was taken out of the points, a ring may have been taken for two: then they do not.
+    """
+    if max(float(np.linalg.norm(move.terms[:3])) for move in motions) > _MAX_DRIVE_M:
+        return False
     level_deg = np.sort(np.degrees(channels.elevation_rad))
     room = np.minimum(np.diff(level_deg, append=np.inf), np.diff(level_deg, prepend=-np.inf))
     close = []

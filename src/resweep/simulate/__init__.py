@@ -1,5 +1,6 @@
 """From a world and a sensor to sweeps."""
 
+from resweep.simulate.retrace import Retracer
 from resweep.simulate.simulator import Simulator
 
-__all__ = ["Simulator"]
+__all__ = ["Retracer", "Simulator"]

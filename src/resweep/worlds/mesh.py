@@ -35,10 +35,11 @@ class Material:
             raise ResweepError(f"material '{self.name}': specular, specular_exponent and retro must be 0 or more")
 
 
-def _per_row(values: Any, count: int, dtype: Any, what: str) -> Array:
-    array = np.asarray(values)
+def per_row(values: Any, count: int, dtype: Any, what: str) -> Array:
+    """A column (count,) from one value or one per row; a ``dtype`` of None keeps that of the values."""
+    array = np.asarray(values, dtype=dtype)
     if array.ndim == 0:
-        return np.broadcast_to(array.astype(dtype), (count,))  # one value serves all rows
+        return np.broadcast_to(array, (count,))  # one value serves all rows
     if array.shape != (count,):
         raise ResweepError(f"{what}: expected one value or {count}, got shape {array.shape}")
     return np.ascontiguousarray(array, dtype=dtype)
@@ -81,8 +82,8 @@ class Mesh:
             raise ResweepError(f"{what}: a face points at vertex {worst} of {len(self.vertices)}; repair the mesh")
         self.faces = np.ascontiguousarray(triangles, dtype=np.uint32)
         count = len(self.faces)
-        self.label = _per_row(label, count, np.int32, f"{what}: label")
-        self.reflectance = _per_row(reflectance, count, np.float32, f"{what}: reflectance")
+        self.label = per_row(label, count, np.int32, f"{what}: label")
+        self.reflectance = per_row(reflectance, count, np.float32, f"{what}: reflectance")
         if not ((self.reflectance >= 0) & (self.reflectance <= 1)).all():
             raise ResweepError(f"{what}: reflectance must lie between 0 and 1, not in per cent")
         self.materials = tuple(materials)
@@ -90,13 +91,18 @@ class Mesh:
         if chosen.size and (chosen.min() < 0 or chosen.max() >= min(len(self.materials), 256)):
             worst = int(chosen.min() if chosen.min() < 0 else chosen.max())
             raise ResweepError(f"{what}: material {worst} is asked for, {len(self.materials)} are given (256 at most)")
-        self.material = _per_row(material, count, np.uint8, f"{what}: material")
-        self.instance = _per_row(instance, count, np.int32, f"{what}: instance")
+        self.material = per_row(material, count, np.uint8, f"{what}: material")
+        self.instance = per_row(instance, count, np.int32, f"{what}: instance")
 
     @property
     def n_triangles(self) -> int:
         """Number of triangles."""
         return len(self.faces)
+
+    @property
+    def n_primitives(self) -> int:
+        """Number of triangles."""
+        return self.n_triangles
 
     @cached_property
     def bounds(self) -> Array:
@@ -165,13 +171,18 @@ class Instances:
         self.name = name or mesh.name
         self.mesh = mesh
         self.transforms = matrices
-        self.instance = _per_row(instance, len(matrices), np.int32, f"{what}: instance")
-        self.label = _per_row(label, len(matrices), np.int32, f"{what}: label")
+        self.instance = per_row(instance, len(matrices), np.int32, f"{what}: instance")
+        self.label = per_row(label, len(matrices), np.int32, f"{what}: label")
 
     @property
     def n_triangles(self) -> int:
         """Number of triangles, counted in every copy."""
         return self.mesh.n_triangles * len(self.transforms)
+
+    @property
+    def n_primitives(self) -> int:
+        """Number of triangles, counted in every copy."""
+        return self.n_triangles
 
     @property
     def boxes(self) -> Array:

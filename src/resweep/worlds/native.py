@@ -42,4 +42,22 @@ class InstanceArray:
     label: Array
 
 
-Native = Triangles | InstanceArray
+@dataclass(frozen=True, eq=False)
+class Discs:
+    """Oriented discs: ``centre`` and ``normal`` (n, 3), ``radius`` (n,) float32, and the attributes of faces.
+
+    A ray gathers up to ``depth`` discs of one label, each within ``gap_m`` of the one before, and
+    reads their weighted mean (C, eqs. 16 and 17); a depth of 1 reads the nearest.
+    """
+
+    centre: Array
+    normal: Array
+    radius: Array
+    label: Array
+    instance: Array
+    reflectance: Array
+    depth: int
+    gap_m: float
+
+
+Native = Triangles | InstanceArray | Discs

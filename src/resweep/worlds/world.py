@@ -14,8 +14,9 @@ from resweep.pose import Array, check_rigid
 from resweep.worlds.importing import load_mesh
 from resweep.worlds.mesh import Instances, Mesh
 from resweep.worlds.native import Native
+from resweep.worlds.splats import Splats
 
-Layer = Mesh | Instances
+Layer = Mesh | Instances | Splats
 
 
 class World:
@@ -78,7 +79,7 @@ class World:
     @property
     def n_primitives(self) -> int:
         """Number of primitives of all kinds, counted in every instance."""
-        return self.n_triangles
+        return sum(layer.n_primitives for layer in self.layers)
 
     def lower(self) -> list[Native]:
         """The layers as the tracer takes them."""
@@ -94,4 +95,4 @@ class World:
         size = self.bounds[1] - self.bounds[0]
         kinds = ", ".join(f"{layer.kind} '{layer.name}'" for layer in self.layers[:6])
         more = f" and {len(self.layers) - 6} more" if len(self.layers) > 6 else ""
-        return f"World({kinds}{more}; {self.n_triangles:,} triangles; {size[0]:.1f} x {size[1]:.1f} x {size[2]:.1f} m)"
+        return f"World({kinds}{more}; {self.n_primitives:,} primitives; {size[0]:.1f} x {size[1]:.1f} x {size[2]:.1f} m)"

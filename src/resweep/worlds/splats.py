@@ -1,0 +1,109 @@
+"""Splats: oriented discs that cover the surfaces of a recorded place (papers C and D)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from resweep.errors import ResweepError
+from resweep.pose import Array
+from resweep.worlds.mesh import per_row
+from resweep.worlds.native import Discs
+
+MAX_DEPTH = 8  # discs that the tracer can gather along one ray
+
+
+class Splats:
+    """Discs with label, reflectance and what was seen of them.
+
+    ``centre`` and ``normal`` (n, 3) float32, metres from the world's origin and unit; ``radius`` (n,)
+    metres. ``label`` and ``instance`` (n,) int32 and ``reflectance`` (n,) float32 take one value or one per
+    disc. ``extra`` holds further columns (n,) by name, such as ``intensity`` (mean of the returns),
+    ``range_m`` and ``cosine`` (range and incidence at which it was seen) and ``count`` (returns in it).
+    A ray reads the weighted mean of up to ``depth`` overlapping discs of one label, each within ``gap_m``
+    of the one before (C, 6.3.4); with a depth of 1 it reads the nearest.
+    """
+
+    kind = "splats"
+    n_triangles = 0
+
+    def __init__(
+        self,
+        centre: Array,
+        normal: Array,
+        radius: Array,
+        label: Any = 0,
+        reflectance: Any = 0.5,
+        instance: Any = 0,
+        extra: Mapping[str, Array] | None = None,
+        name: str = "splats",
+        depth: int = 5,
+        gap_m: float = 0.10,
+    ) -> None:
+        what = f"splats '{name}'"
+        if not 1 <= depth <= MAX_DEPTH or not gap_m > 0:
+            raise ResweepError(f"{what}: depth must be 1 to {MAX_DEPTH} and gap_m above 0, got {depth} and {gap_m}")
+        self.name = name
+        self.depth = int(depth)
+        self.gap_m = float(gap_m)
+        self.centre = np.ascontiguousarray(centre, dtype=np.float32)
+        self.normal = np.ascontiguousarray(normal, dtype=np.float32)
+        self.radius = np.ascontiguousarray(radius, dtype=np.float32)
+        count = len(self.radius)
+        if self.centre.shape != (count, 3) or self.normal.shape != (count, 3) or self.radius.ndim != 1:
+            raise ResweepError(
+                f"{what}: centre and normal must be (n, 3) and radius (n,), got "
+                f"{self.centre.shape}, {self.normal.shape}, {self.radius.shape}"
+            )
+        if count == 0:
+            raise ResweepError(f"{what}: there is none; build from sweeps with returns")
+        for column in ("centre", "normal", "radius"):
+            if not np.isfinite(getattr(self, column)).all():
+                raise ResweepError(f"{what}: {column} holds NaN or infinity")
+        if (self.radius <= 0).any():
+            raise ResweepError(f"{what}: every radius must be above 0 m")
+        if (np.abs(np.linalg.norm(self.normal, axis=1) - 1) > 1e-3).any():
+            raise ResweepError(f"{what}: normals must be unit vectors")
+        self.label = per_row(label, count, np.int32, f"{what}: label")
+        self.reflectance = per_row(reflectance, count, np.float32, f"{what}: reflectance")
+        self.instance = per_row(instance, count, np.int32, f"{what}: instance")
+        self.extra = {key: per_row(values, count, None, f"{what}: {key}") for key, values in (extra or {}).items()}
+
+    def __len__(self) -> int:
+        return len(self.radius)
+
+    @property
+    def n_primitives(self) -> int:
+        """Number of discs."""
+        return len(self.radius)
+
+    @cached_property
+    def bounds(self) -> Array:
+        """Lowest and highest corner (2, 3), metres from the world's origin."""
+        reach = self.radius[:, None] * np.sqrt(np.maximum(0.0, 1.0 - self.normal.astype(np.float64) ** 2))
+        return np.array([(self.centre - reach).min(axis=0), (self.centre + reach).max(axis=0)])
+
+    def moved(self, transform: Array) -> Splats:
+        """A copy taken by a (4, 4) or (3, 4) motion; a scale, if any, must be even."""
+        matrix = np.asarray(transform, dtype=np.float64)
+        scale = float(np.cbrt(abs(np.linalg.det(matrix[:3, :3]))))
+        return Splats(
+            self.centre.astype(np.float64) @ matrix[:3, :3].T + matrix[:3, 3],
+            self.normal.astype(np.float64) @ (matrix[:3, :3] / scale).T,
+            self.radius * scale,
+            self.label,
+            self.reflectance,
+            self.instance,
+            self.extra,
+            self.name,
+            self.depth,
+            self.gap_m,
+        )
+
+    def lower(self) -> Discs:
+        """These splats as the tracer takes them."""
+        columns = (self.centre, self.normal, self.radius, self.label, self.instance, self.reflectance)
+        return Discs(*columns, self.depth, self.gap_m)
