@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "embree.hpp"
+#include "neighbours.hpp"
 #include "parallel.hpp"
 #include "scene.hpp"
 #include "trace.hpp"
@@ -194,6 +195,74 @@ PyPlan make_plan(const In<float, nb::shape<-1, 2>, nb::c_contig>& offsets, const
     return plan;
 }
 
+// A column that must be as long as the points.
+template <class T> Column<T> per_point(const KdTree& tree, const Vector<T>& values, const char* name) {
+    if (values.shape(0) != tree.size()) throw std::invalid_argument(std::string(name) + ": one value a point");
+    return column(values);
+}
+
+nb::tuple find_neighbours(const KdTree& tree, const std::optional<Matrix3<double>>& queries, std::int32_t k,
+                          float radius, int threads) {
+    const std::size_t count = queries ? queries->shape(0) : tree.size();
+    Buffer<std::int32_t> index;
+    Buffer<float> distance2;
+    index.allocate(count * static_cast<std::size_t>(k));
+    distance2.allocate(count * static_cast<std::size_t>(k));
+    {
+        nb::gil_scoped_release release;
+        knn(tree, queries ? queries->data() : nullptr, count, k, radius, threads, index.data.get(),
+            distance2.data.get());
+    }
+    return nb::make_tuple(give(std::move(index)), give(std::move(distance2)));
+}
+
+nb::dict analyse(const KdTree& tree, const Vector<std::int32_t>& k, const Vector<float>& radius, int threads) {
+    Buffer<float> normal, eigenvalues, mean_offset, reached, mean_distance, std_distance;
+    Buffer<std::int32_t> count;
+    for (Buffer<float>* wide : {&normal, &eigenvalues, &mean_offset}) wide->allocate(3 * tree.size());
+    for (Buffer<float>* narrow : {&reached, &mean_distance, &std_distance}) narrow->allocate(tree.size());
+    count.allocate(tree.size());
+    const Extent extent{per_point(tree, k, "k"), per_point(tree, radius, "radius")};
+    {
+        nb::gil_scoped_release release;
+        pca(tree, extent, threads,
+            {normal.data.get(), eigenvalues.data.get(), mean_offset.data.get(), reached.data.get(),
+             mean_distance.data.get(), std_distance.data.get(), count.data.get()});
+    }
+    nb::dict columns;
+    columns["normal"] = give(std::move(normal), 3);
+    columns["eigenvalues"] = give(std::move(eigenvalues), 3);
+    columns["mean_offset"] = give(std::move(mean_offset), 3);
+    columns["radius"] = give(std::move(reached));
+    columns["mean_abs_plane_distance"] = give(std::move(mean_distance));
+    columns["std_abs_plane_distance"] = give(std::move(std_distance));
+    columns["count"] = give(std::move(count));
+    return columns;
+}
+
+nb::dict grow_splats(const KdTree& tree, const Matrix3<float>& normal, const Vector<std::int32_t>& k,
+                     const Vector<float>& radius, const Vector<float>& bound, const Vector<std::int32_t>& label,
+                     float alpha, float beta, const In<float, nb::ndim<2>, nb::c_contig>& values, int threads) {
+    if (normal.shape(0) != tree.size() || values.shape(0) != tree.size())
+        throw std::invalid_argument("normal, values: one row a point");
+    const Extent extent{per_point(tree, k, "k"), per_point(tree, radius, "radius")};
+    const Growing growing{normal.data(), per_point(tree, bound, "bound"), per_point(tree, label, "label"),
+                          alpha,         beta,                            values.data(),
+                          values.shape(1)};
+    Grown grown;
+    {
+        nb::gil_scoped_release release;
+        grown = grow(tree, extent, growing, threads);
+    }
+    nb::dict columns;
+    columns["seed"] = give(std::move(grown.seed));
+    columns["count"] = give(std::move(grown.count));
+    columns["shift"] = give(std::move(grown.shift));
+    columns["radius"] = give(std::move(grown.radius));
+    columns["values"] = give(std::move(grown.values));
+    return columns;
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -305,6 +374,41 @@ NB_MODULE(_core, m) {
             },
             nb::arg("origins"), nb::arg("directions"), nb::arg("range_max"), nb::arg("threads") = 0,
             "Closest hits of rays (n, 3) with unit directions: range in metres, infinity for a miss.");
+
+    nb::class_<KdTree>(m, "KdTree", "Points in a k-d tree, and the neighbourhoods of each; rows are those of the points.")
+        .def(
+            "__init__",
+            [](KdTree* self, const Matrix3<double>& points, int threads) {
+                nb::gil_scoped_release release;
+                new (self) KdTree(points.data(), points.shape(0), thread_count(threads));
+            },
+            nb::arg("points"), nb::arg("threads") = 0)
+        .def_prop_ro("step", &KdTree::step, "Metres between neighbouring coordinates.")
+        .def("knn", &find_neighbours, nb::arg("queries").none(), nb::arg("k"), nb::arg("radius"),
+             nb::arg("threads") = 0, "Rows and squared distances (m · k) of the nearest points, by distance.")
+        .def(
+            "radius_count",
+            [](const KdTree& self, float radius, int threads) {
+                Buffer<std::int32_t> count;
+                count.allocate(self.size());
+                {
+                    nb::gil_scoped_release release;
+                    radius_count(self, radius, threads, count.data.get());
+                }
+                return give(std::move(count));
+            },
+            nb::arg("radius"), nb::arg("threads") = 0)
+        .def(
+            "mean_radius",
+            [](const KdTree& self, std::int32_t k, std::size_t stride, int threads) {
+                nb::gil_scoped_release release;
+                return mean_radius(self, k, stride, threads);
+            },
+            nb::arg("k"), nb::arg("stride"), nb::arg("threads") = 0)
+        .def("pca", &analyse, nb::arg("k"), nb::arg("radius"), nb::arg("threads") = 0)
+        .def("grow", &grow_splats, nb::arg("normal"), nb::arg("k"), nb::arg("radius"), nb::arg("bound"),
+             nb::arg("label"), nb::arg("alpha"), nb::arg("beta"), nb::arg("values"), nb::arg("threads") = 0)
+        .def("seed_order", [](const KdTree& self) { return give(seed_order(self)); });
 
     m.def(
         "philox",

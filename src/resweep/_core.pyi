@@ -5,6 +5,7 @@ from typing import Annotated
 import numpy
 from numpy.typing import NDArray
 
+
 def load_embree(path: str) -> None:
     """Open the Embree library at `path`; once a process."""
 
@@ -21,91 +22,40 @@ class Plan:
     """Beam, receiver and noise of a sensor."""
 
     @staticmethod
-    def make(
-        *,
-        offsets: Annotated[NDArray[numpy.float32], dict(shape=(None, 2), order="C", device="cpu", writable=False)],
-        shares: Annotated[NDArray[numpy.float32], dict(shape=(None,), device="cpu", writable=False)],
-        random: bool,
-        n_rays: int,
-        spot: int,
-        profile: int,
-        divergence: tuple[float, float],
-        mode: int,
-        max_returns: int,
-        receiver: dict,
-        noise: dict,
-    ) -> Plan: ...
+    def make(*, offsets: Annotated[NDArray[numpy.float32], dict(shape=(None, 2), order='C', device='cpu', writable=False)], shares: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], random: bool, n_rays: int, spot: int, profile: int, divergence: tuple[float, float], mode: int, max_returns: int, receiver: dict, noise: dict) -> Plan: ...
 
 class Firing:
     """The pulses of a sweep in the order in which they are traced."""
 
-    def __init__(
-        self,
-        *,
-        direction: Annotated[NDArray[numpy.float32], dict(shape=(3, None), order="C", device="cpu", writable=False)],
-        time: Annotated[NDArray[numpy.float64], dict(shape=(None,), device="cpu", writable=False)],
-        beam: Annotated[NDArray[numpy.int32], dict(shape=(None,), device="cpu", writable=False)],
-        chunk: Annotated[NDArray[numpy.int32], dict(shape=(None,), device="cpu", writable=False)],
-        reported: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order="C", device="cpu", writable=False)],
-        origin: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order="C", device="cpu", writable=False)]
-        | None,
-    ) -> None: ...
+    def __init__(self, *, direction: Annotated[NDArray[numpy.float32], dict(shape=(3, None), order='C', device='cpu', writable=False)], time: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], beam: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], chunk: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], reported: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], origin: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)] | None) -> None: ...
 
 class Scene:
     """Native geometry, built once and traced many times."""
 
     def __init__(self) -> None: ...
+
     def add_triangles(self, triangles: object) -> None: ...
+
     def add_instances(self, instances: object) -> None: ...
+
+    def add_discs(self, discs: object) -> None: ...
+
     def commit(self) -> None: ...
-    def sweep(
-        self,
-        plan: Plan,
-        firing: Firing,
-        knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), device="cpu", writable=False)],
-        knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order="C", device="cpu", writable=False)],
-        start: float,
-        seed: int,
-        index: int,
-        threads: int = 0,
-        packet: int = 0,
-    ) -> dict:
+
+    def sweep(self, plan: Plan, firing: Firing, knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], start: float, seed: int, index: int, threads: int = 0, packet: int = 0) -> dict:
         """Fire, trace and receive one sweep."""
 
-    def rays(
-        self,
-        plan: Plan,
-        firing: Firing,
-        knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), device="cpu", writable=False)],
-        knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order="C", device="cpu", writable=False)],
-        start: float,
-        seed: int,
-        index: int,
-    ) -> tuple:
+    def rays(self, plan: Plan, firing: Firing, knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], start: float, seed: int, index: int) -> tuple:
         """
         The rays that `sweep` traces, in its order: origins and directions (n, 3).
         """
 
-    def raw_floor(
-        self,
-        origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order="C", device="cpu", writable=False)],
-        directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order="C", device="cpu", writable=False)],
-        range_max: float,
-        packet: int = 0,
-        threads: int = 0,
-        repeats: int = 3,
-    ) -> tuple:
+    def raw_floor(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], range_max: float, packet: int = 0, threads: int = 0, repeats: int = 3) -> tuple:
         """
         Seconds that Embree alone needs for these rays, the best of `repeats`, and how many hit.
         """
 
-    def intersect(
-        self,
-        origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order="C", device="cpu", writable=False)],
-        directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order="C", device="cpu", writable=False)],
-        range_max: float,
-        threads: int = 0,
-    ) -> dict:
+    def intersect(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], range_max: float, threads: int = 0) -> dict:
         """
         Closest hits of rays (n, 3) with unit directions: range in metres, infinity for a miss.
         """
@@ -116,12 +66,7 @@ def philox(seed: int, sweep: int, beam: int, ray: int, purpose: int) -> tuple:
 def normal(word: int) -> float:
     """The standard normal number of one random word, for the tests."""
 
-def receive(
-    plan: Plan,
-    light: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order="C", device="cpu", writable=False)],
-    label: Annotated[NDArray[numpy.int32], dict(shape=(None,), device="cpu", writable=False)],
-    instance: Annotated[NDArray[numpy.int32], dict(shape=(None,), device="cpu", writable=False)],
-) -> tuple:
+def receive(plan: Plan, light: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], label: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], instance: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)]) -> tuple:
     """
     The receiver on the events of one pulse: rows of range, share and reflected light.
     """

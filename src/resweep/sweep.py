@@ -184,6 +184,17 @@ class Sweep:
         extra = {name: values[keep] for name, values in self.extra.items()}
         return replace(self, beam_status=status, extra=extra, **columns)
 
+    def select_beams(self, keep: Array) -> Sweep:
+        """Only the beams where ``keep`` (b,) is true, with the returns on them."""
+        keep = np.asarray(keep, dtype=bool)
+        renumbered = np.cumsum(keep) - 1
+        rows = keep[self.beam]
+        columns = {name: getattr(self, name)[keep] for name in _BEAM_COLUMNS}
+        columns |= {name: getattr(self, name)[rows] for name in _RETURN_COLUMNS}
+        columns["beam"] = renumbered[columns["beam"]]
+        extra = {name: values[rows] for name, values in self.extra.items()}
+        return replace(self, extra=extra, **columns)
+
     @classmethod
     def from_points(
         cls,

@@ -16,6 +16,7 @@ import typer
 import resweep
 from resweep.cli.convert import convert
 from resweep.cli.demo import demo
+from resweep.cli.evaluate import evaluate
 from resweep.cli.info import info
 from resweep.cli.sensors import sensors
 from resweep.cli.simulate import simulate
@@ -65,7 +66,7 @@ def _resweep(
     """
 
 
-for verb in (demo, simulate, view, info, convert, sensors):
+for verb in (demo, simulate, evaluate, view, info, convert, sensors):
     app.command()(verb)
 
 

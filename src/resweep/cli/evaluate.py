@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from resweep.errors import ResweepError
 
+if TYPE_CHECKING:
+    from resweep.evaluate import Report
+
 
 def evaluate(
-    sim: Annotated[Path, typer.Argument(metavar="SIM", help="Simulated sweep file, or the folder of a log.")],
-    real: Annotated[Path, typer.Argument(metavar="REAL", help="Real sweep file, or the folder of a log.")],
+    sim: Annotated[
+        Path, typer.Argument(metavar="SIM|LOG", help="Simulated sweep file or log; with --holdout, the real log.")
+    ],
+    real: Annotated[
+        Path | None, typer.Argument(metavar="[REAL]", help="Real sweep file, or the folder of a log.")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Also write the report, as .html or .json.")
     ] = None,
@@ -21,34 +28,41 @@ def evaluate(
     accumulate: Annotated[
         bool, typer.Option("--accumulate", help="Also compare all sweeps as one cloud (C2C as published).")
     ] = False,
+    holdout: Annotated[
+        str | None, typer.Option("--holdout", help="Sweeps to hold out, such as 5 or 3,7: build from the rest.")
+    ] = None,
+    every: Annotated[int | None, typer.Option("--holdout-every", min=2, help="Hold out every N-th sweep.")] = None,
+    kind: Annotated[str, typer.Option("--world-kind", help="With --holdout: splats or surfels.")] = "splats",
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="With --holdout: a build option, such as method=basic.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")] = False,
 ) -> None:
     """Compare simulated sweeps with real ones, in true metres.
 
-    Logs of equal length are compared sweep by sweep, others by nearest time.
+    Logs of equal length are compared sweep by sweep, others by nearest time. With --holdout a world is
+    built from the other sweeps of one real log, and the held-out beams are traced again in it.
 
     Examples: resweep evaluate out kitti/sequences/00 -o report.html;
-    resweep evaluate out/000000.pcd real.pcd --per-class --json
+    resweep evaluate out/000000.pcd real.pcd --per-class --json;
+    resweep evaluate kitti/sequences/00 --holdout 5 --world-kind surfels
     """
     from rich.console import Console
 
     from resweep.cli.inputs import check_writable
-    from resweep.cli.progress import Meter
-    from resweep.evaluate import evaluate as compare
-    from resweep.io import open_log
 
     if output is not None:
         if output.suffix.lower() not in (".html", ".json"):
             raise ResweepError(f"--output '{output}': a report is .html or .json; choose one of them")
         check_writable(output)
-    simulated, recorded = open_log(sim), open_log(real)
-    with Meter() as meter:
-        period_s = float(recorded.times[-1] - recorded.times[0]) / max(len(recorded) - 1, 1)
-        recorded = meter.tracked(recorded, period_s, "comparing")
-        report = compare(simulated, recorded, accumulate=accumulate)
-        if output is not None:
-            meter.stage(f"writing {output.name}")
-            report.save(output)
+    if holdout is None and every is None:
+        report = _compared(sim, real, accumulate)
+    else:
+        if real is not None:
+            raise ResweepError("--holdout takes one log, the real one; leave out REAL or --holdout")
+        report = _held_out(sim, holdout, every, kind, set_ or [], accumulate)
+    if output is not None:
+        report.save(output)
     if as_json:
         facts = {"sweeps": len(report.per_sweep), **report.metrics}
         typer.echo(json.dumps({**facts, "per_class": report.per_class} if per_class else facts, allow_nan=False))
@@ -59,3 +73,45 @@ def evaluate(
         console.print(report.class_table())
     if output is not None:
         console.print(f"report: {output}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _compared(sim: Path, real: Path | None, accumulate: bool) -> Report:
+    """Simulated sweeps against real ones."""
+    from resweep.cli.progress import Meter
+    from resweep.evaluate import evaluate as compare
+    from resweep.io import open_log
+
+    if real is None:
+        raise ResweepError(f"evaluate '{sim}': against what? give REAL, or --holdout to hold sweeps of one log out")
+    simulated, recorded = open_log(sim), open_log(real)
+    with Meter() as meter:
+        period_s = float(recorded.times[-1] - recorded.times[0]) / max(len(recorded) - 1, 1)
+        recorded = meter.tracked(recorded, period_s, "comparing")
+        return compare(simulated, recorded, accumulate=accumulate)
+
+
+def _held_out(
+    path: Path, listed: str | None, every: int | None, kind: str, words: list[str], accumulate: bool
+) -> Report:
+    """Held-out sweeps of a log against a world built from the others."""
+    from resweep.build import build, label_map
+    from resweep.build.accumulate import mappable
+    from resweep.cli.inputs import build_config
+    from resweep.evaluate.holdout import holdout
+    from resweep.io import open_log
+
+    config = build_config(kind, words)
+    log = open_log(path)
+    held = list(range(every - 1, len(log), every)) if every is not None else []
+    try:
+        held += [int(word) for word in (listed or "").split(",") if word.strip()]
+    except ValueError as error:
+        raise ResweepError(f"--holdout '{listed}': expected sweep numbers such as 5 or 3,7") from error
+    labels = label_map(config.map.label_map, log.meta)
+    return holdout(
+        log,
+        held,
+        lambda rest: build(rest, config),
+        lambda sweep: mappable(sweep, config.map, labels),
+        accumulate=accumulate,
+    )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from resweep.errors import ResweepError, nearest_names
 
 if TYPE_CHECKING:
+    from resweep.build.estimate import BuildConfig
     from resweep.pose import Array, Trajectory
     from resweep.worlds import World
 
@@ -116,6 +117,23 @@ def settings(words: list[str]) -> dict[str, Any]:
         except yaml.YAMLError as error:
             raise ResweepError(f"--set '{word}': the value is not valid YAML") from error
     return changes
+
+
+def build_config(kind: str, words: list[str]) -> BuildConfig:
+    """The config of a kind of world, with dotted fields changed by words such as ``map.ego_radius_m=2``."""
+    from resweep.build.config import SplatConfig, SurfelConfig
+
+    kinds = {"splats": SplatConfig, "surfels": SurfelConfig}
+    if kind not in kinds:
+        raise ResweepError(f"world kind '{kind}': unknown; {nearest_names(kind, kinds)}")
+    nested: dict[str, Any] = {}
+    for key, value in settings(words).items():
+        *path, last = key.split(".")
+        place = nested
+        for part in path:
+            place = place.setdefault(part, {})
+        place[last] = value
+    return kinds[kind](**nested)
 
 
 def check_folder(path: Path, overwrite: bool) -> None:

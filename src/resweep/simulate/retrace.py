@@ -34,7 +34,7 @@ class Retracer:
 
     def __init__(self, world: World, sensor: Sensor | None = None, *, seed: int = 0, threads: int = 0) -> None:
         self.world = world
-        self.sensor = Sensor(**_RECORDED) if sensor is None else sensor
+        self.sensor = Sensor.model_validate(_RECORDED) if sensor is None else sensor
         self.seed = seed
         self.threads = threads
         self.scene = native_scene(world)

@@ -13,10 +13,13 @@ import zarr
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.worlds.mesh import Instances, Material, Mesh
+from resweep.worlds.splats import Splats
 from resweep.worlds.tiles import StoredColumns, TileTable, group_by_tile, runs_of, write_columns
 
 T = TypeVar("T")
 _MESH_ATTRIBUTES = ("label", "reflectance", "material", "instance")
+_SPLAT_SHAPE = ("centre", "normal", "radius")
+_SPLAT_ATTRIBUTES = ("label", "reflectance", "instance")
 
 
 def need(data: Any, name: str, kind: type[T], where: str) -> T:
@@ -160,10 +163,63 @@ def read_instances(entry: Mapping[str, Any], where: str, reading: Reading) -> In
     return Instances(reading.shared[place], transforms, instance, label, need(entry, "name", str, where))
 
 
+def write_splats(layer: Splats, path: str, writing: Writing) -> dict[str, Any]:
+    """Write discs by the tile of their centre."""
+    order, place, counts = group_by_tile(layer.centre[:, :2], writing.tile_size_m)
+    starts = np.cumsum(counts) - counts
+    reach = layer.radius[order, None]
+    low = np.minimum.reduceat(layer.centre[order] - reach, starts)
+    high = np.maximum.reduceat(layer.centre[order] + reach, starts)
+    table = TileTable(place, counts, np.zeros_like(counts), np.stack([low, high], axis=1))
+    columns = {
+        "tiles": table.column(),
+        "order": order.astype(np.uint32),
+        **{name: getattr(layer, name)[order] for name in _SPLAT_SHAPE},
+    }
+    attributes = {name: getattr(layer, name) for name in _SPLAT_ATTRIBUTES}
+    attributes.update({f"extra-{name}": values for name, values in layer.extra.items()})
+    return {
+        "kind": layer.kind,
+        "name": layer.name,
+        "path": path,
+        "n_splats": len(layer),
+        "n_tiles": len(counts),
+        "bounds": layer.bounds.tolist(),
+        "depth": layer.depth,
+        "gap_m": layer.gap_m,
+        "extra": list(layer.extra),
+        **write_columns(writing.group, path, columns, attributes, order),
+    }
+
+
+def read_splats(entry: Mapping[str, Any], where: str, reading: Reading) -> Splats | None:
+    """Read the discs in the tiles within bounds, in their first order; None if there are none."""
+    columns = _columns(entry, where, reading)
+    tiles = TileTable.of(columns, need(entry, "n_splats", int, where))
+    chosen = tiles.within(reading.bounds)
+    if not chosen.any():
+        return None
+    runs = runs_of(chosen, tiles.n_rows)
+    order = _in_order(columns, runs)
+
+    def column(name: str) -> Any:
+        values = columns.read(name, runs)
+        return values[order] if isinstance(values, np.ndarray) else values
+
+    return Splats(
+        **{name: column(name) for name in (*_SPLAT_SHAPE, *_SPLAT_ATTRIBUTES)},
+        extra={name: column(f"extra-{name}") for name in need(entry, "extra", list, where)},
+        name=need(entry, "name", str, where),
+        depth=need(entry, "depth", int, where),
+        gap_m=need(entry, "gap_m", float, where),
+    )
+
+
 # A kind of layer is written and read by one pair of functions; a further kind is one line here.
-KINDS: dict[str, tuple[Callable[..., dict[str, Any]], Callable[..., Mesh | Instances | None]]] = {
+KINDS: dict[str, tuple[Callable[..., dict[str, Any]], Callable[..., Mesh | Instances | Splats | None]]] = {
     "mesh": (write_mesh, read_mesh),
     "instances": (write_instances, read_instances),
+    "splats": (write_splats, read_splats),
 }
 
 

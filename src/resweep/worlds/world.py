@@ -95,4 +95,6 @@ class World:
         size = self.bounds[1] - self.bounds[0]
         kinds = ", ".join(f"{layer.kind} '{layer.name}'" for layer in self.layers[:6])
         more = f" and {len(self.layers) - 6} more" if len(self.layers) > 6 else ""
-        return f"World({kinds}{more}; {self.n_primitives:,} primitives; {size[0]:.1f} x {size[1]:.1f} x {size[2]:.1f} m)"
+        return (
+            f"World({kinds}{more}; {self.n_primitives:,} primitives; {size[0]:.1f} x {size[1]:.1f} x {size[2]:.1f} m)"
+        )

@@ -1,0 +1,112 @@
+#include "neighbourhood.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace resweep {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kSlack = 1.0f + 1e-5f;     // bounds by the triangle inequality must survive rounding
+constexpr std::size_t kCandidates = 8192;  // more than these are not worth gathering
+constexpr std::size_t kCandidatesANeighbour = 24;
+
+float length(const Grid& a, const Grid& b) {
+    double sum = 0.0;
+    for (int i = 0; i < 3; ++i) {
+        const double d = static_cast<double>(a[i]) - static_cast<double>(b[i]);
+        sum += d * d;
+    }
+    return static_cast<float>(std::sqrt(sum));
+}
+
+float squared(float length) { return length * length * kSlack; }
+
+}  // namespace
+
+float Neighbourhood::reach2(float radius) const {
+    const double steps = static_cast<double>(radius) / tree_->step();
+    return static_cast<float>(std::min(steps * steps, static_cast<double>(std::numeric_limits<float>::max())));
+}
+
+void Neighbourhood::begin(std::size_t leaf, std::size_t k, float radius) {
+    const Box box = tree_->leaf_box(leaf);
+    for (int a = 0; a < 3; ++a)
+        centre_[a] = static_cast<std::int32_t>((static_cast<std::int64_t>(box.low[a]) + box.high[a]) / 2);
+    const float half = length(box.high, centre_) * kSlack;
+    float reach = std::sqrt(reach2(radius)) * kSlack;
+    centre_radius_ = kInfinity;
+    last_k_ = 0;
+    if (k > 0) {
+        tree_->nearest(centre_, k, squared(reach + half), keys_);
+        if (keys_.size() == k) centre_radius_ = std::sqrt(farthest2()) * kSlack;
+        reach = std::min(reach, centre_radius_ + half);
+    }
+    const std::size_t limit = std::max(kCandidates, kCandidatesANeighbour * k);
+    gathered_ = tree_->leaves_near(box, squared(reach), limit, leaves_);
+    if (!gathered_) return;
+    const std::size_t room = leaves_.size() * KdTree::kLeaf;
+    rows_.resize(room);
+    distance2_.resize(room);
+    for (auto& axis : axis_) axis.resize(room);
+    std::size_t count = 0;
+    for (const std::uint32_t near : leaves_) {
+        const std::size_t first = tree_->begin(near), size = tree_->end(near) - first;
+        for (int a = 0; a < 3; ++a) std::copy_n(tree_->axis(a) + first, size, axis_[a].data() + count);
+        for (std::size_t i = 0; i < size; ++i) rows_[count + i] = static_cast<std::uint32_t>(first + i);
+        count += size;
+    }
+    rows_.resize(count);
+}
+
+void Neighbourhood::find(std::size_t at, std::size_t k, float radius) {
+    query_ = tree_->grid(at);
+    float bound = std::min(reach2(radius), squared(centre_radius_ + length(query_, centre_)));
+    if (last_k_ >= k) bound = std::min(bound, squared(last_radius_ + length(query_, last_)));
+    if (gathered_) {
+        const std::int32_t* const axes[3] = {axis_[0].data(), axis_[1].data(), axis_[2].data()};
+        distances2(axes, rows_.size(), query_, distance2_.data());
+        keys_.clear();
+        keys_.append_near(distance2_.data(), rows_.size(), bound, 0);
+        keys_.keep_nearest(k);
+    } else {
+        tree_->nearest(query_, k, bound, keys_);
+    }
+    last_k_ = k > 0 && keys_.size() == k ? k : 0;
+    if (last_k_ > 0) last_radius_ = std::sqrt(farthest2()) * kSlack, last_ = query_;
+}
+
+void Neighbourhood::find(const Place& place, std::size_t k, float radius) {
+    gathered_ = false;
+    tree_->nearest(place, k, reach2(radius), keys_);
+}
+
+std::size_t Neighbourhood::count(std::size_t at, float radius) {
+    const float bound = reach2(radius);
+    const Grid query = tree_->grid(at);
+    if (!gathered_) return tree_->count(query, bound);
+    const std::int32_t* const axes[3] = {axis_[0].data(), axis_[1].data(), axis_[2].data()};
+    distances2(axes, rows_.size(), query, distance2_.data());
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < rows_.size(); ++i) found += distance2_[i] <= bound;
+    return found;
+}
+
+float Neighbourhood::farthest2() const {
+    return keys_.size() > 0 ? distance2_of(*std::max_element(keys_.begin(), keys_.end())) : 0.0f;
+}
+
+std::size_t Neighbourhood::fill_offsets() {
+    const std::size_t count = size(), padded = (count + kLanes - 1) / kLanes * kLanes;
+    for (int a = 0; a < 3; ++a) {
+        offsets_[a].resize(std::max(padded, offsets_[a].size()));
+        const std::int32_t* from = gathered_ ? axis_[a].data() : tree_->axis(a);
+        float* to = offsets_[a].data();
+        for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[row_of(keys_[i])] - query_[a]);
+        std::fill(to + count, to + padded, 0.0f);
+    }
+    return padded;
+}
+
+}  // namespace resweep

@@ -1,0 +1,173 @@
+#include "neighbours.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "clones.hpp"
+#include "neighbourhood.hpp"
+#include "parallel.hpp"
+#include "symmetric3.hpp"
+
+namespace resweep {
+namespace {
+
+constexpr std::size_t kLeavesAChunk = 64, kQueriesAChunk = 1024;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+std::size_t chunks_of(std::size_t count, std::size_t size) { return (count + size - 1) / size; }
+
+// Run `work(neighbourhood, leaf)` for every `stride`-th leaf.
+template <class Work> void for_leaves(const KdTree& tree, std::size_t stride, int threads, const Work& work) {
+    const std::size_t n_leaves = chunks_of(tree.n_leaves(), stride);
+    parallel(chunks_of(n_leaves, kLeavesAChunk), thread_count(threads), [&] {
+        return [&, near = Neighbourhood(tree)](std::size_t chunk) mutable {
+            const std::size_t end = std::min(n_leaves, (chunk + 1) * kLeavesAChunk);
+            for (std::size_t i = chunk * kLeavesAChunk; i < end; ++i) work(near, i * stride);
+        };
+    });
+}
+
+// Σx Σy Σz Σxx Σxy Σxz Σyy Σyz Σzz of offsets padded with zeros to a multiple of kLanes.
+RESWEEP_CLONES void moments(const float* x, const float* y, const float* z, std::size_t count, double* out) {
+    constexpr std::size_t kLanes = Neighbourhood::kLanes;
+    double sums[9][kLanes] = {};
+    for (std::size_t i = 0; i < count; i += kLanes)
+        for (std::size_t lane = 0; lane < kLanes; ++lane) {
+            const double dx = x[i + lane], dy = y[i + lane], dz = z[i + lane];
+            sums[0][lane] += dx, sums[1][lane] += dy, sums[2][lane] += dz;
+            sums[3][lane] += dx * dx, sums[4][lane] += dx * dy, sums[5][lane] += dx * dz;
+            sums[6][lane] += dy * dy, sums[7][lane] += dy * dz, sums[8][lane] += dz * dz;
+        }
+    for (int s = 0; s < 9; ++s) {
+        out[s] = 0.0;
+        for (std::size_t lane = 0; lane < kLanes; ++lane) out[s] += sums[s][lane];
+    }
+}
+
+// Σ|n·d| of the same offsets, and Σ(n·d)².
+RESWEEP_CLONES void plane_moments(const float* x, const float* y, const float* z, std::size_t count, const double* n,
+                                  double* out) {
+    constexpr std::size_t kLanes = Neighbourhood::kLanes;
+    double sum[kLanes] = {}, sum2[kLanes] = {};
+    for (std::size_t i = 0; i < count; i += kLanes)
+        for (std::size_t lane = 0; lane < kLanes; ++lane) {
+            const double off = n[0] * x[i + lane] + n[1] * y[i + lane] + n[2] * z[i + lane];
+            sum[lane] += std::fabs(off);
+            sum2[lane] += off * off;
+        }
+    out[0] = out[1] = 0.0;
+    for (std::size_t lane = 0; lane < kLanes; ++lane) out[0] += sum[lane], out[1] += sum2[lane];
+}
+
+void pca_of(Neighbourhood& near, double step, std::size_t row, const Pca& out) {
+    const std::size_t count = near.size(), padded = near.fill_offsets();
+    const float *x = near.offsets(0), *y = near.offsets(1), *z = near.offsets(2);
+    double m[9], plane[2];
+    moments(x, y, z, padded, m);
+    for (double& sum : m) sum /= static_cast<double>(std::max<std::size_t>(count, 1));
+    Eigen3 axes = eigen({m[3] - m[0] * m[0], m[4] - m[0] * m[1], m[5] - m[0] * m[2], m[6] - m[1] * m[1],
+                         m[7] - m[1] * m[2], m[8] - m[2] * m[2]});
+    double* normal = axes.vector[2];
+    const bool down = normal[2] != 0.0 ? normal[2] < 0.0 : normal[1] != 0.0 ? normal[1] < 0.0 : normal[0] < 0.0;
+    for (int a = 0; a < 3; ++a) normal[a] = count < 3 ? 0.0 : down ? -normal[a] : normal[a];
+    plane_moments(x, y, z, padded, normal, plane);
+    for (double& sum : plane) sum /= static_cast<double>(std::max<std::size_t>(count, 1));
+    for (int a = 0; a < 3; ++a) {
+        out.normal[3 * row + a] = static_cast<float>(normal[a]);
+        out.eigenvalues[3 * row + a] = static_cast<float>(axes.value[a] * step * step);
+        out.mean_offset[3 * row + a] = static_cast<float>(m[a] * step);
+    }
+    out.count[row] = static_cast<std::int32_t>(count);
+    out.radius[row] = static_cast<float>(std::sqrt(near.farthest2()) * step);
+    out.mean_distance[row] = static_cast<float>(plane[0] * step);
+    out.std_distance[row] = static_cast<float>(std::sqrt(std::max(0.0, plane[1] - plane[0] * plane[0])) * step);
+}
+
+// Gathers the columns of `extent` for the points of a leaf.
+void begin_leaf(const KdTree& tree, const Extent& extent, std::size_t leaf, Neighbourhood& near) {
+    std::int32_t k = 0;
+    float radius = 0.0f;
+    for (std::size_t at = tree.begin(leaf); at < tree.end(leaf); ++at) {
+        k = std::max(k, extent.k[tree.order()[at]]);
+        radius = std::max(radius, extent.radius[tree.order()[at]]);
+    }
+    near.begin(leaf, static_cast<std::size_t>(k), radius);
+}
+
+void write_row(const KdTree& tree, Neighbourhood& near, std::size_t k, std::int32_t* index, float* distance2) {
+    near.sort();
+    const double step = tree.step();
+    for (std::size_t i = 0; i < k; ++i) {
+        const bool found = i < near.size();
+        index[i] = found ? static_cast<std::int32_t>(tree.order()[near.at(i)]) : -1;
+        distance2[i] = found ? static_cast<float>(near.distance2(i) * step * step) : kInfinity;
+    }
+}
+
+}  // namespace
+
+void knn(const KdTree& tree, const double* queries, std::size_t n_queries, std::int32_t asked, float radius,
+         int threads, std::int32_t* index, float* distance2) {
+    const auto k = static_cast<std::size_t>(asked);
+    if (!queries) {
+        for_leaves(tree, 1, threads, [&](Neighbourhood& near, std::size_t leaf) {
+            near.begin(leaf, k, radius);
+            for (std::size_t at = tree.begin(leaf); at < tree.end(leaf); ++at) {
+                const std::size_t row = tree.order()[at];
+                near.find(at, k, radius);
+                write_row(tree, near, k, index + row * k, distance2 + row * k);
+            }
+        });
+        return;
+    }
+    parallel(chunks_of(n_queries, kQueriesAChunk), thread_count(threads), [&] {
+        return [&, near = Neighbourhood(tree)](std::size_t chunk) mutable {
+            const std::size_t end = std::min(n_queries, (chunk + 1) * kQueriesAChunk);
+            for (std::size_t row = chunk * kQueriesAChunk; row < end; ++row) {
+                near.find(tree.place(queries + 3 * row), k, radius);
+                write_row(tree, near, k, index + row * k, distance2 + row * k);
+            }
+        };
+    });
+}
+
+void radius_count(const KdTree& tree, float radius, int threads, std::int32_t* count) {
+    for_leaves(tree, 1, threads, [&](Neighbourhood& near, std::size_t leaf) {
+        near.begin(leaf, 0, radius);
+        for (std::size_t at = tree.begin(leaf); at < tree.end(leaf); ++at)
+            count[tree.order()[at]] = static_cast<std::int32_t>(near.count(at, radius));
+    });
+}
+
+double mean_radius(const KdTree& tree, std::int32_t k, std::size_t stride, int threads) {
+    // Summed a leaf at a time and then in order: the same sum on any number of threads.
+    std::vector<double> sums(chunks_of(tree.n_leaves(), stride), 0.0);
+    for_leaves(tree, stride, threads, [&](Neighbourhood& near, std::size_t leaf) {
+        near.begin(leaf, static_cast<std::size_t>(k), kInfinity);
+        for (std::size_t at = tree.begin(leaf); at < tree.end(leaf); ++at) {
+            near.find(at, static_cast<std::size_t>(k), kInfinity);
+            sums[leaf / stride] += std::sqrt(static_cast<double>(near.farthest2()));
+        }
+    });
+    double sum = 0.0, count = 0.0;
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        sum += sums[i];
+        count += static_cast<double>(tree.end(i * stride) - tree.begin(i * stride));
+    }
+    return count > 0.0 ? sum / count * tree.step() : 0.0;
+}
+
+void pca(const KdTree& tree, const Extent& extent, int threads, const Pca& out) {
+    for_leaves(tree, 1, threads, [&](Neighbourhood& near, std::size_t leaf) {
+        begin_leaf(tree, extent, leaf, near);
+        for (std::size_t at = tree.begin(leaf); at < tree.end(leaf); ++at) {
+            const std::size_t row = tree.order()[at];
+            near.find(at, static_cast<std::size_t>(extent.k[row]), extent.radius[row]);
+            pca_of(near, tree.step(), row, out);
+        }
+    });
+}
+
+}  // namespace resweep

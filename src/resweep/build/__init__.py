@@ -1,0 +1,41 @@
+"""From recordings to worlds: accumulate a log's sweeps into a map, and cover it.
+
+The module is itself the function: ``rs.build(log, config)`` and ``resweep.build.SplatConfig`` both work.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from resweep.build.accumulate import Cloud, accumulate
+from resweep.build.config import GroupFactors, MapConfig, ReflectanceConfig, SplatConfig, SurfelConfig, VisibilityConfig
+from resweep.build.estimate import build
+from resweep.build.groups import Group, LabelMap, label_map
+from resweep.worlds import World
+
+__all__ = [
+    "Cloud",
+    "Group",
+    "GroupFactors",
+    "LabelMap",
+    "MapConfig",
+    "ReflectanceConfig",
+    "SplatConfig",
+    "SurfelConfig",
+    "VisibilityConfig",
+    "accumulate",
+    "build",
+    "label_map",
+]
+
+
+class _Callable(ModuleType):
+    """A module that is called like the function of its name."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> World:
+        return build(*arguments, **options)
+
+
+sys.modules[__name__].__class__ = _Callable
