@@ -35,7 +35,7 @@ test: $(VENV)/.developing
 	$(BIN)/python -m pytest -m "not slow" --durations=10
 
 test-all: $(VENV)/.developing
-	$(BIN)/python -m pip install --quiet -e ".[bench]" --no-build-isolation
+	$(BIN)/python -m pip install --quiet "libusb-package>=1.0.26" "open3d-cpu>=0.18"
 	$(BIN)/python -m pytest --durations=20
 
 check: $(VENV)/.developing
@@ -53,7 +53,7 @@ stubs: $(VENV)/.developing
 	$(BIN)/python -m nanobind.stubgen -m resweep._core -o src/resweep/_core.pyi
 
 bench: $(VENV)/.developing
-	$(BIN)/python -m pip install --quiet "open3d-cpu>=0.18"
+	$(BIN)/python -m pip install --quiet "libusb-package>=1.0.26" "open3d-cpu>=0.18"
 	set -e; for name in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$name --json; done
 
 experiments: $(VENV)/.developing

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import ctypes
 import importlib
+import importlib.util
 import importlib.metadata
 import json
 import os
@@ -62,8 +64,12 @@ def paired_ratio(over: Sequence[float], under: Sequence[float]) -> float:
 def optional(module: str) -> Any:
     """A module that only benchmarks need, or an error that says why it is missing and how to install it."""
     try:
+        if module == "open3d" and sys.platform == "linux" and importlib.util.find_spec("libusb_package"):
+            # Open3D's wheel wants the system's libusb, which servers lack; the one from PyPI serves as well.
+            library = importlib.import_module("libusb_package").get_library_path()
+            ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
         return importlib.import_module(module)
-    except ImportError as error:
+    except (ImportError, OSError) as error:
         raise ResweepError(
             f"this benchmark needs {module}, which cannot be imported ({error}): pip install 'resweep[bench]'"
         ) from error

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "clones.hpp"
@@ -25,6 +26,10 @@ template <class T> float box_distance2(const Box& box, const std::array<T, 3>& q
                 gap(box.low[2], box.high[2], query[2]));
 }
 
+RESWEEP_CLONES void mark_near(const float* distance2, std::size_t count, float bound, std::uint8_t* marks) {
+    for (std::size_t i = 0; i < count; ++i) marks[i] = distance2[i] <= bound;
+}
+
 }  // namespace
 
 RESWEEP_CLONES void distances2(const std::int32_t* const axes[3], std::size_t count, const Grid& query, float* out) {
@@ -40,6 +45,12 @@ RESWEEP_CLONES void distances2(const std::int32_t* const axes[3], std::size_t co
         out[i] = sum2(static_cast<float>(xs[i] - qx), static_cast<float>(ys[i] - qy), static_cast<float>(zs[i] - qz));
 }
 
+RESWEEP_CLONES std::size_t count_near(const float* distance2, std::size_t count, float bound) {
+    std::uint32_t found = 0;
+    for (std::size_t i = 0; i < count; ++i) found += distance2[i] <= bound;
+    return found;
+}
+
 void Keys::append_near(const float* distance2, std::size_t count, float bound, std::uint32_t first_row) {
     if (size_ + count > capacity_) {
         capacity_ = 2 * (size_ + count);
@@ -47,10 +58,23 @@ void Keys::append_near(const float* distance2, std::size_t count, float bound, s
         std::copy(begin(), end(), grown.get());
         data_ = std::move(grown);
     }
+    // Most are too far: mark the near ones side by side, then visit only the marks.
+    constexpr std::size_t kBlock = 512, kWord = sizeof(std::uint64_t);
+    std::uint8_t marks[kBlock];
     Key* out = end();
-    for (std::size_t i = 0; i < count; ++i) {
-        *out = key_of(distance2[i], first_row + static_cast<std::uint32_t>(i));
-        out += distance2[i] <= bound;
+    for (std::size_t first = 0; first < count; first += kBlock) {
+        const std::size_t size = std::min(kBlock, count - first);
+        mark_near(distance2 + first, size, bound, marks);
+        std::fill(marks + size, marks + (size + kWord - 1) / kWord * kWord, std::uint8_t{0});
+        for (std::size_t word = 0; word < size; word += kWord) {
+            std::uint64_t any;
+            std::memcpy(&any, marks + word, kWord);
+            if (any == 0) continue;
+            for (std::size_t i = first + word; i < std::min(first + word + kWord, count); ++i) {
+                *out = key_of(distance2[i], first_row + static_cast<std::uint32_t>(i));
+                out += marks[i - first];
+            }
+        }
     }
     size_ = static_cast<std::size_t>(out - begin());
 }
@@ -228,8 +252,7 @@ std::size_t KdTree::count(const Grid& query, float bound) const {
             const std::int32_t* const axes[3] = {axis(0) + first, axis(1) + first, axis(2) + first};
             float apart[kLeaf];
             distances2(axes, last - first, query, apart);
-            found += static_cast<std::size_t>(
-                std::count_if(apart, apart + (last - first), [bound](float d) { return d <= bound; }));
+            found += count_near(apart, last - first, bound);
         } else {
             stack[waiting++] = span.right();
             stack[waiting++] = span.left();

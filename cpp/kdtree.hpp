@@ -50,6 +50,8 @@ inline Key key_of(float distance2, std::uint32_t row) {
 // Squared distances (count) of points given by axis from `query`.
 void distances2(const std::int32_t* const axes[3], std::size_t count, const Grid& query, float* out);
 void distances2(const std::int32_t* const axes[3], std::size_t count, const Place& query, float* out);
+// How many of the distances are at most `bound`.
+std::size_t count_near(const float* distance2, std::size_t count, float bound);
 
 struct Box {
     Grid low, high;

@@ -11,6 +11,8 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kSlack = 1.0f + 1e-5f;     // bounds by the triangle inequality must survive rounding
 constexpr std::size_t kCandidates = 8192;  // more than these are not worth gathering
 constexpr std::size_t kCandidatesANeighbour = 24;
+constexpr int kTrials = 6;
+constexpr float kAim = 1.08f, kEnough = 1.2f;  // candidates for each neighbour wanted
 
 float length(const Grid& a, const Grid& b) {
     double sum = 0.0;
@@ -32,15 +34,20 @@ float Neighbourhood::reach2(float radius) const {
 
 void Neighbourhood::begin(std::size_t leaf, std::size_t k, float radius) {
     const Box box = tree_->leaf_box(leaf);
+    const Grid before = centre_;
     for (int a = 0; a < 3; ++a)
         centre_[a] = static_cast<std::int32_t>((static_cast<std::int64_t>(box.low[a]) + box.high[a]) / 2);
     const float half = length(box.high, centre_) * kSlack;
     float reach = std::sqrt(reach2(radius)) * kSlack;
-    centre_radius_ = kInfinity;
+    if (k == 0) centre_k_ = 0;
     last_k_ = 0;
     if (k > 0) {
-        tree_->nearest(centre_, k, squared(reach + half), keys_);
-        if (keys_.size() == k) centre_radius_ = std::sqrt(farthest2()) * kSlack;
+        // The leaf before this one is mostly near, and tells how far to look at most.
+        float bound = squared(reach + half);
+        if (centre_k_ >= k) bound = std::min(bound, squared(centre_radius_ + length(centre_, before)));
+        tree_->nearest(centre_, k, bound, keys_);
+        centre_k_ = keys_.size() == k ? k : 0;
+        centre_radius_ = centre_k_ > 0 ? std::sqrt(farthest2()) * kSlack : kInfinity;
         reach = std::min(reach, centre_radius_ + half);
     }
     const std::size_t limit = std::max(kCandidates, kCandidatesANeighbour * k);
@@ -62,19 +69,34 @@ void Neighbourhood::begin(std::size_t leaf, std::size_t k, float radius) {
 
 void Neighbourhood::find(std::size_t at, std::size_t k, float radius) {
     query_ = tree_->grid(at);
-    float bound = std::min(reach2(radius), squared(centre_radius_ + length(query_, centre_)));
+    float bound = reach2(radius);
+    if (centre_k_ >= k) bound = std::min(bound, squared(centre_radius_ + length(query_, centre_)));
     if (last_k_ >= k) bound = std::min(bound, squared(last_radius_ + length(query_, last_)));
     if (gathered_) {
         const std::int32_t* const axes[3] = {axis_[0].data(), axis_[1].data(), axis_[2].data()};
         distances2(axes, rows_.size(), query_, distance2_.data());
         keys_.clear();
-        keys_.append_near(distance2_.data(), rows_.size(), bound, 0);
+        keys_.append_near(distance2_.data(), rows_.size(), tightened(bound, k), 0);
         keys_.keep_nearest(k);
     } else {
         tree_->nearest(query_, k, bound, keys_);
     }
     last_k_ = k > 0 && keys_.size() == k ? k : 0;
     if (last_k_ > 0) last_radius_ = std::sqrt(farthest2()) * kSlack, last_ = query_;
+}
+
+// A smaller bound that still holds k candidates: counting them costs less than choosing among too many. The points of
+// a leaf have much the same radius, and on a surface the count grows with its square.
+float Neighbourhood::tightened(float bound, std::size_t k) const {
+    const auto wanted = static_cast<float>(k);
+    float trial = last_k_ > 0 ? last_radius_ * last_radius_ * wanted / static_cast<float>(last_k_) : 0.5f * bound;
+    for (int attempt = 0; attempt < kTrials && trial < bound; ++attempt) {
+        const auto count = static_cast<float>(count_near(distance2_.data(), rows_.size(), trial));
+        if (count >= wanted) bound = trial;
+        if (count >= wanted && count <= kEnough * wanted) break;
+        trial *= std::clamp(kAim * wanted / std::max(count, 1.0f), 0.25f, 4.0f);
+    }
+    return bound;
 }
 
 void Neighbourhood::find(const Place& place, std::size_t k, float radius) {
@@ -88,9 +110,7 @@ std::size_t Neighbourhood::count(std::size_t at, float radius) {
     if (!gathered_) return tree_->count(query, bound);
     const std::int32_t* const axes[3] = {axis_[0].data(), axis_[1].data(), axis_[2].data()};
     distances2(axes, rows_.size(), query, distance2_.data());
-    std::size_t found = 0;
-    for (std::size_t i = 0; i < rows_.size(); ++i) found += distance2_[i] <= bound;
-    return found;
+    return count_near(distance2_.data(), rows_.size(), bound);
 }
 
 float Neighbourhood::farthest2() const {

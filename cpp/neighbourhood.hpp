@@ -36,13 +36,14 @@ class Neighbourhood {
 
   private:
     float reach2(float radius) const;
+    float tightened(float bound, std::size_t k) const;
 
     const KdTree* tree_;
     bool gathered_ = false;             // false: too many candidates, each point searches the tree
     Grid centre_{}, query_{}, last_{};  // of the leaf's box; the point sought for; the point before it
     float centre_radius_ = 0.0f;        // no farther are the k nearest of the centre
     float last_radius_ = 0.0f;          // no farther are the `last_k_` nearest of the last point
-    std::size_t last_k_ = 0;
+    std::size_t centre_k_ = 0, last_k_ = 0;  // 0: not known
     std::vector<std::uint32_t> leaves_, rows_;
     std::vector<std::int32_t> axis_[3];
     std::vector<float> distance2_, offsets_[3];

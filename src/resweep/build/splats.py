@@ -62,7 +62,7 @@ def _generate(cloud: Cloud, config: SplatConfig, labels: LabelMap, method: str, 
     radius = near.mean_radius(config.k)
     shape = near.pca(config.k, radius)
     if clean:
-        keep = denoise(cloud.points, shape)
+        keep = denoise(shape)
         if not keep.all():
             cloud = cloud[keep]
             near = Neighbours(cloud.points)
@@ -85,8 +85,10 @@ def _generate(cloud: Cloud, config: SplatConfig, labels: LabelMap, method: str, 
         kind,
         config.alpha,
         -2.0 if method == "basic" else config.beta,
+        np.zeros((len(cloud), 0), np.float32),
     )
-    seed = np.flatnonzero(grown.kept & (shape.count >= MIN_POINTS) & (grown.radius > 0))
+    told = (shape.count[grown.seed] >= MIN_POINTS) & (grown.radius > 0)
+    seed = grown.seed[told]
     if len(seed) == 0:
         raise ResweepError("splats: none grew; the log has too few returns, accumulate more sweeps")
     return Grown(grown.centre[seed], normal[seed], grown.radius[seed], seed, group[seed], kind[seed], radius), cloud
