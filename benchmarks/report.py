@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import ctypes
 import importlib
-import importlib.util
 import importlib.metadata
+import importlib.util
 import json
 import os
 import platform

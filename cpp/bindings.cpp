@@ -246,9 +246,9 @@ nb::dict grow_splats(const KdTree& tree, const Matrix3<float>& normal, const Vec
     if (normal.shape(0) != tree.size() || values.shape(0) != tree.size())
         throw std::invalid_argument("normal, values: one row a point");
     const Extent extent{per_point(tree, k, "k"), per_point(tree, radius, "radius")};
-    const Growing growing{normal.data(), per_point(tree, bound, "bound"), per_point(tree, label, "label"),
-                          alpha,         beta,                            values.data(),
-                          values.shape(1)};
+    const Growing growing{
+        normal.data(),  per_point(tree, bound, "bound"), per_point(tree, label, "label"), alpha, beta, values.data(),
+        values.shape(1)};
     Grown grown;
     {
         nb::gil_scoped_release release;
@@ -375,14 +375,22 @@ NB_MODULE(_core, m) {
             nb::arg("origins"), nb::arg("directions"), nb::arg("range_max"), nb::arg("threads") = 0,
             "Closest hits of rays (n, 3) with unit directions: range in metres, infinity for a miss.");
 
-    nb::class_<KdTree>(m, "KdTree", "Points in a k-d tree, and the neighbourhoods of each; rows are those of the points.")
+    nb::class_<KdTree>(m, "KdTree",
+                       "Points in a k-d tree, and the neighbourhoods of each; rows are those of the points.")
+        .def(
+            "__init__",
+            [](KdTree* self, const Matrix3<float>& points, int threads) {
+                nb::gil_scoped_release release;
+                new (self) KdTree(points.data(), points.shape(0), thread_count(threads));
+            },
+            nb::arg("points").noconvert(), nb::arg("threads") = 0)
         .def(
             "__init__",
             [](KdTree* self, const Matrix3<double>& points, int threads) {
                 nb::gil_scoped_release release;
                 new (self) KdTree(points.data(), points.shape(0), thread_count(threads));
             },
-            nb::arg("points"), nb::arg("threads") = 0)
+            nb::arg("points").noconvert(), nb::arg("threads") = 0)
         .def_prop_ro("step", &KdTree::step, "Metres between neighbouring coordinates.")
         .def("knn", &find_neighbours, nb::arg("queries").none(), nb::arg("k"), nb::arg("radius"),
              nb::arg("threads") = 0, "Rows and squared distances (m · k) of the nearest points, by distance.")

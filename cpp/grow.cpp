@@ -13,7 +13,7 @@ namespace {
 // Seeds clear their surroundings of later seeds, which is sequential. A block of leaves is taken in a few rounds:
 // every round grows some points of every leaf, all at once, and then accepts them one after another.
 // Few growths are in vain, and only a block's growths are kept at a time.
-constexpr std::size_t kBlock = 16384, kChunk = 32;  // leaves
+constexpr std::size_t kBlock = 4096, kChunk = 32;  // leaves
 constexpr std::size_t kRounds = 4;
 
 struct Growth {
@@ -78,20 +78,26 @@ class Grower {
   private:
     // Neighbours come in by distance until one fails: those whose keys are below the least key that fails.
     void grow_one(std::size_t at, std::size_t row, Chunk& chunk) {
-        near_.fill_offsets();
+        const float* normal = &points_.normal[3 * at];
+        if (normal[0] == 0.0f && normal[1] == 0.0f && normal[2] == 0.0f) return;
+        near_.offsets(offsets_);
         const std::size_t size = near_.size();
-        const float *normal = &points_.normal[3 * at], bound = growing_.bound[row] / static_cast<float>(tree_.step());
-        const float *x = near_.offsets(0), *y = near_.offsets(1), *z = near_.offsets(2);
+        const float bound = growing_.bound[row] / static_cast<float>(tree_.step());
+        const float *x = offsets_[0].data(), *y = offsets_[1].data(), *z = offsets_[2].data();
         Key stop = std::numeric_limits<Key>::max();
         off_.resize(std::max(size, off_.size()));
         for (std::size_t i = 0; i < size; ++i) {
+            off_[i] = normal[0] * x[i] + normal[1] * y[i] + normal[2] * z[i];  // C, eq. 4
+            if (!(std::fabs(off_[i]) <= bound)) stop = std::min(stop, near_.key(i));
+        }
+        // Only then what must be fetched, for the few that are still to come in.
+        for (std::size_t i = 0; i < size; ++i) {
+            if (near_.key(i) >= stop) continue;
             const std::size_t other = near_.at(i);
             const float* n = &points_.normal[3 * other];
-            off_[i] = normal[0] * x[i] + normal[1] * y[i] + normal[2] * z[i];  // C, eq. 4
             const float cosine = normal[0] * n[0] + normal[1] * n[1] + normal[2] * n[2];
-            const bool passes =
-                std::fabs(off_[i]) <= bound && cosine > growing_.beta && points_.label[other] == points_.label[at];
-            if (!passes) stop = std::min(stop, near_.key(i));
+            if (!(cosine > growing_.beta) || points_.label[other] != points_.label[at])
+                stop = std::min(stop, near_.key(i));
         }
         Key last = 0;
         std::size_t last_i = size;
@@ -120,8 +126,8 @@ class Grower {
         const float reach = growing_.alpha * radius, reach2 = reach * reach;
         std::uint32_t count = 0;
         for (std::size_t i = 0; i < near_.size(); ++i) {
-            const float x = near_.offsets(0)[i] - shift * normal[0], y = near_.offsets(1)[i] - shift * normal[1],
-                        z = near_.offsets(2)[i] - shift * normal[2];
+            const float x = offsets_[0][i] - shift * normal[0], y = offsets_[1][i] - shift * normal[1],
+                        z = offsets_[2][i] - shift * normal[2];
             if (x * x + y * y + z * z > reach2) continue;
             chunk.cleared.push_back(static_cast<std::uint32_t>(near_.at(i)));
             ++count;
@@ -145,7 +151,7 @@ class Grower {
     const Points& points_;
     const std::vector<std::uint8_t>& alive_;
     Neighbourhood near_;
-    std::vector<float> off_;
+    std::vector<float> offsets_[3], off_;
     std::vector<double> sums_;
 };
 

@@ -95,7 +95,7 @@ float distance2(const Box& box, const Box& other) {
     return sum2(apart[0], apart[1], apart[2]);
 }
 
-KdTree::KdTree(const double* points, std::size_t n, int threads) {
+template <class T> KdTree::KdTree(const T* points, std::size_t n, int threads) {
     choose_grid(points, n);
     std::vector<Point> sorted(n);
     for (std::size_t row = 0; row < n; ++row) {
@@ -129,13 +129,13 @@ KdTree::KdTree(const double* points, std::size_t n, int threads) {
     }
 }
 
-void KdTree::choose_grid(const double* points, std::size_t n) {
+template <class T> void KdTree::choose_grid(const T* points, std::size_t n) {
     double half = 0.0;
     for (int a = 0; a < 3 && n > 0; ++a) {
         double low = points[a], high = points[a];
         for (std::size_t row = 1; row < n; ++row) {
-            low = std::min(low, points[3 * row + a]);
-            high = std::max(high, points[3 * row + a]);
+            low = std::min<double>(low, points[3 * row + a]);
+            high = std::max<double>(high, points[3 * row + a]);
         }
         origin_[a] = low + 0.5 * (high - low);
         half = std::max(half, 0.5 * (high - low));
@@ -145,9 +145,14 @@ void KdTree::choose_grid(const double* points, std::size_t n) {
     step_ = half > 0.0 ? std::ldexp(1.0, std::max(exponent, -40)) : 1.0;
 }
 
-Place KdTree::place(const double* point) const {
+template <class T> Place KdTree::place(const T* point) const {
     return {(point[0] - origin_[0]) / step_, (point[1] - origin_[1]) / step_, (point[2] - origin_[2]) / step_};
 }
+
+template KdTree::KdTree(const float*, std::size_t, int);
+template KdTree::KdTree(const double*, std::size_t, int);
+template Place KdTree::place(const float*) const;
+template Place KdTree::place(const double*) const;
 
 Box KdTree::leaf_box(std::size_t leaf) const {
     Box box{grid(begin(leaf)), grid(begin(leaf))};

@@ -62,10 +62,10 @@ float distance2(const Box& box, const Box& other);
 
 class KdTree {
   public:
-    static constexpr std::size_t kLeaf = 16;  // points a leaf
+    static constexpr std::size_t kLeaf = 32;  // points a leaf
 
-    // `points` (n, 3) in metres, finite; n below 2³¹.
-    KdTree(const double* points, std::size_t n, int threads);
+    // `points` (n, 3) float or double, in metres, finite; n below 2³¹.
+    template <class T> KdTree(const T* points, std::size_t n, int threads);
 
     std::size_t size() const { return order_.size(); }
     std::size_t n_leaves() const { return (size() + kLeaf - 1) / kLeaf; }
@@ -75,7 +75,7 @@ class KdTree {
     const std::vector<std::uint32_t>& order() const { return order_; }  // row in the tree → row of `points`
     const std::int32_t* axis(int a) const { return axis_[a].data(); }
     Grid grid(std::size_t row) const { return {axis_[0][row], axis_[1][row], axis_[2][row]}; }
-    Place place(const double* point) const;
+    template <class T> Place place(const T* point) const;
     Box leaf_box(std::size_t leaf) const;
 
     // Keys of the `k` points nearest to `query` and within `bound` (steps²), in any order.
@@ -98,7 +98,7 @@ class KdTree {
     };
     static constexpr std::size_t kDeepest = 64;
 
-    void choose_grid(const double* points, std::size_t n);
+    template <class T> void choose_grid(const T* points, std::size_t n);
     void split(std::vector<Point>& points, const Span& span);
     void build(std::vector<Point>& points, const Span& span);
     const Box& bound_of(const std::vector<Point>& points, const Span& span);

@@ -11,8 +11,8 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kSlack = 1.0f + 1e-5f;     // bounds by the triangle inequality must survive rounding
 constexpr std::size_t kCandidates = 8192;  // more than these are not worth gathering
 constexpr std::size_t kCandidatesANeighbour = 24;
-constexpr int kTrials = 6;
-constexpr float kAim = 1.08f, kEnough = 1.2f;  // candidates for each neighbour wanted
+constexpr int kTrials = 12;
+constexpr float kAim = 1.1f;  // times the neighbours wanted
 
 float length(const Grid& a, const Grid& b) {
     double sum = 0.0;
@@ -85,16 +85,29 @@ void Neighbourhood::find(std::size_t at, std::size_t k, float radius) {
     if (last_k_ > 0) last_radius_ = std::sqrt(farthest2()) * kSlack, last_ = query_;
 }
 
-// A smaller bound that still holds k candidates: counting them costs less than choosing among too many. The points of
-// a leaf have much the same radius, and on a surface the count grows with its square.
+// A smaller bound that holds k candidates and hardly more: counting costs less than choosing among too many. The
+// points of a leaf have much the same radius, and on a surface the count grows with its square.
 float Neighbourhood::tightened(float bound, std::size_t k) const {
     const auto wanted = static_cast<float>(k);
-    float trial = last_k_ > 0 ? last_radius_ * last_radius_ * wanted / static_cast<float>(last_k_) : 0.5f * bound;
-    for (int attempt = 0; attempt < kTrials && trial < bound; ++attempt) {
+    float low = 0.0f, low_count = 0.0f, high_count = 0.0f;  // of `bound`; 0: not counted yet
+    float trial = last_k_ > 0 ? last_radius_ * last_radius_ * wanted / static_cast<float>(last_k_) : 0.0f;
+    if (last_k_ == 0) {  // the radius limits here, not k: most likely for this point too
+        high_count = static_cast<float>(count_near(distance2_.data(), rows_.size(), bound));
+        if (high_count <= wanted) return bound;
+        trial = bound * wanted / high_count;
+    }
+    for (int attempt = 0; attempt < kTrials && trial > low && trial < bound; ++attempt) {
         const auto count = static_cast<float>(count_near(distance2_.data(), rows_.size(), trial));
-        if (count >= wanted) bound = trial;
-        if (count >= wanted && count <= kEnough * wanted) break;
-        trial *= std::clamp(kAim * wanted / std::max(count, 1.0f), 0.25f, 4.0f);
+        if (count == wanted) return trial;
+        if (count > wanted) {
+            bound = trial, high_count = count;
+        } else {
+            low = trial, low_count = count;
+        }
+        if (high_count > 0.0f)
+            trial = low + (bound - low) * (wanted + 0.5f - low_count) / (high_count + 0.5f - low_count);
+        else
+            trial *= std::clamp(kAim * wanted / std::max(count, 1.0f), kAim, 4.0f);
     }
     return bound;
 }
@@ -117,14 +130,14 @@ float Neighbourhood::farthest2() const {
     return keys_.size() > 0 ? distance2_of(*std::max_element(keys_.begin(), keys_.end())) : 0.0f;
 }
 
-std::size_t Neighbourhood::fill_offsets() {
+std::size_t Neighbourhood::offsets(std::vector<float> (&to)[3]) const {
     const std::size_t count = size(), padded = (count + kLanes - 1) / kLanes * kLanes;
     for (int a = 0; a < 3; ++a) {
-        offsets_[a].resize(std::max(padded, offsets_[a].size()));
+        if (to[a].size() < padded) to[a].resize(padded);
         const std::int32_t* from = gathered_ ? axis_[a].data() : tree_->axis(a);
-        float* to = offsets_[a].data();
-        for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[row_of(keys_[i])] - query_[a]);
-        std::fill(to + count, to + padded, 0.0f);
+        float* out = to[a].data();
+        for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<float>(from[row_of(keys_[i])] - query_[a]);
+        std::fill(out + count, out + padded, 0.0f);
     }
     return padded;
 }

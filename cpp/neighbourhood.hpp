@@ -30,23 +30,22 @@ class Neighbourhood {
     std::size_t at(std::size_t i) const { return gathered_ ? rows_[row_of(keys_[i])] : row_of(keys_[i]); }
     float distance2(std::size_t i) const { return distance2_of(keys_[i]); }
     float farthest2() const;
-    // Neighbours less the point, in steps, padded with zeros; returns the padded length. `find` of a place has none.
-    std::size_t fill_offsets();
-    const float* offsets(int axis) const { return offsets_[axis].data(); }
+    // Neighbours less the point by axis, in steps, padded with zeros; returns the padded length. Not after a place.
+    std::size_t offsets(std::vector<float> (&to)[3]) const;
 
   private:
     float reach2(float radius) const;
     float tightened(float bound, std::size_t k) const;
 
     const KdTree* tree_;
-    bool gathered_ = false;             // false: too many candidates, each point searches the tree
-    Grid centre_{}, query_{}, last_{};  // of the leaf's box; the point sought for; the point before it
-    float centre_radius_ = 0.0f;        // no farther are the k nearest of the centre
-    float last_radius_ = 0.0f;          // no farther are the `last_k_` nearest of the last point
+    bool gathered_ = false;                  // false: too many candidates, each point searches the tree
+    Grid centre_{}, query_{}, last_{};       // of the leaf's box; the point sought for; the point before it
+    float centre_radius_ = 0.0f;             // no farther are the k nearest of the centre
+    float last_radius_ = 0.0f;               // no farther are the `last_k_` nearest of the last point
     std::size_t centre_k_ = 0, last_k_ = 0;  // 0: not known
     std::vector<std::uint32_t> leaves_, rows_;
     std::vector<std::int32_t> axis_[3];
-    std::vector<float> distance2_, offsets_[3];
+    std::vector<float> distance2_;
     Keys keys_;
 };
 

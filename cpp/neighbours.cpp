@@ -18,15 +18,21 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 std::size_t chunks_of(std::size_t count, std::size_t size) { return (count + size - 1) / size; }
 
-// Run `work(neighbourhood, leaf)` for every `stride`-th leaf.
-template <class Work> void for_leaves(const KdTree& tree, std::size_t stride, int threads, const Work& work) {
+// Run `work(neighbourhood, scratch, leaf)` for every `stride`-th leaf; each thread has a `scratch` of its own.
+template <class Work, class MakeScratch>
+void for_leaves(const KdTree& tree, std::size_t stride, int threads, const Work& work, const MakeScratch& make) {
     const std::size_t n_leaves = chunks_of(tree.n_leaves(), stride);
     parallel(chunks_of(n_leaves, kLeavesAChunk), thread_count(threads), [&] {
-        return [&, near = Neighbourhood(tree)](std::size_t chunk) mutable {
+        return [&, near = Neighbourhood(tree), scratch = make()](std::size_t chunk) mutable {
             const std::size_t end = std::min(n_leaves, (chunk + 1) * kLeavesAChunk);
-            for (std::size_t i = chunk * kLeavesAChunk; i < end; ++i) work(near, i * stride);
+            for (std::size_t i = chunk * kLeavesAChunk; i < end; ++i) work(near, scratch, i * stride);
         };
     });
+}
+
+template <class Work> void for_leaves(const KdTree& tree, std::size_t stride, int threads, const Work& work) {
+    const auto alone = [&](Neighbourhood& near, int, std::size_t leaf) { work(near, leaf); };
+    for_leaves(tree, stride, threads, alone, [] { return 0; });
 }
 
 // Σx Σy Σz Σxx Σxy Σxz Σyy Σyz Σzz of offsets padded with zeros to a multiple of kLanes.
@@ -61,29 +67,66 @@ RESWEEP_CLONES void plane_moments(const float* x, const float* y, const float* z
     for (std::size_t lane = 0; lane < kLanes; ++lane) out[0] += sum[lane], out[1] += sum2[lane];
 }
 
-void pca_of(Neighbourhood& near, double step, std::size_t row, const Pca& out) {
-    const std::size_t count = near.size(), padded = near.fill_offsets();
-    const float *x = near.offsets(0), *y = near.offsets(1), *z = near.offsets(2);
-    double m[9], plane[2];
-    moments(x, y, z, padded, m);
-    for (double& sum : m) sum /= static_cast<double>(std::max<std::size_t>(count, 1));
-    Eigen3 axes = eigen({m[3] - m[0] * m[0], m[4] - m[0] * m[1], m[5] - m[0] * m[2], m[6] - m[1] * m[1],
-                         m[7] - m[1] * m[2], m[8] - m[2] * m[2]});
-    double* normal = axes.vector[2];
-    const bool down = normal[2] != 0.0 ? normal[2] < 0.0 : normal[1] != 0.0 ? normal[1] < 0.0 : normal[0] < 0.0;
-    for (int a = 0; a < 3; ++a) normal[a] = count < 3 ? 0.0 : down ? -normal[a] : normal[a];
-    plane_moments(x, y, z, padded, normal, plane);
-    for (double& sum : plane) sum /= static_cast<double>(std::max<std::size_t>(count, 1));
-    for (int a = 0; a < 3; ++a) {
-        out.normal[3 * row + a] = static_cast<float>(normal[a]);
-        out.eigenvalues[3 * row + a] = static_cast<float>(axes.value[a] * step * step);
-        out.mean_offset[3 * row + a] = static_cast<float>(m[a] * step);
+// The shapes of some points at once, so that their matrices are solved side by side.
+class Shapes {
+  public:
+    Shapes(const KdTree& tree, const Pca& out) : step_(tree.step()), out_(out) {}
+
+    // Take up what `near` has found for the point in `row`.
+    void add(const Neighbourhood& near, std::size_t row) {
+        Shape& shape = shapes_[size_];
+        shape.row = row;
+        shape.count = near.size();
+        shape.padded = near.offsets(shape.offsets);
+        double m[9];
+        moments(shape.offsets[0].data(), shape.offsets[1].data(), shape.offsets[2].data(), shape.padded, m);
+        for (double& sum : m) sum /= static_cast<double>(std::max<std::size_t>(shape.count, 1));
+        const double covariance[6] = {m[3] - m[0] * m[0], m[4] - m[0] * m[1], m[5] - m[0] * m[2],
+                                      m[6] - m[1] * m[1], m[7] - m[1] * m[2], m[8] - m[2] * m[2]};
+        for (int e = 0; e < 6; ++e) entries_[e][size_] = covariance[e];
+        for (int a = 0; a < 3; ++a) out_.mean_offset[3 * row + a] = static_cast<float>(m[a] * step_);
+        out_.count[row] = static_cast<std::int32_t>(shape.count);
+        out_.radius[row] = static_cast<float>(std::sqrt(near.farthest2()) * step_);
+        if (++size_ == kMatrices) flush();
     }
-    out.count[row] = static_cast<std::int32_t>(count);
-    out.radius[row] = static_cast<float>(std::sqrt(near.farthest2()) * step);
-    out.mean_distance[row] = static_cast<float>(plane[0] * step);
-    out.std_distance[row] = static_cast<float>(std::sqrt(std::max(0.0, plane[1] - plane[0] * plane[0])) * step);
-}
+
+    void flush() {
+        for (std::size_t i = size_; i < kMatrices; ++i)
+            for (auto& entry : entries_) entry[i] = 0.0;
+        Eigen3 solved[kMatrices];
+        eigen(entries_, solved);
+        for (std::size_t i = 0; i < size_; ++i) write(shapes_[i], solved[i]);
+        size_ = 0;
+    }
+
+  private:
+    struct Shape {
+        std::size_t row, count, padded;
+        std::vector<float> offsets[3];
+    };
+
+    void write(const Shape& shape, Eigen3& axes) {
+        double *normal = axes.vector[2], plane[2];
+        const bool down = normal[2] != 0.0 ? normal[2] < 0.0 : normal[1] != 0.0 ? normal[1] < 0.0 : normal[0] < 0.0;
+        for (int a = 0; a < 3; ++a) normal[a] = shape.count < 3 ? 0.0 : down ? -normal[a] : normal[a];
+        plane_moments(shape.offsets[0].data(), shape.offsets[1].data(), shape.offsets[2].data(), shape.padded, normal,
+                      plane);
+        for (double& sum : plane) sum /= static_cast<double>(std::max<std::size_t>(shape.count, 1));
+        for (int a = 0; a < 3; ++a) {
+            out_.normal[3 * shape.row + a] = static_cast<float>(normal[a]);
+            out_.eigenvalues[3 * shape.row + a] = static_cast<float>(axes.value[a] * step_ * step_);
+        }
+        const double variance = std::max(0.0, plane[1] - plane[0] * plane[0]);
+        out_.mean_distance[shape.row] = static_cast<float>(plane[0] * step_);
+        out_.std_distance[shape.row] = static_cast<float>(std::sqrt(variance) * step_);
+    }
+
+    double step_;
+    const Pca& out_;
+    std::size_t size_ = 0;
+    Shape shapes_[kMatrices];
+    double entries_[6][kMatrices];
+};
 
 // Gathers the columns of `extent` for the points of a leaf.
 void begin_leaf(const KdTree& tree, const Extent& extent, std::size_t leaf, Neighbourhood& near) {
@@ -160,14 +203,18 @@ double mean_radius(const KdTree& tree, std::int32_t k, std::size_t stride, int t
 }
 
 void pca(const KdTree& tree, const Extent& extent, int threads, const Pca& out) {
-    for_leaves(tree, 1, threads, [&](Neighbourhood& near, std::size_t leaf) {
-        begin_leaf(tree, extent, leaf, near);
-        for (std::size_t at = tree.begin(leaf); at < tree.end(leaf); ++at) {
-            const std::size_t row = tree.order()[at];
-            near.find(at, static_cast<std::size_t>(extent.k[row]), extent.radius[row]);
-            pca_of(near, tree.step(), row, out);
-        }
-    });
+    for_leaves(
+        tree, 1, threads,
+        [&](Neighbourhood& near, Shapes& shapes, std::size_t leaf) {
+            begin_leaf(tree, extent, leaf, near);
+            for (std::size_t at = tree.begin(leaf); at < tree.end(leaf); ++at) {
+                const std::size_t row = tree.order()[at];
+                near.find(at, static_cast<std::size_t>(extent.k[row]), extent.radius[row]);
+                shapes.add(near, row);
+            }
+            shapes.flush();
+        },
+        [&] { return Shapes(tree, out); });
 }
 
 }  // namespace resweep

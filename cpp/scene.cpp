@@ -173,7 +173,7 @@ bool Scene::event(const Hit& hit, const DiscHits& gathered, Event& event) const 
     DiscReading reading;
     const float limit = other ? hit.range : std::numeric_limits<float>::infinity();
     if (read_discs(gathered, hit.direction, limit, reading)) {
-        event = {reading.range, 1.0f, reading.cosine, reading.reflectance * reading.cosine, reading.label,
+        event = {reading.range,   1.0f, reading.cosine, reading.reflectance * reading.cosine, reading.label,
                  reading.instance};
         return true;
     }

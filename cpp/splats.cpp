@@ -80,8 +80,10 @@ void square(const float* centre, const float* normal, float radius, float corner
 
 Geometry disc_geometry(const Discs& discs) {
     Geometry geometry = embree().new_geometry(embree_device(), kTriangle);
-    auto* vertices = static_cast<float*>(embree().new_buffer(geometry, kVertexBuffer, 0, kFloat3, 12, 4 * discs.n_discs));
-    auto* faces = static_cast<std::uint32_t*>(embree().new_buffer(geometry, kIndexBuffer, 0, kUint3, 12, 2 * discs.n_discs));
+    auto* vertices =
+        static_cast<float*>(embree().new_buffer(geometry, kVertexBuffer, 0, kFloat3, 12, 4 * discs.n_discs));
+    auto* faces =
+        static_cast<std::uint32_t*>(embree().new_buffer(geometry, kIndexBuffer, 0, kUint3, 12, 2 * discs.n_discs));
     check_embree("allocating splats");
     for (std::size_t i = 0; i < discs.n_discs; ++i) {
         float corners[4][3];

@@ -100,13 +100,13 @@ template <int N> class PacketTracer {
         for (int lane = 0; lane < lanes; ++lane) {
             if (hit.geometry[lane] == kInvalidId && !gathers) continue;
             const Hit one{{hit.normal_x[lane], hit.normal_y[lane], hit.normal_z[lane]},
-                    {ray.direction_x[lane], ray.direction_y[lane], ray.direction_z[lane]},
-                    ray.t_far[lane],
-                    cosine_[lane],
-                    hit.primitive[lane],
-                    hit.geometry[lane],
-                    hit.instance[lane],
-                    hit.instance_primitive[lane]};
+                          {ray.direction_x[lane], ray.direction_y[lane], ray.direction_z[lane]},
+                          ray.t_far[lane],
+                          cosine_[lane],
+                          hit.primitive[lane],
+                          hit.geometry[lane],
+                          hit.instance[lane],
+                          hit.instance_primitive[lane]};
             Event event;
             if (!gathers)
                 use(lane, scene_.event(one));

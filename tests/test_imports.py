@@ -21,7 +21,7 @@ ORDER = [
     {"io", "scenario"},
     {"scenes"},
     {"worlds", "sensors"},
-    {"log"},
+    {"calibration", "log"},
     {"sweep"},
     {"boxes"},
     {"pose"},

@@ -1,6 +1,6 @@
 """The native core of Resweep; private, use the resweep package."""
 
-from typing import Annotated
+from typing import Annotated, overload
 
 import numpy
 from numpy.typing import NDArray
@@ -59,6 +59,34 @@ class Scene:
         """
         Closest hits of rays (n, 3) with unit directions: range in metres, infinity for a miss.
         """
+
+class KdTree:
+    """
+    Points in a k-d tree, and the neighbourhoods of each; rows are those of the points.
+    """
+
+    @overload
+    def __init__(self, points: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], threads: int = 0) -> None: ...
+
+    @overload
+    def __init__(self, points: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)], threads: int = 0) -> None: ...
+
+    @property
+    def step(self) -> float:
+        """Metres between neighbouring coordinates."""
+
+    def knn(self, queries: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)] | None, k: int, radius: float, threads: int = 0) -> tuple:
+        """Rows and squared distances (m · k) of the nearest points, by distance."""
+
+    def radius_count(self, radius: float, threads: int = 0) -> NDArray[numpy.int32]: ...
+
+    def mean_radius(self, k: int, stride: int, threads: int = 0) -> float: ...
+
+    def pca(self, k: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], radius: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], threads: int = 0) -> dict: ...
+
+    def grow(self, normal: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], k: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], radius: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], bound: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], label: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], alpha: float, beta: float, values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int = 0) -> dict: ...
+
+    def seed_order(self) -> NDArray[numpy.int32]: ...
 
 def philox(seed: int, sweep: int, beam: int, ray: int, purpose: int) -> tuple:
     """The four random words of one purpose, for the tests."""

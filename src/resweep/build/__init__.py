@@ -10,12 +10,22 @@ from types import ModuleType
 from typing import Any
 
 from resweep.build.accumulate import Cloud, accumulate
-from resweep.build.config import GroupFactors, MapConfig, ReflectanceConfig, SplatConfig, SurfelConfig, VisibilityConfig
+from resweep.build.config import (
+    CarveConfig,
+    GroupFactors,
+    MapConfig,
+    ReflectanceConfig,
+    SplatConfig,
+    SurfelConfig,
+    VisibilityConfig,
+    paper_c,
+)
 from resweep.build.estimate import build
 from resweep.build.groups import Group, LabelMap, label_map
 from resweep.worlds import World
 
 __all__ = [
+    "CarveConfig",
     "Cloud",
     "Group",
     "GroupFactors",
@@ -28,6 +38,7 @@ __all__ = [
     "accumulate",
     "build",
     "label_map",
+    "paper_c",
 ]
 
 

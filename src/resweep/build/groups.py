@@ -119,4 +119,5 @@ def describe(eigenvalues: Array) -> Array:
     planarity = (eigenvalues[:, 1] - eigenvalues[:, 2]) / first
     sphericity = eigenvalues[:, 2] / first
     best = np.argmax(np.stack([planarity, linearity, sphericity]), axis=0)
-    return np.array([Group.SURFACE, Group.LINEAR, Group.NON_SURFACE], np.int8)[best]
+    groups: Array = np.array([Group.SURFACE, Group.LINEAR, Group.NON_SURFACE], np.int8)
+    return np.asarray(groups[best])

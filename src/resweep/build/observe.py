@@ -26,7 +26,7 @@ def observed(cloud: Cloud, centre: Array, normal: Array, seed: Array, config: Re
     seen = np.flatnonzero(cloud.seen)
     for begin in range(0, len(seen), _BLOCK):
         rows = seen[begin : begin + _BLOCK]
-        disc = near.knn(cloud.points[rows], 1)[0][:, 0]
+        disc = near.knn(cloud.points[rows], 1).index[:, 0]
         for total, values in zip(sums, _views(cloud, rows, normal[disc], config), strict=True):
             total += np.bincount(disc, values, minlength=count)
         number += np.bincount(disc, minlength=count)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from resweep.build.accumulate import Cloud
+from resweep.build.carve import carve
 from resweep.build.config import GroupFactors, SplatConfig
 from resweep.build.denoise import denoise
 from resweep.build.groups import Group, LabelMap, describe
@@ -49,11 +50,22 @@ def build_splats(cloud: Cloud, config: SplatConfig, labels: LabelMap) -> Splats:
         points, like = resample(grown, config.beta)
         cloud = cloud.with_points(points, grown.seed[like])
         grown, cloud = _generate(cloud, config, labels, method, clean=False)
+    grown = carve(grown, cloud, config.carve)
     label, instance = cloud.label[grown.seed], cloud.instance[grown.seed]
     seen = observed(cloud, grown.centre, grown.normal, grown.seed, config.reflectance)
     reflectance = seen.pop("reflectance")
     extra = {**seen, "group": grown.group}
-    return Splats(grown.centre, grown.normal, grown.radius, label, reflectance, instance, extra)
+    return Splats(
+        grown.centre,
+        grown.normal,
+        grown.radius,
+        label,
+        reflectance,
+        instance,
+        extra,
+        depth=config.depth,
+        gap_m=config.gap_m,
+    )
 
 
 def _generate(cloud: Cloud, config: SplatConfig, labels: LabelMap, method: str, clean: bool) -> tuple[Grown, Cloud]:
@@ -70,28 +82,32 @@ def _generate(cloud: Cloud, config: SplatConfig, labels: LabelMap, method: str, 
     told = shape.count >= MIN_POINTS
     weight = np.where(told, shape.count, 0)
     bound = float(np.average(shape.mean_abs_plane_distance, weights=weight)) if weight.any() else 0.0
+    bound = max(bound, config.bound_min_m)
     group = _groups(cloud, shape.eigenvalues, labels, method)
     factors = _factors(config, method)[group]
     k = np.maximum(MIN_POINTS, np.rint(config.k * factors[:, 0])).astype(np.int32)
     if method != "basic":
         shape = near.pca(k, (radius * factors[:, 1]).astype(np.float32))
     normal = facing(shape.normal, cloud.points, cloud.sensor)
-    kind = {"basic": np.zeros_like(cloud.label), "labels": cloud.label}.get(method, group.astype(np.int32))
+    # A class ends a splat (C, 3.2); a described group does not: on scan lines it changes from point to point.
+    border = cloud.label if method == "labels" else np.zeros_like(cloud.label)
+    kind = cloud.label if method == "labels" else group.astype(np.int32)
     grown = near.grow(
         normal,
         k,
         (radius * factors[:, 1]).astype(np.float32),
         (bound * factors[:, 2]).astype(np.float32),
-        kind,
+        border,
         config.alpha,
         -2.0 if method == "basic" else config.beta,
-        np.zeros((len(cloud), 0), np.float32),
+        cloud.seen[:, None].astype(np.float32),
     )
     told = (shape.count[grown.seed] >= MIN_POINTS) & (grown.radius > 0)
     seed = grown.seed[told]
     if len(seed) == 0:
         raise ResweepError("splats: none grew; the log has too few returns, accumulate more sweeps")
-    return Grown(grown.centre[seed], normal[seed], grown.radius[seed], seed, group[seed], kind[seed], radius), cloud
+    centre = cloud.points[seed] + grown.shift[told, None] * normal[seed]
+    return Grown(centre, normal[seed], grown.radius[told], seed, group[seed], kind[seed], radius), cloud
 
 
 def facing(normal: Array, points: Array, sensor: Array) -> Array:

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 import resweep
+from resweep.cli.build import build
 from resweep.cli.convert import convert
 from resweep.cli.demo import demo
 from resweep.cli.evaluate import evaluate
@@ -62,11 +63,15 @@ def _resweep(
 
       resweep simulate scene:street --sensor velodyne-hdl-32e --poses 0,0,2 -o out
 
+      resweep build kitti/sequences/00 -o seq00.world
+
+      resweep evaluate kitti/sequences/00 --holdout 5
+
       resweep convert out out-laz --format laz --frame world
     """
 
 
-for verb in (demo, simulate, evaluate, view, info, convert, sensors):
+for verb in (demo, build, simulate, evaluate, view, info, convert, sensors):
     app.command()(verb)
 
 

@@ -24,15 +24,21 @@ def simulate(
         ),
     ],
     sensor: Annotated[str, typer.Option("--sensor", "-s", help="A name from 'resweep sensors', or a YAML file.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="The folder to write the log to.")],
     poses: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--poses", "-p", help="A TUM, KITTI or CSV file, a log's folder, or x,y,z\\[,yaw_deg] to stand still."
         ),
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="The folder to write the log to.")],
+    ] = None,
+    like: Annotated[
+        str | None, typer.Option("--like", metavar="LOG", help="Drive where this log drove, instead of --poses.")
+    ] = None,
     format: Annotated[
-        str, typer.Option("--format", "-f", help="sweep (lossless), pcd, ply, las, laz, kitti or semantickitti.")
+        str,
+        typer.Option(
+            "--format", "-f", help="sweep (lossless), pcd, ply, las, laz, kitti, semantickitti, nuscenes or ros2."
+        ),
     ] = "sweep",
     sweeps: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Stop after N sweeps.", show_default=False)
@@ -69,6 +75,8 @@ def simulate(
       resweep simulate hall.obj -s ouster-os1-64 -p drive.tum -o out --format pcd
 
       resweep simulate scene:meadow -s velodyne-vlp-16 -p 0,0,2.5 -o thin --set beam.rays=single
+
+      resweep simulate seq00.world -s velodyne-hdl-32e --like kitti/sequences/00 --offset 0,0,-0.5 -o sim32
     """
     from resweep.cli.inputs import check_folder, check_world, mount, open_world, read_motion
     from resweep.cli.progress import Meter
@@ -77,7 +85,10 @@ def simulate(
     chosen = _sensor(sensor, {"rotation_rate_hz": rate, "beam.rays": rays, "receiver.mode": mode}, set_ or [])
     _check_format(format)
     check_folder(output, overwrite)
-    motion = _sampled(mount(read_motion(poses, pose_rate, standing), offset), poses, chosen, sweeps)
+    if (poses is None) == (like is None):
+        raise ResweepError("give either --poses or --like: the poses of the sensor, or a log to drive like")
+    path = poses or like or ""
+    motion = _sampled(mount(read_motion(path, pose_rate, standing), offset), path, chosen, sweeps)
     check_world(world)
     with Meter() as meter:
         meter.stage(f"reading {world}")

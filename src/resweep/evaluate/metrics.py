@@ -50,6 +50,7 @@ _INTENSITY, _IMAGE, _LABELS, _COST = "Intensity", "Range image", "Labels", "Cost
 
 METRICS: dict[str, Metric] = {
     "c2c_m": _lower(_CLOUD, "m", "mean, simulated point to nearest real one (Richa 2022, eq. 15)"),
+    "c2c_sweep_m": _lower(_CLOUD, "m", "c2c_m within each sweep, where c2c_m is against the whole recorded cloud"),
     "c2c_reverse_m": _lower(_CLOUD, "m", "mean, real point to nearest simulated one"),
     "thin_c2c_m": _lower(_CLOUD, "m", "c2c_m within each thin class, their mean (Richa 2022, table 3)"),
     "c2c_map_m": _lower(_CLOUD, "m", "c2c_m between the accumulated clouds, as Richa 2022 has it"),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 
 from resweep import _core
+from resweep.calibration import Calibration
 from resweep.pose import Array, Trajectory
 from resweep.sensors import Sensor
+from resweep.simulate.align import align
 from resweep.simulate.scene import native_plan, native_scene
 from resweep.sweep import Sweep
 from resweep.worlds import World
@@ -29,10 +32,23 @@ class Retracer:
     """Traces the beams of recorded sweeps in one world, whose native scene is built once.
 
     ``sensor`` gives beam, receiver and noise; without one each beam is one exact ray up to 200 m.
-    The firing pattern is always the recorded one.
+    The firing pattern is always the recorded one. A world built from a log keeps the calibration of its lasers
+    (``world.meta["calibration"]``): beams then leave as the lasers really fire, and read as they really read.
+    With ``aligned`` each sweep's pose is first found again in the world, which corrects centimetres.
     """
 
-    def __init__(self, world: World, sensor: Sensor | None = None, *, seed: int = 0, threads: int = 0) -> None:
+    def __init__(
+        self,
+        world: World,
+        sensor: Sensor | None = None,
+        *,
+        aligned: bool = False,
+        seed: int = 0,
+        threads: int = 0,
+    ) -> None:
+        known = world.meta.get("calibration")
+        self.calibration = None if known is None else Calibration(**known)
+        self.aligned = aligned
         self.world = world
         self.sensor = Sensor.model_validate(_RECORDED) if sensor is None else sensor
         self.seed = seed
@@ -42,14 +58,17 @@ class Retracer:
 
     def sweep(self, recorded: Sweep, index: int = 0) -> Sweep:
         """The recorded sweep's beams, with what this world returns on them."""
+        pose = align(self.world, self._calibrated(recorded)) if self.aligned else recorded.pose
+        change = pose @ np.linalg.inv(recorded.pose)
         trajectory = recorded.trajectory
         if trajectory is None:
             trajectory = Trajectory(np.array([recorded.timestamp]), recorded.pose[None])
+        trajectory = trajectory.moved(change)
         knots = trajectory.poses.copy()
         knots[:, :3, 3] -= self.world.origin
         columns: dict[str, Any] = self.scene.sweep(
             self._plan,
-            _as_fired(recorded),
+            _as_fired(recorded, self._calibrated(recorded).beam_direction),
             knot_times=trajectory.times,
             knots=knots,
             start=0.0,
@@ -58,6 +77,11 @@ class Retracer:
             threads=self.threads,
         )
         points = columns.pop("points")
+        if self.calibration is not None and self.calibration.fits(recorded):
+            # What a laser reads is short of the truth by what calibration adds.
+            ring = recorded.beam_ring[columns["beam"]]
+            columns["range"] = columns["range"] - self.calibration.range_m[ring].astype(np.float32)
+            points = None
         sweep = Sweep(
             pose=recorded.pose,
             beam_origin=recorded.beam_origin,
@@ -70,13 +94,19 @@ class Retracer:
             sensor=recorded.sensor,
             **columns,
         )
-        sweep.__dict__["points"] = points  # the cached property, computed natively on the way
+        if points is not None:
+            sweep.__dict__["points"] = points  # the cached property, computed natively on the way
         return sweep
 
+    def _calibrated(self, recorded: Sweep) -> Sweep:
+        if self.calibration is None or not self.calibration.fits(recorded):
+            return recorded
+        return self.calibration.applied(recorded)
 
-def _as_fired(recorded: Sweep) -> _core.Firing:
+
+def _as_fired(recorded: Sweep, fired: Array) -> _core.Firing:
     """The recorded beams in an order that keeps neighbours together: ring by ring, or by direction."""
-    direction = np.ascontiguousarray(recorded.beam_direction, np.float32)
+    direction = np.ascontiguousarray(fired, np.float32)
     azimuth = np.arctan2(direction[:, 1], direction[:, 0])
     row: Array = recorded.beam_ring
     if len(row) and row.min() == row.max():
@@ -85,9 +115,7 @@ def _as_fired(recorded: Sweep) -> _core.Firing:
     ends = np.flatnonzero(np.diff(row[order])) + 1
     starts = np.concatenate([[0], ends, [len(order)]])
     chunk = np.unique(
-        np.concatenate(
-            [np.arange(a, b, _CHUNK_PULSES) for a, b in zip(starts[:-1], starts[1:], strict=True)] + [[len(order)]]
-        )
+        np.concatenate([np.arange(a, b, _CHUNK_PULSES) for a, b in itertools.pairwise(starts)] + [[len(order)]])
     )
     moved = bool(recorded.beam_origin.any())
     return _core.Firing(
@@ -95,6 +123,6 @@ def _as_fired(recorded: Sweep) -> _core.Firing:
         time=recorded.beam_time[order].astype(np.float64),
         beam=order.astype(np.int32),
         chunk=chunk.astype(np.int32),
-        reported=direction,
+        reported=np.ascontiguousarray(recorded.beam_direction, np.float32),
         origin=np.ascontiguousarray(recorded.beam_origin, np.float32) if moved else None,
     )

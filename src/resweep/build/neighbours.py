@@ -1,0 +1,190 @@
+"""Neighbourhoods of the points of a map: nearest points, normals and shapes, and the growing of splats.
+
+The neighbourhood of a point is the smaller of its K nearest points and a sphere (C, 3.1). The point is one of its own
+neighbours and counts as one of the K. All of it runs natively on all cores, and nothing keeps a table of
+the neighbours of all points: an index holds 18 bytes a point and takes 34 while it is built, shapes are 52 bytes a
+point, and splats grow in 17 bytes a point and at most 32 a splat. The result depends on the points and their
+order, never on the number of threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from resweep import _core
+from resweep.errors import ResweepError
+from resweep.pose import Array
+
+ALPHA, BETA = 0.2, 0.6  # C, 3.1 and 3.2
+_SAMPLE = 100_000
+_MOST_POINTS = 2**31 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Neighbours (m, k) by distance: ``index`` int32 and ``distance2`` float32 in m²; −1 and infinity for none."""
+
+    index: Array
+    distance2: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Pca:
+    """The shape of every point's neighbourhood, float32, in metres.
+
+    ``normal`` (n, 3): the direction of least spread, not down (z ≥ 0); zero with fewer than three neighbours.
+    ``eigenvalues`` (n, 3): of the covariance, m², descending. ``mean_offset`` (n, 3): the mean of the neighbours
+    less the point. ``count`` (n,) int32 and ``radius`` (n,): neighbours, and the distance of the farthest.
+    ``mean_abs_plane_distance`` and ``std_abs_plane_distance`` (n,): of |n · (pₖ − pᵢ)| (C, eq. 4).
+    """
+
+    normal: Array
+    eigenvalues: Array
+    mean_offset: Array
+    radius: Array
+    mean_abs_plane_distance: Array
+    std_abs_plane_distance: Array
+    count: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """Splats (m,) that grew: row of the ``seed``, ``count`` of points included, ``radius`` in metres (C, eq. 6).
+
+    The centre is the seed's point plus ``shift`` times its normal (C, eq. 5). ``values`` (m, c) are means over
+    the points included.
+    """
+
+    seed: Array
+    count: Array
+    shift: Array
+    radius: Array
+    values: Array
+
+
+class Neighbours:
+    """An index of ``points`` (n, 3), metres, of any density and anywhere: UTM coordinates lose nothing.
+
+    Coordinates are rounded to ``step_m``, a 2³¹th of the extent of the points or less than twice that.
+    ``threads``: 0 for all cores.
+    """
+
+    def __init__(self, points: ArrayLike, threads: int = 0) -> None:
+        rows = _rows(points, "points")
+        if len(rows) > _MOST_POINTS:
+            raise ResweepError(f"points: {len(rows)} are more than an index takes ({_MOST_POINTS}); build by tiles")
+        self.threads = threads
+        self._tree = _core.KdTree(rows, threads)
+        self._n = len(rows)
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def step_m(self) -> float:
+        """What coordinates are rounded to, in metres."""
+        return float(self._tree.step)
+
+    def knn(self, queries: ArrayLike | None, k: int, max_radius: float = np.inf) -> Found:
+        """The ``k`` nearest points of ``queries`` (m, 3), or of every point with ``None``, within ``max_radius``.
+
+        The answer has m · k entries: ask for blocks of queries where that is too many.
+        """
+        if k < 1:
+            raise ResweepError(f"k: {k}, expected at least 1")
+        places = None if queries is None else _rows(queries, "queries").astype(np.float64, copy=False)
+        index, distance2 = self._tree.knn(places, k, _radius(max_radius, "max_radius"), self.threads)
+        return Found(index.reshape(-1, k), distance2.reshape(-1, k))
+
+    def radius_count(self, radius: float) -> Array:
+        """How many points (n,) int32 lie within ``radius`` of each, itself included."""
+        return self._tree.radius_count(_radius(radius, "radius"), self.threads)
+
+    def mean_radius(self, k: int, sample: int | None = _SAMPLE) -> float:
+        """R̄ of C 3.1: the mean over the points of the distance to the farthest of their ``k`` nearest.
+
+        Taken over about ``sample`` points spread evenly over the map, or over all of them with ``None``.
+        """
+        if k < 1:
+            raise ResweepError(f"k: {k}, expected at least 1")
+        stride = 1 if sample is None else max(1, self._n // max(sample, 1))
+        return float(self._tree.mean_radius(k, stride, self.threads))
+
+    def pca(self, k: ArrayLike, max_radius: ArrayLike = np.inf) -> Pca:
+        """The shape of the neighbourhoods; ``k`` and ``max_radius`` for all, or one for each point (n,)."""
+        return Pca(**self._tree.pca(self._counts(k), self._lengths(max_radius, "max_radius"), self.threads))
+
+    def grow(
+        self,
+        normal: ArrayLike,
+        k: ArrayLike,
+        radius: ArrayLike,
+        bound: ArrayLike,
+        label: ArrayLike = 0,
+        alpha: float = ALPHA,
+        beta: float = BETA,
+        values: ArrayLike | None = None,
+    ) -> Growth:
+        """Splats that grow from the points with unit ``normal`` (n, 3) over their neighbourhoods (C, 3.1 and 3.2).
+
+        A seed takes in its neighbours by distance until one is farther than ``bound`` from its plane, of another
+        ``label``, or has a normal with a cosine to its own of ``beta`` or less. Neighbours within ``alpha`` times
+        the radius of the centre are then no seeds any more. Splats of radius 0 are not kept, and a point
+        of zero normal is no seed. ``k``, ``radius``, ``bound`` and ``label`` are for all or one for each point;
+        ``values`` (n, c) are averaged over the points of each splat. Seeds come in `seed_order`.
+        """
+        rows = _rows(normal, "normal").astype(np.float32, copy=False)
+        carried = np.zeros((self._n, 0), np.float32) if values is None else np.ascontiguousarray(values, np.float32)
+        if len(rows) != self._n or carried.ndim != 2 or len(carried) != self._n:
+            raise ResweepError(f"normal, values: expected a row for each of the {self._n} points")
+        kind = self._column(label, np.int32, "label")
+        extent = self._counts(k), self._lengths(radius, "radius"), self._lengths(bound, "bound")
+        grown = self._tree.grow(rows, *extent, kind, alpha, beta, carried, self.threads)
+        means = grown.pop("values").reshape(len(grown["seed"]), carried.shape[1])
+        return Growth(**grown, values=means)
+
+    def seed_order(self) -> Array:
+        """The rows (n,) of the points in the order in which `grow` takes them: spread over the map, then in between."""
+        return self._tree.seed_order()
+
+    def _counts(self, k: ArrayLike) -> Array:
+        counts = self._column(k, np.int32, "k")
+        if self._n and counts.min() < 1:
+            raise ResweepError("k: every point needs at least 1")
+        return counts
+
+    def _lengths(self, lengths: ArrayLike, name: str) -> Array:
+        column = self._column(lengths, np.float32, name)
+        if self._n and not column.min() >= 0:  # also false of NaN
+            raise ResweepError(f"{name}: expected metres, 0 or more")
+        return column
+
+    def _column(self, values: ArrayLike, dtype: Any, name: str) -> Array:
+        """One value for each point; a single one is repeated without taking memory."""
+        column = np.asarray(values, dtype)
+        if column.shape not in ((), (self._n,)):
+            raise ResweepError(f"{name}: shape {column.shape}, expected one value or one for each of {self._n} points")
+        return np.broadcast_to(column, (self._n,))
+
+
+def _rows(points: ArrayLike, name: str) -> Array:
+    """Rows (n, 3) that are finite, float32 or float64, in C order."""
+    rows = np.asarray(points)
+    if rows.ndim != 2 or rows.shape[1] != 3:
+        raise ResweepError(f"{name}: shape {rows.shape}, expected (n, 3)")
+    rows = np.ascontiguousarray(rows, np.float32 if rows.dtype == np.float32 else np.float64)
+    # A sum is finite if all are, and takes no memory; only a sum that overflows needs the longer look.
+    if not np.isfinite(rows.sum()) and not np.isfinite(rows).all():
+        bad = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
+        raise ResweepError(f"{name}: row {bad} holds NaN or infinity; remove such rows first")
+    return rows
+
+
+def _radius(radius: float, name: str) -> float:
+    if not radius >= 0:
+        raise ResweepError(f"{name}: {radius}, expected metres, 0 or more")
+    return float(radius)

@@ -1,0 +1,75 @@
+"""What `neighbours` computes, written plainly: the tests hold the native kernels to it. Small maps only."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from resweep.build.neighbours import Growth, Pca
+from resweep.pose import Array
+
+
+def neighbourhoods(points: Array, k: Array, radius: Array) -> list[Array]:
+    """Rows of every point's neighbours by distance: the K nearest (itself among them) within ``radius`` (C, 3.1)."""
+    found = []
+    for row, point in enumerate(points):
+        distance = np.linalg.norm(points - point, axis=1)
+        nearest = np.argsort(distance, kind="stable")[: k[row]]
+        found.append(nearest[distance[nearest] <= radius[row]])
+    return found
+
+
+def pca(points: Array, near: list[Array]) -> Pca:
+    """Principal components of the neighbourhoods ``near`` of `neighbourhoods`."""
+    n = len(points)
+    normal, values, offset = np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 3))
+    radius, mean, std = np.zeros(n), np.zeros(n), np.zeros(n)
+    for row, rows in enumerate(near):
+        away = points[rows] - points[row]
+        offset[row] = away.mean(axis=0)
+        ascending, vectors = np.linalg.eigh(np.cov(away.T, bias=True))
+        values[row] = ascending[::-1]
+        if len(rows) >= 3:
+            normal[row] = vectors[:, 0] * (-1 if vectors[2, 0] < 0 else 1)
+        distance = np.abs(away @ normal[row])  # C, eq. 4
+        mean[row], std[row] = distance.mean(), distance.std()
+        radius[row] = np.linalg.norm(away, axis=1).max()
+    return Pca(normal, values, offset, radius, mean, std, np.array([len(rows) for rows in near]))
+
+
+def grow(
+    points: Array,
+    normal: Array,
+    near: list[Array],
+    bound: Array,
+    label: Array,
+    alpha: float,
+    beta: float,
+    values: Array,
+    order: Array,
+) -> Growth:
+    """Splats from the seeds in ``order`` (C, 3.1 and 3.2)."""
+    seed_of = np.ones(len(points), bool)
+    splats: list[tuple[int, int, float, float]] = []
+    means: list[Array] = []
+    for row in order:
+        if not seed_of[row] or not normal[row].any():
+            continue
+        rows = near[row]
+        signed = (points[rows] - points[row]) @ normal[row]  # C, eq. 4
+        smooth = normal[rows] @ normal[row] > beta
+        passes = (np.abs(signed) <= bound[row]) & (label[rows] == label[row]) & smooth
+        included = len(rows) if passes.all() else int(passes.argmin())
+        if included < 2:
+            continue
+        along = signed[:included].mean()
+        centre = points[row] + along * normal[row]  # C, eq. 5
+        last = points[rows[included - 1]] - centre
+        reach = float(np.linalg.norm(last - (normal[row] @ last) * normal[row]))  # C, eq. 6
+        if reach == 0:
+            continue
+        seed_of[rows[np.linalg.norm(points[rows] - centre, axis=1) <= alpha * reach]] = False
+        splats.append((row, included, along, reach))
+        means.append(values[rows[:included]].mean(axis=0))
+    seed, count, shift, radius = np.array(splats).reshape(-1, 4).T
+    carried = np.reshape(means, (len(splats), values.shape[1]))
+    return Growth(seed.astype(int), count.astype(int), shift, radius, carried)

@@ -1,0 +1,153 @@
+"""``resweep build``: recordings into a world on disk."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from resweep.errors import ResweepError, nearest_names
+
+if TYPE_CHECKING:
+    from resweep.build.estimate import BuildConfig
+    from resweep.log import Log
+    from resweep.worlds import World
+
+_METHODS = ("auto", "basic", "labels", "descriptors", "surfels")
+
+
+def build(
+    logs: Annotated[list[Path], typer.Argument(metavar="LOG...", help="Recordings of one place.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="WORLD", help="The .world folder to write.")],
+    method: Annotated[
+        str | None,
+        typer.Option("--method", "-m", help="auto, basic, labels or descriptors (splats), or surfels."),
+    ] = None,
+    sweeps: Annotated[
+        str | None, typer.Option(metavar="A:B", help="Only these sweeps of each log, as in Python.", show_default=False)
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option("--format", "-f", help="The logs' format, if it is not guessed.")
+    ] = None,
+    poses: Annotated[Path | None, typer.Option(help="Poses to use in place of the log's own.")] = None,
+    config: Annotated[Path | None, typer.Option("--config", "-c", help="A YAML file of settings.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="FIELD=VALUE", help="One setting, such as map.drop_movable=true; repeatable."),
+    ] = None,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Skip logs and sweeps that cannot be read, and say so.")
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the world at WORLD.")] = False,
+) -> None:
+    """Build a world from recordings: splats or surfels over their map, without what moved.
+
+    Examples:
+
+      resweep build kitti/sequences/00 -o town.world --sweeps 0:150
+
+      resweep build drive1 drive2 -o place.world --method descriptors --set map.ego_radius_m=2.5
+    """
+    from resweep.cli.inputs import check_writable, settings
+
+    if output.exists() and not overwrite:
+        raise ResweepError(f"{output}: exists; choose another name or give --overwrite")
+    check_writable(output)
+    chosen = _config(method, config, settings(set_ or []))
+    skipped: list[str] = []
+    recordings = _opened(logs, format, poses, _slice(sweeps), skipped if keep_going else None)
+    began = time.perf_counter()
+    world = _built(recordings, chosen)
+    world.save(output, overwrite=overwrite)
+    for line in skipped:
+        typer.echo(f"skipped {line}", err=True)
+    _summarise(world, output, time.perf_counter() - began)
+
+
+def _built(recordings: list[Log], config: BuildConfig) -> World:
+    from resweep.build import build as estimate
+    from resweep.build.joining import joined
+
+    return estimate(joined(recordings), config, progress=True)
+
+
+def _summarise(world: World, output: Path, seconds: float) -> None:
+    size = world.bounds[1] - world.bounds[0]
+    typer.echo(f"{output}: {world.n_primitives:,} {world.layers[0].name} over {size[0]:.0f} x {size[1]:.0f} m")
+    typer.echo(f"from {world.meta['points']:,} points of {world.meta['sweeps']:,} sweeps, in {seconds:.1f} s")
+    typer.echo(f"next: resweep simulate {output} --sensor velodyne-hdl-32e --poses 0,0,0 -o out")
+
+
+def _config(method: str | None, file: Path | None, changes: dict[str, Any]) -> BuildConfig:
+    """The settings of a file, with what the options change."""
+    import yaml
+
+    from resweep.build import SplatConfig, SurfelConfig
+
+    if method is not None and method not in _METHODS:
+        raise ResweepError(f"--method '{method}': {nearest_names(method, _METHODS)}")
+    data: Any = {}
+    if file is not None:
+        try:
+            data = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+        except OSError as error:
+            raise ResweepError(f"{file}: cannot be read ({error.strerror or error}); give a YAML file") from error
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise ResweepError(f"{file}: is not valid YAML; {str(error).splitlines()[0]}") from error
+        if not isinstance(data, dict):
+            raise ResweepError(f"{file}: expected settings as 'key: value' lines")
+    surfels = (method or data.get("method")) == "surfels"
+    if method is not None:
+        data["method"] = method
+    if surfels:
+        data.pop("method")
+    for key, value in changes.items():
+        _put(data, key.split("."), value, key)
+    return SurfelConfig(**data) if surfels else SplatConfig(**data)
+
+
+def _put(data: dict[str, Any], keys: list[str], value: Any, name: str) -> None:
+    """Set a dotted key in nested dicts."""
+    for key in keys[:-1]:
+        data = data.setdefault(key, {})
+        if not isinstance(data, dict):
+            raise ResweepError(f"--set '{name}': '{key}' has no parts")
+    data[keys[-1]] = value
+
+
+def _slice(word: str | None) -> slice:
+    if word is None:
+        return slice(None)
+    try:
+        parts = [int(part) if part.strip() else None for part in word.split(":")]
+    except ValueError:
+        parts = []
+    if len(parts) not in (2, 3) or (len(parts) == 3 and parts[2] == 0):
+        raise ResweepError(f"--sweeps '{word}': expected A:B or A:B:STEP, such as 0:150")
+    return slice(*parts)
+
+
+def _opened(
+    paths: list[Path], format: str | None, poses: Path | None, chosen: slice, skipped: list[str] | None
+) -> list[Log]:
+    """The logs; with a list in ``skipped``, what cannot be read is noted there and left out."""
+    from resweep.io import open_log
+
+    opened = []
+    for path in paths:
+        try:
+            log = open_log(path, format=format, poses=poses, keep_going=skipped is not None)
+            if skipped is not None and log.meta.get("skipped"):
+                skipped.append(f"{path}: {log.meta['skipped']} sweeps cannot be read")
+            if len(log[chosen]) == 0:
+                raise ResweepError(f"{path}: none of its {len(log)} sweeps is left by --sweeps; widen it")
+            opened.append(log[chosen])
+        except ResweepError as error:
+            if skipped is None:
+                raise
+            skipped.append(str(error))
+    if not opened:
+        raise ResweepError("no log could be read: " + "; ".join(skipped or []))
+    return opened

@@ -1,0 +1,48 @@
+"""Carving: beams that passed say what is not there."""
+
+from __future__ import annotations
+
+import numpy as np
+from places import cloud_of
+
+from resweep.build.carve import carve
+from resweep.build.config import CarveConfig
+from resweep.build.groups import Group
+from resweep.build.splats import Grown
+
+
+def discs(group: Group = Group.SURFACE) -> Grown:
+    """A disc of 1 m at x = 5 whose outer part beams pass, one at x = 10 that stops them, and one never met."""
+    centre = np.float32([[5, 0, 2], [10, 0, 2], [-5, 0, 2]])
+    normal = np.float32([[-1, 0, 0], [-1, 0, 0], [1, 0, 0]])
+    return Grown(
+        centre, normal, np.float32([1, 6, 1]), np.arange(3), np.full(3, group, np.int8), np.zeros(3, np.int32), 0.3
+    )
+
+
+def beams(passing_at: float):
+    """Beams to the first disc's centre, and beams that return from the second after crossing the first."""
+    turn = np.linspace(0, 2 * np.pi, 40)
+    rim = 2 * passing_at * np.column_stack([np.cos(turn), np.sin(turn)])
+    far = np.column_stack([np.full(40, 10.0), rim[:, 0], 2 + rim[:, 1]])
+    near = np.tile([5.0, 0.0, 2.0], (5, 1))
+    return cloud_of(np.concatenate([far, near]))
+
+
+def test_a_splat_is_cut_back_to_the_beams_that_passed_it():
+    carved = carve(discs(), beams(0.6), CarveConfig())
+    assert len(carved.radius) == 3
+    assert 0.5 < carved.radius[0] < 0.6
+    assert carved.radius[1] == 6
+    assert carved.radius[2] == 1
+
+
+def test_a_splat_that_all_beams_pass_is_left_out():
+    carved = carve(discs(), beams(0.0), CarveConfig(ratio=0.0))
+    assert np.array_equal(carved.seed, [1, 2])
+
+
+def test_beams_that_return_from_a_splat_speak_for_it():
+    assert carve(discs(), beams(0.6), CarveConfig(ratio=100.0)).radius[0] == 1
+    assert carve(discs(Group.LINEAR), beams(0.6), CarveConfig(ratio_linear=100.0)).radius[0] == 1
+    assert carve(discs(), beams(0.6), CarveConfig(rounds=0)).radius[0] == 1

@@ -1,0 +1,81 @@
+"""``resweep build``: what it writes, and how mistakes end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+from places import ROAD, at, log_of, plane
+from typer.testing import CliRunner
+
+import resweep as rs
+from resweep.cli.build import build
+
+app = typer.Typer()
+app.command()(build)
+
+
+@pytest.fixture(scope="module")
+def drive(tmp_path_factory) -> Path:
+    points = plane(6.0, 0.2)
+    label = [np.full(len(points), ROAD)] * 3
+    folder = tmp_path_factory.mktemp("logs") / "drive"
+    rs.write_log(log_of([points] * 3, [at(0.0), at(0.5), at(1.0)], label=label), folder, format="semantickitti")
+    return folder
+
+
+def run(*words: object):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def test_a_log_becomes_a_world(drive, tmp_path):
+    result = run(drive, drive, "-o", tmp_path / "a.world", "--sweeps", "0:2", "--set", "map.ego_radius_m=0")
+    assert result.exit_code == 0, result.output
+    world = rs.load_world(tmp_path / "a.world")
+    assert world.meta["sweeps"] == 4
+    assert world.meta["build"]["config"]["map"]["ego_radius_m"] == 0
+    assert "splats" in result.output
+
+
+def test_settings_come_from_a_file_and_options_win(drive, tmp_path):
+    (tmp_path / "c.yaml").write_text("voxel_m: 0.3\nnormal_radius_m: 1.0\nradius_m: 0.3\n")
+    words = (drive, "-o", tmp_path / "s.world", "-m", "surfels", "-c", tmp_path / "c.yaml", "--set", "radius_m=0.2")
+    assert run(*words).exit_code == 0
+    layer = rs.load_world(tmp_path / "s.world").layers[0]
+    assert np.allclose(layer.radius, 0.2)
+    assert layer.name == "surfels"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--method", "labals"], "did you mean 'labels'"),
+        (["--sweeps", "five"], "A:B"),
+        (["--sweeps", "7:9"], "--sweeps"),
+        (["--set", "alhpa=1"], "did you mean 'alpha'"),
+        (["--set", "map.ego_radius=1"], "did you mean 'ego_radius_m'"),
+        (["--config", "absent.yaml"], "absent.yaml"),
+    ],
+)
+def test_mistakes_say_what_to_do_and_write_nothing(drive, tmp_path, words, message):
+    result = run(drive, "-o", tmp_path / "x.world", *words)
+    assert result.exit_code != 0
+    assert message in str(result.exception)
+    assert isinstance(result.exception, rs.ResweepError)
+    assert not (tmp_path / "x.world").exists()
+
+
+def test_an_existing_world_is_kept_unless_told(drive, tmp_path):
+    run(drive, "-o", tmp_path / "w.world")
+    assert "--overwrite" in str(run(drive, "-o", tmp_path / "w.world").exception)
+    assert run(drive, "-o", tmp_path / "w.world", "--overwrite").exit_code == 0
+
+
+def test_keep_going_skips_logs_that_cannot_be_read(drive, tmp_path):
+    absent = tmp_path / "absent"
+    assert "absent" in str(run(absent, drive, "-o", tmp_path / "k.world").exception)
+    result = run(absent, drive, "-o", tmp_path / "k.world", "--keep-going")
+    assert result.exit_code == 0, result.output
+    assert "absent" in result.output
