@@ -318,13 +318,14 @@ template <int N> class Worker {
             empty_.push_back(static_cast<std::uint32_t>(i));
             status = Status::kNothingHit;
             count = 0;
-        } else if (2.0f * (tally_.furthest[i] - tally_.nearest[i]) <= receiver.signal_cutoff && !tally_.mixed[i] &&
+        } else if (2.0f * (tally_.furthest[i] - tally_.nearest[i]) <= receiver.signal_cutoff &&
                    tally_.nearest[i] >= receiver.range_min && receiver.falloff_reference <= 0.0f) {
             if (tally_.light[i] < receiver.threshold) {
                 status = Status::kBelowThreshold;
                 count = 0;
             } else {
                 places[0] = {measured_[i], tally_.light[i], tally_.label[i], tally_.instance[i]};
+                if (tally_.mixed[i]) name_brightest(i, places[0]);
             }
         } else {
             status = receive_in_full(i);
@@ -339,6 +340,29 @@ template <int N> class Worker {
                 const double intensity = places[k].intensity + job_.noise.intensity_sigma * draw;
                 places[k].intensity = static_cast<float>(std::max(0.0, intensity));
             }
+    }
+
+    // Give an echo of all of pulse i's light the label and instance that gave most of it.
+    void name_brightest(std::size_t i, Echo& echo) const {
+        const std::size_t count = pulses_.count;
+        float most = -1.0f;
+        for (std::size_t ray = 0; ray < n_rays_; ++ray) {
+            const std::size_t row = ray * count + i;
+            if (met_.range[row] == kInfinity) continue;
+            float sum = 0.0f;
+            for (std::size_t other = 0; other < n_rays_; ++other) {
+                const std::size_t at = other * count + i;
+                if (met_.range[at] < kInfinity && met_.label[at] == met_.label[row] &&
+                    met_.instance[at] == met_.instance[row])
+                    sum += shares_[other] * met_.reflected[at];
+            }
+            if (sum > most) {
+                most = sum;
+                echo.label = met_.label[row];
+                echo.instance = met_.instance[row];
+            }
+            if (2.0f * most >= tally_.light[i]) return;  // nothing else can give more
+        }
     }
 
     Status receive_in_full(std::size_t i) {

@@ -21,7 +21,7 @@ from resweep.worlds import World
 
 # Pulses are traced in chunks of one ring over this many columns: neighbours on a ring run through the
 # same geometry, neighbours in a column do not.
-_CHUNK_COLUMNS = 64
+_CHUNK_COLUMNS = 128
 
 
 class Simulator:
