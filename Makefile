@@ -7,7 +7,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SOURCES := CMakeLists.txt pyproject.toml $(wildcard cpp/*)
 CPP := $(wildcard cpp/*.cpp cpp/*.hpp)
-BENCHMARKS := floor courtyard memory growth peers splat_build
+BENCHMARKS := floor courtyard memory growth peers splat_build splat_trace
 EXPERIMENTS := b_figure3 b_figure5 b_figure7 b_figure8
 
 .PHONY: demo install test test-all check format stubs bench experiments clean

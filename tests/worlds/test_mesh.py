@@ -79,7 +79,8 @@ def test_bad_copies_are_refused_by_name(transforms: np.ndarray, message: str) ->
 
 def test_tiny_and_huge_copies_are_not_degenerate() -> None:
     for scale in (1e-4, 1e4):
-        Instances(Mesh(*TRIANGLE), identity() * scale)
+        copies = Instances(Mesh(*TRIANGLE), identity() * scale)
+        assert copies.bounds[1].max() == pytest.approx(scale * Mesh(*TRIANGLE).bounds[1].max())
 
 
 def test_triangles_are_counted_in_every_copy() -> None:

@@ -1,0 +1,82 @@
+"""How fast an HDL-64E, one ray a pulse, sweeps two million splats.
+
+With depth 1 a ray reads the nearest disc, with depth 5 the weighted mean of overlapping ones (C, 6.3.4). The
+floor is the raw Embree loop over the same rays, disc filter included, at its best packet width, in the order of
+firing; ``tracing_share`` is the same in the order in which Resweep traces.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from itertools import count
+
+import numpy as np
+from rich.table import Table
+
+from benchmarks.floor import PACKETS, fired_rays
+from benchmarks.places import hdl64, terrain_with_boxes
+from benchmarks.report import Contender, Result, interleaved, machine, main, paired_ratio, table, timed
+from resweep.simulate import Simulator
+from resweep.worlds import Mesh, Splats, World
+
+DEPTHS = (1, 5)
+
+
+def splats_on(mesh: Mesh, n_splats: int, depth: int) -> Splats:
+    """Discs spread evenly over a mesh, of a radius at which neighbours overlap."""
+    rng = np.random.default_rng(0)
+    corners = mesh.vertices[mesh.faces].astype(np.float64)
+    edges = corners[:, 1:] - corners[:, :1]
+    across = np.cross(edges[:, 0], edges[:, 1])
+    area = np.linalg.norm(across, axis=1)
+    face = rng.choice(len(area), n_splats, p=area / area.sum())
+    share = rng.random((n_splats, 2))
+    share = np.where(share.sum(axis=1, keepdims=True) > 1, 1 - share, share)
+    centre = corners[face, 0] + (share[:, :, None] * edges[face]).sum(axis=1)
+    radius = 0.9 * np.sqrt(0.5 * area.sum() / n_splats)
+    normal = across[face] / area[face, None]
+    return Splats(centre, normal, np.full(n_splats, radius), label=40, reflectance=0.3, depth=depth)
+
+
+def run(fast: bool = False, threads: int = 0) -> Result:
+    """Real-time factors and ratios to the floor, by depth."""
+    n_splats = 50_000 if fast else 2_000_000
+    mesh, poses = terrain_with_boxes(fast)
+    result: Result = {"benchmark": "splat_trace", "fast": fast, **machine(), "splats": n_splats}
+    for depth in DEPTHS:
+        sim = Simulator(World([splats_on(mesh, n_splats, depth)]), hdl64(1), seed=1, threads=threads)
+        figures = _measure(sim, poses[0], 2 if fast else 9)
+        result.update({key if depth == 1 else f"{key}_depth{depth}": value for key, value in figures.items()})
+    return result
+
+
+def _measure(sim: Simulator, pose: np.ndarray, rounds: int) -> Result:
+    index = count()
+    rays = {"fired": fired_rays(sim, pose), "ordered": sim.rays(pose)}
+
+    def floor(order: str, packet: int) -> Contender:
+        return lambda: float(sim.scene.raw_floor(*rays[order], sim.sensor.range_max_m, packet, sim.threads, 1)[0])
+
+    contenders = {"ours": timed(lambda: sim.sweep(pose, index=next(index)).points)}
+    contenders |= {f"{order} {packet}": floor(order, packet) for order in rays for packet in PACKETS}
+    seconds = interleaved(contenders, rounds)
+    medians = {name: statistics.median(times) for name, times in seconds.items()}
+    best = {order: min((name for name in medians if name.startswith(order)), key=medians.__getitem__) for order in rays}
+    return {
+        "realtime_factor": sim.sensor.sweep_period_s / medians["ours"],
+        "floor_ratio": paired_ratio(seconds[best["fired"]], seconds["ours"]),
+        "tracing_share": paired_ratio(seconds[best["ordered"]], seconds["ours"]),
+    }
+
+
+def tables(result: Result) -> list[Table]:
+    """One row a depth."""
+    names = ("realtime_factor", "floor_ratio", "tracing_share")
+    rows = [[f"depth {d}", *(result[n if d == 1 else f"{n}_depth{d}"] for n in names)] for d in DEPTHS]
+    title = f"{result['splats']:,} splats (targets: 4 × real time at depth 1, 2 × at depth 5, floor ratio 0.75)"
+    return [table(title, ["", "× real time", "floor ratio", "tracing share"], rows)]
+
+
+if __name__ == "__main__":
+    sys.exit(main(run, tables, __doc__))
