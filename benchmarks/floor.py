@@ -3,7 +3,8 @@
 Ours is `Simulator.sweep` up to the points in NumPy: firing, stencil, tracing, echoes, noise, columns. The floor
 is what one writes with Embree alone, at its best packet width: fill packets with the rays as the sensor fires
 them, trace, store range and ids. ``ratio`` is floor over ours. Resweep also puts the rays into a better order;
-``tracing_share`` is the same loop over the rays in that order, over ours: what all but tracing leaves.
+``tracing_share`` is the same loop over the rays in that order, over ours: the stricter floor, and what all but
+tracing leaves.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def run(fast: bool = False, threads: int = 0) -> Result:
         result[f"{place}_triangles"] = world.n_triangles
         base = Simulator(world, hdl64(1), seed=1, threads=threads)
         for rays, name in ((1, "1ray"), (9, "9rays")):
-            figures = _measure(base.with_sensor(hdl64(rays)), poses[:n_poses], rounds)
+            figures = measure(base.with_sensor(hdl64(rays)), poses[:n_poses], rounds)
             result.update({f"{place}_{name}_{key}": value for key, value in figures.items()})
     return result
 
@@ -49,7 +50,7 @@ def _place(name: str, fast: bool) -> tuple[World, list[Array]]:
     return World([mesh]), poses
 
 
-def fired_rays(sim: Simulator, pose: Array) -> tuple[Array, Array]:
+def _fired(sim: Simulator, pose: Array) -> tuple[Array, Array]:
     """Origins and directions (n, 3) of a sweep's rays in the order of firing, pulse by pulse."""
     offsets, _ = stencil(sim.sensor.beam)
     directions = ray_directions(fire(sim.sensor).direction, offsets).reshape(-1, 3) @ pose[:3, :3].T
@@ -57,9 +58,9 @@ def fired_rays(sim: Simulator, pose: Array) -> tuple[Array, Array]:
     return np.ascontiguousarray(origins, np.float32), np.ascontiguousarray(directions, np.float32)
 
 
-def _measure(sim: Simulator, poses: Sequence[Array], rounds: int) -> Result:
+def measure(sim: Simulator, poses: Sequence[Array], rounds: int) -> Result:
     # The sensor points exactly, so all its sweeps from a pose have the same rays.
-    rays = {"fired": [fired_rays(sim, pose) for pose in poses], "ordered": [sim.rays(pose) for pose in poses]}
+    rays = {"fired": [_fired(sim, pose) for pose in poses], "ordered": [sim.rays(pose) for pose in poses]}
     index = count()
 
     def sweeps() -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 import time
 
 from rich.table import Table
 
 from benchmarks.places import courtyard_place, hdl64
-from benchmarks.report import ROOT, Result, machine, main, peak_rss_gb, table
-from resweep.errors import ResweepError
+from benchmarks.report import Result, machine, main, measured_apart, peak_rss_gb, table
 from resweep.pose import from_xyz_rpy
 from resweep.scenes import RootConfig, root
 from resweep.simulate import Simulator
@@ -24,7 +21,8 @@ def run(fast: bool = False, threads: int = 0) -> Result:
     result: Result = {"benchmark": "memory", "fast": fast, **machine()}
     for place, target in TARGETS_GB.items():
         result[f"{place}_target_gb"] = target
-        result.update({f"{place}_{key}": value for key, value in _measured_apart(place, fast, threads).items()})
+        figures = measured_apart("memory", f"measure({place!r}, {fast}, {threads})", f"memory of the {place}")
+        result.update({f"{place}_{key}": value for key, value in figures.items()})
     return result
 
 
@@ -49,18 +47,6 @@ def measure(place: str, fast: bool, threads: int) -> Result:
         "first_sweep_s": sweep_s,
         "returns": returns,
     }
-
-
-def _measured_apart(place: str, fast: bool, threads: int) -> Result:
-    code = (
-        f"import json; from benchmarks.memory import measure; print(json.dumps(measure({place!r}, {fast}, {threads})))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        reason = (done.stderr.strip().splitlines() or [f"it ended with status {done.returncode}"])[-1]
-        raise ResweepError(f"memory of the {place}: its process failed ({reason}); is there enough memory?")
-    figures: Result = json.loads(done.stdout.splitlines()[-1])
-    return figures
 
 
 def tables(result: Result) -> list[Table]:

@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -73,6 +74,17 @@ def optional(module: str) -> Any:
         raise ResweepError(
             f"this benchmark needs {module}, which cannot be imported ({error}): pip install 'resweep[bench]'"
         ) from error
+
+
+def measured_apart(module: str, call: str, what: str) -> Result:
+    """What ``call``, such as ``measure(3)``, of a benchmark gives in a process of its own, for its memory."""
+    code = f"import json; from benchmarks.{module} import *; print(json.dumps({call}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        reason = (done.stderr.strip().splitlines() or [f"it ended with status {done.returncode}"])[-1]
+        raise ResweepError(f"{what}: its process failed ({reason}); is there enough memory?")
+    figures: Result = json.loads(done.stdout.splitlines()[-1])
+    return figures
 
 
 def peak_rss_gb() -> float:

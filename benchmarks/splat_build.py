@@ -7,9 +7,7 @@ and the rest of a splat. Memory is what a process of its own holds at most beyon
 
 from __future__ import annotations
 
-import json
 import statistics
-import subprocess
 import sys
 import time
 from itertools import count
@@ -20,11 +18,11 @@ from rich.table import Table
 
 from benchmarks.places import SENSOR_HEIGHT_M, hdl64
 from benchmarks.report import (
-    ROOT,
     Result,
     interleaved,
     machine,
     main,
+    measured_apart,
     optional,
     paired_ratio,
     peak_rss_gb,
@@ -34,7 +32,6 @@ from benchmarks.report import (
 from resweep.build import Cloud, SplatConfig, label_map
 from resweep.build.neighbours import Neighbours
 from resweep.build.splats import build_splats
-from resweep.errors import ResweepError
 from resweep.pose import Array, from_xyz_rpy, transform
 from resweep.scenes import StreetConfig, street
 from resweep.simulate import Simulator
@@ -53,7 +50,7 @@ def run(fast: bool = False, threads: int = 0) -> Result:
     sizes, headline, rounds = (FAST_POINTS, FAST_HEADLINE, 1) if fast else (POINTS, HEADLINE, 2)
     result: Result = {"benchmark": "splat_build", "fast": fast, "target_ratio": TARGET, **machine("open3d-cpu")}
     result.update(_against_open3d(drive(headline), rounds, threads))
-    apart = [_measured_apart(size) for size in sizes]
+    apart = [measured_apart("splat_build", f"measure({size})", f"splats from {size} points") for size in sizes]
     result["points"] = list(sizes)
     result["points_build_s"] = [figures["build_s"] for figures in apart]
     result["points_mb_per_million"] = [figures["mb"] / size * 1e6 for figures, size in zip(apart, sizes, strict=True)]
@@ -125,16 +122,6 @@ def measure(n: int) -> Result:
     before, begin = peak_rss_gb(), time.perf_counter()
     splats = build(cloud)
     return {"build_s": time.perf_counter() - begin, "mb": 1e3 * (peak_rss_gb() - before), "splats": len(splats.radius)}
-
-
-def _measured_apart(n: int) -> Result:
-    code = f"import json; from benchmarks.splat_build import measure; print(json.dumps(measure({n})))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        reason = (done.stderr.strip().splitlines() or [f"it ended with status {done.returncode}"])[-1]
-        raise ResweepError(f"splats from {n} points: the process failed ({reason}); is there enough memory?")
-    figures: Result = json.loads(done.stdout.splitlines()[-1])
-    return figures
 
 
 def tables(result: Result) -> list[Table]:

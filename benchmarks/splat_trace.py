@@ -7,16 +7,14 @@ firing; ``tracing_share`` is the same in the order in which Resweep traces.
 
 from __future__ import annotations
 
-import statistics
 import sys
-from itertools import count
 
 import numpy as np
 from rich.table import Table
 
-from benchmarks.floor import PACKETS, fired_rays
+from benchmarks.floor import measure
 from benchmarks.places import hdl64, terrain_with_boxes
-from benchmarks.report import Contender, Result, interleaved, machine, main, paired_ratio, table, timed
+from benchmarks.report import Result, machine, main, table
 from resweep.simulate import Simulator
 from resweep.worlds import Mesh, Splats, World
 
@@ -46,28 +44,14 @@ def run(fast: bool = False, threads: int = 0) -> Result:
     result: Result = {"benchmark": "splat_trace", "fast": fast, **machine(), "splats": n_splats}
     for depth in DEPTHS:
         sim = Simulator(World([splats_on(mesh, n_splats, depth)]), hdl64(1), seed=1, threads=threads)
-        figures = _measure(sim, poses[0], 2 if fast else 9)
+        floor = measure(sim, poses[:1], 2 if fast else 9)
+        figures = {
+            "realtime_factor": sim.sensor.sweep_period_s * floor["sweeps_per_s"],
+            "floor_ratio": floor["ratio"],
+            "tracing_share": floor["tracing_share"],
+        }
         result.update({key if depth == 1 else f"{key}_depth{depth}": value for key, value in figures.items()})
     return result
-
-
-def _measure(sim: Simulator, pose: np.ndarray, rounds: int) -> Result:
-    index = count()
-    rays = {"fired": fired_rays(sim, pose), "ordered": sim.rays(pose)}
-
-    def floor(order: str, packet: int) -> Contender:
-        return lambda: float(sim.scene.raw_floor(*rays[order], sim.sensor.range_max_m, packet, sim.threads, 1)[0])
-
-    contenders = {"ours": timed(lambda: sim.sweep(pose, index=next(index)).points)}
-    contenders |= {f"{order} {packet}": floor(order, packet) for order in rays for packet in PACKETS}
-    seconds = interleaved(contenders, rounds)
-    medians = {name: statistics.median(times) for name, times in seconds.items()}
-    best = {order: min((name for name in medians if name.startswith(order)), key=medians.__getitem__) for order in rays}
-    return {
-        "realtime_factor": sim.sensor.sweep_period_s / medians["ours"],
-        "floor_ratio": paired_ratio(seconds[best["fired"]], seconds["ours"]),
-        "tracing_share": paired_ratio(seconds[best["ordered"]], seconds["ours"]),
-    }
 
 
 def tables(result: Result) -> list[Table]:

@@ -10,18 +10,18 @@
 namespace resweep {
 namespace {
 
-// Meshes above this keep a compact hierarchy: two thirds of the memory for about a tenth of the speed.
+// Meshes above this keep a compact hierarchy, which takes less memory and is slower to trace.
 constexpr std::size_t kCompactFaces = 8'000'000;
 
 // Up to this many copies get an Embree instance each, whose inverse transform is kept ready; more
-// share one instance array, which needs 48 bytes a copy instead of about 500.
-constexpr float kIdentity[12] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
-
+// share one instance array, which keeps 48 bytes a copy and inverts on the way.
 constexpr std::size_t kSeparateInstances = 65'536;
 
-// No ray slips through the common edge of two triangles, at a sixth of the speed: worth it for walls and
-// cars. A model with more copies than this is grass or leaves, where nobody can see such a gap.
+// Watertight tracing lets no ray slip through the common edge of two triangles, and is somewhat slower: worth
+// it for walls and cars. A model with more copies than this is grass or leaves, where such a gap cannot be seen.
 constexpr std::size_t kWatertightCopies = 1000;
+
+constexpr float kIdentity[12] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
 
 }  // namespace
 

@@ -114,7 +114,7 @@ def test_a_measured_process_reports_its_own_memory(load: Any) -> None:
     # A large parent must not show in the figures of a child, as it does in ru_maxrss.
     ballast = bytearray(600_000_000)
     ballast[::4096] = b"x" * len(ballast[::4096])
-    figures = load("memory")._measured_apart("courtyard", True, 1)
+    figures = load("report").measured_apart("memory", "measure('courtyard', True, 1)", "the courtyard")
     assert 0.05 < figures["gb"] < 0.5
 
 
