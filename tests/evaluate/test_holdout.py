@@ -40,6 +40,8 @@ def test_a_simulated_street_is_met_again_in_its_splats(drive: Log) -> None:
     assert report["within_0.10m"] > 0.9
     assert report["primitives"] > 1000
     assert report["c2c_m"] <= report["c2c_sweep_m"]
+    assert report["chamfer_m"] == pytest.approx((report["c2c_sweep_m"] + report["c2c_reverse_m"]) / 2)
+    assert list(report.metrics)[:2] == ["c2c_m", "c2c_sweep_m"]
     assert "held out: sweeps 3" in report.notes[-1]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.evaluate.compare import evaluate
-from resweep.evaluate.metrics import nearest_distances
+from resweep.evaluate.metrics import METRICS, nearest_distances
 from resweep.evaluate.report import Report
 from resweep.log import Log
 from resweep.pose import Array
@@ -76,7 +76,8 @@ def _against_all(metrics: dict[str, float | None], simulated: list[Sweep], log: 
     if len(points) == 0:
         return metrics
     c2c = float(nearest_distances(points, recorded).mean())
-    return {**metrics, "c2c_m": c2c, "c2c_sweep_m": metrics["c2c_m"]}
+    values = {**metrics, "c2c_m": c2c, "c2c_sweep_m": metrics["c2c_m"]}
+    return {name: values[name] for name in METRICS if name in values}
 
 
 def _log(sweeps: list[Sweep], source: Log, name: str) -> Log:

@@ -49,13 +49,15 @@ _CLOUD, _RANGE, _RETURNS = "Point clouds", "Range, beam by beam", "Returns and n
 _INTENSITY, _IMAGE, _LABELS, _COST = "Intensity", "Range image", "Labels", "Cost"
 
 METRICS: dict[str, Metric] = {
-    "c2c_m": _lower(_CLOUD, "m", "mean, simulated point to nearest real one (Richa 2022, eq. 15)"),
-    "c2c_sweep_m": _lower(_CLOUD, "m", "c2c_m within each sweep, where c2c_m is against the whole recorded cloud"),
+    "c2c_m": _lower(
+        _CLOUD, "m", "mean, simulated point to nearest real one (Richa 2022, eq. 15); held out: of the log"
+    ),
+    "c2c_sweep_m": _lower(_CLOUD, "m", "held out: the same, to the nearest real point of the one sweep"),
     "c2c_reverse_m": _lower(_CLOUD, "m", "mean, real point to nearest simulated one"),
     "thin_c2c_m": _lower(_CLOUD, "m", "c2c_m within each thin class, their mean (Richa 2022, table 3)"),
     "c2c_map_m": _lower(_CLOUD, "m", "c2c_m between the accumulated clouds, as Richa 2022 has it"),
     "thin_c2c_map_m": _lower(_CLOUD, "m", "thin_c2c_m between the accumulated clouds"),
-    "chamfer_m": _lower(_CLOUD, "m", "half the sum of c2c_m and c2c_reverse_m"),
+    "chamfer_m": _lower(_CLOUD, "m", "half the sum of both mean distances between the clouds of a sweep"),
     **{
         f"fscore_{t:.2f}m": _higher(_CLOUD, "", f"share of points within {t:g} m of the other cloud, both ways (F1)")
         for t in FSCORE_M
