@@ -13,6 +13,8 @@
 #include "embree.hpp"
 #include "neighbours.hpp"
 #include "parallel.hpp"
+#include "permeability.hpp"
+#include "predict.hpp"
 #include "scene.hpp"
 #include "trace.hpp"
 
@@ -42,6 +44,35 @@ template <class T> nb::ndarray<nb::numpy, T> give(Buffer<T>&& values, std::size_
     nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
     const std::size_t shape[2] = {values.size / width, width};
     return nb::ndarray<nb::numpy, T>(data, width == 1 ? 1 : 2, shape, owner);
+}
+
+using Symmetric = In<float, nb::shape<-1, 6>, nb::c_contig>;
+
+// Volumes are copied: the tracer keeps what it needs of one in one line of the cache.
+Volumes volumes(nb::object source) {
+    const auto mean = nb::cast<Matrix3<float>>(source.attr("mean"), false);
+    const auto half = nb::cast<Matrix3<float>>(source.attr("half"), false);
+    const auto precision = nb::cast<Symmetric>(source.attr("precision"), false);
+    const auto log_pass = column(nb::cast<Vector<float>>(source.attr("log_pass"), false));
+    const auto reflectance = column(nb::cast<Vector<float>>(source.attr("reflectance"), false));
+    const auto label = column(nb::cast<Vector<std::int32_t>>(source.attr("label"), false));
+    const auto instance = column(nb::cast<Vector<std::int32_t>>(source.attr("instance"), false));
+    Volumes native;
+    native.tau = nb::cast<float>(source.attr("tau"));
+    native.extinction = nb::cast<bool>(source.attr("extinction"));
+    native.element = nb::cast<float>(source.attr("element_m"));
+    native.volume.resize(mean.shape(0));
+    for (std::size_t i = 0; i < native.volume.size(); ++i) {
+        Volume& volume = native.volume[i];
+        std::copy_n(mean.data() + 3 * i, 3, volume.mean);
+        std::copy_n(half.data() + 3 * i, 3, volume.half);
+        std::copy_n(precision.data() + 6 * i, 6, volume.precision);
+        volume.log_pass = log_pass[i];
+        volume.reflectance = reflectance[i];
+        volume.label = label[i];
+        volume.instance = instance[i];
+    }
+    return native;
 }
 
 // A native scene and the NumPy arrays it reads.
@@ -100,6 +131,8 @@ class PyScene {
         if (native.depth < 1 || native.depth > kMaxDepth) throw std::invalid_argument("splats: depth out of bounds");
         scene.add(native);
     }
+
+    void add_volumes(nb::object source) { scene.add(volumes(source)); }
 
     Scene scene;
 
@@ -263,6 +296,38 @@ nb::dict grow_splats(const KdTree& tree, const Matrix3<float>& normal, const Vec
     return columns;
 }
 
+nb::dict predict_beams(const PyScene& self, const Matrix3<float>& origins, const Matrix3<float>& directions,
+                       const std::optional<Vector<float>>& measured, float sigma, float clutter, float window,
+                       float slope, float range_max, int threads) {
+    if (directions.shape(0) != origins.shape(0) || (measured && measured->shape(0) != origins.shape(0)))
+        throw std::invalid_argument("origins, directions, measured: one row a ray");
+    Predictions found;
+    {
+        nb::gil_scoped_release release;
+        found = predict(self.scene, origins.data(), directions.data(), measured ? measured->data() : nullptr,
+                        origins.shape(0), {sigma, clutter, window, slope, range_max}, threads);
+    }
+    nb::dict columns;
+    columns["range"] = give(std::move(found.range));
+    columns["probability"] = give(std::move(found.probability));
+    columns["returns"] = give(std::move(found.returns));
+    columns["log_likelihood"] = give(std::move(found.log_likelihood));
+    columns["reflected"] = give(std::move(found.reflected));
+    columns["label"] = give(std::move(found.label));
+    columns["instance"] = give(std::move(found.instance));
+    columns["kind"] = give(std::move(found.kind));
+    return columns;
+}
+
+void count_beams(BeamCounter& self, const Matrix3<float>& origins, const Matrix3<float>& directions,
+                 const Vector<float>& lengths, const Vector<bool>& returned, float slope, int threads) {
+    const std::size_t count = origins.shape(0);
+    if (directions.shape(0) != count || lengths.shape(0) != count || returned.shape(0) != count)
+        throw std::invalid_argument("origins, directions, lengths, returned: one row a beam");
+    nb::gil_scoped_release release;
+    self.add({origins.data(), directions.data(), lengths.data(), returned.data(), count}, slope, threads);
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -294,6 +359,7 @@ NB_MODULE(_core, m) {
         .def("add_triangles", &PyScene::add_triangles, nb::arg("triangles"))
         .def("add_instances", &PyScene::add_instances, nb::arg("instances"))
         .def("add_discs", &PyScene::add_discs, nb::arg("discs"))
+        .def("add_volumes", &PyScene::add_volumes, nb::arg("volumes"))
         .def("commit",
              [](PyScene& self) {
                  nb::gil_scoped_release release;
@@ -318,6 +384,7 @@ NB_MODULE(_core, m) {
                 columns["return_index"] = give(std::move(result.return_index));
                 columns["label"] = give(std::move(result.label));
                 columns["instance"] = give(std::move(result.instance));
+                columns["kind"] = give(std::move(result.kind));
                 columns["beam_status"] = give(std::move(result.status));
                 columns["points"] = give(std::move(result.points), 3);
                 return columns;
@@ -354,6 +421,9 @@ NB_MODULE(_core, m) {
             nb::arg("origins"), nb::arg("directions"), nb::arg("range_max"), nb::arg("packet") = 0,
             nb::arg("threads") = 0, nb::arg("repeats") = 3,
             "Seconds that Embree alone needs for these rays, the best of `repeats`, and how many hit.")
+        .def("predict", &predict_beams, nb::arg("origins"), nb::arg("directions"), nb::arg("measured").none(),
+             nb::kw_only(), nb::arg("sigma"), nb::arg("clutter"), nb::arg("window"), nb::arg("slope"),
+             nb::arg("range_max"), nb::arg("threads") = 0, "What rays (n, 3) are expected to measure.")
         .def(
             "intersect",
             [](const PyScene& self, const Matrix3<float>& origins, const Matrix3<float>& directions, float range_max,
@@ -374,6 +444,14 @@ NB_MODULE(_core, m) {
             },
             nb::arg("origins"), nb::arg("directions"), nb::arg("range_max"), nb::arg("threads") = 0,
             "Closest hits of rays (n, 3) with unit directions: range in metres, infinity for a miss.");
+
+    nb::class_<BeamCounter>(m, "BeamCounter", "How many beams pass volumes, and how many end in them.")
+        .def("__init__", [](BeamCounter* self, nb::object source) { new (self) BeamCounter(volumes(source)); })
+        .def("add", &count_beams, nb::arg("origins"), nb::arg("directions"), nb::arg("lengths"), nb::arg("returned"),
+             nb::arg("slope") = 0.0f, nb::arg("threads") = 0)
+        .def("passed", [](const BeamCounter& self) { return give(self.passed()); })
+        .def("stopped", [](const BeamCounter& self) { return give(self.stopped()); })
+        .def("exposure", [](const BeamCounter& self) { return give(self.exposure()); });
 
     nb::class_<KdTree>(m, "KdTree",
                        "Points in a k-d tree, and the neighbourhoods of each; rows are those of the points.")
@@ -434,7 +512,7 @@ NB_MODULE(_core, m) {
             std::vector<Event> events;
             for (std::size_t i = 0; i < light.shape(0); ++i) {
                 const float* row = light.data() + 3 * i;
-                events.push_back({row[0], row[1], 1.0f, row[2], label.data()[i], instance.data()[i]});
+                events.push_back({row[0], row[1], 1.0f, row[2], label.data()[i], instance.data()[i], Kind::kMesh});
             }
             std::vector<Echo> echoes;
             const Status status = receive(plan.receiver, events, echoes);

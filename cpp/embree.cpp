@@ -69,6 +69,10 @@ void load_embree(const std::string& path) {
     resolve(library, "rtcSetGeometryUserData", loaded->set_user_data);
     resolve(library, "rtcSetGeometryIntersectFilterFunction", loaded->set_intersect_filter);
     resolve(library, "rtcSetGeometryOccludedFilterFunction", loaded->set_occluded_filter);
+    resolve(library, "rtcSetGeometryUserPrimitiveCount", loaded->set_user_count);
+    resolve(library, "rtcSetGeometryBoundsFunction", loaded->set_bounds);
+    resolve(library, "rtcSetGeometryIntersectFunction", loaded->set_intersect);
+    resolve(library, "rtcSetGeometryOccludedFunction", loaded->set_occluded);
     resolve(library, "rtcSetGeometryInstancedScene", loaded->set_instanced_scene);
     resolve(library, "rtcSetGeometryTransform", loaded->set_transform);
     resolve(library, "rtcIntersect1", loaded->intersect1);

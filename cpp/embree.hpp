@@ -17,7 +17,7 @@ using Geometry = struct GeometryHandle*;
 
 constexpr std::uint32_t kInvalidId = 0xFFFFFFFFu;
 
-enum GeometryType : int { kTriangle = 0, kInstance = 121, kInstanceArray = 122 };
+enum GeometryType : int { kTriangle = 0, kUser = 120, kInstance = 121, kInstanceArray = 122 };
 enum BufferType : int { kIndexBuffer = 0, kVertexBuffer = 1, kTransformBuffer = 23 };
 enum Format : int { kUint3 = 0x5003, kFloat3 = 0x9003, kFloat3x4RowMajor = 0x9134 };
 enum BuildQuality : int { kMedium = 1, kHigh = 2 };
@@ -69,6 +69,26 @@ struct FilterArguments {
 };
 using Filter = void (*)(const FilterArguments*);
 
+// What the bounds function of a user geometry is called with: `bounds` takes lower x, y, z, _, upper x, y, z, _.
+struct BoundsArguments {
+    void* user;
+    std::uint32_t primitive, time_step;
+    float* bounds;
+};
+using BoundsFunction = void (*)(const BoundsArguments*);
+
+// What a user geometry is asked with: whether N rays meet one primitive. `rays` is RTCRayHitN (12 rows of rays,
+// then 9 of hits), or RTCRayN where only occlusion is asked for.
+struct UserArguments {
+    int* valid;
+    void* user;
+    std::uint32_t primitive;
+    RayQueryContext* context;
+    float* rays;
+    std::uint32_t count, geometry;
+};
+using UserFunction = void (*)(const UserArguments*);
+
 struct Embree {
     Device (*new_device)(const char*);
     void (*release_device)(Device);
@@ -89,6 +109,10 @@ struct Embree {
     void (*set_user_data)(Geometry, void*);
     void (*set_intersect_filter)(Geometry, Filter);
     void (*set_occluded_filter)(Geometry, Filter);
+    void (*set_user_count)(Geometry, std::uint32_t);
+    void (*set_bounds)(Geometry, BoundsFunction, void*);
+    void (*set_intersect)(Geometry, UserFunction);
+    void (*set_occluded)(Geometry, UserFunction);
     void (*set_instanced_scene)(Geometry, SceneHandle);
     void (*set_transform)(Geometry, std::uint32_t, int, const void*);
     void (*intersect1)(SceneHandle, RayHitPacket<1>*, IntersectArguments*);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <vector>
 
 #include "scene.hpp"
 
@@ -51,15 +52,44 @@ template <int N> class PacketTracer {
         arguments_.flags = N > 1 ? kCoherent : kIncoherent;
         std::iota(packet_.ray.id, packet_.ray.id + N, 0u);  // where a filter finds the ray's gathered discs
         context_.hits = gathered_;
+        context_.keys = keys_;
+        std::fill_n(keys_, N, std::uint64_t{0});
     }
+
+    // Random bits of each ray's pulse, and the width of its beam at 1 m if one ray stands for all of it.
+    std::uint64_t* keys() { return keys_; }
+    void set_slope(float slope) { context_.slope = slope; }
+
+    // Volumes let all rays pass from now on, and their crossings are noted.
+    void collect() { context_.crossings = crossings_; }
+    std::vector<Crossing>& crossings(int lane) { return crossings_[lane]; }
 
     RayPacket<N>& rays() { return packet_.ray; }
     const RayHitPacket<N>& packet() const { return packet_; }
 
+    // Set the first `lanes` rays from origins and directions (n, 3).
+    void aim(const float* origins, const float* directions, int lanes) {
+        for (int lane = 0; lane < lanes; ++lane) {
+            const float *origin = origins + 3 * lane, *direction = directions + 3 * lane;
+            packet_.ray.origin_x[lane] = origin[0];
+            packet_.ray.origin_y[lane] = origin[1];
+            packet_.ray.origin_z[lane] = origin[2];
+            packet_.ray.direction_x[lane] = direction[0];
+            packet_.ray.direction_y[lane] = direction[1];
+            packet_.ray.direction_z[lane] = direction[2];
+        }
+    }
+
     // Trace the first `lanes` rays of the packet, whose origins and directions are set, up to `t_far`.
     void trace(int lanes, float t_far) {
+        std::fill_n(packet_.ray.t_far, N, t_far);
+        trace(lanes);
+    }
+
+    // The same, up to where each ray's own `t_far` is set.
+    void trace(int lanes) {
         for (int lane = 0; lane < N; ++lane) {
-            packet_.ray.t_far[lane] = t_far;
+            if (context_.crossings) crossings_[lane].clear();
             packet_.hit.geometry[lane] = kInvalidId;
             packet_.hit.instance[lane] = kInvalidId;
             valid_[lane] = lane < lanes ? -1 : 0;
@@ -95,6 +125,7 @@ template <int N> class PacketTracer {
                           {ray.direction_x[lane], ray.direction_y[lane], ray.direction_z[lane]},
                           ray.t_far[lane],
                           cosine_[lane],
+                          hit.u[lane],
                           hit.primitive[lane],
                           hit.geometry[lane],
                           hit.instance[lane],
@@ -112,8 +143,10 @@ template <int N> class PacketTracer {
     RayHitPacket<N> packet_;
     alignas(64) int valid_[N];
     alignas(64) float cosine_[N];
-    DiscContext context_;
+    QueryContext context_;
     DiscHits gathered_[N];
+    std::uint64_t keys_[N];
+    std::vector<Crossing> crossings_[N];
     IntersectArguments arguments_;
 };
 

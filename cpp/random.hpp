@@ -12,7 +12,7 @@
 
 namespace resweep {
 
-enum class Purpose : std::uint32_t { kRangeNoise = 1, kSpot = 2, kPointing = 3, kIntensityNoise = 4 };
+enum class Purpose : std::uint32_t { kRangeNoise = 1, kSpot = 2, kPointing = 3, kIntensityNoise = 4, kVolumes = 5 };
 
 struct Philox {
     static constexpr std::uint32_t kFirst = 0xD2511F53u, kSecond = 0xCD9E8D57u;          // multipliers

@@ -71,13 +71,7 @@ RayHits intersect(const Scene& scene, const float* origins, const float* directi
             const std::size_t end = std::min(n_rays, (chunk + 1) * kChunk);
             for (std::size_t first = chunk * kChunk; first < end; first += 8) {
                 const int lanes = static_cast<int>(std::min<std::size_t>(8, end - first));
-                for (int lane = 0; lane < lanes; ++lane) {
-                    const float *origin = origins + 3 * (first + lane), *direction = directions + 3 * (first + lane);
-                    RayPacket<8>& rays = tracer.rays();
-                    rays.origin_x[lane] = origin[0], rays.origin_y[lane] = origin[1], rays.origin_z[lane] = origin[2];
-                    rays.direction_x[lane] = direction[0], rays.direction_y[lane] = direction[1],
-                    rays.direction_z[lane] = direction[2];
-                }
+                tracer.aim(origins + 3 * first, directions + 3 * first, lanes);
                 tracer.trace(lanes, range_max);
                 tracer.events(lanes, [&](int lane, const Event& event) {
                     const std::size_t row = first + static_cast<std::size_t>(lane);

@@ -11,7 +11,7 @@ float light(const Event& event) { return event.share * event.reflected; }
 
 // The echo of the events first..last-1, reported at `range`.
 Echo echo_of(Events events, std::size_t first, std::size_t last, float range) {
-    Echo echo{range, 0.0f, 0, 0};
+    Echo echo{range, 0.0f, 0, 0, Kind::kMesh};
     for (std::size_t i = first; i < last; ++i) echo.intensity += light(events[i]);
     float most = -1.0f;
     for (std::size_t i = first; i < last; ++i) {
@@ -23,6 +23,7 @@ Echo echo_of(Events events, std::size_t first, std::size_t last, float range) {
             most = sum;
             echo.label = events[i].label;
             echo.instance = events[i].instance;
+            echo.kind = events[i].kind;
         }
         if (2.0f * most >= echo.intensity) break;  // nothing else can give more
     }

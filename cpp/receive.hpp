@@ -28,6 +28,7 @@ struct Echo {
     float intensity;
     std::int32_t label;
     std::int32_t instance;
+    Kind kind;
 };
 
 // Form the echoes of one pulse into `echoes` (at most `receiver.max_returns`) and say what came of it.

@@ -92,6 +92,20 @@ SceneHandle Scene::build(Geometry geometry, int flags) const {
     return scene;
 }
 
+// Put a geometry into the scene, as one of the layer that comes next; its id.
+std::uint32_t Scene::attach(Geometry geometry) {
+    const std::uint32_t id = embree().attach(top_, geometry);
+    embree().release_geometry(geometry);
+    layer_of_.resize(std::max<std::size_t>(layer_of_.size(), id + 1));
+    layer_of_[id] = static_cast<std::uint32_t>(layers_.size());
+    return id;
+}
+
+void Scene::note(Kind kind) {
+    one_kind_ = layers_.empty() || (one_kind_ && kind == kind_);
+    kind_ = kind;
+}
+
 void Scene::add(const Triangles& triangles) {
     if (triangles.n_faces > kCompactFaces) {
         // A hierarchy's compactness is a property of a whole scene: a huge mesh becomes a scene of its own.
@@ -99,15 +113,13 @@ void Scene::add(const Triangles& triangles) {
         add(InstanceArray{triangles, kIdentity, 1, {&keep_instance, 0}, {&keep_label, 0}});
         return;
     }
-    Geometry geometry = triangle_geometry(triangles);
-    const std::uint32_t id = embree().attach(top_, geometry);
-    embree().release_geometry(geometry);
-    layer_of_.resize(std::max<std::size_t>(layer_of_.size(), id + 1));
-    layer_of_[id] = static_cast<std::uint32_t>(layers_.size());
+    note(Kind::kMesh);
+    attach(triangle_geometry(triangles));
     layers_.push_back(Layer{Faces(triangles)});
 }
 
 void Scene::add(const InstanceArray& instances) {
+    note(Kind::kMesh);
     const int flags = (instances.n_instances <= kWatertightCopies ? kRobust : kNoSceneFlag) |
                       (instances.triangles.n_faces > kCompactFaces ? kCompact : kNoSceneFlag);
     SceneHandle prototype = build(triangle_geometry(instances.triangles), flags);
@@ -117,15 +129,6 @@ void Scene::add(const InstanceArray& instances) {
     layer.instance = instances.instance;
     layer.label = instances.label;
     layer.array = instances.n_instances > kSeparateInstances;
-    const auto row = static_cast<std::uint32_t>(layers_.size());
-    const auto attach = [&](Geometry geometry) {
-        embree().commit_geometry(geometry);
-        const std::uint32_t id = embree().attach(top_, geometry);
-        embree().release_geometry(geometry);
-        layer_of_.resize(std::max<std::size_t>(layer_of_.size(), id + 1));
-        layer_of_[id] = row;
-        return id;
-    };
     if (layer.array) {
         Geometry geometry = embree().new_geometry(embree_device(), kInstanceArray);
         embree().set_instanced_scene(geometry, prototype);
@@ -133,12 +136,14 @@ void Scene::add(const InstanceArray& instances) {
             embree().new_buffer(geometry, kTransformBuffer, 0, kFloat3x4RowMajor, 48, instances.n_instances);
         check_embree("allocating instances");
         std::memcpy(transforms, instances.transforms, 48 * instances.n_instances);
+        embree().commit_geometry(geometry);
         layer.first = attach(geometry);
     } else {
         for (std::size_t copy = 0; copy < instances.n_instances; ++copy) {
             Geometry geometry = embree().new_geometry(embree_device(), kInstance);
             embree().set_instanced_scene(geometry, prototype);
             embree().set_transform(geometry, 0, kFloat3x4RowMajor, instances.transforms + 12 * copy);
+            embree().commit_geometry(geometry);
             const std::uint32_t id = attach(geometry);
             if (copy == 0) layer.first = id;
         }
@@ -148,6 +153,7 @@ void Scene::add(const InstanceArray& instances) {
 }
 
 void Scene::add(const Discs& discs) {
+    note(Kind::kSplats);
     discs_.push_back(std::make_unique<Discs>(discs));
     gathers_ = gathers_ || discs.depth > 1;
     instanced_.push_back(build(disc_geometry(*discs_.back()), kNoSceneFlag));
@@ -155,13 +161,21 @@ void Scene::add(const Discs& discs) {
     embree().set_instanced_scene(geometry, instanced_.back());
     embree().set_transform(geometry, 0, kFloat3x4RowMajor, kIdentity);
     embree().commit_geometry(geometry);
-    const std::uint32_t id = embree().attach(top_, geometry);
-    embree().release_geometry(geometry);
+    attach(geometry);
     check_embree("adding splats");
-    layer_of_.resize(std::max<std::size_t>(layer_of_.size(), id + 1));
-    layer_of_[id] = static_cast<std::uint32_t>(layers_.size());
     Layer layer;
     layer.discs = discs_.back().get();
+    layers_.push_back(std::move(layer));
+}
+
+void Scene::add(Volumes volumes) {
+    note(Kind::kVolumes);
+    volumes.first =
+        volumes_.empty() ? 0 : volumes_.back()->first + static_cast<std::uint32_t>(volumes_.back()->volume.size());
+    volumes_.push_back(std::make_unique<Volumes>(std::move(volumes)));
+    attach(volume_geometry(*volumes_.back()));
+    Layer layer;
+    layer.volumes = volumes_.back().get();
     layers_.push_back(std::move(layer));
 }
 
@@ -173,8 +187,8 @@ bool Scene::event(const Hit& hit, const DiscHits& gathered, Event& event) const 
     DiscReading reading;
     const float limit = other ? hit.range : std::numeric_limits<float>::infinity();
     if (read_discs(gathered, hit.direction, limit, reading)) {
-        event = {reading.range,   1.0f, reading.cosine, reading.reflectance * reading.cosine, reading.label,
-                 reading.instance};
+        event = {reading.range,    1.0f,         reading.cosine, reading.reflectance * reading.cosine, reading.label,
+                 reading.instance, Kind::kSplats};
         return true;
     }
     if (other) event = this->event(hit);
@@ -188,7 +202,13 @@ Event disc_event(const Hit& hit, const Discs& discs) {
             hit.cosine,
             discs.reflectance[disc * discs.reflectance_stride] * hit.cosine,
             discs.label[disc * discs.label_stride],
-            discs.instance[disc * discs.instance_stride]};
+            discs.instance[disc * discs.instance_stride],
+            Kind::kSplats};
+}
+
+Event volume_event(const Hit& hit, const Volumes& volumes) {
+    const Volume& volume = volumes.volume[hit.primitive];
+    return {hit.u, 1.0f, 1.0f, volume.reflectance, volume.label, volume.instance, Kind::kVolumes};
 }
 
 void Scene::commit() {

@@ -8,6 +8,7 @@
 
 #include "embree.hpp"
 #include "splats.hpp"
+#include "volumes.hpp"
 
 namespace resweep {
 
@@ -68,6 +69,9 @@ struct InstanceArray {
     Column<std::int32_t> instance, label;
 };
 
+// Which kind of primitive sent light back.
+enum class Kind : std::uint8_t { kMesh = 1, kSplats = 2, kVolumes = 3 };
+
 // What light meets along a ray.
 struct Event {
     float range;      // metres along the ray
@@ -76,12 +80,13 @@ struct Event {
     float reflected;  // relative intensity sent back: B, eq. 1, and the material's other parts
     std::int32_t label;
     std::int32_t instance;
+    Kind kind;
 };
 
 // What Embree says of a hit. The normal is in the primitive's own frame, the direction in the world's;
 // the cosine between the two holds where both frames are one.
 struct Hit {
-    float normal[3], direction[3], range, cosine;
+    float normal[3], direction[3], range, cosine, u;
     std::uint32_t primitive, geometry, instance, instance_primitive;
 };
 
@@ -90,6 +95,9 @@ float instanced_cosine(const Hit& hit, const float* transform);
 
 // The event of a hit on one disc.
 Event disc_event(const Hit& hit, const Discs& discs);
+
+// The event of a hit in a volume: it has no side, so all of its light comes back.
+Event volume_event(const Hit& hit, const Volumes& volumes);
 
 // Light that a material sends back beyond the diffuse part.
 float beyond_diffuse(const MaterialRow& material, float cosine);
@@ -104,10 +112,16 @@ class Scene {
     void add(const Triangles& triangles);
     void add(const InstanceArray& instances);
     void add(const Discs& discs);
+    void add(Volumes volumes);
     void commit();
 
-    // Whether rays gather discs: their queries then need a `DiscContext`.
+    // Whether rays gather discs, and whether they draw in volumes: their queries need places for that.
     bool gathers() const { return gathers_; }
+    bool draws() const { return !volumes_.empty(); }
+
+    // Whether all primitives are of one kind, and which.
+    bool one_kind() const { return one_kind_; }
+    Kind kind() const { return kind_; }
 
     SceneHandle handle() const { return top_; }
 
@@ -121,6 +135,7 @@ class Scene {
     struct Layer {
         Faces faces;
         const Discs* discs = nullptr;       // of a layer of splats, which has no faces
+        const Volumes* volumes = nullptr;   // of a layer of volumes
         const float* transforms = nullptr;  // null where the triangles stand in the world themselves
         Column<std::int32_t> instance = {}, label = {};
         std::uint32_t first = 0;  // id of the first copy, for one geometry a copy
@@ -129,21 +144,26 @@ class Scene {
 
     SceneHandle build(Geometry geometry, int flags) const;
     Geometry triangle_geometry(const Triangles& triangles) const;
+    std::uint32_t attach(Geometry geometry);
+    void note(Kind kind);
 
     SceneHandle top_;
     std::vector<SceneHandle> instanced_;
     std::vector<Layer> layers_;
     std::vector<std::uint32_t> layer_of_;  // by geometry id in the top scene
     std::vector<std::unique_ptr<Discs>> discs_;
-    bool gathers_ = false;
+    std::vector<std::unique_ptr<Volumes>> volumes_;
+    bool gathers_ = false, one_kind_ = true;
+    Kind kind_ = Kind::kMesh;
 };
 
 inline Event Scene::event(const Hit& hit) const {
     const bool instanced = hit.instance != kInvalidId;
     const Layer& layer = layers_[layer_of_[instanced ? hit.instance : hit.geometry]];
     if (layer.discs) return disc_event(hit, *layer.discs);
+    if (layer.volumes) return volume_event(hit, *layer.volumes);
     const Face& face = layer.faces[hit.primitive];
-    Event event{hit.range, 1.0f, hit.cosine, 0.0f, face.label, face.instance};
+    Event event{hit.range, 1.0f, hit.cosine, 0.0f, face.label, face.instance, Kind::kMesh};
     if (instanced) {
         const std::size_t copy = layer.array ? hit.instance_primitive : hit.instance - layer.first;
         event.cosine = instanced_cosine(hit, layer.transforms + 12 * copy);

@@ -25,20 +25,21 @@ void cut_corners(const FilterArguments* arguments) {
 
 // Put a disc among the nearest of its ray; true if it, and so all beyond it, cannot count.
 bool gather(const Discs& layer, DiscHits& hits, float range, std::uint32_t disc) {
-    hits.layer = &layer;
-    for (int i = 0; i < hits.count; ++i)
-        if (hits.disc[i] == disc) return false;  // its other triangle, or another leaf that holds it
+    for (int i = 0; i < hits.count; ++i)  // its other triangle, or another leaf that holds it
+        if (hits.disc[i] == disc && hits.layer[i] == &layer) return false;
     const int depth = layer.depth;
-    if (hits.count == depth && range >= hits.range[depth - 1]) return true;
+    if (hits.count >= depth && range >= hits.range[depth - 1]) return true;
     if (hits.count > 0 && range > hits.range[0] + layer.gap * static_cast<float>(depth - 1)) return true;
-    int place = std::min(hits.count, depth - 1);
+    int place = std::min(hits.count, kMaxDepth - 1);
     for (; place > 0 && hits.range[place - 1] > range; --place) {
         hits.range[place] = hits.range[place - 1];
         hits.disc[place] = hits.disc[place - 1];
+        hits.layer[place] = hits.layer[place - 1];
     }
     hits.range[place] = range;
     hits.disc[place] = disc;
-    hits.count = std::min(hits.count + 1, depth);
+    hits.layer[place] = &layer;
+    hits.count = std::min(hits.count + 1, kMaxDepth);
     return false;
 }
 
@@ -47,7 +48,7 @@ bool gather(const Discs& layer, DiscHits& hits, float range, std::uint32_t disc)
 void gather_discs(const FilterArguments* arguments) {
     const std::uint32_t n = arguments->count;
     const auto& layer = *static_cast<const Discs*>(arguments->user);
-    DiscHits* hits = reinterpret_cast<DiscContext*>(arguments->context)->hits;
+    DiscHits* hits = reinterpret_cast<QueryContext*>(arguments->context)->hits;
     const auto* ids = reinterpret_cast<const std::uint32_t*>(arguments->ray) + kIdRow * n;
     const auto* primitives = reinterpret_cast<const std::uint32_t*>(arguments->hit) + kPrimitiveRow * n;
     for (std::uint32_t i = 0; i < n; ++i) {
@@ -103,11 +104,11 @@ Geometry disc_geometry(const Discs& discs) {
 
 bool read_discs(const DiscHits& hits, const float direction[3], float limit, DiscReading& reading) {
     if (hits.count == 0 || hits.range[0] >= limit) return false;
-    const Discs& layer = *hits.layer;
+    const Discs& layer = *hits.layer[0];
     const auto label = [&](int i) { return layer.label[hits.disc[i] * layer.label_stride]; };
     int count = 1;
-    while (count < hits.count && hits.range[count] < limit && label(count) == label(0) &&
-           hits.range[count] - hits.range[count - 1] <= layer.gap)
+    while (count < std::min(hits.count, layer.depth) && hits.range[count] < limit && hits.layer[count] == &layer &&
+           label(count) == label(0) && hits.range[count] - hits.range[count - 1] <= layer.gap)
         ++count;
     double weights = 0.0, range = 0.0, cosine = 0.0, reflectance = 0.0;
     const double half = 0.5 * count;

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "embree.hpp"
+#include "query.hpp"
 
 namespace resweep {
 
@@ -29,16 +30,10 @@ struct Discs {
 
 // The nearest discs that one ray met, in order of range.
 struct DiscHits {
-    const Discs* layer = nullptr;
     int count = 0;
     std::array<float, kMaxDepth> range;
     std::array<std::uint32_t, kMaxDepth> disc;
-};
-
-// What a ray query hands to the filter: one place a ray, found by the ray's id.
-struct DiscContext {
-    RayQueryContext embree;
-    DiscHits* hits = nullptr;
+    std::array<const Discs*, kMaxDepth> layer;
 };
 
 // Triangles for the discs, with the filter in place. `discs` must stay where it is.

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "scene.hpp"
+
 namespace resweep {
 
 // The events of a batch's rays, one array a quantity; rows as in `Rays`. A ray that met nothing is at
@@ -11,8 +13,10 @@ namespace resweep {
 struct Met {
     std::vector<float> range, reflected;
     std::vector<std::int32_t> label, instance;
+    std::vector<Kind> kind;  // left as it is where the scene has one kind
 
     void resize(std::size_t count) {
+        kind.resize(count);
         range.resize(count);
         reflected.resize(count);
         label.resize(count);

@@ -1,6 +1,7 @@
 #include "trace.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "beam.hpp"
@@ -45,6 +46,9 @@ template <int N> class Worker {
         draws_.assign(job.largest_chunk, 0.0);
         rays_.resize(job.largest_chunk * n_rays_);
         met_.resize(job.largest_chunk * n_rays_);
+        std::fill(met_.kind.begin(), met_.kind.end(), job.scene.kind());
+        keys_.resize(job.scene.draws() ? job.largest_chunk : 0);
+        if (n_rays_ == 1) tracer_.set_slope(std::sqrt(job.beam.divergence_h * job.beam.divergence_v));
     }
 
     void operator()(std::size_t chunk) {
@@ -52,6 +56,11 @@ template <int N> class Worker {
         const auto last = static_cast<std::size_t>(job_.firing.chunk[chunk + 1]);
         maker_.make(first, last, pulses_);
         spread_.spread(pulses_, rays_);
+        if (!keys_.empty())
+            for (std::size_t i = 0; i < pulses_.count; ++i) {
+                const auto words = job_.random.words(pulses_.beam[i], 0, Purpose::kVolumes);
+                keys_[i] = std::uint64_t{words[1]} << 32 | words[0];
+            }
         trace(order_.of(pulses_.count, pulse_spacing(job_.firing, first, last)));
         tally_.gather(met_, shares_, pulses_.count);
         if (noisy_) normals(job_.random, pulses_.beam.data(), pulses_.count, 0, Purpose::kRangeNoise, draws_.data());
@@ -83,10 +92,14 @@ template <int N> class Worker {
                 pick(pulses_.origin[1].data(), pulse, rays.origin_y, lanes);
                 pick(pulses_.origin[2].data(), pulse, rays.origin_z, lanes);
             }
+            if (!keys_.empty())
+                for (int lane = 0; lane < lanes; ++lane) tracer_.keys()[lane] = keys_[order.pulse[first + lane]];
             tracer_.trace(lanes, job_.receiver.range_max);
+            const bool mixed = !job_.scene.one_kind();
             tracer_.events(lanes, [&](int lane, const Event& event) {
                 const std::uint32_t row = rows[lane];
-                met_.range[row] = event.range;
+                if (mixed) met_.kind[row] = event.kind;
+                met_.range[row] = std::min(event.range, job_.receiver.range_max);
                 met_.reflected[row] = event.reflected;
                 met_.label[row] = event.label;
                 met_.instance[row] = event.instance;
@@ -117,8 +130,9 @@ template <int N> class Worker {
                 status = Status::kBelowThreshold;
                 count = 0;
             } else {
-                places[0] = {measured_[i], tally_.light[i], tally_.label[i], tally_.instance[i]};
+                places[0] = {measured_[i], tally_.light[i], tally_.label[i], tally_.instance[i], job_.scene.kind()};
                 if (tally_.mixed[i]) name_brightest(i, places[0]);
+                if (!job_.scene.one_kind()) places[0].kind = kind_of(i, places[0]);
             }
         } else {
             status = receive_in_full(i);
@@ -158,13 +172,21 @@ template <int N> class Worker {
         }
     }
 
+    // The kind of primitive that the first of pulse i's rays with the echo's label and instance met.
+    Kind kind_of(std::size_t i, const Echo& echo) const {
+        for (std::size_t row = i; row < n_rays_ * pulses_.count; row += pulses_.count)
+            if (met_.range[row] < kInfinity && met_.label[row] == echo.label && met_.instance[row] == echo.instance)
+                return met_.kind[row];
+        return job_.scene.kind();
+    }
+
     Status receive_in_full(std::size_t i) {
         events_.clear();
         for (std::size_t ray = 0; ray < n_rays_; ++ray) {
             const std::size_t row = ray * pulses_.count + i;
             if (met_.range[row] < kInfinity)
-                events_.push_back(
-                    {met_.range[row], shares_[ray], 1.0f, met_.reflected[row], met_.label[row], met_.instance[row]});
+                events_.push_back({met_.range[row], shares_[ray], 1.0f, met_.reflected[row], met_.label[row],
+                                   met_.instance[row], met_.kind[row]});
         }
         const Status status = receive(job_.receiver, events_, echoes_);
         for (std::uint32_t k = 0; k < echoes_.size(); ++k) {
@@ -185,6 +207,8 @@ template <int N> class Worker {
             pick(pulses_.d[0].data(), rows, rays.direction_x, lanes);
             pick(pulses_.d[1].data(), rows, rays.direction_y, lanes);
             pick(pulses_.d[2].data(), rows, rays.direction_z, lanes);
+            if (!keys_.empty())
+                for (int lane = 0; lane < lanes; ++lane) tracer_.keys()[lane] = keys_[rows[lane]];
             if (!pulses_.one_origin) {
                 pick(pulses_.origin[0].data(), rows, rays.origin_x, lanes);
                 pick(pulses_.origin[1].data(), rows, rays.origin_y, lanes);
@@ -211,6 +235,7 @@ template <int N> class Worker {
     std::vector<float> shares_, measured_;
     std::vector<double> draws_;
     std::vector<std::uint32_t> empty_;
+    std::vector<std::uint64_t> keys_;  // random bits of each pulse, for volumes
     std::vector<Event> events_;
     std::vector<Echo> echoes_;
 };
@@ -232,6 +257,7 @@ void gather(const Job& job, int threads, SweepResult& result) {
     result.range.allocate(total);
     result.intensity.allocate(total);
     result.return_index.allocate(total);
+    result.kind.allocate(total);
     result.points.allocate(3 * total);
     parallel(n_blocks, threads, [&] {
         return [&](std::size_t block) {
@@ -244,6 +270,7 @@ void gather(const Job& job, int threads, SweepResult& result) {
                     result.range.data[row] = echo.range;
                     result.intensity.data[row] = echo.intensity;
                     result.return_index.data[row] = k;
+                    result.kind.data[row] = static_cast<std::uint8_t>(echo.kind);
                     result.label.data[row] = echo.label;
                     result.instance.data[row] = echo.instance;
                     for (int axis = 0; axis < 3; ++axis) {

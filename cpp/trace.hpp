@@ -76,7 +76,7 @@ template <class T> struct Buffer {
 struct SweepResult {
     Buffer<std::int32_t> beam, label, instance;
     Buffer<float> range, intensity, points;
-    Buffer<std::uint8_t> return_index, status;
+    Buffer<std::uint8_t> return_index, status, kind;
 };
 
 struct Tracing {

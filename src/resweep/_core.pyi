@@ -40,6 +40,8 @@ class Scene:
 
     def add_discs(self, discs: object) -> None: ...
 
+    def add_volumes(self, volumes: object) -> None: ...
+
     def commit(self) -> None: ...
 
     def sweep(self, plan: Plan, firing: Firing, knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], start: float, seed: int, index: int, threads: int = 0, packet: int = 0) -> dict:
@@ -55,10 +57,26 @@ class Scene:
         Seconds that Embree alone needs for these rays, the best of `repeats`, and how many hit.
         """
 
+    def predict(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], measured: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)] | None, *, sigma: float, clutter: float, window: float, slope: float, range_max: float, threads: int = 0) -> dict:
+        """What rays (n, 3) are expected to measure."""
+
     def intersect(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], range_max: float, threads: int = 0) -> dict:
         """
         Closest hits of rays (n, 3) with unit directions: range in metres, infinity for a miss.
         """
+
+class BeamCounter:
+    """How many beams pass volumes, and how many end in them."""
+
+    def __init__(self, arg: object, /) -> None: ...
+
+    def add(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], lengths: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], returned: Annotated[NDArray[numpy.bool_], dict(shape=(None,), device='cpu', writable=False)], slope: float = 0.0, threads: int = 0) -> None: ...
+
+    def passed(self) -> NDArray[numpy.uint32]: ...
+
+    def stopped(self) -> NDArray[numpy.uint32]: ...
+
+    def exposure(self) -> NDArray[numpy.float32]: ...
 
 class KdTree:
     """

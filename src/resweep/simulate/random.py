@@ -27,6 +27,7 @@ class Purpose(IntEnum):
     SPOT = 2
     POINTING = 3
     INTENSITY_NOISE = 4
+    VOLUMES = 5
 
 
 def key(seed: int, sweep: int) -> tuple[int, int]:

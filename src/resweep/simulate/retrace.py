@@ -76,7 +76,7 @@ class Retracer:
             index=index,
             threads=self.threads,
         )
-        points = columns.pop("points")
+        points, kind = columns.pop("points"), columns.pop("kind")
         if self.calibration is not None and self.calibration.fits(recorded):
             # What a laser reads is short of the truth by what calibration adds.
             ring = recorded.beam_ring[columns["beam"]]
@@ -92,6 +92,7 @@ class Retracer:
             timestamp=recorded.timestamp,
             trajectory=recorded.trajectory,
             sensor=recorded.sensor,
+            extra={"primitive": kind},
             **columns,
         )
         if points is not None:

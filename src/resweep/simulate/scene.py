@@ -9,7 +9,7 @@ from resweep.embree_library import open_embree
 from resweep.errors import ResweepError
 from resweep.sensors import Sensor, stencil
 from resweep.worlds import World
-from resweep.worlds.native import Discs, InstanceArray, Triangles
+from resweep.worlds.native import Discs, Gaussians, InstanceArray, Triangles
 
 _SPOTS = ("circular", "rectangular", "elliptical")
 _PROFILES = ("uniform", "gaussian")
@@ -28,6 +28,8 @@ def native_scene(world: World) -> _core.Scene:
                 scene.add_instances(part)
             elif isinstance(part, Discs):
                 scene.add_discs(part)
+            elif isinstance(part, Gaussians):
+                scene.add_volumes(part)
         scene.commit()
     except RuntimeError as error:
         raise ResweepError(f"world {world!r} cannot be traced: {error}") from error

@@ -73,7 +73,7 @@ class Simulator:
             threads=self.threads,
             packet=self.packet,
         )
-        points = columns.pop("points")
+        points, kind = columns.pop("points"), columns.pop("kind")
         sweep = Sweep(
             pose=motion.at(begin),
             beam_origin=_no_origin(len(firing)),
@@ -84,6 +84,7 @@ class Simulator:
             timestamp=begin,
             trajectory=motion if len(motion) > 1 else None,
             sensor=self.sensor.name,
+            extra={"primitive": kind},
             **columns,
         )
         sweep.__dict__["points"] = points  # the cached property, computed natively on the way

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,11 +16,11 @@ from resweep.pose import Array
 from resweep.worlds.mesh import Instances, Material, Mesh
 from resweep.worlds.splats import Splats
 from resweep.worlds.tiles import StoredColumns, TileTable, group_by_tile, runs_of, write_columns
+from resweep.worlds.volumes import Volumes
+from resweep.worlds.world import Layer
 
 T = TypeVar("T")
 _MESH_ATTRIBUTES = ("label", "reflectance", "material", "instance")
-_SPLAT_SHAPE = ("centre", "normal", "radius")
-_SPLAT_ATTRIBUTES = ("label", "reflectance", "instance")
 
 
 def need(data: Any, name: str, kind: type[T], where: str) -> T:
@@ -163,39 +164,70 @@ def read_instances(entry: Mapping[str, Any], where: str, reading: Reading) -> In
     return Instances(reading.shared[place], transforms, instance, label, need(entry, "name", str, where))
 
 
-def write_splats(layer: Splats, path: str, writing: Writing) -> dict[str, Any]:
-    """Write discs by the tile of their centre."""
-    order, place, counts = group_by_tile(layer.centre[:, :2], writing.tile_size_m)
+@dataclass(frozen=True)
+class _Scattered:
+    """A kind of layer that is rows of primitives, each at one place: its columns and settings by name."""
+
+    layer: Callable[..., Any]
+    count: str
+    place: str
+    shape: tuple[str, ...]
+    attributes: tuple[str, ...]
+    settings: dict[str, type]
+
+
+_SPLATS = _Scattered(
+    Splats,
+    count="n_splats",
+    place="centre",
+    shape=("centre", "normal", "radius"),
+    attributes=("label", "reflectance", "instance"),
+    settings={"depth": int, "gap_m": float},
+)
+_VOLUMES = _Scattered(
+    Volumes,
+    count="n_volumes",
+    place="mean",
+    shape=("mean", "covariance"),
+    attributes=("permeability", "exposure_m", "label", "reflectance", "instance"),
+    settings={"tau": float, "element_m": float},
+)
+
+
+def _write_scattered(what: _Scattered, layer: Splats | Volumes, path: str, writing: Writing) -> dict[str, Any]:
+    """Write primitives by the tile of their place."""
+    at = getattr(layer, what.place)
+    order, place, counts = group_by_tile(at[:, :2], writing.tile_size_m)
     starts = np.cumsum(counts) - counts
-    reach = layer.radius[order, None]
-    low = np.minimum.reduceat(layer.centre[order] - reach, starts)
-    high = np.maximum.reduceat(layer.centre[order] + reach, starts)
+    reach = layer.half_size[order]
+    low = np.minimum.reduceat(at[order] - reach, starts)
+    high = np.maximum.reduceat(at[order] + reach, starts)
     table = TileTable(place, counts, np.zeros_like(counts), np.stack([low, high], axis=1))
     columns = {
         "tiles": table.column(),
         "order": order.astype(np.uint32),
-        **{name: getattr(layer, name)[order] for name in _SPLAT_SHAPE},
+        **{name: getattr(layer, name)[order] for name in what.shape},
     }
-    attributes = {name: getattr(layer, name) for name in _SPLAT_ATTRIBUTES}
+    attributes = {name: getattr(layer, name) for name in what.attributes if getattr(layer, name) is not None}
     attributes.update({f"extra-{name}": values for name, values in layer.extra.items()})
     return {
         "kind": layer.kind,
         "name": layer.name,
         "path": path,
-        "n_splats": len(layer),
+        what.count: len(layer),
         "n_tiles": len(counts),
         "bounds": layer.bounds.tolist(),
-        "depth": layer.depth,
-        "gap_m": layer.gap_m,
+        "attributes": [name for name in what.attributes if name in attributes],
         "extra": list(layer.extra),
+        **{name: getattr(layer, name) for name in what.settings},
         **write_columns(writing.group, path, columns, attributes, order),
     }
 
 
-def read_splats(entry: Mapping[str, Any], where: str, reading: Reading) -> Splats | None:
-    """Read the discs in the tiles within bounds, in their first order; None if there are none."""
+def _read_scattered(what: _Scattered, entry: Mapping[str, Any], where: str, reading: Reading) -> Any:
+    """Read the primitives in the tiles within bounds, in their first order; None if there are none."""
     columns = _columns(entry, where, reading)
-    tiles = TileTable.of(columns, need(entry, "n_splats", int, where))
+    tiles = TileTable.of(columns, need(entry, what.count, int, where))
     chosen = tiles.within(reading.bounds)
     if not chosen.any():
         return None
@@ -206,20 +238,21 @@ def read_splats(entry: Mapping[str, Any], where: str, reading: Reading) -> Splat
         values = columns.read(name, runs)
         return values[order] if isinstance(values, np.ndarray) else values
 
-    return Splats(
-        **{name: column(name) for name in (*_SPLAT_SHAPE, *_SPLAT_ATTRIBUTES)},
+    stored = entry.get("attributes", what.attributes)  # worlds of version 0.1 do not list them: they have all
+    return what.layer(
+        **{name: column(name) for name in (*what.shape, *stored)},
         extra={name: column(f"extra-{name}") for name in need(entry, "extra", list, where)},
         name=need(entry, "name", str, where),
-        depth=need(entry, "depth", int, where),
-        gap_m=need(entry, "gap_m", float, where),
+        **{name: need(entry, name, kind, where) for name, kind in what.settings.items()},
     )
 
 
 # A kind of layer is written and read by one pair of functions; a further kind is one line here.
-KINDS: dict[str, tuple[Callable[..., dict[str, Any]], Callable[..., Mesh | Instances | Splats | None]]] = {
+KINDS: dict[str, tuple[Callable[..., dict[str, Any]], Callable[..., Layer | None]]] = {
     "mesh": (write_mesh, read_mesh),
     "instances": (write_instances, read_instances),
-    "splats": (write_splats, read_splats),
+    "splats": (partial(_write_scattered, _SPLATS), partial(_read_scattered, _SPLATS)),
+    "volumes": (partial(_write_scattered, _VOLUMES), partial(_read_scattered, _VOLUMES)),
 }
 
 

@@ -60,4 +60,24 @@ class Discs:
     gap_m: float
 
 
-Native = Triangles | InstanceArray | Discs
+@dataclass(frozen=True, eq=False)
+class Gaussians:
+    """Permeable volumes: ``mean`` (n, 3), ``precision`` (n, 6) and the ``half`` size (n, 3) of their boxes.
+
+    ``log_pass`` (n,) is the log of the chance to pass, with ``extinction`` per metre of exposure. All are float32;
+    attributes as those of faces.
+    """
+
+    mean: Array
+    precision: Array
+    half: Array
+    log_pass: Array
+    label: Array
+    instance: Array
+    reflectance: Array
+    tau: float
+    extinction: bool
+    element_m: float
+
+
+Native = Triangles | InstanceArray | Discs | Gaussians

@@ -80,6 +80,11 @@ class Splats:
         """Number of discs."""
         return len(self.radius)
 
+    @property
+    def half_size(self) -> Array:
+        """Half the size (n, 3) float32 of a box that holds each disc, metres."""
+        return np.broadcast_to(self.radius[:, None], (len(self.radius), 3))
+
     @cached_property
     def bounds(self) -> Array:
         """Lowest and highest corner (2, 3), metres from the world's origin."""

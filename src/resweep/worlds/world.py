@@ -15,8 +15,9 @@ from resweep.worlds.importing import load_mesh
 from resweep.worlds.mesh import Instances, Mesh
 from resweep.worlds.native import Native
 from resweep.worlds.splats import Splats
+from resweep.worlds.volumes import Volumes
 
-Layer = Mesh | Instances | Splats
+Layer = Mesh | Instances | Splats | Volumes
 
 
 class World:
