@@ -47,6 +47,7 @@ class Endings {
         if (returned)
             for (const Ending& ending : endings_) {
                 const double z = (measured - ending.centre) / ending.sigma;
+                if (std::fabs(z) > 2.0 * kTail) continue;
                 own += ending.probability / ending.sigma * kInverseRoot2Pi * std::exp(-0.5 * z * z);
             }
         const double any = returned ? 0.5 / how.range_max : 0.5;
@@ -58,8 +59,11 @@ class Endings {
         const Ending* best = nullptr;
         mass = 0.0;
         for (const Ending& at : endings_) {
+            if (at.probability < kUnlikely) continue;
             double sum = 0.0;
-            for (const Ending& ending : endings_) sum += ending.probability * within(ending, at.centre, how.window);
+            for (const Ending& ending : endings_)
+                if (std::fabs(ending.centre - at.centre) < how.window + kTail * ending.sigma)
+                    sum += ending.probability * within(ending, at.centre, how.window);
             if (sum > mass) {
                 mass = sum;
                 best = &at;
@@ -70,6 +74,8 @@ class Endings {
 
   private:
     static constexpr double kInverseRoot2Pi = 0.3989422804014327, kInverseRoot2 = 0.7071067811865476;
+    static constexpr double kUnlikely = 1e-3;  // an ending that is looked at only as a part of others
+    static constexpr double kTail = 4.0;       // standard deviations beyond which there is next to nothing
 
     // Share of an ending within `window` of `middle`.
     static double within(const Ending& ending, double middle, double window) {

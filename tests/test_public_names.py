@@ -12,6 +12,7 @@ import resweep
 
 NAMES = [
     "BeamStatus",
+    "HybridConfig",
     "Instances",
     "Log",
     "Material",
@@ -24,6 +25,8 @@ NAMES = [
     "SurfelConfig",
     "Sweep",
     "Trajectory",
+    "VolumeConfig",
+    "Volumes",
     "World",
     "__version__",
     "load_sensor",

@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 # starts at once and a part of the package works without the libraries of another.
 _PUBLIC = {
     "BeamStatus": "resweep.sweep",
+    "HybridConfig": "resweep.build",
     "Instances": "resweep.worlds",
     "Log": "resweep.log",
     "Material": "resweep.worlds",
@@ -23,6 +24,8 @@ _PUBLIC = {
     "SurfelConfig": "resweep.build",
     "Sweep": "resweep.sweep",
     "Trajectory": "resweep.pose",
+    "VolumeConfig": "resweep.build",
+    "Volumes": "resweep.worlds",
     "World": "resweep.worlds",
     "load_sensor": "resweep.sensors",
     "load_world": "resweep.worlds",

@@ -13,11 +13,13 @@ from resweep.build.accumulate import Cloud, accumulate
 from resweep.build.config import (
     CarveConfig,
     GroupFactors,
+    HybridConfig,
     MapConfig,
     ReflectanceConfig,
     SplatConfig,
     SurfelConfig,
     VisibilityConfig,
+    VolumeConfig,
     paper_c,
 )
 from resweep.build.estimate import build
@@ -29,12 +31,14 @@ __all__ = [
     "Cloud",
     "Group",
     "GroupFactors",
+    "HybridConfig",
     "LabelMap",
     "MapConfig",
     "ReflectanceConfig",
     "SplatConfig",
     "SurfelConfig",
     "VisibilityConfig",
+    "VolumeConfig",
     "accumulate",
     "build",
     "label_map",

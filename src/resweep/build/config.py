@@ -172,6 +172,70 @@ class SurfelConfig(Spec):
     reflectance: ReflectanceConfig = ReflectanceConfig()
 
 
+class VolumeConfig(Spec):
+    """Permeable volumes (A, section III).
+
+    ``method``: regular ``voxels`` of side ``voxel_m``, recursive two-means (``top-down``) until less than twice
+    ``leaf_points`` are left or, with ``gaussian_z`` above 0, the points look Gaussian; or cells of ``seed_m`` that
+    merge (``bottom-up``) while at least ``density_ratio`` times as dense as their parts and no longer than
+    ``size_max_m``; or one volume for each voxel around its ``neighbours`` nearest points within
+    ``neighbour_radius_m``, which is as wide as the map is sparse (ours, not A's). ``split_labels`` keeps labels
+    apart. `resweep.build.volumes.fit_gaussians` says what ``min_points`` and ``noise_m`` do. Beams meet a volume
+    within ``tau``; those without return count up to ``empty_range_m``. ``permeability``: ``constant`` is A's,
+    ``extinction`` takes out path length and the width of the beam, against leaves of ``element_m``
+    (`resweep.worlds.Volumes`). ``prior_beams`` beams of ``prior_permeability`` are added to those counted.
+    """
+
+    method: Literal["voxels", "top-down", "bottom-up", "neighbours"] = "voxels"
+    voxel_m: Positive = 0.3
+    leaf_points: Annotated[int, Field(ge=2)] = 20
+    gaussian_z: Annotated[float, Field(ge=0.0)] = 0.0
+    seed_m: Positive = 0.1
+    density_ratio: Positive = 0.8
+    size_max_m: Positive = 1.0
+    neighbours: Annotated[int, Field(ge=3, le=200)] = 6
+    neighbour_radius_m: Positive = 0.3
+    split_labels: bool = True
+    min_points: Annotated[int, Field(ge=1)] = 5
+    noise_m: Positive = 0.02
+    tau: Positive = 2.0
+    empty_range_m: Positive = 80.0
+    permeability: Literal["constant", "extinction"] = "constant"
+    element_m: Positive = 0.05
+    prior_beams: Annotated[float, Field(ge=0.0)] = 0.0
+    prior_permeability: Share = 0.5
+    map: MapConfig = MapConfig()
+    calibrate: CalibrateConfig | None = CalibrateConfig()
+    reflectance: ReflectanceConfig = ReflectanceConfig()
+
+
+class HybridConfig(Spec):
+    """Splats and permeable volumes in one world (`resweep.build.hybrid`): the default of `resweep.build`.
+
+    Points of the ``permeable`` groups become volumes, all others splats. Groups come from labels; where there are
+    none, from C's descriptors, voted among ``vote_k`` neighbours. ``map``, ``calibrate`` and ``reflectance`` hold
+    for both parts; those of ``splats`` and ``volumes`` are not looked at.
+    """
+
+    splats: SplatConfig = SplatConfig()
+    volumes: VolumeConfig = VolumeConfig(method="neighbours", voxel_m=0.05, tau=2.5, permeability="extinction")
+    permeable: tuple[Literal["ground", "surface", "linear", "non_surface"], ...] = ("non_surface", "linear")
+    vote_k: Annotated[int, Field(ge=1, le=500)] = 20
+    map: MapConfig = MapConfig()
+    calibrate: CalibrateConfig | None = CalibrateConfig()
+    reflectance: ReflectanceConfig = ReflectanceConfig()
+
+    @property
+    def splat_config(self) -> SplatConfig:
+        """The splats' settings, with what holds for both parts."""
+        return self.splats.model_copy(update={"map": self.map, "reflectance": self.reflectance})
+
+    @property
+    def volume_config(self) -> VolumeConfig:
+        """The volumes' settings, with what holds for both parts."""
+        return self.volumes.model_copy(update={"map": self.map, "reflectance": self.reflectance})
+
+
 def paper_c(**options: Any) -> SplatConfig:
     """The settings of paper C to the letter: its factors, resampling, and no carving."""
     given: dict[str, Any] = {

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from resweep.log import Log
     from resweep.worlds import World
 
-_METHODS = ("auto", "basic", "labels", "descriptors", "surfels")
+# What --method takes, and the kind of world that it is a method of.
+_METHODS = {
+    "hybrid": "hybrid",
+    **dict.fromkeys(("auto", "basic", "labels", "descriptors"), "splats"),
+    "surfels": "surfels",
+    **dict.fromkeys(("voxels", "top-down", "bottom-up", "neighbours"), "volumes"),
+}
 
 
 def build(
@@ -23,7 +29,12 @@ def build(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="WORLD", help="The .world folder to write.")],
     method: Annotated[
         str | None,
-        typer.Option("--method", "-m", help="auto, basic, labels or descriptors (splats), or surfels."),
+        typer.Option(
+            "--method",
+            "-m",
+            help="hybrid (default), splats by auto, basic, labels or descriptors, surfels, or volumes by voxels, "
+            "top-down, bottom-up or neighbours.",
+        ),
     ] = None,
     sweeps: Annotated[
         str | None, typer.Option(metavar="A:B", help="Only these sweeps of each log, as in Python.", show_default=False)
@@ -42,7 +53,7 @@ def build(
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the world at WORLD.")] = False,
 ) -> None:
-    """Build a world from recordings: splats or surfels over their map, without what moved.
+    """Build a world from recordings, without what moved: splats over surfaces, permeable volumes in vegetation.
 
     Examples:
 
@@ -50,12 +61,12 @@ def build(
 
       resweep build drive1 drive2 -o place.world --method descriptors --set map.ego_radius_m=2.5
     """
-    from resweep.cli.inputs import check_writable, settings
+    from resweep.cli.inputs import check_writable
 
     if output.exists() and not overwrite:
         raise ResweepError(f"{output}: exists; choose another name or give --overwrite")
     check_writable(output)
-    chosen = _config(method, config, settings(set_ or []))
+    chosen = _config(method, config, set_ or [])
     skipped: list[str] = []
     recordings = _opened(logs, format, poses, _slice(sweeps), skipped if keep_going else None)
     began = time.perf_counter()
@@ -75,16 +86,17 @@ def _built(recordings: list[Log], config: BuildConfig) -> World:
 
 def _summarise(world: World, output: Path, seconds: float) -> None:
     size = world.bounds[1] - world.bounds[0]
-    typer.echo(f"{output}: {world.n_primitives:,} {world.layers[0].name} over {size[0]:.0f} x {size[1]:.0f} m")
+    parts = " and ".join(f"{layer.n_primitives:,} {layer.name}" for layer in world.layers)
+    typer.echo(f"{output}: {parts} over {size[0]:.0f} x {size[1]:.0f} m")
     typer.echo(f"from {world.meta['points']:,} points of {world.meta['sweeps']:,} sweeps, in {seconds:.1f} s")
     typer.echo(f"next: resweep simulate {output} --sensor velodyne-hdl-32e --poses 0,0,0 -o out")
 
 
-def _config(method: str | None, file: Path | None, changes: dict[str, Any]) -> BuildConfig:
+def _config(method: str | None, file: Path | None, changes: list[str]) -> BuildConfig:
     """The settings of a file, with what the options change."""
     import yaml
 
-    from resweep.build import SplatConfig, SurfelConfig
+    from resweep.cli.inputs import build_config
 
     if method is not None and method not in _METHODS:
         raise ResweepError(f"--method '{method}': {nearest_names(method, _METHODS)}")
@@ -98,23 +110,12 @@ def _config(method: str | None, file: Path | None, changes: dict[str, Any]) -> B
             raise ResweepError(f"{file}: is not valid YAML; {str(error).splitlines()[0]}") from error
         if not isinstance(data, dict):
             raise ResweepError(f"{file}: expected settings as 'key: value' lines")
-    surfels = (method or data.get("method")) == "surfels"
-    if method is not None:
-        data["method"] = method
-    if surfels:
-        data.pop("method")
-    for key, value in changes.items():
-        _put(data, key.split("."), value, key)
-    return SurfelConfig(**data) if surfels else SplatConfig(**data)
-
-
-def _put(data: dict[str, Any], keys: list[str], value: Any, name: str) -> None:
-    """Set a dotted key in nested dicts."""
-    for key in keys[:-1]:
-        data = data.setdefault(key, {})
-        if not isinstance(data, dict):
-            raise ResweepError(f"--set '{name}': '{key}' has no parts")
-    data[keys[-1]] = value
+    word = method or data.pop("method", None) or "hybrid"
+    if word not in _METHODS:
+        raise ResweepError(f"{file}: method '{word}': {nearest_names(word, _METHODS)}")
+    if word not in ("hybrid", "surfels"):
+        data["method"] = word
+    return build_config(_METHODS[word], changes, data)
 
 
 def _slice(word: str | None) -> slice:

@@ -119,19 +119,29 @@ def settings(words: list[str]) -> dict[str, Any]:
     return changes
 
 
-def build_config(kind: str, words: list[str]) -> BuildConfig:
-    """The config of a kind of world, with dotted fields changed by words such as ``map.ego_radius_m=2``."""
-    from resweep.build.config import SplatConfig, SurfelConfig
+def build_config(kind: str, words: list[str], given: dict[str, Any] | None = None) -> BuildConfig:
+    """The config of a kind of world, with dotted fields changed by words such as ``map.ego_radius_m=2``.
 
-    kinds: dict[str, type[BuildConfig]] = {"splats": SplatConfig, "surfels": SurfelConfig}
+    ``given`` are the fields to begin with.
+    """
+    from resweep.build.config import HybridConfig, SplatConfig, SurfelConfig, VolumeConfig
+
+    kinds: dict[str, type[BuildConfig]] = {
+        "hybrid": HybridConfig,
+        "splats": SplatConfig,
+        "surfels": SurfelConfig,
+        "volumes": VolumeConfig,
+    }
     if kind not in kinds:
         raise ResweepError(f"world kind '{kind}': unknown; {nearest_names(kind, kinds)}")
-    nested: dict[str, Any] = {}
+    nested: dict[str, Any] = dict(given or {})
     for key, value in settings(words).items():
         *path, last = key.split(".")
         place = nested
         for part in path:
             place = place.setdefault(part, {})
+            if not isinstance(place, dict):
+                raise ResweepError(f"--set '{key}': '{part}' has no parts")
         place[last] = value
     return kinds[kind](**nested)
 

@@ -17,7 +17,9 @@ from resweep.evaluate.report import Report
 from resweep.evaluate.tally import Tally, Values
 from resweep.log import Log
 from resweep.pose import Array, inverse, transform
+from resweep.simulate.retrace import Retracer
 from resweep.sweep import Sweep
+from resweep.worlds import World
 
 
 def evaluate(
@@ -30,6 +32,7 @@ def evaluate(
     range_max_m: float | None = None,
     tolerance_rad: float | None = None,
     max_gap_s: float | None = None,
+    world: World | None = None,
     workers: int = -1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
@@ -41,7 +44,8 @@ def evaluate(
     cloud, which takes memory for all of their points. ``range_max_m`` is the data range of the range images
     (default: that of the real sensor, then of the simulated one, then the largest real range).
     ``tolerance_rad`` is how far apart beams matched by direction may be. ``extra`` takes figures that the
-    caller knows: primitives, build_s, sweeps_per_s. ``progress(done, total)`` is called after each pair.
+    caller knows: primitives, build_s, sweeps_per_s. With a ``world``, ``log_likelihood`` says how likely it holds
+    the real beams to be (`resweep.simulate.Retracer`). ``progress(done, total)`` is called after each pair.
     """
     sim_log, real_log = _as_log(sim, "the simulated"), _as_log(real, "the real")
     known = _checked_extra(extra or {})
@@ -56,6 +60,10 @@ def evaluate(
             progress(done, len(pairs))
     if accumulate:
         _tally_map(run.total, run.clouds, workers)
+    if world is not None:
+        retracer = Retracer(world)
+        beams = np.concatenate([retracer.log_likelihood(real_log[at_real]) for _, at_real in pairs])
+        known["log_likelihood"] = float(beams.mean())
     return run.report(known)
 
 

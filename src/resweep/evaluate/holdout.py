@@ -32,7 +32,9 @@ def holdout(
     ``mappable(sweep)`` (n,) tells the returns that a map of the place could hold; beams that returned from
     anything else, such as moving cars, are left out on both sides, and the report says how many.
     The held-out poses are first found again in the world (`resweep.simulate.align`), since calibrating the
-    lasers and poses of the others moves the map by centimetres. ``options`` go to `evaluate`.
+    lasers and poses of the others moves the map by centimetres. Every beam is given its most likely return, since
+    even a perfect stochastic world scatters; ``log_likelihood`` is that of the whole distribution. ``options`` go
+    to `evaluate`.
     """
     chosen = sorted({int(index) for index in held})
     for index in chosen:
@@ -45,7 +47,7 @@ def holdout(
     world = build(log[rest])
     build_s = time.perf_counter() - begun
     retracer = Retracer(world, aligned=True)
-    real, simulated, left_out, tracing_s = [], [], 0, 0.0
+    real, simulated, left_out, tracing_s, likelihoods = [], [], 0, 0.0, []
     for index in chosen:
         sweep = log[index]
         if mappable is not None:
@@ -53,13 +55,16 @@ def holdout(
             keep[sweep.beam[~mappable(sweep)]] = False
             left_out += int((~keep).sum())
             sweep = sweep.select_beams(keep)
+        pose = retracer.pose(sweep)
         begun = time.perf_counter()
-        simulated.append(retracer.sweep(sweep))
+        simulated.append(retracer.expected(sweep, pose))
         tracing_s += time.perf_counter() - begun
+        likelihoods.append(retracer.log_likelihood(sweep, pose))
         real.append(sweep)
     known = {"primitives": world.n_primitives, "build_s": build_s, "sweeps_per_s": len(real) / tracing_s}
     report = evaluate(_log(simulated, log, "simulated"), _log(real, log, log.name), extra=known, **options)
-    metrics = _against_all(report.metrics, simulated, log)
+    metrics = {**report.metrics, "log_likelihood": float(np.concatenate(likelihoods).mean())}
+    metrics = _against_all(metrics, simulated, log)
     beams = sum(sweep.n_beams for sweep in real) + left_out
     note = (
         f"held out: sweeps {', '.join(map(str, chosen))}; built from {len(rest)} others; {left_out:,} of {beams:,} "

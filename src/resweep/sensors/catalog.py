@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from importlib import resources
 from os import PathLike
 from pathlib import Path
@@ -41,6 +42,14 @@ def load_sensor(name_or_path: str | PathLike[str]) -> Sensor:
     except (OSError, UnicodeDecodeError) as error:
         raise ResweepError(f"{path}: cannot be read as text ({error})") from error
     return _parse(text, str(path))
+
+
+def beam_slope(name: str) -> float:
+    """Width at 1 m, in metres, of the beam of a catalog sensor; 0 if the catalog has none of that name."""
+    if name not in sensor_names():
+        return 0.0
+    beam = load_sensor(name).beam
+    return math.sqrt(beam.divergence_h_rad * beam.divergence_v_rad)
 
 
 def _parse(text: str, where: str) -> Sensor:

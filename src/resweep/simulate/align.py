@@ -1,4 +1,4 @@
-"""A sweep's pose found again in a world of splats: point-to-plane registration."""
+"""A sweep's pose found again in a world of splats or volumes: point-to-plane registration."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from scipy.spatial.transform import Rotation
 
 from resweep.pose import Array, transform
 from resweep.sweep import Sweep
-from resweep.worlds import Splats, World
+from resweep.worlds import Splats, Volumes, World
 
 _SAMPLES = 20_000
 _REACH_M = 0.5
 _HUBER_M = 0.03
+_FLAT = 0.1  # variance across a volume that is a surface, of that along its short side
 
 
 def align(world: World, sweep: Sweep, iterations: int = 10) -> Array:
-    """``T_world_sensor`` (4, 4) at which the sweep's returns lie best in the world's splats.
+    """``T_world_sensor`` (4, 4) at which the sweep's returns lie best in the world's surfaces.
 
-    Starts from the sweep's own pose and moves it by centimetres; a world without splats leaves it.
+    Starts from the sweep's own pose and moves it by centimetres; a world without surfaces leaves it.
     """
-    layers = [layer for layer in world.layers if isinstance(layer, Splats)]
-    if not layers or len(sweep) == 0:
+    solid = [layer for layer in world.layers if isinstance(layer, Splats)]
+    planes = [_planes(layer) for layer in solid or world.layers if isinstance(layer, Splats | Volumes)]
+    if sum(len(centre) for centre, _ in planes) == 0 or len(sweep) == 0:
         return sweep.pose
-    centre = np.concatenate([layer.centre for layer in layers]).astype(np.float64)
-    normal = np.concatenate([layer.normal for layer in layers]).astype(np.float64)
+    centre = np.concatenate([centre for centre, _ in planes])
+    normal = np.concatenate([normal for _, normal in planes])
     rows = np.random.default_rng(0).choice(len(sweep), min(_SAMPLES, len(sweep)), replace=False)
     local = sweep.deskewed()[rows].astype(np.float64)
     pose = sweep.pose.copy()
@@ -48,3 +50,12 @@ def align(world: World, sweep: Sweep, iterations: int = 10) -> Array:
         pose[:3, 3] += change[3:]
     pose[:3, 3] += world.origin
     return np.asarray(pose)
+
+
+def _planes(layer: Splats | Volumes) -> tuple[Array, Array]:
+    """Points (n, 3) on surfaces and their normals: discs, and volumes that are as flat as one."""
+    if isinstance(layer, Splats):
+        return layer.centre.astype(np.float64), layer.normal.astype(np.float64)
+    values, vectors = np.linalg.eigh(layer.matrices)
+    flat = values[:, 0] < _FLAT * values[:, 1]
+    return layer.mean[flat].astype(np.float64), vectors[flat, :, 0]

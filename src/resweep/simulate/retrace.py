@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from resweep import _core
 from resweep.calibration import Calibration
-from resweep.pose import Array, Trajectory
+from resweep.pose import Array, Trajectory, transform
 from resweep.sensors import Sensor
+from resweep.sensors.catalog import beam_slope
 from resweep.simulate.align import align
 from resweep.simulate.scene import native_plan, native_scene
-from resweep.sweep import Sweep
+from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import World
 
 _CHUNK_PULSES = 64
@@ -26,6 +28,20 @@ _RECORDED = {
     "beam": {"divergence_h_rad": 0.0, "divergence_v_rad": 0.0, "rays": "single"},
     "receiver": {"mode": "strongest"},
 }
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """How a world is asked what it expects of a beam.
+
+    ``sigma_m`` is the spread of a range that a surface gives, and noise on top of a volume's; ``clutter`` the
+    share of beams that follow no model (half of them return anywhere, half not at all), which keeps the
+    likelihood of a surprise finite. The most likely return is the one with most probability within ``window_m``.
+    """
+
+    sigma_m: float = 0.03
+    clutter: float = 0.02
+    window_m: float = 0.1
 
 
 class Retracer:
@@ -43,12 +59,14 @@ class Retracer:
         sensor: Sensor | None = None,
         *,
         aligned: bool = False,
+        expectation: Expectation | None = None,
         seed: int = 0,
         threads: int = 0,
     ) -> None:
         known = world.meta.get("calibration")
         self.calibration = None if known is None else Calibration(**known)
         self.aligned = aligned
+        self.expectation = expectation or Expectation()
         self.world = world
         self.sensor = Sensor.model_validate(_RECORDED) if sensor is None else sensor
         self.seed = seed
@@ -56,9 +74,85 @@ class Retracer:
         self.scene = native_scene(world)
         self._plan = native_plan(self.sensor)
 
+    def pose(self, recorded: Sweep) -> Array:
+        """``T_world_sensor`` (4, 4) of the recorded sweep in this world."""
+        return align(self.world, self._calibrated(recorded)) if self.aligned else recorded.pose
+
+    def expected(self, recorded: Sweep, pose: Array | None = None) -> Sweep:
+        """The recorded sweep's beams, each with its most likely return, without a draw.
+
+        ``pose`` is its place in the world, if it is known already (default: as `pose` finds it).
+        ``extra["probability"]`` (n,) is that of a range within ``expectation.window_m`` of it. A beam whose
+        likeliest outcome is no return has none.
+        """
+        found = self._predicted(recorded, None, pose)
+        beam = np.flatnonzero(np.isfinite(found["range"]))
+        ranges = found["range"][beam]
+        if self._fits(recorded):
+            ranges = ranges - self._offsets(recorded)[beam]
+        status = np.full(recorded.n_beams, BeamStatus.NOTHING_HIT, np.uint8)
+        status[beam] = BeamStatus.RETURN
+        extra = {"primitive": found["kind"][beam], "probability": found["probability"][beam]}
+        return replace(
+            recorded,
+            beam_status=status,
+            beam=beam.astype(np.int32),
+            range=ranges,
+            intensity=found["reflected"][beam],
+            return_index=np.zeros(len(beam), np.uint8),
+            label=found["label"][beam],
+            instance=found["instance"][beam],
+            extra=extra,
+            boxes=None,
+        )
+
+    def log_likelihood(self, recorded: Sweep, pose: Array | None = None) -> Array:
+        """Log-likelihood (b,) of each recorded beam: of its range per metre, or of its having no return.
+
+        Of several returns on a beam the nearest counts.
+        """
+        measured = np.full(recorded.n_beams, np.inf, np.float32)
+        ranges = recorded.range
+        if self._fits(recorded):
+            ranges = ranges + self._offsets(recorded)[recorded.beam]
+        np.minimum.at(measured, recorded.beam, ranges)
+        return np.asarray(self._predicted(recorded, measured, pose)["log_likelihood"])
+
+    def _predicted(self, recorded: Sweep, measured: Array | None, pose: Array | None) -> dict[str, Array]:
+        """What the world expects of each recorded beam."""
+        place = self.pose(recorded) if pose is None else pose
+        sweep = replace(self._calibrated(recorded), pose=place)
+        if recorded.trajectory is not None:
+            sweep = replace(sweep, trajectory=recorded.trajectory.moved(sweep.pose @ np.linalg.inv(recorded.pose)))
+        start, direction = sweep.deskewed_beams()
+        place = place.copy()
+        place[:3, 3] -= self.world.origin
+        how = self.expectation
+        return dict(
+            self.scene.predict(
+                transform(place, start.astype(np.float64)).astype(np.float32),
+                np.ascontiguousarray(direction.astype(np.float64) @ place[:3, :3].T, np.float32),
+                measured,
+                sigma=how.sigma_m,
+                clutter=how.clutter,
+                window=how.window_m,
+                slope=beam_slope(recorded.sensor),
+                range_max=self.sensor.range_max_m,
+                threads=self.threads,
+            )
+        )
+
+    def _fits(self, recorded: Sweep) -> bool:
+        return self.calibration is not None and self.calibration.fits(recorded)
+
+    def _offsets(self, recorded: Sweep) -> Array:
+        """What calibration adds to the range (b,) of each beam: a laser reads short of the truth by that."""
+        assert self.calibration is not None
+        return self.calibration.range_m[recorded.beam_ring].astype(np.float32)
+
     def sweep(self, recorded: Sweep, index: int = 0) -> Sweep:
         """The recorded sweep's beams, with what this world returns on them."""
-        pose = align(self.world, self._calibrated(recorded)) if self.aligned else recorded.pose
+        pose = self.pose(recorded)
         change = pose @ np.linalg.inv(recorded.pose)
         trajectory = recorded.trajectory
         if trajectory is None:
@@ -77,10 +171,8 @@ class Retracer:
             threads=self.threads,
         )
         points, kind = columns.pop("points"), columns.pop("kind")
-        if self.calibration is not None and self.calibration.fits(recorded):
-            # What a laser reads is short of the truth by what calibration adds.
-            ring = recorded.beam_ring[columns["beam"]]
-            columns["range"] = columns["range"] - self.calibration.range_m[ring].astype(np.float32)
+        if self._fits(recorded):
+            columns["range"] = columns["range"] - self._offsets(recorded)[columns["beam"]]
             points = None
         sweep = Sweep(
             pose=recorded.pose,
@@ -100,9 +192,7 @@ class Retracer:
         return sweep
 
     def _calibrated(self, recorded: Sweep) -> Sweep:
-        if self.calibration is None or not self.calibration.fits(recorded):
-            return recorded
-        return self.calibration.applied(recorded)
+        return self.calibration.applied(recorded) if self.calibration and self._fits(recorded) else recorded
 
 
 def _as_fired(recorded: Sweep, fired: Array) -> _core.Firing:

@@ -1,0 +1,174 @@
+"""Three ways to split a map's points into volumes (A, III-C-1 to III-C-3). Points of another kind never share one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from resweep.errors import ResweepError
+from resweep.pose import Array
+
+_PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+_MARDIA = 15.0, 120.0  # mean and n times variance of the kurtosis of a 3D Gaussian (Mardia 1970)
+_LLOYD_ROUNDS = 8
+
+
+def voxels(points: Array, kind: Array, size_m: float) -> Array:
+    """The voxel (n,) of each point on a regular grid of side ``size_m``."""
+    cell = np.floor(points.astype(np.float64) / size_m).astype(np.int64)
+    return numbered(_grid_key(cell, kind))
+
+
+def _grid_key(cell: Array, kind: Array) -> Array:
+    """One int64 a point: cells of one place and kind share it."""
+    cell = cell - cell.min(axis=0)
+    kinds, number = np.unique(kind, return_inverse=True)
+    shape = [int(size) for size in cell.max(axis=0) + 1]
+    if shape[0] * shape[1] * shape[2] * len(kinds) >= 2**62:
+        raise ResweepError("voxel_m: the scene has too many voxels of that size; give larger ones")
+    return np.asarray(((number * shape[0] + cell[:, 0]) * shape[1] + cell[:, 1]) * shape[2] + cell[:, 2])
+
+
+def numbered(key: Array) -> Array:
+    """Keys (n,) as numbers from 0 without gaps, in the order of the keys."""
+    return np.unique(key, return_inverse=True)[1].astype(np.int64).reshape(-1)
+
+
+def _moments(points: Array, cluster: Array, count: int) -> tuple[Array, Array, Array]:
+    """Number (c,), mean (c, 3) and covariance (c, 3, 3) of the points of each cluster."""
+    number = np.bincount(cluster, minlength=count)
+    least = np.maximum(number, 1)
+    mean = np.stack([np.bincount(cluster, points[:, i], count) for i in range(3)], axis=1) / least[:, None]
+    off = points - mean[cluster]
+    rows = np.stack([np.bincount(cluster, off[:, i] * off[:, j], count) for i, j in _PAIRS], axis=1) / least[:, None]
+    return number, mean, rows[:, [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(-1, 3, 3)
+
+
+def top_down(points: Array, kind: Array, leaf_points: int, gaussian_z: float, noise_m: float) -> Array:
+    """Recursive two-means (A, III-C-2): clusters (n,), split while both halves keep ``leaf_points``.
+
+    With ``gaussian_z`` above 0, a cluster whose kurtosis (Mardia) is within that many standard errors of a
+    Gaussian's is left whole: the paper's variation on the stopping rule. All clusters of a level are split at once.
+    """
+    points = points.astype(np.float64)
+    cluster = numbered(kind)
+    open_ = np.ones(cluster.max() + 1, bool)
+    while open_.any():
+        number, mean, covariance = _moments(points, cluster, len(open_))
+        covariance = covariance + noise_m**2 * np.eye(3)
+        open_ &= number >= 2 * leaf_points
+        if gaussian_z > 0:
+            open_ &= ~_gaussian(points, cluster, mean, covariance, number, gaussian_z)
+        if not open_.any():
+            break
+        half = _two_means(points, cluster, open_, mean, covariance)
+        sizes = np.stack([np.bincount(cluster[half == side], minlength=len(open_)) for side in (0, 1)])
+        splits = open_ & (sizes.min(axis=0) >= leaf_points)
+        cluster = cluster + np.where(splits[cluster], half, 0) * len(open_)
+        used, cluster = np.unique(cluster, return_inverse=True)
+        open_ = splits[used % len(open_)]
+    return np.asarray(cluster)
+
+
+def _gaussian(points: Array, cluster: Array, mean: Array, covariance: Array, number: Array, z: float) -> Array:
+    """Whether the kurtosis of each cluster is that of a Gaussian."""
+    off = points - mean[cluster]
+    squared = np.einsum("ni,nij,nj->n", off, np.linalg.inv(covariance)[cluster], off)
+    kurtosis = np.bincount(cluster, squared**2, len(number)) / np.maximum(number, 1)
+    return np.asarray(np.abs(kurtosis - _MARDIA[0]) <= z * np.sqrt(_MARDIA[1] / np.maximum(number, 1)))
+
+
+def _two_means(points: Array, cluster: Array, open_: Array, mean: Array, covariance: Array) -> Array:
+    """Which of two halves (n,) each point of an open cluster falls in: Lloyd's iterations from its longest axis."""
+    rows = np.flatnonzero(open_[cluster])
+    own, mine = cluster[rows], points[rows]
+    values, vectors = np.linalg.eigh(covariance)
+    step = np.sqrt(values[:, 2])[:, None] * vectors[:, :, 2]
+    centres = np.stack([mean - step, mean + step])
+    side = np.zeros(len(rows), np.int64)
+    for _ in range(_LLOYD_ROUNDS):
+        away = [((mine - centre[own]) ** 2).sum(axis=1) for centre in centres]
+        moved = (away[1] < away[0]).astype(np.int64)
+        if (moved == side).all():
+            break
+        side = moved
+        both = side * len(open_) + own
+        number = np.maximum(np.bincount(both, minlength=2 * len(open_)), 1)
+        sums = np.stack([np.bincount(both, mine[:, i], 2 * len(open_)) for i in range(3)], axis=1)
+        centres = (sums / number[:, None]).reshape(2, -1, 3)
+    half = np.zeros(len(points), np.int64)
+    half[rows] = side
+    return half
+
+
+def bottom_up(
+    points: Array, kind: Array, seed_m: float, density_ratio: float, size_max_m: float, noise_m: float
+) -> Array:
+    """Region growing (A, III-C-3): clusters (n,) from small cells merged under a constraint on density.
+
+    Cells of ``seed_m`` that touch may merge while the ellipsoid of both is at least ``density_ratio`` times as
+    dense as its two parts together, and no longer than ``size_max_m`` (four standard deviations). In each round a
+    cluster merges with the partner that keeps it densest, if it is also that one's choice.
+    """
+    points = points.astype(np.float64)
+    cell = np.floor(points / seed_m).astype(np.int64)
+    key = _grid_key(cell, kind)
+    _, first, cluster = np.unique(key, return_index=True, return_inverse=True)
+    edges = _touching(cell[first], kind[first])
+    parent = np.arange(len(first))
+    number, mean, covariance = _moments(points, cluster, len(first))
+    while len(edges):
+        merged = _merged(number[edges], mean[edges], covariance[edges])
+        space = _volume(covariance, noise_m)
+        together = _volume(merged[1], noise_m)
+        ratio = space[edges].sum(axis=1) / together
+        longest = 4 * np.sqrt(np.linalg.eigvalsh(merged[1])[:, 2])
+        ratio[(ratio < density_ratio) | (longest > size_max_m)] = 0
+        chosen = _mutual(edges, ratio, len(parent))
+        if not chosen.any():
+            break
+        a, b = edges[chosen].T
+        number[a], mean[a], covariance[a] = number[a] + number[b], merged[0][chosen], merged[1][chosen]
+        parent[b] = a
+        edges = np.sort(parent[edges], axis=1)
+        edges = np.unique(edges[edges[:, 0] != edges[:, 1]], axis=0)
+    while (parent != parent[parent]).any():
+        parent = parent[parent]
+    return numbered(parent[cluster])
+
+
+def _touching(cell: Array, kind: Array) -> Array:
+    """Pairs (e, 2) of occupied cells of one kind that touch, corners included."""
+    place = {tuple(at): row for row, at in enumerate(np.column_stack([cell, kind]).tolist())}
+    steps = [(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1) if (x, y, z) > (0, 0, 0)]
+    pairs = [
+        (row, other)
+        for (x, y, z, label), row in place.items()
+        for i, j, k in steps
+        if (other := place.get((x + i, y + j, z + k, label))) is not None
+    ]
+    return np.sort(np.array(pairs, np.int64).reshape(-1, 2), axis=1)
+
+
+def _merged(number: Array, mean: Array, covariance: Array) -> tuple[Array, Array]:
+    """Mean and covariance of the points of both clusters of each pair."""
+    share = number / number.sum(axis=1, keepdims=True)
+    centre = (share[..., None] * mean).sum(axis=1)
+    off = mean - centre[:, None]
+    spread = covariance + off[..., :, None] * off[..., None, :]
+    return centre, (share[..., None, None] * spread).sum(axis=1)
+
+
+def _volume(covariance: Array, noise_m: float) -> Array:
+    """The space that an ellipsoid takes up, to a factor."""
+    return np.asarray(np.sqrt(np.linalg.det(covariance + noise_m**2 * np.eye(3))))
+
+
+def _mutual(edges: Array, score: Array, count: int) -> Array:
+    """Edges (e,) bool that are the best of both of their ends; ties go to the first edge."""
+    order = np.lexsort((np.arange(len(edges)), -score))
+    rank = np.empty(len(edges), np.int64)
+    rank[order] = np.arange(len(edges))
+    best = np.full(count, len(edges), np.int64)
+    for end in (0, 1):
+        np.minimum.at(best, edges[:, end], rank)
+    return np.asarray((score > 0) & (best[edges[:, 0]] == rank) & (best[edges[:, 1]] == rank))

@@ -1,0 +1,48 @@
+"""The hybrid world: surfaces as splats, what lets beams through as permeable volumes (papers A and C in one)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from resweep.build.accumulate import Cloud
+from resweep.build.config import HybridConfig
+from resweep.build.groups import Group, LabelMap, describe
+from resweep.build.neighbours import Neighbours
+from resweep.build.splats import build_splats
+from resweep.build.volumes import build_volumes
+from resweep.log import Log
+from resweep.pose import Array
+from resweep.worlds import Layer
+
+
+def build_hybrid(cloud: Cloud, log: Log, config: HybridConfig, labels: LabelMap, progress: bool = False) -> list[Layer]:
+    """Splats over the map's surfaces and volumes in the rest of it. Each point makes one or the other, never both."""
+    permeable = np.isin(point_groups(cloud, config, labels), [Group[name.upper()] for name in config.permeable])
+    if (~permeable).sum() <= config.splats.k:  # too few for a surface to be told
+        permeable[:] = True
+    layers: list[Layer] = []
+    if not permeable.all():
+        layers.append(build_splats(cloud[np.flatnonzero(~permeable)], config.splat_config, labels))
+    if permeable.any():
+        layers.append(build_volumes(cloud[np.flatnonzero(permeable)], log, config.volume_config, labels, progress))
+    return layers
+
+
+def point_groups(cloud: Cloud, config: HybridConfig, labels: LabelMap) -> Array:
+    """The `Group` (n,) of each point: by its label, and where that says nothing by the shape of its surroundings.
+
+    A described group is that of most of a point's neighbours: alone, it changes from point to point.
+    """
+    group = labels.group(cloud.label) if cloud.has_labels else np.full(len(cloud), Group.UNKNOWN, np.int8)
+    unknown = np.flatnonzero(group == Group.UNKNOWN)
+    if len(unknown) == 0:
+        return group
+    near = Neighbours(cloud.points)
+    k = config.splats.k
+    described = describe(near.pca(k, near.mean_radius(k)).eigenvalues)
+    around = near.knn(cloud.points[unknown], config.vote_k).index
+    votes = np.where(around >= 0, described[np.maximum(around, 0)], -1)
+    count = np.stack([(votes == kind).sum(axis=1) for kind in Group if kind != Group.UNKNOWN])
+    group = group.copy()
+    group[unknown] = count.argmax(axis=0)
+    return np.asarray(group)

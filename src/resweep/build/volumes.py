@@ -1,0 +1,200 @@
+"""Permeable volumes learned from a map and its beams (A, section III-C): voxels, top-down, bottom-up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from resweep import _core
+from resweep.build.accumulate import Cloud, mappable, tracked
+from resweep.build.clusters import bottom_up, top_down, voxels
+from resweep.build.config import VolumeConfig
+from resweep.build.groups import LabelMap
+from resweep.build.neighbours import Neighbours
+from resweep.embree_library import open_embree
+from resweep.errors import ResweepError
+from resweep.log import Log
+from resweep.pose import Array, transform
+from resweep.sensors.catalog import beam_slope
+from resweep.sweep import Sweep
+from resweep.worlds.volumes import Volumes, packed, symmetric
+
+_BLOCK = 1 << 17
+
+
+@dataclass(frozen=True, eq=False)
+class Beams:
+    """Beams (n,) in the world, as far as they went.
+
+    ``origin`` and ``direction`` (n, 3) float32, metres from an origin and unit; ``length`` metres to where the
+    beam ended; ``returned`` is false where it met nothing that the map holds up to there.
+    """
+
+    origin: Array
+    direction: Array
+    length: Array
+    returned: Array
+
+
+def sweep_beams(sweep: Sweep, origin: Array, kept: Array, empty_range_m: float) -> Beams:
+    """The beams of a sweep, motion undone, around ``origin`` (3,).
+
+    ``kept`` (n,) tells the returns that the map holds: a beam that ended on anything else passed up to there. One
+    without return passed up to ``empty_range_m``. Of several returns on a beam the nearest counts.
+    """
+    shift = sweep.pose.copy()
+    shift[:3, 3] -= origin
+    start, direction = sweep.deskewed_beams()
+    length = np.full(sweep.n_beams, empty_range_m, np.float32)
+    returned = np.zeros(sweep.n_beams, bool)
+    rows = np.lexsort((-sweep.range, sweep.beam))  # the nearest of a beam is written last
+    length[sweep.beam[rows]] = sweep.range[rows]
+    returned[sweep.beam[rows]] = kept[rows]
+    return Beams(
+        transform(shift, start.astype(np.float64)).astype(np.float32),
+        np.ascontiguousarray(direction.astype(np.float64) @ shift[:3, :3].T, np.float32),
+        length,
+        returned,
+    )
+
+
+def log_beams(log: Log, origin: Array, config: VolumeConfig, labels: LabelMap, progress: bool) -> Iterator[Beams]:
+    """The beams of a log, sweep by sweep."""
+    for _, sweep in tracked(log, "following beams", progress):
+        yield sweep_beams(sweep, origin, mappable(sweep, config.map, labels), config.empty_range_m)
+
+
+def build_volumes(cloud: Cloud, log: Log, config: VolumeConfig, labels: LabelMap, progress: bool = False) -> Volumes:
+    """The map as permeable volumes, by ``config.method``, with the permeability that the log's beams show."""
+    size = np.ptp(cloud.points, axis=0)
+    if config.method == "voxels" and config.voxel_m > size.max():
+        raise ResweepError(
+            f"voxel_m: {config.voxel_m:g} m is larger than the scene ({size.max():.2f} m); give smaller voxels"
+        )
+    if config.voxel_m < config.noise_m:
+        raise ResweepError(
+            f"voxel_m: {config.voxel_m:g} m is less than the noise of ranges ({config.noise_m:g} m); give larger voxels"
+        )
+    cluster = _clusters(cloud, config)
+    fit = fit_neighbours if config.method == "neighbours" else fit_gaussians
+    shape = fit(cloud.points, cluster, config)
+    volumes = Volumes(shape.mean, shape.covariance, 0.5, tau=config.tau, element_m=config.element_m)
+    counts = count_beams(volumes, log_beams(log, cloud.origin, config, labels, progress), beam_slope(log.sensor))
+    return _learned(volumes, counts, cloud, cluster, config)
+
+
+def _clusters(cloud: Cloud, config: VolumeConfig) -> Array:
+    """The volume (n,) that each point belongs to, numbered from 0 without gaps; labels are kept apart."""
+    kind = cloud.label if config.split_labels else np.zeros(len(cloud), np.int32)
+    if config.method == "top-down":
+        return top_down(cloud.points, kind, config.leaf_points, config.gaussian_z, config.noise_m)
+    if config.method == "bottom-up":
+        return bottom_up(cloud.points, kind, config.seed_m, config.density_ratio, config.size_max_m, config.noise_m)
+    return voxels(cloud.points, kind, config.voxel_m)
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussians:
+    """Fitted Gaussians: ``mean`` (v, 3), ``covariance`` (v, 6) packed, ``count`` (v,) of points."""
+
+    mean: Array
+    covariance: Array
+    count: Array
+
+
+def fit_gaussians(points: Array, cluster: Array, config: VolumeConfig) -> Gaussians:
+    """Maximum-likelihood Gaussians of the points of each cluster.
+
+    Too few points: a cluster of n < ``min_points`` is mixed with a ball as wide as a uniform voxel (standard
+    deviation voxel_m / √12), which counts as the points that are missing. Near-singular: no standard deviation is
+    below ``noise_m``, as the sensor would not tell.
+    """
+    count = np.bincount(cluster)
+    mean = np.stack([np.bincount(cluster, points[:, axis]) for axis in range(3)], axis=1) / count[:, None]
+    off = points.astype(np.float64) - mean[cluster]
+    pairs = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+    sums = np.stack([np.bincount(cluster, off[:, i] * off[:, j]) for i, j in pairs], axis=1)
+    missing = np.maximum(config.min_points - count, 0)
+    ball = config.voxel_m**2 / 12 * np.array([1.0, 0, 0, 1, 0, 1])
+    covariance = (sums + missing[:, None] * ball) / (count + missing)[:, None]
+    return Gaussians(mean, _not_thinner(symmetric(covariance), config.noise_m), count)
+
+
+def _not_thinner(covariance: Array, noise_m: float) -> Array:
+    """Covariances (v, 6) packed of (v, 3, 3), none thinner than ``noise_m``."""
+    values, vectors = np.linalg.eigh(covariance)
+    values = np.maximum(values, noise_m**2)
+    return packed(np.einsum("vik,vk,vjk->vij", vectors, values, vectors))
+
+
+def fit_neighbours(points: Array, cluster: Array, config: VolumeConfig) -> Gaussians:
+    """Gaussians at the mean of each cluster, as wide as its ``neighbours`` nearest points lie around that.
+
+    The map of a drive is dense near it and sparse farther off: so are these, where voxels of one size are too
+    wide or leave gaps. Only points within ``neighbour_radius_m`` count; no volume is thinner than ``noise_m``.
+    """
+    count = np.bincount(cluster)
+    mean = np.stack([np.bincount(cluster, points[:, axis]) for axis in range(3)], axis=1) / count[:, None]
+    near = Neighbours(points)
+    covariance = np.empty((len(mean), 3, 3))
+    for begin in range(0, len(mean), _BLOCK):
+        middle = mean[begin : begin + _BLOCK]
+        found = near.knn(middle.astype(np.float32), config.neighbours, config.neighbour_radius_m).index
+        met = found >= 0
+        off = np.where(met[..., None], points[np.maximum(found, 0)] - middle[:, None], 0.0)
+        number = np.maximum(met.sum(axis=1), 1)
+        covariance[begin : begin + _BLOCK] = np.einsum("nki,nkj->nij", off, off) / number[:, None, None]
+    return Gaussians(mean, _not_thinner(covariance, config.noise_m), count)
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Beams (v,) that ``passed`` each volume and were ``stopped`` in it, and their mean ``exposure_m``."""
+
+    passed: Array
+    stopped: Array
+    exposure_m: Array
+
+
+def count_beams(volumes: Volumes, beams: Iterator[Beams], slope: float = 0.0, threads: int = 0) -> Counts:
+    """Count beams natively, as they come; ``slope`` is their width at 1 m."""
+    open_embree()
+    counter = _core.BeamCounter(volumes.lower())
+    for part in beams:
+        counter.add(part.origin, part.direction, part.length, part.returned, slope, threads)
+    return Counts(counter.passed().astype(np.int64), counter.stopped().astype(np.int64), counter.exposure())
+
+
+def _learned(volumes: Volumes, counts: Counts, cloud: Cloud, cluster: Array, config: VolumeConfig) -> Volumes:
+    """The volumes with the permeability of ``counts``; those that stopped no beam are left out."""
+    met = counts.passed + counts.stopped
+    keep = counts.stopped > 0
+    if not keep.any():
+        raise ResweepError("volumes: no beam ends in any; the log's beams do not fit its points (poses, calibration)")
+    prior = config.prior_beams
+    permeability = (counts.passed + prior * config.prior_permeability) / np.maximum(met + prior, 1e-9)
+    first = np.zeros(len(volumes), np.int64)
+    first[cluster[::-1]] = np.arange(len(cluster))[::-1]
+    number = np.bincount(cluster)
+    intensity = np.bincount(cluster, cloud.intensity) / number
+    extra = {
+        "passed": counts.passed.astype(np.int32),
+        "stopped": counts.stopped.astype(np.int32),
+        "count": number.astype(np.int32),
+    }
+    exposure = None
+    if config.permeability == "extinction":
+        exposure = counts.exposure_m[keep]
+    return Volumes(
+        volumes.mean[keep],
+        volumes.covariance[keep],
+        permeability[keep],
+        exposure,
+        cloud.label[first][keep],
+        intensity.astype(np.float32)[keep],
+        extra={name: values[keep] for name, values in extra.items()},
+        tau=config.tau,
+        element_m=config.element_m,
+    )
