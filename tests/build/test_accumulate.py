@@ -8,7 +8,7 @@ from places import CAR, ROAD, at, log_of, plane
 
 import resweep as rs
 from resweep.boxes import Boxes
-from resweep.build import MapConfig, SplatConfig, SurfelConfig, accumulate
+from resweep.build import HybridConfig, MapConfig, SplatConfig, SurfelConfig, accumulate
 from resweep.build.joining import joined
 from resweep.errors import ResweepError
 from resweep.log import Log
@@ -114,7 +114,7 @@ def test_build_is_a_call_of_the_package_and_says_what_it_did():
     log = log_of([plane(4.0, 0.2)], [at(0.0)])
     for config in (None, SurfelConfig(voxel_m=0.1, normal_radius_m=0.5, map=NO_EGO)):
         world = rs.build(log, config, progress=False)
-        assert world.meta["build"]["kind"] == type(config or SplatConfig()).__name__
+        assert world.meta["build"]["kind"] == type(config or HybridConfig()).__name__
         assert world.meta["sweeps"] == 1
     with pytest.raises(ResweepError, match="open_log"):
         rs.build([1, 2, 3])

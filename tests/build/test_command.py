@@ -54,7 +54,7 @@ def test_settings_come_from_a_file_and_options_win(drive, tmp_path):
         (["--method", "labals"], "did you mean 'labels'"),
         (["--sweeps", "five"], "A:B"),
         (["--sweeps", "7:9"], "--sweeps"),
-        (["--set", "alhpa=1"], "did you mean 'alpha'"),
+        (["--set", "splats.alhpa=1"], "did you mean 'alpha'"),
         (["--set", "map.ego_radius=1"], "did you mean 'ego_radius_m'"),
         (["--config", "absent.yaml"], "absent.yaml"),
     ],

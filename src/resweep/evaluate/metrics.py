@@ -83,7 +83,7 @@ METRICS: dict[str, Metric] = {
     "return_recall": _higher(_RETURNS, "", "share simulated to return, of matched beams that truly returned"),
     "return_f1": _higher(_RETURNS, "", "harmonic mean of return_precision and return_recall"),
     "log_likelihood": _higher(
-        _RETURNS, "", "mean, over all real beams, of ln density per metre of its range, or ln chance of no return", None
+        _RETURNS, "", "mean over real beams: ln density per metre of its range, or ln chance of no return", None
     ),
     "intensity_rmse": _lower(_INTENSITY, "", "root mean square intensity error, of beams returned in both"),
     "intensity_mae": _lower(_INTENSITY, "", "mean absolute intensity error, of beams returned in both"),
