@@ -123,13 +123,14 @@ def test_regions_grow_over_a_wall_and_not_across_a_gap() -> None:
 
 def test_permeability_is_that_of_the_beams() -> None:
     log = bush_log(pose=at(0.0, 0.49, 0.49))  # from the corner of a voxel, which so holds the whole bush
-    world = rs.build(log, VolumeConfig(voxel_m=4.5, tau=3.0, noise_m=0.005, **BARE), progress=False)
+    world = rs.build(log, VolumeConfig(voxel_m=4.5, tau=2.0, noise_m=0.005, **BARE), progress=False)
     (volumes,) = world.layers
     assert isinstance(volumes, Volumes)
     bush = volumes.label == BUSH
     assert bush.sum() > 0
     middle = np.argmax(volumes.extra["stopped"][bush])
-    assert volumes.permeability[bush][middle] == pytest.approx(0.6, abs=0.05)
+    # A bit more than 0.6: some leaves lie beyond tau, and some beams within it miss the square bush.
+    assert 0.6 < volumes.permeability[bush][middle] < 0.72
     assert volumes.permeability[~bush].max() < 0.1
 
 
