@@ -131,7 +131,7 @@ def test_permeability_is_that_of_the_beams() -> None:
     middle = np.argmax(volumes.extra["stopped"][bush])
     # A bit more than 0.6: some leaves lie beyond tau, and some beams within it miss the square bush.
     assert 0.6 < volumes.permeability[bush][middle] < 0.72
-    assert volumes.permeability[~bush].max() < 0.1
+    assert volumes.permeability[~bush].max() < 0.2
 
 
 def test_counts_are_those_of_every_beam_against_every_volume() -> None:
