@@ -16,6 +16,7 @@ NAMES = [
     "Log",
     "Material",
     "Mesh",
+    "MeshConfig",
     "ResweepError",
     "Sensor",
     "Simulator",

@@ -60,6 +60,11 @@ class Scene:
         Closest hits of rays (n, 3) with unit directions: range in metres, infinity for a miss.
         """
 
+def least_squares(*, cube: Annotated[NDArray[numpy.int32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], part: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)], normal: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)], side: int, robust: bool, reach: float, sigma: float, truncation: float, sigma_normal: float, refits: int, fewest: int) -> tuple:
+    """
+    Signed distances (side³) at the corners of a tile, in voxels, and which of them are known.
+    """
+
 class KdTree:
     """
     Points in a k-d tree, and the neighbourhoods of each; rows are those of the points.

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from resweep.build.accumulate import accumulate, mappable
+from resweep.build.accumulate import Cloud, accumulate, mappable
 from resweep.build.calibrate import calibrate
-from resweep.build.config import SplatConfig, SurfelConfig
-from resweep.build.groups import label_map
+from resweep.build.config import MeshConfig, SplatConfig, SurfelConfig
+from resweep.build.groups import LabelMap, label_map
 from resweep.build.splats import build_splats
+from resweep.build.surfaces import build_mesh
 from resweep.build.surfels import build_surfels
 from resweep.errors import ResweepError
 from resweep.log import Log
-from resweep.worlds import World
+from resweep.worlds import Layer, World
 
-BuildConfig = SplatConfig | SurfelConfig
+BuildConfig = SplatConfig | SurfelConfig | MeshConfig
 
 
 def build(log: Log, config: BuildConfig | None = None, *, progress: bool = True) -> World:
@@ -26,7 +27,7 @@ def build(log: Log, config: BuildConfig | None = None, *, progress: bool = True)
     if not isinstance(log, Log):
         raise ResweepError(f"build: expected a log (resweep.open_log), got {type(log).__name__}")
     if not isinstance(config, BuildConfig):
-        raise ResweepError(f"build: expected a SplatConfig or SurfelConfig, got {type(config).__name__}")
+        raise ResweepError(f"build: expected a SplatConfig, SurfelConfig or MeshConfig, got {type(config).__name__}")
     labels = label_map(config.map.label_map, log.meta)
     meta: dict[str, Any] = {
         "source": str(log.meta.get("path", log.name)),
@@ -38,5 +39,13 @@ def build(log: Log, config: BuildConfig | None = None, *, progress: bool = True)
         log = found.log
         meta |= {"calibration": found.calibration.to_dict(), "misfit_m": list(found.misfit_m)}
     cloud = accumulate(log, config.map, progress)
-    splats = build_surfels(cloud, config) if isinstance(config, SurfelConfig) else build_splats(cloud, config, labels)
-    return World([splats], cloud.origin, {**meta, "points": len(cloud)})
+    return World([cover(cloud, config, labels)], cloud.origin, {**meta, "points": len(cloud)})
+
+
+def cover(cloud: Cloud, config: BuildConfig, labels: LabelMap) -> Layer:
+    """The layer that covers a map, of the kind that the type of ``config`` says."""
+    if isinstance(config, SurfelConfig):
+        return build_surfels(cloud, config)
+    if isinstance(config, MeshConfig):
+        return build_mesh(cloud, config)
+    return build_splats(cloud, config, labels)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from resweep.log import Log
     from resweep.worlds import World
 
-_METHODS = ("auto", "basic", "labels", "descriptors", "surfels")
+_MESHES = ("imls", "rimls", "poisson")
+_METHODS = ("auto", "basic", "labels", "descriptors", "surfels", *_MESHES)
 
 
 def build(
@@ -23,7 +24,11 @@ def build(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="WORLD", help="The .world folder to write.")],
     method: Annotated[
         str | None,
-        typer.Option("--method", "-m", help="auto, basic, labels or descriptors (splats), or surfels."),
+        typer.Option(
+            "--method",
+            "-m",
+            help="auto, basic, labels or descriptors (splats), surfels, or imls, rimls or poisson (mesh).",
+        ),
     ] = None,
     sweeps: Annotated[
         str | None, typer.Option(metavar="A:B", help="Only these sweeps of each log, as in Python.", show_default=False)
@@ -42,7 +47,7 @@ def build(
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the world at WORLD.")] = False,
 ) -> None:
-    """Build a world from recordings: splats or surfels over their map, without what moved.
+    """Build a world from recordings: splats, surfels or a mesh over their map, without what moved.
 
     Examples:
 
@@ -84,7 +89,7 @@ def _config(method: str | None, file: Path | None, changes: dict[str, Any]) -> B
     """The settings of a file, with what the options change."""
     import yaml
 
-    from resweep.build import SplatConfig, SurfelConfig
+    from resweep.build import MeshConfig, SplatConfig, SurfelConfig
 
     if method is not None and method not in _METHODS:
         raise ResweepError(f"--method '{method}': {nearest_names(method, _METHODS)}")
@@ -98,14 +103,16 @@ def _config(method: str | None, file: Path | None, changes: dict[str, Any]) -> B
             raise ResweepError(f"{file}: is not valid YAML; {str(error).splitlines()[0]}") from error
         if not isinstance(data, dict):
             raise ResweepError(f"{file}: expected settings as 'key: value' lines")
-    surfels = (method or data.get("method")) == "surfels"
+    named = method or data.get("method")
     if method is not None:
         data["method"] = method
-    if surfels:
+    if named == "surfels":
         data.pop("method")
     for key, value in changes.items():
         _put(data, key.split("."), value, key)
-    return SurfelConfig(**data) if surfels else SplatConfig(**data)
+    if named == "surfels":
+        return SurfelConfig(**data)
+    return MeshConfig(**data) if named in _MESHES else SplatConfig(**data)
 
 
 def _put(data: dict[str, Any], keys: list[str], value: Any, name: str) -> None:

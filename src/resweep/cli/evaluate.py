@@ -32,7 +32,7 @@ def evaluate(
         str | None, typer.Option("--holdout", help="Sweeps to hold out, such as 5 or 3,7: build from the rest.")
     ] = None,
     every: Annotated[int | None, typer.Option("--holdout-every", min=2, help="Hold out every N-th sweep.")] = None,
-    kind: Annotated[str, typer.Option("--world-kind", help="With --holdout: splats or surfels.")] = "splats",
+    kind: Annotated[str, typer.Option("--world-kind", help="With --holdout: splats, surfels or mesh.")] = "splats",
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="With --holdout: a build option, such as method=basic.")
     ] = None,

@@ -121,9 +121,9 @@ def settings(words: list[str]) -> dict[str, Any]:
 
 def build_config(kind: str, words: list[str]) -> BuildConfig:
     """The config of a kind of world, with dotted fields changed by words such as ``map.ego_radius_m=2``."""
-    from resweep.build.config import SplatConfig, SurfelConfig
+    from resweep.build.config import MeshConfig, SplatConfig, SurfelConfig
 
-    kinds: dict[str, type[BuildConfig]] = {"splats": SplatConfig, "surfels": SurfelConfig}
+    kinds: dict[str, type[BuildConfig]] = {"splats": SplatConfig, "surfels": SurfelConfig, "mesh": MeshConfig}
     if kind not in kinds:
         raise ResweepError(f"world kind '{kind}': unknown; {nearest_names(kind, kinds)}")
     nested: dict[str, Any] = {}

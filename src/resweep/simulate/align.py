@@ -1,4 +1,4 @@
-"""A sweep's pose found again in a world of splats: point-to-plane registration."""
+"""A sweep's pose found again in a world of splats or triangles: point-to-plane registration."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from scipy.spatial.transform import Rotation
 
 from resweep.pose import Array, transform
 from resweep.sweep import Sweep
-from resweep.worlds import Splats, World
+from resweep.worlds import Mesh, Splats, World
+from resweep.worlds.mesh import unit_normals
 
 _SAMPLES = 20_000
 _REACH_M = 0.5
 _HUBER_M = 0.03
+_SPACING_M = 0.1  # between the places that stand for a mesh, unless it is so large that there would be too many
+_MOST_PLACES = 1_000_000
 
 
 def align(world: World, sweep: Sweep, iterations: int = 10) -> Array:
-    """``T_world_sensor`` (4, 4) at which the sweep's returns lie best in the world's splats.
+    """``T_world_sensor`` (4, 4) at which the sweep's returns lie best in the world's splats and meshes.
 
-    Starts from the sweep's own pose and moves it by centimetres; a world without splats leaves it.
+    Starts from the sweep's own pose and moves it by centimetres; a world without any leaves it.
     """
-    layers = [layer for layer in world.layers if isinstance(layer, Splats)]
-    if not layers or len(sweep) == 0:
+    parts = [_planes(layer) for layer in world.layers if isinstance(layer, Splats | Mesh)]
+    if not parts or len(sweep) == 0:
         return sweep.pose
-    centre = np.concatenate([layer.centre for layer in layers]).astype(np.float64)
-    normal = np.concatenate([layer.normal for layer in layers]).astype(np.float64)
+    centre, normal = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     rows = np.random.default_rng(0).choice(len(sweep), min(_SAMPLES, len(sweep)), replace=False)
     local = sweep.deskewed()[rows].astype(np.float64)
     pose = sweep.pose.copy()
@@ -48,3 +50,16 @@ def align(world: World, sweep: Sweep, iterations: int = 10) -> Array:
         pose[:3, 3] += change[3:]
     pose[:3, 3] += world.origin
     return np.asarray(pose)
+
+
+def _planes(layer: Splats | Mesh) -> tuple[Array, Array]:
+    """Places on the surfaces of a layer and their normals (n, 3): the splats, or a mesh's faces by their area."""
+    if isinstance(layer, Splats):
+        return layer.centre.astype(np.float64), layer.normal.astype(np.float64)
+    corners = layer.vertices.astype(np.float64)[layer.faces]
+    area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1) / 2
+    count = int(np.clip(area.sum() / _SPACING_M**2, 1, _MOST_PLACES))
+    rng = np.random.default_rng(0)
+    face = np.searchsorted(np.cumsum(area), rng.uniform(0, area.sum(), count)).clip(max=len(area) - 1)
+    share = rng.dirichlet((1, 1, 1), count)  # even over the triangle
+    return np.einsum("nk,nki->ni", share, corners[face]), unit_normals(corners[face])
