@@ -53,10 +53,11 @@ def test_a_log_becomes_a_mesh(drive, tmp_path, method):
     settings = ("--set", "voxel_m=0.3", "--set", "kernel_m=0.9", "--set", "cell_m=0.3")
     result = run(drive, "-o", tmp_path / "m.world", "--method", method, *settings)
     assert result.exit_code == 0, result.output
-    layer = rs.load_world(tmp_path / "m.world").layers[0]
+    world = rs.load_world(tmp_path / "m.world")
+    layer = world.layers[0]
     assert (layer.kind, layer.name) == ("mesh", method)
-    inner = np.abs(layer.vertices[:, :2]).max(axis=1) < 5
-    assert np.abs(layer.vertices[inner, 2]).max() < 0.05
+    vertices = layer.vertices + world.origin
+    assert np.abs(vertices[np.abs(vertices[:, :2]).max(axis=1) < 5, 2]).max() < 0.05
     assert set(np.unique(layer.label)) == {ROAD}
 
 
