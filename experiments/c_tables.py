@@ -72,6 +72,10 @@ def findings(rows: list[dict[str, Any]], models: list[Model]) -> dict[str, Any]:
 
 
 def _beats(mine: dict[str, Any], rival: dict[str, Any], judge: str) -> bool:
+    if judge == "thin_c2c_m":  # the mean over the classes that both have: one that is hardest to meet may be missing
+        own, other = mine["thin_c2c_by_class_m"], rival["thin_c2c_by_class_m"]
+        both = [name for name in own if own[name] is not None and other[name] is not None]
+        return bool(both) and sum(own[name] for name in both) < sum(other[name] for name in both)
     if rival.get(judge) is None:
         return True  # it has no thin structure at all
     return bool(mine[judge] < rival[judge] if judge in _LOWER else mine[judge] > rival[judge])
