@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "embree.hpp"
+#include "implicit.hpp"
 #include "neighbours.hpp"
 #include "parallel.hpp"
 #include "permeability.hpp"
@@ -328,6 +329,25 @@ void count_beams(BeamCounter& self, const Matrix3<float>& origins, const Matrix3
     self.add({origins.data(), directions.data(), lengths.data(), returned.data(), count}, slope, threads);
 }
 
+nb::tuple distances_of_tile(const Matrix3<std::int32_t>& cube, const Matrix3<double>& part,
+                            const Matrix3<double>& normal, std::int32_t side, bool robust, double reach, double sigma,
+                            double truncation, double sigma_normal, int refits, int fewest) {
+    if (part.shape(0) != cube.shape(0) || normal.shape(0) != cube.shape(0))
+        throw std::invalid_argument("cube, part, normal: one row a point");
+    const std::size_t count = static_cast<std::size_t>(side) * side * side;
+    Buffer<float> value;
+    Buffer<std::uint8_t> known;
+    value.allocate(count);
+    known.allocate(count);
+    {
+        nb::gil_scoped_release release;
+        least_squares({cube.data(), part.data(), normal.data(), cube.shape(0)},
+                      {robust, reach, sigma, truncation, sigma_normal, refits, fewest}, side, value.data.get(),
+                      known.data.get());
+    }
+    return nb::make_tuple(give(std::move(value)), give(std::move(known)));
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -452,6 +472,11 @@ NB_MODULE(_core, m) {
         .def("passed", [](const BeamCounter& self) { return give(self.passed()); })
         .def("stopped", [](const BeamCounter& self) { return give(self.stopped()); })
         .def("exposure", [](const BeamCounter& self) { return give(self.exposure()); });
+
+    m.def("least_squares", &distances_of_tile, nb::kw_only(), nb::arg("cube"), nb::arg("part"), nb::arg("normal"),
+          nb::arg("side"), nb::arg("robust"), nb::arg("reach"), nb::arg("sigma"), nb::arg("truncation"),
+          nb::arg("sigma_normal"), nb::arg("refits"), nb::arg("fewest"),
+          "Signed distances (side³) at the corners of a tile, in voxels, and which of them are known.");
 
     nb::class_<KdTree>(m, "KdTree",
                        "Points in a k-d tree, and the neighbourhoods of each; rows are those of the points.")

@@ -17,6 +17,7 @@ NAMES = [
     "Log",
     "Material",
     "Mesh",
+    "MeshConfig",
     "ResweepError",
     "Sensor",
     "Simulator",

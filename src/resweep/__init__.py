@@ -16,6 +16,7 @@ _PUBLIC = {
     "Log": "resweep.log",
     "Material": "resweep.worlds",
     "Mesh": "resweep.worlds",
+    "MeshConfig": "resweep.build",
     "ResweepError": "resweep.errors",
     "Sensor": "resweep.sensors",
     "Simulator": "resweep.simulate",

@@ -78,6 +78,11 @@ class BeamCounter:
 
     def exposure(self) -> NDArray[numpy.float32]: ...
 
+def least_squares(*, cube: Annotated[NDArray[numpy.int32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], part: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)], normal: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)], side: int, robust: bool, reach: float, sigma: float, truncation: float, sigma_normal: float, refits: int, fewest: int) -> tuple:
+    """
+    Signed distances (side³) at the corners of a tile, in voxels, and which of them are known.
+    """
+
 class KdTree:
     """
     Points in a k-d tree, and the neighbourhoods of each; rows are those of the points.

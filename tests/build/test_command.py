@@ -48,9 +48,24 @@ def test_settings_come_from_a_file_and_options_win(drive, tmp_path):
     assert layer.name == "surfels"
 
 
+@pytest.mark.parametrize("method", ["imls", "rimls", "poisson"])
+def test_a_log_becomes_a_mesh(drive, tmp_path, method):
+    settings = ("--set", "voxel_m=0.3", "--set", "kernel_m=0.9", "--set", "cell_m=0.3")
+    result = run(drive, "-o", tmp_path / "m.world", "--method", method, *settings)
+    assert result.exit_code == 0, result.output
+    world = rs.load_world(tmp_path / "m.world")
+    layer = world.layers[0]
+    assert (layer.kind, layer.name) == ("mesh", method)
+    vertices = layer.vertices + world.origin
+    assert np.abs(vertices[np.abs(vertices[:, :2]).max(axis=1) < 5, 2]).max() < 0.05
+    assert set(np.unique(layer.label)) == {ROAD}
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["--method", "imsl"], "did you mean 'imls'"),
+        (["--method", "imls", "--set", "voxel_m=0"], "voxel_m"),
         (["--method", "labals"], "did you mean 'labels'"),
         (["--sweeps", "five"], "A:B"),
         (["--sweeps", "7:9"], "--sweeps"),

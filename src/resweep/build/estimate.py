@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from resweep.build.accumulate import accumulate, mappable
+from resweep.build.accumulate import Cloud, accumulate, mappable
 from resweep.build.calibrate import calibrate
-from resweep.build.config import HybridConfig, SplatConfig, SurfelConfig, VolumeConfig
-from resweep.build.groups import label_map
+from resweep.build.config import HybridConfig, MeshConfig, SplatConfig, SurfelConfig, VolumeConfig
+from resweep.build.groups import LabelMap, label_map
 from resweep.build.hybrid import build_hybrid
 from resweep.build.splats import build_splats
+from resweep.build.surfaces import build_mesh
 from resweep.build.surfels import build_surfels
 from resweep.build.volumes import build_volumes
 from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.worlds import Layer, World
 
-BuildConfig = SplatConfig | SurfelConfig | VolumeConfig | HybridConfig
+BuildConfig = HybridConfig | SplatConfig | SurfelConfig | VolumeConfig | MeshConfig
 
 
 def build(log: Log, config: BuildConfig | None = None, *, progress: bool = True) -> World:
@@ -41,13 +42,17 @@ def build(log: Log, config: BuildConfig | None = None, *, progress: bool = True)
         log = found.log
         meta |= {"calibration": found.calibration.to_dict(), "misfit_m": list(found.misfit_m)}
     cloud = accumulate(log, config.map, progress)
-    layers: list[Layer]
+    return World(cover(cloud, log, config, labels, progress), cloud.origin, {**meta, "points": len(cloud)})
+
+
+def cover(cloud: Cloud, log: Log, config: BuildConfig, labels: LabelMap, progress: bool = False) -> list[Layer]:
+    """The layers that cover a map, of the kind that the type of ``config`` says; ``log`` gives the beams."""
     if isinstance(config, HybridConfig):
-        layers = build_hybrid(cloud, log, config, labels, progress)
-    elif isinstance(config, VolumeConfig):
-        layers = [build_volumes(cloud, log, config, labels, progress)]
-    elif isinstance(config, SurfelConfig):
-        layers = [build_surfels(cloud, config)]
-    else:
-        layers = [build_splats(cloud, config, labels)]
-    return World(layers, cloud.origin, {**meta, "points": len(cloud)})
+        return build_hybrid(cloud, log, config, labels, progress)
+    if isinstance(config, VolumeConfig):
+        return [build_volumes(cloud, log, config, labels, progress)]
+    if isinstance(config, SurfelConfig):
+        return [build_surfels(cloud, config)]
+    if isinstance(config, MeshConfig):
+        return [build_mesh(cloud, config)]
+    return [build_splats(cloud, config, labels)]

@@ -27,17 +27,17 @@ def observed(cloud: Cloud, centre: Array, normal: Array, seed: Array, config: Re
     for begin in range(0, len(seen), _BLOCK):
         rows = seen[begin : begin + _BLOCK]
         disc = near.knn(cloud.points[rows], 1).index[:, 0]
-        for total, values in zip(sums, _views(cloud, rows, normal[disc], config), strict=True):
+        for total, values in zip(sums, views(cloud, rows, normal[disc], config), strict=True):
             total += np.bincount(disc, values, minlength=count)
         number += np.bincount(disc, minlength=count)
     alone = np.flatnonzero(number == 0)
-    sums[:, alone] = _views(cloud, seed[alone], normal[alone], config)
+    sums[:, alone] = views(cloud, seed[alone], normal[alone], config)
     mean = (sums / np.maximum(number, 1)).astype(np.float32)
     names = ("intensity", "range_m", "cosine", "reflectance")
     return {**dict(zip(names, mean, strict=True)), "count": number.astype(np.int32)}
 
 
-def _views(cloud: Cloud, rows: Array, normal: Array, config: ReflectanceConfig) -> tuple[Array, ...]:
+def views(cloud: Cloud, rows: Array, normal: Array, config: ReflectanceConfig) -> tuple[Array, ...]:
     """Intensity, range, cosine and reflectance of each of the cloud's ``rows`` on a disc with its ``normal``."""
     to_sensor = cloud.sensor[rows] - cloud.points[rows]
     distance = np.linalg.norm(to_sensor, axis=1)

@@ -73,3 +73,32 @@ def grow(
     seed, count, shift, radius = np.array(splats).reshape(-1, 4).T
     carried = np.reshape(means, (len(splats), values.shape[1]))
     return Growth(seed.astype(int), count.astype(int), shift, radius, carried)
+
+
+def imls(points: Array, normals: Array, corners: Array, sigma: float, reach: float) -> Array:
+    """Signed distance (m,) of ``corners`` (m, 3) to the surface (C, eqs. 2 and 3); NaN with none within ``reach``."""
+    values = np.full(len(corners), np.nan)
+    for row, x in enumerate(corners):
+        square = ((x - points) ** 2).sum(axis=1)
+        near = square <= reach**2
+        theta = np.exp(-square[near] / sigma**2)
+        if near.any():
+            values[row] = (((x - points[near]) * normals[near]).sum(axis=1) * theta).sum() / theta.sum()
+    return values
+
+
+def rimls(points: Array, normals: Array, corners: Array, kernel: float, sigma_normal: float, refits: int) -> Array:
+    """The same by RIMLS (Öztireli 2009), with a kernel (1 − d²/h²)⁴ and the robust weight of normals."""
+    values = np.full(len(corners), np.nan)
+    for row, x in enumerate(corners):
+        near = ((x - points) ** 2).sum(axis=1) < kernel**2
+        offset, normal = x - points[near], normals[near]
+        left = 1 - (offset**2).sum(axis=1) / kernel**2
+        f = (offset * normal).sum(axis=1)
+        alpha = np.ones(len(f))
+        for _ in range(refits + 1 if near.any() else 0):
+            w, steep = alpha * left**4, (-8 / kernel**2 * alpha * left**3)[:, None] * offset
+            values[row] = (w * f).sum() / w.sum()
+            slope = (w[:, None] * normal + steep * f[:, None] - steep * values[row]).sum(axis=0) / w.sum()
+            alpha = np.exp(-((normal - slope) ** 2).sum(axis=1) / sigma_normal**2)
+    return values

@@ -21,6 +21,7 @@ _METHODS = {
     **dict.fromkeys(("auto", "basic", "labels", "descriptors"), "splats"),
     "surfels": "surfels",
     **dict.fromkeys(("voxels", "top-down", "bottom-up", "neighbours"), "volumes"),
+    **dict.fromkeys(("imls", "rimls", "poisson"), "mesh"),
 }
 
 
@@ -32,8 +33,8 @@ def build(
         typer.Option(
             "--method",
             "-m",
-            help="hybrid (default), splats by auto, basic, labels or descriptors, surfels, or volumes by voxels, "
-            "top-down, bottom-up or neighbours.",
+            help="hybrid (default), splats by auto, basic, labels or descriptors, surfels, volumes by voxels, "
+            "top-down, bottom-up or neighbours, or a mesh by imls, rimls or poisson.",
         ),
     ] = None,
     sweeps: Annotated[

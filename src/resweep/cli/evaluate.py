@@ -33,7 +33,7 @@ def evaluate(
     ] = None,
     every: Annotated[int | None, typer.Option("--holdout-every", min=2, help="Hold out every N-th sweep.")] = None,
     kind: Annotated[
-        str, typer.Option("--world-kind", help="With --holdout: hybrid, splats, surfels or volumes.")
+        str, typer.Option("--world-kind", help="With --holdout: hybrid, splats, surfels, volumes or mesh.")
     ] = "hybrid",
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="With --holdout: a build option, such as method=basic.")

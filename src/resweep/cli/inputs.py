@@ -124,13 +124,14 @@ def build_config(kind: str, words: list[str], given: dict[str, Any] | None = Non
 
     ``given`` are the fields to begin with.
     """
-    from resweep.build.config import HybridConfig, SplatConfig, SurfelConfig, VolumeConfig
+    from resweep.build.config import HybridConfig, MeshConfig, SplatConfig, SurfelConfig, VolumeConfig
 
     kinds: dict[str, type[BuildConfig]] = {
         "hybrid": HybridConfig,
         "splats": SplatConfig,
         "surfels": SurfelConfig,
         "volumes": VolumeConfig,
+        "mesh": MeshConfig,
     }
     if kind not in kinds:
         raise ResweepError(f"world kind '{kind}': unknown; {nearest_names(kind, kinds)}")

@@ -1,4 +1,4 @@
-"""A sweep's pose found again in a world of splats or volumes: point-to-plane registration."""
+"""A sweep's pose found again in the surfaces of a world: point-to-plane registration."""
 
 from __future__ import annotations
 
@@ -8,25 +8,28 @@ from scipy.spatial.transform import Rotation
 
 from resweep.pose import Array, transform
 from resweep.sweep import Sweep
-from resweep.worlds import Splats, Volumes, World
+from resweep.worlds import Mesh, Splats, Volumes, World
+from resweep.worlds.mesh import unit_normals
 
 _SAMPLES = 20_000
 _REACH_M = 0.5
 _HUBER_M = 0.03
 _FLAT = 0.1  # variance across a volume that is a surface, of that along its short side
+_SPACING_M = 0.1  # between the places that stand for a mesh, unless it is so large that there would be too many
+_MOST_PLACES = 1_000_000
 
 
 def align(world: World, sweep: Sweep, iterations: int = 10) -> Array:
     """``T_world_sensor`` (4, 4) at which the sweep's returns lie best in the world's surfaces.
 
-    Starts from the sweep's own pose and moves it by centimetres; a world without surfaces leaves it.
+    Those are its splats and meshes, or flat volumes if it has neither. Starts from the sweep's own pose and moves it
+    by centimetres; a world without surfaces leaves it.
     """
-    solid = [layer for layer in world.layers if isinstance(layer, Splats)]
-    planes = [_planes(layer) for layer in solid or world.layers if isinstance(layer, Splats | Volumes)]
-    if sum(len(centre) for centre, _ in planes) == 0 or len(sweep) == 0:
+    solid = [_planes(layer) for layer in world.layers if isinstance(layer, Splats | Mesh)]
+    parts = solid or [_flat(layer) for layer in world.layers if isinstance(layer, Volumes)]
+    if sum(len(part[0]) for part in parts) == 0 or len(sweep) == 0:
         return sweep.pose
-    centre = np.concatenate([centre for centre, _ in planes])
-    normal = np.concatenate([normal for _, normal in planes])
+    centre, normal = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     rows = np.random.default_rng(0).choice(len(sweep), min(_SAMPLES, len(sweep)), replace=False)
     local = sweep.deskewed()[rows].astype(np.float64)
     pose = sweep.pose.copy()
@@ -52,10 +55,21 @@ def align(world: World, sweep: Sweep, iterations: int = 10) -> Array:
     return np.asarray(pose)
 
 
-def _planes(layer: Splats | Volumes) -> tuple[Array, Array]:
-    """Points (n, 3) on surfaces and their normals: discs, and volumes that are as flat as one."""
-    if isinstance(layer, Splats):
-        return layer.centre.astype(np.float64), layer.normal.astype(np.float64)
+def _flat(layer: Volumes) -> tuple[Array, Array]:
+    """The middles of volumes that are as flat as a surface, and their normals (n, 3)."""
     values, vectors = np.linalg.eigh(layer.matrices)
     flat = values[:, 0] < _FLAT * values[:, 1]
     return layer.mean[flat].astype(np.float64), vectors[flat, :, 0]
+
+
+def _planes(layer: Splats | Mesh) -> tuple[Array, Array]:
+    """Places on the surfaces of a layer and their normals (n, 3): the splats, or a mesh's faces by their area."""
+    if isinstance(layer, Splats):
+        return layer.centre.astype(np.float64), layer.normal.astype(np.float64)
+    corners = layer.vertices.astype(np.float64)[layer.faces]
+    area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1) / 2
+    count = int(np.clip(area.sum() / _SPACING_M**2, 1, _MOST_PLACES))
+    rng = np.random.default_rng(0)
+    face = np.searchsorted(np.cumsum(area), rng.uniform(0, area.sum(), count)).clip(max=len(area) - 1)
+    share = rng.dirichlet((1, 1, 1), count)  # even over the triangle
+    return np.einsum("nk,nki->ni", share, corners[face]), unit_normals(corners[face])

@@ -13,6 +13,9 @@ from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.worlds.native import InstanceArray, Triangles
 
+# A diffuse surface ends at 1; one measured at a grazing angle, or on a sign, can seem brighter than white.
+BRIGHTEST = 10.0
+
 
 @dataclass(frozen=True)
 class Material:
@@ -45,12 +48,19 @@ def per_row(values: Any, count: int, dtype: Any, what: str) -> Array:
     return np.ascontiguousarray(array, dtype=dtype)
 
 
+def unit_normals(corners: Array) -> Array:
+    """Normals (f, 3) of triangles (f, 3, 3), on the side from which their corners run anticlockwise."""
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    length = np.linalg.norm(normal, axis=1, keepdims=True)
+    return np.asarray(np.divide(normal, length, out=np.tile([0.0, 0.0, 1.0], (len(normal), 1)), where=length > 0))
+
+
 class Mesh:
     """Triangles with label, reflectance, material and instance id per face.
 
     ``vertices`` (n, 3) float32 metres from the world's origin, ``faces`` (m, 3) uint32. ``label``,
-    ``reflectance`` (0 to 1), ``material`` (index into ``materials``) and ``instance`` take one value
-    or one per face.
+    ``reflectance`` (0 to 1, up to 10 where measured), ``material`` (index into ``materials``) and ``instance``
+    take one value or one per face.
     """
 
     kind = "mesh"
@@ -84,8 +94,10 @@ class Mesh:
         count = len(self.faces)
         self.label = per_row(label, count, np.int32, f"{what}: label")
         self.reflectance = per_row(reflectance, count, np.float32, f"{what}: reflectance")
-        if not ((self.reflectance >= 0) & (self.reflectance <= 1)).all():
-            raise ResweepError(f"{what}: reflectance must lie between 0 and 1, not in per cent")
+        if not ((self.reflectance >= 0) & (self.reflectance <= BRIGHTEST)).all():
+            raise ResweepError(
+                f"{what}: reflectance must lie between 0 and 1, not in per cent (where measured, up to {BRIGHTEST:g})"
+            )
         self.materials = tuple(materials)
         chosen = np.asarray(material)
         if chosen.size and (chosen.min() < 0 or chosen.max() >= min(len(self.materials), 256)):

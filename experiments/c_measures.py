@@ -1,0 +1,152 @@
+"""What C's tables measure of a model, and what they leave out.
+
+C's C2C (eq. 15) asks how far simulated points are from recorded ones. It does not ask what was recorded and is
+missing: a pole through which every beam passes does not count. The beams of a sweep that was held out tell that.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import resweep as rs
+from experiments.c_models import Model
+from experiments.c_places import Place, Truth
+from resweep.build import Cloud, LabelMap, MapConfig, accumulate, label_map
+from resweep.build.accumulate import mappable
+from resweep.build.calibrate import calibrate
+from resweep.build.config import CalibrateConfig
+from resweep.build.estimate import cover
+from resweep.evaluate.metrics import nearest_distances
+from resweep.pose import Array
+from resweep.simulate import Retracer
+
+THIN = {51: "fence", 71: "trunk", 80: "pole", 81: "traffic sign"}
+RIGHT_M = 0.2  # how near a beam's range must be to the real one for its target to count as recovered
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What every model of a place starts from: the map and its calibration, the held-out sweep, and the truth."""
+
+    place: Place
+    log: rs.Log
+    cloud: Cloud
+    labels: LabelMap
+    meta: dict[str, Any]
+    held: rs.Sweep
+    truth: Truth | None
+    shifted: Array  # (n, 4, 4) poses of the new trajectory
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the map knows any thin class."""
+        return bool(np.isin(self.cloud.label, list(THIN)).any())
+
+
+def prepare(place: Place, sweeps: int, calibration: CalibrateConfig | None = None) -> Prepared:
+    """The map of all sweeps but the held-out one, calibrated as `resweep.build` does, and ``sweeps`` shifted poses."""
+    rest = place.log[[at for at in range(len(place.log)) if at != place.held]]
+    config = MapConfig()
+    labels = label_map("auto", place.log.meta)
+
+    def keep(sweep: rs.Sweep) -> Array:
+        return mappable(sweep, config, labels)
+
+    meta: dict[str, Any] = {}
+    if len(rest) > 1:
+        found = calibrate(rest, calibration, keep)
+        rest, meta = found.log, {"calibration": found.calibration.to_dict()}
+    held = place.log[place.held]
+    wanted = np.ones(held.n_beams, bool)
+    wanted[held.beam[~keep(held)]] = False
+    poses = rest.poses[np.linspace(0, len(rest) - 1, min(sweeps, len(rest))).round().astype(int)].copy()
+    poses[:, :3, 3] += place.shift_m
+    truth = None if place.truth is None else Truth(place.truth)
+    return Prepared(place, rest, accumulate(rest, config), labels, meta, held.select_beams(wanted), truth, poses)
+
+
+def measure(prepared: Prepared, model: Model, sensor: rs.Sensor) -> dict[str, Any]:
+    """One row: cost and C2C along the new trajectory (C, Tables 1 to 6), and the held-out beams."""
+    begun = time.perf_counter()
+    layers = cover(prepared.cloud, prepared.log, model.config, prepared.labels)
+    row: dict[str, Any] = {"model": model.name, "generation_s": time.perf_counter() - begun}
+    world = rs.World(layers, prepared.cloud.origin, prepared.meta)
+    row["primitives"] = world.n_primitives
+    row |= _along_new_trajectory(prepared, world, sensor)
+    row |= _held_out(prepared, world)
+    return row
+
+
+def _along_new_trajectory(prepared: Prepared, world: rs.World, sensor: rs.Sensor) -> dict[str, Any]:
+    simulator = rs.Simulator(world, sensor)
+    simulator.sweep(prepared.shifted[0])  # builds the scene, which is no part of the frequency
+    begun = time.perf_counter()
+    sweeps = [simulator.sweep(pose, index=at) for at, pose in enumerate(prepared.shifted)]
+    row: dict[str, Any] = {"lidar_hz": len(sweeps) / (time.perf_counter() - begun)}
+    points = np.concatenate([sweep.world_points() for sweep in sweeps])
+    label = np.concatenate([sweep.label for sweep in sweeps])
+    away = nearest_distances(points - prepared.cloud.origin, prepared.cloud.points)
+    row |= {"sim_points": len(points), "c2c_m": float(away.mean()), "c2c_median_m": float(np.median(away))}
+    each = {name: _class_c2c(prepared, points, label, number) for number, name in THIN.items()}
+    row["thin_c2c_by_class_m"] = each
+    row["thin_c2c_m"] = _mean(list(each.values()))
+    if prepared.truth is not None:
+        true = prepared.truth.distance(points)
+        thin = np.isin(label, list(THIN))
+        row["truth_m"] = float(true.mean())
+        row["truth_thin_m"] = float(true[thin].mean()) if thin.any() else None
+    return row
+
+
+def _class_c2c(prepared: Prepared, points: Array, label: Array, number: int) -> float | None:
+    """C2C of one class (C, Table 3), None where either cloud lacks it."""
+    own = points[label == number] - prepared.cloud.origin
+    other = prepared.cloud.points[prepared.cloud.label == number]
+    return float(nearest_distances(own, other).mean()) if len(own) and len(other) else None
+
+
+def _held_out(prepared: Prepared, world: rs.World) -> dict[str, Any]:
+    """How well the beams of the held-out sweep are met again.
+
+    ``thin_recovered`` is the share of the real beams on thin classes whose simulated range is right, and
+    ``thin_precise`` that of the beams simulated to meet one whose real range is; ``thin_f1`` joins both.
+    """
+    real = prepared.held
+    sim = Retracer(world, aligned=True).expected(real)
+    ranges, labels = _by_beam(sim)
+    true, true_label = _by_beam(real)
+    right = np.abs(ranges - true) <= RIGHT_M  # false where either has no return
+    both = np.isfinite(ranges) & np.isfinite(true)
+    row: dict[str, Any] = {
+        "heldout_within_0.10m": float((np.abs(ranges - true)[both] <= 0.10).mean()) if both.any() else None,
+        "heldout_right": float(right[np.isfinite(true)].mean()),
+    }
+    thin, said = np.isin(true_label, list(THIN)), np.isin(labels, list(THIN))
+    recovered, precise = _share(right, thin), _share(right, said)
+    row |= {"thin_recovered": recovered, "thin_precise": precise, "thin_f1": None}
+    if recovered is not None:
+        total = recovered + (precise or 0.0)
+        row["thin_f1"] = 2 * recovered * (precise or 0.0) / total if total > 0 else 0.0
+    row["recovered_by_class"] = {name: _share(right, true_label == number) for number, name in THIN.items()}
+    return row
+
+
+def _by_beam(sweep: rs.Sweep) -> tuple[Array, Array]:
+    """Range (b,), NaN without return, and label (b,) of the first return of every beam."""
+    ranges, labels = np.full(sweep.n_beams, np.nan), np.zeros(sweep.n_beams, np.int64)
+    ranges[sweep.beam[::-1]] = sweep.range[::-1]
+    labels[sweep.beam[::-1]] = sweep.label[::-1]
+    return ranges, labels
+
+
+def _share(right: Array, chosen: Array) -> float | None:
+    return float(right[chosen].mean()) if chosen.any() else None
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
