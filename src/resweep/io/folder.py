@@ -20,6 +20,7 @@ import numpy as np
 import resweep
 from resweep.errors import ResweepError
 from resweep.io import poses
+from resweep.io.completion import completed
 from resweep.io.format import Format, peek_as, read_as
 from resweep.io.header import Header
 from resweep.io.stamped import placed_by, pose_file, stamps_of
@@ -99,7 +100,14 @@ def sweep_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
     return sorted(files, key=lambda file: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", file.name)])
 
 
-def open_sweeps(entry: Format, folder: Path, files: list[Path], rate_hz: float | None = None, **options: Any) -> Log:
+def open_sweeps(
+    entry: Format,
+    folder: Path,
+    files: list[Path],
+    rate_hz: float | None = None,
+    empty_beams: bool = True,
+    **options: Any,
+) -> Log:
     """The sweep ``files`` of a folder as a log; poses from poses.txt, else from the files, else unknown."""
     record = read_record(folder) or {}
     if record and record["sweeps"] != len(files):
@@ -116,7 +124,8 @@ def open_sweeps(entry: Format, folder: Path, files: list[Path], rate_hz: float |
         return settle(sweep, float(times[at]), all_poses[at])
 
     sensor = record.get("sensor", "") or (heads[0].sensor if heads else "")
-    return Log(load, times, all_poses, record.get("name") or folder.name, sensor, meta)
+    bare = Log(load, times, all_poses, record.get("name") or folder.name, sensor, meta)
+    return completed(bare, empty_beams and entry.spins)
 
 
 def _heads(entry: Format, files: list[Path]) -> list[Header] | None:

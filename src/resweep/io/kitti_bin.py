@@ -81,4 +81,4 @@ def read_labels(path: Path, count: int) -> tuple[Array, Array]:
     return (packed & _HALF).astype(np.int32), (packed >> 16).astype(np.int32)
 
 
-FORMAT = Format("kitti", "KITTI scan", (".bin",), frame="deskewed", read=read, write=write)
+FORMAT = Format("kitti", "KITTI scan", (".bin",), frame="deskewed", read=read, write=write, spins=True)

@@ -19,6 +19,7 @@ from scipy.spatial.transform import Rotation
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.io import kitti_bin
+from resweep.io.completion import completed
 from resweep.io.dataset import extended, moving, rigid
 from resweep.io.format import Format, read_as
 from resweep.io.returns import sweep_from_columns
@@ -38,7 +39,13 @@ def recognises(path: Path) -> bool:
     return (path / "velodyne_points" / "data").is_dir()
 
 
-def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, calib: str | Path | None = None) -> Log:
+def open_log(
+    path: Path,
+    rate_hz: float | None = None,
+    drop_nan: bool = False,
+    calib: str | Path | None = None,
+    empty_beams: bool = True,
+) -> Log:
     """The drive in ``path``; ``calib`` is calib_imu_to_velo.txt where it stands elsewhere."""
     scans, index = numbered(path / "velodyne_points" / "data", (".bin", ".txt"))
     start, times, end, recorded = scan_times(path / "velodyne_points", index, rate_hz, RATE_HZ)
@@ -60,7 +67,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, c
         frame = None if boxes is None else boxes.get(int(index[at]), _NO_BOXES)
         return replace(scan, sensor=SENSOR, boxes=frame, pose=poses[at])
 
-    return Log(load, times, poses, path.name, SENSOR, meta)
+    return completed(Log(load, times, poses, path.name, SENSOR, meta), empty_beams)
 
 
 def numbered(folder: Path, suffixes: tuple[str, ...]) -> tuple[list[Path], Array]:

@@ -14,6 +14,7 @@ import numpy as np
 from resweep.errors import ResweepError, nearest_names
 from resweep.io import folder as folders
 from resweep.io.atomic import atomic_folder
+from resweep.io.completion import completed
 from resweep.io.format import Format, check_frame, check_options, named_errors, read_as
 from resweep.io.poses import read_poses
 from resweep.io.table import FORMATS, format_named, format_of, sweep_suffixes
@@ -31,6 +32,7 @@ def open_log(
     rate_hz: float | None = None,
     raw: bool = False,
     keep_going: bool = False,
+    empty_beams: bool = True,
     **options: Any,
 ) -> Log:
     """Open a log without loading its sweeps: a folder, a dataset's sequence, or one sweep file.
@@ -42,12 +44,15 @@ def open_log(
 
     ``keep_going=True`` leaves out sweeps that cannot be read, each with a warning, and counts them in
     ``meta["skipped"]``. To know them beforehand it reads every sweep once, one at a time, while opening.
+
+    Where a format keeps only returns, the beams that came back empty are inferred from the LiDAR's grid;
+    ``meta["empty_beams"]`` says how, or why not. ``empty_beams=False`` leaves them out.
     ``options`` are those of the format's reader, such as ``drop_nan=True`` or nuScenes' ``scene=``.
     """
     path = Path(path)
     if not path.exists():
         raise ResweepError(f"{path}: no such file or folder")
-    log = _opened(path, format, rate_hz, options)
+    log = _opened(path, format, rate_hz, empty_beams, options)
     if keep_going:
         log = _readable(log, path)
     if poses is None:
@@ -57,19 +62,23 @@ def open_log(
     return _with_poses(log, poses, raw)
 
 
-def _opened(path: Path, format: str | None, rate_hz: float | None, options: dict[str, Any]) -> Log:
+def _opened(
+    path: Path, format: str | None, rate_hz: float | None, empty_beams: bool, options: dict[str, Any]
+) -> Log:
     if path.is_file() and (format is None or format_named(format).read):
         held = _known_log(path)
         if held is None:
-            sweep = read_as(format_named(format) if format else format_of(path), path, **options)
-            return Log.from_sweeps([sweep], path.stem, {"format": format or format_of(path).name, "path": str(path)})
+            single = format_named(format) if format else format_of(path)
+            meta = {"format": single.name, "path": str(path)}
+            bare = Log.from_sweeps([read_as(single, path, **options)], path.stem, meta)
+            return completed(bare, empty_beams and single.spins)
     entry = format_named(format) if format else _guess(path)
     reader = entry.open_log or entry.read
     if reader is not None:
         check_options(reader, options, f"reading {entry.title}")
     if entry.open_log is not None:
         with named_errors(entry, path):
-            log = entry.open_log(path, rate_hz=rate_hz, **options)
+            log = entry.open_log(path, rate_hz=rate_hz, empty_beams=empty_beams, **options)
         log = _guarded(entry, path, log)
         record = (folders.read_record(path) if path.is_dir() else None) or {}
         meta = {**record.get("meta", {}), **log.meta}
@@ -79,7 +88,7 @@ def _opened(path: Path, format: str | None, rate_hz: float | None, options: dict
     files = folders.sweep_files(path, entry.suffixes)
     if not files:
         raise ResweepError(f"{path}: no {' or '.join(entry.suffixes)} file in it; give the folder that holds them")
-    return folders.open_sweeps(entry, path, files, rate_hz, **options)
+    return folders.open_sweeps(entry, path, files, rate_hz, empty_beams, **options)
 
 
 def _guarded(entry: Format, path: Path, log: Log) -> Log:

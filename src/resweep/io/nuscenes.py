@@ -15,6 +15,7 @@ import numpy as np
 
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
+from resweep.io.completion import completed
 from resweep.io.dataset import Tracks, boxes_in, chosen, poses_of
 from resweep.io.format import Format, read_as
 from resweep.io.nuscenes_tables import Record, Tables, find_tables, records
@@ -61,6 +62,7 @@ def open_log(
     version: str | None = None,
     keyframes_only: bool = False,
     channel: str = CHANNEL,
+    empty_beams: bool = True,
 ) -> Log:
     """One ``scene`` (a name such as ``scene-0061``) of the dataset; its times are recorded, ``rate_hz`` is unused."""
     del rate_hz
@@ -85,7 +87,8 @@ def open_log(
             scan, pose=poses[at], timestamp=stamp, beam_time=np.full(scan.n_beams, stamp), boxes=boxes, sensor=SENSOR
         )
 
-    return Log(load, times, poses, name, SENSOR, {"format": "nuscenes", "path": str(path), "scene": name})
+    meta = {"format": "nuscenes", "path": str(path), "scene": name}
+    return completed(Log(load, times, poses, name, SENSOR, meta), empty_beams)
 
 
 def _frames(tables: Tables, scene: str, channel: str, keyframes_only: bool) -> list[Record]:
@@ -184,7 +187,7 @@ class _Labelled:
         return sweep_from_columns(columns, str(path), drop_nan=drop_nan)
 
 
-SCAN = Format("nuscenes-scan", "nuScenes scan", (".pcd.bin",), frame="deskewed", read=read)
+SCAN = Format("nuscenes-scan", "nuScenes scan", (".pcd.bin",), frame="deskewed", read=read, spins=True)
 FORMAT = Format(
     "nuscenes",
     "nuScenes scene",

@@ -201,4 +201,4 @@ def _pose(viewpoint: tuple[float, ...], where: str) -> Array:
     return pose
 
 
-FORMAT = Format("pcd", "PCD point cloud", (".pcd",), read=read, write=write, peek=peek)
+FORMAT = Format("pcd", "PCD point cloud", (".pcd",), read=read, write=write, peek=peek, spins=True)

@@ -214,4 +214,4 @@ def _walk(element: _Element, data: bytes, at: int, order: str) -> tuple[dict[str
     return {name: column.astype(column.dtype.newbyteorder("=")) for name, column in joined.items()}, at
 
 
-FORMAT = Format("ply", "PLY point cloud", (".ply",), read=read, write=write, peek=peek)
+FORMAT = Format("ply", "PLY point cloud", (".ply",), read=read, write=write, peek=peek, spins=True)

@@ -5,14 +5,13 @@ poses are those of camera 0; with ``Tr = T_camera_lidar`` from calib.txt, ``T_wo
 Tr``. Scans are motion-compensated, so points are written deskewed.
 
 The scans keep only returns. The beams that came back empty are inferred from the grid of rings and columns
-that the log shows, unless ``empty_beams=False``.
+that the log shows (`resweep.io.completion`), unless ``empty_beams=False``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,10 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.io import kitti_bin, poses
+from resweep.io.completion import completed
 from resweep.io.format import Format, read_as
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse
-from resweep.sensors.grid import Grid, complete_beams, estimate_grid
 from resweep.sweep import Sweep
 
 RATE_HZ = 10.0  # of the recordings, where a sequence has no times.txt
@@ -37,8 +36,7 @@ def recognises(path: Path) -> bool:
 def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, empty_beams: bool = True) -> Log:
     """The sequence in ``path``; scan ``000007.bin`` takes line 7 of poses.txt and times.txt.
 
-    With ``empty_beams`` the sweeps also hold the beams that returned nothing, inferred from the sensor's
-    grid, which some sweeps show on the first use; a log that shows no rings stays without.
+    With ``empty_beams`` the sweeps also hold the beams that returned nothing, inferred from the sensor's grid.
     """
     scans = sorted((path / "velodyne").glob("*.bin"))
     if not scans:
@@ -57,25 +55,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
         stamp = float(times[at])
         return replace(scan, pose=all_poses[at], timestamp=stamp, beam_time=np.full(scan.n_beams, stamp))
 
-    bare = Log(load, times, all_poses, path.name, "", meta)
-    return _completed(bare) if empty_beams else bare
-
-
-def _completed(bare: Log) -> Log:
-    """``bare`` with the empty beams of each sweep; the grid is estimated once, when a sweep is first read."""
-
-    @cache
-    def grid() -> Grid | None:
-        try:
-            return estimate_grid(bare)
-        except ResweepError:  # points without rings, as of a scanner that does not spin
-            return None
-
-    def load(at: int) -> Sweep:
-        sweep, known = bare[at], grid()
-        return sweep if known is None else complete_beams(sweep, known)
-
-    return replace(bare, load=load, meta={**bare.meta, "empty_beams": "inferred where the rings can be told"})
+    return completed(Log(load, times, all_poses, path.name, "", meta), empty_beams)
 
 
 def _times(path: Path, index: Array, rate_hz: float | None, meta: dict[str, Any]) -> Array:

@@ -47,8 +47,9 @@ def complete_beams(sweep: Sweep, grid: Grid) -> Sweep:
 
     Beams and returns that are there stay as they are, in their order, but get their ring and column where
     the log gave none. Added beams lie between their neighbours on the ring, at the ring's elevation, and
-    have the status `BeamStatus.NO_RETURN`. None is added where the ring never left the sensor, nor in the
-    part of a turn that the sweep does not cover. A sweep that has empty beams already is returned as it is.
+    have the status `BeamStatus.NO_RETURN`. None is added where the ring never left the sensor, on rings whose
+    elevation the grid does not know, nor in the part of a turn that the sweep does not cover. A sweep that has
+    empty beams already is returned as it is.
     """
     if sweep.n_beams == 0 or len(np.unique(sweep.beam)) < sweep.n_beams:
         return sweep
@@ -56,7 +57,8 @@ def complete_beams(sweep: Sweep, grid: Grid) -> Sweep:
     azimuth = azimuth_deg(points)
     ring = rings_of(sweep, points, azimuth, grid)
     phase = turn_phase(sweep, azimuth)
-    motion = fit_motion(grid.channels, *thinned(_MOTION_POINTS, points, ring, phase))
+    known = np.isfinite(_padded(grid.elevations_deg, ring, np.nan)[ring])
+    motion = fit_motion(grid.channels, *thinned(_MOTION_POINTS, points[known], ring[known], phase[known]))
     if motion is not STILL:
         azimuth = azimuth_deg(motion.undone(points, phase))
     place = sweep.beam_column.astype(np.float64) if grid.columned else azimuth
@@ -91,11 +93,17 @@ def _gaps(place: Array, ring: Array, grid: Grid) -> tuple[Array, Array, Array, A
     following[ends] = starts
     gap = place[order[following]] - place[order]
     gap[ends] += grid.turn
-    missing = np.round(gap / grid.step[sorted_ring] - _ROUND_DOWN).astype(np.int64) - 1
+    step = np.where(np.isfinite(grid.elevations_deg), grid.step, np.inf)  # no beam is added on an unknown ring
+    missing = np.round(gap / _padded(step, ring, np.inf)[sorted_ring] - _ROUND_DOWN).astype(np.int64) - 1
     missing = np.maximum(missing, 0)
     at = np.repeat(np.arange(len(order)), missing)
     number = np.arange(len(at)) - np.repeat(np.cumsum(missing) - missing, missing) + 1
     return order[at], order[following[at]], number / (missing[at] + 1.0), gap[at]
+
+
+def _padded(values: Array, ring: Array, fill: float) -> Array:
+    """``values`` by ring, with ``fill`` for rings of a sweep beyond those that the grid has seen."""
+    return np.pad(values, (0, max(0, int(ring.max()) + 1 - len(values))), constant_values=fill)
 
 
 def _times(sweep: Sweep, before: Array, after: Array, share: Array, turns: Array, grid: Grid) -> Array:
@@ -116,10 +124,13 @@ def _times(sweep: Sweep, before: Array, after: Array, share: Array, turns: Array
 
 def _unseen_rings(new: _New, grid: Grid, ring: Array, azimuth: Array, time: Array, place: Array) -> _New:
     """``new`` with the beams of rings that returned nothing at all: like those of the nearest ring that did."""
-    there = np.bincount(ring, minlength=grid.n_rings) > 0
+    there, known = np.bincount(ring, minlength=grid.n_rings)[: grid.n_rings] > 0, np.isfinite(grid.elevations_deg)
+    models = np.flatnonzero(there & known)
+    if not len(models):
+        return new
     parts = [new]
-    for missing in np.flatnonzero(~there & np.isfinite(grid.elevations_deg)):
-        model = int(np.flatnonzero(there)[np.argmin(np.abs(np.flatnonzero(there) - missing))])
+    for missing in np.flatnonzero(~there & known):
+        model = int(models[np.argmin(np.abs(models - missing))])
         own, added = ring == model, new.ring == model
         columns = (
             np.concatenate([old[own], more[added]])
