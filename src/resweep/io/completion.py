@@ -15,6 +15,7 @@ from collections import UserString
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from resweep.sweep import Sweep
 _SWEEPS = 5  # that the grid is estimated from
 _CHECKED = 2  # of them, on which it is checked
 _TRIES = 10  # sweeps read in vain before the log counts as unreadable
-_MOMENT_S = 1e-3  # vehicles move smoothly: one pose serves all beams within it
+_MOMENT_S = 1e-3  # vehicles move smoothly: between poses so far apart, matrices may be interpolated
 _UPRIGHT = np.diag([1.0, -1.0, -1.0, 1.0])
 
 
@@ -68,9 +69,13 @@ class Rig:
         if self.motion is None:
             return np.broadcast_to(mount, (len(times), 4, 4))
         inside = np.clip(times, self.motion.start, self.motion.end)
-        moments, which = np.unique(np.round(inside / _MOMENT_S), return_inverse=True)
-        at = np.clip(moments * _MOMENT_S, self.motion.start, self.motion.end)
-        return np.asarray((inverse(sweep.pose) @ self.motion.at(at) @ mount)[which])
+        first = float(inside.min()) if len(inside) else self.motion.start
+        late = (inside - first) / _MOMENT_S
+        before = late.astype(np.int64)
+        moments = first + _MOMENT_S * np.arange(int(before.max(initial=0)) + 2)
+        knots = inverse(sweep.pose) @ self.motion.at(np.clip(moments, self.motion.start, self.motion.end)) @ mount
+        share = (late - before)[:, None, None]
+        return np.asarray((1.0 - share) * knots[before] + share * knots[before + 1])
 
 
 class Note(UserString):
@@ -205,7 +210,9 @@ def _completed_sweep(sweep: Sweep, rig: Rig, grids: list[Grid]) -> Sweep:
     added = [np.concatenate(values) for values in zip(*parts, strict=True)]
     own = (sweep.beam_origin, sweep.beam_direction, sweep.beam_time, ring, column, sweep.beam_status)
     names = ("beam_origin", "beam_direction", "beam_time", "beam_ring", "beam_column", "beam_status")
-    joined = {name: np.concatenate([old, new]) for name, old, new in zip(names, own, added, strict=True)}
+    joined: dict[str, Any] = {
+        name: np.concatenate([old, new]) for name, old, new in zip(names, own, added, strict=True)
+    }
     return _within(replace(sweep, **joined), sweep)
 
 

@@ -62,9 +62,7 @@ def open_log(
     return _with_poses(log, poses, raw)
 
 
-def _opened(
-    path: Path, format: str | None, rate_hz: float | None, empty_beams: bool, options: dict[str, Any]
-) -> Log:
+def _opened(path: Path, format: str | None, rate_hz: float | None, empty_beams: bool, options: dict[str, Any]) -> Log:
     if path.is_file() and (format is None or format_named(format).read):
         held = _known_log(path)
         if held is None:

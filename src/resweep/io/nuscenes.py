@@ -2,7 +2,8 @@
 
 A scan has rows of x y z intensity ring as little-endian float32, in the LiDAR's frame, motion-compensated.
 ``T_world_sensor = ego_pose · calibrated_sensor``. Keyframes (2 Hz) bear boxes and labels; the scans between
-them (``sweeps/``, up to 20 Hz in all) are in the log unless ``keyframes_only``.
+them (``sweeps/``, up to 20 Hz in all) are in the log unless ``keyframes_only``. Scans hold every firing of the 32
+lasers: beams without return are points where the LiDAR was (`resweep.io.nuscenes_firings`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from resweep.errors import ResweepError
 from resweep.io.completion import completed
 from resweep.io.dataset import Tracks, boxes_in, chosen, poses_of
 from resweep.io.format import Format, read_as
+from resweep.io.nuscenes_firings import whole_firings
 from resweep.io.nuscenes_tables import Record, Tables, find_tables, records
 from resweep.io.nuscenes_write import TIME, write_log
 from resweep.io.returns import sweep_from_columns
@@ -34,8 +36,17 @@ _PANOPTIC = 1000  # panoptic label = class · 1000 + instance (nuScenes panoptic
 
 def read(path: Path, drop_nan: bool = False) -> Sweep:
     """The scan in a ``.pcd.bin`` file, in the LiDAR's frame."""
-    columns, _ = _scan_columns(path)
-    return replace(sweep_from_columns(columns, str(path), drop_nan=drop_nan), sensor=SENSOR)
+    return replace(_sweep(_scan_columns(path)[0], path, drop_nan), sensor=SENSOR)
+
+
+def _sweep(columns: dict[str, Array], path: Path, drop_nan: bool) -> Sweep:
+    """A sweep of whole firings, its beams beginning where the LiDAR was, or of bare points."""
+    firings = whole_firings(columns)
+    if firings is None:
+        return sweep_from_columns(columns, str(path), drop_nan=drop_nan)
+    columns, origin = firings
+    sweep = sweep_from_columns(columns, str(path), drop_nan=drop_nan)
+    return replace(sweep, beam_origin=origin[sweep.beam_column].astype(np.float32)) if origin.any() else sweep
 
 
 def _scan_columns(path: Path) -> tuple[dict[str, Array], int]:
@@ -184,7 +195,7 @@ class _Labelled:
             if len(values) != count:
                 raise ResweepError(f"{file}: {len(values)} labels for {count} points; it belongs to another scan")
             columns[name] = values
-        return sweep_from_columns(columns, str(path), drop_nan=drop_nan)
+        return _sweep(columns, path, drop_nan)
 
 
 SCAN = Format("nuscenes-scan", "nuScenes scan", (".pcd.bin",), frame="deskewed", read=read, spins=True)

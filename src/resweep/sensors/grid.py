@@ -74,7 +74,7 @@ def complete_beams(sweep: Sweep, grid: Grid) -> Sweep:
 
 def _between(sweep: Sweep, grid: Grid, ring: Array, azimuth: Array, place: Array) -> _New:
     """Beams in the gaps of each ring, evenly between the neighbours of a gap."""
-    before, after, share, gap = _gaps(place, ring, grid)
+    before, after, share, gap = (_gaps if grid.fired is None else _cells)(place, ring, grid)
     # Where columns are numbered, azimuth runs with or against them, by offsets of its own.
     turned = gap * (360.0 / grid.turn) * (grid.sense if grid.columned else 1.0)
     turned += (azimuth[after] - azimuth[before] - turned + 180.0) % 360.0 - 180.0
@@ -99,6 +99,29 @@ def _gaps(place: Array, ring: Array, grid: Grid) -> tuple[Array, Array, Array, A
     at = np.repeat(np.arange(len(order)), missing)
     number = np.arange(len(at)) - np.repeat(np.cumsum(missing) - missing, missing) + 1
     return order[at], order[following[at]], number / (missing[at] + 1.0), gap[at]
+
+
+def _cells(place: Array, ring: Array, grid: Grid) -> tuple[Array, Array, Array, Array]:
+    """As `_gaps`, where columns are numbered: the cells that a ring fires in and that hold no beam."""
+    assert grid.fired is not None
+    shape = grid.fired.shape
+    column = place.astype(np.int64)
+    inside = (ring < shape[0]) & (column >= 0) & (column < shape[1])
+    beam = np.full(shape, -1)
+    beam[ring[inside], column[inside]] = np.flatnonzero(inside)
+    known = np.isfinite(grid.elevations_deg) & (beam >= 0).any(axis=1)
+    rows, columns = np.nonzero((beam < 0) & grid.fired & known[:, None])
+    before, after = _filled(beam)[rows, columns], _filled(beam[:, ::-1])[:, ::-1][rows, columns]
+    gap = (column[after] - column[before]) % shape[1]
+    gap = np.where(gap == 0, shape[1], gap).astype(np.float64)
+    return before, after, ((columns - column[before]) % shape[1]) / gap, gap
+
+
+def _filled(beam: Array) -> Array:
+    """Each row's values with -1 replaced by the last before it, around the end of the row."""
+    twice = np.concatenate([beam, beam], axis=1)
+    last = np.maximum.accumulate(np.where(twice >= 0, np.arange(twice.shape[1]), -1), axis=1)
+    return np.asarray(np.take_along_axis(twice, last, axis=1)[:, beam.shape[1] :])
 
 
 def _padded(values: Array, ring: Array, fill: float) -> Array:
