@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from resweep.build.accumulate import accumulate, mappable
-from resweep.build.calibrate import calibrate
+import numpy as np
+
+from resweep.build.accumulate import Cloud, accumulate, mappable
+from resweep.build.calibrate import Calibrated, calibrate, corrected
 from resweep.build.config import SplatConfig, SurfelConfig
-from resweep.build.groups import label_map
+from resweep.build.groups import LabelMap, label_map
 from resweep.build.splats import build_splats
+from resweep.build.stages import Stages, pack_fields
 from resweep.build.surfels import build_surfels
+from resweep.calibration import Calibration
 from resweep.errors import ResweepError
 from resweep.log import Log
+from resweep.pose import Array
 from resweep.worlds import World
 
 BuildConfig = SplatConfig | SurfelConfig
 
 
-def build(log: Log, config: BuildConfig | None = None, *, progress: bool = True) -> World:
+def build(
+    log: Log,
+    config: BuildConfig | None = None,
+    *,
+    progress: bool = True,
+    resume: str | Path | Stages | None = None,
+) -> World:
     """A world built from a log; the type of ``config`` says of which kind (default: `SplatConfig`).
 
     The world's ``meta`` keeps the config and where it came from. ``progress`` shows bars on a terminal.
+    ``resume`` names a folder in which finished stages are kept until the world is made: the same build called
+    again after it was stopped goes on from there, and gives the same world. `Stages` given stay for the caller to
+    remove.
     """
     config = SplatConfig() if config is None else config
     if not isinstance(log, Log):
         raise ResweepError(f"build: expected a log (resweep.open_log), got {type(log).__name__}")
     if not isinstance(config, BuildConfig):
         raise ResweepError(f"build: expected a SplatConfig or SurfelConfig, got {type(config).__name__}")
+    stages = resume if isinstance(resume, Stages) else Stages()
+    if isinstance(resume, str | Path):
+        stages = Stages.open(resume, log, config)
     labels = label_map(config.map.label_map, log.meta)
     meta: dict[str, Any] = {
         "source": str(log.meta.get("path", log.name)),
@@ -34,9 +52,36 @@ def build(log: Log, config: BuildConfig | None = None, *, progress: bool = True)
         "sweeps": len(log),
     }
     if config.calibrate is not None and len(log) > 1 and log.meta.get("poses") != "unknown":
-        found = calibrate(log, config.calibrate, lambda sweep: mappable(sweep, config.map, labels), progress)
+        found = _calibrated(log, config, labels, stages, progress)
         log = found.log
         meta |= {"calibration": found.calibration.to_dict(), "misfit_m": list(found.misfit_m)}
-    cloud = accumulate(log, config.map, progress)
-    splats = build_surfels(cloud, config) if isinstance(config, SurfelConfig) else build_splats(cloud, config, labels)
-    return World([splats], cloud.origin, {**meta, "points": len(cloud)})
+    cloud = stages.run(
+        "accumulate", lambda: accumulate(log, config.map, progress), pack_fields, lambda columns: Cloud(**columns)
+    )
+    if isinstance(config, SurfelConfig):
+        splats = build_surfels(cloud, config)
+    else:
+        splats = build_splats(cloud, config, labels, stages)
+    world = World([splats], cloud.origin, {**meta, "points": len(cloud)})
+    if not isinstance(resume, Stages):
+        stages.remove()
+    return world
+
+
+def _calibrated(log: Log, config: BuildConfig, labels: LabelMap, stages: Stages, progress: bool) -> Calibrated:
+    """The log with its lasers and poses corrected, as a stage."""
+
+    def pack(found: Calibrated) -> dict[str, Array]:
+        return {**pack_fields(found.calibration), "poses": found.log.poses, "misfit_m": np.array(found.misfit_m)}
+
+    def unpack(columns: dict[str, Array]) -> Calibrated:
+        calibration = Calibration(columns["elevation_rad"], columns["range_m"])
+        before, after = columns["misfit_m"].tolist()
+        return Calibrated(corrected(log, calibration, columns["poses"]), calibration, (before, after))
+
+    return stages.run(
+        "calibrate",
+        lambda: calibrate(log, config.calibrate, lambda sweep: mappable(sweep, config.map, labels), progress),
+        pack,
+        unpack,
+    )

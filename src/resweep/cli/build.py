@@ -41,8 +41,13 @@ def build(
         bool, typer.Option("--keep-going", help="Skip logs and sweeps that cannot be read, and say so.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the world at WORLD.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume/--no-resume", help="Keep finished stages in WORLD.partial until the end.")
+    ] = True,
 ) -> None:
     """Build a world from recordings: splats or surfels over their map, without what moved.
+
+    A build that was stopped goes on where it was when it is called again with the same words.
 
     Examples:
 
@@ -59,18 +64,25 @@ def build(
     skipped: list[str] = []
     recordings = _opened(logs, format, poses, _slice(sweeps), skipped if keep_going else None)
     began = time.perf_counter()
-    world = _built(recordings, chosen)
-    world.save(output, overwrite=overwrite)
+    world = _build_to(output, recordings, chosen, overwrite, resume)
     for line in skipped:
         typer.echo(f"skipped {line}", err=True)
     _summarise(world, output, time.perf_counter() - began)
 
 
-def _built(recordings: list[Log], config: BuildConfig) -> World:
+def _build_to(output: Path, recordings: list[Log], config: BuildConfig, overwrite: bool, resume: bool) -> World:
+    """The world, written; finished stages lie beside it until then."""
     from resweep.build import build as estimate
     from resweep.build.joining import joined
+    from resweep.build.stages import Stages
 
-    return estimate(joined(recordings), config, progress=True)
+    log = joined(recordings)
+    partial = output.with_name(output.name + ".partial")
+    stages = Stages.open(partial, log, config, lambda line: typer.echo(line, err=True)) if resume else Stages()
+    world = estimate(log, config, progress=True, resume=stages)
+    world.save(output, overwrite=overwrite)
+    stages.remove()
+    return world
 
 
 def _summarise(world: World, output: Path, seconds: float) -> None:
