@@ -93,16 +93,16 @@ def counted(log: Log, reads: list[int]) -> Log:
 def stopped(folder: Path, log: Log) -> None:
     """Stages up to the map, as a build leaves them that stops there."""
 
-    class Stop(Exception):
+    class StopError(Exception):
         pass
 
     class Halting(Stages):
         def run(self, name, make, pack, unpack):  # type: ignore[no-untyped-def]
             if name == "grow":
-                raise Stop
+                raise StopError
             return super().run(name, make, pack, unpack)
 
-    with pytest.raises(Stop):
+    with pytest.raises(StopError):
         rs.build(log, CONFIG, progress=False, resume=Halting.open(folder, log, CONFIG))
 
 
@@ -170,7 +170,7 @@ def test_a_folder_of_other_things_is_left_alone(drive: Path, tmp_path: Path) -> 
 def test_a_log_in_memory_is_known_by_its_sweeps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     points = plane(5.0, 0.1)
     log = log_of([points] * 2, [at(0.0), at(0.5)])
-    other = log_of([points, points + [0.0, 0.0, 0.01]], [at(0.0), at(0.5)])
+    other = log_of([points, points + 0.01], [at(0.0), at(0.5)])
     Stages.open(tmp_path / "s", log, CONFIG).run(
         "accumulate", lambda: accumulate(log, CONFIG.map), lambda cloud: {"points": cloud.points}, lambda columns: None
     )
