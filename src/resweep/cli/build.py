@@ -66,7 +66,7 @@ def build(
     began = time.perf_counter()
     world = _build_to(output, recordings, chosen, overwrite, resume)
     for line in skipped:
-        typer.echo(f"skipped {line}", err=True)
+        typer.echo(line, err=True)
     _summarise(world, output, time.perf_counter() - began)
 
 
@@ -145,21 +145,22 @@ def _opened(
     paths: list[Path], format: str | None, poses: Path | None, chosen: slice, skipped: list[str] | None
 ) -> list[Log]:
     """The logs; with a list in ``skipped``, what cannot be read is noted there and left out."""
-    from resweep.io import open_log
+    from resweep.cli.inputs import recording
+    from resweep.io.skipping import skipped_text
 
     opened = []
     for path in paths:
         try:
-            log = open_log(path, format=format, poses=poses, keep_going=skipped is not None)
-            if skipped is not None and log.meta.get("skipped"):
-                skipped.append(f"{path}: {log.meta['skipped']} sweeps cannot be read")
+            log = recording(path, skipped is not None, format=format, poses=poses)
+            if skipped is not None and (text := skipped_text(log.meta)) is not None:
+                skipped.append(f"{path}: {text}")
             if len(log[chosen]) == 0:
                 raise ResweepError(f"{path}: none of its {len(log)} sweeps is left by --sweeps; widen it")
             opened.append(log[chosen])
         except ResweepError as error:
             if skipped is None:
                 raise
-            skipped.append(str(error))
+            skipped.append(f"skipped {error}")
     if not opened:
         raise ResweepError("no log could be read: " + "; ".join(skipped or []))
     return opened

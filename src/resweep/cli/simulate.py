@@ -79,6 +79,7 @@ def simulate(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="The same seed gives the same bytes.")] = 0,
     threads: Annotated[int, typer.Option(min=0, metavar="N", help="0 takes all cores.")] = 0,
+    keep_going: Annotated[bool, typer.Option("--keep-going", help="Leave out bad poses of a log, and say so.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the log at OUT.")] = False,
 ) -> None:
     """Drive a sensor through a world and write what it measures.
@@ -107,7 +108,7 @@ def simulate(
     if (poses is None) == (like is None):
         raise ResweepError("give either --poses or --like: the poses of the sensor, or a log to drive like")
     path = poses or like or ""
-    motion = _sampled(mount(read_motion(path, pose_rate, standing), offset), path, chosen, sweeps)
+    motion = _sampled(mount(read_motion(path, pose_rate, standing, keep_going), offset), path, chosen, sweeps)
     check_world(world)
     with Meter() as meter:
         meter.stage(f"reading {world}")

@@ -17,12 +17,13 @@ import numpy as np
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.io.completion import completed
-from resweep.io.dataset import Tracks, boxes_in, chosen, poses_of
+from resweep.io.dataset import Tracks, boxes_in, chosen, pose_of, poses_of
 from resweep.io.format import Format, read_as
 from resweep.io.nuscenes_firings import whole_firings
-from resweep.io.nuscenes_tables import Record, Tables, find_tables, records
+from resweep.io.nuscenes_tables import Record, Tables, find_tables, records, single
 from resweep.io.nuscenes_write import TIME, write_log
 from resweep.io.returns import sweep_from_columns
+from resweep.io.skipping import Faults
 from resweep.log import Log
 from resweep.pose import Array, inverse
 from resweep.sweep import Sweep
@@ -74,6 +75,7 @@ def open_log(
     keyframes_only: bool = False,
     channel: str = CHANNEL,
     empty_beams: bool = True,
+    keep_going: bool = False,
 ) -> Log:
     """One ``scene`` (a name such as ``scene-0061``) of the dataset; its times are recorded, ``rate_hz`` is unused."""
     del rate_hz
@@ -85,7 +87,8 @@ def open_log(
     scenes = {record["name"]: record for record in records(tables.folder / "scene.json")}
     name = chosen(scene, sorted(scenes), "scene", path)
     frames = _frames(tables, scenes[name]["token"], channel, keyframes_only)
-    poses = _poses(tables, frames)
+    faults = Faults()
+    poses = _poses(tables, frames, faults if keep_going else None)
     times = np.array([frame.get(TIME, frame["timestamp"] / 1e6) for frame in frames])
     notes = _Notes(tables, frames)
 
@@ -99,7 +102,7 @@ def open_log(
         )
 
     meta = {"format": "nuscenes", "path": str(path), "scene": name}
-    return completed(Log(load, times, poses, name, SENSOR, meta), empty_beams)
+    return faults.guarded(completed(Log(load, times, poses, name, SENSOR, meta), empty_beams))
 
 
 def _frames(tables: Tables, scene: str, channel: str, keyframes_only: bool) -> list[Record]:
@@ -120,15 +123,22 @@ def _frames(tables: Tables, scene: str, channel: str, keyframes_only: bool) -> l
     return sorted(found.values(), key=lambda record: record["timestamp"])
 
 
-def _poses(tables: Tables, frames: list[Record]) -> Array:
-    """``T_world_sensor`` (n, 4, 4)."""
-    placed: list[Array] = []
+def _poses(tables: Tables, frames: list[Record], faults: Faults | None) -> Array:
+    """``T_world_sensor`` (n, 4, 4); with ``faults``, frames without a pose are noted there and stand as identity."""
+    placed = np.tile(np.eye(4), (len(frames), 1, 1))
     for table, key in (("ego_pose", "ego_pose_token"), ("calibrated_sensor", "calibrated_sensor_token")):
-        found = tables.named(table, {frame[key] for frame in frames})
-        rows = [found[frame[key]] for frame in frames]
-        where = f"{tables.folder / table}.json"
-        placed.append(poses_of([row["translation"] for row in rows], [row["rotation"] for row in rows], where))
-    return np.asarray(placed[0] @ placed[1])
+        found = tables.every(table, {frame[key] for frame in frames})
+        for at, frame in enumerate(frames):
+            where = f"{tables.folder / table}.json, record {frame[key]}"
+            try:
+                row = single(found.get(frame[key], []), where)
+                placed[at] = placed[at] @ pose_of(row["translation"], row["rotation"], where)
+            except ResweepError as error:
+                if faults is None:
+                    raise
+                faults[at] = f"no pose: {error}"
+                placed[at] = np.eye(4)
+    return placed
 
 
 class _Notes:
@@ -192,6 +202,8 @@ class _Labelled:
     def _read(self, path: Path, drop_nan: bool = False) -> Sweep:
         columns, count = _scan_columns(path)
         for name, (file, values) in self._labels.items():
+            if not count and len(values):
+                raise ResweepError(f"{path}: holds no point, but {file.name} has labels; fetch it again")
             if len(values) != count:
                 raise ResweepError(f"{file}: {len(values)} labels for {count} points; it belongs to another scan")
             columns[name] = values

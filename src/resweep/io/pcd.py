@@ -105,6 +105,11 @@ def peek(path: Path) -> Header | None:
     return _header(_layout(read_head(path, b"\nDATA"), str(path)), str(path))
 
 
+def fields(path: Path) -> tuple[str, ...]:
+    """The names of the points' fields."""
+    return tuple(_layout(read_head(path, b"\nDATA"), str(path)).dtype.names or ())
+
+
 def _header(layout: _Layout, where: str) -> Header | None:
     return Header.from_lines(layout.comments, where)
 
@@ -209,4 +214,4 @@ def _pose(viewpoint: tuple[float, ...], where: str) -> Array:
     return pose
 
 
-FORMAT = Format("pcd", "PCD point cloud", (".pcd",), read=read, write=write, peek=peek, spins=True)
+FORMAT = Format("pcd", "PCD point cloud", (".pcd",), read=read, write=write, peek=peek, spins=True, fields=fields)
