@@ -160,7 +160,7 @@ def _same_fields(entry: Format, files: list[Path]) -> Callable[[Path], None]:
         return (names := heads.most_common(1)[0][0], example[names])[:2] if heads else (frozenset(), "")
 
     def check(file: Path) -> None:
-        if entry.fields is None:
+        if entry.fields is None or not file.is_file():  # reading a file that is gone says so
             return
         wanted, example = common()
         with named_errors(entry, file):
