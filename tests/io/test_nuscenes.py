@@ -21,10 +21,10 @@ from resweep.pose import from_xyz_rpy
 def test_real_scan(sample_data: Path) -> None:
     (file,) = (sample_data / "nuscenes_keyframe_mmdet3d").glob("*.pcd.bin")
     sweep = read_sweep(file)
-    assert (len(sweep), len(np.unique(sweep.ring)), sweep.sensor) == (34688, 32, "velodyne-hdl-32e")
+    assert (sweep.n_beams, len(np.unique(sweep.ring)), sweep.sensor) == (34688, 32, "velodyne-hdl-32e")
     # Ring 0 looks down the most, ring 31 up the most (HDL-32E: -30.67 to 10.67 degrees).
     far = sweep.range > 3
-    elevation = np.degrees(np.arcsin(sweep.beam_direction[:, 2]))
+    elevation = np.degrees(np.arcsin(sweep.beam_direction[sweep.beam, 2]))
     low, high = (np.median(elevation[far & (sweep.ring == ring)]) for ring in (0, 31))
     assert low == pytest.approx(-30.67, abs=0.7)
     assert high == pytest.approx(10.67, abs=0.7)

@@ -9,20 +9,28 @@ from resweep.build.config import HybridConfig
 from resweep.build.groups import Group, LabelMap, describe
 from resweep.build.neighbours import Neighbours
 from resweep.build.splats import build_splats
+from resweep.build.stages import Stages
 from resweep.build.volumes import build_volumes
 from resweep.log import Log
 from resweep.pose import Array
 from resweep.worlds import Layer
 
 
-def build_hybrid(cloud: Cloud, log: Log, config: HybridConfig, labels: LabelMap, progress: bool = False) -> list[Layer]:
+def build_hybrid(
+    cloud: Cloud,
+    log: Log,
+    config: HybridConfig,
+    labels: LabelMap,
+    progress: bool = False,
+    stages: Stages | None = None,
+) -> list[Layer]:
     """Splats over the map's surfaces and volumes in the rest of it. Each point makes one or the other, never both."""
     permeable = np.isin(point_groups(cloud, config, labels), [Group[name.upper()] for name in config.permeable])
     if (~permeable).sum() <= config.splats.k:  # too few for a surface to be told
         permeable[:] = True
     layers: list[Layer] = []
     if not permeable.all():
-        layers.append(build_splats(cloud[np.flatnonzero(~permeable)], config.splat_config, labels))
+        layers.append(build_splats(cloud[np.flatnonzero(~permeable)], config.splat_config, labels, stages))
     if permeable.any():
         layers.append(build_volumes(cloud[np.flatnonzero(permeable)], log, config.volume_config, labels, progress))
     return layers

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -92,7 +93,9 @@ def _run(arguments: list[str]) -> int:
     """The exit status of one command line; mistakes are printed here."""
     command = typer.main.get_command(app)
     try:
-        status = command.main(arguments, prog_name="resweep", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            status = command.main(arguments, prog_name="resweep", standalone_mode=False)
     except _CommandError as error:
         return _complain(_usage(error), MISUSED if isinstance(error, _UsageError) else FAILED)
     except ResweepError as error:
@@ -109,6 +112,11 @@ def _run(arguments: list[str]) -> int:
     if status == INTERRUPTED:
         return _complain("interrupted", INTERRUPTED)
     return status if isinstance(status, int) else 0
+
+
+def _warn(message: Warning | str, *where: object, **more: object) -> None:
+    """A warning as one line for users, without the place in the code that it came from."""
+    typer.echo(f"resweep: warning: {' '.join(str(message).split())}", err=True)
 
 
 def _usage(error: Any) -> str:

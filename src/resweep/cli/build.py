@@ -53,8 +53,13 @@ def build(
         bool, typer.Option("--keep-going", help="Skip logs and sweeps that cannot be read, and say so.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the world at WORLD.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume/--no-resume", help="Keep finished stages in WORLD.partial until the end.")
+    ] = True,
 ) -> None:
     """Build a world from recordings, without what moved: splats over surfaces, permeable volumes in vegetation.
+
+    A build that was stopped goes on where it was when it is called again with the same words.
 
     Examples:
 
@@ -71,18 +76,25 @@ def build(
     skipped: list[str] = []
     recordings = _opened(logs, format, poses, _slice(sweeps), skipped if keep_going else None)
     began = time.perf_counter()
-    world = _built(recordings, chosen)
-    world.save(output, overwrite=overwrite)
+    world = _build_to(output, recordings, chosen, overwrite, resume)
     for line in skipped:
-        typer.echo(f"skipped {line}", err=True)
+        typer.echo(line, err=True)
     _summarise(world, output, time.perf_counter() - began)
 
 
-def _built(recordings: list[Log], config: BuildConfig) -> World:
+def _build_to(output: Path, recordings: list[Log], config: BuildConfig, overwrite: bool, resume: bool) -> World:
+    """The world, written; finished stages lie beside it until then."""
     from resweep.build import build as estimate
     from resweep.build.joining import joined
+    from resweep.build.stages import Stages
 
-    return estimate(joined(recordings), config, progress=True)
+    log = joined(recordings)
+    partial = output.with_name(output.name + ".partial")
+    stages = Stages.open(partial, log, config, lambda line: typer.echo(line, err=True)) if resume else Stages()
+    world = estimate(log, config, progress=True, resume=stages)
+    world.save(output, overwrite=overwrite)
+    stages.remove()
+    return world
 
 
 def _summarise(world: World, output: Path, seconds: float) -> None:
@@ -135,21 +147,22 @@ def _opened(
     paths: list[Path], format: str | None, poses: Path | None, chosen: slice, skipped: list[str] | None
 ) -> list[Log]:
     """The logs; with a list in ``skipped``, what cannot be read is noted there and left out."""
-    from resweep.io import open_log
+    from resweep.cli.inputs import recording
+    from resweep.io.skipping import skipped_text
 
     opened = []
     for path in paths:
         try:
-            log = open_log(path, format=format, poses=poses, keep_going=skipped is not None)
-            if skipped is not None and log.meta.get("skipped"):
-                skipped.append(f"{path}: {log.meta['skipped']} sweeps cannot be read")
+            log = recording(path, skipped is not None, format=format, poses=poses)
+            if skipped is not None and (text := skipped_text(log.meta)) is not None:
+                skipped.append(f"{path}: {text}")
             if len(log[chosen]) == 0:
                 raise ResweepError(f"{path}: none of its {len(log)} sweeps is left by --sweeps; widen it")
             opened.append(log[chosen])
         except ResweepError as error:
             if skipped is None:
                 raise
-            skipped.append(str(error))
+            skipped.append(f"skipped {error}")
     if not opened:
         raise ResweepError("no log could be read: " + "; ".join(skipped or []))
     return opened

@@ -21,6 +21,9 @@ def convert(
     ] = None,
     poses: Annotated[Path | None, typer.Option(help="Poses to use in place of the input's own.")] = None,
     drop_nan: Annotated[bool, typer.Option("--drop-nan", help="Leave out points that hold NaN.")] = False,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Skip sweeps that cannot be read, and say so.")
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it exists.")] = False,
 ) -> None:
     """Convert a sweep file or a whole log to another format.
@@ -28,11 +31,12 @@ def convert(
     Examples: resweep convert scan.pcd scan.laz --frame world;
     resweep convert kitti/sequences/00 out --format ply
     """
-    from resweep.io import open_log, write_log, write_sweep
+    from resweep.cli.inputs import recording, say_skipped
+    from resweep.io import write_log, write_sweep
     from resweep.io.table import format_of, sweep_suffixes
 
     options: dict[str, Any] = {"drop_nan": True} if drop_nan else {}
-    log = open_log(source, poses=poses, **options)
+    log = recording(source, keep_going, poses=poses, **options)
     as_file = target.suffix.lower() in sweep_suffixes() and not target.is_dir()
     if as_file and len(log) == 1 and format in (None, format_of(target).name):
         if target.exists() and not overwrite:
@@ -49,6 +53,7 @@ def convert(
     if format is None:
         raise ResweepError(f"{target}: give --format for the log's sweeps, one of {', '.join(sorted(_writable()))}")
     write_log(log, target, format=format, frame=frame, overwrite=overwrite)
+    say_skipped(source, log)
     typer.echo(f"{target}: {len(log)} sweeps as {format}")
 
 

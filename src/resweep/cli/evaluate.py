@@ -38,6 +38,9 @@ def evaluate(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="With --holdout: a build option, such as method=basic.")
     ] = None,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Skip sweeps that cannot be read, and say so.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")] = False,
 ) -> None:
     """Compare simulated sweeps with real ones, in true metres.
@@ -58,11 +61,11 @@ def evaluate(
             raise ResweepError(f"--output '{output}': a report is .html or .json; choose one of them")
         check_writable(output)
     if holdout is None and every is None:
-        report = _compared(sim, real, accumulate)
+        report = _compared(sim, real, accumulate, keep_going)
     else:
         if real is not None:
             raise ResweepError("--holdout takes one log, the real one; leave out REAL or --holdout")
-        report = _held_out(sim, holdout, every, kind, set_ or [], accumulate)
+        report = _held_out(sim, holdout, every, kind, set_ or [], accumulate, keep_going)
     if output is not None:
         report.save(output)
     if as_json:
@@ -77,15 +80,17 @@ def evaluate(
         console.print(f"report: {output}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _compared(sim: Path, real: Path | None, accumulate: bool) -> Report:
+def _compared(sim: Path, real: Path | None, accumulate: bool, keep_going: bool) -> Report:
     """Simulated sweeps against real ones."""
+    from resweep.cli.inputs import recording, say_skipped
     from resweep.cli.progress import Meter
     from resweep.evaluate import evaluate as compare
-    from resweep.io import open_log
 
     if real is None:
         raise ResweepError(f"evaluate '{sim}': against what? give REAL, or --holdout to hold sweeps of one log out")
-    simulated, recorded = open_log(sim), open_log(real)
+    simulated, recorded = recording(sim, keep_going), recording(real, keep_going)
+    say_skipped(sim, simulated)
+    say_skipped(real, recorded)
     with Meter() as meter:
         period_s = float(recorded.times[-1] - recorded.times[0]) / max(len(recorded) - 1, 1)
         recorded = meter.tracked(recorded, period_s, "comparing")
@@ -93,17 +98,17 @@ def _compared(sim: Path, real: Path | None, accumulate: bool) -> Report:
 
 
 def _held_out(
-    path: Path, listed: str | None, every: int | None, kind: str, words: list[str], accumulate: bool
+    path: Path, listed: str | None, every: int | None, kind: str, words: list[str], accumulate: bool, keep_going: bool
 ) -> Report:
     """Held-out sweeps of a log against a world built from the others."""
     from resweep.build import build, label_map
     from resweep.build.accumulate import mappable
-    from resweep.cli.inputs import build_config
+    from resweep.cli.inputs import build_config, recording, say_skipped
     from resweep.evaluate.holdout import holdout
-    from resweep.io import open_log
 
     config = build_config(kind, words)
-    log = open_log(path)
+    log = recording(path, keep_going)
+    say_skipped(path, log)
     held = list(range(every - 1, len(log), every)) if every is not None else []
     try:
         held += [int(word) for word in (listed or "").split(",") if word.strip()]

@@ -10,6 +10,7 @@ from resweep.errors import ResweepError, nearest_names
 
 if TYPE_CHECKING:
     from resweep.build.estimate import BuildConfig
+    from resweep.log import Log
     from resweep.pose import Array, Trajectory
     from resweep.worlds import World
 
@@ -54,10 +55,30 @@ def numbers(word: str) -> list[float] | None:
         return None
 
 
-def read_motion(word: str, rate_hz: float | None, standing: bool) -> Trajectory | Array:
+def recording(path: Path, keep_going: bool, **options: Any) -> Log:
+    """The log in ``path``: bad sweeps raise when they are read, or with ``keep_going`` are left out and counted."""
+    from resweep.io import open_log
+    from resweep.io.skipping import full
+
+    log = open_log(path, keep_going=keep_going, **options)
+    return log if keep_going else full(log, path)
+
+
+def say_skipped(path: Path | str, log: Log) -> None:
+    """Say on stderr how many sweeps of a `recording` were left out, and why, if any were."""
+    import typer
+
+    from resweep.io.skipping import skipped_text
+
+    if (text := skipped_text(log.meta)) is not None:
+        typer.echo(f"{path}: {text}", err=True)
+
+
+def read_motion(word: str, rate_hz: float | None, standing: bool, keep_going: bool = False) -> Trajectory | Array:
     """The poses that ``word`` gives: a `Trajectory`, or (n, 4, 4) where the sensor stands at each.
 
-    ``word`` is a poses file, the folder of a log, or ``x,y,z[,yaw_deg]`` for one standing pose.
+    ``word`` is a poses file, the folder of a log, or ``x,y,z[,yaw_deg]`` for one standing pose. With
+    ``keep_going``, bad poses of a log are left out.
     """
     from resweep.io import open_log, read_poses
 
@@ -67,7 +88,8 @@ def read_motion(word: str, rate_hz: float | None, standing: bool) -> Trajectory 
     if not path.exists():
         raise ResweepError(f"{word}: no such poses file; give a file, a log's folder, or x,y,z[,yaw_deg]")
     if path.is_dir():
-        log = open_log(path, rate_hz=rate_hz)
+        log = open_log(path, rate_hz=rate_hz, keep_going="poses" if keep_going else False)
+        say_skipped(word, log)
         if log.meta.get("poses") == "unknown":
             raise ResweepError(f"{word}: this log knows no poses; give a poses file")
         return log.poses if standing else log.trajectory

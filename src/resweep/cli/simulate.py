@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +13,9 @@ from resweep.errors import ResweepError
 if TYPE_CHECKING:
     from resweep.pose import Array, Trajectory
     from resweep.sensors import Sensor
+
+LIKE_NOISE_M = 0.005  # C, 6.3.4: sigma of the noise that SimKITTI32's ranges were given
+_NOISE = "receiver.range_noise"
 
 
 def simulate(
@@ -54,6 +58,17 @@ def simulate(
     ] = None,
     up: Annotated[str, typer.Option(metavar="AXIS", help="The mesh file's upward axis, y or z.")] = "z",
     rate: Annotated[float | None, typer.Option(metavar="HZ", help="Another rotation rate.")] = None,
+    noise: Annotated[
+        float | None,
+        typer.Option(
+            "--noise-m",
+            min=0.0,
+            max=1.0,
+            metavar="SIGMA",
+            help="Range noise, one sigma in metres; with --like 0.005 unless given, else the sensor's own.",
+            show_default=False,
+        ),
+    ] = None,
     rays: Annotated[str | None, typer.Option(help="Rays a pulse: single, nine or random.")] = None,
     mode: Annotated[
         str | None, typer.Option(help="Returns: first, last, strongest, strongest-and-last or multiple.")
@@ -64,9 +79,13 @@ def simulate(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="The same seed gives the same bytes.")] = 0,
     threads: Annotated[int, typer.Option(min=0, metavar="N", help="0 takes all cores.")] = 0,
+    keep_going: Annotated[bool, typer.Option("--keep-going", help="Leave out bad poses of a log, and say so.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the log at OUT.")] = False,
 ) -> None:
     """Drive a sensor through a world and write what it measures.
+
+    With --like the world is taken to be one that was recorded: its surfaces bear the recording's noise, so that
+    only 5 mm are added to ranges, as SimKITTI32 has it, and not the sensor's own noise once more.
 
     Examples:
 
@@ -82,13 +101,14 @@ def simulate(
     from resweep.cli.progress import Meter
     from resweep.io import write_log
 
-    chosen = _sensor(sensor, {"rotation_rate_hz": rate, "beam.rays": rays, "receiver.mode": mode}, set_ or [])
+    options: dict[str, object] = {"rotation_rate_hz": rate, "beam.rays": rays, "receiver.mode": mode}
+    chosen = _sensor(sensor, {**options, **_noise(noise, like, set_ or [])}, set_ or [])
     _check_format(format)
     check_folder(output, overwrite)
     if (poses is None) == (like is None):
         raise ResweepError("give either --poses or --like: the poses of the sensor, or a log to drive like")
     path = poses or like or ""
-    motion = _sampled(mount(read_motion(path, pose_rate, standing), offset), path, chosen, sweeps)
+    motion = _sampled(mount(read_motion(path, pose_rate, standing, keep_going), offset), path, chosen, sweeps)
     check_world(world)
     with Meter() as meter:
         meter.stage(f"reading {world}")
@@ -98,16 +118,46 @@ def simulate(
 
         simulator = Simulator(place, chosen, seed=seed, threads=threads)
         _ = simulator.scene  # built here, so that the pace below is that of sweeping
-        drive = meter.tracked(simulator.run(motion, sweeps=sweeps), chosen.sweep_period_s, f"sweeping {chosen.name}")
+        drive = simulator.run(motion, sweeps=sweeps)
+        drive = replace(drive, meta={**drive.meta, **_provenance(chosen, sensor, path, offset)})
+        drive = meter.tracked(drive, chosen.sweep_period_s, f"sweeping {chosen.name}")
         write_log(drive, output, format=format, overwrite=overwrite, progress=False)
         seconds = meter.seconds
     pace = meter.sweeps / seconds
     many = "1 sweep" if meter.sweeps == 1 else f"{meter.sweeps:,} sweeps"
     typer.echo(f"{output}: {many} of {chosen.name} as {format}")
-    typer.echo(f"{meter.returns:,} returns on {meter.beams:,} beams")
+    typer.echo(f"{meter.returns:,} returns on {meter.beams:,} beams, range noise {_noise_text(chosen, sensor)}")
     typer.echo(
         f"{seconds:.1f} s with writing, {pace:.1f} sweeps a second, {pace * chosen.sweep_period_s:.2f} × real time"
     )
+
+
+def _noise(given: float | None, like: str | None, words: list[str]) -> dict[str, object]:
+    """The settings of range noise that ``--noise-m`` or ``--like`` stands for; ``--set`` has the last word."""
+    set_too = any(word.split("=")[0].strip().startswith(_NOISE) for word in words)
+    if given is not None and set_too:
+        raise ResweepError(f"--noise-m and --set {_NOISE}...: both set the range noise; give one of them")
+    if set_too or (given is None and like is None):
+        return {}
+    sigma = LIKE_NOISE_M if given is None else given
+    return {f"{_NOISE}_sigma_m": sigma, f"{_NOISE}_per_m": 0.0}
+
+
+def _noise_text(sensor: Sensor, name: str) -> str:
+    from resweep.sensors import load_sensor
+
+    def told(receiver: Any) -> str:
+        grows = receiver.range_noise_per_m
+        return f"{1000 * receiver.range_noise_sigma_m:g} mm" + (f" + {1000 * grows:g} mm/m" if grows else "")
+
+    now, own = told(sensor.receiver), told(load_sensor(name).receiver)
+    return now if now == own else f"{now} (the sensor's own: {own})"
+
+
+def _provenance(sensor: Sensor, name: str, poses: str, offset: str | None) -> dict[str, Any]:
+    """What the log's record says of this run, beside the whole sensor and the world."""
+    facts = {"range_noise": _noise_text(sensor, name), "poses_from": poses}
+    return facts if offset is None else {**facts, "offset_m": offset}
 
 
 def _sensor(name: str, options: dict[str, object], words: list[str]) -> Sensor:

@@ -1,7 +1,8 @@
 """Argoverse 1 tracking logs: ``lidar/PC_<ns>.ply``, ``poses/city_SE3_egovehicle_<ns>.json`` and labels.
 
 Points stand in the vehicle's frame, motion-compensated; ``pose`` is the vehicle's. Which of the two stacked
-LiDARs a return came from is not published, so beams begin midway between them, 6 cm from either.
+LiDARs a return came from is not published, so beams begin midway between them, 6 cm from either, and those
+that returned nothing cannot be inferred.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.io import ply
+from resweep.io.completion import uncompleted
 from resweep.io.dataset import Tracks, boxes_in, from_origins, pose_of, poses_of, read_json
 from resweep.io.format import Format, read_as
 from resweep.log import Log
@@ -32,7 +34,7 @@ def recognises(path: Path) -> bool:
     return (path / "lidar").is_dir() and any((path / "lidar").glob("PC_*.ply"))
 
 
-def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False) -> Log:
+def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, empty_beams: bool = True) -> Log:
     """The log in ``path``; its times are those in the files' names, so ``rate_hz`` is not used."""
     del rate_hz
     scans = sorted((path / "lidar").glob("PC_*.ply"), key=_stamp)
@@ -52,7 +54,8 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False) -
         return replace(from_origins(scan, np.broadcast_to(origin, (scan.n_beams, 3))), sensor=SENSOR)
 
     meta: dict[str, Any] = {"format": "argoverse1", "path": str(path)}
-    return Log(load, times, poses, path.name, SENSOR, meta)
+    log = Log(load, times, poses, path.name, SENSOR, meta)
+    return uncompleted(log, "which of the two LiDARs a return came from is not published") if empty_beams else log
 
 
 def _stamp(scan: Path) -> int:

@@ -2,7 +2,8 @@
 
 Points stand in the vehicle's frame at the sweep's time, motion-compensated; ``pose`` is the vehicle's. Lasers
 0 to 31 are those of ``up_lidar``, 32 to 63 of ``down_lidar``; each beam begins where its LiDAR was when it
-fired, seen from the vehicle at the sweep's time.
+fired, seen from the vehicle at the sweep's time. Beams that returned nothing are inferred for each LiDAR in its
+own frame, where the points' times and the vehicle's motion put the returns as they were measured.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
+from resweep.io.completion import Lidar, Rig, completed
 from resweep.io.dataset import Tracks, boxes_in, extended, from_origins, poses_of, trajectory_of
 from resweep.io.extras import require
 from resweep.io.format import Format
@@ -35,7 +37,7 @@ def recognises(path: Path) -> bool:
     return (path / "sensors" / "lidar").is_dir() and any((path / "sensors" / "lidar").glob("*.feather"))
 
 
-def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False) -> Log:
+def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, empty_beams: bool = True) -> Log:
     """The log in ``path``; its times are those in the files' names, so ``rate_hz`` is not used."""
     del rate_hz
     scans = sorted((path / "sensors" / "lidar").glob("*.feather"), key=_stamp)
@@ -48,7 +50,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False) -
     if len(outside):
         raise ResweepError(f"{path / 'city_SE3_egovehicle.feather'}: no pose at the time of {scans[outside[0]].name}")
     poses = motion.at(times)
-    origins = _origins(path / "calibration" / "egovehicle_SE3_sensor.feather")
+    mounts = _mounts(path / "calibration" / "egovehicle_SE3_sensor.feather")
     annotations = lru_cache(maxsize=1)(lambda: _annotations(path / "annotations.feather"))
 
     def load(at: int) -> Sweep:
@@ -56,11 +58,13 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False) -
         table["time"] = times[at] + table.pop("offset_ns").astype(np.float64) * 1e-9
         table.update({axis: table[axis].astype(np.float32) for axis in "xyz"})
         scan = sweep_from_columns(table, str(scans[at]), drop_nan=drop_nan)
-        scan = from_origins(scan, _fired_from(scan, origins, motion, poses[at]))
+        scan = from_origins(scan, _fired_from(scan, mounts[:, :3, 3], motion, poses[at]))
         boxes = _boxes(annotations(), int(stamps[at]), str(path / "annotations.feather"))
         return replace(scan, pose=poses[at], timestamp=float(times[at]), boxes=boxes, sensor=SENSOR)
 
-    return Log(load, times, poses, path.name, SENSOR, {"format": "argoverse2", "path": str(path)})
+    bare = Log(load, times, poses, path.name, SENSOR, {"format": "argoverse2", "path": str(path)})
+    lidars = [Lidar(at * _LASERS, (at + 1) * _LASERS, mount) for at, mount in enumerate(mounts)]
+    return completed(bare, empty_beams, Rig(lidars, motion))
 
 
 def _stamp(scan: Path) -> int:
@@ -99,14 +103,14 @@ def _motion(file: Path) -> Trajectory:
     return extended(trajectory_of(table["timestamp_ns"] * 1e-9, _poses(table, str(file)), str(file)), _REACH_S)
 
 
-def _origins(file: Path) -> Array:
-    """Where the two LiDARs stand (2, 3) in the vehicle's frame."""
+def _mounts(file: Path) -> Array:
+    """Where the two LiDARs stand, and how (2, 4, 4): ``T_vehicle_lidar``."""
     table = _table(file, ("sensor_name", *_POSE))
     names = [str(name) for name in table["sensor_name"]]
     missing = [name for name in _LIDARS if name not in names]
     if missing:
         raise ResweepError(f"{file}: no sensor '{missing[0]}'; fetch the log again")
-    return _poses(table, str(file))[[names.index(name) for name in _LIDARS], :3, 3]
+    return _poses(table, str(file))[[names.index(name) for name in _LIDARS]]
 
 
 def _fired_from(scan: Sweep, origins: Array, motion: Trajectory, pose: Array) -> Array:

@@ -43,8 +43,9 @@ def read(path: Path, drop_nan: bool = False, scan: int | None = None) -> Sweep:
         return _scan(file, path, scan or 0, drop_nan)
 
 
-def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False) -> Log:
+def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, empty_beams: bool = True) -> Log:
     """The scans of a file, or the files of a folder, as a log; scans have no common clock, so times count up."""
+    del empty_beams  # scanners on tripods do not fire in turns of one grid
     if path.is_dir():
         return folders.open_sweeps(FORMAT, path, folders.sweep_files(path, (".e57",)), rate_hz, drop_nan=drop_nan)
     with _opened(path) as file:

@@ -10,8 +10,11 @@ from __future__ import annotations
 import json
 import platform
 import re
-from collections.abc import Iterable, Mapping
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, is_dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +23,11 @@ import numpy as np
 import resweep
 from resweep.errors import ResweepError
 from resweep.io import poses
-from resweep.io.format import Format, peek_as, read_as
+from resweep.io.completion import completed
+from resweep.io.format import Format, named_errors, peek_as, read_as
 from resweep.io.header import Header
-from resweep.io.stamped import placed_by, pose_file, stamps_of
+from resweep.io.skipping import Faults
+from resweep.io.stamped import placed_by, placed_in_spite, pose_file, stamps_of
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse
 from resweep.sweep import Sweep
@@ -32,6 +37,7 @@ RATE_HZ = 10.0  # assumed where neither poses nor files say when a sweep was tak
 # No sweep lasts this long, so point times below it count from its start.
 _RELATIVE_S = 10.0
 _SLACK_S = 0.1
+_COMPARED = 20  # files whose fields are compared to know what a log's points have
 
 
 def write_sweeps(entry: Format, log: Log, sweeps: Iterable[Sweep], folder: Path, frame: str, **options: Any) -> None:
@@ -99,31 +105,83 @@ def sweep_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
     return sorted(files, key=lambda file: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", file.name)])
 
 
-def open_sweeps(entry: Format, folder: Path, files: list[Path], rate_hz: float | None = None, **options: Any) -> Log:
-    """The sweep ``files`` of a folder as a log; poses from poses.txt, else from the files, else unknown."""
+def open_sweeps(
+    entry: Format,
+    folder: Path,
+    files: list[Path],
+    rate_hz: float | None = None,
+    empty_beams: bool = True,
+    keep_going: bool = False,
+    **options: Any,
+) -> Log:
+    """The sweep ``files`` of a folder as a log; poses from poses.txt, else from the files, else unknown.
+
+    With ``keep_going``, sweeps without a good pose raise only when they are loaded.
+    """
     record = read_record(folder) or {}
-    if record and record["sweeps"] != len(files):
-        raise ResweepError(
-            f"{folder}: log.json counts {record['sweeps']} sweeps, the folder holds {len(files)}; some are missing"
-        )
-    heads = None if pose_file(folder) is not None else _heads(entry, files)
     meta: dict[str, Any] = {**record.get("meta", {}), "format": entry.name, "path": str(folder)}
-    times, all_poses = _placing(folder, files, heads, rate_hz, meta)
+    if record and record["sweeps"] != len(files):
+        if not keep_going:
+            raise ResweepError(
+                f"{folder}: log.json counts {record['sweeps']} sweeps, the folder holds {len(files)}; some are missing"
+            )
+        warnings.warn(f"{folder}: log.json counts {record['sweeps']} sweeps, it holds {len(files)}", stacklevel=5)
+        meta["absent"] = {"missing": max(0, record["sweeps"] - len(files))}
+    faults = Faults()
+    heads = None if pose_file(folder) is not None else _heads(entry, files, faults if keep_going else None)
+    times, all_poses = _placing(folder, files, heads, rate_hz, meta, faults if keep_going else None)
+    check = _same_fields(entry, files)
 
     def load(at: int) -> Sweep:
+        check(files[at])
         sweep = read_as(entry, files[at], **options)
         settle = placed if peek_as(entry, files[at]) is None else moved
         return settle(sweep, float(times[at]), all_poses[at])
 
     sensor = record.get("sensor", "") or (heads[0].sensor if heads else "")
-    return Log(load, times, all_poses, record.get("name") or folder.name, sensor, meta)
+    bare = Log(load, times, all_poses, record.get("name") or folder.name, sensor, meta)
+    return faults.guarded(completed(bare, empty_beams and entry.spins))
 
 
-def _heads(entry: Format, files: list[Path]) -> list[Header] | None:
-    """The files' own poses and times, if every one has them."""
+def _same_fields(entry: Format, files: list[Path]) -> Callable[[Path], None]:
+    """What raises for a file that lacks a field which most of the ``files`` have: points of mixed types."""
+
+    @cache
+    def common() -> tuple[frozenset[str], str]:
+        heads: Counter[frozenset[str]] = Counter()
+        example: dict[frozenset[str], str] = {}
+        for file in files[:: max(1, len(files) // _COMPARED)]:
+            try:
+                names = frozenset(entry.fields(file)) if entry.fields is not None else frozenset()
+            except (ResweepError, OSError, ValueError):  # reading that file itself will say so
+                continue
+            heads[names] += 1
+            example.setdefault(names, file.name)
+        return (names := heads.most_common(1)[0][0], example[names])[:2] if heads else (frozenset(), "")
+
+    def check(file: Path) -> None:
+        if entry.fields is None or not file.is_file():  # reading a file that is gone says so
+            return
+        wanted, example = common()
+        with named_errors(entry, file):
+            missing = sorted(wanted - frozenset(entry.fields(file)))
+        if missing:
+            raise ResweepError(f"{file}: no field '{missing[0]}', which {example} has; sweeps of a log must be alike")
+
+    return check
+
+
+def _heads(entry: Format, files: list[Path], faults: Faults | None) -> list[Header] | None:
+    """The files' own poses and times, if every one has them; a damaged one stands as the one before, at fault."""
     heads: list[Header] = []
-    for file in files:
-        head = peek_as(entry, file)
+    for at, file in enumerate(files):
+        try:
+            head = peek_as(entry, file)
+        except ResweepError as error:
+            if faults is None:
+                raise
+            faults[at] = str(error)
+            head = replace(heads[-1], timestamp=heads[-1].timestamp + 1e-6) if heads else Header("sensor", np.eye(4))
         if head is None:
             return None
         heads.append(head)
@@ -131,12 +189,19 @@ def _heads(entry: Format, files: list[Path]) -> list[Header] | None:
 
 
 def _placing(
-    folder: Path, files: list[Path], heads: list[Header] | None, rate_hz: float | None, meta: dict[str, Any]
+    folder: Path,
+    files: list[Path],
+    heads: list[Header] | None,
+    rate_hz: float | None,
+    meta: dict[str, Any],
+    faults: Faults | None,
 ) -> tuple[Array, Array]:
     count, stamps = len(files), stamps_of(files)
     file = pose_file(folder)
     if file is not None:
         meta.setdefault("poses", file.name)
+        if faults is not None:
+            return placed_in_spite(file, files, stamps, rate_hz or RATE_HZ, faults)
         return placed_by(file, count, files, stamps, rate_hz)
     if heads is None:
         meta["poses"] = "unknown"

@@ -17,7 +17,7 @@ from resweep.log import Log
 from resweep.sweep import Sweep
 
 FRAMES = ("sensor", "deskewed", "world")
-_POSITIONAL = ("sweep", "log", "sweeps", "path", "folder", "frame", "rate_hz")
+_POSITIONAL = ("sweep", "log", "sweeps", "path", "folder", "frame", "rate_hz", "empty_beams", "keep_going")
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,14 @@ class Format:
 
     A format of single sweeps gives ``suffixes``, ``read(path, **options)`` and ``write(sweep, path,
     frame=..., **options)``; a folder of such files is then a log without further code. ``peek(path)``
-    gives the `Header` without reading the points, or None where the file says nothing of its pose.
+    gives the `Header` without reading the points, or None where the file says nothing of its pose;
+    ``fields(path)`` the names of the points' fields, where files of one format may differ in them.
 
     A format of whole logs gives ``recognises(path)``, ``open_log(path, **options)`` and, if it can be
     written, ``write_log(log, sweeps, folder, frame=..., **options)``, which fills an empty folder from
     the sweeps it is handed in order. ``frame`` is the frame points are written in unless asked otherwise.
+    Every ``open_log`` takes ``rate_hz`` and ``empty_beams``; of a folder of sweep files, the beams without return
+    are inferred if the format ``spins``: its files come from drivers of spinning LiDARs and keep only returns.
     """
 
     name: str
@@ -43,6 +46,8 @@ class Format:
     recognises: Callable[[Path], bool] | None = None
     open_log: Callable[..., Log] | None = None
     write_log: Callable[..., None] | None = None
+    spins: bool = False
+    fields: Callable[[Path], tuple[str, ...]] | None = None
 
 
 def check_options(function: Callable[..., object], options: Iterable[str], what: str) -> None:

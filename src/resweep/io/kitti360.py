@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import ResweepError
+from resweep.io.completion import completed
 from resweep.io.dataset import chosen, extended, moving, rigid, trajectory_of
 from resweep.io.format import Format
 from resweep.io.kitti_raw import RATE_HZ, SENSOR, numbered, read_scan
@@ -33,7 +34,13 @@ def recognises(path: Path) -> bool:
     return path.absolute().parent.name == "data_3d_raw" and (path / "velodyne_points").is_dir()
 
 
-def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, sequence: str | None = None) -> Log:
+def open_log(
+    path: Path,
+    rate_hz: float | None = None,
+    drop_nan: bool = False,
+    sequence: str | None = None,
+    empty_beams: bool = True,
+) -> Log:
     """The drive ``sequence`` of the dataset in ``path``, or the drive in ``path`` itself."""
     root = path.absolute()
     if (path / "data_3d_raw").is_dir():
@@ -59,7 +66,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, s
         scan = clocked(read_scan(scans[which], drop_nan), float(start[which]), float(end[which]))
         return replace(moving(scan, motion, float(times[which])), sensor=SENSOR, pose=poses[row[at]])
 
-    return Log(load, times[posed], poses[row], drive, SENSOR, meta)
+    return completed(Log(load, times[posed], poses[row], drive, SENSOR, meta), empty_beams)
 
 
 def _poses(root: Path, drive: str) -> tuple[Array, Array, str]:

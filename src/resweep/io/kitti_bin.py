@@ -66,6 +66,8 @@ def read(path: Path, labels: Path | None = None, drop_nan: bool = False) -> Swee
     columns: dict[str, Array] = dict(zip(("x", "y", "z", "intensity"), rows.T, strict=True))
     beside = path.with_suffix(".label") if labels is None else Path(labels)
     if labels is not None or beside.is_file():
+        if not len(rows) and beside.is_file() and beside.stat().st_size:
+            raise ResweepError(f"{path}: holds no point, but {beside.name} has labels; fetch it again")
         columns["label"], columns["instance"] = read_labels(beside, len(rows))
     return sweep_from_columns(columns, str(path), drop_nan=drop_nan)
 
@@ -81,4 +83,4 @@ def read_labels(path: Path, count: int) -> tuple[Array, Array]:
     return (packed & _HALF).astype(np.int32), (packed >> 16).astype(np.int32)
 
 
-FORMAT = Format("kitti", "KITTI scan", (".bin",), frame="deskewed", read=read, write=write)
+FORMAT = Format("kitti", "KITTI scan", (".bin",), frame="deskewed", read=read, write=write, spins=True)

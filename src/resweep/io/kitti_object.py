@@ -14,6 +14,7 @@ import numpy as np
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.io import kitti_bin
+from resweep.io.completion import completed
 from resweep.io.dataset import rigid
 from resweep.io.format import Format, read_as
 from resweep.io.kitti_raw import RATE_HZ, SENSOR, numbered
@@ -29,7 +30,7 @@ def recognises(path: Path) -> bool:
     return (path / "velodyne").is_dir() and (path / "calib").is_dir() and any((path / "calib").glob("*.txt"))
 
 
-def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False) -> Log:
+def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, empty_beams: bool = True) -> Log:
     """The frames in ``path`` (``training`` or ``testing``), with boxes where there is label_2."""
     scans, index = numbered(path / "velodyne", (".bin",))
     times = index / (rate_hz or RATE_HZ)
@@ -44,7 +45,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False) -
         return replace(scan, timestamp=stamp, beam_time=beam_time, boxes=boxes, sensor=SENSOR)
 
     meta = {"format": "kitti-object", "path": str(path), "poses": "unknown", "times": "assumed"}
-    return Log(load, times, poses, path.name, SENSOR, meta)
+    return completed(Log(load, times, poses, path.name, SENSOR, meta), empty_beams)
 
 
 def _T_velo_camera(file: Path) -> Array:

@@ -19,9 +19,11 @@ from scipy.spatial.transform import Rotation
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.io import kitti_bin
+from resweep.io.completion import completed
 from resweep.io.dataset import extended, moving, rigid
 from resweep.io.format import Format, read_as
 from resweep.io.returns import sweep_from_columns
+from resweep.io.skipping import Faults
 from resweep.io.spin import clocked, read_stamps, scan_times
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse
@@ -38,21 +40,29 @@ def recognises(path: Path) -> bool:
     return (path / "velodyne_points" / "data").is_dir()
 
 
-def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, calib: str | Path | None = None) -> Log:
+def open_log(
+    path: Path,
+    rate_hz: float | None = None,
+    drop_nan: bool = False,
+    calib: str | Path | None = None,
+    empty_beams: bool = True,
+    keep_going: bool = False,
+) -> Log:
     """The drive in ``path``; ``calib`` is calib_imu_to_velo.txt where it stands elsewhere."""
     scans, index = numbered(path / "velodyne_points" / "data", (".bin", ".txt"))
     start, times, end, recorded = scan_times(path / "velodyne_points", index, rate_hz, RATE_HZ)
     meta: dict[str, Any] = {"format": "kitti-raw", "path": str(path)}
     if not recorded:
         meta["times"] = "assumed"
-    motion = _motion(path, index, times, recorded, calib)
+    faults = Faults()
+    motion = _motion(path, index, times, recorded, calib, faults if keep_going else None)
     if motion is None:
         meta["poses"] = "unknown"
         motion = Trajectory(np.array([times[0]]), np.eye(4)[None])
     motion = extended(motion, _REACH_S)
-    _check_covered(path, motion, start, end)
+    _check_covered(path, motion, start, end, faults if keep_going else None)
     boxes = _tracklets(path / "tracklet_labels.xml")
-    poses = motion.at(times)
+    poses = motion.at(np.clip(times, motion.start, motion.end) if keep_going else times)
 
     def load(at: int) -> Sweep:
         scan = read_scan(scans[at], drop_nan)
@@ -60,7 +70,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, c
         frame = None if boxes is None else boxes.get(int(index[at]), _NO_BOXES)
         return replace(scan, sensor=SENSOR, boxes=frame, pose=poses[at])
 
-    return Log(load, times, poses, path.name, SENSOR, meta)
+    return faults.guarded(completed(Log(load, times, poses, path.name, SENSOR, meta), empty_beams))
 
 
 def numbered(folder: Path, suffixes: tuple[str, ...]) -> tuple[list[Path], Array]:
@@ -88,7 +98,9 @@ def read_scan(path: Path, drop_nan: bool) -> Sweep:
     return sweep_from_columns(columns, str(path), drop_nan=drop_nan)
 
 
-def _motion(path: Path, index: Array, times: Array, recorded: bool, calib: str | Path | None) -> Trajectory | None:
+def _motion(
+    path: Path, index: Array, times: Array, recorded: bool, calib: str | Path | None, faults: Faults | None
+) -> Trajectory | None:
     """``T_world_velodyne`` over time from the packets, or None where the drive has none."""
     folder = path / "oxts" / "data"
     if not folder.is_dir():
@@ -98,14 +110,18 @@ def _motion(path: Path, index: Array, times: Array, recorded: bool, calib: str |
     if stamps is None:
         # Packets of synchronised drives pair with the scans by number.
         missing = np.setdiff1d(index, numbers)
-        if len(missing):
+        if faults is not None:
+            lost = np.flatnonzero(np.isin(index, missing)).tolist()
+            faults.update({at: f"no pose: {folder} has no packet {int(index[at]):010d}.txt" for at in lost})
+        elif len(missing):
             raise ResweepError(f"{folder}: no packet {int(missing[0]):010d}.txt for the scan of that number")
         stamps = np.interp(numbers, index, times) if recorded else times[0] + (numbers - index[0]) * _step(times, index)
     else:
         keep = np.r_[True, np.diff(stamps) > 0]  # the recorder repeats a packet here and there
         files, stamps = [file for file, kept in zip(files, keep, strict=True) if kept], stamps[keep]
     T_imu_velo = inverse(_imu_to_velo(path, calib))
-    return Trajectory(stamps, _packets(files) @ T_imu_velo)
+    rows, good = _packets(files, index, faults)
+    return Trajectory(stamps[good], _placed(rows[good]) @ T_imu_velo)
 
 
 def _step(times: Array, index: Array) -> float:
@@ -131,19 +147,38 @@ def _imu_to_velo(path: Path, calib: str | Path | None) -> Array:
     return rigid(np.column_stack([R.reshape(3, 3), T]), str(file))
 
 
-def _packets(files: list[Path]) -> Array:
-    """``T_world_imu`` (n, 4, 4) from packets that begin with lat lon alt roll pitch yaw (degrees, m, rad)."""
-    rows = np.empty((len(files), 6))
+def _packets(files: list[Path], index: Array, faults: Faults | None) -> tuple[Array, Array]:
+    """Rows (n, 6) of packets, and which of them are good: all, or a bad one is the fault of the scan of its number."""
+    rows, good = np.zeros((len(files), 6)), np.ones(len(files), bool)
     for at, file in enumerate(files):
-        words = file.read_text().split()
-        if len(words) < 6:
-            raise ResweepError(f"{file}: {len(words)} values, a GPS/IMU packet has 30; fetch it again")
         try:
-            rows[at] = np.array(words[:6], float)
-        except ValueError as error:
-            raise ResweepError(f"{file}: no numbers ({error}); fetch it again") from error
-        if not np.isfinite(rows[at]).all():
-            raise ResweepError(f"{file}: holds NaN or infinity; fetch it again")
+            rows[at] = _packet(file)
+        except ResweepError as error:
+            if faults is None:
+                raise
+            good[at] = False
+            faults.update(dict.fromkeys(np.flatnonzero(index == int(file.stem)).tolist(), f"no pose: {error}"))
+    if not good.any():
+        raise ResweepError(f"{files[0].parent}: no packet is readable; fetch them again")
+    return rows, good
+
+
+def _packet(file: Path) -> Array:
+    """Lat lon alt roll pitch yaw (degrees, m, rad), with which a packet begins."""
+    words = file.read_text().split()
+    if len(words) < 6:
+        raise ResweepError(f"{file}: {len(words)} values, a GPS/IMU packet has 30; fetch it again")
+    try:
+        row = np.array(words[:6], float)
+    except ValueError as error:
+        raise ResweepError(f"{file}: no numbers ({error}); fetch it again") from error
+    if not np.isfinite(row).all():
+        raise ResweepError(f"{file}: holds NaN or infinity; fetch it again")
+    return row
+
+
+def _placed(rows: Array) -> Array:
+    """``T_world_imu`` (n, 4, 4) from the rows of packets, in metres from the first."""
     latitude, longitude = np.radians(rows[:, 0]), np.radians(rows[:, 1])
     scale = np.cos(latitude[0])
     place = np.stack(
@@ -154,14 +189,17 @@ def _packets(files: list[Path]) -> Array:
         ],
         axis=1,
     )
-    poses = np.tile(np.eye(4), (len(files), 1, 1))
+    poses = np.tile(np.eye(4), (len(rows), 1, 1))
     poses[:, :3, :3] = Rotation.from_euler("ZYX", rows[:, [5, 4, 3]]).as_matrix()
     poses[:, :3, 3] = place - place[0]
     return poses
 
 
-def _check_covered(path: Path, motion: Trajectory, start: Array, end: Array) -> None:
+def _check_covered(path: Path, motion: Trajectory, start: Array, end: Array, faults: Faults | None) -> None:
     bad = np.flatnonzero((start < motion.start) | (end > motion.end))
+    if faults is not None:
+        faults.update(dict.fromkeys(bad.tolist(), f"no pose: the packets in {path / 'oxts'} do not cover it"))
+        return
     if len(motion) > 3 and len(bad):
         raise ResweepError(
             f"{path / 'oxts'}: packets cover {motion.start:.3f} to {motion.end:.3f} s, sweep {int(bad[0])} lies at "

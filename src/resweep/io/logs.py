@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from resweep.errors import ResweepError, nearest_names
 from resweep.io import folder as folders
 from resweep.io.atomic import atomic_folder
+from resweep.io.completion import completed
 from resweep.io.format import Format, check_frame, check_options, named_errors, read_as
 from resweep.io.poses import read_poses
+from resweep.io.skipping import readable
 from resweep.io.table import FORMATS, format_named, format_of, sweep_suffixes
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, check_rigid
@@ -30,7 +34,8 @@ def open_log(
     poses: Poses | None = None,
     rate_hz: float | None = None,
     raw: bool = False,
-    keep_going: bool = False,
+    keep_going: bool | Literal["poses"] = False,
+    empty_beams: bool = True,
     **options: Any,
 ) -> Log:
     """Open a log without loading its sweeps: a folder, a dataset's sequence, or one sweep file.
@@ -40,16 +45,20 @@ def open_log(
     sweep the motion of ``poses`` through its point times. ``rate_hz`` sets the times of a log without any
     (10 Hz if not given). A log without poses has identity poses and ``meta["poses"] == "unknown"``.
 
-    ``keep_going=True`` leaves out sweeps that cannot be read, each with a warning, and counts them in
-    ``meta["skipped"]``. To know them beforehand it reads every sweep once, one at a time, while opening.
+    ``keep_going=True`` leaves out sweeps that are empty, cannot be read or have no good pose, each with a warning,
+    and counts them in ``meta["skipped"]`` and, by kind, ``meta["skipped_why"]``. To know them beforehand it reads
+    every sweep once, one at a time, while opening; ``"poses"`` reads none and looks only at the poses.
+
+    Where a format keeps only returns, the beams that came back empty are inferred from the LiDAR's grid;
+    ``meta["empty_beams"]`` says how, or why not. ``empty_beams=False`` leaves them out.
     ``options`` are those of the format's reader, such as ``drop_nan=True`` or nuScenes' ``scene=``.
     """
     path = Path(path)
     if not path.exists():
         raise ResweepError(f"{path}: no such file or folder")
-    log = _opened(path, format, rate_hz, options)
+    log = _opened(path, format, rate_hz, empty_beams, bool(keep_going), options)
     if keep_going:
-        log = _readable(log, path)
+        log = readable(log, path, read=keep_going != "poses")
     if poses is None:
         if raw:
             raise ResweepError(f"{path}: raw=True needs poses= to know the motion during each sweep")
@@ -57,19 +66,30 @@ def open_log(
     return _with_poses(log, poses, raw)
 
 
-def _opened(path: Path, format: str | None, rate_hz: float | None, options: dict[str, Any]) -> Log:
+def _opened(
+    path: Path,
+    format: str | None,
+    rate_hz: float | None,
+    empty_beams: bool,
+    keep_going: bool,
+    options: dict[str, Any],
+) -> Log:
     if path.is_file() and (format is None or format_named(format).read):
         held = _known_log(path)
         if held is None:
-            sweep = read_as(format_named(format) if format else format_of(path), path, **options)
-            return Log.from_sweeps([sweep], path.stem, {"format": format or format_of(path).name, "path": str(path)})
-    entry = format_named(format) if format else _guess(path)
+            single = format_named(format) if format else format_of(path)
+            meta = {"format": single.name, "path": str(path)}
+            bare = Log.from_sweeps([read_as(single, path, **options)], path.stem, meta)
+            return completed(bare, empty_beams and single.spins)
+    others: dict[str, int] = {}
+    entry = format_named(format) if format else _guess(path, others if keep_going else None)
     reader = entry.open_log or entry.read
     if reader is not None:
         check_options(reader, options, f"reading {entry.title}")
     if entry.open_log is not None:
         with named_errors(entry, path):
-            log = entry.open_log(path, rate_hz=rate_hz, **options)
+            lenient = {"keep_going": True} if keep_going and _is_lenient(entry) else {}
+            log = entry.open_log(path, rate_hz=rate_hz, empty_beams=empty_beams, **lenient, **options)
         log = _guarded(entry, path, log)
         record = (folders.read_record(path) if path.is_dir() else None) or {}
         meta = {**record.get("meta", {}), **log.meta}
@@ -79,7 +99,13 @@ def _opened(path: Path, format: str | None, rate_hz: float | None, options: dict
     files = folders.sweep_files(path, entry.suffixes)
     if not files:
         raise ResweepError(f"{path}: no {' or '.join(entry.suffixes)} file in it; give the folder that holds them")
-    return folders.open_sweeps(entry, path, files, rate_hz, **options)
+    log = folders.open_sweeps(entry, path, files, rate_hz, empty_beams, keep_going, **options)
+    return replace(log, meta={**log.meta, "absent": others}) if others else log
+
+
+def _is_lenient(entry: Format) -> bool:
+    """Whether a reader can open logs in which some poses are wrong."""
+    return entry.open_log is not None and "keep_going" in inspect.signature(entry.open_log).parameters
 
 
 def _guarded(entry: Format, path: Path, log: Log) -> Log:
@@ -93,26 +119,12 @@ def _guarded(entry: Format, path: Path, log: Log) -> Log:
     return replace(log, load=guarded)
 
 
-def _readable(log: Log, path: Path) -> Log:
-    """The sweeps of ``log`` that can be read."""
-    good: list[int] = []
-    for at in range(len(log)):
-        try:
-            log.load(at)
-        except ResweepError as error:
-            warnings.warn(f"sweep {at} of {path} is left out: {error}", stacklevel=3)
-        else:
-            good.append(at)
-    if not good:
-        raise ResweepError(f"{path}: none of its {len(log)} sweeps can be read")
-    return replace(log[good], meta={**log.meta, "skipped": len(log) - len(good)})
-
-
 def _known_log(path: Path) -> Format | None:
     return next((entry for entry in FORMATS.values() if entry.recognises and entry.recognises(path)), None)
 
 
-def _guess(path: Path) -> Format:
+def _guess(path: Path, others: dict[str, int] | None = None) -> Format:
+    """The format of what ``path`` holds; with ``others``, the commonest of several, and how many are not in it."""
     record = folders.read_record(path) if path.is_dir() else None
     if record is not None:
         return format_named(record["layout"])
@@ -120,9 +132,13 @@ def _guess(path: Path) -> Format:
     if known is not None:
         return known
     suffixes = sweep_suffixes()
-    found = {format_of(file).name for file in folders.sweep_files(path, suffixes)}
-    if len(found) == 1:
-        return FORMATS[found.pop()]
+    found = Counter(format_of(file).name for file in folders.sweep_files(path, suffixes))
+    if len(found) == 1 or (found and others is not None):
+        ((name, count), *_) = found.most_common(1)
+        if others is not None and count < found.total():
+            warnings.warn(f"{path}: holds sweeps in several formats; only those in {name} are read", stacklevel=5)
+            others["in another format"] = found.total() - count
+        return FORMATS[name]
     if found:
         raise ResweepError(f"{path}: holds sweeps in several formats; give format= one of {', '.join(sorted(found))}")
     raise ResweepError(

@@ -2,7 +2,8 @@
 
 A scan has rows of x y z intensity ring as little-endian float32, in the LiDAR's frame, motion-compensated.
 ``T_world_sensor = ego_pose · calibrated_sensor``. Keyframes (2 Hz) bear boxes and labels; the scans between
-them (``sweeps/``, up to 20 Hz in all) are in the log unless ``keyframes_only``.
+them (``sweeps/``, up to 20 Hz in all) are in the log unless ``keyframes_only``. Scans hold every firing of the 32
+lasers: beams without return are points where the LiDAR was (`resweep.io.nuscenes_firings`).
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ import numpy as np
 
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
-from resweep.io.dataset import Tracks, boxes_in, chosen, poses_of
+from resweep.io.completion import completed
+from resweep.io.dataset import Tracks, boxes_in, chosen, pose_of, poses_of
 from resweep.io.format import Format, read_as
-from resweep.io.nuscenes_tables import Record, Tables, find_tables, records
+from resweep.io.nuscenes_firings import whole_firings
+from resweep.io.nuscenes_tables import Record, Tables, find_tables, records, single
 from resweep.io.nuscenes_write import TIME, write_log
 from resweep.io.returns import sweep_from_columns
+from resweep.io.skipping import Faults
 from resweep.log import Log
 from resweep.pose import Array, inverse
 from resweep.sweep import Sweep
@@ -33,8 +37,17 @@ _PANOPTIC = 1000  # panoptic label = class · 1000 + instance (nuScenes panoptic
 
 def read(path: Path, drop_nan: bool = False) -> Sweep:
     """The scan in a ``.pcd.bin`` file, in the LiDAR's frame."""
-    columns, _ = _scan_columns(path)
-    return replace(sweep_from_columns(columns, str(path), drop_nan=drop_nan), sensor=SENSOR)
+    return replace(_sweep(_scan_columns(path)[0], path, drop_nan), sensor=SENSOR)
+
+
+def _sweep(columns: dict[str, Array], path: Path, drop_nan: bool) -> Sweep:
+    """A sweep of whole firings, its beams beginning where the LiDAR was, or of bare points."""
+    firings = whole_firings(columns)
+    if firings is None:
+        return sweep_from_columns(columns, str(path), drop_nan=drop_nan)
+    columns, origin = firings
+    sweep = sweep_from_columns(columns, str(path), drop_nan=drop_nan)
+    return replace(sweep, beam_origin=origin[sweep.beam_column].astype(np.float32)) if origin.any() else sweep
 
 
 def _scan_columns(path: Path) -> tuple[dict[str, Array], int]:
@@ -61,6 +74,8 @@ def open_log(
     version: str | None = None,
     keyframes_only: bool = False,
     channel: str = CHANNEL,
+    empty_beams: bool = True,
+    keep_going: bool = False,
 ) -> Log:
     """One ``scene`` (a name such as ``scene-0061``) of the dataset; its times are recorded, ``rate_hz`` is unused."""
     del rate_hz
@@ -72,7 +87,8 @@ def open_log(
     scenes = {record["name"]: record for record in records(tables.folder / "scene.json")}
     name = chosen(scene, sorted(scenes), "scene", path)
     frames = _frames(tables, scenes[name]["token"], channel, keyframes_only)
-    poses = _poses(tables, frames)
+    faults = Faults()
+    poses = _poses(tables, frames, faults if keep_going else None)
     times = np.array([frame.get(TIME, frame["timestamp"] / 1e6) for frame in frames])
     notes = _Notes(tables, frames)
 
@@ -85,7 +101,8 @@ def open_log(
             scan, pose=poses[at], timestamp=stamp, beam_time=np.full(scan.n_beams, stamp), boxes=boxes, sensor=SENSOR
         )
 
-    return Log(load, times, poses, name, SENSOR, {"format": "nuscenes", "path": str(path), "scene": name})
+    meta = {"format": "nuscenes", "path": str(path), "scene": name}
+    return faults.guarded(completed(Log(load, times, poses, name, SENSOR, meta), empty_beams))
 
 
 def _frames(tables: Tables, scene: str, channel: str, keyframes_only: bool) -> list[Record]:
@@ -106,15 +123,22 @@ def _frames(tables: Tables, scene: str, channel: str, keyframes_only: bool) -> l
     return sorted(found.values(), key=lambda record: record["timestamp"])
 
 
-def _poses(tables: Tables, frames: list[Record]) -> Array:
-    """``T_world_sensor`` (n, 4, 4)."""
-    placed: list[Array] = []
+def _poses(tables: Tables, frames: list[Record], faults: Faults | None) -> Array:
+    """``T_world_sensor`` (n, 4, 4); with ``faults``, frames without a pose are noted there and stand as identity."""
+    placed = np.tile(np.eye(4), (len(frames), 1, 1))
     for table, key in (("ego_pose", "ego_pose_token"), ("calibrated_sensor", "calibrated_sensor_token")):
-        found = tables.named(table, {frame[key] for frame in frames})
-        rows = [found[frame[key]] for frame in frames]
-        where = f"{tables.folder / table}.json"
-        placed.append(poses_of([row["translation"] for row in rows], [row["rotation"] for row in rows], where))
-    return np.asarray(placed[0] @ placed[1])
+        found = tables.every(table, {frame[key] for frame in frames})
+        for at, frame in enumerate(frames):
+            where = f"{tables.folder / table}.json, record {frame[key]}"
+            try:
+                row = single(found.get(frame[key], []), where)
+                placed[at] = placed[at] @ pose_of(row["translation"], row["rotation"], where)
+            except ResweepError as error:
+                if faults is None:
+                    raise
+                faults[at] = f"no pose: {error}"
+                placed[at] = np.eye(4)
+    return placed
 
 
 class _Notes:
@@ -178,13 +202,15 @@ class _Labelled:
     def _read(self, path: Path, drop_nan: bool = False) -> Sweep:
         columns, count = _scan_columns(path)
         for name, (file, values) in self._labels.items():
+            if not count and len(values):
+                raise ResweepError(f"{path}: holds no point, but {file.name} has labels; fetch it again")
             if len(values) != count:
                 raise ResweepError(f"{file}: {len(values)} labels for {count} points; it belongs to another scan")
             columns[name] = values
-        return sweep_from_columns(columns, str(path), drop_nan=drop_nan)
+        return _sweep(columns, path, drop_nan)
 
 
-SCAN = Format("nuscenes-scan", "nuScenes scan", (".pcd.bin",), frame="deskewed", read=read)
+SCAN = Format("nuscenes-scan", "nuScenes scan", (".pcd.bin",), frame="deskewed", read=read, spins=True)
 FORMAT = Format(
     "nuscenes",
     "nuScenes scene",

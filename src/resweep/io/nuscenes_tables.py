@@ -64,9 +64,26 @@ class Tables:
             raise ResweepError(f"{self.folder / table}.json: no record {min(missing)}, which another table names")
         return found
 
+    def every(self, table: str, tokens: set[str]) -> dict[str, list[Record]]:
+        """All records of ``table`` with these tokens, of which each should be the only one of its token."""
+        found: dict[str, list[Record]] = {}
+        for record in records(self.folder / f"{table}.json"):
+            if record["token"] in tokens:
+                found.setdefault(record["token"], []).append(record)
+        return found
+
     def has(self, table: str) -> bool:
         """Whether there is such a table; those of annotations and labels are optional."""
         return (self.folder / f"{table}.json").is_file()
+
+
+def single(found: list[Record], where: str) -> Record:
+    """The one record of a token; none, or several that differ, are an error."""
+    if not found:
+        raise ResweepError(f"{where}: no such record, which another table names; fetch the metadata again")
+    if any(record != found[0] for record in found):
+        raise ResweepError(f"{where}: {len(found)} different records of one token; fetch the metadata again")
+    return found[0]
 
 
 def find_tables(path: Path, version: str | None) -> Tables | None:

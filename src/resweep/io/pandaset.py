@@ -18,7 +18,8 @@ import numpy as np
 
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
-from resweep.io.dataset import Tracks, boxes_turned, poses_of, read_json
+from resweep.io.completion import Rig, completed, uncompleted
+from resweep.io.dataset import Tracks, boxes_turned, extended, poses_of, read_json, trajectory_of
 from resweep.io.extras import require
 from resweep.io.format import Format
 from resweep.io.kitti_raw import numbered
@@ -28,6 +29,7 @@ from resweep.pose import Array, inverse, transform
 from resweep.sweep import Sweep
 
 _SENSORS = ("hesai-pandar64", "hesai-pandargt")
+_REACH_S = 0.25  # how far the first and last sweep may reach out of the poses
 # What a pickled frame is made of; modules moved between versions of the two packages.
 _ALLOWED_MODULES = (
     *("pandas.core.frame", "pandas.core.series", "pandas.core.internals", "pandas.core.indexes", "pandas._libs"),
@@ -55,7 +57,9 @@ def recognises(path: Path) -> bool:
     return (path / "lidar").is_dir() and any(any((path / "lidar").glob(name)) for name in ("*.pkl.gz", "*.pkl"))
 
 
-def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, lidar: int = 0) -> Log:
+def open_log(
+    path: Path, rate_hz: float | None = None, drop_nan: bool = False, lidar: int = 0, empty_beams: bool = True
+) -> Log:
     """The sequence in ``path``; times are those of timestamps.json, so ``rate_hz`` is not used."""
     del rate_hz
     if lidar not in (0, 1):
@@ -87,7 +91,10 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, l
         boxes = _boxes(path / "annotations" / "cuboids" / scans[at].name, T_sensor_world, lidar, tracks)
         return replace(scan, pose=poses[at], timestamp=float(times[at]), boxes=boxes, sensor=sensor)
 
-    return Log(load, times, poses, path.name, sensor, {"format": "pandaset", "path": str(path)})
+    bare = Log(load, times, poses, path.name, sensor, {"format": "pandaset", "path": str(path)})
+    if lidar == 1 and empty_beams:
+        return uncompleted(bare, "the PandarGT does not spin")
+    return completed(bare, empty_beams, Rig(motion=extended(trajectory_of(times, poses, str(file)), _REACH_S)))
 
 
 def _columns(table: Any, file: Path, T_sensor_world: Array) -> dict[str, Array]:

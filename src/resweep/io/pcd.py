@@ -2,7 +2,7 @@
 
 Writes every return column; VIEWPOINT is the sweep's pose, except with ``frame="world"``, where the points
 already stand in the world. Reads what PCL and drivers write: any fields in any order, padding fields ``_``,
-fields of several values, organised clouds (whose NaN points mean no return, and are left out).
+fields of several values, organised clouds (whose NaN points mean no return).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from resweep.errors import ResweepError, nearest_names
 from resweep.io import lzf, records
 from resweep.io.format import Format
 from resweep.io.header import Header, read_head
+from resweep.io.organised import cell_columns
 from resweep.io.returns import return_columns, sweep_from_columns
 from resweep.pose import Array
 from resweep.sweep import Sweep
@@ -35,11 +36,16 @@ class _Layout:
 
     dtype: np.dtype[Any]
     points: int
-    organised: bool
+    height: int
     encoding: str
     viewpoint: tuple[float, ...]
     comments: tuple[str, ...]
     body: int
+
+    @property
+    def organised(self) -> bool:
+        """Whether the cloud is an image."""
+        return self.height > 1
 
 
 def write(sweep: Sweep, path: Path, frame: str = "sensor", encoding: str = "binary") -> None:
@@ -87,6 +93,8 @@ def read(path: Path, drop_nan: bool = False) -> Sweep:
     layout = _layout(data, str(path))
     header = _header(layout, str(path))
     columns = {name: values for name, values in _columns(layout, data, str(path)).items() if not _is_padding(name)}
+    if layout.organised:
+        columns = cell_columns(columns, layout.height, layout.points // layout.height)
     return sweep_from_columns(
         columns, str(path), header, _pose(layout.viewpoint, str(path)), drop_nan=drop_nan or layout.organised
     )
@@ -95,6 +103,11 @@ def read(path: Path, drop_nan: bool = False) -> Sweep:
 def peek(path: Path) -> Header | None:
     """Pose and time from the file's head, or None if it names neither."""
     return _header(_layout(read_head(path, b"\nDATA"), str(path)), str(path))
+
+
+def fields(path: Path) -> tuple[str, ...]:
+    """The names of the points' fields."""
+    return tuple(_layout(read_head(path, b"\nDATA"), str(path)).dtype.names or ())
 
 
 def _header(layout: _Layout, where: str) -> Header | None:
@@ -129,7 +142,7 @@ def _layout(data: bytes, where: str) -> _Layout:
         ) from error
     if points < 0:
         raise ResweepError(f"{where}: the PCD header says {points} points")
-    return _Layout(dtype, points, height > 1, encoding, viewpoint, tuple(comments), found.end())
+    return _Layout(dtype, points, height, encoding, viewpoint, tuple(comments), found.end())
 
 
 def _dtype(fields: dict[str, list[str]], where: str) -> np.dtype[Any]:
@@ -201,4 +214,4 @@ def _pose(viewpoint: tuple[float, ...], where: str) -> Array:
     return pose
 
 
-FORMAT = Format("pcd", "PCD point cloud", (".pcd",), read=read, write=write, peek=peek)
+FORMAT = Format("pcd", "PCD point cloud", (".pcd",), read=read, write=write, peek=peek, spins=True, fields=fields)

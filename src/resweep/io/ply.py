@@ -97,6 +97,12 @@ def peek(path: Path) -> Header | None:
     return Header.from_lines(parse_header(read_head(path, b"end_header"), str(path)).comments, str(path))
 
 
+def fields(path: Path) -> tuple[str, ...]:
+    """The names of the points' properties."""
+    layout = parse_header(read_head(path, b"end_header"), str(path))
+    return tuple(name for each in layout.elements if each.name == "vertex" for name, _, _ in each.properties)
+
+
 def is_mesh(path: Path) -> bool:
     """Whether the file has faces, so that it is a mesh and not a cloud."""
     elements = parse_header(read_head(path, b"end_header"), str(path)).elements
@@ -214,4 +220,4 @@ def _walk(element: _Element, data: bytes, at: int, order: str) -> tuple[dict[str
     return {name: column.astype(column.dtype.newbyteorder("=")) for name, column in joined.items()}, at
 
 
-FORMAT = Format("ply", "PLY point cloud", (".ply",), read=read, write=write, peek=peek)
+FORMAT = Format("ply", "PLY point cloud", (".ply",), read=read, write=write, peek=peek, spins=True, fields=fields)

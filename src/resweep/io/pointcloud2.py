@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import ResweepError
+from resweep.io.organised import cell_columns
 from resweep.pose import Array
 
 # The constants of sensor_msgs/PointField.
@@ -49,7 +50,7 @@ def to_columns(message: Any, stamp: float, where: str) -> dict[str, Array]:
         if name in columns and columns[name].ndim == 1 and len(columns[name]):
             columns["time"] = _seconds(name, columns.pop(name), stamp)
             break
-    return columns
+    return cell_columns(columns, rows, width) if rows > 1 else columns
 
 
 def _dtype(message: Any, where: str) -> np.dtype[Any]:

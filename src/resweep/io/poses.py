@@ -84,6 +84,38 @@ def read_matrices(path: Path) -> Array:
     return _from_matrices(path, lines, _numbers(path, lines, 12, "kitti"))
 
 
+def read_rows(path: Path) -> tuple[Array | None, Array, dict[int, str]]:
+    """Times (n,), None in a KITTI file, and poses (n, 4, 4) of every row, and what is wrong with some, by row.
+
+    For those who keep going: a row that is no rigid pose, or that repeats a time, stands as the identity. Poses
+    are in whichever frame the file has them.
+    """
+    lines = _lines(path)
+    widths = [len(line.split()) for _, line in lines]
+    kind = "csv" if "," in lines[0][1] else "tum" if widths.count(8) > widths.count(12) else "kitti"
+    if kind == "csv":
+        times, poses = _from_csv(path, lines)
+        _check_times(path, lines, times)
+        return times, poses, {}
+    times, poses = np.full(len(lines), np.nan), np.tile(np.eye(4), (len(lines), 1, 1))
+    bad: dict[int, str] = {}
+    last = -np.inf
+    for at, line in enumerate(lines):
+        try:
+            row = _numbers(path, [line], 8 if kind == "tum" else 12, kind)
+            if kind == "kitti":
+                poses[at] = _from_matrices(path, [line], row)[0]
+                continue
+            poses[at] = _from_quaternions(path, [line], row[:, 1:4], row[:, 4:8])[0]
+            if row[0, 0] <= last:
+                raise ResweepError(f"{path}, line {line[0]}: time {float(row[0, 0])!r} of this pose was there before")
+            times[at] = last = float(row[0, 0])
+        except ResweepError as error:
+            bad[at] = f"no pose: {error}"
+            poses[at] = np.eye(4)
+    return (times if kind == "tum" else None), poses, bad
+
+
 def read_calib(path: Path) -> Array | None:
     """``T_camera_lidar`` (4, 4), the ``Tr`` of a KITTI calib.txt, or None where there is none."""
     if not path.is_file():

@@ -1,7 +1,8 @@
 """A sweep's returns as named columns, the form that point files share.
 
-Such files hold only what came back. Read again, a sweep has one beam a point: beams without return, the
-beams' origins and the grouping of several returns on one beam are lost. Write ``.sweep`` to keep them.
+Such files hold only what came back, but for images whose empty cells are written as zeros or NaN. Read again, a
+sweep has one beam a point: other beams without return, the beams' origins and the grouping of several returns on
+one beam are lost. Write ``.sweep`` to keep them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from resweep.errors import ResweepError
 from resweep.io.header import Header
 from resweep.pose import Array, inverse, transform
+from resweep.sensors.stored import with_stored_empty
 from resweep.sweep import Sweep
 
 # The names other programs give to our columns, ours first.
@@ -101,8 +103,9 @@ def sweep_from_columns(
 ) -> Sweep:
     """A sweep of the points in named columns (n,), whatever of ours is among them; the rest is ``extra``.
 
-    Points at exactly 0 0 0 are beams without return as some drivers write them, and are left out. NaN
-    coordinates are an error unless ``drop_nan``. Without ``header`` the points are taken to be in the
+    Points at exactly 0 0 0 are beams without return as some drivers write them: where ring and column are known
+    they become beams that point where their neighbours say, else they are left out. NaN coordinates are an error
+    unless ``drop_nan``, and then no returns either. Without ``header`` the points are taken to be in the
     sensor's frame at ``pose``; clouds far from the origin get a world pose near them instead.
     """
     by_name = {name.lower(): name for name in columns}
@@ -120,7 +123,22 @@ def sweep_from_columns(
                 del by_name[alias]
                 break
     extra = {name: np.asarray(columns[name])[keep] for name in by_name.values()}
-    return _assemble(points, found, extra, header, pose)
+    sweep = _assemble(points, found, extra, header, pose)
+    if keep.all() or not {"ring", "column"} <= set(found):
+        return sweep
+    ring, column = _empty_cells(columns, ~keep)
+    return with_stored_empty(sweep, ring, column)
+
+
+def _empty_cells(columns: Mapping[str, Array], empty: Array) -> tuple[Array, Array]:
+    """Ring and column (m,) of the ``empty`` rows, those that have both."""
+    by_name = {name.lower(): np.asarray(values) for name, values in columns.items()}
+    ring, column = (
+        next(by_name[alias] for alias in _ALIASES[ours] if alias in by_name)[empty].astype(np.float64)
+        for ours in ("ring", "column")
+    )
+    good = np.isfinite(ring) & np.isfinite(column) & (ring >= 0) & (column >= 0) & (ring < 1 << 16)
+    return ring[good].astype(np.int64), column[good].astype(np.int64)
 
 
 def _kept(points: Array, where: str, drop_nan: bool) -> Array:

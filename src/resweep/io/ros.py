@@ -21,6 +21,7 @@ import yaml
 
 from resweep.errors import ResweepError, nearest_names
 from resweep.io import ros_index
+from resweep.io.completion import Rig, completed
 from resweep.io.dataset import extended, trajectory_of
 from resweep.io.extras import require
 from resweep.io.format import Format
@@ -61,6 +62,7 @@ def open_log(
     pose_topic: str | None = None,
     world: str | None = None,
     compensated: bool = False,
+    empty_beams: bool = True,
 ) -> Log:
     """The clouds of ``topic`` in a bag; it and ``pose_topic`` may be left out where there is but one.
 
@@ -92,7 +94,8 @@ def open_log(
         return replace(sweep, trajectory=_through(sweep.beam_time, motion))
 
     facts = {"format": bag.format, "path": str(path), "topic": cloud, "unplaced": int((~keep).sum()), **meta}
-    return Log(load, times[keep], poses, path.stem, "", facts)
+    bare = Log(load, times[keep], poses, path.stem, "", facts)
+    return completed(bare, empty_beams, Rig(motion=motion if compensated else None))
 
 
 def _covered(path: Path, times: Array, motion: Trajectory | None) -> tuple[Array, Array]:

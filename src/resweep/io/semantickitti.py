@@ -5,14 +5,13 @@ poses are those of camera 0; with ``Tr = T_camera_lidar`` from calib.txt, ``T_wo
 Tr``. Scans are motion-compensated, so points are written deskewed.
 
 The scans keep only returns. The beams that came back empty are inferred from the grid of rings and columns
-that the log shows, unless ``empty_beams=False``.
+that the log shows (`resweep.io.completion`), unless ``empty_beams=False``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,11 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.io import kitti_bin, poses
+from resweep.io.completion import completed
 from resweep.io.format import Format, read_as
+from resweep.io.skipping import Faults
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse
-from resweep.sensors.grid import Grid, complete_beams, estimate_grid
 from resweep.sweep import Sweep
 
 RATE_HZ = 10.0  # of the recordings, where a sequence has no times.txt
@@ -34,11 +34,16 @@ def recognises(path: Path) -> bool:
     return (path / "velodyne").is_dir() and any((path / "velodyne").glob("*.bin"))
 
 
-def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, empty_beams: bool = True) -> Log:
+def open_log(
+    path: Path,
+    rate_hz: float | None = None,
+    drop_nan: bool = False,
+    empty_beams: bool = True,
+    keep_going: bool = False,
+) -> Log:
     """The sequence in ``path``; scan ``000007.bin`` takes line 7 of poses.txt and times.txt.
 
-    With ``empty_beams`` the sweeps also hold the beams that returned nothing, inferred from the sensor's
-    grid, which some sweeps show on the first use; a log that shows no rings stays without.
+    With ``empty_beams`` the sweeps also hold the beams that returned nothing, inferred from the sensor's grid.
     """
     scans = sorted((path / "velodyne").glob("*.bin"))
     if not scans:
@@ -48,8 +53,9 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
     except ValueError as error:
         raise ResweepError(f"{path / 'velodyne'}: scans must be named by number, as 000000.bin ({error})") from error
     meta: dict[str, Any] = {"format": "semantickitti", "path": str(path)}
-    times = _times(path, index, rate_hz, meta)
-    all_poses = _poses(path, index, meta)
+    faults = Faults()
+    times = _times(path, index, rate_hz, meta, faults if keep_going else None)
+    all_poses = _poses(path, index, meta, faults if keep_going else None)
 
     def load(at: int) -> Sweep:
         labels = path / "labels" / f"{scans[at].stem}.label"
@@ -57,36 +63,18 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
         stamp = float(times[at])
         return replace(scan, pose=all_poses[at], timestamp=stamp, beam_time=np.full(scan.n_beams, stamp))
 
-    bare = Log(load, times, all_poses, path.name, "", meta)
-    return _completed(bare) if empty_beams else bare
+    return faults.guarded(completed(Log(load, times, all_poses, path.name, "", meta), empty_beams))
 
 
-def _completed(bare: Log) -> Log:
-    """``bare`` with the empty beams of each sweep; the grid is estimated once, when a sweep is first read."""
-
-    @cache
-    def grid() -> Grid | None:
-        try:
-            return estimate_grid(bare)
-        except ResweepError:  # points without rings, as of a scanner that does not spin
-            return None
-
-    def load(at: int) -> Sweep:
-        sweep, known = bare[at], grid()
-        return sweep if known is None else complete_beams(sweep, known)
-
-    return replace(bare, load=load, meta={**bare.meta, "empty_beams": "inferred where the rings can be told"})
-
-
-def _times(path: Path, index: Array, rate_hz: float | None, meta: dict[str, Any]) -> Array:
+def _times(path: Path, index: Array, rate_hz: float | None, meta: dict[str, Any], faults: Faults | None) -> Array:
     file = path / "times.txt"
     if rate_hz is not None or not file.is_file():
         meta["times"] = "assumed"
         return np.asarray(index / (rate_hz or RATE_HZ))
-    return _lines(file, poses.read_times(file), index)
+    return _lines(file, poses.read_times(file), index, faults)
 
 
-def _poses(path: Path, index: Array, meta: dict[str, Any]) -> Array:
+def _poses(path: Path, index: Array, meta: dict[str, Any], faults: Faults | None) -> Array:
     # The odometry benchmark keeps poses apart from the sequences: dataset/poses/00.txt.
     apart = path.absolute().parent.parent / "poses" / f"{path.absolute().name}.txt"
     file = next((f for f in (path / "poses.txt", apart) if f.is_file()), None)
@@ -97,11 +85,20 @@ def _poses(path: Path, index: Array, meta: dict[str, Any]) -> Array:
     if Tr is None:
         raise ResweepError(f"{path / 'calib.txt'}: no Tr; the camera's poses cannot be turned into the LiDAR's without")
     meta["poses"] = file.name
-    camera = poses.read_matrices(file)
-    return np.asarray(inverse(Tr) @ _lines(file, camera, index) @ Tr)
+    if faults is None:
+        camera = poses.read_matrices(file)
+    else:
+        _, camera, bad = poses.read_rows(file)
+        faults.update({at: bad[number] for at, number in enumerate(index.tolist()) if number in bad})
+    return np.asarray(inverse(Tr) @ _lines(file, camera, index, faults) @ Tr)
 
 
-def _lines(file: Path, rows: Array, index: Array) -> Array:
+def _lines(file: Path, rows: Array, index: Array, faults: Faults | None) -> Array:
+    """The rows of ``index``; a missing one is an error, or a fault where the log is to be read all the same."""
+    if faults is not None:
+        beyond = np.flatnonzero(index >= len(rows)).tolist()
+        faults.update({at: f"no pose: {file} ends before scan {index[at]:06d}" for at in beyond})
+        rows = np.concatenate([rows, np.repeat(rows[-1:], max(0, int(index.max()) + 1 - len(rows)), axis=0)])
     if index.max() >= len(rows):
         raise ResweepError(f"{file}: {len(rows)} lines, but there is a scan {index.max():06d}; it belongs elsewhere")
     return np.asarray(rows[index])

@@ -11,7 +11,8 @@ import numpy as np
 from resweep.errors import ResweepError
 from resweep.io import poses
 from resweep.io.dataset import extended
-from resweep.pose import Array
+from resweep.io.skipping import Faults
+from resweep.pose import Array, Trajectory, inverse
 
 POSE_FILES = (
     *("poses.txt", "poses.tum", "poses.csv", "poses.kitti", "trajectory.txt", "trajectory.tum", "trajectory.csv"),
@@ -83,3 +84,37 @@ def placed_by(
     if len(trajectory) != count:
         raise ResweepError(f"{file}: {len(trajectory)} poses for {count} sweeps; they must pair up")
     return trajectory.times, trajectory.poses
+
+
+def placed_in_spite(
+    file: Path, names: Sequence[Path], stamps: Array | None, rate_hz: float, faults: Faults
+) -> tuple[Array, Array]:
+    """As `placed_by`, where sweeps without a good pose are noted in ``faults`` and stand at the identity.
+
+    Poses and sweeps that do not pair up go by the numbers that the files are named by, if they are.
+    """
+    times, rows, bad = poses.read_rows(file)
+    if times is None and (Tr := poses.read_calib(file.with_name("calib.txt"))) is not None:
+        rows = inverse(Tr) @ rows @ Tr
+    good = np.array([at not in bad for at in range(len(rows))])
+    if stamps is not None and times is not None and good.any():
+        wide = extended(Trajectory(times[good], rows[good]), _REACH_S)
+        inside = (stamps >= wide.start) & (stamps <= wide.end)
+        if inside.any():
+            for at in np.flatnonzero(~inside).tolist():
+                faults[at] = f"no pose: {file} does not reach {names[at].name}"
+            return stamps, wide.at(np.clip(stamps, wide.start, wide.end))
+    row = np.arange(len(names))
+    if len(rows) != len(names) and all(name.stem.isdigit() for name in names):
+        row = np.array([int(name.stem) for name in names])
+    placed = np.tile(np.eye(4), (len(names), 1, 1))
+    moments = row / rate_hz if stamps is None else stamps.copy()
+    for at, number in enumerate(row.tolist()):
+        if number >= len(rows):
+            faults[at] = f"no pose: {file} ends before {names[at].name}"
+        elif number in bad:
+            faults[at] = bad[number]
+        else:
+            placed[at] = rows[number]
+            moments[at] = moments[at] if times is None else times[number]
+    return moments, placed

@@ -47,8 +47,9 @@ def complete_beams(sweep: Sweep, grid: Grid) -> Sweep:
 
     Beams and returns that are there stay as they are, in their order, but get their ring and column where
     the log gave none. Added beams lie between their neighbours on the ring, at the ring's elevation, and
-    have the status `BeamStatus.NO_RETURN`. None is added where the ring never left the sensor, nor in the
-    part of a turn that the sweep does not cover. A sweep that has empty beams already is returned as it is.
+    have the status `BeamStatus.NO_RETURN`. None is added where the ring never left the sensor, on rings whose
+    elevation the grid does not know, nor in the part of a turn that the sweep does not cover. A sweep that has
+    empty beams already is returned as it is.
     """
     if sweep.n_beams == 0 or len(np.unique(sweep.beam)) < sweep.n_beams:
         return sweep
@@ -56,7 +57,8 @@ def complete_beams(sweep: Sweep, grid: Grid) -> Sweep:
     azimuth = azimuth_deg(points)
     ring = rings_of(sweep, points, azimuth, grid)
     phase = turn_phase(sweep, azimuth)
-    motion = fit_motion(grid.channels, *thinned(_MOTION_POINTS, points, ring, phase))
+    known = np.isfinite(_padded(grid.elevations_deg, ring, np.nan)[ring])
+    motion = fit_motion(grid.channels, *thinned(_MOTION_POINTS, points[known], ring[known], phase[known]))
     if motion is not STILL:
         azimuth = azimuth_deg(motion.undone(points, phase))
     place = sweep.beam_column.astype(np.float64) if grid.columned else azimuth
@@ -72,7 +74,7 @@ def complete_beams(sweep: Sweep, grid: Grid) -> Sweep:
 
 def _between(sweep: Sweep, grid: Grid, ring: Array, azimuth: Array, place: Array) -> _New:
     """Beams in the gaps of each ring, evenly between the neighbours of a gap."""
-    before, after, share, gap = _gaps(place, ring, grid)
+    before, after, share, gap = (_gaps if grid.fired is None else _cells)(place, ring, grid)
     # Where columns are numbered, azimuth runs with or against them, by offsets of its own.
     turned = gap * (360.0 / grid.turn) * (grid.sense if grid.columned else 1.0)
     turned += (azimuth[after] - azimuth[before] - turned + 180.0) % 360.0 - 180.0
@@ -91,11 +93,40 @@ def _gaps(place: Array, ring: Array, grid: Grid) -> tuple[Array, Array, Array, A
     following[ends] = starts
     gap = place[order[following]] - place[order]
     gap[ends] += grid.turn
-    missing = np.round(gap / grid.step[sorted_ring] - _ROUND_DOWN).astype(np.int64) - 1
+    step = np.where(np.isfinite(grid.elevations_deg), grid.step, np.inf)  # no beam is added on an unknown ring
+    missing = np.round(gap / _padded(step, ring, np.inf)[sorted_ring] - _ROUND_DOWN).astype(np.int64) - 1
     missing = np.maximum(missing, 0)
     at = np.repeat(np.arange(len(order)), missing)
     number = np.arange(len(at)) - np.repeat(np.cumsum(missing) - missing, missing) + 1
     return order[at], order[following[at]], number / (missing[at] + 1.0), gap[at]
+
+
+def _cells(place: Array, ring: Array, grid: Grid) -> tuple[Array, Array, Array, Array]:
+    """As `_gaps`, where columns are numbered: the cells that a ring fires in and that hold no beam."""
+    assert grid.fired is not None
+    shape = grid.fired.shape
+    column = place.astype(np.int64)
+    inside = (ring < shape[0]) & (column >= 0) & (column < shape[1])
+    beam = np.full(shape, -1)
+    beam[ring[inside], column[inside]] = np.flatnonzero(inside)
+    known = np.isfinite(grid.elevations_deg) & (beam >= 0).any(axis=1)
+    rows, columns = np.nonzero((beam < 0) & grid.fired & known[:, None])
+    before, after = _filled(beam)[rows, columns], _filled(beam[:, ::-1])[:, ::-1][rows, columns]
+    gap = (column[after] - column[before]) % shape[1]
+    gap = np.where(gap == 0, shape[1], gap).astype(np.float64)
+    return before, after, ((columns - column[before]) % shape[1]) / gap, gap
+
+
+def _filled(beam: Array) -> Array:
+    """Each row's values with -1 replaced by the last before it, around the end of the row."""
+    twice = np.concatenate([beam, beam], axis=1)
+    last = np.maximum.accumulate(np.where(twice >= 0, np.arange(twice.shape[1]), -1), axis=1)
+    return np.asarray(np.take_along_axis(twice, last, axis=1)[:, beam.shape[1] :])
+
+
+def _padded(values: Array, ring: Array, fill: float) -> Array:
+    """``values`` by ring, with ``fill`` for rings of a sweep beyond those that the grid has seen."""
+    return np.pad(values, (0, max(0, int(ring.max()) + 1 - len(values))), constant_values=fill)
 
 
 def _times(sweep: Sweep, before: Array, after: Array, share: Array, turns: Array, grid: Grid) -> Array:
@@ -116,10 +147,13 @@ def _times(sweep: Sweep, before: Array, after: Array, share: Array, turns: Array
 
 def _unseen_rings(new: _New, grid: Grid, ring: Array, azimuth: Array, time: Array, place: Array) -> _New:
     """``new`` with the beams of rings that returned nothing at all: like those of the nearest ring that did."""
-    there = np.bincount(ring, minlength=grid.n_rings) > 0
+    there, known = np.bincount(ring, minlength=grid.n_rings)[: grid.n_rings] > 0, np.isfinite(grid.elevations_deg)
+    models = np.flatnonzero(there & known)
+    if not len(models):
+        return new
     parts = [new]
-    for missing in np.flatnonzero(~there & np.isfinite(grid.elevations_deg)):
-        model = int(np.flatnonzero(there)[np.argmin(np.abs(np.flatnonzero(there) - missing))])
+    for missing in np.flatnonzero(~there & known):
+        model = int(models[np.argmin(np.abs(models - missing))])
         own, added = ring == model, new.ring == model
         columns = (
             np.concatenate([old[own], more[added]])

@@ -23,7 +23,7 @@ from resweep.sensors.rings import (
     ring_source,
     stored_turns,
 )
-from resweep.sensors.steps import ring_steps
+from resweep.sensors.steps import fired_columns, ring_steps
 from resweep.sweep import Sweep
 
 _ADVICE = "give a log with rings, or points as measured (not deskewed)"
@@ -47,6 +47,7 @@ class Grid:
     shots of one turn of the densest ring. ``fires`` (k, 180) tells the cells of 2° of azimuth, from 0°
     counter-clockwise, in which a ring is not hidden by what carries the sensor. ``period_s`` is the time
     of one turn, None where points have no times; ``direction`` None where the log does not show it.
+    ``fired`` (k, c) tells the columns that a ring fires in, where columns are numbered: lasers may take turns.
     """
 
     channels: Channels
@@ -58,6 +59,7 @@ class Grid:
     direction: Literal["clockwise", "counterclockwise"] | None = None
     period_s: float | None = None
     sweeps: int = 1
+    fired: Array | None = None
 
     @property
     def n_rings(self) -> int:
@@ -133,6 +135,7 @@ def estimate_grid(log: Log | Sequence[Sweep], sweeps: int = 5) -> Grid:
         None if sense == 0 else "counterclockwise" if sense > 0 else "clockwise",
         period_s,
         len(chosen),
+        fired_columns(place, rings, n_rings, n_given) if columned else None,
     )
 
 

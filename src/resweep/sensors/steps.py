@@ -7,6 +7,7 @@ import numpy as np
 from resweep.pose import Array
 
 _FEW = 30  # differences that tell a ring's own step
+_UNUSED = 0.01  # share of the returns of the fullest column of a cycle, below which another is never fired
 
 
 def ring_steps(places: list[Array], rings: list[Array], n_rings: int, turn: float) -> Array:
@@ -25,6 +26,21 @@ def ring_steps(places: list[Array], rings: list[Array], n_rings: int, turn: floa
     if np.isnan(step).all():
         return np.full(n_rings, turn)
     return np.where(np.isnan(step), np.nanmedian(step), step)
+
+
+def fired_columns(places: list[Array], rings: list[Array], n_rings: int, n_columns: int) -> Array:
+    """Columns (k, c) bool that each ring fires in, from the numbered columns (n,) of its returns.
+
+    Lasers that take turns leave out the same columns of every cycle of two to eight.
+    """
+    column, ring = np.concatenate(places).astype(np.int64), np.concatenate(rings)
+    best = np.zeros((n_rings, 1), bool)
+    for cycle in range(2, 9):
+        count = np.bincount(ring * cycle + column % cycle, minlength=n_rings * cycle).reshape(n_rings, cycle)
+        unused = (count < _UNUSED * count.max(axis=1, keepdims=True)) & (count.sum(axis=1, keepdims=True) > 10 * _FEW)
+        if unused.mean() > best.mean() + 1e-9:
+            best = unused
+    return np.asarray(~best[:, np.arange(n_columns) % best.shape[1]])
 
 
 def _step(apart: Array, least: float) -> float:
