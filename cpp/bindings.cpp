@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "carve.hpp"
 #include "embree.hpp"
 #include "neighbours.hpp"
 #include "parallel.hpp"
@@ -23,6 +24,7 @@ namespace {
 
 template <class T, class... Shape> using In = nb::ndarray<const T, nb::numpy, nb::device::cpu, Shape...>;
 template <class T> using Vector = In<T, nb::ndim<1>>;
+template <class T> using Row = In<T, nb::ndim<1>, nb::c_contig>;
 template <class T> using Matrix3 = In<T, nb::shape<-1, 3>, nb::c_contig>;
 
 template <class T> Column<T> column(const Vector<T>& values) {
@@ -214,6 +216,25 @@ nb::tuple find_neighbours(const KdTree& tree, const std::optional<Matrix3<double
             distance2.data.get());
     }
     return nb::make_tuple(give(std::move(index)), give(std::move(distance2)));
+}
+
+nb::ndarray<nb::numpy, float> carve_discs(const Matrix3<float>& centre, const Matrix3<float>& normal,
+                                          const Row<float>& radius, const Vector<float>& ratio,
+                                          const Matrix3<float>& origin, const Matrix3<float>& point,
+                                          const Row<bool>& seen, int rounds, float margin, float margin_per_m,
+                                          float radius_min, int threads) {
+    if (normal.shape(0) != centre.shape(0) || radius.shape(0) != centre.shape(0) || ratio.shape(0) != centre.shape(0))
+        throw std::invalid_argument("the columns of discs differ in length");
+    if (point.shape(0) != origin.shape(0) || seen.shape(0) != origin.shape(0))
+        throw std::invalid_argument("the columns of beams differ in length");
+    std::vector<float> left;
+    {
+        nb::gil_scoped_release release;
+        left = carve({centre.data(), normal.data(), radius.data(), centre.shape(0), column(ratio)},
+                     {origin.data(), point.data(), reinterpret_cast<const std::uint8_t*>(seen.data()), origin.shape(0)},
+                     {rounds, margin, margin_per_m, radius_min}, threads);
+    }
+    return give(std::move(left));
 }
 
 nb::dict analyse(const KdTree& tree, const Vector<std::int32_t>& k, const Vector<float>& radius, int threads) {
@@ -417,6 +438,11 @@ NB_MODULE(_core, m) {
         .def("grow", &grow_splats, nb::arg("normal"), nb::arg("k"), nb::arg("radius"), nb::arg("bound"),
              nb::arg("label"), nb::arg("alpha"), nb::arg("beta"), nb::arg("values"), nb::arg("threads") = 0)
         .def("seed_order", [](const KdTree& self) { return give(seed_order(self)); });
+
+    m.def("carve", &carve_discs, nb::arg("centre"), nb::arg("normal"), nb::arg("radius"), nb::arg("ratio"),
+          nb::arg("origin"), nb::arg("point"), nb::arg("seen"), nb::arg("rounds"), nb::arg("margin"),
+          nb::arg("margin_per_m"), nb::arg("radius_min"), nb::arg("threads") = 0,
+          "Radii of discs cut back by the beams from `origin` to `point` that passed them; 0 for those left out.");
 
     m.def(
         "philox",

@@ -88,6 +88,11 @@ class KdTree:
 
     def seed_order(self) -> NDArray[numpy.int32]: ...
 
+def carve(centre: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], normal: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], radius: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], ratio: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], origin: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], point: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], seen: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], rounds: int, margin: float, margin_per_m: float, radius_min: float, threads: int = 0) -> NDArray[numpy.float32]:
+    """
+    Radii of discs cut back by the beams from `origin` to `point` that passed them; 0 for those left out.
+    """
+
 def philox(seed: int, sweep: int, beam: int, ray: int, purpose: int) -> tuple:
     """The four random words of one purpose, for the tests."""
 
