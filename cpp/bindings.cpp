@@ -4,7 +4,9 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -237,26 +239,40 @@ nb::ndarray<nb::numpy, float> carve_discs(const Matrix3<float>& centre, const Ma
     return give(std::move(left));
 }
 
-nb::dict analyse(const KdTree& tree, const Vector<std::int32_t>& k, const Vector<float>& radius, int threads) {
-    Buffer<float> normal, eigenvalues, mean_offset, reached, mean_distance, std_distance;
+// The columns of shapes that are named in `only`; the others are empty.
+nb::dict analyse(const KdTree& tree, const Vector<std::int32_t>& k, const Vector<float>& radius,
+                 const std::vector<std::string>& only, int threads) {
+    struct Wide {
+        const char* name;
+        float* Pca::* column;
+        std::size_t width;
+        Buffer<float> values;
+    };
+    Wide wide[] = {{"normal", &Pca::normal, 3, {}},
+                   {"eigenvalues", &Pca::eigenvalues, 3, {}},
+                   {"mean_offset", &Pca::mean_offset, 3, {}},
+                   {"radius", &Pca::radius, 1, {}},
+                   {"mean_abs_plane_distance", &Pca::mean_distance, 1, {}},
+                   {"std_abs_plane_distance", &Pca::std_distance, 1, {}}};
+    const auto wanted = [&](const char* name) { return std::find(only.begin(), only.end(), name) != only.end(); };
+    Pca out;
+    for (Wide& one : wide)
+        if (wanted(one.name)) {
+            one.values.allocate(one.width * tree.size());
+            out.*one.column = one.values.data.get();
+        }
     Buffer<std::int32_t> count;
-    for (Buffer<float>* wide : {&normal, &eigenvalues, &mean_offset}) wide->allocate(3 * tree.size());
-    for (Buffer<float>* narrow : {&reached, &mean_distance, &std_distance}) narrow->allocate(tree.size());
-    count.allocate(tree.size());
+    if (wanted("count")) {
+        count.allocate(tree.size());
+        out.count = count.data.get();
+    }
     const Extent extent{per_point(tree, k, "k"), per_point(tree, radius, "radius")};
     {
         nb::gil_scoped_release release;
-        pca(tree, extent, threads,
-            {normal.data.get(), eigenvalues.data.get(), mean_offset.data.get(), reached.data.get(),
-             mean_distance.data.get(), std_distance.data.get(), count.data.get()});
+        pca(tree, extent, threads, out);
     }
     nb::dict columns;
-    columns["normal"] = give(std::move(normal), 3);
-    columns["eigenvalues"] = give(std::move(eigenvalues), 3);
-    columns["mean_offset"] = give(std::move(mean_offset), 3);
-    columns["radius"] = give(std::move(reached));
-    columns["mean_abs_plane_distance"] = give(std::move(mean_distance));
-    columns["std_abs_plane_distance"] = give(std::move(std_distance));
+    for (Wide& one : wide) columns[one.name] = give(std::move(one.values), one.width);
     columns["count"] = give(std::move(count));
     return columns;
 }
@@ -434,7 +450,14 @@ NB_MODULE(_core, m) {
                 return mean_radius(self, k, stride, threads);
             },
             nb::arg("k"), nb::arg("stride"), nb::arg("threads") = 0)
-        .def("pca", &analyse, nb::arg("k"), nb::arg("radius"), nb::arg("threads") = 0)
+        .def(
+            "mean_plane_distance",
+            [](const KdTree& self, std::int32_t k, float radius, std::size_t stride, int threads) {
+                nb::gil_scoped_release release;
+                return mean_plane_distance(self, k, radius, stride, threads);
+            },
+            nb::arg("k"), nb::arg("radius"), nb::arg("stride"), nb::arg("threads") = 0)
+        .def("pca", &analyse, nb::arg("k"), nb::arg("radius"), nb::arg("only"), nb::arg("threads") = 0)
         .def("grow", &grow_splats, nb::arg("normal"), nb::arg("k"), nb::arg("radius"), nb::arg("bound"),
              nb::arg("label"), nb::arg("alpha"), nb::arg("beta"), nb::arg("values"), nb::arg("threads") = 0)
         .def("seed_order", [](const KdTree& self) { return give(seed_order(self)); });

@@ -1,5 +1,6 @@
 """The native core of Resweep; private, use the resweep package."""
 
+from collections.abc import Sequence
 from typing import Annotated, overload
 
 import numpy
@@ -82,7 +83,9 @@ class KdTree:
 
     def mean_radius(self, k: int, stride: int, threads: int = 0) -> float: ...
 
-    def pca(self, k: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], radius: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], threads: int = 0) -> dict: ...
+    def mean_plane_distance(self, k: int, radius: float, stride: int, threads: int = 0) -> float: ...
+
+    def pca(self, k: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], radius: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], only: Sequence[str], threads: int = 0) -> dict: ...
 
     def grow(self, normal: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], k: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], radius: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], bound: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], label: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], alpha: float, beta: float, values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int = 0) -> dict: ...
 

@@ -116,6 +116,32 @@ def test_mean_radius_is_the_mean_distance_of_the_last_neighbour() -> None:
     assert abs(near.mean_radius(K, sample=20_000) - expected.mean()) < 5 * error
 
 
+def test_mean_plane_distance_is_the_mean_over_all_neighbours(points: Array, extent: tuple[Array, Array]) -> None:
+    near = Neighbours(points)
+    shape = near.pca(K, 1.0)
+    weight = np.where(shape.count >= 3, shape.count, 0)
+    expected = np.average(shape.mean_abs_plane_distance, weights=weight)
+    assert near.mean_plane_distance(K, 1.0, sample=None) == pytest.approx(expected, rel=1e-5)
+    assert near.mean_plane_distance(K, 1.0, sample=len(points) // 3) == pytest.approx(expected, rel=0.1)
+
+
+def test_pca_gives_what_is_asked_for_the_points_it_is_asked_for(points: Array) -> None:
+    near = Neighbours(points)
+    some = np.arange(len(points)) % 3 == 0
+    whole, part = near.pca(K, 1.0), near.pca(np.where(some, K, 0), 1.0, only=("normal", "count"))
+    assert np.array_equal(part.normal[some], whole.normal[some])
+    assert np.array_equal(part.count, np.where(some, whole.count, 0))
+    assert len(part.radius) == len(part.eigenvalues) == 0
+
+
+def test_splats_grow_the_same_within_the_radius_of_their_neighbours(points: Array) -> None:
+    near = Neighbours(points)
+    shape = near.pca(K, 1.0)
+    loose = near.grow(shape.normal, K, 1.0, 0.05)
+    tight = near.grow(shape.normal, K, shape.radius * np.float32(1 + 1e-6), 0.05)
+    assert all(np.array_equal(getattr(loose, name), getattr(tight, name)) for name in ("seed", "radius", "shift"))
+
+
 def test_pca_is_that_of_the_reference(points: Array, extent: tuple[Array, Array]) -> None:
     k, radius = extent
     ours = Neighbours(points + UTM).pca(k, radius)
