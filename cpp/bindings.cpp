@@ -239,6 +239,19 @@ nb::ndarray<nb::numpy, float> carve_discs(const Matrix3<float>& centre, const Ma
     return give(std::move(left));
 }
 
+nb::tuple join_sparse(const KdTree& tree, const Matrix3<float>& normal, const Vector<std::int32_t>& kind,
+                      const Vector<std::int32_t>& missing, std::int32_t k, float radius, float beta, int threads) {
+    if (normal.shape(0) != tree.size()) throw std::invalid_argument("normal: one row a point");
+    const Joining joining{normal.data(), per_point(tree, kind, "kind"), per_point(tree, missing, "missing"), k, radius,
+                          beta};
+    Joined joined;
+    {
+        nb::gil_scoped_release release;
+        joined = join(tree, joining, threads);
+    }
+    return nb::make_tuple(give(std::move(joined.first)), give(std::move(joined.second)));
+}
+
 // The columns of shapes that are named in `only`; the others are empty.
 nb::dict analyse(const KdTree& tree, const Vector<std::int32_t>& k, const Vector<float>& radius,
                  const std::vector<std::string>& only, int threads) {
@@ -460,8 +473,23 @@ NB_MODULE(_core, m) {
         .def("pca", &analyse, nb::arg("k"), nb::arg("radius"), nb::arg("only"), nb::arg("threads") = 0)
         .def("grow", &grow_splats, nb::arg("normal"), nb::arg("k"), nb::arg("radius"), nb::arg("bound"),
              nb::arg("label"), nb::arg("alpha"), nb::arg("beta"), nb::arg("values"), nb::arg("threads") = 0)
+        .def("join", &join_sparse, nb::arg("normal"), nb::arg("kind"), nb::arg("missing"), nb::arg("k"),
+             nb::arg("radius"), nb::arg("beta"), nb::arg("threads") = 0,
+             "Rows of sparse points, and of the far neighbours that each is to be joined with.")
         .def("seed_order", [](const KdTree& self) { return give(seed_order(self)); });
 
+    m.def(
+        "in_free_cells",
+        [](const Matrix3<float>& taken, const Matrix3<float>& points, double size, int threads) {
+            std::vector<std::int64_t> rows;
+            {
+                nb::gil_scoped_release release;
+                rows = in_free_cells(taken.data(), taken.shape(0), points.data(), points.shape(0), size, threads);
+            }
+            return give(std::move(rows));
+        },
+        nb::arg("taken"), nb::arg("points"), nb::arg("size"), nb::arg("threads") = 0,
+        "Rows of the first of `points` in each cell of side `size` that holds none of `taken`.");
     m.def("carve", &carve_discs, nb::arg("centre"), nb::arg("normal"), nb::arg("radius"), nb::arg("ratio"),
           nb::arg("origin"), nb::arg("point"), nb::arg("seen"), nb::arg("rounds"), nb::arg("margin"),
           nb::arg("margin_per_m"), nb::arg("radius_min"), nb::arg("threads") = 0,

@@ -43,6 +43,23 @@ void pca(const KdTree& tree, const Extent& extent, int threads, const Pca& out);
 // `stride`-th leaf of points; neighbourhoods of fewer than three do not count.
 double mean_plane_distance(const KdTree& tree, std::int32_t k, float radius, std::size_t stride, int threads);
 
+// Pairs of points to be joined where points are sparse (C, 3.4): `missing` says how many further points each one wants.
+struct Joining {
+    const float* normal;                 // (n, 3) unit
+    Column<std::int32_t> kind, missing;  // only points of one kind are joined
+    std::int32_t k;                      // nearest points within `radius` that are looked at
+    float radius, beta;                  // smallest cosine between normals
+};
+struct Joined {
+    std::vector<std::int32_t> first, second;  // rows of the points: the sparse one, and the one it is joined with
+};
+// Each sparse point with the farthest of its neighbours that fit, as many as it wants.
+Joined join(const KdTree& tree, const Joining& joining, int threads);
+
+// The first of `points` (m, 3) in each cell of side `size` metres that holds none of `taken` (n, 3), in order.
+std::vector<std::int64_t> in_free_cells(const float* taken, std::size_t n, const float* points, std::size_t m,
+                                        double size, int threads);
+
 // What stops the growing of splats (C, 3.1 and 3.2).
 struct Growing {
     const float* normal;         // (n, 3) unit, zero where unknown

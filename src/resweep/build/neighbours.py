@@ -160,6 +160,16 @@ class Neighbours:
         means = grown.pop("values").reshape(len(grown["seed"]), carried.shape[1])
         return Growth(**grown, values=means)
 
+    def join(
+        self, normal: Array, kind: Array, missing: Array, k: int, radius: float, beta: float = BETA
+    ) -> tuple[Array, Array]:
+        """Rows (m,) int32 of points that want further points near them, and of a neighbour to join each with (C, 3.4).
+
+        A point with ``missing`` (n,) int32 above 0 is joined with so many of its ``k`` nearest within ``radius``, the
+        farthest first, that are of its ``kind`` (n,) int32 and have a normal with a cosine to its own above ``beta``.
+        """
+        return self._tree.join(normal, kind, missing, _count(k), _radius(radius, "radius"), beta, self.threads)
+
     def seed_order(self) -> Array:
         """The rows (n,) of the points in the order in which `grow` takes them: spread over the map, then in between."""
         return self._tree.seed_order()
