@@ -27,10 +27,12 @@ float squared(float length) { return length * length * kSlack; }
 
 }  // namespace
 
-float Neighbourhood::reach2(float radius) const {
-    const double steps = static_cast<double>(radius) / tree_->step();
+float squared_steps(const KdTree& tree, float radius) {
+    const double steps = static_cast<double>(radius) / tree.step();
     return static_cast<float>(std::min(steps * steps, static_cast<double>(std::numeric_limits<float>::max())));
 }
+
+float Neighbourhood::reach2(float radius) const { return squared_steps(*tree_, radius); }
 
 void Neighbourhood::begin(std::size_t leaf, std::size_t k, float radius) {
     const Box box = tree_->leaf_box(leaf);

@@ -7,6 +7,9 @@
 
 namespace resweep {
 
+// The square of `radius` metres in the tree's steps².
+float squared_steps(const KdTree& tree, float radius);
+
 class Neighbourhood {
   public:
     static constexpr std::size_t kLanes = 8;  // offsets are padded to a multiple of it

@@ -162,6 +162,35 @@ void write_row(const KdTree& tree, Neighbourhood& near, std::size_t k, std::int3
     }
 }
 
+// One neighbour a query: each query looks no farther than the point found for the one before it, as queries that follow
+// each other are mostly near.
+void nearest_points(const KdTree& tree, const double* queries, std::size_t n_queries, float radius, int threads,
+                    std::int32_t* index, float* distance2) {
+    const double step2 = tree.step() * tree.step();
+    const float reach2 = squared_steps(tree, radius);
+    parallel(chunks_of(n_queries, kQueriesAChunk), thread_count(threads), [&] {
+        return [&](std::size_t chunk) {
+            Key found = kNoKey;
+            const std::size_t end = std::min(n_queries, (chunk + 1) * kQueriesAChunk);
+            for (std::size_t row = chunk * kQueriesAChunk; row < end; ++row) {
+                const Place place = tree.place(queries + 3 * row);
+                float bound = reach2;
+                if (found != kNoKey) {
+                    const std::int32_t* const last[3] = {tree.axis(0) + row_of(found), tree.axis(1) + row_of(found),
+                                                         tree.axis(2) + row_of(found)};
+                    float apart;
+                    distances2(last, 1, place, &apart);
+                    bound = std::min(bound, apart);
+                }
+                found = tree.nearest(place, bound);
+                const bool any = found != kNoKey;
+                index[row] = any ? static_cast<std::int32_t>(tree.order()[row_of(found)]) : -1;
+                distance2[row] = any ? static_cast<float>(distance2_of(found) * step2) : kInfinity;
+            }
+        };
+    });
+}
+
 }  // namespace
 
 void knn(const KdTree& tree, const double* queries, std::size_t n_queries, std::int32_t asked, float radius,
@@ -178,6 +207,7 @@ void knn(const KdTree& tree, const double* queries, std::size_t n_queries, std::
         });
         return;
     }
+    if (k == 1) return nearest_points(tree, queries, n_queries, radius, threads, index, distance2);
     parallel(chunks_of(n_queries, kQueriesAChunk), thread_count(threads), [&] {
         return [&, near = Neighbourhood(tree)](std::size_t chunk) mutable {
             const std::size_t end = std::min(n_queries, (chunk + 1) * kQueriesAChunk);

@@ -66,6 +66,19 @@ def test_queries_may_be_anywhere(points: Array) -> None:
     assert np.allclose(itself, distance, rtol=1e-5)
 
 
+@pytest.mark.parametrize("radius", [np.inf, 0.3])
+def test_the_one_nearest_is_the_first_of_several(radius: float) -> None:
+    points = street_like(20_000)
+    rng = np.random.default_rng(5)
+    queries = rng.permutation(np.concatenate([points + rng.normal(0, 0.1, points.shape), points[::7] + 100]))
+    near = Neighbours(points)
+    one, two = near.knn(queries, 1, radius), near.knn(queries, 2, radius)
+    assert np.array_equal(one.index[:, 0], two.index[:, 0])
+    assert np.array_equal(one.distance2[:, 0], two.distance2[:, 0])
+    assert (one.index >= 0).any()
+    assert np.isinf(radius) or (one.index < 0).any()
+
+
 def test_a_query_at_a_point_finds_what_the_point_finds(points: Array) -> None:
     near = Neighbours(points)
     own, asked = near.knn(None, 7), near.knn(points, 7)
