@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 
+from resweep import _core
 from resweep.build import reference
 from resweep.build.neighbours import Neighbours
 from resweep.errors import ResweepError
@@ -156,6 +157,32 @@ def test_splats_grow_the_same_within_the_radius_of_their_neighbours(points: Arra
     loose = near.grow(shape.normal, K, 1.0, 0.05)
     tight = near.grow(shape.normal, K, shape.radius * np.float32(1 + 1e-6), 0.05)
     assert all(np.array_equal(getattr(loose, name), getattr(tight, name)) for name in ("seed", "radius", "shift"))
+
+
+def test_points_are_joined_with_their_farthest_neighbours_that_fit() -> None:
+    points = street_like(3000)
+    rng = np.random.default_rng(8)
+    normal = rng.normal(size=points.shape).astype(np.float32)
+    normal /= np.linalg.norm(normal, axis=1)[:, None]
+    kind, missing = (rng.integers(0, 3, len(points)).astype(np.int32) for _ in range(2))
+    first, second = Neighbours(points).join(normal, kind, missing, 12, 2.0, 0.1)
+    around = reference.neighbourhoods(points, np.full(len(points), 12), np.full(len(points), 2.0))
+    expected: set[tuple[int, int]] = set()
+    for row in np.flatnonzero(missing):
+        fit = [at for at in around[row][::-1] if at != row and kind[at] == kind[row] and normal[at] @ normal[row] > 0.1]
+        expected |= {(int(row), int(at)) for at in fit[: missing[row]]}
+    found = set(zip(first.tolist(), second.tolist(), strict=True))
+    assert len(found) == len(first)
+    assert len(found ^ expected) <= 0.001 * len(expected)  # a distance may round to the other side of another
+
+
+@pytest.mark.parametrize("size", [0.05, 0.5, 40.0])
+def test_one_point_is_kept_in_each_free_cell(size: float) -> None:
+    rng = np.random.default_rng(9)
+    taken, points = (rng.uniform(-5, 5, (count, 3)).astype(np.float32) for count in (2000, 30_000))
+    expected = reference.in_free_cells(taken, points, size)
+    for threads in (1, 2):
+        assert np.array_equal(_core.in_free_cells(taken, points, size, threads), expected)
 
 
 def test_pca_is_that_of_the_reference(points: Array, extent: tuple[Array, Array]) -> None:
