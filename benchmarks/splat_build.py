@@ -46,6 +46,7 @@ TARGET = 3.0
 K = 40  # C, 3.1
 POINTS, HEADLINE = (1_000_000, 3_000_000, 6_000_000, 12_000_000, 20_000_000), 12_000_000
 FAST_POINTS, FAST_HEADLINE = (20_000, 40_000, 80_000), 80_000
+ROUNDS = 1  # each contender takes about a minute
 EGO_M = 3.0  # a map leaves out what is nearer to the sensor
 STRIDE_M = 2.0  # driven between sweeps
 CONFIGS = {"build": SplatConfig(resample=True), "default": SplatConfig(), "paper_c": paper_c()}
@@ -63,9 +64,9 @@ STAGES = {
 def run(fast: bool = False, threads: int = 0) -> Result:
     """Ratios to Open3D at the headline size, and time and memory of the build by number of points."""
     optional("open3d")
-    sizes, headline, rounds = (FAST_POINTS, FAST_HEADLINE, 1) if fast else (POINTS, HEADLINE, 2)
+    sizes, headline = (FAST_POINTS, FAST_HEADLINE) if fast else (POINTS, HEADLINE)
     result: Result = {"benchmark": "splat_build", "fast": fast, "target_ratio": TARGET, **machine("open3d-cpu")}
-    result.update(_against_open3d(drive(headline), rounds, threads))
+    result.update(_against_open3d(drive(headline), ROUNDS, threads))
     apart = [measured_apart("splat_build", f"measure({size})", f"splats from {size} points") for size in sizes]
     result["points"] = list(sizes)
     result["points_build_s"] = [figures["build_s"] for figures in apart]
