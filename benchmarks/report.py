@@ -41,18 +41,18 @@ def timed(work: Callable[[], object]) -> Contender:
     return once
 
 
-def interleaved(contenders: Mapping[str, Contender], rounds: int) -> dict[str, list[float]]:
-    """Seconds of every contender in each of ``rounds``, after one round to warm up.
+def interleaved(contenders: Mapping[str, Contender], rounds: int, warm_up: bool = True) -> dict[str, list[float]]:
+    """Seconds of every contender in each of ``rounds``, after one round to ``warm_up``.
 
     All take their turn in every round, so that what disturbs the machine disturbs all of them; the
     order is reversed from round to round, so that none always follows the same neighbour.
     """
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
-    for number in range(rounds + 1):
+    for number in range(rounds + warm_up):
         names = list(contenders)[:: -1 if number % 2 else 1]
         for name in names:
             taken = contenders[name]()
-            if number > 0:
+            if number > 0 or not warm_up:
                 seconds[name].append(taken)
     return seconds
 

@@ -4,12 +4,15 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <vector>
 
+#include "carve.hpp"
 #include "embree.hpp"
 #include "implicit.hpp"
 #include "neighbours.hpp"
@@ -26,6 +29,7 @@ namespace {
 
 template <class T, class... Shape> using In = nb::ndarray<const T, nb::numpy, nb::device::cpu, Shape...>;
 template <class T> using Vector = In<T, nb::ndim<1>>;
+template <class T> using Row = In<T, nb::ndim<1>, nb::c_contig>;
 template <class T> using Matrix3 = In<T, nb::shape<-1, 3>, nb::c_contig>;
 
 template <class T> Column<T> column(const Vector<T>& values) {
@@ -250,26 +254,72 @@ nb::tuple find_neighbours(const KdTree& tree, const std::optional<Matrix3<double
     return nb::make_tuple(give(std::move(index)), give(std::move(distance2)));
 }
 
-nb::dict analyse(const KdTree& tree, const Vector<std::int32_t>& k, const Vector<float>& radius, int threads) {
-    Buffer<float> normal, eigenvalues, mean_offset, reached, mean_distance, std_distance;
+nb::ndarray<nb::numpy, float> carve_discs(const Matrix3<float>& centre, const Matrix3<float>& normal,
+                                          const Row<float>& radius, const Vector<float>& ratio,
+                                          const Matrix3<float>& origin, const Matrix3<float>& point,
+                                          const Row<bool>& seen, int rounds, float margin, float margin_per_m,
+                                          float radius_min, int threads) {
+    if (normal.shape(0) != centre.shape(0) || radius.shape(0) != centre.shape(0) || ratio.shape(0) != centre.shape(0))
+        throw std::invalid_argument("the columns of discs differ in length");
+    if (point.shape(0) != origin.shape(0) || seen.shape(0) != origin.shape(0))
+        throw std::invalid_argument("the columns of beams differ in length");
+    std::vector<float> left;
+    {
+        nb::gil_scoped_release release;
+        left = carve({centre.data(), normal.data(), radius.data(), centre.shape(0), column(ratio)},
+                     {origin.data(), point.data(), reinterpret_cast<const std::uint8_t*>(seen.data()), origin.shape(0)},
+                     {rounds, margin, margin_per_m, radius_min}, threads);
+    }
+    return give(std::move(left));
+}
+
+nb::tuple join_sparse(const KdTree& tree, const Matrix3<float>& normal, const Vector<std::int32_t>& kind,
+                      const Vector<std::int32_t>& missing, std::int32_t k, float radius, float beta, int threads) {
+    if (normal.shape(0) != tree.size()) throw std::invalid_argument("normal: one row a point");
+    const Joining joining{normal.data(), per_point(tree, kind, "kind"), per_point(tree, missing, "missing"), k, radius,
+                          beta};
+    Joined joined;
+    {
+        nb::gil_scoped_release release;
+        joined = join(tree, joining, threads);
+    }
+    return nb::make_tuple(give(std::move(joined.first)), give(std::move(joined.second)));
+}
+
+// The columns of shapes that are named in `only`; the others are empty.
+nb::dict analyse(const KdTree& tree, const Vector<std::int32_t>& k, const Vector<float>& radius,
+                 const std::vector<std::string>& only, int threads) {
+    struct Wide {
+        const char* name;
+        float* Pca::* column;
+        std::size_t width;
+        Buffer<float> values;
+    };
+    Wide wide[] = {{"normal", &Pca::normal, 3, {}},
+                   {"eigenvalues", &Pca::eigenvalues, 3, {}},
+                   {"mean_offset", &Pca::mean_offset, 3, {}},
+                   {"radius", &Pca::radius, 1, {}},
+                   {"mean_abs_plane_distance", &Pca::mean_distance, 1, {}},
+                   {"std_abs_plane_distance", &Pca::std_distance, 1, {}}};
+    const auto wanted = [&](const char* name) { return std::find(only.begin(), only.end(), name) != only.end(); };
+    Pca out;
+    for (Wide& one : wide)
+        if (wanted(one.name)) {
+            one.values.allocate(one.width * tree.size());
+            out.*one.column = one.values.data.get();
+        }
     Buffer<std::int32_t> count;
-    for (Buffer<float>* wide : {&normal, &eigenvalues, &mean_offset}) wide->allocate(3 * tree.size());
-    for (Buffer<float>* narrow : {&reached, &mean_distance, &std_distance}) narrow->allocate(tree.size());
-    count.allocate(tree.size());
+    if (wanted("count")) {
+        count.allocate(tree.size());
+        out.count = count.data.get();
+    }
     const Extent extent{per_point(tree, k, "k"), per_point(tree, radius, "radius")};
     {
         nb::gil_scoped_release release;
-        pca(tree, extent, threads,
-            {normal.data.get(), eigenvalues.data.get(), mean_offset.data.get(), reached.data.get(),
-             mean_distance.data.get(), std_distance.data.get(), count.data.get()});
+        pca(tree, extent, threads, out);
     }
     nb::dict columns;
-    columns["normal"] = give(std::move(normal), 3);
-    columns["eigenvalues"] = give(std::move(eigenvalues), 3);
-    columns["mean_offset"] = give(std::move(mean_offset), 3);
-    columns["radius"] = give(std::move(reached));
-    columns["mean_abs_plane_distance"] = give(std::move(mean_distance));
-    columns["std_abs_plane_distance"] = give(std::move(std_distance));
+    for (Wide& one : wide) columns[one.name] = give(std::move(one.values), one.width);
     columns["count"] = give(std::move(count));
     return columns;
 }
@@ -516,10 +566,37 @@ NB_MODULE(_core, m) {
                 return mean_radius(self, k, stride, threads);
             },
             nb::arg("k"), nb::arg("stride"), nb::arg("threads") = 0)
-        .def("pca", &analyse, nb::arg("k"), nb::arg("radius"), nb::arg("threads") = 0)
+        .def(
+            "mean_plane_distance",
+            [](const KdTree& self, std::int32_t k, float radius, std::size_t stride, int threads) {
+                nb::gil_scoped_release release;
+                return mean_plane_distance(self, k, radius, stride, threads);
+            },
+            nb::arg("k"), nb::arg("radius"), nb::arg("stride"), nb::arg("threads") = 0)
+        .def("pca", &analyse, nb::arg("k"), nb::arg("radius"), nb::arg("only"), nb::arg("threads") = 0)
         .def("grow", &grow_splats, nb::arg("normal"), nb::arg("k"), nb::arg("radius"), nb::arg("bound"),
              nb::arg("label"), nb::arg("alpha"), nb::arg("beta"), nb::arg("values"), nb::arg("threads") = 0)
+        .def("join", &join_sparse, nb::arg("normal"), nb::arg("kind"), nb::arg("missing"), nb::arg("k"),
+             nb::arg("radius"), nb::arg("beta"), nb::arg("threads") = 0,
+             "Rows of sparse points, and of the far neighbours that each is to be joined with.")
         .def("seed_order", [](const KdTree& self) { return give(seed_order(self)); });
+
+    m.def(
+        "in_free_cells",
+        [](const Matrix3<float>& taken, const Matrix3<float>& points, double size, int threads) {
+            std::vector<std::int64_t> rows;
+            {
+                nb::gil_scoped_release release;
+                rows = in_free_cells(taken.data(), taken.shape(0), points.data(), points.shape(0), size, threads);
+            }
+            return give(std::move(rows));
+        },
+        nb::arg("taken"), nb::arg("points"), nb::arg("size"), nb::arg("threads") = 0,
+        "Rows of the first of `points` in each cell of side `size` that holds none of `taken`.");
+    m.def("carve", &carve_discs, nb::arg("centre"), nb::arg("normal"), nb::arg("radius"), nb::arg("ratio"),
+          nb::arg("origin"), nb::arg("point"), nb::arg("seen"), nb::arg("rounds"), nb::arg("margin"),
+          nb::arg("margin_per_m"), nb::arg("radius_min"), nb::arg("threads") = 0,
+          "Radii of discs cut back by the beams from `origin` to `point` that passed them; 0 for those left out.");
 
     m.def(
         "philox",

@@ -17,9 +17,9 @@ using Geometry = struct GeometryHandle*;
 
 constexpr std::uint32_t kInvalidId = 0xFFFFFFFFu;
 
-enum GeometryType : int { kTriangle = 0, kUser = 120, kInstance = 121, kInstanceArray = 122 };
+enum GeometryType : int { kTriangle = 0, kQuad = 1, kUser = 120, kInstance = 121, kInstanceArray = 122 };
 enum BufferType : int { kIndexBuffer = 0, kVertexBuffer = 1, kTransformBuffer = 23 };
-enum Format : int { kUint3 = 0x5003, kFloat3 = 0x9003, kFloat3x4RowMajor = 0x9134 };
+enum Format : int { kUint3 = 0x5003, kUint4 = 0x5004, kFloat3 = 0x9003, kFloat3x4RowMajor = 0x9134 };
 enum BuildQuality : int { kMedium = 1, kHigh = 2 };
 enum SceneFlags : int { kNoSceneFlag = 0, kCompact = 1 << 1, kRobust = 1 << 2 };
 enum QueryFlags : int { kIncoherent = 0, kCoherent = 1 << 16 };

@@ -239,6 +239,39 @@ template <class Query> void KdTree::nearest(const Query& query, std::size_t k, f
 template void KdTree::nearest(const Grid&, std::size_t, float, Keys&) const;
 template void KdTree::nearest(const Place&, std::size_t, float, Keys&) const;
 
+Key KdTree::nearest(const Place& query, float bound) const {
+    struct Waiting {
+        Span span;
+        float distance2;
+    };
+    Waiting stack[kDeepest];
+    std::size_t waiting = 0;
+    Key best = kNoKey;
+    if (size() > 0) stack[waiting++] = {{0, 0, n_leaves()}, distance2(boxes_[0], query)};
+    while (waiting > 0) {
+        auto [span, apart] = stack[--waiting];
+        if (apart > bound) continue;
+        while (span.n_leaves > 1) {
+            Waiting near{span.left(), distance2(boxes_[span.left().node], query)};
+            Waiting far{span.right(), distance2(boxes_[span.right().node], query)};
+            if (far.distance2 < near.distance2) std::swap(near, far);
+            if (far.distance2 <= bound) stack[waiting++] = far;
+            span = near.span, apart = near.distance2;
+            if (apart > bound) break;
+        }
+        if (apart > bound) continue;
+        const std::size_t first = begin(span.leaf), count = end(span.leaf) - first;
+        const std::int32_t* const axes[3] = {axis(0) + first, axis(1) + first, axis(2) + first};
+        float found[kLeaf];
+        distances2(axes, count, query, found);
+        const float* nearest = std::min_element(found, found + count);
+        if (*nearest > bound) continue;
+        best = std::min(best, key_of(*nearest, static_cast<std::uint32_t>(first + (nearest - found))));
+        bound = *nearest;
+    }
+    return best;
+}
+
 std::size_t KdTree::count(const Grid& query, float bound) const {
     Span stack[kDeepest];
     std::size_t waiting = 0, found = 0;

@@ -47,6 +47,8 @@ inline Key key_of(float distance2, std::uint32_t row) {
     return (Key{std::bit_cast<std::uint32_t>(distance2)} << 32) | row;
 }
 
+constexpr Key kNoKey = ~Key{0};
+
 // Squared distances (count) of points given by axis from `query`.
 void distances2(const std::int32_t* const axes[3], std::size_t count, const Grid& query, float* out);
 void distances2(const std::int32_t* const axes[3], std::size_t count, const Place& query, float* out);
@@ -80,6 +82,8 @@ class KdTree {
 
     // Keys of the `k` points nearest to `query` and within `bound` (steps²), in any order.
     template <class Query> void nearest(const Query& query, std::size_t k, float bound, Keys& keys) const;
+    // The key of the point nearest to `query` and within `bound`; kNoKey if there is none.
+    Key nearest(const Place& query, float bound) const;
     // Points within `bound` of `query`.
     std::size_t count(const Grid& query, float bound) const;
     // The leaves within `bound` of `box` in the order of the tree; false if they hold more than `limit` points.

@@ -27,10 +27,12 @@ float squared(float length) { return length * length * kSlack; }
 
 }  // namespace
 
-float Neighbourhood::reach2(float radius) const {
-    const double steps = static_cast<double>(radius) / tree_->step();
+float squared_steps(const KdTree& tree, float radius) {
+    const double steps = static_cast<double>(radius) / tree.step();
     return static_cast<float>(std::min(steps * steps, static_cast<double>(std::numeric_limits<float>::max())));
 }
+
+float Neighbourhood::reach2(float radius) const { return squared_steps(*tree_, radius); }
 
 void Neighbourhood::begin(std::size_t leaf, std::size_t k, float radius) {
     const Box box = tree_->leaf_box(leaf);
@@ -69,14 +71,17 @@ void Neighbourhood::begin(std::size_t leaf, std::size_t k, float radius) {
 
 void Neighbourhood::find(std::size_t at, std::size_t k, float radius) {
     query_ = tree_->grid(at);
-    float bound = reach2(radius);
+    const float reach = reach2(radius);
+    float bound = reach;
     if (centre_k_ >= k) bound = std::min(bound, squared(centre_radius_ + length(query_, centre_)));
     if (last_k_ >= k) bound = std::min(bound, squared(last_radius_ + length(query_, last_)));
     if (gathered_) {
         const std::int32_t* const axes[3] = {axis_[0].data(), axis_[1].data(), axis_[2].data()};
         distances2(axes, rows_.size(), query_, distance2_.data());
         keys_.clear();
-        keys_.append_near(distance2_.data(), rows_.size(), tightened(bound, k), 0);
+        bound = tightened(bound, k);
+        keys_.append_near(distance2_.data(), rows_.size(), bound, 0);
+        radius_limits_ = bound == reach;
         keys_.keep_nearest(k);
     } else {
         tree_->nearest(query_, k, bound, keys_);
@@ -91,7 +96,7 @@ float Neighbourhood::tightened(float bound, std::size_t k) const {
     const auto wanted = static_cast<float>(k);
     float low = 0.0f, low_count = 0.0f, high_count = 0.0f;  // of `bound`; 0: not counted yet
     float trial = last_k_ > 0 ? last_radius_ * last_radius_ * wanted / static_cast<float>(last_k_) : 0.0f;
-    if (last_k_ == 0) {  // the radius limits here, not k: most likely for this point too
+    if (last_k_ == 0 || radius_limits_) {  // most likely for this point too
         high_count = static_cast<float>(count_near(distance2_.data(), rows_.size(), bound));
         if (high_count <= wanted) return bound;
         trial = bound * wanted / high_count;

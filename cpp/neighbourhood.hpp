@@ -7,6 +7,9 @@
 
 namespace resweep {
 
+// The square of `radius` metres in the tree's steps².
+float squared_steps(const KdTree& tree, float radius);
+
 class Neighbourhood {
   public:
     static constexpr std::size_t kLanes = 8;  // offsets are padded to a multiple of it
@@ -43,6 +46,7 @@ class Neighbourhood {
     float centre_radius_ = 0.0f;             // no farther are the k nearest of the centre
     float last_radius_ = 0.0f;               // no farther are the `last_k_` nearest of the last point
     std::size_t centre_k_ = 0, last_k_ = 0;  // 0: not known
+    bool radius_limits_ = true;              // the last point had no more than k within the radius
     std::vector<std::uint32_t> leaves_, rows_;
     std::vector<std::int32_t> axis_[3];
     std::vector<float> distance2_;

@@ -84,9 +84,10 @@ class Shapes {
         const double covariance[6] = {m[3] - m[0] * m[0], m[4] - m[0] * m[1], m[5] - m[0] * m[2],
                                       m[6] - m[1] * m[1], m[7] - m[1] * m[2], m[8] - m[2] * m[2]};
         for (int e = 0; e < 6; ++e) entries_[e][size_] = covariance[e];
-        for (int a = 0; a < 3; ++a) out_.mean_offset[3 * row + a] = static_cast<float>(m[a] * step_);
-        out_.count[row] = static_cast<std::int32_t>(shape.count);
-        out_.radius[row] = static_cast<float>(std::sqrt(near.farthest2()) * step_);
+        for (int a = 0; a < 3 && out_.mean_offset; ++a)
+            out_.mean_offset[3 * row + a] = static_cast<float>(m[a] * step_);
+        if (out_.count) out_.count[row] = static_cast<std::int32_t>(shape.count);
+        if (out_.radius) out_.radius[row] = static_cast<float>(std::sqrt(near.farthest2()) * step_);
         if (++size_ == kMatrices) flush();
     }
 
@@ -99,7 +100,6 @@ class Shapes {
         size_ = 0;
     }
 
-  private:
     struct Shape {
         std::size_t row, count, padded;
         std::vector<float> offsets[3];
@@ -109,18 +109,30 @@ class Shapes {
         double *normal = axes.vector[2], plane[2];
         const bool down = normal[2] != 0.0 ? normal[2] < 0.0 : normal[1] != 0.0 ? normal[1] < 0.0 : normal[0] < 0.0;
         for (int a = 0; a < 3; ++a) normal[a] = shape.count < 3 ? 0.0 : down ? -normal[a] : normal[a];
+        for (int a = 0; a < 3; ++a) {
+            if (out_.normal) out_.normal[3 * shape.row + a] = static_cast<float>(normal[a]);
+            if (out_.eigenvalues)
+                out_.eigenvalues[3 * shape.row + a] = static_cast<float>(axes.value[a] * step_ * step_);
+        }
+        if (!out_.mean_distance && !out_.std_distance) return;
         plane_moments(shape.offsets[0].data(), shape.offsets[1].data(), shape.offsets[2].data(), shape.padded, normal,
                       plane);
         for (double& sum : plane) sum /= static_cast<double>(std::max<std::size_t>(shape.count, 1));
-        for (int a = 0; a < 3; ++a) {
-            out_.normal[3 * shape.row + a] = static_cast<float>(normal[a]);
-            out_.eigenvalues[3 * shape.row + a] = static_cast<float>(axes.value[a] * step_ * step_);
-        }
         const double variance = std::max(0.0, plane[1] - plane[0] * plane[0]);
-        out_.mean_distance[shape.row] = static_cast<float>(plane[0] * step_);
-        out_.std_distance[shape.row] = static_cast<float>(std::sqrt(variance) * step_);
+        if (out_.mean_distance) out_.mean_distance[shape.row] = static_cast<float>(plane[0] * step_);
+        if (out_.std_distance) out_.std_distance[shape.row] = static_cast<float>(std::sqrt(variance) * step_);
     }
 
+    // A point that is not looked at.
+    void skip(std::size_t row) {
+        for (float* wide : {out_.normal, out_.eigenvalues, out_.mean_offset})
+            if (wide) std::fill_n(wide + 3 * row, 3, 0.0f);
+        for (float* narrow : {out_.radius, out_.mean_distance, out_.std_distance})
+            if (narrow) narrow[row] = 0.0f;
+        if (out_.count) out_.count[row] = 0;
+    }
+
+  private:
     double step_;
     const Pca& out_;
     std::size_t size_ = 0;
@@ -128,15 +140,16 @@ class Shapes {
     double entries_[6][kMatrices];
 };
 
-// Gathers the columns of `extent` for the points of a leaf.
-void begin_leaf(const KdTree& tree, const Extent& extent, std::size_t leaf, Neighbourhood& near) {
+// Begin a leaf with what is asked for its points; false if nothing is.
+bool begin_leaf(const KdTree& tree, const Extent& extent, std::size_t leaf, Neighbourhood& near) {
     std::int32_t k = 0;
     float radius = 0.0f;
     for (std::size_t at = tree.begin(leaf); at < tree.end(leaf); ++at) {
         k = std::max(k, extent.k[tree.order()[at]]);
         radius = std::max(radius, extent.radius[tree.order()[at]]);
     }
-    near.begin(leaf, static_cast<std::size_t>(k), radius);
+    if (k > 0) near.begin(leaf, static_cast<std::size_t>(k), radius);
+    return k > 0;
 }
 
 void write_row(const KdTree& tree, Neighbourhood& near, std::size_t k, std::int32_t* index, float* distance2) {
@@ -147,6 +160,35 @@ void write_row(const KdTree& tree, Neighbourhood& near, std::size_t k, std::int3
         index[i] = found ? static_cast<std::int32_t>(tree.order()[near.at(i)]) : -1;
         distance2[i] = found ? static_cast<float>(near.distance2(i) * step * step) : kInfinity;
     }
+}
+
+// One neighbour a query: each query looks no farther than the point found for the one before it, as queries that follow
+// each other are mostly near.
+void nearest_points(const KdTree& tree, const double* queries, std::size_t n_queries, float radius, int threads,
+                    std::int32_t* index, float* distance2) {
+    const double step2 = tree.step() * tree.step();
+    const float reach2 = squared_steps(tree, radius);
+    parallel(chunks_of(n_queries, kQueriesAChunk), thread_count(threads), [&] {
+        return [&](std::size_t chunk) {
+            Key found = kNoKey;
+            const std::size_t end = std::min(n_queries, (chunk + 1) * kQueriesAChunk);
+            for (std::size_t row = chunk * kQueriesAChunk; row < end; ++row) {
+                const Place place = tree.place(queries + 3 * row);
+                float bound = reach2;
+                if (found != kNoKey) {
+                    const std::int32_t* const last[3] = {tree.axis(0) + row_of(found), tree.axis(1) + row_of(found),
+                                                         tree.axis(2) + row_of(found)};
+                    float apart;
+                    distances2(last, 1, place, &apart);
+                    bound = std::min(bound, apart);
+                }
+                found = tree.nearest(place, bound);
+                const bool any = found != kNoKey;
+                index[row] = any ? static_cast<std::int32_t>(tree.order()[row_of(found)]) : -1;
+                distance2[row] = any ? static_cast<float>(distance2_of(found) * step2) : kInfinity;
+            }
+        };
+    });
 }
 
 }  // namespace
@@ -165,6 +207,7 @@ void knn(const KdTree& tree, const double* queries, std::size_t n_queries, std::
         });
         return;
     }
+    if (k == 1) return nearest_points(tree, queries, n_queries, radius, threads, index, distance2);
     parallel(chunks_of(n_queries, kQueriesAChunk), thread_count(threads), [&] {
         return [&, near = Neighbourhood(tree)](std::size_t chunk) mutable {
             const std::size_t end = std::min(n_queries, (chunk + 1) * kQueriesAChunk);
@@ -206,15 +249,46 @@ void pca(const KdTree& tree, const Extent& extent, int threads, const Pca& out) 
     for_leaves(
         tree, 1, threads,
         [&](Neighbourhood& near, Shapes& shapes, std::size_t leaf) {
-            begin_leaf(tree, extent, leaf, near);
+            const bool any = begin_leaf(tree, extent, leaf, near);
             for (std::size_t at = tree.begin(leaf); at < tree.end(leaf); ++at) {
                 const std::size_t row = tree.order()[at];
+                if (!any || extent.k[row] == 0) {
+                    shapes.skip(row);
+                    continue;
+                }
                 near.find(at, static_cast<std::size_t>(extent.k[row]), extent.radius[row]);
                 shapes.add(near, row);
             }
             shapes.flush();
         },
         [&] { return Shapes(tree, out); });
+}
+
+double mean_plane_distance(const KdTree& tree, std::int32_t k, float radius, std::size_t stride, int threads) {
+    const std::size_t room = chunks_of(tree.n_leaves(), stride) * KdTree::kLeaf;
+    std::vector<float> distance(room, 0.0f);
+    std::vector<std::int32_t> count(room, 0);
+    Pca out;
+    out.mean_distance = distance.data();
+    out.count = count.data();
+    for_leaves(
+        tree, stride, threads,
+        [&](Neighbourhood& near, Shapes& shapes, std::size_t leaf) {
+            near.begin(leaf, static_cast<std::size_t>(k), radius);
+            for (std::size_t at = tree.begin(leaf); at < tree.end(leaf); ++at) {
+                near.find(at, static_cast<std::size_t>(k), radius);
+                shapes.add(near, leaf / stride * KdTree::kLeaf + at - tree.begin(leaf));
+            }
+            shapes.flush();
+        },
+        [&] { return Shapes(tree, out); });
+    double sum = 0.0, weight = 0.0;
+    for (std::size_t i = 0; i < room; ++i) {
+        if (count[i] < 3) continue;
+        sum += static_cast<double>(distance[i]) * count[i];
+        weight += count[i];
+    }
+    return weight > 0.0 ? sum / weight : 0.0;
 }
 
 }  // namespace resweep

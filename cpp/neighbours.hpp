@@ -30,13 +30,35 @@ void radius_count(const KdTree& tree, float radius, int threads, std::int32_t* c
 // Mean over the points of the distance to the farthest of their k nearest, from every `stride`-th leaf of points.
 double mean_radius(const KdTree& tree, std::int32_t k, std::size_t stride, int threads);
 
-// Columns by row of the points, each with room for all of them.
+// Columns by row of the points, each with room for all of them; those that are null are not wanted.
 struct Pca {
-    float *normal, *eigenvalues, *mean_offset;  // (n, 3)
-    float *radius, *mean_distance, *std_distance;
-    std::int32_t* count;
+    float *normal = nullptr, *eigenvalues = nullptr, *mean_offset = nullptr;  // (n, 3)
+    float *radius = nullptr, *mean_distance = nullptr, *std_distance = nullptr;
+    std::int32_t* count = nullptr;
 };
+// A point with k = 0 is not looked at: its count is 0.
 void pca(const KdTree& tree, const Extent& extent, int threads, const Pca& out);
+
+// Mean over neighbours and points of the neighbours' distance from the point's plane (C, eq. 4), from every
+// `stride`-th leaf of points; neighbourhoods of fewer than three do not count.
+double mean_plane_distance(const KdTree& tree, std::int32_t k, float radius, std::size_t stride, int threads);
+
+// Pairs of points to be joined where points are sparse (C, 3.4): `missing` says how many further points each one wants.
+struct Joining {
+    const float* normal;                 // (n, 3) unit
+    Column<std::int32_t> kind, missing;  // only points of one kind are joined
+    std::int32_t k;                      // nearest points within `radius` that are looked at
+    float radius, beta;                  // smallest cosine between normals
+};
+struct Joined {
+    std::vector<std::int32_t> first, second;  // rows of the points: the sparse one, and the one it is joined with
+};
+// Each sparse point with the farthest of its neighbours that fit, as many as it wants.
+Joined join(const KdTree& tree, const Joining& joining, int threads);
+
+// The first of `points` (m, 3) in each cell of side `size` metres that holds none of `taken` (n, 3), in order.
+std::vector<std::int64_t> in_free_cells(const float* taken, std::size_t n, const float* points, std::size_t m,
+                                        double size, int threads);
 
 // What stops the growing of splats (C, 3.1 and 3.2).
 struct Growing {

@@ -30,7 +30,7 @@ BeamCounter::BeamCounter(Volumes volumes)
     scene_.commit();
 }
 
-void BeamCounter::add(const Beams& beams, float slope, int threads) {
+void BeamCounter::add(const FiredBeams& beams, float slope, int threads) {
     constexpr std::size_t kChunk = 2048;
     constexpr int kLanes = 8;
     parallel((beams.count + kChunk - 1) / kChunk, thread_count(threads), [&] {
@@ -49,7 +49,7 @@ void BeamCounter::add(const Beams& beams, float slope, int threads) {
     });
 }
 
-void BeamCounter::count(const Beams& beams, std::size_t row, float slope, const std::vector<Crossing>& crossings) {
+void BeamCounter::count(const FiredBeams& beams, std::size_t row, float slope, const std::vector<Crossing>& crossings) {
     const float length = beams.length[row], tau2 = tau_ * tau_;
     const Crossing* densest = nullptr;
     float best = std::numeric_limits<float>::infinity();

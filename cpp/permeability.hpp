@@ -10,7 +10,7 @@
 namespace resweep {
 
 // Beams in the world: `length` says where each ended, or how far it was followed if it did not return.
-struct Beams {
+struct FiredBeams {
     const float* origin;     // (n, 3)
     const float* direction;  // (n, 3) unit
     const float* length;     // (n,)
@@ -25,7 +25,7 @@ class BeamCounter {
     // Count further beams, each `slope` wide at 1 m. A beam that ends within tau of volumes is stopped by the one whose
     // Gaussian is densest there, and has passed those whose middle it had reached. Sums are of whole numbers, so that
     // they do not depend on order or threads.
-    void add(const Beams& beams, float slope, int threads);
+    void add(const FiredBeams& beams, float slope, int threads);
 
     std::vector<std::uint32_t> passed() const;
     std::vector<std::uint32_t> stopped() const;
@@ -33,7 +33,7 @@ class BeamCounter {
     std::vector<float> exposure() const;
 
   private:
-    void count(const Beams& beams, std::size_t row, float slope, const std::vector<Crossing>& crossings);
+    void count(const FiredBeams& beams, std::size_t row, float slope, const std::vector<Crossing>& crossings);
 
     Scene scene_;
     float tau_, element_;

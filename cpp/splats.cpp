@@ -79,6 +79,22 @@ void square(const float* centre, const float* normal, float radius, float corner
 
 }  // namespace
 
+Geometry disc_quads(const float* centre, const float* normal, const float* radius, std::size_t n) {
+    Geometry geometry = embree().new_geometry(embree_device(), kQuad);
+    auto* vertices = static_cast<float*>(embree().new_buffer(geometry, kVertexBuffer, 0, kFloat3, 12, 4 * n));
+    auto* faces = static_cast<std::uint32_t*>(embree().new_buffer(geometry, kIndexBuffer, 0, kUint4, 16, n));
+    check_embree("allocating splats");
+    for (std::size_t i = 0; i < n; ++i) {
+        float corners[4][3];
+        square(centre + 3 * i, normal + 3 * i, radius[i], corners);
+        std::copy(&corners[0][0], &corners[0][0] + 12, vertices + 12 * i);
+        const auto first = static_cast<std::uint32_t>(4 * i);
+        const std::uint32_t index[4] = {first, first + 1, first + 3, first + 2};
+        std::copy(index, index + 4, faces + 4 * i);
+    }
+    return geometry;
+}
+
 Geometry disc_geometry(const Discs& discs) {
     Geometry geometry = embree().new_geometry(embree_device(), kTriangle);
     auto* vertices =

@@ -39,6 +39,10 @@ struct DiscHits {
 // Triangles for the discs, with the filter in place. `discs` must stay where it is.
 Geometry disc_geometry(const Discs& discs);
 
+// Squares around discs, one quad each and not yet committed: half the primitives of `disc_geometry`, and slower to
+// trace in narrow packets.
+Geometry disc_quads(const float* centre, const float* normal, const float* radius, std::size_t n);
+
 // What the gathered discs read as one surface: weighted means (C, eqs. 16 and 17).
 struct DiscReading {
     float range, cosine, reflectance;

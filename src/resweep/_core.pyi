@@ -1,5 +1,6 @@
 """The native core of Resweep; private, use the resweep package."""
 
+from collections.abc import Sequence
 from typing import Annotated, overload
 
 import numpy
@@ -105,11 +106,28 @@ class KdTree:
 
     def mean_radius(self, k: int, stride: int, threads: int = 0) -> float: ...
 
-    def pca(self, k: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], radius: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], threads: int = 0) -> dict: ...
+    def mean_plane_distance(self, k: int, radius: float, stride: int, threads: int = 0) -> float: ...
+
+    def pca(self, k: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], radius: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], only: Sequence[str], threads: int = 0) -> dict: ...
 
     def grow(self, normal: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], k: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], radius: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], bound: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], label: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], alpha: float, beta: float, values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int = 0) -> dict: ...
 
+    def join(self, normal: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], kind: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], missing: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], k: int, radius: float, beta: float, threads: int = 0) -> tuple:
+        """
+        Rows of sparse points, and of the far neighbours that each is to be joined with.
+        """
+
     def seed_order(self) -> NDArray[numpy.int32]: ...
+
+def in_free_cells(taken: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], points: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], size: float, threads: int = 0) -> NDArray[numpy.int64]:
+    """
+    Rows of the first of `points` in each cell of side `size` that holds none of `taken`.
+    """
+
+def carve(centre: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], normal: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], radius: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], ratio: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], origin: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], point: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], seen: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], rounds: int, margin: float, margin_per_m: float, radius_min: float, threads: int = 0) -> NDArray[numpy.float32]:
+    """
+    Radii of discs cut back by the beams from `origin` to `point` that passed them; 0 for those left out.
+    """
 
 def philox(seed: int, sweep: int, beam: int, ray: int, purpose: int) -> tuple:
     """The four random words of one purpose, for the tests."""

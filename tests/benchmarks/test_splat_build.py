@@ -45,9 +45,13 @@ def test_open3d_gives_the_normals_that_ours_are_measured_against(benchmark: Modu
 def test_a_fast_run_gives_positive_figures_and_tables(benchmark: ModuleType) -> None:
     pytest.importorskip("open3d", reason="needs pip install 'resweep[bench]'", exc_type=ImportError)
     result = benchmark.run(True, 0)
-    keys = ("ratio_to_open3d_normals", "normals_ratio_to_open3d_normals", "mb_per_million_points")
+    ratios = [f"{who}ratio_to_open3d_normals" for who in ("", "normals_", "default_", "paper_c_")]
+    keys = (*ratios, "processor_ratio_to_open3d_normals", "mb_per_million_points")
     assert all(math.isfinite(result[key]) and result[key] > 0 for key in keys)
     assert len(result["points"]) == len(result["points_build_s"]) == len(result["points_mb_per_million"]) >= 3
+    assert set(result["stages_s"]) == {*benchmark.STAGES, "rest"}
+    assert all(seconds > 0 for seconds in result["stages_s"].values())
+    assert sum(result["stages_s"].values()) == pytest.approx(result["points_build_s"][-1])
     assert json.loads(json.dumps(result)) == result
     assert all(table.row_count > 0 for table in benchmark.tables(result))
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from places import cloud_of
 
+from resweep.build import reference
 from resweep.build.carve import carve
 from resweep.build.config import CarveConfig
 from resweep.build.groups import Group
@@ -46,3 +49,37 @@ def test_beams_that_return_from_a_splat_speak_for_it():
     assert carve(discs(), beams(0.6), CarveConfig(ratio=100.0)).radius[0] == 1
     assert carve(discs(Group.LINEAR), beams(0.6), CarveConfig(ratio_linear=100.0)).radius[0] == 1
     assert carve(discs(), beams(0.6), CarveConfig(rounds=0)).radius[0] == 1
+
+
+def crowd(n: int) -> Grown:
+    """Discs of all sizes and directions around x = 8, a tenth of them poles."""
+    rng = np.random.default_rng(3)
+    normal = rng.normal(size=(n, 3))
+    normal /= np.linalg.norm(normal, axis=1)[:, None]
+    group = np.where(np.arange(n) % 10, Group.SURFACE, Group.LINEAR).astype(np.int8)
+    centre = rng.normal([8, 0, 2], [2, 1, 1], (n, 3))
+    columns = [column.astype(np.float32) for column in (centre, normal, rng.uniform(0.001, 0.6, n))]
+    return Grown(*columns, np.arange(n), group, np.zeros(n, np.int32), 0.3)
+
+
+def crowd_beams(n: int):
+    rng = np.random.default_rng(4)
+    return replace(cloud_of(rng.normal([9, 0, 2], [3, 1, 1], (n, 3))), seen=rng.random(n) < 0.9)
+
+
+def test_carving_is_that_of_the_reference():
+    discs, beams, config = crowd(150), crowd_beams(1500), CarveConfig(margin_per_m=0.01)
+    ratio = np.where(discs.group == Group.LINEAR, config.ratio_linear, config.ratio)
+    expected = reference.carve(discs.centre, discs.normal, discs.radius, ratio, beams, config)
+    carved = carve(discs, beams, config)
+    assert 0 < len(carved.radius) < 150  # some are left out
+    assert np.array_equal(carved.seed, np.flatnonzero(expected > 0))
+    assert np.allclose(carved.radius, expected[carved.seed], rtol=1e-3)
+    assert (carved.radius < 0.9 * discs.radius[carved.seed]).any()  # and some cut back
+
+
+def test_carving_is_the_same_on_any_number_of_threads():
+    discs, beams = crowd(3000), crowd_beams(60_000)
+    one, two = (carve(discs, beams, CarveConfig(), threads) for threads in (1, 2))
+    assert np.array_equal(one.seed, two.seed)
+    assert np.array_equal(one.radius, two.radius)

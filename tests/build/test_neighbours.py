@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 
+from resweep import _core
 from resweep.build import reference
 from resweep.build.neighbours import Neighbours
 from resweep.errors import ResweepError
@@ -66,6 +67,19 @@ def test_queries_may_be_anywhere(points: Array) -> None:
     assert np.allclose(itself, distance, rtol=1e-5)
 
 
+@pytest.mark.parametrize("radius", [np.inf, 0.3])
+def test_the_one_nearest_is_the_first_of_several(radius: float) -> None:
+    points = street_like(20_000)
+    rng = np.random.default_rng(5)
+    queries = rng.permutation(np.concatenate([points + rng.normal(0, 0.1, points.shape), points[::7] + 100]))
+    near = Neighbours(points)
+    one, two = near.knn(queries, 1, radius), near.knn(queries, 2, radius)
+    assert np.array_equal(one.index[:, 0], two.index[:, 0])
+    assert np.array_equal(one.distance2[:, 0], two.distance2[:, 0])
+    assert (one.index >= 0).any()
+    assert np.isinf(radius) or (one.index < 0).any()
+
+
 def test_a_query_at_a_point_finds_what_the_point_finds(points: Array) -> None:
     near = Neighbours(points)
     own, asked = near.knn(None, 7), near.knn(points, 7)
@@ -114,6 +128,61 @@ def test_mean_radius_is_the_mean_distance_of_the_last_neighbour() -> None:
     # A sample of whole leaves: allow five standard errors as if every leaf of 32 points were one draw.
     error = expected.std() / np.sqrt(20_000 / 32)
     assert abs(near.mean_radius(K, sample=20_000) - expected.mean()) < 5 * error
+
+
+def test_mean_plane_distance_is_the_mean_over_all_neighbours() -> None:
+    near = Neighbours(street_like(60_000))
+    shape = near.pca(K, 1.0)
+    weight = np.where(shape.count >= 3, shape.count, 0)
+    distance = shape.mean_abs_plane_distance
+    expected = np.average(distance, weights=weight)
+    assert near.mean_plane_distance(K, 1.0, sample=None) == pytest.approx(expected, rel=1e-5)
+    # Five standard errors, as for the mean radius.
+    error = distance.std() / np.sqrt(20_000 / 32)
+    assert abs(near.mean_plane_distance(K, 1.0, sample=20_000) - expected) < 5 * error
+
+
+def test_pca_gives_what_is_asked_for_the_points_it_is_asked_for(points: Array) -> None:
+    near = Neighbours(points)
+    some = np.arange(len(points)) % 3 == 0
+    whole, part = near.pca(K, 1.0), near.pca(np.where(some, K, 0), 1.0, only=("normal", "count"))
+    assert np.array_equal(part.normal[some], whole.normal[some])
+    assert np.array_equal(part.count, np.where(some, whole.count, 0))
+    assert len(part.radius) == len(part.eigenvalues) == 0
+
+
+def test_splats_grow_the_same_within_the_radius_of_their_neighbours(points: Array) -> None:
+    near = Neighbours(points)
+    shape = near.pca(K, 1.0)
+    loose = near.grow(shape.normal, K, 1.0, 0.05)
+    tight = near.grow(shape.normal, K, shape.radius * np.float32(1 + 1e-6), 0.05)
+    assert all(np.array_equal(getattr(loose, name), getattr(tight, name)) for name in ("seed", "radius", "shift"))
+
+
+def test_points_are_joined_with_their_farthest_neighbours_that_fit() -> None:
+    points = street_like(3000)
+    rng = np.random.default_rng(8)
+    normal = rng.normal(size=points.shape).astype(np.float32)
+    normal /= np.linalg.norm(normal, axis=1)[:, None]
+    kind, missing = (rng.integers(0, 3, len(points)).astype(np.int32) for _ in range(2))
+    first, second = Neighbours(points).join(normal, kind, missing, 12, 2.0, 0.1)
+    around = reference.neighbourhoods(points, np.full(len(points), 12), np.full(len(points), 2.0))
+    expected: set[tuple[int, int]] = set()
+    for row in np.flatnonzero(missing):
+        fit = [at for at in around[row][::-1] if at != row and kind[at] == kind[row] and normal[at] @ normal[row] > 0.1]
+        expected |= {(int(row), int(at)) for at in fit[: missing[row]]}
+    found = set(zip(first.tolist(), second.tolist(), strict=True))
+    assert len(found) == len(first)
+    assert len(found ^ expected) <= 0.001 * len(expected)  # a distance may round to the other side of another
+
+
+@pytest.mark.parametrize("size", [0.05, 0.5, 40.0])
+def test_one_point_is_kept_in_each_free_cell(size: float) -> None:
+    rng = np.random.default_rng(9)
+    taken, points = (rng.uniform(-5, 5, (count, 3)).astype(np.float32) for count in (2000, 30_000))
+    expected = reference.in_free_cells(taken, points, size)
+    for threads in (1, 2):
+        assert np.array_equal(_core.in_free_cells(taken, points, size, threads), expected)
 
 
 def test_pca_is_that_of_the_reference(points: Array, extent: tuple[Array, Array]) -> None:

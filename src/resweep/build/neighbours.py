@@ -2,14 +2,15 @@
 
 The neighbourhood of a point is the smaller of its K nearest points and a sphere (C, 3.1). The point is one of its own
 neighbours and counts as one of the K. All of it runs natively on all cores, and nothing keeps a table of
-the neighbours of all points: an index holds 18 bytes a point and takes 34 while it is built, shapes are 52 bytes a
-point, and splats grow in 17 bytes a point and at most 32 a splat. The result depends on the points and their
+the neighbours of all points: an index holds 18 bytes a point and takes 34 while it is built, shapes are at most 52
+bytes a point, and splats grow in 17 bytes a point and at most 32 a splat. The result depends on the points and their
 order, never on the number of threads.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ class Pca:
     ``eigenvalues`` (n, 3): of the covariance, m², descending. ``mean_offset`` (n, 3): the mean of the neighbours
     less the point. ``count`` (n,) int32 and ``radius`` (n,): neighbours, and the distance of the farthest.
     ``mean_abs_plane_distance`` and ``std_abs_plane_distance`` (n,): of |n · (pₖ − pᵢ)| (C, eq. 4).
+    Columns that were not asked for are empty.
     """
 
     normal: Array
@@ -64,6 +66,9 @@ class Growth:
     shift: Array
     radius: Array
     values: Array
+
+
+PCA_COLUMNS = tuple(item.name for item in fields(Pca))
 
 
 class Neighbours:
@@ -94,10 +99,8 @@ class Neighbours:
 
         The answer has m · k entries: ask for blocks of queries where that is too many.
         """
-        if k < 1:
-            raise ResweepError(f"k: {k}, expected at least 1")
         places = None if queries is None else _rows(queries, "queries").astype(np.float64, copy=False)
-        index, distance2 = self._tree.knn(places, k, _radius(max_radius, "max_radius"), self.threads)
+        index, distance2 = self._tree.knn(places, _count(k), _radius(max_radius, "max_radius"), self.threads)
         return Found(index.reshape(-1, k), distance2.reshape(-1, k))
 
     def radius_count(self, radius: float) -> Array:
@@ -109,14 +112,23 @@ class Neighbours:
 
         Taken over about ``sample`` points spread evenly over the map, or over all of them with ``None``.
         """
-        if k < 1:
-            raise ResweepError(f"k: {k}, expected at least 1")
-        stride = 1 if sample is None else max(1, self._n // max(sample, 1))
-        return float(self._tree.mean_radius(k, stride, self.threads))
+        return float(self._tree.mean_radius(_count(k), self._stride(sample), self.threads))
 
-    def pca(self, k: ArrayLike, max_radius: ArrayLike = np.inf) -> Pca:
-        """The shape of the neighbourhoods; ``k`` and ``max_radius`` for all, or one for each point (n,)."""
-        return Pca(**self._tree.pca(self._counts(k), self._lengths(max_radius, "max_radius"), self.threads))
+    def mean_plane_distance(self, k: int, max_radius: float, sample: int | None = _SAMPLE) -> float:
+        """ε̄ of C 3.1: the mean distance, metres, of neighbours from the plane of the point whose they are (C, eq. 4).
+
+        Taken over about ``sample`` points spread evenly over the map, or over all of them with ``None``.
+        """
+        reach = _radius(max_radius, "max_radius")
+        return float(self._tree.mean_plane_distance(_count(k), reach, self._stride(sample), self.threads))
+
+    def pca(self, k: ArrayLike, max_radius: ArrayLike = np.inf, only: Sequence[str] = PCA_COLUMNS) -> Pca:
+        """The shape of the neighbourhoods; ``k`` and ``max_radius`` for all, or one for each point (n,).
+
+        ``only`` names the columns of `Pca` that are wanted. A point with a ``k`` of 0 is passed over: zeros.
+        """
+        extent = self._counts(k, least=0), self._lengths(max_radius, "max_radius")
+        return Pca(**self._tree.pca(*extent, list(only), self.threads))
 
     def grow(
         self,
@@ -135,7 +147,8 @@ class Neighbours:
         ``label``, or has a normal with a cosine to its own of ``beta`` or less. Neighbours within ``alpha`` times
         the radius of the centre are then no seeds any more. Splats of radius 0 are not kept, and a point
         of zero normal is no seed. ``k``, ``radius``, ``bound`` and ``label`` are for all or one for each point;
-        ``values`` (n, c) are averaged over the points of each splat. Seeds come in `seed_order`.
+        ``values`` (n, c) are averaged over the points of each splat. Seeds come in `seed_order`. The nearer ``radius``
+        is to that of the ``k`` nearest (`Pca.radius`), the faster.
         """
         rows = _rows(normal, "normal").astype(np.float32, copy=False)
         carried = np.zeros((self._n, 0), np.float32) if values is None else np.ascontiguousarray(values, np.float32)
@@ -147,14 +160,28 @@ class Neighbours:
         means = grown.pop("values").reshape(len(grown["seed"]), carried.shape[1])
         return Growth(**grown, values=means)
 
+    def join(
+        self, normal: Array, kind: Array, missing: Array, k: int, radius: float, beta: float = BETA
+    ) -> tuple[Array, Array]:
+        """Rows (m,) int32 of points that want further points near them, and of a neighbour to join each with (C, 3.4).
+
+        A point with ``missing`` (n,) int32 above 0 is joined with so many of its ``k`` nearest within ``radius``, the
+        farthest first, that are of its ``kind`` (n,) int32 and have a normal with a cosine to its own above ``beta``.
+        """
+        return self._tree.join(normal, kind, missing, _count(k), _radius(radius, "radius"), beta, self.threads)
+
     def seed_order(self) -> Array:
         """The rows (n,) of the points in the order in which `grow` takes them: spread over the map, then in between."""
         return self._tree.seed_order()
 
-    def _counts(self, k: ArrayLike) -> Array:
+    def _stride(self, sample: int | None) -> int:
+        """Of how many leaves of points one is taken."""
+        return 1 if sample is None else max(1, self._n // max(sample, 1))
+
+    def _counts(self, k: ArrayLike, least: int = 1) -> Array:
         counts = self._column(k, np.int32, "k")
-        if self._n and counts.min() < 1:
-            raise ResweepError("k: every point needs at least 1")
+        if self._n and counts.min() < least:
+            raise ResweepError(f"k: every point needs at least {least}")
         return counts
 
     def _lengths(self, lengths: ArrayLike, name: str) -> Array:
@@ -182,6 +209,12 @@ def _rows(points: ArrayLike, name: str) -> Array:
         bad = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
         raise ResweepError(f"{name}: row {bad} holds NaN or infinity; remove such rows first")
     return rows
+
+
+def _count(k: int) -> int:
+    if k < 1:
+        raise ResweepError(f"k: {k}, expected at least 1")
+    return k
 
 
 def _radius(radius: float, name: str) -> float:

@@ -1,9 +1,14 @@
-"""What `neighbours` computes, written plainly: the tests hold the native kernels to it. Small maps only."""
+"""What `neighbours`, `carve` and `resample` compute, written plainly: the tests hold the native kernels to it.
+
+Small maps only.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
+from resweep.build.accumulate import Cloud
+from resweep.build.config import CarveConfig
 from resweep.build.neighbours import Growth, Pca
 from resweep.pose import Array
 
@@ -102,3 +107,45 @@ def rimls(points: Array, normals: Array, corners: Array, kernel: float, sigma_no
             slope = (w[:, None] * normal + steep * f[:, None] - steep * values[row]).sum(axis=0) / w.sum()
             alpha = np.exp(-((normal - slope) ** 2).sum(axis=1) / sigma_normal**2)
     return values
+
+
+def first_met(centre: Array, normal: Array, radius: Array, origin: Array, direction: Array) -> tuple[int, float]:
+    """The first disc, and its range, that a ray with unit ``direction`` meets; −1 and infinity for none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        along = np.einsum("ni,ni->n", normal, centre - origin) / (normal @ direction)
+    at = origin + along[:, None] * direction
+    inside = (along > 0) & (np.linalg.norm(at - centre, axis=1) <= radius)
+    ranges = np.where(inside, along, np.inf)
+    first = int(ranges.argmin())
+    return (first, float(ranges[first])) if inside.any() else (-1, np.inf)
+
+
+def carve(centre: Array, normal: Array, radius: Array, ratio: Array, cloud: Cloud, config: CarveConfig) -> Array:
+    """Radii (m,) of discs after the rounds of `resweep.build.carve`, 0 for those left out: all beams, every round."""
+    radius = radius.astype(np.float64)
+    for _ in range(config.rounds):
+        passed, stopped, crossing = np.zeros(len(radius)), np.zeros(len(radius)), np.full(len(radius), np.inf)
+        for origin, point in zip(cloud.sensor[cloud.seen], cloud.points[cloud.seen], strict=True):
+            distance = np.linalg.norm(point - origin)
+            direction = (point - origin) / distance
+            disc, met = first_met(centre, normal, radius, origin, direction)
+            margin = config.margin_m + config.margin_per_m * distance
+            if disc >= 0 and distance - met > margin:
+                passed[disc] += 1
+                crossing[disc] = min(crossing[disc], np.linalg.norm(origin + met * direction - centre[disc]))
+            elif disc >= 0 and met - distance <= margin:
+                stopped[disc] += 1
+        cut = np.where(passed > ratio * stopped, np.minimum(radius, 0.98 * crossing), radius)
+        cut = np.where(cut > config.radius_min_m, cut, 0.0)
+        if not passed.any() or not cut.any():
+            break
+        radius = cut
+    return radius
+
+
+def in_free_cells(taken: Array, points: Array, size_m: float) -> Array:
+    """Rows of ``points``, the first of each cell of side ``size_m`` that holds none of ``taken``."""
+    both = np.concatenate([taken, points]).astype(np.float64)
+    cell = np.floor((both - both.min(axis=0)) / size_m).astype(np.int64)
+    first = np.unique(cell, axis=0, return_index=True)[1]
+    return np.sort(first[first >= len(taken)] - len(taken))

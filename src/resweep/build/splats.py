@@ -10,7 +10,7 @@ import numpy as np
 from resweep.build.accumulate import Cloud
 from resweep.build.carve import carve
 from resweep.build.config import GroupFactors, SplatConfig
-from resweep.build.denoise import denoise
+from resweep.build.denoise import DENOISE_COLUMNS, denoise
 from resweep.build.groups import Group, LabelMap, describe
 from resweep.build.neighbours import Neighbours
 from resweep.build.observe import observed
@@ -21,6 +21,7 @@ from resweep.pose import Array
 from resweep.worlds.splats import Splats
 
 MIN_POINTS = 3  # of a neighbourhood for a plane to be told
+_ROUNDING = np.float32(1 + 1e-6)  # so that the farthest neighbour is found again within its own distance
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,35 +96,28 @@ def _generate(cloud: Cloud, config: SplatConfig, labels: LabelMap, method: str, 
     """One generation of splats, and the cloud that they grew on: the given one without its noise."""
     near = Neighbours(cloud.points)
     radius = near.mean_radius(config.k)
-    shape = near.pca(config.k, radius)
     if clean:
-        keep = denoise(shape)
+        keep = denoise(near.pca(config.k, radius, only=DENOISE_COLUMNS))
         if not keep.all():
             cloud = cloud[keep]
             near = Neighbours(cloud.points)
-            shape = near.pca(config.k, radius)
-    told = shape.count >= MIN_POINTS
-    weight = np.where(told, shape.count, 0)
-    bound = float(np.average(shape.mean_abs_plane_distance, weights=weight)) if weight.any() else 0.0
-    bound = max(bound, config.bound_min_m)
-    group = _groups(cloud, shape.eigenvalues, labels, method)
+    bound = max(near.mean_plane_distance(config.k, radius), config.bound_min_m)
+    group = _groups(cloud, near, config.k, radius, labels, method)
     factors = _factors(config, method)[group]
     k = np.maximum(MIN_POINTS, np.rint(config.k * factors[:, 0])).astype(np.int32)
-    if method != "basic":
-        shape = near.pca(k, (radius * factors[:, 1]).astype(np.float32))
+    shape = near.pca(k, (radius * factors[:, 1]).astype(np.float32), only=("normal", "radius", "count"))
     normal = facing(shape.normal, cloud.points, cloud.sensor)
     # A class ends a splat (C, 3.2); a described group does not: on scan lines it changes from point to point.
-    border = cloud.label if method == "labels" else np.zeros_like(cloud.label)
+    border = cloud.label if method == "labels" else 0
     kind = cloud.label if method == "labels" else group.astype(np.int32)
     grown = near.grow(
         normal,
         k,
-        (radius * factors[:, 1]).astype(np.float32),
+        shape.radius * _ROUNDING,
         (bound * factors[:, 2]).astype(np.float32),
         border,
         config.alpha,
         -2.0 if method == "basic" else config.beta,
-        cloud.seen[:, None].astype(np.float32),
     )
     told = (shape.count[grown.seed] >= MIN_POINTS) & (grown.radius > 0)
     seed = grown.seed[told]
@@ -139,15 +133,16 @@ def facing(normal: Array, points: Array, sensor: Array) -> Array:
     return np.where(away[:, None], -normal, normal).astype(np.float32)
 
 
-def _groups(cloud: Cloud, eigenvalues: Array, labels: LabelMap, method: str) -> Array:
+def _groups(cloud: Cloud, near: Neighbours, k: int, radius: float, labels: LabelMap, method: str) -> Array:
     """The group (n,) of each point: by its label, else by the shape of its neighbourhood."""
     if method == "basic":
         return np.full(len(cloud), Group.SURFACE, np.int8)
-    described = describe(eigenvalues)
-    if method == "descriptors":
-        return described
-    group = labels.group(cloud.label)
-    return np.where(group == Group.UNKNOWN, described, group).astype(np.int8)
+    group = labels.group(cloud.label) if method == "labels" else np.full(len(cloud), Group.UNKNOWN, np.int8)
+    unknown = group == Group.UNKNOWN
+    if unknown.any():
+        shape = near.pca(np.where(unknown, np.int32(k), np.int32(0)), radius, only=("eigenvalues",))
+        group[unknown] = describe(shape.eigenvalues[unknown])
+    return group
 
 
 def _factors(config: SplatConfig, method: str) -> Array:
