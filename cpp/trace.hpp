@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "actors.hpp"
+#include "motion.hpp"
 #include "random.hpp"
 #include "receive.hpp"
 #include "scene.hpp"
@@ -33,23 +35,6 @@ struct Beam {
 struct Noise {
     double range_sigma = 0.0, range_sigma_per_m = 0.0, range_quantum = 0.0, intensity_sigma = 0.0;
     double encoder_step = 0.0, pointing_sigma_h = 0.0, pointing_sigma_v = 0.0;
-};
-
-// The sensor's motion: knots of rotation and position, relative to the world's origin.
-class Motion {
-  public:
-    // `poses` are `count` row-major 4x4 matrices at increasing `times`.
-    Motion(const double* times, const double* poses, std::size_t count);
-    // Rotation (row-major 3x3) and position at `time`.
-    void at(double time, double rotation[9], double position[3]) const;
-    bool still() const { return times_.size() == 1; }
-
-  private:
-    struct Knot {
-        double rotation[9], position[3], axis[3], angle;
-    };
-    std::vector<double> times_;
-    std::vector<Knot> knots_;
 };
 
 // The pulses of a sweep, in the order in which they are traced.
@@ -84,9 +69,10 @@ struct Tracing {
     int packet = 0;   // rays an Embree call: 1, 8 or 16; 0: as many as the processor takes at once
 };
 
-SweepResult simulate_sweep(const Scene& scene, const Firing& firing, const Motion& motion, double start,
-                           const Beam& beam, const Receiver& receiver, const Noise& noise, const Philox& random,
-                           const Tracing& tracing);
+// `stage` holds the sweep's actors, and may be null.
+SweepResult simulate_sweep(const Scene& scene, const Stage* stage, const Firing& firing, const Motion& motion,
+                           double start, const Beam& beam, const Receiver& receiver, const Noise& noise,
+                           const Philox& random, const Tracing& tracing);
 
 // All rays (n, 3) that a sweep would trace, in the order in which it traces them: for the raw floor.
 void sweep_rays(const Firing& firing, const Motion& motion, double start, const Beam& beam, const Noise& noise,
