@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 namespace resweep {
@@ -10,7 +11,6 @@ namespace {
 constexpr double kTolerance = 2e-4;  // metres that interpolated poses may stray
 // Embree interpolates quaternions this near (in radians of the turn between them) with full accuracy.
 constexpr double kTurn = 0.06;
-constexpr std::size_t kMaxSegments = 128;  // RTC_MAX_TIME_STEP_COUNT - 1
 
 // The unit quaternion of a rotation (row-major 3x3), from its largest component (Shepperd 1978).
 void quaternion(const double m[9], double q[4]) {
@@ -58,52 +58,50 @@ double stray(const Motion& motion, double time, const Step& a, const Step& b, do
     return std::sqrt(squared) + 2.0 * radius * std::acos(cosine);
 }
 
-double length(const double v[3]) { return std::hypot(v[0], v[1], v[2]); }
+// The angle, radians, between two rotations.
+double turn(const Step& a, const Step& b) {
+    return 2.0 * std::acos(std::min(1.0, std::fabs(dot(a.rotation, b.rotation))));
+}
 
-// The fastest turn, radians a second, from `from` to `to`.
-double fastest_turn(const Motion& motion, double from, double to) {
-    double linear[3], angular[3];
-    motion.rates(from, linear, angular);
-    double fastest = length(angular);
-    for (double knot : motion.times())
-        if (knot > from && knot < to) {
-            motion.rates(knot, linear, angular);
-            fastest = std::max(fastest, length(angular));
-        }
-    return fastest;
+// Whether a straight line from `a` to `b` follows the motion at all knots between them, which are where it strays most.
+bool follows(const Motion& motion, const Step& a, const Step& b, double from, double to, const double* first,
+             const double* last, double radius) {
+    return turn(a, b) <= kTurn && std::all_of(first, last, [&](double knot) {
+               return stray(motion, knot, a, b, (knot - from) / (to - from), radius) <= kTolerance;
+           });
 }
 
 }  // namespace
 
-std::vector<Step> equal_steps(const Motion& motion, double from, double to, double radius) {
-    std::vector<Step> steps{step_at(motion, from)};
-    if (motion.still() || to <= from) return steps;
-    const auto& times = motion.times();
-    const auto first = std::upper_bound(times.begin(), times.end(), from);
-    const auto last = std::lower_bound(first, times.end(), to);
-    const double turns = fastest_turn(motion, from, to) * (to - from) / kTurn;
-    auto segments = static_cast<std::size_t>(std::clamp(std::ceil(turns), 1.0, double{kMaxSegments}));
-    for (;; segments = std::min(2 * segments, kMaxSegments)) {
-        const double scale = static_cast<double>(segments) / (to - from);
-        steps.resize(segments + 1);
-        for (std::size_t k = 1; k <= segments; ++k)
-            steps[k] = step_at(motion, k == segments ? to : from + static_cast<double>(k) / scale);
-        if (segments == kMaxSegments) break;
-        // Between knots the motion is what Embree interpolates; it strays most at the knots themselves.
-        const bool good = std::all_of(first, last, [&](double knot) {
-            const double at = (knot - from) * scale;
-            const auto k = std::min(static_cast<std::size_t>(at), segments - 1);
-            return stray(motion, knot, steps[k], steps[k + 1], at - static_cast<double>(k), radius) <= kTolerance;
-        });
-        if (good) break;
+std::vector<Stretch> stretches(const Motion& motion, double from, double to, double radius) {
+    const Step first = step_at(motion, from);
+    if (motion.still() || to <= from) return {{from, to, first, first}};
+    std::vector<double> ends;
+    std::copy_if(motion.times().begin(), motion.times().end(), std::back_inserter(ends),
+                 [&](double knot) { return knot > from && knot < to; });
+    ends.push_back(to);
+    std::vector<Stretch> found;
+    for (std::size_t next = 0; next < ends.size();) {
+        const double begin = next ? ends[next - 1] : from;
+        const Step start = step_at(motion, begin);
+        std::size_t last = next;  // as many knots further as a straight line follows
+        while (last + 1 < ends.size() && follows(motion, start, step_at(motion, ends[last + 1]), begin, ends[last + 1],
+                                                 ends.data() + next, ends.data() + last + 1, radius))
+            ++last;
+        const double end = ends[last];
+        // What turns fast between two knots is cut, so that quaternions are interpolated well.
+        double linear[3], angular[3];
+        motion.rates(begin, linear, angular);
+        const double angle = last > next ? 0.0 : std::hypot(angular[0], angular[1], angular[2]) * (end - begin);
+        const auto pieces = static_cast<int>(std::max(1.0, std::ceil(angle / kTurn)));
+        for (int k = 0; k < pieces; ++k) {
+            const double a = begin + (end - begin) * k / pieces;
+            const double b = k + 1 == pieces ? end : begin + (end - begin) * (k + 1) / pieces;
+            found.push_back({a, b, step_at(motion, a), step_at(motion, b)});
+        }
+        next = last + 1;
     }
-    const auto near = [](double a, double b) { return std::fabs(a - b) < 1e-9; };
-    const bool stands = std::all_of(steps.begin(), steps.end(), [&](const Step& step) {
-        return std::equal(step.rotation, step.rotation + 4, steps[0].rotation, near) &&
-               std::equal(step.position, step.position + 3, steps[0].position, near);
-    });
-    if (stands) steps.resize(1);
-    return steps;
+    return found;
 }
 
 Shape::Shape(const Triangles& triangles)
@@ -138,34 +136,40 @@ void Stage::add(const Actor& actor, double from, double to, const Surroundings& 
         end = std::min(to, motion.times().back());
         if (begin > end || (begin == end && to > from)) return;
     }
-    auto steps = equal_steps(motion, begin, end, actor.radius);
+    const auto path = stretches(motion, begin, end, actor.radius);
+    const auto distance = [](const double* a, const double* b) {
+        return std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
+    };
     double nearest = std::numeric_limits<double>::infinity(), moved = 0.0;
-    for (std::size_t k = 0; k < steps.size(); ++k) {
-        const double *p = steps[k].position, *q = steps[k ? k - 1 : 0].position, *c = near.centre;
-        nearest = std::min(nearest, std::hypot(p[0] - c[0], p[1] - c[1], p[2] - c[2]));
-        moved += std::hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]);
+    for (const Stretch& stretch : path) {
+        nearest = std::min(nearest, distance(stretch.first.position, near.centre));
+        moved += distance(stretch.first.position, stretch.last.position);
     }
     if (nearest - moved - actor.radius > near.reach) return;
-    const bool whole = begin == from && end == to;
-    if (!whole && steps.size() == 1) steps.push_back(steps[0]);  // only what has steps can come and go
-    const auto shared = std::make_shared<const std::vector<Step>>(std::move(steps));
     present_.push_back(number);
     if (actor.instance != 0) by_instance_[actor.instance] = {&actor, present_.size() - 1};
-    for (const Shape* shape : actor.shapes)
-        attach({shape, &actor, shared, whole ? 0.0f : time(begin), whole ? 1.0f : time(end)});
+    const bool whole = begin == from && end == to;
+    for (const Stretch& stretch : path) {
+        const bool alone = whole && path.size() == 1;
+        const bool stands = alone && turn(stretch.first, stretch.last) < 1e-9 && moved < 1e-9;
+        const float first = alone ? 0.0f : time(stretch.from), last = alone ? 1.0f : time(stretch.to);
+        for (const Shape* shape : actor.shapes)
+            if (first < last) attach({shape, &actor, stretch.first, stretch.last, first, last, stands});
+    }
 }
 
 void Stage::attach(const Place& place) {
     Geometry geometry = embree().new_geometry(embree_device(), kInstance);
     embree().set_instanced_scene(geometry, place.shape->scene());
-    embree().set_time_steps(geometry, static_cast<std::uint32_t>(place.steps->size()));
+    const std::uint32_t steps = place.stands ? 1 : 2;
+    embree().set_time_steps(geometry, steps);
     if (place.begin > 0.0f || place.end < 1.0f) embree().set_time_range(geometry, place.begin, place.end);
-    for (std::size_t k = 0; k < place.steps->size(); ++k) {
-        const Step& step = (*place.steps)[k];
+    for (std::uint32_t k = 0; k < steps; ++k) {
+        const Step& step = k ? place.last : place.first;
         QuaternionTransform transform;
         std::copy(step.rotation, step.rotation + 4, transform.rotation);
         std::copy(step.position, step.position + 3, transform.translation);
-        embree().set_turn(geometry, static_cast<std::uint32_t>(k), &transform);
+        embree().set_turn(geometry, k, &transform);
     }
     embree().commit_geometry(geometry);
     embree().attach(scene_, geometry);  // in a fresh scene ids count up from 0, as places do
@@ -204,15 +208,7 @@ std::vector<std::uint32_t> Stage::velocities(const Returns& returns, const Motio
 
 void Stage::Place::turn_into(float time, const float direction[3], float local[3]) const {
     double q[4];
-    if (steps->size() == 1) {
-        std::copy_n((*steps)[0].rotation, 4, q);
-    } else {
-        const std::size_t segments = steps->size() - 1;
-        const double share = std::clamp((double{time} - begin) / (double{end} - begin), 0.0, 1.0);
-        const double at = share * static_cast<double>(segments);
-        const auto k = std::min(static_cast<std::size_t>(at), segments - 1);
-        mean_rotation((*steps)[k], (*steps)[k + 1], at - static_cast<double>(k), q);
-    }
+    mean_rotation(first, last, std::clamp((double{time} - begin) / (double{end} - begin), 0.0, 1.0), q);
     // d + 2 u x (u x d - r d), with u the vector part: the inverse of the quaternion's rotation.
     const double r = q[0], x = q[1], y = q[2], z = q[3];
     const double dx = direction[0], dy = direction[1], dz = direction[2];

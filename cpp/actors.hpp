@@ -41,14 +41,20 @@ struct Actor {
     std::int32_t instance, label;  // of all its returns; 0 and -1 keep those of the shapes
 };
 
-// A pose at one of equal steps of time: a unit quaternion (r, i, j, k) and a position.
+// A pose at one time: a unit quaternion (r, i, j, k) and a position.
 struct Step {
     double rotation[4], position[3];
 };
 
-// The poses of a motion at equal steps from `from` to `to`, so many that interpolating between them strays by less
-// than a fifth of a millimetre, at `radius` from the origin; one pose where nothing moves.
-std::vector<Step> equal_steps(const Motion& motion, double from, double to, double radius);
+// A part of a motion, from one second to another, that two poses tell.
+struct Stretch {
+    double from, to;
+    Step first, last;
+};
+
+// The motion from `from` to `to` as stretches that end at its knots. Knots are passed over where the stretch strays
+// there by less than a fifth of a millimetre, at `radius` from the origin.
+std::vector<Stretch> stretches(const Motion& motion, double from, double to, double radius);
 
 // Returns of a sweep: `point` in the sensor's frame at the `second` of firing.
 struct Returns {
@@ -97,11 +103,13 @@ class Stage {
     std::vector<std::uint32_t> velocities(const Returns& returns, const Motion& sensor, float* velocity) const;
 
   private:
+    // A shape in one stretch of its actor's motion: an Embree instance of its own, there for that time only.
     struct Place {
         const Shape* shape;
         const Actor* actor;
-        std::shared_ptr<const std::vector<Step>> steps;
+        Step first, last;
         float begin, end;  // times of the first and the last step
+        bool stands;       // throughout the sweep
 
         // A direction of the world in the actor's frame.
         void turn_into(float time, const float direction[3], float local[3]) const;

@@ -83,7 +83,7 @@ class Retracer:
         stage = self._cast.stage(float(times.min()), float(times.max()), trajectory, self.sensor.range_max_m)
         columns: dict[str, Any] = self.scene.sweep(
             self._plan,
-            _as_fired(recorded, self._calibrated(recorded).beam_direction),
+            as_fired(recorded, self._calibrated(recorded).beam_direction),
             knot_times=trajectory.times,
             knots=knots,
             start=0.0,
@@ -127,7 +127,7 @@ class Retracer:
         return self.calibration.applied(recorded)
 
 
-def _as_fired(recorded: Sweep, fired: Array) -> _core.Firing:
+def as_fired(recorded: Sweep, fired: Array) -> _core.Firing:
     """The recorded beams in an order that keeps neighbours together: ring by ring, or by direction."""
     direction = np.ascontiguousarray(fired, np.float32)
     azimuth = np.arctan2(direction[:, 1], direction[:, 0])
