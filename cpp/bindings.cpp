@@ -232,20 +232,22 @@ nb::tuple stage_velocities(const PyStage& self, const Vector<std::int32_t>& inst
 
 using Axes = In<float, nb::shape<3, -1>, nb::c_contig>;
 
-// `direction` (3, n), `time`, `beam` are in the order of tracing; `reported` and `origin` (n, 3) by beam.
+// `direction` (3, n), `time`, `beam` are in the order of tracing; `reported` and `origin` (b, 3) by beam. Beams of
+// which there is no pulse are not traced: they are dropped.
 struct PyFiring {
     PyFiring(Axes direction, Vector<double> time, Vector<std::int32_t> beam, Vector<std::int32_t> chunk,
              Matrix3<float> reported, std::optional<Matrix3<float>> origin)
         : direction(direction), time(time), beam(beam), chunk(chunk), reported(reported), origin(origin) {
         const std::size_t count = time.shape(0);
-        if (direction.shape(1) != count || beam.shape(0) != count || reported.shape(0) != count ||
-            (origin && origin->shape(0) != count))
+        const std::size_t n_beams = reported.shape(0);
+        if (direction.shape(1) != count || beam.shape(0) != count || n_beams < count ||
+            (origin && origin->shape(0) != n_beams))
             throw std::invalid_argument("firing columns differ in length");
         if (chunk.shape(0) < 1 || chunk.data()[0] != 0 ||
             static_cast<std::size_t>(chunk.data()[chunk.shape(0) - 1]) != count)
             throw std::invalid_argument("chunks do not cover the pulses");
         for (std::size_t i = 0; i < count; ++i)
-            if (beam.data()[i] < 0 || static_cast<std::size_t>(beam.data()[i]) >= count)
+            if (beam.data()[i] < 0 || static_cast<std::size_t>(beam.data()[i]) >= n_beams)
                 throw std::invalid_argument("a pulse is of no beam");
     }
 
@@ -258,7 +260,7 @@ struct PyFiring {
                 beam.data(),
                 chunk.data(),
                 reported.data(),
-                count,
+                reported.shape(0),
                 chunk.shape(0) - 1};
     }
 

@@ -324,6 +324,10 @@ SweepResult simulate_sweep(const Scene& scene, const Stage* stage, const Firing&
     thread_local std::vector<Echo> echoes;
     counts.resize(firing.n_beams);
     echoes.resize(firing.n_beams * static_cast<std::size_t>(receiver.max_returns));
+    if (firing.n_pulses() < firing.n_beams) {
+        std::fill(counts.begin(), counts.end(), std::uint8_t{0});
+        std::fill_n(result.status.data.get(), firing.n_beams, static_cast<std::uint8_t>(Status::kDropped));
+    }
     const Job job{scene,
                   stage,
                   firing,
@@ -350,8 +354,8 @@ SweepResult simulate_sweep(const Scene& scene, const Stage* stage, const Firing&
 void sweep_rays(const Firing& firing, const Motion& motion, double start, const Beam& beam, const Noise& noise,
                 const Philox& random, std::vector<float>& origins, std::vector<float>& directions) {
     const auto n_rays = static_cast<std::size_t>(beam.n_rays), largest = largest_chunk(firing);
-    origins.resize(3 * firing.n_beams * n_rays);
-    directions.resize(3 * firing.n_beams * n_rays);
+    origins.resize(3 * firing.n_pulses() * n_rays);
+    directions.resize(3 * firing.n_pulses() * n_rays);
     PulseMaker maker(firing, motion, start, noise, random, beam.axial());
     const RaySpread spread(beam, random);
     RayOrder ray_order(beam);

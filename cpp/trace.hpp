@@ -40,12 +40,14 @@ struct Noise {
 // The pulses of a sweep, in the order in which they are traced.
 struct Firing {
     const float* direction[3];  // (n,) each: unit vectors in the sensor's frame
-    const float* origin;        // (n, 3) in the sensor's frame, or null
+    const float* origin;        // (n_beams, 3) in the sensor's frame, or null
     const double* time;         // (n,) seconds from the start of the sweep
-    const std::int32_t* beam;   // (n,) which beam of the sweep each pulse is
+    const std::int32_t* beam;   // (n,) which beam of the sweep each pulse is; those of which there is none are dropped
     const std::int32_t* chunk;  // (n_chunks + 1,) where each chunk begins
-    const float* reported;      // (n, 3) unit vectors by beam, as the sensor reports them
+    const float* reported;      // (n_beams, 3) unit vectors by beam, as the sensor reports them
     std::size_t n_beams, n_chunks;
+
+    std::size_t n_pulses() const { return static_cast<std::size_t>(chunk[n_chunks]); }
 };
 
 // Columns that are written once, whole, and so begin uninitialised.

@@ -18,9 +18,10 @@ from resweep.pose import Array, Trajectory, check_rigid
 from resweep.scenario import Actor
 from resweep.sensors import Firing, Sensor, fire, load_sensor
 from resweep.simulate.cast import Cast
+from resweep.simulate.ego import Box, Ego
 from resweep.simulate.scene import native_plan, native_scene
 from resweep.sweep import Sweep
-from resweep.worlds import World
+from resweep.worlds import Mesh, World
 
 # Pulses are traced in chunks of one ring over this many columns: neighbours on a ring run through the
 # same geometry, neighbours in a column do not.
@@ -36,6 +37,9 @@ class Simulator:
     ``actors`` move while the sensor sweeps: each pulse meets them where they are when it is fired. Sweeps then have
     ``boxes`` of the actors at their timestamp, and ``extra["velocity"]`` (n, 3): metres a second, in the world, of
     what each return was measured on.
+
+    ``ego`` is what of the vehicle stands in the sensor's way: a box (x0, y0, z0, x1, y1, z1) or a mesh in the sensor's
+    frame. Beams whose axis meets it are not traced; their status is `BeamStatus.DROPPED`.
     """
 
     def __init__(
@@ -44,6 +48,7 @@ class Simulator:
         sensor: Sensor | str,
         *,
         actors: Sequence[Actor] = (),
+        ego: Box | Mesh | None = None,
         seed: int = 0,
         threads: int = 0,
         packet: int = 0,
@@ -59,6 +64,7 @@ class Simulator:
         self.packet = packet
         self._plan = native_plan(self.sensor)
         self._cast = Cast(world, actors)
+        self._ego = None if ego is None else Ego(ego)
 
     @property
     def actors(self) -> tuple[Actor, ...]:
@@ -75,6 +81,7 @@ class Simulator:
         other = Simulator(self.world, sensor, seed=self.seed, threads=self.threads, packet=self.packet)
         other.__dict__["scene"] = self.scene
         other._cast = self._cast
+        other._ego = self._ego
         return other
 
     def with_actors(self, actors: Sequence[Actor]) -> Simulator:
@@ -185,12 +192,12 @@ class Simulator:
     def _fired(self, firing: Firing, motion: Trajectory, begin: float) -> dict[str, Any]:
         knots = motion.poses.copy()
         knots[:, :3, 3] -= self.world.origin
-        return {"firing": _traced(firing), "knot_times": motion.times, "knots": knots, "start": begin}
+        return {"firing": _traced(firing, self._ego), "knot_times": motion.times, "knots": knots, "start": begin}
 
 
 @lru_cache(maxsize=16)
-def _traced(firing: Firing) -> _core.Firing:
-    """The pulses in the order in which they are traced, which keeps neighbours together in chunks."""
+def _traced(firing: Firing, ego: Ego | None) -> _core.Firing:
+    """The pulses that the vehicle does not block, in an order that keeps neighbours together in chunks."""
     if firing.azimuth_step_deg == 0.0:
         order = np.arange(len(firing))
         group = order // _CHUNK_COLUMNS
@@ -198,6 +205,11 @@ def _traced(firing: Firing) -> _core.Firing:
         group = (firing.column // _CHUNK_COLUMNS) * np.int64(firing.n_rings) + firing.ring
         order = np.lexsort((firing.column, group))
         group = group[order]
+    if ego is not None:
+        free = ~ego.blocks(firing.direction)[order]
+        if not free.any():
+            raise ResweepError("ego: the vehicle blocks every beam of the sensor; check the frame of the box or mesh")
+        order, group = order[free], group[free]
     begins = np.flatnonzero(np.diff(group, prepend=-1))
     return _core.Firing(
         direction=np.ascontiguousarray(firing.direction[order].T),
