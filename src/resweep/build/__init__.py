@@ -12,6 +12,7 @@ from typing import Any
 from resweep.build.accumulate import Cloud, accumulate
 from resweep.build.config import (
     CarveConfig,
+    DynamicConfig,
     GroupFactors,
     MapConfig,
     ReflectanceConfig,
@@ -20,6 +21,7 @@ from resweep.build.config import (
     VisibilityConfig,
     paper_c,
 )
+from resweep.build.dynamic import dynamic_splats
 from resweep.build.estimate import build
 from resweep.build.groups import Group, LabelMap, label_map
 from resweep.worlds import World
@@ -27,6 +29,7 @@ from resweep.worlds import World
 __all__ = [
     "CarveConfig",
     "Cloud",
+    "DynamicConfig",
     "Group",
     "GroupFactors",
     "LabelMap",
@@ -37,6 +40,7 @@ __all__ = [
     "VisibilityConfig",
     "accumulate",
     "build",
+    "dynamic_splats",
     "label_map",
     "paper_c",
 ]
