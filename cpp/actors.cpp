@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
 
 namespace resweep {
@@ -76,18 +75,20 @@ bool follows(const Motion& motion, const Step& a, const Step& b, double from, do
 std::vector<Stretch> stretches(const Motion& motion, double from, double to, double radius) {
     const Step first = step_at(motion, from);
     if (motion.still() || to <= from) return {{from, to, first, first}};
-    std::vector<double> ends;
-    std::copy_if(motion.times().begin(), motion.times().end(), std::back_inserter(ends),
-                 [&](double knot) { return knot > from && knot < to; });
+    const auto& knots = motion.times();
+    const auto inner = std::upper_bound(knots.begin(), knots.end(), from);
+    std::vector<double> ends(inner, std::lower_bound(inner, knots.end(), to));
     ends.push_back(to);
     std::vector<Stretch> found;
     for (std::size_t next = 0; next < ends.size();) {
         const double begin = next ? ends[next - 1] : from;
         const Step start = step_at(motion, begin);
-        std::size_t last = next;  // as many knots further as a straight line follows
-        while (last + 1 < ends.size() && follows(motion, start, step_at(motion, ends[last + 1]), begin, ends[last + 1],
-                                                 ends.data() + next, ends.data() + last + 1, radius))
-            ++last;
+        std::size_t last = next;  // as many knots further as a straight line follows, in ever smaller leaps
+        for (std::size_t leap = ends.size(); leap > 0; leap /= 2)
+            if (last + leap < ends.size() &&
+                follows(motion, start, step_at(motion, ends[last + leap]), begin, ends[last + leap], ends.data() + next,
+                        ends.data() + last + leap, radius))
+                last += leap;
         const double end = ends[last];
         // What turns fast between two knots is cut, so that quaternions are interpolated well.
         double linear[3], angular[3];
@@ -151,7 +152,7 @@ void Stage::add(const Actor& actor, double from, double to, const Surroundings& 
     const bool whole = begin == from && end == to;
     for (const Stretch& stretch : path) {
         const bool alone = whole && path.size() == 1;
-        const bool stands = alone && turn(stretch.first, stretch.last) < 1e-9 && moved < 1e-9;
+        const bool stands = alone && turn(stretch.first, stretch.last) < 1e-6 && moved < 1e-9;
         const float first = alone ? 0.0f : time(stretch.from), last = alone ? 1.0f : time(stretch.to);
         for (const Shape* shape : actor.shapes)
             if (first < last) attach({shape, &actor, stretch.first, stretch.last, first, last, stands});
