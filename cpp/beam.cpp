@@ -33,28 +33,6 @@ template <class Real> void tangent_frame(const Real d[3], Real h[3], Real v[3]) 
     v[2] = d[0] * h[1] - d[1] * h[0];
 }
 
-void matrix_to_rotvec(const double m[9], double axis[3], double& angle) {
-    const double sine[3] = {m[7] - m[5], m[2] - m[6], m[3] - m[1]};
-    const double s = 0.5 * std::sqrt(sine[0] * sine[0] + sine[1] * sine[1] + sine[2] * sine[2]);
-    const double c = 0.5 * (m[0] + m[4] + m[8] - 1.0);
-    angle = std::atan2(s, c);
-    if (s > 1e-12) {
-        for (int i = 0; i < 3; ++i) axis[i] = sine[i] / (2.0 * s);
-        return;
-    }
-    axis[0] = 1.0;
-    axis[1] = axis[2] = 0.0;
-    if (c < 0.0) {  // half a turn: the axis is the column of (R + I) that is longest
-        int best = 0;
-        for (int i = 1; i < 3; ++i)
-            if (m[4 * i] > m[4 * best]) best = i;
-        double column[3];
-        for (int i = 0; i < 3; ++i) column[i] = m[3 * i + best] + (i == best ? 1.0 : 0.0);
-        normalise(column);
-        for (int i = 0; i < 3; ++i) axis[i] = column[i];
-    }
-}
-
 RESWEEP_CLONES void tangent_frames(const float* dx, const float* dy, const float* dz, float* hx, float* hy, float* vx,
                                    float* vy, float* vz, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -85,51 +63,6 @@ RESWEEP_CLONES void offset_all(const float* d, const float* h, const float* v, f
 }
 
 }  // namespace
-
-Motion::Motion(const double* times, const double* poses, std::size_t count)
-    : times_(times, times + count), knots_(count) {
-    for (std::size_t k = 0; k < count; ++k) {
-        const double* pose = poses + 16 * k;
-        for (int row = 0; row < 3; ++row) {
-            for (int column = 0; column < 3; ++column) knots_[k].rotation[3 * row + column] = pose[4 * row + column];
-            knots_[k].position[row] = pose[4 * row + 3];
-        }
-    }
-    for (std::size_t k = 0; k + 1 < count; ++k) {
-        double relative[9];  // transpose(R_k) R_k+1
-        for (int i = 0; i < 3; ++i)
-            for (int j = 0; j < 3; ++j) {
-                relative[3 * i + j] = 0.0;
-                for (int l = 0; l < 3; ++l)
-                    relative[3 * i + j] += knots_[k].rotation[3 * l + i] * knots_[k + 1].rotation[3 * l + j];
-            }
-        matrix_to_rotvec(relative, knots_[k].axis, knots_[k].angle);
-    }
-}
-
-void Motion::at(double time, double rotation[9], double position[3]) const {
-    std::size_t k = 0;
-    while (k + 2 < times_.size() && time >= times_[k + 1]) ++k;
-    const Knot& knot = knots_[k];
-    if (times_.size() == 1) {
-        for (int i = 0; i < 9; ++i) rotation[i] = knot.rotation[i];
-        for (int i = 0; i < 3; ++i) position[i] = knot.position[i];
-        return;
-    }
-    const Knot& next = knots_[k + 1];
-    double share = (time - times_[k]) / (times_[k + 1] - times_[k]);
-    share = share < 0.0 ? 0.0 : share > 1.0 ? 1.0 : share;
-    for (int i = 0; i < 3; ++i) position[i] = (1.0 - share) * knot.position[i] + share * next.position[i];
-    const double angle = share * knot.angle, s = std::sin(angle), c = std::cos(angle), t = 1.0 - c;
-    const double *a = knot.axis, x = a[0], y = a[1], z = a[2];
-    const double turn[9] = {t * x * x + c,     t * x * y - s * z, t * x * z + s * y, t * x * y + s * z, t * y * y + c,
-                            t * y * z - s * x, t * x * z - s * y, t * y * z + s * x, t * z * z + c};
-    for (int i = 0; i < 3; ++i)
-        for (int j = 0; j < 3; ++j) {
-            rotation[3 * i + j] = 0.0;
-            for (int l = 0; l < 3; ++l) rotation[3 * i + j] += knot.rotation[3 * i + l] * turn[3 * l + j];
-        }
-}
 
 void PulseBatch::resize(std::size_t size) {
     for (auto* axes : {origin, d, h, v})

@@ -1,6 +1,7 @@
 // The only file that knows Python: typed arrays in, arrays out, the GIL released while tracing.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -12,6 +13,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "actors.hpp"
 #include "carve.hpp"
 #include "embree.hpp"
 #include "implicit.hpp"
@@ -80,8 +82,8 @@ Volumes volumes(nb::object source) {
     return native;
 }
 
-// A native scene and the NumPy arrays it reads.
-class PyScene {
+// NumPy arrays that native geometry reads, kept for as long as it does.
+class Arrays {
   public:
     Triangles triangles(nb::object source) {
         Triangles native;
@@ -102,20 +104,7 @@ class PyScene {
         return native;
     }
 
-    void add_triangles(nb::object source) { scene.add(triangles(source)); }
-
-    void add_instances(nb::object source) {
-        InstanceArray native;
-        native.triangles = triangles(source.attr("triangles"));
-        const auto transforms = array<In<float, nb::shape<-1, 3, 4>, nb::c_contig>>(source, "transforms");
-        native.transforms = transforms.data();
-        native.n_instances = transforms.shape(0);
-        native.instance = column(array<Vector<std::int32_t>>(source, "instance"));
-        native.label = column(array<Vector<std::int32_t>>(source, "label"));
-        scene.add(native);
-    }
-
-    void add_discs(nb::object source) {
+    Discs discs(nb::object source) {
         Discs native;
         const auto centre = array<Matrix3<float>>(source, "centre");
         const auto label = array<Vector<std::int32_t>>(source, "label");
@@ -134,38 +123,136 @@ class PyScene {
         native.depth = nb::cast<int>(source.attr("depth"));
         native.gap = nb::cast<float>(source.attr("gap_m"));
         if (native.depth < 1 || native.depth > kMaxDepth) throw std::invalid_argument("splats: depth out of bounds");
-        scene.add(native);
+        return native;
     }
 
-    void add_volumes(nb::object source) { scene.add(volumes(source)); }
-
-    Scene scene;
-
-  private:
+  protected:
     template <class Array> Array array(nb::object source, const char* name) {
         nb::object value = source.attr(name);
         kept_.push_back(value);
         return nb::cast<Array>(value, false);
     }
+
+  private:
     std::vector<nb::object> kept_;
 };
 
+// A native scene and the arrays it reads.
+class PyScene : public Arrays {
+  public:
+    void add_triangles(nb::object source) { scene.add(triangles(source)); }
+
+    void add_instances(nb::object source) {
+        InstanceArray native;
+        native.triangles = triangles(source.attr("triangles"));
+        const auto transforms = array<In<float, nb::shape<-1, 3, 4>, nb::c_contig>>(source, "transforms");
+        native.transforms = transforms.data();
+        native.n_instances = transforms.shape(0);
+        native.instance = column(array<Vector<std::int32_t>>(source, "instance"));
+        native.label = column(array<Vector<std::int32_t>>(source, "label"));
+        scene.add(native);
+    }
+
+    void add_discs(nb::object source) { scene.add(discs(source)); }
+
+    void add_volumes(nb::object source) { scene.add(volumes(source)); }
+
+    Scene scene;
+};
+
+using Knots = In<double, nb::shape<-1, 4, 4>, nb::c_contig>;
+
+// An actor's shape and the arrays it reads.
+struct PyShape : Arrays {
+    std::unique_ptr<Shape> shape;
+};
+
+PyShape* shape_of_triangles(nb::object source) {
+    auto made = std::make_unique<PyShape>();
+    made->shape = std::make_unique<Shape>(made->triangles(source));
+    return made.release();
+}
+
+PyShape* shape_of_discs(nb::object source) {
+    auto made = std::make_unique<PyShape>();
+    made->shape = std::make_unique<Shape>(made->discs(source));
+    return made.release();
+}
+
+// An actor and its shapes.
+struct PyActor {
+    PyActor(nb::list shapes, const Vector<double>& times, const Knots& knots, double radius, std::int32_t instance,
+            std::int32_t label)
+        : actor{{}, Motion(times.data(), knots.data(), times.shape(0)), radius, instance, label}, kept(shapes) {
+        if (knots.shape(0) != times.shape(0) || times.shape(0) == 0)
+            throw std::invalid_argument("an actor needs one pose a time");
+        for (nb::handle shape : shapes) actor.shapes.push_back(nb::cast<PyShape&>(shape).shape.get());
+    }
+    Actor actor;
+    nb::list kept;
+};
+
+// The actors of one sweep.
+struct PyStage {
+    PyStage(nb::list actors, double from, double to, std::array<double, 3> centre, double reach) : kept(actors) {
+        std::vector<const Actor*> natives;
+        for (nb::handle actor : actors) natives.push_back(&nb::cast<PyActor&>(actor).actor);
+        nb::gil_scoped_release release;
+        stage.emplace(natives, from, to, Surroundings{{centre[0], centre[1], centre[2]}, reach});
+    }
+    std::optional<Stage> stage;
+    nb::list kept;
+};
+
+// Poses (k, 4, 4) of the actors that are present, and their linear and angular velocities (k, 3).
+nb::tuple stage_poses(const PyStage& self, double second) {
+    const auto& present = self.stage->present();
+    std::vector<double> poses(16 * present.size(), 0.0), linear(3 * present.size()), angular(3 * present.size());
+    for (std::size_t i = 0; i < present.size(); ++i) {
+        const Motion& motion = nb::cast<PyActor&>(self.kept[static_cast<std::size_t>(present[i])]).actor.motion;
+        double rotation[9], position[3];
+        motion.at(second, rotation, position);
+        motion.rates(second, &linear[3 * i], &angular[3 * i]);
+        for (std::size_t row = 0; row < 3; ++row) {
+            std::copy_n(rotation + 3 * row, 3, &poses[16 * i + 4 * row]);
+            poses[16 * i + 4 * row + 3] = position[row];
+        }
+        poses[16 * i + 15] = 1.0;
+    }
+    return nb::make_tuple(give(std::move(poses), 16), give(std::move(linear), 3), give(std::move(angular), 3));
+}
+
+nb::tuple stage_velocities(const PyStage& self, const Vector<std::int32_t>& instance, const Vector<double>& second,
+                           const Matrix3<float>& points, const Vector<double>& knot_times, const Knots& knots) {
+    const std::size_t count = instance.shape(0);
+    if (second.shape(0) != count || points.shape(0) != count)
+        throw std::invalid_argument("instance, second, points: one row a return");
+    const Motion sensor(knot_times.data(), knots.data(), knot_times.shape(0));
+    Buffer<float> velocity;
+    velocity.allocate(3 * count);
+    auto seen =
+        self.stage->velocities({instance.data(), second.data(), points.data(), count}, sensor, velocity.data.get());
+    return nb::make_tuple(give(std::move(velocity), 3), give(std::move(seen)));
+}
+
 using Axes = In<float, nb::shape<3, -1>, nb::c_contig>;
 
-// `direction` (3, n), `time`, `beam` are in the order of tracing; `reported` and `origin` (n, 3) by beam.
+// `direction` (3, n), `time`, `beam` are in the order of tracing; `reported` and `origin` (b, 3) by beam. Beams of
+// which there is no pulse are not traced: they are dropped.
 struct PyFiring {
     PyFiring(Axes direction, Vector<double> time, Vector<std::int32_t> beam, Vector<std::int32_t> chunk,
              Matrix3<float> reported, std::optional<Matrix3<float>> origin)
         : direction(direction), time(time), beam(beam), chunk(chunk), reported(reported), origin(origin) {
         const std::size_t count = time.shape(0);
-        if (direction.shape(1) != count || beam.shape(0) != count || reported.shape(0) != count ||
-            (origin && origin->shape(0) != count))
+        const std::size_t n_beams = reported.shape(0);
+        if (direction.shape(1) != count || beam.shape(0) != count || n_beams < count ||
+            (origin && origin->shape(0) != n_beams))
             throw std::invalid_argument("firing columns differ in length");
         if (chunk.shape(0) < 1 || chunk.data()[0] != 0 ||
             static_cast<std::size_t>(chunk.data()[chunk.shape(0) - 1]) != count)
             throw std::invalid_argument("chunks do not cover the pulses");
         for (std::size_t i = 0; i < count; ++i)
-            if (beam.data()[i] < 0 || static_cast<std::size_t>(beam.data()[i]) >= count)
+            if (beam.data()[i] < 0 || static_cast<std::size_t>(beam.data()[i]) >= n_beams)
                 throw std::invalid_argument("a pulse is of no beam");
     }
 
@@ -178,7 +265,7 @@ struct PyFiring {
                 beam.data(),
                 chunk.data(),
                 reported.data(),
-                count,
+                reported.shape(0),
                 chunk.shape(0) - 1};
     }
 
@@ -188,8 +275,6 @@ struct PyFiring {
     Matrix3<float> reported;
     std::optional<Matrix3<float>> origin;
 };
-
-using Knots = In<double, nb::shape<-1, 4, 4>, nb::c_contig>;
 
 // A sweep's settings, read once from the Python side and kept native.
 struct PyPlan {
@@ -424,6 +509,25 @@ NB_MODULE(_core, m) {
              nb::kw_only(), nb::arg("direction"), nb::arg("time"), nb::arg("beam"), nb::arg("chunk"),
              nb::arg("reported"), nb::arg("origin").none());
 
+    nb::class_<PyShape>(m, "Shape", "Triangles or discs in an actor's frame, built once.")
+        .def_static("triangles", &shape_of_triangles, nb::arg("triangles"))
+        .def_static("discs", &shape_of_discs, nb::arg("discs"));
+
+    nb::class_<PyActor>(m, "Actor", "Shapes in one frame, and the poses of that frame over time.")
+        .def(nb::init<nb::list, Vector<double>, Knots, double, std::int32_t, std::int32_t>(), nb::kw_only(),
+             nb::arg("shapes"), nb::arg("times"), nb::arg("knots"), nb::arg("radius"), nb::arg("instance"),
+             nb::arg("label"));
+
+    nb::class_<PyStage>(m, "Stage", "The actors of one sweep, each where it is at every ray's own time.")
+        .def(nb::init<nb::list, double, double, std::array<double, 3>, double>(), nb::arg("actors"), nb::arg("begin"),
+             nb::arg("end"), nb::arg("centre"), nb::arg("reach"))
+        .def("present", [](const PyStage& self) { return give(std::vector(self.stage->present())); })
+        .def("poses", &stage_poses, nb::arg("second"),
+             "Poses (k, 16) of the actors that are present, and their linear and angular velocities (k, 3).")
+        .def("velocities", &stage_velocities, nb::arg("instance"), nb::arg("second"), nb::arg("points"),
+             nb::arg("knot_times"), nb::arg("knots"),
+             "Velocities (n, 3) of returns, and how many returns each actor that is present has.");
+
     nb::class_<PyScene>(m, "Scene", "Native geometry, built once and traced many times.")
         .def(nb::init<>())
         .def("add_triangles", &PyScene::add_triangles, nb::arg("triangles"))
@@ -438,14 +542,16 @@ NB_MODULE(_core, m) {
         .def(
             "sweep",
             [](const PyScene& self, const PyPlan& plan, const PyFiring& fired, const Vector<double>& knot_times,
-               const Knots& knots, double start, std::uint64_t seed, std::uint64_t index, int threads, int packet) {
+               const Knots& knots, double start, std::uint64_t seed, std::uint64_t index, int threads, int packet,
+               const PyStage* stage) {
                 const Firing firing = fired.native();
                 const Motion motion(knot_times.data(), knots.data(), knot_times.shape(0));
                 SweepResult result;
                 {
                     nb::gil_scoped_release release;
-                    result = simulate_sweep(self.scene, firing, motion, start, plan.beam, plan.receiver, plan.noise,
-                                            Philox(seed, index), {threads, packet});
+                    result =
+                        simulate_sweep(self.scene, stage ? &*stage->stage : nullptr, firing, motion, start, plan.beam,
+                                       plan.receiver, plan.noise, Philox(seed, index), {threads, packet});
                 }
                 nb::dict columns;
                 columns["beam"] = give(std::move(result.beam));
@@ -461,7 +567,7 @@ NB_MODULE(_core, m) {
             },
             nb::arg("plan"), nb::arg("firing"), nb::arg("knot_times"), nb::arg("knots"), nb::arg("start"),
             nb::arg("seed"), nb::arg("index"), nb::arg("threads") = 0, nb::arg("packet") = 0,
-            "Fire, trace and receive one sweep.")
+            nb::arg("stage").none() = nb::none(), "Fire, trace and receive one sweep.")
         .def(
             "rays",
             [](const PyScene&, const PyPlan& plan, const PyFiring& fired, const Vector<double>& knot_times,

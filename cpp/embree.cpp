@@ -75,6 +75,9 @@ void load_embree(const std::string& path) {
     resolve(library, "rtcSetGeometryOccludedFunction", loaded->set_occluded);
     resolve(library, "rtcSetGeometryInstancedScene", loaded->set_instanced_scene);
     resolve(library, "rtcSetGeometryTransform", loaded->set_transform);
+    resolve(library, "rtcSetGeometryTransformQuaternion", loaded->set_turn);
+    resolve(library, "rtcSetGeometryTimeStepCount", loaded->set_time_steps);
+    resolve(library, "rtcSetGeometryTimeRange", loaded->set_time_range);
     resolve(library, "rtcIntersect1", loaded->intersect1);
     resolve(library, "rtcIntersect8", loaded->intersect8);
     resolve(library, "rtcIntersect16", loaded->intersect16);

@@ -20,7 +20,7 @@ constexpr std::uint32_t kInvalidId = 0xFFFFFFFFu;
 enum GeometryType : int { kTriangle = 0, kQuad = 1, kUser = 120, kInstance = 121, kInstanceArray = 122 };
 enum BufferType : int { kIndexBuffer = 0, kVertexBuffer = 1, kTransformBuffer = 23 };
 enum Format : int { kUint3 = 0x5003, kUint4 = 0x5004, kFloat3 = 0x9003, kFloat3x4RowMajor = 0x9134 };
-enum BuildQuality : int { kMedium = 1, kHigh = 2 };
+enum BuildQuality : int { kLow = 0, kMedium = 1, kHigh = 2 };
 enum SceneFlags : int { kNoSceneFlag = 0, kCompact = 1 << 1, kRobust = 1 << 2 };
 enum QueryFlags : int { kIncoherent = 0, kCoherent = 1 << 16 };
 enum DeviceProperty : int { kVersionMajor = 1, kVersionMinor = 2, kNativeRay8 = 33, kNativeRay16 = 34 };
@@ -38,6 +38,13 @@ struct IntersectArguments {
     void* intersect = nullptr;
     float min_width_distance_factor = 0.0f;
     float reserved[7] = {};
+};
+
+// A transform whose rotation is kept apart, so that it turns between two steps of time: RTCQuaternionDecomposition.
+struct alignas(16) QuaternionTransform {
+    float scale[3] = {1.0f, 1.0f, 1.0f}, skew[3] = {}, shift[3] = {};
+    float rotation[4] = {1.0f, 0.0f, 0.0f, 0.0f};  // r, i, j, k
+    float translation[3] = {};
 };
 
 // A packet of N rays without hit, as RTCRayN lays it out. N = 1 is the single ray.
@@ -115,6 +122,9 @@ struct Embree {
     void (*set_occluded)(Geometry, UserFunction);
     void (*set_instanced_scene)(Geometry, SceneHandle);
     void (*set_transform)(Geometry, std::uint32_t, int, const void*);
+    void (*set_turn)(Geometry, std::uint32_t, const QuaternionTransform*);
+    void (*set_time_steps)(Geometry, std::uint32_t);
+    void (*set_time_range)(Geometry, float, float);
     void (*intersect1)(SceneHandle, RayHitPacket<1>*, IntersectArguments*);
     void (*intersect8)(const int*, SceneHandle, RayHitPacket<8>*, IntersectArguments*);
     void (*intersect16)(const int*, SceneHandle, RayHitPacket<16>*, IntersectArguments*);

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "actors.hpp"
 #include "scene.hpp"
 
 namespace resweep {
@@ -45,7 +46,11 @@ void pick(const float* values, const std::uint32_t* rows, float* out, int count)
 // Traces rays in packets of N.
 template <int N> class PacketTracer {
   public:
-    explicit PacketTracer(const Scene& scene) : scene_(scene) {
+    // With a `stage`, whose actors each ray meets at its own time.
+    explicit PacketTracer(const Scene& scene, const Stage* stage = nullptr)
+        : scene_(scene),
+          stage_(stage && !stage->empty() ? stage : nullptr),
+          gathers_(scene.gathers() || (stage_ && stage_->gathers())) {
         std::memset(&packet_, 0, sizeof packet_);
         std::fill_n(packet_.ray.mask, N, 0xFFFFFFFFu);
         std::fill_n(packet_.ray.direction_x, N, 1.0f);
@@ -94,10 +99,13 @@ template <int N> class PacketTracer {
             packet_.hit.instance[lane] = kInvalidId;
             valid_[lane] = lane < lanes ? -1 : 0;
         }
-        if (scene_.gathers())
+        if (gathers_)
             for (DiscHits& hits : gathered_) hits.count = 0;
         arguments_.context = &context_.embree;
         intersect_packet(scene_.handle(), valid_, packet_, arguments_);
+        if (!stage_) return;
+        std::copy_n(packet_.ray.t_far, N, world_far_);
+        intersect_packet(stage_->handle(), valid_, packet_, arguments_);
     }
 
     // Whether each of the first `lanes` rays meets anything beyond `range`: t_far turns negative.
@@ -109,6 +117,11 @@ template <int N> class PacketTracer {
         }
         arguments_.context = &context_.embree;
         occlude_packet(scene_.handle(), valid_, packet_.ray, arguments_);
+        if (stage_) {
+            for (int lane = 0; lane < N; ++lane)
+                if (packet_.ray.t_far[lane] < 0.0f) valid_[lane] = 0;
+            occlude_packet(stage_->handle(), valid_, packet_.ray, arguments_);
+        }
         std::fill_n(packet_.ray.t_near, N, 0.0f);
     }
 
@@ -118,9 +131,9 @@ template <int N> class PacketTracer {
         const RayPacket<N>& ray = packet_.ray;
         cosines(hit.normal_x, hit.normal_y, hit.normal_z, ray.direction_x, ray.direction_y, ray.direction_z, cosine_,
                 N);
-        const bool gathers = scene_.gathers();
         for (int lane = 0; lane < lanes; ++lane) {
-            if (hit.geometry[lane] == kInvalidId && !gathers) continue;
+            if (hit.geometry[lane] == kInvalidId && !gathers_) continue;
+            const bool moving = stage_ && ray.t_far[lane] < world_far_[lane];
             const Hit one{{hit.normal_x[lane], hit.normal_y[lane], hit.normal_z[lane]},
                           {ray.direction_x[lane], ray.direction_y[lane], ray.direction_z[lane]},
                           ray.t_far[lane],
@@ -131,16 +144,21 @@ template <int N> class PacketTracer {
                           hit.instance[lane],
                           hit.instance_primitive[lane]};
             Event event;
-            if (!gathers)
-                use(lane, scene_.event(one));
-            else if (scene_.event(one, gathered_[lane], event))
-                use(lane, event);
+            if (gathers_) {
+                if (gathered_event(scene_, stage_, one, moving, ray.time[lane], gathered_[lane], event))
+                    use(lane, event);
+            } else {
+                use(lane, moving ? stage_->event(one, ray.time[lane]) : scene_.event(one));
+            }
         }
     }
 
   private:
     const Scene& scene_;
+    const Stage* stage_;
+    bool gathers_;
     RayHitPacket<N> packet_;
+    float world_far_[N];  // how far each ray comes without the actors
     alignas(64) int valid_[N];
     alignas(64) float cosine_[N];
     QueryContext context_;

@@ -10,7 +10,7 @@
 namespace resweep {
 
 enum class Mode : int { kFirst = 0, kLast = 1, kStrongest = 2, kStrongestAndLast = 3, kMultiple = 4 };
-enum class Status : std::uint8_t { kReturn = 0, kNothingHit = 1, kBelowThreshold = 2, kOutOfRange = 3 };
+enum class Status : std::uint8_t { kReturn = 0, kNothingHit = 1, kBelowThreshold = 2, kOutOfRange = 3, kDropped = 4 };
 
 struct Receiver {
     Mode mode = Mode::kStrongest;

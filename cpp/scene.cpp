@@ -68,7 +68,7 @@ Scene::~Scene() {
     for (SceneHandle scene : instanced_) embree().release_scene(scene);
 }
 
-Geometry Scene::triangle_geometry(const Triangles& triangles) const {
+Geometry triangle_geometry(const Triangles& triangles) {
     Geometry geometry = embree().new_geometry(embree_device(), kTriangle);
     // Embree reads vertices 16 bytes at a time, past the end of a shared array: it keeps its own, padded copy.
     void* vertices = embree().new_buffer(geometry, kVertexBuffer, 0, kFloat3, 12, triangles.n_vertices);
@@ -80,8 +80,7 @@ Geometry Scene::triangle_geometry(const Triangles& triangles) const {
     return geometry;
 }
 
-// A scene of one geometry, to be instanced.
-SceneHandle Scene::build(Geometry geometry, int flags) const {
+SceneHandle prototype_scene(Geometry geometry, int flags) {
     SceneHandle scene = embree().new_scene(embree_device());
     embree().set_scene_flags(scene, flags);
     embree().set_scene_quality(scene, kMedium);
@@ -122,7 +121,7 @@ void Scene::add(const InstanceArray& instances) {
     note(Kind::kMesh);
     const int flags = (instances.n_instances <= kWatertightCopies ? kRobust : kNoSceneFlag) |
                       (instances.triangles.n_faces > kCompactFaces ? kCompact : kNoSceneFlag);
-    SceneHandle prototype = build(triangle_geometry(instances.triangles), flags);
+    SceneHandle prototype = prototype_scene(triangle_geometry(instances.triangles), flags);
     instanced_.push_back(prototype);
     Layer layer{Faces(instances.triangles)};
     layer.transforms = instances.transforms;
@@ -156,7 +155,7 @@ void Scene::add(const Discs& discs) {
     note(Kind::kSplats);
     discs_.push_back(std::make_unique<Discs>(discs));
     gathers_ = gathers_ || discs.depth > 1;
-    instanced_.push_back(build(disc_geometry(*discs_.back()), kNoSceneFlag));
+    instanced_.push_back(prototype_scene(disc_geometry(*discs_.back()), kNoSceneFlag));
     Geometry geometry = embree().new_geometry(embree_device(), kInstance);
     embree().set_instanced_scene(geometry, instanced_.back());
     embree().set_transform(geometry, 0, kFloat3x4RowMajor, kIdentity);
@@ -177,22 +176,6 @@ void Scene::add(Volumes volumes) {
     Layer layer;
     layer.volumes = volumes_.back().get();
     layers_.push_back(std::move(layer));
-}
-
-bool Scene::event(const Hit& hit, const DiscHits& gathered, Event& event) const {
-    const bool met = hit.geometry != kInvalidId;
-    const Layer* layer = met ? &layers_[layer_of_[hit.instance != kInvalidId ? hit.instance : hit.geometry]] : nullptr;
-    // A gathering layer takes a hit only to end the ray behind what it gathered.
-    const bool other = met && !(layer->discs && layer->discs->depth > 1);
-    DiscReading reading;
-    const float limit = other ? hit.range : std::numeric_limits<float>::infinity();
-    if (read_discs(gathered, hit.direction, limit, reading)) {
-        event = {reading.range,    1.0f,         reading.cosine, reading.reflectance * reading.cosine, reading.label,
-                 reading.instance, Kind::kSplats};
-        return true;
-    }
-    if (other) event = this->event(hit);
-    return other;
 }
 
 Event disc_event(const Hit& hit, const Discs& discs) {

@@ -90,17 +90,31 @@ struct Hit {
     std::uint32_t primitive, geometry, instance, instance_primitive;
 };
 
+// Light that a material sends back beyond the diffuse part.
+float beyond_diffuse(const MaterialRow& material, float cosine);
+
+// Embree's geometry of triangles, and a scene of one geometry, to be instanced.
+Geometry triangle_geometry(const Triangles& triangles);
+SceneHandle prototype_scene(Geometry geometry, int flags);
+
 // Cosine of incidence on a copy with this row-major 3x4 transform.
 float instanced_cosine(const Hit& hit, const float* transform);
+
+// The event of a hit on a face, at this cosine of incidence.
+inline Event face_event(const Hit& hit, const Faces& faces, float cosine) {
+    const Face& face = faces[hit.primitive];
+    if (!(cosine >= 0.0f)) cosine = 0.0f;  // a triangle without area has no normal
+    Event event{hit.range,  1.0f,          cosine,     face.reflectance * cosine,
+                face.label, face.instance, Kind::kMesh};  // B, eq. 1
+    if (!faces.diffuse()) event.reflected += beyond_diffuse(face.material, cosine);
+    return event;
+}
 
 // The event of a hit on one disc.
 Event disc_event(const Hit& hit, const Discs& discs);
 
 // The event of a hit in a volume: it has no side, so all of its light comes back.
 Event volume_event(const Hit& hit, const Volumes& volumes);
-
-// Light that a material sends back beyond the diffuse part.
-float beyond_diffuse(const MaterialRow& material, float cosine);
 
 class Scene {
   public:
@@ -128,8 +142,11 @@ class Scene {
     // The event of one hit, for the whole of the beam.
     Event event(const Hit& hit) const;
 
-    // The event of the discs that a ray gathered, or of `hit` if that is nearer; false if there is neither.
-    bool event(const Hit& hit, const DiscHits& gathered, Event& event) const;
+    // Whether a hit is on a layer that gathers: it then only ends the ray behind what was gathered.
+    bool gathers(const Hit& hit) const {
+        const Discs* discs = layers_[layer_of_[hit.instance != kInvalidId ? hit.instance : hit.geometry]].discs;
+        return discs && discs->depth > 1;
+    }
 
   private:
     struct Layer {
@@ -142,8 +159,6 @@ class Scene {
         bool array = false;
     };
 
-    SceneHandle build(Geometry geometry, int flags) const;
-    Geometry triangle_geometry(const Triangles& triangles) const;
     std::uint32_t attach(Geometry geometry);
     void note(Kind kind);
 
@@ -162,18 +177,12 @@ inline Event Scene::event(const Hit& hit) const {
     const Layer& layer = layers_[layer_of_[instanced ? hit.instance : hit.geometry]];
     if (layer.discs) return disc_event(hit, *layer.discs);
     if (layer.volumes) return volume_event(hit, *layer.volumes);
-    const Face& face = layer.faces[hit.primitive];
-    Event event{hit.range, 1.0f, hit.cosine, 0.0f, face.label, face.instance, Kind::kMesh};
-    if (instanced) {
-        const std::size_t copy = layer.array ? hit.instance_primitive : hit.instance - layer.first;
-        event.cosine = instanced_cosine(hit, layer.transforms + 12 * copy);
-        const std::int32_t label = layer.label[copy], instance = layer.instance[copy];
-        if (label >= 0) event.label = label;
-        if (instance != 0) event.instance = instance;
-    }
-    if (!(event.cosine >= 0.0f)) event.cosine = 0.0f;   // a triangle without area has no normal
-    event.reflected = face.reflectance * event.cosine;  // B, eq. 1
-    if (!layer.faces.diffuse()) event.reflected += beyond_diffuse(face.material, event.cosine);
+    if (!instanced) return face_event(hit, layer.faces, hit.cosine);
+    const std::size_t copy = layer.array ? hit.instance_primitive : hit.instance - layer.first;
+    Event event = face_event(hit, layer.faces, instanced_cosine(hit, layer.transforms + 12 * copy));
+    const std::int32_t label = layer.label[copy], instance = layer.instance[copy];
+    if (label >= 0) event.label = label;
+    if (instance != 0) event.instance = instance;
     return event;
 }
 

@@ -7,7 +7,7 @@ namespace resweep {
 namespace {
 
 // Rows of a packet of N rays and hits, as Embree lays them out.
-constexpr std::uint32_t kFarRow = 8, kIdRow = 10, kURow = 3, kVRow = 4, kPrimitiveRow = 5;
+constexpr std::uint32_t kFarRow = 8, kIdRow = 10, kURow = 3, kVRow = 4, kPrimitiveRow = 5, kInstanceRow = 7;
 
 // Both triangles of a square have their right angle at a corner, so that (2u - 1, 2v - 1) is where the hit
 // lies in the square, up to a turn.
@@ -24,9 +24,9 @@ void cut_corners(const FilterArguments* arguments) {
 }
 
 // Put a disc among the nearest of its ray; true if it, and so all beyond it, cannot count.
-bool gather(const Discs& layer, DiscHits& hits, float range, std::uint32_t disc) {
+bool gather(const Discs& layer, DiscHits& hits, float range, std::uint32_t disc, std::uint32_t instance) {
     for (int i = 0; i < hits.count; ++i)  // its other triangle, or another leaf that holds it
-        if (hits.disc[i] == disc && hits.layer[i] == &layer) return false;
+        if (hits.disc[i] == disc && hits.layer[i] == &layer && hits.instance[i] == instance) return false;
     const int depth = layer.depth;
     if (hits.count >= depth && range >= hits.range[depth - 1]) return true;
     if (hits.count > 0 && range > hits.range[0] + layer.gap * static_cast<float>(depth - 1)) return true;
@@ -35,10 +35,12 @@ bool gather(const Discs& layer, DiscHits& hits, float range, std::uint32_t disc)
         hits.range[place] = hits.range[place - 1];
         hits.disc[place] = hits.disc[place - 1];
         hits.layer[place] = hits.layer[place - 1];
+        hits.instance[place] = hits.instance[place - 1];
     }
     hits.range[place] = range;
     hits.disc[place] = disc;
     hits.layer[place] = &layer;
+    hits.instance[place] = instance;
     hits.count = std::min(hits.count + 1, kMaxDepth);
     return false;
 }
@@ -51,6 +53,7 @@ void gather_discs(const FilterArguments* arguments) {
     DiscHits* hits = reinterpret_cast<QueryContext*>(arguments->context)->hits;
     const auto* ids = reinterpret_cast<const std::uint32_t*>(arguments->ray) + kIdRow * n;
     const auto* primitives = reinterpret_cast<const std::uint32_t*>(arguments->hit) + kPrimitiveRow * n;
+    const auto* instances = reinterpret_cast<const std::uint32_t*>(arguments->hit) + kInstanceRow * n;
     for (std::uint32_t i = 0; i < n; ++i) {
         if (arguments->valid[i] != -1) continue;
         if (outside_disc(arguments->hit[kURow * n + i], arguments->hit[kVRow * n + i])) {
@@ -58,7 +61,7 @@ void gather_discs(const FilterArguments* arguments) {
             continue;
         }
         const float range = arguments->ray[kFarRow * n + i];
-        if (!gather(layer, hits[ids[i]], range, primitives[i] / 2)) arguments->valid[i] = 0;
+        if (!gather(layer, hits[ids[i]], range, primitives[i] / 2, instances[i])) arguments->valid[i] = 0;
     }
 }
 
@@ -124,7 +127,8 @@ bool read_discs(const DiscHits& hits, const float direction[3], float limit, Dis
     const auto label = [&](int i) { return layer.label[hits.disc[i] * layer.label_stride]; };
     int count = 1;
     while (count < std::min(hits.count, layer.depth) && hits.range[count] < limit && hits.layer[count] == &layer &&
-           label(count) == label(0) && hits.range[count] - hits.range[count - 1] <= layer.gap)
+           hits.instance[count] == hits.instance[0] && label(count) == label(0) &&
+           hits.range[count] - hits.range[count - 1] <= layer.gap)
         ++count;
     double weights = 0.0, range = 0.0, cosine = 0.0, reflectance = 0.0;
     const double half = 0.5 * count;

@@ -24,8 +24,9 @@ struct Discs {
     std::size_t instance_stride;
     const float* reflectance;
     std::size_t reflectance_stride;
-    int depth;  // discs of one label that a ray gathers
-    float gap;  // metres from one to the next, at the most
+    int depth;            // discs of one label that a ray gathers
+    float gap;            // metres from one to the next, at the most
+    bool moving = false;  // in an actor's frame: their normals turn with it
 };
 
 // The nearest discs that one ray met, in order of range.
@@ -34,6 +35,7 @@ struct DiscHits {
     std::array<float, kMaxDepth> range;
     std::array<std::uint32_t, kMaxDepth> disc;
     std::array<const Discs*, kMaxDepth> layer;
+    std::array<std::uint32_t, kMaxDepth> instance;  // which copy of the layer
 };
 
 // Triangles for the discs, with the filter in place. `discs` must stay where it is.
@@ -49,7 +51,7 @@ struct DiscReading {
     std::int32_t label, instance;
 };
 
-// Read the discs that lie before `limit`; false if there is none.
+// Read the discs that lie before `limit`; false if there is none. `direction` is in the frame of the nearest one.
 bool read_discs(const DiscHits& hits, const float direction[3], float limit, DiscReading& reading);
 
 }  // namespace resweep

@@ -15,6 +15,7 @@ namespace {
 // Everything one sweep is made from, and where its results go.
 struct Job {
     const Scene& scene;
+    const Stage* stage;
     const Firing& firing;
     const Motion& motion;
     double start;
@@ -26,6 +27,12 @@ struct Job {
     std::uint8_t* status;  // a beam
     std::uint8_t* counts;  // of returns, a beam
     Echo* echoes;          // `max_returns` places a beam
+
+    // Whether all that can be met is of one kind, and which.
+    bool one_kind() const {
+        return scene.one_kind() && (!stage || stage->empty() || (stage->one_kind() && stage->kind() == scene.kind()));
+    }
+    Kind kind() const { return scene.kind(); }
 };
 
 template <int N> class Worker {
@@ -35,7 +42,7 @@ template <int N> class Worker {
           maker_(job.firing, job.motion, job.start, job.noise, job.random, job.beam.axial()),
           spread_(job.beam, job.random),
           order_(job.beam),
-          tracer_(job.scene),
+          tracer_(job.scene, job.stage),
           n_rays_(static_cast<std::size_t>(job.beam.n_rays)),
           noisy_(job.noise.range_sigma > 0.0 || job.noise.range_sigma_per_m > 0.0),
           shares_(job.beam.shares) {
@@ -46,8 +53,9 @@ template <int N> class Worker {
         draws_.assign(job.largest_chunk, 0.0);
         rays_.resize(job.largest_chunk * n_rays_);
         met_.resize(job.largest_chunk * n_rays_);
-        std::fill(met_.kind.begin(), met_.kind.end(), job.scene.kind());
+        std::fill(met_.kind.begin(), met_.kind.end(), job.kind());
         keys_.resize(job.scene.draws() ? job.largest_chunk : 0);
+        times_.resize(job.stage ? job.largest_chunk : 0);
         if (n_rays_ == 1) tracer_.set_slope(std::sqrt(job.beam.divergence_h * job.beam.divergence_v));
     }
 
@@ -61,6 +69,9 @@ template <int N> class Worker {
                 const auto words = job_.random.words(pulses_.beam[i], 0, Purpose::kVolumes);
                 keys_[i] = std::uint64_t{words[1]} << 32 | words[0];
             }
+        if (!times_.empty())
+            for (std::size_t i = 0; i < pulses_.count; ++i)
+                times_[i] = job_.stage->time(job_.start + job_.firing.time[first + i]);
         trace(order_.of(pulses_.count, pulse_spacing(job_.firing, first, last)));
         tally_.gather(met_, shares_, pulses_.count);
         if (noisy_) normals(job_.random, pulses_.beam.data(), pulses_.count, 0, Purpose::kRangeNoise, draws_.data());
@@ -94,8 +105,9 @@ template <int N> class Worker {
             }
             if (!keys_.empty())
                 for (int lane = 0; lane < lanes; ++lane) tracer_.keys()[lane] = keys_[order.pulse[first + lane]];
+            if (!times_.empty()) pick(times_.data(), order.pulse.data() + first, rays.time, lanes);
             tracer_.trace(lanes, job_.receiver.range_max);
-            const bool mixed = !job_.scene.one_kind();
+            const bool mixed = !job_.one_kind();
             tracer_.events(lanes, [&](int lane, const Event& event) {
                 const std::uint32_t row = rows[lane];
                 if (mixed) met_.kind[row] = event.kind;
@@ -130,9 +142,9 @@ template <int N> class Worker {
                 status = Status::kBelowThreshold;
                 count = 0;
             } else {
-                places[0] = {measured_[i], tally_.light[i], tally_.label[i], tally_.instance[i], job_.scene.kind()};
+                places[0] = {measured_[i], tally_.light[i], tally_.label[i], tally_.instance[i], job_.kind()};
                 if (tally_.mixed[i]) name_brightest(i, places[0]);
-                if (!job_.scene.one_kind()) places[0].kind = kind_of(i, places[0]);
+                if (!job_.one_kind()) places[0].kind = kind_of(i, places[0]);
             }
         } else {
             status = receive_in_full(i);
@@ -177,7 +189,7 @@ template <int N> class Worker {
         for (std::size_t row = i; row < n_rays_ * pulses_.count; row += pulses_.count)
             if (met_.range[row] < kInfinity && met_.label[row] == echo.label && met_.instance[row] == echo.instance)
                 return met_.kind[row];
-        return job_.scene.kind();
+        return job_.kind();
     }
 
     Status receive_in_full(std::size_t i) {
@@ -209,6 +221,7 @@ template <int N> class Worker {
             pick(pulses_.d[2].data(), rows, rays.direction_z, lanes);
             if (!keys_.empty())
                 for (int lane = 0; lane < lanes; ++lane) tracer_.keys()[lane] = keys_[rows[lane]];
+            if (!times_.empty()) pick(times_.data(), rows, rays.time, lanes);
             if (!pulses_.one_origin) {
                 pick(pulses_.origin[0].data(), rows, rays.origin_x, lanes);
                 pick(pulses_.origin[1].data(), rows, rays.origin_y, lanes);
@@ -236,6 +249,7 @@ template <int N> class Worker {
     std::vector<double> draws_;
     std::vector<std::uint32_t> empty_;
     std::vector<std::uint64_t> keys_;  // random bits of each pulse, for volumes
+    std::vector<float> times_;         // of each pulse within the sweep, for actors
     std::vector<Event> events_;
     std::vector<Echo> echoes_;
 };
@@ -300,9 +314,9 @@ int packet_width(int asked) {
     return embree().device_property(embree_device(), kNativeRay16) ? 16 : 8;
 }
 
-SweepResult simulate_sweep(const Scene& scene, const Firing& firing, const Motion& motion, double start,
-                           const Beam& beam, const Receiver& receiver, const Noise& noise, const Philox& random,
-                           const Tracing& tracing) {
+SweepResult simulate_sweep(const Scene& scene, const Stage* stage, const Firing& firing, const Motion& motion,
+                           double start, const Beam& beam, const Receiver& receiver, const Noise& noise,
+                           const Philox& random, const Tracing& tracing) {
     SweepResult result;
     result.status.allocate(firing.n_beams);
     // Kept from sweep to sweep: fresh memory costs a page fault for every four kilobytes.
@@ -310,7 +324,12 @@ SweepResult simulate_sweep(const Scene& scene, const Firing& firing, const Motio
     thread_local std::vector<Echo> echoes;
     counts.resize(firing.n_beams);
     echoes.resize(firing.n_beams * static_cast<std::size_t>(receiver.max_returns));
+    if (firing.n_pulses() < firing.n_beams) {
+        std::fill(counts.begin(), counts.end(), std::uint8_t{0});
+        std::fill_n(result.status.data.get(), firing.n_beams, static_cast<std::uint8_t>(Status::kDropped));
+    }
     const Job job{scene,
+                  stage,
                   firing,
                   motion,
                   start,
@@ -335,8 +354,8 @@ SweepResult simulate_sweep(const Scene& scene, const Firing& firing, const Motio
 void sweep_rays(const Firing& firing, const Motion& motion, double start, const Beam& beam, const Noise& noise,
                 const Philox& random, std::vector<float>& origins, std::vector<float>& directions) {
     const auto n_rays = static_cast<std::size_t>(beam.n_rays), largest = largest_chunk(firing);
-    origins.resize(3 * firing.n_beams * n_rays);
-    directions.resize(3 * firing.n_beams * n_rays);
+    origins.resize(3 * firing.n_pulses() * n_rays);
+    directions.resize(3 * firing.n_pulses() * n_rays);
     PulseMaker maker(firing, motion, start, noise, random, beam.axial());
     const RaySpread spread(beam, random);
     RayOrder ray_order(beam);

@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "actors.hpp"
+#include "motion.hpp"
 #include "random.hpp"
 #include "receive.hpp"
 #include "scene.hpp"
@@ -35,32 +37,17 @@ struct Noise {
     double encoder_step = 0.0, pointing_sigma_h = 0.0, pointing_sigma_v = 0.0;
 };
 
-// The sensor's motion: knots of rotation and position, relative to the world's origin.
-class Motion {
-  public:
-    // `poses` are `count` row-major 4x4 matrices at increasing `times`.
-    Motion(const double* times, const double* poses, std::size_t count);
-    // Rotation (row-major 3x3) and position at `time`.
-    void at(double time, double rotation[9], double position[3]) const;
-    bool still() const { return times_.size() == 1; }
-
-  private:
-    struct Knot {
-        double rotation[9], position[3], axis[3], angle;
-    };
-    std::vector<double> times_;
-    std::vector<Knot> knots_;
-};
-
 // The pulses of a sweep, in the order in which they are traced.
 struct Firing {
     const float* direction[3];  // (n,) each: unit vectors in the sensor's frame
-    const float* origin;        // (n, 3) in the sensor's frame, or null
+    const float* origin;        // (n_beams, 3) in the sensor's frame, or null
     const double* time;         // (n,) seconds from the start of the sweep
-    const std::int32_t* beam;   // (n,) which beam of the sweep each pulse is
+    const std::int32_t* beam;   // (n,) which beam of the sweep each pulse is; those of which there is none are dropped
     const std::int32_t* chunk;  // (n_chunks + 1,) where each chunk begins
-    const float* reported;      // (n, 3) unit vectors by beam, as the sensor reports them
+    const float* reported;      // (n_beams, 3) unit vectors by beam, as the sensor reports them
     std::size_t n_beams, n_chunks;
+
+    std::size_t n_pulses() const { return static_cast<std::size_t>(chunk[n_chunks]); }
 };
 
 // Columns that are written once, whole, and so begin uninitialised.
@@ -84,9 +71,10 @@ struct Tracing {
     int packet = 0;   // rays an Embree call: 1, 8 or 16; 0: as many as the processor takes at once
 };
 
-SweepResult simulate_sweep(const Scene& scene, const Firing& firing, const Motion& motion, double start,
-                           const Beam& beam, const Receiver& receiver, const Noise& noise, const Philox& random,
-                           const Tracing& tracing);
+// `stage` holds the sweep's actors, and may be null.
+SweepResult simulate_sweep(const Scene& scene, const Stage* stage, const Firing& firing, const Motion& motion,
+                           double start, const Beam& beam, const Receiver& receiver, const Noise& noise,
+                           const Philox& random, const Tracing& tracing);
 
 // All rays (n, 3) that a sweep would trace, in the order in which it traces them: for the raw floor.
 void sweep_rays(const Firing& firing, const Motion& motion, double start, const Beam& beam, const Noise& noise,

@@ -11,6 +11,7 @@ import pytest
 import resweep
 
 NAMES = [
+    "Actor",
     "BeamStatus",
     "HybridConfig",
     "Instances",

@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 # Each public name and the module it lives in. Modules load on first use, so that the command line
 # starts at once and a part of the package works without the libraries of another.
 _PUBLIC = {
+    "Actor": "resweep.scenario",
     "BeamStatus": "resweep.sweep",
     "HybridConfig": "resweep.build",
     "Instances": "resweep.worlds",
@@ -37,7 +38,7 @@ _PUBLIC = {
     "write_log": "resweep.io",
     "write_sweep": "resweep.io",
 }
-_SUBMODULES = ("build", "evaluate", "io", "pose", "scenes", "sensors", "simulate", "viewer", "worlds")
+_SUBMODULES = ("build", "evaluate", "io", "pose", "scenario", "scenes", "sensors", "simulate", "viewer", "worlds")
 
 __all__ = sorted([*_PUBLIC, "__version__"])
 

@@ -30,6 +30,37 @@ class Firing:
 
     def __init__(self, *, direction: Annotated[NDArray[numpy.float32], dict(shape=(3, None), order='C', device='cpu', writable=False)], time: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], beam: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], chunk: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], reported: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], origin: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)] | None) -> None: ...
 
+class Shape:
+    """Triangles or discs in an actor's frame, built once."""
+
+    @staticmethod
+    def triangles(triangles: object) -> Shape: ...
+
+    @staticmethod
+    def discs(discs: object) -> Shape: ...
+
+class Actor:
+    """Shapes in one frame, and the poses of that frame over time."""
+
+    def __init__(self, *, shapes: list, times: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], radius: float, instance: int, label: int) -> None: ...
+
+class Stage:
+    """The actors of one sweep, each where it is at every ray's own time."""
+
+    def __init__(self, actors: list, begin: float, end: float, centre: Sequence[float], reach: float) -> None: ...
+
+    def present(self) -> NDArray[numpy.int32]: ...
+
+    def poses(self, second: float) -> tuple:
+        """
+        Poses (k, 16) of the actors that are present, and their linear and angular velocities (k, 3).
+        """
+
+    def velocities(self, instance: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], second: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], points: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)]) -> tuple:
+        """
+        Velocities (n, 3) of returns, and how many returns each actor that is present has.
+        """
+
 class Scene:
     """Native geometry, built once and traced many times."""
 
@@ -45,7 +76,7 @@ class Scene:
 
     def commit(self) -> None: ...
 
-    def sweep(self, plan: Plan, firing: Firing, knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], start: float, seed: int, index: int, threads: int = 0, packet: int = 0) -> dict:
+    def sweep(self, plan: Plan, firing: Firing, knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], start: float, seed: int, index: int, threads: int = 0, packet: int = 0, stage: Stage | None = None) -> dict:
         """Fire, trace and receive one sweep."""
 
     def rays(self, plan: Plan, firing: Firing, knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], start: float, seed: int, index: int) -> tuple:

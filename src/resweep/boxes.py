@@ -17,7 +17,9 @@ class Boxes:
 
     ``centre`` (k, 3) metres, ``size`` (k, 3) metres: length along the heading, width, height;
     ``yaw`` (k,) radians about z, counter-clockwise from x; ``name`` (k,) the class as its dataset spells
-    it; ``track`` (k,) int64 the same for one object in all sweeps, -1 where unknown.
+    it; ``track`` (k,) int64 the same for one object in all sweeps, -1 where unknown. ``label`` (k,) int64 is
+    the class as returns bear it (0: none), ``velocity`` (k, 3) metres a second in the world (NaN: unknown) and
+    ``n_points`` (k,) int64 the returns on the object (-1: not counted).
     """
 
     centre: Array
@@ -25,15 +27,22 @@ class Boxes:
     yaw: Array
     name: Sequence[str]
     track: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    label: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    velocity: Array = field(default_factory=lambda: np.zeros((0, 3)))
+    n_points: Array = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "centre", np.asarray(self.centre, np.float64).reshape(-1, 3))
         object.__setattr__(self, "size", np.asarray(self.size, np.float64).reshape(-1, 3))
         object.__setattr__(self, "yaw", np.asarray(self.yaw, np.float64).reshape(-1))
         object.__setattr__(self, "name", tuple(str(name) for name in self.name))
-        track = np.asarray(self.track, np.int64).reshape(-1)
-        object.__setattr__(self, "track", track if len(track) else np.full(len(self.yaw), -1))
-        lengths = {len(self.centre), len(self.size), len(self.yaw), len(self.name), len(self.track)}
+        for name, unknown in (("track", -1), ("label", 0), ("n_points", -1)):
+            column = np.asarray(getattr(self, name), np.int64).reshape(-1)
+            object.__setattr__(self, name, column if len(column) else np.full(len(self.yaw), unknown))
+        velocity = np.asarray(self.velocity, np.float64).reshape(-1, 3)
+        object.__setattr__(self, "velocity", velocity if len(velocity) else np.full((len(self.yaw), 3), np.nan))
+        columns = (self.centre, self.size, self.yaw, self.name, self.track, self.label, self.velocity, self.n_points)
+        lengths = {len(column) for column in columns}
         if len(lengths) != 1:
             raise ResweepError(f"boxes: columns differ in length ({sorted(lengths)})")
 

@@ -12,6 +12,7 @@ from typing import Any
 from resweep.build.accumulate import Cloud, accumulate
 from resweep.build.config import (
     CarveConfig,
+    DynamicConfig,
     GroupFactors,
     HybridConfig,
     MapConfig,
@@ -23,6 +24,7 @@ from resweep.build.config import (
     VolumeConfig,
     paper_c,
 )
+from resweep.build.dynamic import dynamic_splats
 from resweep.build.estimate import build
 from resweep.build.groups import Group, LabelMap, label_map
 from resweep.worlds import World
@@ -30,6 +32,7 @@ from resweep.worlds import World
 __all__ = [
     "CarveConfig",
     "Cloud",
+    "DynamicConfig",
     "Group",
     "GroupFactors",
     "HybridConfig",
@@ -43,6 +46,7 @@ __all__ = [
     "VolumeConfig",
     "accumulate",
     "build",
+    "dynamic_splats",
     "label_map",
     "paper_c",
 ]

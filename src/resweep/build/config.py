@@ -172,6 +172,24 @@ class SurfelConfig(Spec):
     reflectance: ReflectanceConfig = ReflectanceConfig()
 
 
+class DynamicConfig(Spec):
+    """Splats of what moves, frame by frame (C, 6.3.4; `resweep.build.dynamic`).
+
+    One splat of ``radius_m`` a point, "equal to their average point-to-point distance". Normals are those of the
+    ``normal_k`` nearest points of the same frame within ``normal_radius_m``, of which C says nothing. ``depth`` and
+    ``gap_m`` as in `SplatConfig`, here with C's values; ``ego_radius_m`` and ``label_map`` as in `MapConfig`.
+    """
+
+    radius_m: Positive = 0.14
+    normal_k: Annotated[int, Field(ge=4, le=200)] = 12
+    normal_radius_m: Positive = 0.5
+    depth: Annotated[int, Field(ge=1, le=8)] = 5
+    gap_m: Positive = 0.1
+    ego_radius_m: Annotated[float, Field(ge=0.0)] = 3.0
+    label_map: str = "auto"
+    reflectance: ReflectanceConfig = ReflectanceConfig()
+
+
 class MeshConfig(Spec):
     """A triangle mesh over the map: the surface baselines of C (6.1.1) and A (V-C).
 

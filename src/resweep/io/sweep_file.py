@@ -29,7 +29,7 @@ _RETURN = ("beam", "range", "intensity", "return_index", "label", "instance")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date a zip entry can bear
 _EXTRA = "extra/"
 _BOXES = "boxes/"
-_BOX = ("centre", "size", "yaw", "track")
+_BOX = ("centre", "size", "yaw", "track", "label", "velocity", "n_points")
 
 
 def write(sweep: Sweep, path: Path, frame: str = "sensor", compress: bool = False) -> None:
@@ -133,7 +133,8 @@ def _boxes(archive: zipfile.ZipFile, record: dict[str, Any]) -> Boxes | None:
     names = record.get("boxes")
     if names is None:
         return None
-    return Boxes(name=names, **{name: _array(archive, _BOXES + name) for name in _BOX})
+    held = set(archive.namelist())  # earlier files lack the last columns
+    return Boxes(name=names, **{name: _array(archive, _BOXES + name) for name in _BOX if f"{_BOXES}{name}.npy" in held})
 
 
 def _damaged(path: Path, error: Exception) -> ResweepError:

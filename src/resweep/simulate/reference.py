@@ -1,20 +1,24 @@
 """NumPy references of the native kernels, written to be read; the tests hold the kernels to them.
 
 `rays` is what cpp/beam.cpp does, `receive` what cpp/receive.cpp does, `measure` the noise of
-cpp/trace.cpp. They take a sensor's spec as it is and are slow.
+cpp/trace.cpp, `rebuilt_hits` the motion of cpp/actors.cpp. They take a sensor's spec as it is and are slow.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from resweep.pose import Array, Trajectory
+from resweep.scenario import Actor
 from resweep.sensors import Firing, Receiver, Sensor, random_offsets, stencil, tangent_frame
 from resweep.sensors.stencil import ray_directions
 from resweep.simulate.random import Purpose, normal, uniform, words
+from resweep.simulate.scene import native_scene
 from resweep.sweep import BeamStatus
+from resweep.worlds import World
 
 
 def rays(
@@ -47,6 +51,34 @@ def aim(sensor: Sensor, direction: Array, seed: int, sweep: int) -> Array:
     across, along = normal(drawn[:, 1]) * pointing.sigma_h_rad, normal(drawn[:, 2]) * pointing.sigma_v_rad
     aimed = turned + across[:, None] * h + along[:, None] * v
     return np.asarray(aimed / np.linalg.norm(aimed, axis=1, keepdims=True))
+
+
+def rebuilt_hits(
+    world: World, actors: Sequence[Actor], origins: Array, directions: Array, times: Array, range_max_m: float
+) -> dict[str, Array]:
+    """Closest hits of single rays (n, 3), fired at ``times`` (n,), in scenes built anew for every time.
+
+    Rays start from the world's origin. Columns (n,): range (infinity: a miss), cosine, reflected, label, instance.
+    """
+    origins, directions = (np.ascontiguousarray(rows, np.float32) for rows in (origins, directions))
+    found: dict[str, Array] = dict(native_scene(world).intersect(origins, directions, range_max_m))
+    for time in np.unique(times):
+        rows = np.flatnonzero(times == time)
+        for actor in actors:
+            path = actor.trajectory
+            if len(path) > 1 and not path.start <= time <= path.end:
+                continue
+            pose = path.poses[0].copy() if len(path) == 1 else path.at(float(time))
+            pose[:3, 3] -= world.origin
+            moved = native_scene(World([layer.moved(pose) for layer in actor.layers]))
+            hits = moved.intersect(origins[rows], directions[rows], range_max_m)
+            hits["instance"][:] = actor.instance or hits["instance"]
+            if actor.label is not None:
+                hits["label"][:] = actor.label
+            nearer = hits["range"] < found["range"][rows]
+            for name, column in found.items():
+                column[rows[nearer]] = hits[name][nearer]
+    return found
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,9 +13,11 @@ import numpy as np
 from resweep import _core
 from resweep.calibration import Calibration
 from resweep.pose import Array, Trajectory, transform
+from resweep.scenario import Actor
 from resweep.sensors import Sensor
 from resweep.sensors.catalog import beam_slope
 from resweep.simulate.align import align
+from resweep.simulate.cast import Cast
 from resweep.simulate.scene import native_plan, native_scene
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import World
@@ -51,6 +55,7 @@ class Retracer:
     The firing pattern is always the recorded one. A world built from a log keeps the calibration of its lasers
     (``world.meta["calibration"]``): beams then leave as the lasers really fire, and read as they really read.
     With ``aligned`` each sweep's pose is first found again in the world, which corrects centimetres.
+    ``actors`` are met where they are when each beam is fired, as in a `Simulator`.
     """
 
     def __init__(
@@ -58,6 +63,7 @@ class Retracer:
         world: World,
         sensor: Sensor | None = None,
         *,
+        actors: Sequence[Actor] = (),
         aligned: bool = False,
         expectation: Expectation | None = None,
         seed: int = 0,
@@ -73,6 +79,13 @@ class Retracer:
         self.threads = threads
         self.scene = native_scene(world)
         self._plan = native_plan(self.sensor)
+        self._cast = Cast(world, actors)
+
+    def with_actors(self, actors: Sequence[Actor]) -> Retracer:
+        """The same with other actors; the scene and the layers already built are shared."""
+        other = copy.copy(self)
+        other._cast = Cast(self.world, actors, self._cast.shapes)
+        return other
 
     def pose(self, recorded: Sweep) -> Array:
         """``T_world_sensor`` (4, 4) of the recorded sweep in this world."""
@@ -160,17 +173,25 @@ class Retracer:
         trajectory = trajectory.moved(change)
         knots = trajectory.poses.copy()
         knots[:, :3, 3] -= self.world.origin
+        times = recorded.beam_time if recorded.n_beams else np.array([recorded.timestamp])
+        stage = self._cast.stage(float(times.min()), float(times.max()), trajectory, self.sensor.range_max_m)
         columns: dict[str, Any] = self.scene.sweep(
             self._plan,
-            _as_fired(recorded, self._calibrated(recorded).beam_direction),
+            as_fired(recorded, self._calibrated(recorded).beam_direction),
             knot_times=trajectory.times,
             knots=knots,
             start=0.0,
             seed=self.seed,
             index=index,
             threads=self.threads,
+            stage=None if stage is None else stage.native,
         )
-        points, kind = columns.pop("points"), columns.pop("kind")
+        points, extra = columns.pop("points"), {"primitive": columns.pop("kind")}
+        boxes = None
+        if stage is not None:
+            second = recorded.beam_time[columns["beam"]]
+            extra["velocity"], seen = stage.velocities(columns["instance"], second, points, trajectory.times, knots)
+            boxes = stage.boxes(recorded.pose, recorded.timestamp, seen)
         if self._fits(recorded):
             columns["range"] = columns["range"] - self._offsets(recorded)[columns["beam"]]
             points = None
@@ -184,7 +205,8 @@ class Retracer:
             timestamp=recorded.timestamp,
             trajectory=recorded.trajectory,
             sensor=recorded.sensor,
-            extra={"primitive": kind},
+            extra=extra,
+            boxes=boxes,
             **columns,
         )
         if points is not None:
@@ -195,7 +217,7 @@ class Retracer:
         return self.calibration.applied(recorded) if self.calibration and self._fits(recorded) else recorded
 
 
-def _as_fired(recorded: Sweep, fired: Array) -> _core.Firing:
+def as_fired(recorded: Sweep, fired: Array) -> _core.Firing:
     """The recorded beams in an order that keeps neighbours together: ring by ring, or by direction."""
     direction = np.ascontiguousarray(fired, np.float32)
     azimuth = np.arctan2(direction[:, 1], direction[:, 0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -14,10 +15,13 @@ from resweep import _core
 from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, check_rigid
+from resweep.scenario import Actor
 from resweep.sensors import Firing, Sensor, fire, load_sensor
+from resweep.simulate.cast import Cast
+from resweep.simulate.ego import Box, Ego
 from resweep.simulate.scene import native_plan, native_scene
 from resweep.sweep import Sweep
-from resweep.worlds import World
+from resweep.worlds import Mesh, World
 
 # Pulses are traced in chunks of one ring over this many columns: neighbours on a ring run through the
 # same geometry, neighbours in a column do not.
@@ -29,9 +33,26 @@ class Simulator:
 
     The native scene is built once, here, and reused by every sweep. ``seed`` fixes all randomness: the
     same seed gives the same bytes, whatever ``threads`` (0: all cores).
+
+    ``actors`` move while the sensor sweeps: each pulse meets them where they are when it is fired. Sweeps then have
+    ``boxes`` of the actors at their timestamp, and ``extra["velocity"]`` (n, 3): metres a second, in the world, of
+    what each return was measured on.
+
+    ``ego`` is what of the vehicle stands in the sensor's way: a box (x0, y0, z0, x1, y1, z1) or a mesh in the sensor's
+    frame. Beams whose axis meets it are not traced; their status is `BeamStatus.DROPPED`.
     """
 
-    def __init__(self, world: World, sensor: Sensor | str, *, seed: int = 0, threads: int = 0, packet: int = 0) -> None:
+    def __init__(
+        self,
+        world: World,
+        sensor: Sensor | str,
+        *,
+        actors: Sequence[Actor] = (),
+        ego: Box | Mesh | None = None,
+        seed: int = 0,
+        threads: int = 0,
+        packet: int = 0,
+    ) -> None:
         self.world = world
         self.sensor = load_sensor(sensor) if isinstance(sensor, str) else sensor
         if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
@@ -42,6 +63,13 @@ class Simulator:
         self.threads = int(threads)
         self.packet = packet
         self._plan = native_plan(self.sensor)
+        self._cast = Cast(world, actors)
+        self._ego = None if ego is None else Ego(ego)
+
+    @property
+    def actors(self) -> tuple[Actor, ...]:
+        """The actors."""
+        return self._cast.actors
 
     @cached_property
     def scene(self) -> Any:
@@ -52,6 +80,14 @@ class Simulator:
         """A simulator of another sensor in the same world, which shares the native scene."""
         other = Simulator(self.world, sensor, seed=self.seed, threads=self.threads, packet=self.packet)
         other.__dict__["scene"] = self.scene
+        other._cast = self._cast
+        other._ego = self._ego
+        return other
+
+    def with_actors(self, actors: Sequence[Actor]) -> Simulator:
+        """A simulator of the same sensor and world with other actors; layers already built are built no more."""
+        other = self.with_sensor(self.sensor)
+        other._cast = Cast(self.world, actors, self._cast.shapes)
         return other
 
     def sweep(self, pose: ArrayLike | Trajectory, *, start: float | None = None, index: int = 0) -> Sweep:
@@ -65,15 +101,25 @@ class Simulator:
             raise ResweepError(f"index: sweeps are numbered from 0, got {index}")
         firing = fire(self.sensor, index)
         motion, begin = self._motion(pose, start, float(firing.time[-1]))
+        fired = self._fired(firing, motion, begin)
+        stage = self._cast.stage(begin, begin + float(firing.time[-1]), motion, self.sensor.range_max_m)
         columns = self.scene.sweep(
             self._plan,
-            **self._fired(firing, motion, begin),
+            **fired,
             seed=self.seed,
             index=index,
             threads=self.threads,
             packet=self.packet,
+            stage=None if stage is None else stage.native,
         )
-        points, kind = columns.pop("points"), columns.pop("kind")
+        points, extra = columns.pop("points"), {"primitive": columns.pop("kind")}
+        boxes = None
+        if stage is not None:
+            second = begin + firing.time[columns["beam"]]
+            extra["velocity"], seen = stage.velocities(
+                columns["instance"], second, points, fired["knot_times"], fired["knots"]
+            )
+            boxes = stage.boxes(motion.at(begin), begin, seen)
         sweep = Sweep(
             pose=motion.at(begin),
             beam_origin=_no_origin(len(firing)),
@@ -84,7 +130,8 @@ class Simulator:
             timestamp=begin,
             trajectory=motion if len(motion) > 1 else None,
             sensor=self.sensor.name,
-            extra={"primitive": kind},
+            extra=extra,
+            boxes=boxes,
             **columns,
         )
         sweep.__dict__["points"] = points  # the cached property, computed natively on the way
@@ -145,12 +192,12 @@ class Simulator:
     def _fired(self, firing: Firing, motion: Trajectory, begin: float) -> dict[str, Any]:
         knots = motion.poses.copy()
         knots[:, :3, 3] -= self.world.origin
-        return {"firing": _traced(firing), "knot_times": motion.times, "knots": knots, "start": begin}
+        return {"firing": _traced(firing, self._ego), "knot_times": motion.times, "knots": knots, "start": begin}
 
 
 @lru_cache(maxsize=16)
-def _traced(firing: Firing) -> _core.Firing:
-    """The pulses in the order in which they are traced, which keeps neighbours together in chunks."""
+def _traced(firing: Firing, ego: Ego | None) -> _core.Firing:
+    """The pulses that the vehicle does not block, in an order that keeps neighbours together in chunks."""
     if firing.azimuth_step_deg == 0.0:
         order = np.arange(len(firing))
         group = order // _CHUNK_COLUMNS
@@ -158,6 +205,11 @@ def _traced(firing: Firing) -> _core.Firing:
         group = (firing.column // _CHUNK_COLUMNS) * np.int64(firing.n_rings) + firing.ring
         order = np.lexsort((firing.column, group))
         group = group[order]
+    if ego is not None:
+        free = ~ego.blocks(firing.direction)[order]
+        if not free.any():
+            raise ResweepError("ego: the vehicle blocks every beam of the sensor; check the frame of the box or mesh")
+        order, group = order[free], group[free]
     begins = np.flatnonzero(np.diff(group, prepend=-1))
     return _core.Firing(
         direction=np.ascontiguousarray(firing.direction[order].T),

@@ -1,0 +1,110 @@
+"""Actors: objects that move through a world while a sensor sweeps it (D, 4.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
+
+from resweep.boxes import Boxes
+from resweep.errors import ResweepError
+from resweep.pose import Array, Trajectory, check_rigid, transform
+from resweep.worlds import Mesh, Splats
+
+
+@dataclass(frozen=True, eq=False)
+class Actor:
+    """An object and where it is over time.
+
+    ``layers`` are meshes and splats in the actor's frame: x forward, y left, z up, the origin on the ground below
+    its centre. Actors that share a layer share its memory. ``trajectory`` holds ``T_world_actor``; the actor is
+    there for as long as it lasts. One pose, which may be a plain 4x4 matrix, stands still for ever.
+
+    ``instance`` (above 0) names the actor on its returns and boxes. 0 keeps the ids of its layers; such an actor
+    stands still and has no box. ``label`` is that of all its returns; None keeps the labels of its layers.
+    """
+
+    layers: tuple[Mesh | Splats, ...]
+    trajectory: Trajectory
+    instance: int
+    label: int | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        what = f"actor '{self.name}'" if self.name else f"actor {self.instance}"
+        object.__setattr__(self, "layers", tuple(self.layers))
+        if not self.layers:
+            raise ResweepError(f"{what}: no layer given; an actor has at least one mesh or layer of splats")
+        for layer in self.layers:
+            if not isinstance(layer, Mesh | Splats):
+                kind = getattr(layer, "kind", type(layer).__name__)
+                raise ResweepError(f"{what}: a layer of kind '{kind}' cannot move; use meshes or splats")
+        if not isinstance(self.trajectory, Trajectory):
+            poses = check_rigid(self.trajectory, f"{what}: pose").reshape(-1, 4, 4)
+            object.__setattr__(self, "trajectory", Trajectory(np.zeros(1), poses))
+        for field, lowest in (("instance", 0), ("label", 0)):
+            value = getattr(self, field)
+            if value is None and field == "label":
+                continue
+            if not isinstance(value, int | np.integer) or not lowest <= value < 2**31:
+                raise ResweepError(f"{what}: {field} must be a whole number from {lowest}, got {value!r}")
+            object.__setattr__(self, field, int(value))
+        if self.instance == 0 and not self.stands:
+            raise ResweepError(f"{what}: it moves, so it needs an instance above 0 to tell its returns by")
+
+    @cached_property
+    def stands(self) -> bool:
+        """Whether it never moves."""
+        return bool((np.abs(self.trajectory.poses - self.trajectory.poses[0]) < 1e-9).all())
+
+    @cached_property
+    def bounds(self) -> Array:
+        """Lowest and highest corner (2, 3) in the actor's frame, metres."""
+        boxes = np.array([layer.bounds for layer in self.layers])
+        return np.array([boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)])
+
+    @cached_property
+    def radius_m(self) -> float:
+        """Metres from the frame's origin to the furthest corner of the bounds."""
+        return float(np.linalg.norm(np.abs(self.bounds).max(axis=0)))
+
+    def velocity(self, point: ArrayLike, time: float) -> Array:
+        """Metres a second (3,) or (n, 3) at which a point of the actor, in world coordinates, moves at ``time``.
+
+        Zero before and after the trajectory.
+        """
+        linear, angular, origin = self._rates(time)
+        return np.asarray(linear + np.cross(angular, np.asarray(point, np.float64) - origin))
+
+    def box(self, time: float) -> Boxes:
+        """Its box at ``time``, one row in world coordinates; tilt is left out."""
+        pose = self._pose(time)
+        centre = transform(pose, self.bounds.mean(axis=0)[None])
+        return Boxes(
+            centre,
+            self.bounds[1] - self.bounds[0],
+            np.arctan2(pose[1, 0], pose[0, 0]),
+            [self.name],
+            np.array([self.instance]),
+            label=np.array([self.label or 0]),
+            velocity=self.velocity(centre, time),
+        )
+
+    def _pose(self, time: float) -> Array:
+        path = self.trajectory
+        return path.poses[0] if len(path) == 1 else path.at(min(max(time, path.start), path.end))
+
+    def _rates(self, time: float) -> tuple[Array, Array, Array]:
+        """Linear and angular velocity (3,) in the world, and the origin of the frame."""
+        path = self.trajectory
+        pose = self._pose(time)
+        if len(path) == 1 or not path.start <= time <= path.end:
+            return np.zeros(3), np.zeros(3), pose[:3, 3]
+        left = min(max(int(np.searchsorted(path.times, time, side="right")), 1), len(path) - 1) - 1
+        first, second = path.poses[left], path.poses[left + 1]
+        duration = path.times[left + 1] - path.times[left]
+        turn = first[:3, :3] @ Rotation.from_matrix(first[:3, :3].T @ second[:3, :3]).as_rotvec()
+        return (second[:3, 3] - first[:3, 3]) / duration, turn / duration, pose[:3, 3]
