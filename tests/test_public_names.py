@@ -11,6 +11,8 @@ import pytest
 import resweep
 
 NAMES = [
+    "Asset",
+    "Bank",
     "BeamStatus",
     "Instances",
     "Log",
@@ -26,6 +28,7 @@ NAMES = [
     "Trajectory",
     "World",
     "__version__",
+    "load_bank",
     "load_sensor",
     "load_world",
     "open_log",

@@ -10,6 +10,8 @@ __version__ = "0.1.0"
 # Each public name and the module it lives in. Modules load on first use, so that the command line
 # starts at once and a part of the package works without the libraries of another.
 _PUBLIC = {
+    "Asset": "resweep.scenario",
+    "Bank": "resweep.scenario",
     "BeamStatus": "resweep.sweep",
     "Instances": "resweep.worlds",
     "Log": "resweep.log",
@@ -24,6 +26,7 @@ _PUBLIC = {
     "Sweep": "resweep.sweep",
     "Trajectory": "resweep.pose",
     "World": "resweep.worlds",
+    "load_bank": "resweep.scenario",
     "load_sensor": "resweep.sensors",
     "load_world": "resweep.worlds",
     "open_log": "resweep.io",
@@ -33,7 +36,7 @@ _PUBLIC = {
     "write_log": "resweep.io",
     "write_sweep": "resweep.io",
 }
-_SUBMODULES = ("build", "evaluate", "io", "pose", "scenes", "sensors", "simulate", "viewer", "worlds")
+_SUBMODULES = ("build", "evaluate", "io", "pose", "scenario", "scenes", "sensors", "simulate", "viewer", "worlds")
 
 __all__ = sorted([*_PUBLIC, "__version__"])
 
