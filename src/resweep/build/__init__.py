@@ -13,7 +13,9 @@ from resweep.build.accumulate import Cloud, accumulate
 from resweep.build.config import (
     CarveConfig,
     GroupFactors,
+    IcpConfig,
     MapConfig,
+    ObjectConfig,
     ReflectanceConfig,
     SplatConfig,
     SurfelConfig,
@@ -22,6 +24,7 @@ from resweep.build.config import (
 )
 from resweep.build.estimate import build
 from resweep.build.groups import Group, LabelMap, label_map
+from resweep.build.objects import build_bank
 from resweep.worlds import World
 
 __all__ = [
@@ -29,14 +32,17 @@ __all__ = [
     "Cloud",
     "Group",
     "GroupFactors",
+    "IcpConfig",
     "LabelMap",
     "MapConfig",
+    "ObjectConfig",
     "ReflectanceConfig",
     "SplatConfig",
     "SurfelConfig",
     "VisibilityConfig",
     "accumulate",
     "build",
+    "build_bank",
     "label_map",
     "paper_c",
 ]
