@@ -105,7 +105,7 @@ class Truth:
         assert target is not None
         T = np.eye(4)
         for reach in (0.3, 0.15, 0.1):
-            T = register(points, np.zeros(len(points)), target, T, np.full(6, 0.3), reach, config)
+            T = register(points, np.zeros(len(points)), None, target, T, np.full(6, 0.3), reach, config)
         return T
 
 
@@ -120,10 +120,7 @@ def run(fast: bool = False, seed: int = 3) -> dict[str, Any]:
     rows: dict[str, dict[str, dict[str, float]]] = {}
     shown: dict[str, Array] = {}
     for drive in progress(drives, "drives"):
-        log = recorded(
-            drive, 12 if fast else 30, SHIFT_M, TURN_DEG, seed, "velodyne-hdl-32e" if fast else "velodyne-hdl-64e"
-        )
-        log = log[6:] if fast else log
+        log = recorded(drive, range(18, 24) if fast else range(30), SHIFT_M, TURN_DEG, seed)
         rows[drive.name] = {}
         for name, config in VARIANTS.items():
             asset = next(iter(build_bank(log, config).values()))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from resweep.build.coloured_icp import box_prior, motion_of, residuals, step_of, surface_of
+from resweep.build.coloured_icp import alike, box_prior, motion_of, residuals, step_of, surface_of
 from resweep.build.config import IcpConfig
 from resweep.build.neighbours import Neighbours
 from resweep.build.surfels import one_per_voxel
@@ -40,6 +40,7 @@ def align(clouds: Sequence[Array], colours: Sequence[Array], config: IcpConfig) 
         height = np.abs(np.einsum("ni,ni->n", surface[1][second], points[first] - points[second]))
         misfit.append(float(np.median(height)) if len(height) else float("nan"))
         near = np.linalg.norm(points[first] - points[second], axis=1) <= reach
+        near &= ~surface[0][first] | alike(surface[1][first], surface[1][second])
         if turn == config.rounds or not near.any():
             break
         steps = _joint_step(points, colour, owner, surface, first[near], second[near], poses, config)

@@ -18,6 +18,7 @@ from resweep.build.neighbours import Neighbours
 from resweep.pose import Array, transform
 
 _FEW = 6  # neighbours for a plane and a gradient to be told
+_ALIKE = 0.8  # the cosine between normals of partners
 _FLAT = 0.3  # the least eigenvalue's share of the middle one, above which there is no plane
 
 
@@ -72,6 +73,7 @@ def _gradients(points: Array, colour: Array, rows: Array, normal: Array, found: 
 def register(
     source: Array,
     colour: Array,
+    normal: Array | None,
     target: Target,
     start: Array,
     prior: Array,
@@ -80,14 +82,17 @@ def register(
 ) -> Array:
     """``T_target_source`` (4, 4) that brings ``source`` (n, 3) with ``colour`` (n,) onto the target, from ``start``.
 
-    ``prior`` (6,): how far from the identity the transform is expected to be, turn about x, y, z in radians and
-    shift in metres. ``reach_m`` is the farthest that partners may be apart.
+    Partners must have like normals where those of the source, ``normal`` (n, 3), are given. ``prior`` (6,) says how
+    far from the identity the transform is expected to be: turn about x, y, z in radians and shift in metres.
+    ``reach_m`` is the farthest that partners may be apart.
     """
     T = start.copy()
     for _ in range(config.iterations):
         moved = transform(T, source)
         partner = target.near.knn(moved, 1, reach_m).index[:, 0]
         met = np.flatnonzero(partner >= 0)
+        if normal is not None:
+            met = met[alike(normal[met] @ T[:3, :3].T, target.normal[partner[met]])]
         step = _step(moved[met], colour[met], target, partner[met], T, prior, config)
         T = motion_of(step) @ T
         if np.abs(step).max() < 1e-5:
@@ -95,11 +100,19 @@ def register(
     return np.asarray(T)
 
 
-def misfits(points: Array, target: Target, reach_m: float) -> Array:
-    """Distances (m,) of points (n, 3) to the target's surface, metres, of those that have one within ``reach_m``."""
+def alike(first: Array, second: Array) -> Array:
+    """Whether normals (n, 3) of partners agree, whichever way they point."""
+    return np.asarray(np.abs(np.einsum("ni,ni->n", first, second)) > _ALIKE)
+
+
+def misfits(points: Array, target: Target, reach_m: float) -> tuple[Array, Array]:
+    """Distances (m,) of points (n, 3) to the target's surface, metres, and the target's point that each met.
+
+    Only of the points that have one within ``reach_m``.
+    """
     partner = target.near.knn(points, 1, reach_m).index[:, 0]
     met = partner >= 0
-    return np.asarray(np.abs(_distances(points[met], target, partner[met])))
+    return np.abs(_distances(points[met], target, partner[met])), partner[met]
 
 
 def _distances(points: Array, target: Target, partner: Array) -> Array:

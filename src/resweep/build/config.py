@@ -232,7 +232,7 @@ class ObjectConfig(Spec):
     sweeps: Annotated[int, Field(ge=1)] = 60
     pose_window_s: Positive = 0.3
     mirror: Literal["auto", "always", "never"] = "auto"
-    mirror_fit_m: Positive = 0.06
+    mirror_fit_m: Positive = 0.08
     mirror_gap_m: Positive = 0.1
     icp: IcpConfig | None = IcpConfig()
     outlier_neighbours: Annotated[int, Field(ge=2, le=200)] = 12

@@ -15,14 +15,16 @@ from resweep.scenario.categories import Category
 
 FLIP = np.array([1.0, -1.0, 1.0])
 _STIFF = 1e-4  # of what a mirror plane cannot do: shift along itself, or turn about its normal
-_EVIDENCE = 0.2  # the share of returns that must meet their mirror image where the class alone does not say
+_STEEP = 0.7  # the upward part of a normal below which a surface is a wall
+_WIDE = 0.8  # of the box's width
+_EVIDENCE = 0.75  # the share of walls that must lie on their image, of what may bend in the middle
 
 
 @dataclass(frozen=True, eq=False)
 class Symmetry:
     """Whether an object is to be mirrored; ``T_new_object`` (4, 4) moves its mirror plane to y = 0.
 
-    ``share`` of the mirrored returns meet the measured surface, at a median distance of ``misfit_m``.
+    ``share`` of the mirrored walls meet measured ones, at a median distance of ``misfit_m``.
     """
 
     holds: bool
@@ -31,8 +33,12 @@ class Symmetry:
     misfit_m: float
 
 
-def find_symmetry(points: Array, colour: Array, category: Category, config: ObjectConfig) -> Symmetry:
-    """Whether points (n, 3) in an object's frame are alike on both sides of its heading axis, and about where."""
+def find_symmetry(points: Array, colour: Array, category: Category, width_m: float, config: ObjectConfig) -> Symmetry:
+    """Whether points (n, 3) in an object's frame are alike on both sides of its heading axis, and about where.
+
+    A box that is off sideways by decimetres, as some are, would make too narrow an object: mirrored, the points
+    must reach about as wide as the box, ``width_m``.
+    """
     none = Symmetry(False, np.eye(4), 0.0, float("nan"))
     if config.mirror == "never" or (config.mirror == "auto" and not category.symmetric):
         return none
@@ -42,24 +48,29 @@ def find_symmetry(points: Array, colour: Array, category: Category, config: Obje
     target = target_of(thin, shade, icp)
     if target is None:
         return Symmetry(config.mirror == "always", np.eye(4), 0.0, float("nan"))
-    T = np.eye(4) if config.icp is None else _onto_itself(thin, shade, target, icp)
-    # Judged with the wide reach: what does not fit must not go unseen.
-    apart = misfits(transform(T, thin * FLIP), target, icp.reach_m)
-    share, misfit = len(apart) / len(thin), float(np.median(apart)) if len(apart) else 0.0
-    enough = category.one_piece or share >= _EVIDENCE
+    T = np.eye(4) if config.icp is None else _onto_itself(target, icp)
+    # Judged with the wide reach, as what does not fit must not go unseen, and on walls: any roof fits its image.
+    wall = np.abs(target.normal[:, 2]) < _STEEP
+    apart, met = misfits(transform(T, target.points[wall] * FLIP), target, icp.reach_m)
+    apart = apart[wall[met]]
+    share, misfit = len(apart) / max(int(wall.sum()), 1), float(np.median(apart)) if len(apart) else 0.0
+    fitting = float((apart <= config.mirror_fit_m).sum()) / max(int(wall.sum()), 1)
+    half = _half_inverse(T)
+    wide = 2 * float(np.quantile(np.abs(transform(half, thin)[:, 1]), 0.98)) >= _WIDE * width_m
+    enough = wide and (category.one_piece or fitting >= _EVIDENCE)
     holds = config.mirror == "always" or (enough and misfit <= config.mirror_fit_m)
-    return Symmetry(holds, _half_inverse(T) if holds else np.eye(4), share, misfit)
+    return Symmetry(holds, half if holds else np.eye(4), share, misfit)
 
 
-def _onto_itself(points: Array, colour: Array, target: Target, config: IcpConfig) -> Array:
-    """The motion (4, 4) that brings the mirror image of the points onto the points."""
+def _onto_itself(target: Target, config: IcpConfig) -> Array:
+    """The motion (4, 4) that brings the mirror image of a surface onto it."""
     tilt, _, turn, _, shift, _ = box_prior(config)
     # An error of the plane's place shows twice in the image, hence the doubled priors.
     prior = np.array([2 * tilt, _STIFF, 2 * turn, _STIFF, 2 * shift, _STIFF])
     T = np.eye(4)
     for halving in range(3):
         reach = max(config.reach_m / 2**halving, config.reach_min_m)
-        T = register(points * FLIP, colour, target, T, prior, reach, config)
+        T = register(target.points * FLIP, target.colour, target.normal * FLIP, target, T, prior, reach, config)
     return T
 
 

@@ -132,7 +132,8 @@ def _cover(views: list[View], track: Track, config: ObjectConfig) -> tuple[Splat
         if facts["aligned"]:
             views = [_moved(view, pose) for view, pose in zip(views, poses, strict=True)]
     cloud = _cloud(views, _label(views, track))
-    symmetry = find_symmetry(cloud.points.astype(np.float64), np.concatenate(colours), track.category, config)
+    shade, width = np.concatenate(colours), float(track.size[1])
+    symmetry = find_symmetry(cloud.points.astype(np.float64), shade, track.category, width, config)
     facts["mirrored"] = symmetry.holds
     if symmetry.share:
         facts["symmetry"] = {"share": round(symmetry.share, 3), "misfit_m": round(symmetry.misfit_m, 4)}
