@@ -22,7 +22,7 @@ from resweep.build.neighbours import Neighbours
 from resweep.build.objects import build_bank
 from resweep.build.surfels import one_per_voxel
 from resweep.pose import from_xyz_rpy, transform
-from resweep.scenario.coverage import _sampled
+from resweep.scenario.coverage import sampled
 from resweep.simulate.scene import native_scene
 
 SHIFT_M, TURN_DEG = 0.06, 1.0  # how far boxes are off
@@ -38,14 +38,16 @@ VARIANTS: dict[str, ObjectConfig] = {
     "coloured ICP, mirrored": ObjectConfig(),
 }
 
+QUICK = ("boxes alone", "coloured ICP", "coloured ICP, mirrored")
 
-def views(pitch_m: float = 0.05) -> tuple[Array, Array]:
-    """Rays (n, 3) level and from above, from all sides, that sample the outside of the car's box evenly."""
+
+def views(pitch_m: float, step_deg: float) -> tuple[Array, Array]:
+    """Rays (n, 3) level and from above, from all sides, ``pitch_m`` apart: they sample the outside of the car."""
     across, up = np.meshgrid(np.arange(-2.6, 2.6, pitch_m), np.arange(0.05, 2.2, pitch_m), indexing="ij")
     plane = np.stack([np.full(across.size, 6.0), across.ravel(), up.ravel()], axis=1)
     origins, directions = [], []
     for pitch_deg in (2.0, 15.0):
-        for yaw in np.radians(np.arange(0.0, 360.0, 15.0)):
+        for yaw in np.radians(np.arange(0.0, 360.0, step_deg)):
             T = from_xyz_rpy(yaw=yaw, pitch=-np.radians(pitch_deg))
             origins.append(transform(T, plane))
             directions.append(np.broadcast_to(-T[:3, 0], plane.shape))
@@ -63,10 +65,10 @@ def traced(layer: Any, origins: Array, directions: Array) -> Array:
 class Truth:
     """The car itself: points all over it, and what rays from around it meet."""
 
-    def __init__(self) -> None:
+    def __init__(self, fast: bool = False) -> None:
         self.mesh = true_car()
-        self.surface = _sampled(self.mesh, 400_000)
-        self.origins, self.directions = views()
+        self.surface = sampled(self.mesh, 100_000 if fast else 400_000)
+        self.origins, self.directions = views(0.1, 30.0) if fast else views(0.05, 15.0)
         self.ranges = traced(self.mesh, self.origins, self.directions)
         hit = np.isfinite(self.ranges)
         seen = self.origins[hit] + self.directions[hit] * self.ranges[hit, None].astype(np.float32)
@@ -115,14 +117,16 @@ def _nearest(points: Array, queries: Array) -> Array:
 
 def run(fast: bool = False, seed: int = 3) -> dict[str, Any]:
     """Record each drive and build the car from it in every variant; ``fast`` takes one drive and few sweeps."""
-    truth = Truth()
+    truth = Truth(fast)
     drives = DRIVES[1:2] if fast else DRIVES
     rows: dict[str, dict[str, dict[str, float]]] = {}
     shown: dict[str, Array] = {}
     for drive in progress(drives, "drives"):
-        log = recorded(drive, range(18, 24) if fast else range(30), SHIFT_M, TURN_DEG, seed)
+        log = recorded(drive, range(19, 23) if fast else range(30), SHIFT_M, TURN_DEG, seed)
         rows[drive.name] = {}
         for name, config in VARIANTS.items():
+            if fast and name not in QUICK:
+                continue
             asset = next(iter(build_bank(log, config).values()))
             rows[drive.name][name] = truth.judge(asset)
             shown[name] = asset.layers[0].centre  # type: ignore[union-attr]
@@ -171,7 +175,7 @@ def draw(result: dict[str, Any]) -> Figure:
     names = [name for name in VARIANTS if name in result["_shown"]]
     made, axes = figure(3.0 * len(names), 4.6, 2, len(names), sharex=True)
     mesh = true_car()
-    outline = _sampled(mesh, 20_000)
+    outline = sampled(mesh, 20_000)
     for column, name in enumerate(names):
         centre = result["_shown"][name]
         for axis, (x, y) in zip(axes[:, column], ((0, 1), (0, 2)), strict=True):

@@ -199,6 +199,10 @@ def test_what_is_not_alike_is_not_mirrored():
         assert not find_symmetry(whole, np.zeros(len(whole)), CATEGORIES[name], SIZE[1], config).holds
     narrow = find_symmetry(whole, np.zeros(len(whole)), CATEGORIES["car"], 2.6, config)
     assert not narrow.holds  # than its box: the box is off
+    beside = shell(rng, 1000, "left back top")
+    beside[:, 1] -= 0.35  # a back that reaches farther than the image of the flank
+    as_drawn = ObjectConfig(icp=None)
+    assert not find_symmetry(beside, np.zeros(len(beside)), CATEGORIES["car"], SIZE[1], as_drawn).holds
     never = ObjectConfig(mirror="never")
     assert not find_symmetry(whole, np.zeros(len(whole)), CATEGORIES["car"], SIZE[1], never).holds
 

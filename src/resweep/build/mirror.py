@@ -17,6 +17,8 @@ FLIP = np.array([1.0, -1.0, 1.0])
 _STIFF = 1e-4  # of what a mirror plane cannot do: shift along itself, or turn about its normal
 _STEEP = 0.7  # the upward part of a normal below which a surface is a wall
 _WIDE = 0.8  # of the box's width
+_FACING = 0.8  # the sideways part of a normal above which a wall is a flank
+_BEYOND_M = 0.15  # how far an object may reach beyond its flank: a mirror, a wheel
 _EVIDENCE = 0.75  # the share of walls that must lie on their image, of what may bend in the middle
 
 
@@ -36,8 +38,7 @@ class Symmetry:
 def find_symmetry(points: Array, colour: Array, category: Category, width_m: float, config: ObjectConfig) -> Symmetry:
     """Whether points (n, 3) in an object's frame are alike on both sides of its heading axis, and about where.
 
-    A box that is off sideways by decimetres, as some are, would make too narrow an object: mirrored, the points
-    must reach about as wide as the box, ``width_m``.
+    ``width_m`` is that of the box, which the mirrored points must fill.
     """
     none = Symmetry(False, np.eye(4), 0.0, float("nan"))
     if config.mirror == "never" or (config.mirror == "auto" and not category.symmetric):
@@ -56,10 +57,25 @@ def find_symmetry(points: Array, colour: Array, category: Category, width_m: flo
     share, misfit = len(apart) / max(int(wall.sum()), 1), float(np.median(apart)) if len(apart) else 0.0
     fitting = float((apart <= config.mirror_fit_m).sum()) / max(int(wall.sum()), 1)
     half = _half_inverse(T)
-    wide = 2 * float(np.quantile(np.abs(transform(half, thin)[:, 1]), 0.98)) >= _WIDE * width_m
-    enough = wide and (category.one_piece or fitting >= _EVIDENCE)
+    sideways = transform(half, target.points)[:, 1]
+    enough = _as_wide(sideways, target.normal[:, 1], width_m) and (category.one_piece or fitting >= _EVIDENCE)
     holds = config.mirror == "always" or (enough and misfit <= config.mirror_fit_m)
     return Symmetry(holds, half if holds else np.eye(4), share, misfit)
+
+
+def _as_wide(y: Array, normal_y: Array, width_m: float) -> bool:
+    """Whether points at ``y`` (n,) from the mirror plane make an object of the right width once mirrored.
+
+    Some boxes are off sideways by decimetres: the image of the near flank would then come to lie inside the
+    object, in front of what was measured farther out, or the object would be far narrower than its box.
+    """
+    if 2 * float(np.quantile(np.abs(y), 0.98)) < _WIDE * width_m:
+        return False
+    for side in (1.0, -1.0):
+        flank = side * y[(np.abs(normal_y) > _FACING) & (side * y > 0)]
+        if len(flank) > 0.05 * len(y) and np.quantile(-side * y, 0.98) > np.quantile(flank, 0.75) + _BEYOND_M:
+            return False
+    return True
 
 
 def _onto_itself(target: Target, config: IcpConfig) -> Array:

@@ -56,15 +56,15 @@ def _surface(layer: Layer) -> tuple[Array, Array, Array]:
     if isinstance(layer, Splats):
         return layer.centre.astype(np.float64), layer.normal.astype(np.float64), layer.radius.astype(np.float64)
     if isinstance(layer, Instances):
-        points = _sampled(layer.mesh, max(100, _SAMPLES // len(layer.transforms)))
+        points = sampled(layer.mesh, max(100, _SAMPLES // len(layer.transforms)))
         copies = layer.transforms.astype(np.float64)
         points = (np.einsum("kij,nj->kni", copies[:, :, :3], points) + copies[:, None, :, 3]).reshape(-1, 3)
     else:
-        points = _sampled(layer, _SAMPLES)
+        points = sampled(layer, _SAMPLES)
     return points, np.zeros_like(points), np.zeros(len(points))
 
 
-def _sampled(mesh: Mesh, count: int) -> Array:
+def sampled(mesh: Mesh, count: int) -> Array:
     """Points (count, 3) spread evenly over the faces of a mesh, the same each time."""
     corners = mesh.vertices[mesh.faces].astype(np.float64)
     area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
