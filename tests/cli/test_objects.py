@@ -81,6 +81,8 @@ def test_a_bank_is_listed(resweep, bank) -> None:
     assert shown.status == 0
     for word in ("box-car", "4.0×1.8×1.5", "post-man", "pedestrian", "from nowhere"):
         assert word in shown.out
+    known = json.loads(resweep("info", bank, "--json").out)
+    assert (known["kind"], known["categories"]) == ("object bank", {"car": 1, "pedestrian": 1})
     listed = json.loads(resweep("objects", bank, "--json").out)
     assert [asset["name"] for asset in listed["assets"]] == ["box-car", "post-man"]
 
