@@ -12,6 +12,8 @@ import resweep
 
 NAMES = [
     "Actor",
+    "Asset",
+    "Bank",
     "BeamStatus",
     "HybridConfig",
     "Instances",
@@ -31,6 +33,7 @@ NAMES = [
     "Volumes",
     "World",
     "__version__",
+    "load_bank",
     "load_sensor",
     "load_world",
     "open_log",

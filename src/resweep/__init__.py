@@ -11,6 +11,8 @@ __version__ = "0.1.0"
 # starts at once and a part of the package works without the libraries of another.
 _PUBLIC = {
     "Actor": "resweep.scenario",
+    "Asset": "resweep.scenario",
+    "Bank": "resweep.scenario",
     "BeamStatus": "resweep.sweep",
     "HybridConfig": "resweep.build",
     "Instances": "resweep.worlds",
@@ -29,6 +31,7 @@ _PUBLIC = {
     "VolumeConfig": "resweep.build",
     "Volumes": "resweep.worlds",
     "World": "resweep.worlds",
+    "load_bank": "resweep.scenario",
     "load_sensor": "resweep.sensors",
     "load_world": "resweep.worlds",
     "open_log": "resweep.io",

@@ -11,7 +11,9 @@ import pytest
 from experiments.presenting import main
 
 
-@pytest.mark.parametrize("name", ["b_figure3", "b_figure5", "b_figure7", "b_figure8", "c_tables", "d_motion"])
+@pytest.mark.parametrize(
+    "name", ["b_figure3", "b_figure5", "b_figure7", "b_figure8", "c_tables", "d_motion", "d_objects"]
+)
 def test_figure_and_last_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     module = importlib.import_module(f"experiments.{name}")
     main(name, "", module.run, module.show, module.draw, ["--fast", "--json", "-o", str(tmp_path)])

@@ -27,6 +27,8 @@ from resweep.build.config import (
 from resweep.build.dynamic import dynamic_splats
 from resweep.build.estimate import build
 from resweep.build.groups import Group, LabelMap, label_map
+from resweep.build.object_config import IcpConfig, ObjectConfig
+from resweep.build.objects import build_bank
 from resweep.worlds import World
 
 __all__ = [
@@ -36,9 +38,11 @@ __all__ = [
     "Group",
     "GroupFactors",
     "HybridConfig",
+    "IcpConfig",
     "LabelMap",
     "MapConfig",
     "MeshConfig",
+    "ObjectConfig",
     "ReflectanceConfig",
     "SplatConfig",
     "SurfelConfig",
@@ -46,6 +50,7 @@ __all__ = [
     "VolumeConfig",
     "accumulate",
     "build",
+    "build_bank",
     "dynamic_splats",
     "label_map",
     "paper_c",

@@ -20,6 +20,7 @@ from resweep.cli.convert import convert
 from resweep.cli.demo import demo
 from resweep.cli.evaluate import evaluate
 from resweep.cli.info import info
+from resweep.cli.objects import objects
 from resweep.cli.sensors import sensors
 from resweep.cli.simulate import simulate
 from resweep.cli.view import view
@@ -72,7 +73,7 @@ def _resweep(
     """
 
 
-for verb in (demo, build, simulate, evaluate, view, info, convert, sensors):
+for verb in (demo, build, objects, simulate, evaluate, view, info, convert, sensors):
     app.command()(verb)
 
 

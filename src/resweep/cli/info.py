@@ -57,6 +57,8 @@ def describe(path: Path) -> dict[str, Any]:
 def _describer(path: Path) -> Callable[[Path], dict[str, Any]]:
     suffix = path.suffix.lower()
     if path.is_dir():
+        if (path / "bank.json").is_file():
+            return _bank
         return _world if (path / "world.json").is_file() else _log
     if suffix == ".ply":
         from resweep.io.ply import is_mesh
@@ -162,6 +164,14 @@ def _world(path: Path) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise ResweepError(f"{file}: not a world's record; build or save the world again")
     return {"kind": "world", **record}
+
+
+def _bank(path: Path) -> dict[str, Any]:
+    from resweep.scenario import load_bank
+
+    bank = load_bank(path)
+    counts = {category: len(names) for category, names in bank.categories.items()}
+    return {"kind": "object bank", "assets": len(bank), "categories": counts, **bank.meta}
 
 
 def _sensor(path: Path) -> dict[str, Any]:

@@ -11,6 +11,8 @@ import os
 import platform
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +46,23 @@ def save_world(world: World, path: str | Path, overwrite: bool = True, tile_size
             raise ResweepError(f"{path}: exists and is not a world; choose another name or remove it")
         if not overwrite:
             raise ResweepError(f"{path}: exists already; choose another name or pass overwrite=True")
+    with whole_folder(path) as folder:
+        _write(world, folder, tile_size_m)
+    return path
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """Give the name of a folder to make that on success takes the place of ``path``, old contents included.
+
+    On any error what was made goes and the old folder stays as it was.
+    """
+    target = path.resolve()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         workshop = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
         try:
-            _write(world, workshop / "new", tile_size_m)
+            yield workshop / "new"
             if target.exists():
                 os.rename(target, workshop / "old")
             os.rename(workshop / "new", target)
@@ -62,7 +76,6 @@ def save_world(world: World, path: str | Path, overwrite: bool = True, tile_size
         raise ResweepError(
             f"{path}: cannot be written ({error.strerror or error}); check the folder, its permissions and the disk"
         ) from error
-    return path
 
 
 def load_world(path: str | Path, bounds: ArrayLike | None = None) -> World:

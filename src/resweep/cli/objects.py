@@ -1,0 +1,163 @@
+"""``resweep objects``: a bank of objects out of a drive, and what a bank holds."""
+
+from __future__ import annotations
+
+import json as json_format
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from resweep.errors import ResweepError
+
+if TYPE_CHECKING:
+    from resweep.build import ObjectConfig
+    from resweep.scenario import Bank
+
+
+def objects(
+    path: Annotated[
+        Path, typer.Argument(metavar="LOG|BANK", help="A log with annotated boxes, or a bank.", show_default=False)
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="OUT", help="The bank to write; with --gallery, the PNG."),
+    ] = None,
+    gallery: Annotated[bool, typer.Option("--gallery", help="Draw a contact sheet of a bank.")] = False,
+    min_points: Annotated[
+        int | None, typer.Option(min=10, metavar="N", help="Skip objects with fewer returns. [default: 200]")
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option("--format", "-f", help="The log's format, if it is not guessed.")
+    ] = None,
+    sweeps: Annotated[
+        str | None, typer.Option(metavar="A:B", help="Only these sweeps of the log, as in Python.", show_default=False)
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="FIELD=VALUE", help="One setting, such as mirror=never or icp.rounds=6."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the bank or the picture at OUT.")] = False,
+) -> None:
+    """Cut the annotated objects out of a log into a bank, or show what a bank holds.
+
+    Examples:
+
+      resweep objects kitti/2011_09_26_drive_0051_sync -o bank
+
+      resweep objects bank
+
+      resweep objects bank --gallery -o bank.png
+    """
+    from resweep.scenario.bank import is_bank, load_bank
+
+    if not path.exists():
+        raise ResweepError(f"{path}: no such log or bank; check the path")
+    building = {"--min-points": min_points, "--format": format, "--sweeps": sweeps, "--set": set_}
+    if is_bank(path) or gallery:
+        given = [name for name, value in building.items() if value]
+        if given:
+            raise ResweepError(
+                f"{given[0]}: is for building a bank from a log, and {path} is to be shown; leave it out"
+            )
+        bank = load_bank(path)
+        if gallery:
+            _draw(bank, path, output, overwrite)
+        elif output is not None:
+            raise ResweepError(f"{path}: is a bank; give a log to build one from, or --gallery to draw it to {output}")
+        else:
+            _show(bank, path, json)
+        return
+    if output is None:
+        raise ResweepError(f"{path}: is no bank; to build one from this log, give -o BANK")
+    _build(path, output, _config(min_points, set_ or []), format, sweeps, json, overwrite)
+
+
+def _build(
+    log: Path, output: Path, config: ObjectConfig, format: str | None, sweeps: str | None, json: bool, overwrite: bool
+) -> None:
+    from resweep.build import build_bank
+    from resweep.cli.build import _slice
+    from resweep.cli.inputs import check_writable
+    from resweep.io import open_log
+    from resweep.scenario.bank import is_bank
+
+    if output.exists() and not overwrite:
+        raise ResweepError(f"{output}: exists; choose another name or give --overwrite")
+    if output.exists() and not is_bank(output):
+        raise ResweepError(f"{output}: exists and is not a bank; choose another name or remove it")
+    check_writable(output)
+    began = time.perf_counter()
+    bank = build_bank(open_log(log, format=format)[_slice(sweeps)], config, progress=True)
+    bank.save(output, overwrite=overwrite)
+    if not json:
+        summary = bank.meta["summary"]
+        skipped = "".join(f", {count} skipped ({why})" for why, count in summary["skipped"].items())
+        typer.echo(
+            f"{output}: {len(bank)} of {summary['objects']} objects{skipped}, {time.perf_counter() - began:.1f} s"
+        )
+    _show(bank, output, json)
+    if not json:
+        typer.echo(f"next: resweep objects {output} --gallery -o {output.name}.png")
+
+
+def _config(min_points: int | None, words: list[str]) -> ObjectConfig:
+    from resweep.build import ObjectConfig
+    from resweep.cli.build import _put
+    from resweep.cli.inputs import settings
+
+    data: dict[str, Any] = {}
+    for key, value in settings(words).items():
+        _put(data, key.split("."), value, key)
+    if min_points is not None:
+        data["min_points"] = min_points
+    return ObjectConfig(**data)
+
+
+def _show(bank: Bank, path: Path, json: bool) -> None:
+    facts = [bank.facts(name) for name in bank]
+    if json:
+        typer.echo(json_format.dumps({"bank": str(path), "meta": bank.meta, "assets": facts}))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("name", "category"):
+        table.add_column(title, no_wrap=True)
+    for title in ("size m", "points", "sweeps", "track", "known %"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("mirrored", no_wrap=True)
+    for item in sorted(facts, key=lambda item: (item["category"], -item["n_points"])):
+        meta, cover = item["meta"], item["coverage"]
+        track = item["source"][1]
+        table.add_row(
+            item["name"],
+            item["category"],
+            "×".join(f"{value:.1f}" for value in item["size_m"]),
+            f"{item['n_points']:,}" if item["n_points"] else "mesh",
+            str(meta.get("sweeps", "-")),
+            str(track) if track >= 0 else "-",
+            f"{100 * min(cover):.0f}…{100 * max(cover):.0f}",
+            "yes" if meta.get("mirrored") else "no",
+        )
+    table.caption = "known: of the box's outline, from the worst to the best side"
+    table.caption_justify = "left"
+    Console().print(table)
+    if "log" in bank.meta:
+        typer.echo(f"from {bank.meta['log']}")
+
+
+def _draw(bank: Bank, path: Path, output: Path | None, overwrite: bool) -> None:
+    from resweep.cli.inputs import check_writable
+    from resweep.viewer import gallery
+
+    target = output or Path(f"{path.absolute().name}.png")
+    if target.suffix.lower() != ".png":
+        raise ResweepError(f"{target}: pictures are PNG files; give a name that ends in .png")
+    if target.exists() and not overwrite:
+        raise ResweepError(f"{target}: exists; choose another -o or give --overwrite")
+    check_writable(target)
+    typer.echo(str(gallery(bank, target, title=f"{path.absolute().name}: {len(bank)} objects")))

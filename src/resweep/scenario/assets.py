@@ -1,0 +1,140 @@
+"""Assets: objects in their own frame, cut out of drives or imported from CAD files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from resweep.errors import ResweepError
+from resweep.pose import Array, from_xyz_rpy
+from resweep.scenario.categories import category_of
+from resweep.scenario.coverage import coverage
+from resweep.worlds import Layer, World
+from resweep.worlds.importing import load_mesh
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
+_LARGEST_M, _SMALLEST_M = 100.0, 0.02
+_USUAL_M = 4.0  # what a wrong unit is guessed by: the length that objects of traffic are of the order of
+_UNITS = {"millimetres": 0.001, "centimetres": 0.01, "inches": 0.0254, "kilometres": 1000.0}
+_FORWARD = {"x": 0.0, "y": -np.pi / 2, "-x": np.pi, "-y": np.pi / 2}
+_LONG = ("car", "van", "truck", "bus", "tram", "trailer")  # never taller than long
+
+
+@dataclass(frozen=True, eq=False)
+class Asset:
+    """An object that a scenario can place.
+
+    Its frame has x forward, y left, z up, and its origin on the ground in the middle of its footprint.
+    ``layers`` are those of a `World` in that frame; ``size_m`` is length, width and height of its box, metres;
+    ``category`` a class such as "car" and ``label`` its id on returns. ``source`` is the log it was cut from
+    and its track there, or a mesh file and -1; ``n_points`` the returns it was made of, 0 for a mesh.
+    """
+
+    name: str
+    label: int
+    category: str
+    size_m: tuple[float, float, float]
+    layers: tuple[Layer, ...]
+    source: tuple[str, int] = ("", -1)
+    n_points: int = 0
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        size = tuple(float(value) for value in self.size_m)
+        if len(size) != 3 or not all(np.isfinite(value) and value > 0 for value in size):
+            raise ResweepError(f"asset '{self.name}': size_m must be three lengths above zero, got {self.size_m}")
+        if not self.layers:
+            raise ResweepError(f"asset '{self.name}': has no layer; an object needs a surface")
+        object.__setattr__(self, "size_m", size)
+        object.__setattr__(self, "layers", tuple(self.layers))
+        object.__setattr__(self, "label", int(self.label))
+
+    @property
+    def world(self) -> World:
+        """The object as a world of its own, at the origin; ``asset.world.moved(pose)`` places it."""
+        return World(self.layers, meta={"asset": self.name, "category": self.category, "source": list(self.source)})
+
+    @cached_property
+    def coverage(self) -> tuple[float, ...]:
+        """How much of its outline is known, from the front and on counter-clockwise (`resweep.scenario.coverage`)."""
+        return tuple(self.meta["coverage"]) if "coverage" in self.meta else coverage(self.layers, self.size_m)
+
+    @classmethod
+    def from_mesh(
+        cls,
+        mesh: Any,
+        *,
+        category: str,
+        name: str | None = None,
+        label: int | Mapping[str, int] | None = None,
+        scale: float = 1.0,
+        up: str = "z",
+        forward: str = "x",
+        reflectance: float | Mapping[str, float] | None = None,
+    ) -> Asset:
+        """An asset from a file (OBJ, PLY, STL, GLB/glTF) or a trimesh object.
+
+        ``scale`` is metres per unit of the file; ``up`` its upward axis, "y" or "z"; ``forward`` the axis that
+        the object's front points along once z is up ("x", "-x", "y" or "-y"; a glTF model that keeps to its
+        specification faces "-y"). It is set down on the ground in the middle of its footprint. ``label`` and
+        ``reflectance`` as in `World.from_mesh`; without a label it is that of the category.
+        """
+        kind = category_of(category)
+        if forward not in _FORWARD:
+            raise ResweepError(f"asset: forward must be one of {', '.join(_FORWARD)}, got {forward!r}")
+        given = str(mesh) if isinstance(mesh, str | Path) else type(mesh).__name__
+        chosen = kind.label if label is None else label
+        layers, origin = load_mesh(mesh, label=chosen, reflectance=reflectance, scale=scale, up=up)
+        world = World(layers, origin).moved(from_xyz_rpy(yaw=_FORWARD[forward]))
+        low, high = world.bounds
+        _check_size(high - low, scale, up, kind.name, f"mesh '{given}'")
+        shift = from_xyz_rpy(*(world.origin - [*(low + high)[:2] / 2, low[2]]))
+        single = chosen if isinstance(chosen, int) else kind.label
+        return cls(
+            name=name or re.sub(r"[^A-Za-z0-9._-]+", "-", Path(given).stem).strip("-.") or kind.name,
+            label=single,
+            category=kind.name,
+            size_m=tuple((high - low).tolist()),
+            layers=tuple(layer.moved(shift) for layer in world.layers),
+            source=(given, -1),
+        )
+
+    def __repr__(self) -> str:
+        length, width, height = self.size_m
+        made = f"{self.n_points:,} points" if self.n_points else "a mesh"
+        return f"Asset('{self.name}', {self.category}, {length:.2f} x {width:.2f} x {height:.2f} m, {made})"
+
+
+def check_name(name: str) -> None:
+    """Raise if a name cannot be a file's."""
+    if not _NAME.match(name):
+        raise ResweepError(f"asset name '{name}': use letters, digits, '.', '_' and '-' only, as in 'car-0012'")
+
+
+def _check_size(size: Array, scale: float, up: str, category: str, where: str) -> None:
+    """Raise if an object cannot be so large, so small or so tall, with the likely reason."""
+    longest = float(size.max())
+    if not _SMALLEST_M <= longest <= _LARGEST_M:
+        unit, factor = min(_UNITS.items(), key=lambda item: abs(np.log(longest * item[1] / _USUAL_M)))
+        raise ResweepError(
+            f"{where}: is {longest:,.4g} m long, which no object of traffic is; its unit is probably {unit}, "
+            f"give scale={scale * factor:g}"
+        )
+    if category in _LONG and size[2] > max(size[0], size[1]):
+        other = "y" if up == "z" else "z"
+        raise ResweepError(
+            f"{where}: this {category} is {size[2]:.2f} m tall and {max(size[0], size[1]):.2f} m long; "
+            f"its upward axis is probably not {up}, give up='{other}'"
+        )
+    if category in _LONG and size[1] > size[0]:
+        raise ResweepError(
+            f"{where}: this {category} is {size[1]:.2f} m wide and {size[0]:.2f} m long; "
+            "its front probably points along y, give forward='-y' or 'y'"
+        )

@@ -1,0 +1,227 @@
+"""The object bank: assets by name, in a folder with a list of them, each read when it is asked for (D, 3.2)."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from resweep.errors import ResweepError, nearest_names
+from resweep.scenario.assets import Asset, check_name
+from resweep.scenario.coverage import seen_from
+from resweep.worlds import load_world
+from resweep.worlds.store import whole_folder
+
+FORMAT = "resweep-bank"
+FORMAT_VERSION = 1
+INDEX = "bank.json"
+VIEW_WEIGHT = 0.5  # an object unknown from the wanted side counts as one whose box is half as large again
+
+_FIELDS: dict[str, type] = {
+    "name": str,
+    "label": int,
+    "category": str,
+    "size_m": list,
+    "source": list,
+    "n_points": int,
+    "coverage": list,
+    "meta": dict,
+}
+
+
+class UnknownAssetError(ResweepError, KeyError):
+    """A name that a bank does not hold; a KeyError too, as of any mapping."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Bank(Mapping[str, Asset]):
+    """Assets by name; of a saved bank each is read on first use. ``meta`` says where it came from."""
+
+    def __init__(self, assets: Iterable[Asset] = (), meta: Mapping[str, Any] | None = None) -> None:
+        self.meta: dict[str, Any] = dict(meta or {})
+        self._assets: dict[str, Asset] = {}
+        self._facts: dict[str, dict[str, Any]] = {}
+        self._path: Path | None = None
+        for asset in assets:
+            if asset.name in self._assets:
+                raise ResweepError(f"bank: two assets are called '{asset.name}'; give each a name of its own")
+            self._assets[asset.name] = asset
+            self._facts[asset.name] = _facts_of(asset)
+
+    def __getitem__(self, name: str) -> Asset:
+        if name not in self._facts:
+            raise UnknownAssetError(f"asset '{name}': not in the bank; {nearest_names(name, self)}")
+        if name not in self._assets:
+            self._assets[name] = self._read(name)
+        return self._assets[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._facts)
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(names)} {category}" for category, names in self.categories.items())
+        return f"Bank({len(self)} assets: {counts})"
+
+    def facts(self, name: str) -> dict[str, Any]:
+        """What is known of an asset without reading it: the fields of `Asset` but its layers, and its coverage."""
+        return dict(self._facts[name])
+
+    @property
+    def categories(self) -> dict[str, tuple[str, ...]]:
+        """The names of the assets of each category."""
+        found: dict[str, list[str]] = {}
+        for name, facts in self._facts.items():
+            found.setdefault(facts["category"], []).append(name)
+        return {category: tuple(found[category]) for category in sorted(found)}
+
+    def by_category(self, category: str) -> tuple[str, ...]:
+        """The names of the assets of one category, which must have some."""
+        if category not in self.categories:
+            hint = nearest_names(category, self.categories)
+            raise ResweepError(f"category '{category}': the bank has no asset of it; {hint}")
+        return self.categories[category]
+
+    def ranked(
+        self, category: str, size_m: Sequence[float], heading_of_view: float | None = None
+    ) -> list[tuple[str, float]]:
+        """Names of a category's assets and how ill each fits, best first (D, 5.1).
+
+        Ill fit is the distance of the box's dimensions, relative to the length of ``size_m``. With
+        ``heading_of_view``, the angle in radians from the object's front to the sensor, counter-clockwise,
+        it grows by `VIEW_WEIGHT` times the share of the outline that is not known from there.
+        """
+        wanted = np.asarray(size_m, np.float64)
+        if wanted.shape != (3,) or not (np.isfinite(wanted).all() and (wanted > 0).all()):
+            raise ResweepError(f"size_m: expected length, width and height above zero, got {size_m!r}")
+        scores = []
+        for name in self.by_category(category):
+            facts = self._facts[name]
+            score = float(np.linalg.norm(np.array(facts["size_m"]) - wanted) / np.linalg.norm(wanted))
+            if heading_of_view is not None:
+                score += VIEW_WEIGHT * (1.0 - seen_from(facts["coverage"], heading_of_view))
+            scores.append((name, score))
+        return sorted(scores, key=lambda item: (item[1], item[0]))
+
+    def best_fit(self, category: str, size_m: Sequence[float], heading_of_view: float | None = None) -> Asset:
+        """The asset of a category nearest in size and, where the view is given, best covered (see `ranked`)."""
+        return self[self.ranked(category, size_m, heading_of_view)[0][0]]
+
+    def save(self, path: str | Path, overwrite: bool = True) -> Path:
+        """Write the bank to the folder ``path``, whole or not at all; returns the path.
+
+        An old bank there is replaced if ``overwrite``; anything else there is left alone and an error.
+        """
+        path = Path(path)
+        if path.exists():
+            if not is_bank(path):
+                raise ResweepError(f"{path}: exists and is not a bank; choose another name or remove it")
+            if not overwrite:
+                raise ResweepError(f"{path}: exists already; choose another name or pass overwrite=True")
+        assets = [self[name] for name in self]  # read before an old bank, perhaps their own, goes
+        with whole_folder(path) as folder:
+            folder.mkdir()
+            for asset in assets:
+                asset.world.save(folder / _file(asset.name))
+            text = json.dumps(self._index(), indent=1, default=_plain)
+            (folder / INDEX).write_text(text + "\n", encoding="utf-8")
+        return path
+
+    def _index(self) -> dict[str, Any]:
+        from resweep import __version__
+
+        return {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "versions": {"resweep": __version__, "python": platform.python_version()},
+            "units": {"length": "metre", "axes": "x forward, y left, z up; origin on the ground below the middle"},
+            "meta": self.meta,
+            "assets": list(self._facts.values()),
+        }
+
+    def _read(self, name: str) -> Asset:
+        assert self._path is not None
+        facts, folder = self._facts[name], self._path / _file(name)
+        if not folder.is_dir():
+            raise ResweepError(f"{folder}: missing, though {INDEX} lists it; build the bank again")
+        world = load_world(folder)
+        fields = {key: facts[key] for key in ("name", "label", "category", "n_points")}
+        meta = {**facts["meta"], "coverage": facts["coverage"]}
+        log, track = facts["source"]
+        return Asset(size_m=tuple(facts["size_m"]), layers=world.layers, source=(log, int(track)), meta=meta, **fields)
+
+
+def load_bank(path: str | Path) -> Bank:
+    """The bank saved in the folder ``path``; its assets are read as they are asked for."""
+    path = Path(path)
+    file = path / INDEX
+    if not path.exists():
+        raise ResweepError(f"{path}: no such bank; check the path")
+    if not file.is_file():
+        raise ResweepError(f"{path}: not a bank (it has no {INDEX}); give a folder that 'resweep objects' wrote")
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ResweepError(f"{file}: cannot be read ({error}); build the bank again") from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise ResweepError(f"{file}: not a bank's (its format is not '{FORMAT}')")
+    version = data.get("format_version")
+    if not isinstance(version, int) or version > FORMAT_VERSION:
+        raise ResweepError(f"{file}: format {version} is not this Resweep's {FORMAT_VERSION}; upgrade resweep")
+    bank = Bank(meta=data.get("meta") or {})
+    bank._path = path
+    for at, facts in enumerate(data.get("assets") or []):
+        _check_facts(facts, f"{file}: assets[{at}]")
+        bank._facts[facts["name"]] = facts
+    return bank
+
+
+def is_bank(path: Path) -> bool:
+    """Whether a folder has a bank's index, of any version and even if its assets are damaged."""
+    try:
+        data = json.loads((path / INDEX).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(data, dict) and data.get("format") == FORMAT
+
+
+def _file(name: str) -> Path:
+    return Path("assets") / f"{name}.world"
+
+
+def _facts_of(asset: Asset) -> dict[str, Any]:
+    return {
+        "name": asset.name,
+        "label": asset.label,
+        "category": asset.category,
+        "size_m": list(asset.size_m),
+        "source": list(asset.source),
+        "n_points": int(asset.n_points),
+        "coverage": [round(share, 4) for share in asset.coverage],
+        "meta": {key: value for key, value in asset.meta.items() if key != "coverage"},
+    }
+
+
+def _check_facts(facts: Any, where: str) -> None:
+    for key, kind in _FIELDS.items():
+        if not isinstance(facts, dict) or not isinstance(facts.get(key), kind):
+            raise ResweepError(f"{where}: field '{key}' is missing or no {kind.__name__}; build the bank again")
+    lengths = {"size_m": 3, "source": 2}
+    for key, count in lengths.items():
+        if len(facts[key]) != count:
+            raise ResweepError(f"{where}: field '{key}' must have {count} values; build the bank again")
+    check_name(facts["name"])
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return str(value)
