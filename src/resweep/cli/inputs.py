@@ -157,16 +157,21 @@ def build_config(kind: str, words: list[str], given: dict[str, Any] | None = Non
     }
     if kind not in kinds:
         raise ResweepError(f"world kind '{kind}': unknown; {nearest_names(kind, kinds)}")
-    nested: dict[str, Any] = dict(given or {})
+    return kinds[kind](**nested(words, given))
+
+
+def nested(words: list[str], given: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Fields from words such as ``map.ego_radius_m=2``, dots as levels, put over those ``given``."""
+    data: dict[str, Any] = dict(given or {})
     for key, value in settings(words).items():
         *path, last = key.split(".")
-        place = nested
+        place = data
         for part in path:
             place = place.setdefault(part, {})
             if not isinstance(place, dict):
                 raise ResweepError(f"--set '{key}': '{part}' has no parts")
         place[last] = value
-    return kinds[kind](**nested)
+    return data
 
 
 def check_folder(path: Path, overwrite: bool) -> None:

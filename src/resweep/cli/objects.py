@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_format
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -105,12 +105,9 @@ def _build(
 
 def _config(min_points: int | None, words: list[str]) -> ObjectConfig:
     from resweep.build import ObjectConfig
-    from resweep.cli.build import _put
-    from resweep.cli.inputs import settings
+    from resweep.cli.inputs import nested
 
-    data: dict[str, Any] = {}
-    for key, value in settings(words).items():
-        _put(data, key.split("."), value, key)
+    data = nested(words)
     if min_points is not None:
         data["min_points"] = min_points
     return ObjectConfig(**data)

@@ -15,7 +15,7 @@ from resweep.errors import ResweepError
 from resweep.pose import Array, from_xyz_rpy
 from resweep.scenario.categories import category_of
 from resweep.scenario.coverage import coverage
-from resweep.worlds import Layer, World
+from resweep.worlds import Layer, Volumes, World
 from resweep.worlds.importing import load_mesh
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
@@ -52,6 +52,8 @@ class Asset:
             raise ResweepError(f"asset '{self.name}': size_m must be three lengths above zero, got {self.size_m}")
         if not self.layers:
             raise ResweepError(f"asset '{self.name}': has no layer; an object needs a surface")
+        if any(isinstance(layer, Volumes) for layer in self.layers):
+            raise ResweepError(f"asset '{self.name}': has permeable volumes; an object is made of splats or meshes")
         object.__setattr__(self, "size_m", size)
         object.__setattr__(self, "layers", tuple(self.layers))
         object.__setattr__(self, "label", int(self.label))

@@ -60,6 +60,7 @@ def _surface(layer: Layer) -> tuple[Array, Array, Array]:
         copies = layer.transforms.astype(np.float64)
         points = (np.einsum("kij,nj->kni", copies[:, :, :3], points) + copies[:, None, :, 3]).reshape(-1, 3)
     else:
+        assert isinstance(layer, Mesh)  # assets have no volumes
         points = sampled(layer, _SAMPLES)
     return points, np.zeros_like(points), np.zeros(len(points))
 

@@ -12,7 +12,7 @@ from resweep.io.atomic import atomic_file
 from resweep.pose import Array
 from resweep.scenario import Asset, Bank
 from resweep.viewer import palette
-from resweep.worlds import Instances, Layer, Splats
+from resweep.worlds import Instances, Layer, Mesh, Splats
 
 MOST = 60  # assets on one sheet
 _DPI = 110
@@ -66,6 +66,7 @@ def _brightness(layer: Layer) -> Array:
     if isinstance(layer, Splats):
         return np.asarray(layer.extra.get("intensity", layer.reflectance), np.float64)
     mesh = layer.mesh if isinstance(layer, Instances) else layer
+    assert isinstance(mesh, Mesh)  # assets have no volumes
     return np.asarray(mesh.reflectance, np.float64)
 
 
