@@ -22,6 +22,7 @@ from resweep.build.config import (
 )
 from resweep.build.estimate import build
 from resweep.build.groups import Group, LabelMap, label_map
+from resweep.build.odometry import OdometryConfig, odometry
 from resweep.worlds import World
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "GroupFactors",
     "LabelMap",
     "MapConfig",
+    "OdometryConfig",
     "ReflectanceConfig",
     "SplatConfig",
     "SurfelConfig",
@@ -38,6 +40,7 @@ __all__ = [
     "accumulate",
     "build",
     "label_map",
+    "odometry",
     "paper_c",
 ]
 
