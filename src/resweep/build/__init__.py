@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from resweep.build.accumulate import Cloud, accumulate
+from resweep.build.aligning import Shift, aligned
 from resweep.build.config import (
     CarveConfig,
     GroupFactors,
@@ -22,10 +23,13 @@ from resweep.build.config import (
 )
 from resweep.build.estimate import build
 from resweep.build.groups import Group, LabelMap, label_map
+from resweep.build.joining import joined
+from resweep.build.laying import AlignConfig
 from resweep.build.odometry import OdometryConfig, odometry
 from resweep.worlds import World
 
 __all__ = [
+    "AlignConfig",
     "CarveConfig",
     "Cloud",
     "Group",
@@ -34,11 +38,14 @@ __all__ = [
     "MapConfig",
     "OdometryConfig",
     "ReflectanceConfig",
+    "Shift",
     "SplatConfig",
     "SurfelConfig",
     "VisibilityConfig",
     "accumulate",
+    "aligned",
     "build",
+    "joined",
     "label_map",
     "odometry",
     "paper_c",

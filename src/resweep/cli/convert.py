@@ -39,8 +39,10 @@ def convert(
     log = open_log(source, poses=poses, **options)
     if odometry:
         from resweep.build import odometry as find_poses
+        from resweep.cli.progress import warnings_told
 
-        log = find_poses(log, progress=True)
+        with warnings_told():
+            log = find_poses(log, progress=True)
     as_file = target.suffix.lower() in sweep_suffixes() and not target.is_dir()
     if as_file and len(log) == 1 and format in (None, format_of(target).name):
         if target.exists() and not overwrite:

@@ -104,6 +104,7 @@ def _held_out(
     from resweep.build import odometry as find_poses
     from resweep.build.accumulate import mappable
     from resweep.cli.inputs import build_config
+    from resweep.cli.progress import warnings_told
     from resweep.evaluate.holdout import holdout
     from resweep.io import open_log
 
@@ -115,7 +116,8 @@ def _held_out(
     except ValueError as error:
         raise ResweepError(f"--holdout '{listed}': expected sweep numbers such as 5 or 3,7") from error
     if odometry:
-        log = find_poses(log, progress=True)
+        with warnings_told():
+            log = find_poses(log, progress=True)
     labels = label_map(config.map.label_map, log.meta)
     return holdout(
         log,
