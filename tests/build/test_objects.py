@@ -12,9 +12,9 @@ from scipy.spatial import cKDTree
 import resweep as rs
 from resweep.boxes import Boxes
 from resweep.build import IcpConfig, ObjectConfig, build_bank
-from resweep.build.align import align
 from resweep.build.coloured_icp import motion_of, register, target_of
 from resweep.build.mirror import FLIP, find_symmetry
+from resweep.build.object_align import align
 from resweep.build.object_surfels import gaps
 from resweep.log import Log
 from resweep.pose import from_xyz_rpy, inverse, transform

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from resweep.build.accumulate import Cloud, accumulate
+from resweep.build.aligning import Shift, aligned
 from resweep.build.config import (
     CarveConfig,
     DynamicConfig,
@@ -27,11 +28,15 @@ from resweep.build.config import (
 from resweep.build.dynamic import dynamic_splats
 from resweep.build.estimate import build
 from resweep.build.groups import Group, LabelMap, label_map
+from resweep.build.joining import joined
+from resweep.build.laying import AlignConfig
 from resweep.build.object_config import IcpConfig, ObjectConfig
 from resweep.build.objects import build_bank
+from resweep.build.odometry import OdometryConfig, odometry
 from resweep.worlds import World
 
 __all__ = [
+    "AlignConfig",
     "CarveConfig",
     "Cloud",
     "DynamicConfig",
@@ -43,16 +48,21 @@ __all__ = [
     "MapConfig",
     "MeshConfig",
     "ObjectConfig",
+    "OdometryConfig",
     "ReflectanceConfig",
+    "Shift",
     "SplatConfig",
     "SurfelConfig",
     "VisibilityConfig",
     "VolumeConfig",
     "accumulate",
+    "aligned",
     "build",
     "build_bank",
     "dynamic_splats",
+    "joined",
     "label_map",
+    "odometry",
     "paper_c",
 ]
 

@@ -69,7 +69,9 @@ def accumulate(log: Log, config: MapConfig | None = None, progress: bool = False
     if len(log) == 0:
         raise ResweepError(f"log '{log.name}': holds no sweep; give at least one to build from")
     if log.meta.get("poses") == "unknown" and len(log) > 1:
-        raise ResweepError(f"log '{log.name}': knows no poses, so its sweeps make no map; give --poses or one sweep")
+        raise ResweepError(
+            f"log '{log.name}': knows no poses, so its sweeps make no map; give --poses, or --odometry to find them"
+        )
     labels = label_map(config.label_map, log.meta)
     origin = np.round(log.poses[0][:3, 3])
     parts: list[dict[str, Array]] = []

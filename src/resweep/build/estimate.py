@@ -54,6 +54,7 @@ def build(
         "source": str(log.meta.get("path", log.name)),
         "build": {"kind": type(config).__name__, "config": config.model_dump(mode="json")},
         "sweeps": len(log),
+        **{name: log.meta[name] for name in ("aligned", "odometry") if name in log.meta},
     }
     if config.calibrate is not None and len(log) > 1 and log.meta.get("poses") != "unknown":
         found = _calibrated(log, config, labels, stages, progress)

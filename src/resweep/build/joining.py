@@ -12,9 +12,9 @@ from resweep.sweep import Sweep
 
 
 def joined(logs: Sequence[Log]) -> Log:
-    """The sweeps of all logs, one log after another; they must share one world frame.
+    """The sweeps of all logs, one log after another; they must share one world frame (`resweep.build.aligned`).
 
-    Meta data is that of the first, with the paths of all under ``paths``.
+    Meta data is that of the first, with the paths of all under ``paths`` and what aligning changed under ``aligned``.
     """
     if not logs:
         raise ResweepError("no log given; a map needs at least one")
@@ -23,6 +23,8 @@ def joined(logs: Sequence[Log]) -> Log:
     owner = np.repeat(np.arange(len(logs)), [len(log) for log in logs])
     inside = np.concatenate([np.arange(len(log)) for log in logs])
     meta = {**logs[0].meta, "paths": [str(log.meta.get("path", log.name)) for log in logs]}
+    changes = [log.meta["aligned"] for log in logs if "aligned" in log.meta]
+    meta |= {"aligned": changes} if changes else {}
     formats = {log.meta.get("format") for log in logs}
     if len(formats) > 1:
         raise ResweepError(f"logs of several formats ({formats}) have no labels in common; build from one at a time")

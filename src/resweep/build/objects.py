@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from resweep.build.accumulate import Cloud
-from resweep.build.align import align
 from resweep.build.mirror import FLIP, Symmetry, find_symmetry
 from resweep.build.neighbours import Neighbours
+from resweep.build.object_align import align
 from resweep.build.object_config import ObjectConfig
 from resweep.build.object_surfels import object_surfels
 from resweep.build.tracks import Track, View, tracks_in, views_of

@@ -44,13 +44,19 @@ def build(
         str | None, typer.Option("--format", "-f", help="The logs' format, if it is not guessed.")
     ] = None,
     poses: Annotated[Path | None, typer.Option(help="Poses to use in place of the log's own.")] = None,
+    odometry: Annotated[
+        bool, typer.Option("--odometry", help="Find the poses from the sweeps (KISS-ICP); replaces the log's own.")
+    ] = False,
+    align: Annotated[
+        bool, typer.Option("--align/--no-align", help="Correct the poses of further logs onto the map of the first.")
+    ] = True,
     config: Annotated[Path | None, typer.Option("--config", "-c", help="A YAML file of settings.")] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUE", help="One setting, such as map.drop_movable=true; repeatable."),
     ] = None,
     keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Skip logs and sweeps that cannot be read, and say so.")
+        bool, typer.Option("--keep-going", help="Skip logs and sweeps that cannot be read or joined, and say so.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the world at WORLD.")] = False,
     resume: Annotated[
@@ -66,20 +72,59 @@ def build(
       resweep build kitti/sequences/00 -o town.world --sweeps 0:150
 
       resweep build drive1 drive2 -o place.world --method descriptors --set map.ego_radius_m=2.5
+
+      resweep build drive.bag -o place.world --odometry
     """
     from resweep.cli.inputs import check_writable
+    from resweep.cli.progress import warnings_told
 
     if output.exists() and not overwrite:
         raise ResweepError(f"{output}: exists; choose another name or give --overwrite")
     check_writable(output)
     chosen = _config(method, config, set_ or [])
+    if odometry and poses is not None:
+        raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
     skipped: list[str] = []
-    recordings = _opened(logs, format, poses, _slice(sweeps), skipped if keep_going else None)
+    tolerant = skipped if keep_going else None
+    recordings = _opened(logs, format, poses, _slice(sweeps), tolerant)
     began = time.perf_counter()
+    with warnings_told():
+        recordings = _posed(recordings, odometry)
+        if align:
+            recordings = _aligned(recordings, chosen, tolerant)
     world = _build_to(output, recordings, chosen, overwrite, resume)
     for line in skipped:
         typer.echo(line, err=True)
     _summarise(world, output, time.perf_counter() - began)
+
+
+def _posed(recordings: list[Log], odometry: bool) -> list[Log]:
+    """The logs with poses: their own, or found from their sweeps."""
+    if odometry:
+        from resweep.build import odometry as find_poses
+
+        return [find_poses(log, progress=True) for log in recordings]
+    for log in recordings:
+        if log.meta.get("poses") == "unknown" and (len(log) > 1 or len(recordings) > 1):
+            where = log.meta.get("path", log.name)
+            raise ResweepError(f"{where}: knows no poses; give --poses FILE, or --odometry to find them")
+    return recordings
+
+
+def _aligned(recordings: list[Log], config: BuildConfig, left_out: list[str] | None) -> list[Log]:
+    """The logs with the poses of all but the first corrected, and what that changed on stderr."""
+    from resweep.build import aligned, label_map
+    from resweep.build.accumulate import mappable
+
+    if len(recordings) < 2:
+        return recordings
+    labels = label_map(config.map.label_map, recordings[0].meta)
+    logs, shifts = aligned(
+        recordings, keep=lambda sweep: mappable(sweep, config.map, labels), left_out=left_out, progress=True
+    )
+    for shift in shifts:
+        typer.echo(str(shift), err=True)
+    return logs
 
 
 def _build_to(output: Path, recordings: list[Log], config: BuildConfig, overwrite: bool, resume: bool) -> World:

@@ -20,6 +20,7 @@ def convert(
         str | None, typer.Option(help="sensor (as fired), deskewed (motion undone) or world coordinates.")
     ] = None,
     poses: Annotated[Path | None, typer.Option(help="Poses to use in place of the input's own.")] = None,
+    odometry: Annotated[bool, typer.Option("--odometry", help="Find the poses from the sweeps (KISS-ICP).")] = False,
     drop_nan: Annotated[bool, typer.Option("--drop-nan", help="Leave out points that hold NaN.")] = False,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Skip sweeps that cannot be read, and say so.")
@@ -29,14 +30,23 @@ def convert(
     """Convert a sweep file or a whole log to another format.
 
     Examples: resweep convert scan.pcd scan.laz --frame world;
-    resweep convert kitti/sequences/00 out --format ply
+    resweep convert kitti/sequences/00 out --format ply;
+    resweep convert drive.bag drive --format sweep --odometry
     """
     from resweep.cli.inputs import recording, say_skipped
     from resweep.io import write_log, write_sweep
     from resweep.io.table import format_of, sweep_suffixes
 
     options: dict[str, Any] = {"drop_nan": True} if drop_nan else {}
+    if odometry and poses is not None:
+        raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
     log = recording(source, keep_going, poses=poses, **options)
+    if odometry:
+        from resweep.build import odometry as find_poses
+        from resweep.cli.progress import warnings_told
+
+        with warnings_told():
+            log = find_poses(log, progress=True)
     as_file = target.suffix.lower() in sweep_suffixes() and not target.is_dir()
     if as_file and len(log) == 1 and format in (None, format_of(target).name):
         if target.exists() and not overwrite:

@@ -38,6 +38,9 @@ def evaluate(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="With --holdout: a build option, such as method=basic.")
     ] = None,
+    odometry: Annotated[
+        bool, typer.Option("--odometry", help="With --holdout: find the log's poses from its sweeps (KISS-ICP).")
+    ] = False,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Skip sweeps that cannot be read, and say so.")
     ] = False,
@@ -50,7 +53,8 @@ def evaluate(
 
     Examples: resweep evaluate out kitti/sequences/00 -o report.html;
     resweep evaluate out/000000.pcd real.pcd --per-class --json;
-    resweep evaluate kitti/sequences/00 --holdout 5 --world-kind surfels
+    resweep evaluate kitti/sequences/00 --holdout 5 --world-kind surfels;
+    resweep evaluate drive.bag --holdout-every 10 --odometry
     """
     from rich.console import Console
 
@@ -61,11 +65,13 @@ def evaluate(
             raise ResweepError(f"--output '{output}': a report is .html or .json; choose one of them")
         check_writable(output)
     if holdout is None and every is None:
+        if odometry:
+            raise ResweepError("--odometry: goes with --holdout; sweeps are compared in their own frames without it")
         report = _compared(sim, real, accumulate, keep_going)
     else:
         if real is not None:
             raise ResweepError("--holdout takes one log, the real one; leave out REAL or --holdout")
-        report = _held_out(sim, holdout, every, kind, set_ or [], accumulate, keep_going)
+        report = _held_out(sim, holdout, every, kind, set_ or [], accumulate, keep_going, odometry)
     if output is not None:
         report.save(output)
     if as_json:
@@ -98,12 +104,21 @@ def _compared(sim: Path, real: Path | None, accumulate: bool, keep_going: bool) 
 
 
 def _held_out(
-    path: Path, listed: str | None, every: int | None, kind: str, words: list[str], accumulate: bool, keep_going: bool
+    path: Path,
+    listed: str | None,
+    every: int | None,
+    kind: str,
+    words: list[str],
+    accumulate: bool,
+    keep_going: bool,
+    odometry: bool,
 ) -> Report:
     """Held-out sweeps of a log against a world built from the others."""
     from resweep.build import build, label_map
+    from resweep.build import odometry as find_poses
     from resweep.build.accumulate import mappable
     from resweep.cli.inputs import build_config, recording, say_skipped
+    from resweep.cli.progress import warnings_told
     from resweep.evaluate.holdout import holdout
 
     config = build_config(kind, words)
@@ -114,6 +129,9 @@ def _held_out(
         held += [int(word) for word in (listed or "").split(",") if word.strip()]
     except ValueError as error:
         raise ResweepError(f"--holdout '{listed}': expected sweep numbers such as 5 or 3,7") from error
+    if odometry:
+        with warnings_told():
+            log = find_poses(log, progress=True)
     labels = label_map(config.map.label_map, log.meta)
     return holdout(
         log,

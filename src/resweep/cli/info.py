@@ -116,7 +116,7 @@ def _log(path: Path) -> dict[str, Any]:
 
 def _motion(log: Log) -> dict[str, Any]:
     if log.meta.get("poses") == "unknown":
-        return {"poses": "unknown; give a poses file with --poses where they matter", "time s": _span(log.times)}
+        return {"poses": "unknown; give --poses FILE or --odometry where they matter", "time s": _span(log.times)}
     return _trajectory(log.trajectory)
 
 

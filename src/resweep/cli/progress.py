@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING
+
+import typer
 
 if TYPE_CHECKING:
     from resweep.log import Log
     from resweep.sweep import Sweep
 
 _PATIENCE_S = 1.0
+
+
+@contextmanager
+def warnings_told() -> Iterator[None]:
+    """Warnings of the work within, as lines on stderr once it is done."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for warning in caught:
+        typer.echo(f"warning: {warning.message}", err=True)
 
 
 class Meter:

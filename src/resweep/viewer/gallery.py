@@ -126,6 +126,7 @@ def _facets(layer: Layer) -> tuple[Array, Array]:
         rim = np.cos(angle)[None, :, None] * u[:, None] + np.sin(angle)[None, :, None] * np.cross(normal, u)[:, None]
         return layer.centre[:, None] + layer.radius[:, None, None] * rim, normal
     mesh = layer.mesh if isinstance(layer, Instances) else layer
+    assert isinstance(mesh, Mesh)  # assets have no volumes
     corners = mesh.vertices[mesh.faces].astype(np.float64)
     if isinstance(layer, Instances):  # what is drawn of copies is the first
         corners = corners @ layer.transforms[0, :, :3].T.astype(np.float64) + layer.transforms[0, :, 3]
