@@ -88,7 +88,7 @@ def aligned(
         except ResweepError as error:
             if left_out is None:
                 raise
-            left_out.append(str(error))
+            left_out.append(f"skipped {error}")
             continue
         done.append(replace(there, meta={**there.meta, "aligned": asdict(shift)}))
         shifts.append(shift)
