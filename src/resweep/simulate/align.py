@@ -14,7 +14,6 @@ from resweep.worlds.mesh import unit_normals
 _SAMPLES = 20_000
 _REACH_M = 0.5
 _HUBER_M = 0.03
-_FLAT = 0.1  # variance across a volume that is a surface, of that along its short side
 _SPACING_M = 0.1  # between the places that stand for a mesh, unless it is so large that there would be too many
 _MOST_PLACES = 1_000_000
 
@@ -22,12 +21,12 @@ _MOST_PLACES = 1_000_000
 def align(world: World, sweep: Sweep, iterations: int = 10) -> Array:
     """``T_world_sensor`` (4, 4) at which the sweep's returns lie best in the world's surfaces.
 
-    Those are its splats and meshes, or flat volumes if it has neither. Starts from the sweep's own pose and moves it
-    by centimetres; a world without surfaces leaves it.
+    A volume counts as a surface across its shortest axis: else returns from leaves would be drawn to the walls and
+    the ground beside them. Starts from the sweep's own pose and moves it by centimetres; a world of instances only
+    leaves it.
     """
-    solid = [_planes(layer) for layer in world.layers if isinstance(layer, Splats | Mesh)]
-    parts = solid or [_flat(layer) for layer in world.layers if isinstance(layer, Volumes)]
-    if sum(len(part[0]) for part in parts) == 0 or len(sweep) == 0:
+    parts = [_planes(layer) for layer in world.layers if isinstance(layer, Splats | Mesh | Volumes)]
+    if not parts or len(sweep) == 0:
         return sweep.pose
     centre, normal = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     rows = np.random.default_rng(0).choice(len(sweep), min(_SAMPLES, len(sweep)), replace=False)
@@ -55,17 +54,12 @@ def align(world: World, sweep: Sweep, iterations: int = 10) -> Array:
     return np.asarray(pose)
 
 
-def _flat(layer: Volumes) -> tuple[Array, Array]:
-    """The middles of volumes that are as flat as a surface, and their normals (n, 3)."""
-    values, vectors = np.linalg.eigh(layer.matrices)
-    flat = values[:, 0] < _FLAT * values[:, 1]
-    return layer.mean[flat].astype(np.float64), vectors[flat, :, 0]
-
-
-def _planes(layer: Splats | Mesh) -> tuple[Array, Array]:
-    """Places on the surfaces of a layer and their normals (n, 3): the splats, or a mesh's faces by their area."""
+def _planes(layer: Splats | Mesh | Volumes) -> tuple[Array, Array]:
+    """Places on the surfaces of a layer and their normals (n, 3): splats, volumes, or a mesh's faces by their area."""
     if isinstance(layer, Splats):
         return layer.centre.astype(np.float64), layer.normal.astype(np.float64)
+    if isinstance(layer, Volumes):
+        return layer.mean.astype(np.float64), np.linalg.eigh(layer.matrices)[1][:, :, 0]
     corners = layer.vertices.astype(np.float64)[layer.faces]
     area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1) / 2
     count = int(np.clip(area.sum() / _SPACING_M**2, 1, _MOST_PLACES))
