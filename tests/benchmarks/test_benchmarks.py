@@ -27,6 +27,7 @@ KEYS = {
     "courtyard": ["realtime_factor", "triangles", "rays_per_pulse", "pulses_per_sweep", "rss_gb"],
     "memory": ["courtyard_gb", "root_gb", "courtyard_triangles", "root_triangles", "courtyard_build_s", "root_build_s"],
     "splat_trace": ["realtime_factor", "floor_ratio", "realtime_factor_depth5", "tracing_share"],
+    "volumes": ["realtime_factor", "floor_ratio", "hybrid_realtime_factor", "beams_per_s"],
     "actors": ["realtime_factor", "realtime_factor_depth5", "cpu_ms", "update_ms", "update_exponent"],
     "growth": ["triangles", "sweep_s", "threads", "threads_sweep_s"],
     "peers": [

@@ -21,7 +21,9 @@ from resweep.sensors.catalog import beam_slope
 from resweep.sweep import Sweep
 from resweep.worlds.volumes import Volumes, packed, symmetric
 
-_BLOCK = 1 << 17
+_BLOCK = 1 << 17  # volumes whose neighbours are looked for at once
+_POINTS = 1 << 22  # points that are summed at once
+_PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,14 +114,22 @@ def fit_gaussians(points: Array, cluster: Array, config: VolumeConfig) -> Gaussi
     below ``noise_m``, as the sensor would not tell.
     """
     count = np.bincount(cluster)
-    mean = np.stack([np.bincount(cluster, points[:, axis]) for axis in range(3)], axis=1) / count[:, None]
-    off = points.astype(np.float64) - mean[cluster]
-    pairs = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
-    sums = np.stack([np.bincount(cluster, off[:, i] * off[:, j]) for i, j in pairs], axis=1)
+    mean = _means(points, cluster, count)
+    sums = np.zeros((len(count), 6))
+    for begin in range(0, len(points), _POINTS):  # in blocks, as all points in double precision would take much memory
+        own = cluster[begin : begin + _POINTS]
+        off = points[begin : begin + _POINTS] - mean[own]
+        for column, (i, j) in enumerate(_PAIRS):
+            sums[:, column] += np.bincount(own, off[:, i] * off[:, j], len(count))
     missing = np.maximum(config.min_points - count, 0)
     ball = config.voxel_m**2 / 12 * np.array([1.0, 0, 0, 1, 0, 1])
     covariance = (sums + missing[:, None] * ball) / (count + missing)[:, None]
     return Gaussians(mean, _not_thinner(symmetric(covariance), config.noise_m), count)
+
+
+def _means(points: Array, cluster: Array, count: Array) -> Array:
+    """The mean (v, 3) of the points of each cluster."""
+    return np.stack([np.bincount(cluster, points[:, axis]) for axis in range(3)], axis=1) / count[:, None]
 
 
 def _not_thinner(covariance: Array, noise_m: float) -> Array:
@@ -136,7 +146,7 @@ def fit_neighbours(points: Array, cluster: Array, config: VolumeConfig) -> Gauss
     wide or leave gaps. Only points within ``neighbour_radius_m`` count; no volume is thinner than ``noise_m``.
     """
     count = np.bincount(cluster)
-    mean = np.stack([np.bincount(cluster, points[:, axis]) for axis in range(3)], axis=1) / count[:, None]
+    mean = _means(points, cluster, count)
     near = Neighbours(points)
     covariance = np.empty((len(mean), 3, 3))
     for begin in range(0, len(mean), _BLOCK):
