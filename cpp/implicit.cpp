@@ -41,6 +41,11 @@ double dot(const double* normal, const std::array<double, 3>& offset) {
     return normal[0] * offset[0] + normal[1] * offset[1] + normal[2] * offset[2];
 }
 
+double apart(const double* normal, const std::array<double, 3>& slope) {
+    const double x = normal[0] - slope[0], y = normal[1] - slope[1], z = normal[2] - slope[2];
+    return x * x + y * y + z * z;
+}
+
 void imls(const OrientedPoints& points, const LeastSquares& method, std::int32_t side, float* value,
           std::uint8_t* known) {
     const std::size_t count = static_cast<std::size_t>(side) * side * side;
@@ -65,10 +70,16 @@ struct Sums {
 void rimls(const OrientedPoints& points, const LeastSquares& method, std::int32_t side, float* value,
            std::uint8_t* known) {
     const std::size_t count = static_cast<std::size_t>(side) * side * side;
-    const double shrink = 1.0 / (method.reach * method.reach),
-                 strict = 1.0 / (method.sigma_normal * method.sigma_normal);
-    std::vector<Sums> sums(count);
-    std::vector<std::array<double, 3>> slope(count);
+    const double shrink = 1.0 / (method.reach * method.reach);
+    const double strict = 1.0 / (method.sigma_normal * method.sigma_normal);
+    // Most corners of a tile have no point within reach: sums are kept only for those that do.
+    std::vector<std::int32_t> slot(count, -1);
+    std::int32_t used = 0;
+    for_pairs(points, method.reach, side, [&](std::size_t, std::size_t corner, const auto&, double) {
+        if (slot[corner] < 0) slot[corner] = used++;
+    });
+    std::vector<Sums> sums(used);
+    std::vector<std::array<double, 3>> slope(used);
     for (int turn = 0; turn <= method.refits; ++turn) {
         std::fill(sums.begin(), sums.end(), Sums{});
         for_pairs(points, method.reach, side,
@@ -76,17 +87,10 @@ void rimls(const OrientedPoints& points, const LeastSquares& method, std::int32_
                       const double* normal = points.normal + 3 * row;
                       const double left = std::max(0.0, 1.0 - square * shrink), f = dot(normal, offset);
                       double alpha = 1.0;
-                      if (turn > 0) {
-                          double apart = 0.0;
-                          for (int axis = 0; axis < 3; ++axis) {
-                              const double d = normal[axis] - slope[corner][axis];
-                              apart += d * d;
-                          }
-                          alpha = std::exp(-apart * strict);
-                      }
+                      if (turn > 0) alpha = std::exp(-apart(normal, slope[slot[corner]]) * strict);
                       const double w = alpha * left * left * left * left;
                       const double steep = -8.0 * shrink * alpha * left * left * left;
-                      Sums& sum = sums[corner];
+                      Sums& sum = sums[slot[corner]];
                       sum.w += w;
                       sum.wf += w * f;
                       ++sum.count;
@@ -96,18 +100,16 @@ void rimls(const OrientedPoints& points, const LeastSquares& method, std::int32_
                           sum.gwf[axis] += steep * offset[axis] * f;
                       }
                   });
-        for (std::size_t i = 0; i < count; ++i) {
+        for (std::int32_t i = 0; i < used; ++i) {
             const Sums& sum = sums[i];
             if (!(sum.w > 0)) continue;
-            const double f = sum.wf / sum.w;
-            value[i] = static_cast<float>(f);
             for (int axis = 0; axis < 3; ++axis)
-                slope[i][axis] = (sum.wn[axis] + sum.gwf[axis] - f * sum.gw[axis]) / sum.w;
+                slope[i][axis] = (sum.wn[axis] + sum.gwf[axis] - sum.wf / sum.w * sum.gw[axis]) / sum.w;
         }
     }
     for (std::size_t i = 0; i < count; ++i) {
-        known[i] = sums[i].w > 0 && sums[i].count >= method.fewest;
-        if (!known[i]) value[i] = 0;
+        known[i] = slot[i] >= 0 && sums[slot[i]].w > 0 && sums[slot[i]].count >= method.fewest;
+        value[i] = known[i] ? static_cast<float>(sums[slot[i]].wf / sums[slot[i]].w) : 0;
     }
 }
 
