@@ -8,6 +8,7 @@ import numpy as np
 
 from resweep.build.accumulate import Cloud
 from resweep.build.carve import carve
+from resweep.build.clusters import voxels
 from resweep.build.config import GroupFactors, SplatConfig
 from resweep.build.denoise import denoise
 from resweep.build.groups import Group, LabelMap, describe
@@ -45,6 +46,8 @@ def build_splats(cloud: Cloud, config: SplatConfig, labels: LabelMap) -> Splats:
         method = "labels" if cloud.has_labels else "descriptors"
     if method == "labels" and not cloud.has_labels:
         raise ResweepError("method: labels, but no return of the log has a label; use descriptors or basic")
+    if config.thin_m > 0:
+        cloud = cloud.merged(voxels(cloud.points, cloud.label, config.thin_m))
     grown, cloud = _generate(cloud, config, labels, method, clean=config.denoise)
     if config.resample and method != "basic":
         points, like = resample(grown, config.beta)
