@@ -12,6 +12,7 @@ from typing import Any
 from resweep.evaluate.classes import THIN_LABELS
 from resweep.evaluate.compare import evaluate
 from resweep.evaluate.histograms import (
+    NO_RETURN,
     Shots,
     bhattacharyya,
     direction_distances,
@@ -24,6 +25,7 @@ from resweep.evaluate.report import Report
 
 __all__ = [
     "METRICS",
+    "NO_RETURN",
     "THIN_LABELS",
     "Metric",
     "Report",
