@@ -7,9 +7,10 @@ import pytest
 from places import at, log_of, plane
 
 import resweep as rs
-from resweep.build import HybridConfig, MapConfig, VolumeConfig
+from resweep.build import HybridConfig, MapConfig, VolumeConfig, accumulate, label_map
 from resweep.build.clusters import bottom_up, top_down, voxels
-from resweep.build.volumes import fit_gaussians, fit_neighbours, sweep_beams
+from resweep.build.permeability import OwnVolumes, sweep_beams
+from resweep.build.volumes import fit_gaussians, fit_neighbours, follow_beams
 from resweep.errors import ResweepError
 from resweep.simulate import Retracer
 from resweep.simulate.volumes import count_beams
@@ -135,15 +136,17 @@ def test_permeability_is_that_of_the_beams() -> None:
 
 
 def test_counts_are_those_of_every_beam_against_every_volume() -> None:
-    log = bush_log(3)
-    world = rs.build(log, VolumeConfig(voxel_m=0.5, noise_m=0.01, **BARE), progress=False)
-    (volumes,) = world.layers
-    assert isinstance(volumes, Volumes)
-    parts = [sweep_beams(sweep, world.origin, np.ones(len(sweep), bool), 80.0) for sweep in log]
+    log, config = bush_log(3), VolumeConfig(voxel_m=0.5, noise_m=0.01, **BARE)
+    cloud = accumulate(log, config.map)
+    cluster = voxels(cloud.points, cloud.label, config.voxel_m)
+    shape = fit_gaussians(cloud.points, cluster, config)
+    volumes, counts = follow_beams(cloud, cluster, shape, log, config, label_map("semantickitti"))
+    own = OwnVolumes(cloud.points, cluster, volumes)
+    parts = [own.ended(sweep_beams(sweep, cloud.origin, np.ones(len(sweep), bool), 80.0)) for sweep in log]
     columns = [np.concatenate([getattr(part, name) for part in parts]) for name in ("origin", "direction", "length")]
     passed, stopped, _ = count_beams(volumes, *columns, np.concatenate([part.returned for part in parts]))
-    assert np.abs(volumes.extra["passed"] - passed).max() <= 2
-    assert volumes.extra["stopped"].sum() == pytest.approx(stopped.sum(), rel=0.01)
+    assert np.abs(counts.passed - passed).max() <= 2
+    assert counts.stopped.sum() == pytest.approx(stopped.sum(), rel=0.01)
 
 
 def test_beams_that_met_nothing_pass_and_those_on_movers_end() -> None:

@@ -12,7 +12,19 @@ from experiments.presenting import main
 
 
 @pytest.mark.parametrize(
-    "name", ["b_figure3", "b_figure5", "b_figure7", "b_figure8", "c_tables", "d_motion", "d_objects"]
+    "name",
+    [
+        "a_figure1",
+        "a_table1",
+        "a_transfer",
+        "b_figure3",
+        "b_figure5",
+        "b_figure7",
+        "b_figure8",
+        "c_tables",
+        "d_motion",
+        "d_objects",
+    ],
 )
 def test_figure_and_last_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     module = importlib.import_module(f"experiments.{name}")

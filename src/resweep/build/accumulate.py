@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,16 @@ class Cloud:
     def range_m(self) -> Array:
         """Distance (n,) float32 from which each point was seen."""
         return np.asarray(np.linalg.norm(self.points - self.sensor, axis=1))
+
+    def merged(self, cluster: Array) -> Cloud:
+        """One point for each cluster (n,), numbered from 0: the mean of its points, otherwise like the first."""
+        count = np.bincount(cluster)
+        first = np.zeros(len(count), np.int64)
+        first[cluster[::-1]] = np.arange(len(cluster))[::-1]
+        like = self[first]
+        points = np.stack([np.bincount(cluster, self.points[:, axis]) for axis in range(3)], axis=1) / count[:, None]
+        intensity = np.bincount(cluster, self.intensity) / count
+        return replace(like, points=points.astype(np.float32), intensity=intensity.astype(np.float32))
 
     def with_points(self, points: Array, like: Array) -> Cloud:
         """This cloud and further, made ``points`` (m, 3); row ``like`` (m,) lends each its other columns."""

@@ -126,7 +126,9 @@ class SplatConfig(Spec):
 
     ``method``: ``basic`` (3.1), adapted by ``labels`` (3.2) or by local ``descriptors`` (3.3); ``auto`` takes
     labels if the log has them. ``k`` is K; ``alpha`` discards seeds near a splat's centre; ``beta`` is the
-    smoothness below which growing stops; ``bound_min_m`` is the least ε̄, for maps without noise. ``resample``
+    smoothness below which growing stops; ``bound_min_m`` is the least ε̄, for maps without noise. With ``thin_m``
+    above 0 the points in each cell of that side become one, their mean: where a sensor stood still, a point's
+    neighbours are else the same beam's other readings, which lie along it. ``resample``
     and ``denoise`` are those of 3.4. ``depth`` and ``gap_m`` say how a ray blends overlapping splats
     (`resweep.worlds.Splats`).
 
@@ -141,6 +143,7 @@ class SplatConfig(Spec):
     alpha: Share = 0.2
     beta: Annotated[float, Field(ge=-1.0, lt=1.0)] = 0.6
     bound_min_m: Positive = 0.01
+    thin_m: Annotated[float, Field(ge=0.0)] = 0.0
     ground: GroupFactors = GroupFactors(k=3.0, radius=3.0, bound=3.0)
     surface: GroupFactors = GroupFactors(k=1.0, radius=1.0, bound=3.0)
     linear: GroupFactors = GroupFactors(k=0.5, radius=1.0, bound=1.0)
@@ -240,7 +243,8 @@ class VolumeConfig(Spec):
     apart. `resweep.build.volumes.fit_gaussians` says what ``min_points`` and ``noise_m`` do. Beams meet a volume
     within ``tau``; those without return count up to ``empty_range_m``. ``permeability``: ``constant`` is A's,
     ``extinction`` takes out path length and the width of the beam, against leaves of ``element_m``
-    (`resweep.worlds.Volumes`). ``prior_beams`` beams of ``prior_permeability`` are added to those counted.
+    (`resweep.worlds.Volumes`). ``prior_beams`` beams of ``prior_permeability`` are added to those counted. In each of
+    ``rounds``, the permeability is matched to what simulated beams show (`resweep.build.permeability.matched`).
     """
 
     method: Literal["voxels", "top-down", "bottom-up", "neighbours"] = "voxels"
@@ -261,6 +265,7 @@ class VolumeConfig(Spec):
     element_m: Positive = 0.05
     prior_beams: Annotated[float, Field(ge=0.0)] = 0.0
     prior_permeability: Share = 0.5
+    rounds: Annotated[int, Field(ge=0, le=50)] = 0
     map: MapConfig = MapConfig()
     calibrate: CalibrateConfig | None = CalibrateConfig()
     reflectance: ReflectanceConfig = ReflectanceConfig()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from resweep.build.accumulate import Cloud
+from resweep.build.clusters import voxels
 from resweep.build.config import HybridConfig
 from resweep.build.groups import Group, LabelMap, describe
 from resweep.build.neighbours import Neighbours
@@ -32,7 +33,8 @@ def build_hybrid(
     if not permeable.all():
         layers.append(build_splats(cloud[np.flatnonzero(~permeable)], config.splat_config, labels, stages))
     if permeable.any():
-        layers.append(build_volumes(cloud[np.flatnonzero(permeable)], log, config.volume_config, labels, progress))
+        leaves = cloud[np.flatnonzero(permeable)]
+        layers.append(build_volumes(leaves, log, config.volume_config, labels, progress, tuple(layers)))
     return layers
 
 
@@ -41,6 +43,10 @@ def point_groups(cloud: Cloud, config: HybridConfig, labels: LabelMap) -> Array:
 
     A described group is that of most of a point's neighbours: alone, it changes from point to point.
     """
+    if config.splats.thin_m > 0:
+        cell = voxels(cloud.points, cloud.label, config.splats.thin_m)
+        thin = config.model_copy(update={"splats": config.splats.model_copy(update={"thin_m": 0.0})})
+        return np.asarray(point_groups(cloud.merged(cell), thin, labels)[cell])
     group = labels.group(cloud.label) if cloud.has_labels else np.full(len(cloud), Group.UNKNOWN, np.int8)
     unknown = np.flatnonzero(group == Group.UNKNOWN)
     if len(unknown) == 0:

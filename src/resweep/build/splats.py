@@ -9,6 +9,7 @@ import numpy as np
 
 from resweep.build.accumulate import Cloud
 from resweep.build.carve import carve
+from resweep.build.clusters import voxels
 from resweep.build.config import GroupFactors, SplatConfig
 from resweep.build.denoise import DENOISE_COLUMNS, denoise
 from resweep.build.groups import Group, LabelMap, describe
@@ -48,6 +49,8 @@ def build_splats(cloud: Cloud, config: SplatConfig, labels: LabelMap, stages: St
         method = "labels" if cloud.has_labels else "descriptors"
     if method == "labels" and not cloud.has_labels:
         raise ResweepError("method: labels, but no return of the log has a label; use descriptors or basic")
+    if config.thin_m > 0:
+        cloud = cloud.merged(voxels(cloud.points, cloud.label, config.thin_m))
     grown, cloud = (stages or Stages()).run(
         "grow", lambda: _grown(cloud, config, labels, method), _pack_grown, _unpack_grown
     )

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from resweep import _core
 from resweep.build.accumulate import Cloud, mappable, tracked
 from resweep.build.clusters import bottom_up, top_down, voxels
 from resweep.build.config import VolumeConfig
 from resweep.build.groups import LabelMap
 from resweep.build.neighbours import Neighbours
-from resweep.embree_library import open_embree
+from resweep.build.permeability import Beams, Counts, OwnVolumes, count_beams, log_slope, matched, sweep_beams
 from resweep.errors import ResweepError
 from resweep.log import Log
-from resweep.pose import Array, transform
-from resweep.sensors.catalog import beam_slope
+from resweep.pose import Array
 from resweep.sweep import Sweep
+from resweep.worlds import Layer
 from resweep.worlds.volumes import Volumes, packed, symmetric
 
 _BLOCK = 1 << 17  # volumes whose neighbours are looked for at once
@@ -26,50 +26,18 @@ _POINTS = 1 << 22  # points that are summed at once
 _PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
-@dataclass(frozen=True, eq=False)
-class Beams:
-    """Beams (n,) in the world, as far as they went.
+def build_volumes(
+    cloud: Cloud,
+    log: Log,
+    config: VolumeConfig,
+    labels: LabelMap,
+    progress: bool = False,
+    others: Sequence[Layer] = (),
+) -> Volumes:
+    """The map as permeable volumes, by ``config.method``, with the permeability that the log's beams show.
 
-    ``origin`` and ``direction`` (n, 3) float32, metres from an origin and unit; ``length`` metres to where the
-    beam ended; ``returned`` is false where it met nothing that the map holds up to there.
+    ``others`` are further layers of the world, on which beams end too.
     """
-
-    origin: Array
-    direction: Array
-    length: Array
-    returned: Array
-
-
-def sweep_beams(sweep: Sweep, origin: Array, kept: Array, empty_range_m: float) -> Beams:
-    """The beams of a sweep, motion undone, around ``origin`` (3,).
-
-    ``kept`` (n,) tells the returns that the map holds: a beam that ended on anything else passed up to there. One
-    without return passed up to ``empty_range_m``. Of several returns on a beam the nearest counts.
-    """
-    shift = sweep.pose.copy()
-    shift[:3, 3] -= origin
-    start, direction = sweep.deskewed_beams()
-    length = np.full(sweep.n_beams, empty_range_m, np.float32)
-    returned = np.zeros(sweep.n_beams, bool)
-    rows = np.lexsort((-sweep.range, sweep.beam))  # the nearest of a beam is written last
-    length[sweep.beam[rows]] = sweep.range[rows]
-    returned[sweep.beam[rows]] = kept[rows]
-    return Beams(
-        transform(shift, start.astype(np.float64)).astype(np.float32),
-        np.ascontiguousarray(direction.astype(np.float64) @ shift[:3, :3].T, np.float32),
-        length,
-        returned,
-    )
-
-
-def log_beams(log: Log, origin: Array, config: VolumeConfig, labels: LabelMap, progress: bool) -> Iterator[Beams]:
-    """The beams of a log, sweep by sweep."""
-    for _, sweep in tracked(log, "following beams", progress):
-        yield sweep_beams(sweep, origin, mappable(sweep, config.map, labels), config.empty_range_m)
-
-
-def build_volumes(cloud: Cloud, log: Log, config: VolumeConfig, labels: LabelMap, progress: bool = False) -> Volumes:
-    """The map as permeable volumes, by ``config.method``, with the permeability that the log's beams show."""
     size = np.ptp(cloud.points, axis=0)
     if config.method == "voxels" and config.voxel_m > size.max():
         raise ResweepError(
@@ -82,9 +50,33 @@ def build_volumes(cloud: Cloud, log: Log, config: VolumeConfig, labels: LabelMap
     cluster = _clusters(cloud, config)
     fit = fit_neighbours if config.method == "neighbours" else fit_gaussians
     shape = fit(cloud.points, cluster, config)
+    volumes, counts = follow_beams(cloud, cluster, shape, log, config, labels, progress)
+    learned, kept = _learned(volumes, counts, cloud, cluster, config)
+    goal = Counts(counts.passed[kept], counts.stopped[kept], counts.exposure_m[kept])
+    beams = partial(_beams, origin=cloud.origin, config=config, labels=labels)
+    slope = log_slope(log)
+    return matched(learned, others, cloud.origin, log, beams, goal, slope, config.empty_range_m, config.rounds)
+
+
+def follow_beams(
+    cloud: Cloud,
+    cluster: Array,
+    shape: Gaussians,
+    log: Log,
+    config: VolumeConfig,
+    labels: LabelMap,
+    progress: bool = False,
+) -> tuple[Volumes, Counts]:
+    """The fitted volumes, not yet permeable, and the log's beams that passed each of them or were stopped."""
     volumes = Volumes(shape.mean, shape.covariance, 0.5, tau=config.tau, element_m=config.element_m)
-    counts = count_beams(volumes, log_beams(log, cloud.origin, config, labels, progress), beam_slope(log.sensor))
-    return _learned(volumes, counts, cloud, cluster, config)
+    own = OwnVolumes(cloud.points, cluster, volumes)
+    sweeps = (sweep for _, sweep in tracked(log, "following beams", progress))
+    ended = (own.ended(_beams(sweep, cloud.origin, config, labels)) for sweep in sweeps)
+    return volumes, count_beams(volumes, ended, log_slope(log))
+
+
+def _beams(sweep: Sweep, origin: Array, config: VolumeConfig, labels: LabelMap) -> Beams:
+    return sweep_beams(sweep, origin, mappable(sweep, config.map, labels), config.empty_range_m)
 
 
 def _clusters(cloud: Cloud, config: VolumeConfig) -> Array:
@@ -159,26 +151,10 @@ def fit_neighbours(points: Array, cluster: Array, config: VolumeConfig) -> Gauss
     return Gaussians(mean, _not_thinner(covariance, config.noise_m), count)
 
 
-@dataclass(frozen=True, eq=False)
-class Counts:
-    """Beams (v,) that ``passed`` each volume and were ``stopped`` in it, and their mean ``exposure_m``."""
-
-    passed: Array
-    stopped: Array
-    exposure_m: Array
-
-
-def count_beams(volumes: Volumes, beams: Iterator[Beams], slope: float = 0.0, threads: int = 0) -> Counts:
-    """Count beams natively, as they come; ``slope`` is their width at 1 m."""
-    open_embree()
-    counter = _core.BeamCounter(volumes.lower())
-    for part in beams:
-        counter.add(part.origin, part.direction, part.length, part.returned, slope, threads)
-    return Counts(counter.passed().astype(np.int64), counter.stopped().astype(np.int64), counter.exposure())
-
-
-def _learned(volumes: Volumes, counts: Counts, cloud: Cloud, cluster: Array, config: VolumeConfig) -> Volumes:
-    """The volumes with the permeability of ``counts``; those that stopped no beam are left out."""
+def _learned(
+    volumes: Volumes, counts: Counts, cloud: Cloud, cluster: Array, config: VolumeConfig
+) -> tuple[Volumes, Array]:
+    """The volumes with the permeability of ``counts``, and which (v,) were kept: all that stopped a beam."""
     met = counts.passed + counts.stopped
     keep = counts.stopped > 0
     if not keep.any():
@@ -197,7 +173,7 @@ def _learned(volumes: Volumes, counts: Counts, cloud: Cloud, cluster: Array, con
     exposure = None
     if config.permeability == "extinction":
         exposure = counts.exposure_m[keep]
-    return Volumes(
+    learned = Volumes(
         volumes.mean[keep],
         volumes.covariance[keep],
         permeability[keep],
@@ -208,3 +184,4 @@ def _learned(volumes: Volumes, counts: Counts, cloud: Cloud, cluster: Array, con
         tau=config.tau,
         element_m=config.element_m,
     )
+    return learned, keep

@@ -11,10 +11,35 @@ from typing import Any
 
 from resweep.evaluate.classes import THIN_LABELS
 from resweep.evaluate.compare import evaluate
+from resweep.evaluate.histograms import (
+    NO_RETURN,
+    Shots,
+    bhattacharyya,
+    direction_distances,
+    histogram_distance,
+    noise_floor,
+    shots_of,
+)
 from resweep.evaluate.metrics import METRICS, Metric, cloud_to_cloud, psnr, ssim
 from resweep.evaluate.report import Report
 
-__all__ = ["METRICS", "THIN_LABELS", "Metric", "Report", "cloud_to_cloud", "evaluate", "psnr", "ssim"]
+__all__ = [
+    "METRICS",
+    "NO_RETURN",
+    "THIN_LABELS",
+    "Metric",
+    "Report",
+    "Shots",
+    "bhattacharyya",
+    "cloud_to_cloud",
+    "direction_distances",
+    "evaluate",
+    "histogram_distance",
+    "noise_floor",
+    "psnr",
+    "shots_of",
+    "ssim",
+]
 
 
 class _Callable(ModuleType):

@@ -34,6 +34,12 @@ _RECORDED = {
 }
 
 
+def one_ray_sensor(slope: float, range_max_m: float) -> Sensor:
+    """A sensor without noise whose one ray stands for a beam ``slope`` wide at 1 m, up to ``range_max_m``."""
+    beam = {"divergence_h_rad": slope, "divergence_v_rad": slope, "rays": "single"}
+    return Sensor.model_validate({**_RECORDED, "range_max_m": range_max_m, "beam": beam})
+
+
 @dataclass(frozen=True)
 class Expectation:
     """How a world is asked what it expects of a beam.

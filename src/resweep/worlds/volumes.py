@@ -116,6 +116,10 @@ class Volumes:
             covariance=packed(turn @ self.matrices @ turn.T),
         )
 
+    def with_permeability(self, permeability: Array) -> Volumes:
+        """A copy with another permeability (n,)."""
+        return self._with(permeability=permeability)
+
     def _with(self, **changed: Any) -> Volumes:
         columns = ("mean", "covariance", "permeability", "exposure_m", "label", "reflectance", "instance", "extra")
         given = {name: getattr(self, name) for name in (*columns, "name", "tau", "element_m")}
