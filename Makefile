@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 SOURCES := CMakeLists.txt pyproject.toml $(wildcard cpp/*)
 CPP := $(wildcard cpp/*.cpp cpp/*.hpp)
 BENCHMARKS := floor courtyard memory growth peers splat_build splat_trace
-EXPERIMENTS := b_figure3 b_figure5 b_figure7 b_figure8
+EXPERIMENTS := b_figure3 b_figure5 b_figure7 b_figure8 a_table1 a_figure1 a_mobile a_reality a_transfer
 
 .PHONY: demo install test test-all check format stubs bench experiments clean
 

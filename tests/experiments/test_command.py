@@ -11,7 +11,7 @@ import pytest
 from experiments.presenting import main
 
 
-@pytest.mark.parametrize("name", ["b_figure3", "b_figure5", "b_figure7", "b_figure8"])
+@pytest.mark.parametrize("name", ["b_figure3", "b_figure5", "b_figure7", "b_figure8", "a_figure1", "a_transfer"])
 def test_figure_and_last_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     module = importlib.import_module(f"experiments.{name}")
     main(name, "", module.run, module.show, module.draw, ["--fast", "--json", "-o", str(tmp_path)])
