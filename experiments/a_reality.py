@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -113,9 +112,7 @@ def _by_region(real: list[Sweep], sim: list[Sweep], region: Callable[[Sweep], Ar
 
 
 def _pooled(sweeps: list[Sweep]) -> Shots:
-    """The shots of all lasers as one histogram: by themselves, some see too little of a region."""
-    shots = shots_of(sweeps, **STANDING_BINS)
-    return replace(shots, laser=np.zeros_like(shots.laser), angle=10_000 * shots.laser + shots.angle)
+    return shots_of(sweeps, **STANDING_BINS).pooled()
 
 
 def terrestrial(fast: bool) -> dict[str, Any] | str:

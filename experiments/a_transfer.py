@@ -84,7 +84,7 @@ def learned(truth: World, sweeps: int, **options: Any) -> World:
 
 def compared(sim: Sweep, real: Sweep) -> dict[str, float]:
     """Distance of the histograms, and how share of returns and mean range differ (simulated less true)."""
-    both = [shots_of(sweep, ANGLE_DEG, RANGE_M) for sweep in (sim, real)]
+    both = [shots_of(sweep, ANGLE_DEG, RANGE_M).pooled() for sweep in (sim, real)]
     return {
         "distance": histogram_distance(*both),
         "return_share": len(sim) / sim.n_beams,

@@ -65,6 +65,13 @@ def test_lasers_are_compared_apart_and_averaged() -> None:
     assert histogram_distance(simulated, real) == pytest.approx((0 + np.log(2) / 2) / 2)
 
 
+def test_pooled_lasers_are_one_histogram_whose_directions_stay_apart() -> None:
+    real = Shots(np.array([0, 0, 1, 1]), np.array([-1, 2, -1, 2]), np.array([1, 2, 1, 2]))
+    simulated = Shots(np.array([0, 0, 1, 1]), np.array([-1, 2, -1, 2]), np.array([1, 2, 3, 4]))
+    assert histogram_distance(simulated, real) == float("inf")
+    assert histogram_distance(simulated.pooled(), real.pooled()) == pytest.approx(np.log(2))
+
+
 def test_shots_without_return_have_a_bin_of_their_own_in_each_direction() -> None:
     sweep = _sweep()
     shots = shots_of([sweep, sweep])

@@ -10,7 +10,7 @@ Where several lasers are compared, the figure is the mean of theirs.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from resweep.sweep import Sweep
 
 ANGLE_DEG = 0.09  # A, VI-A: a step of the HDL-64E's encoder
 RANGE_M = 0.002  # A, VI-A: the resolution of its ranges
+_TURN = 1 << 20  # more angles than a turn has
 NO_RETURN = -1  # the range bin of shots without return
 
 
@@ -48,6 +49,10 @@ class Shots:
     def direction(self) -> Array:
         """A number (n,) for each laser and angle."""
         return np.asarray(self.laser << 32 | self.angle & 0xFFFFFFFF)
+
+    def pooled(self) -> Shots:
+        """The shots of all lasers as one histogram, for targets of which some lasers see too little by themselves."""
+        return replace(self, laser=np.zeros_like(self.laser), angle=self.laser * _TURN + self.angle)
 
     def counts(self, laser: int) -> tuple[Array, Array]:
         """The bins (k,) of one laser that hold shots, as a number for each, ascending, and their counts (k,)."""

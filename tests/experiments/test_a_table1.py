@@ -1,0 +1,61 @@
+"""The bench of A's Table I: its targets scatter as they should, and volumes beat surfaces on vegetation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments import a_table1
+from experiments.presenting import main
+from experiments.static_targets import NOISE_M, TARGETS, bench_sensor, scan, together
+from resweep import Log
+from resweep.evaluate import shots_of
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> dict:
+    folder: Path = tmp_path_factory.mktemp("table1")
+    result = a_table1.run(fast=True)
+    main("a_table1", "", lambda fast: result, a_table1.show, a_table1.draw, ["--fast", "-o", str(folder)])
+    assert (folder / "a_table1.png").read_bytes()[:4] == b"\x89PNG"
+    return result
+
+
+def test_rows_hold_every_world_and_the_papers_figures(written: dict) -> None:
+    needed = {*a_table1.KINDS, "target", "noise_floor", "paper_surface", "paper_volumetric"}
+    for row in written["rows"]:
+        assert needed <= set(row)
+        assert all(value is None or isinstance(value, str) or np.isfinite(value) for value in row.values())
+    json.dumps(written["rows"])
+
+
+def test_volumes_are_nearer_than_splats_on_a_sparse_tree_and_near_the_floor_on_planes(written: dict) -> None:
+    rows = {row["target"]: row for row in written["rows"]}
+    tree, planes = rows["tree, low density"], rows["planes"]
+    assert tree["hybrid"] < tree["voxels"] < tree["splats"]
+    if tree["surface"] is not None:
+        assert tree["voxels"] < 0.5 * tree["surface"]
+    assert planes["voxels"] < 1.5 * planes["noise_floor"]
+    assert planes["voxels"] < planes["voxels_cone"]
+
+
+def test_planes_scatter_by_the_noise_alone_and_trees_by_more() -> None:
+    spread = {}
+    for target in (TARGETS[0], TARGETS[2]):
+        shots = shots_of(scan(target.world(), bench_sensor(target.top_deg, 1, 1.0), 60, seed=2))
+        each = [np.std(shots.bin[(shots.direction == d) & (shots.bin >= 0)]) for d in np.unique(shots.direction)]
+        spread[target.name] = float(np.nanmedian(each) * shots.range_m)
+    assert spread["planes"] == pytest.approx(NOISE_M, rel=0.25)
+    assert spread["tree, medium density"] > 3 * NOISE_M
+
+
+def test_sweeps_from_one_place_become_one_without_labels() -> None:
+    target = TARGETS[0]
+    one = scan(target.world(), bench_sensor(target.top_deg, 1, 1.0), 3, seed=2)
+    both = together(list(Log.from_sweeps([one, one])))
+    assert both.n_beams == 2 * one.n_beams
+    np.testing.assert_array_equal(both.points[len(one) :], one.points)
+    assert not both.label.any()
