@@ -20,12 +20,12 @@ from resweep.pose import from_xyz_rpy, transform
 from resweep.scenes import SCENES, street
 from resweep.simulate import Simulator
 
-N = 12
+N = 8
 
 
 def driven(seed: int, across: float, yaw: float, world: rs.World) -> Log:
-    """The street driven along a lane, one way or back, with stops for each sweep along the same 18 m."""
-    poses = np.stack([from_xyz_rpy(x, across, 1.9, yaw=yaw) for x in np.cos(yaw) * np.linspace(-9, 9, N)])
+    """The street driven along a lane, one way or back, with stops for each sweep along the same 14 m."""
+    poses = np.stack([from_xyz_rpy(x, across, 1.9, yaw=yaw) for x in np.cos(yaw) * np.linspace(-7, 7, N)])
     return Log.from_sweeps(list(Simulator(world, "velodyne-hdl-32e", seed=seed).run(poses)), f"drive {seed}")
 
 
@@ -78,8 +78,8 @@ def test_a_second_pass_is_brought_onto_the_first(brought, back: Log) -> None:
 
 def thickness_m(log: Log) -> float:
     """The median over the map of what its surfaces measure across, as a standard deviation."""
-    points = accumulate(log, MapConfig(moving="none", range_max_m=25.0)).points
-    return float(np.median(np.sqrt(np.maximum(Neighbours(points).pca(200, 0.5).eigenvalues[:, 2], 0))))
+    points = accumulate(log, MapConfig(moving="none", range_max_m=25.0)).points[::3]
+    return float(np.median(np.sqrt(np.maximum(Neighbours(points).pca(60, 0.5).eigenvalues[:, 2], 0))))
 
 
 def test_the_joined_map_is_as_thin_as_one_drive(brought, first: Log, back: Log) -> None:
@@ -96,7 +96,11 @@ def test_poses_that_agree_stay(first: Log, back: Log) -> None:
 
 @pytest.mark.parametrize(
     ("case", "message"),
-    [("far", "does not overlap"), ("along", "does not fit"), ("another street", "does not fit")],
+    [
+        ("far", "does not overlap"),
+        ("along", "does not fit"),
+        pytest.param("another street", "does not fit", marks=pytest.mark.slow),
+    ],
 )
 def test_what_does_not_belong_is_refused(first: Log, back: Log, case: str, message: str) -> None:
     if case == "another street":

@@ -76,7 +76,7 @@ def test_sweeps_of_one_frame_stay_as_they_are(drive: Log) -> None:
 
 
 def test_the_same_sweeps_give_the_same_poses(drive: Log) -> None:
-    assert odometry(drive[:5]).poses.tobytes() == odometry(drive[:5]).poses.tobytes()
+    assert odometry(drive[:3]).poses.tobytes() == odometry(drive[:3]).poses.tobytes()
 
 
 def test_a_log_that_cannot_be_followed_says_why(drive: Log) -> None:

@@ -39,7 +39,9 @@ def bare(sweeps: Log, tmp_path_factory) -> Path:
     return folder
 
 
-SURFELS = ("-m", "surfels", "--set", "voxel_m=0.2", "--set", "radius_m=0.2", "--set", "normal_radius_m=0.6")
+QUICK = ("voxel_m=0.2", "radius_m=0.2", "normal_radius_m=0.6", "calibrate=null", "map.moving=none")
+SETTINGS = tuple(word for setting in QUICK for word in ("--set", setting))
+SURFELS = ("-m", "surfels", *SETTINGS)
 
 
 def test_a_log_without_poses_asks_for_them(resweep, bare: Path) -> None:
@@ -69,7 +71,7 @@ def test_poses_found_are_written(resweep, bare: Path, sweeps: Log) -> None:
 
 
 def test_held_out_sweeps_of_a_log_without_poses(resweep, bare: Path) -> None:
-    words = ("--holdout", 2, "--world-kind", "surfels", "--set", "voxel_m=0.1", "--set", "radius_m=0.1")
+    words = ("--holdout", 2, "--world-kind", "surfels", *SETTINGS)
     result = resweep("evaluate", bare, *words, "--odometry", "--json")
     assert result.status == 0, result.err
     assert json.loads(result.out.splitlines()[-1])["range_median_m"] < 0.1

@@ -1,7 +1,7 @@
 """Poses of a log that has none: KISS-ICP, refined point-to-plane, with the motion within each sweep.
 
 KISS-ICP (Vizzo et al. 2023) finds the motion from sweep to sweep without being told anything. Its point-to-point
-steps lag behind, as the rings on the road move along with the sensor: 30 cm within 20 sweeps of a simulated street.
+steps lag behind, as the rings on the road move along with the sensor: 15 to 35 cm in 20 sweeps of a simulated street.
 So each sweep is registered again to the flat parts of a local map of the sweeps before it, from where KISS-ICP or
 constant velocity puts it, whichever fits better.
 
