@@ -40,7 +40,7 @@ MODELS: tuple[Model, ...] = (
         labels=True,
     ),
     Model("labels, as C", paper_c(method="labels", **_FIRST), "AdaSplats-GT", labels=True, tags=("adaptive C",)),
-    Model("basic, ours", rs.SplatConfig(method="basic")),
+    Model("basic, ours", rs.SplatConfig(method="basic"), tags=("carved basic",)),
     Model("descriptors, ours", rs.SplatConfig(method="descriptors")),
     Model("labels, ours", rs.SplatConfig(method="labels"), labels=True, tags=("adaptive ours",)),
     Model("hybrid, ours", rs.HybridConfig()),

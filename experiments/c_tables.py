@@ -64,10 +64,15 @@ def findings(rows: list[dict[str, Any]], models: list[Model]) -> dict[str, Any]:
             if mine.get(judge) is not None:
                 beaten = {rival["model"]: _beats(mine, rival, judge) for rival in rivals}
                 answer[judge] = {"beats": beaten, "all": all(beaten.values())}
-        judged = [value["all"] for value in answer.values() if isinstance(value, dict)]
+        judged = [answer[judge]["all"] for judge in _JUDGES if judge in answer]
         answer["claim_holds_by_c2c"] = bool(answer["fewer_primitives_than_basic"] and answer["thin_c2c_m"]["all"])
         answer["claim_holds_by_all"] = bool(answer["fewer_primitives_than_basic"] and all(judged))
         answers[whose] = answer
+    # Ours is also carved and blended, which C's basic splats are not: this comparison has both on either side.
+    for carved in (row for row, tags in tagged if "carved basic" in tags):
+        mine = next(row for row, tags in tagged if "adaptive ours" in tags)
+        known = [judge for judge in _JUDGES if mine.get(judge) is not None]
+        answers["adaptive ours"]["beats_carved_basic"] = {judge: _beats(mine, carved, judge) for judge in known}
     return answers
 
 
@@ -128,6 +133,10 @@ def _say(place: dict[str, Any]) -> None:
                 lost = [name for name, won in answer[judge]["beats"].items() if not won]
                 parts.append(f"{title}: " + ("beats all" if not lost else "loses to " + ", ".join(lost)))
         console.print(f"  {whose}: by C2C the claim {verdict}; " + "; ".join(parts))
+        if "beats_carved_basic" in answer:
+            likewise = answer["beats_carved_basic"].items()
+            told = [f"{'better' if won else 'no better'} by {_JUDGES[judge]}" for judge, won in likewise]
+            console.print("    than basic splats that are carved and blended alike: " + ", ".join(told))
     if not place["findings"]:
         console.print("  no labels: the claim on thin structures cannot be judged here")
     console.print()
@@ -156,7 +165,7 @@ def _percent(value: float | None) -> str:
 
 
 def draw(result: dict[str, Any]) -> Figure:
-    """For each place: thin C2C against thin beams recovered, or without labels C2C against beams that are right."""
+    """For each place: thin C2C against thin beams met both ways, or without labels C2C against beams that are right."""
     count = len(result["places"])
     made, axes = figure(4.6 * min(count, 3), 4.2 * ((count + 2) // 3), (count + 2) // 3, min(count, 3))
     flat = axes.reshape(-1)
@@ -164,7 +173,7 @@ def draw(result: dict[str, Any]) -> Figure:
         axis.set_visible(False)
     for axis, place in zip(flat, result["places"], strict=False):
         judged = any(row["thin_c2c_m"] is not None for row in place["rows"])
-        across, up = ("thin_c2c_m", "thin_recovered") if judged else ("c2c_m", "heldout_right")
+        across, up = ("thin_c2c_m", "thin_f1") if judged else ("c2c_m", "heldout_right")
         for row in place["rows"]:
             if row[across] is None or row[up] is None:
                 continue
@@ -174,7 +183,9 @@ def draw(result: dict[str, Any]) -> Figure:
                           xytext=(3, 3), textcoords="offset points")  # fmt: skip
         axis.set_title(place["place"], fontsize=9)
         axis.set_xlabel("C2C of thin classes (cm)" if judged else "C2C (cm)", fontsize=8)
-        axis.set_ylabel("thin beams recovered (%)" if judged else "held-out beams right (%)", fontsize=8)
+        axis.set_ylabel(
+            "thin beams recovered and precise, F1 (%)" if judged else "held-out beams right (%)", fontsize=8
+        )
     made.suptitle("Better is up and to the left; size is the number of primitives", fontsize=10.5, color=INK)
     return made
 

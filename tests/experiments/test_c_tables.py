@@ -81,6 +81,7 @@ def test_the_verdict_follows_from_the_rows() -> None:
     assert found["adaptive C"]["claim_holds_by_c2c"]
     assert not found["adaptive C"]["claim_holds_by_all"]
     assert not found["adaptive ours"]["claim_holds_by_c2c"]
+    assert found["adaptive ours"]["beats_carved_basic"] == {"thin_c2c_m": False, "thin_f1": False}
     assert set(found["adaptive C"]["thin_c2c_m"]["beats"]) == {"mesh, Poisson", "mesh, IMLS", "basic, as C"}
 
 
