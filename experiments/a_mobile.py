@@ -126,7 +126,7 @@ def show(result: dict[str, Any]) -> None:
 
 def draw(result: dict[str, Any]) -> Figure:
     """Figure 7: the point clouds of the second drive from the side, coloured by height."""
-    made, axes = figure(13.0, 8.0, 2, 2)
+    made, axes = figure(13.0, 5.0, 2, 2)
     for axis, name in zip(axes.flat, SHOWN, strict=True):
         axis.set_title(name if name in result["_clouds"] else f"{name}: not built", fontsize=9.5, color=INK)
         if name not in result["_clouds"]:
@@ -137,7 +137,7 @@ def draw(result: dict[str, Any]) -> Figure:
         axis.scatter(points[order, 0], points[order, 2], s=0.6, c=points[order, 1], cmap="viridis_r", linewidths=0)
         axis.set_aspect("equal")
         axis.set_xlim(-12, 12)
-        axis.set_ylim(-0.5, 8)
+        axis.set_ylim(-0.2, 3.4)
         axis.grid(False)
     return made
 

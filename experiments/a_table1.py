@@ -4,7 +4,8 @@ The targets are detailed meshes, scanned with spots of many rays and an encoder 
 builds the worlds, the rest tests them. Volumes are traced along the beams' axes: they were learned from whole
 beams, whose width and pointing error they hold already. ``voxels_cone`` draws rays over the spot as well, as A's
 section IV says. With hundreds of shots in each direction, volumes of 2 cm describe surfaces too, so that the hybrid
-world takes all points as permeable here.
+world takes all points as permeable here: it holds no splats. Its size of volumes, the tracing along the axis and the
+density of the tall grass were chosen by the distances on other plants and shots; those shown were not looked at.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def built(train: rs.Sweep) -> dict[str, World | None]:
 def row(target: Target, lasers: int, width_deg: float, shots: int, simulated: int) -> dict[str, Any]:
     """Build the worlds of one target and compare the shots simulated in each with the real ones."""
     truth = target.world()
-    real = scan(truth, bench_sensor(target.top_deg, lasers, width_deg), shots, seed=1)
+    real = scan(truth, bench_sensor(target.top_deg, lasers, width_deg), shots, seed=51)
     training = np.arange(real.n_beams) < real.n_beams // shots * (shots // 5)  # A, V-A: one fifth
     worlds = built(real.select_beams(training))
     test = shots_of(real.select_beams(~training))

@@ -22,7 +22,7 @@ def rimls_world(sweep: Sweep, voxel_m: float = VOXEL_M, kernel_m: float = KERNEL
         import pymeshlab
     except ImportError:
         return None
-    points = _thinned(sweep.world_points(), max(THIN_M, 1.25 * voxel_m))
+    points = _thinned(sweep.world_points(), max(THIN_M, 0.5 * voxel_m))
     near = Neighbours(points.astype(np.float32))
     shape = near.pca(24, 4 * kernel_m)
     normal = np.where(shape.count[:, None] >= 3, shape.normal, 0.0)

@@ -145,7 +145,7 @@ def matched(
         met = shown.passed + shown.stopped
         factor = np.clip(wanted / _rate((shown.stopped + 0.5) / (met + 1)), 1 / _STEP, _STEP)
         rate = _rate(1.0 - volumes.permeability.astype(np.float64)) * np.where(met >= _LEAST_MET, factor, 1.0)
-        volumes = volumes.with_permeability(np.exp(-rate).astype(np.float32))
+        volumes = volumes.with_(permeability=np.exp(-rate).astype(np.float32))
     return volumes
 
 

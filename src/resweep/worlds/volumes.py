@@ -111,16 +111,13 @@ class Volumes:
         """A copy taken by a (4, 4) or (3, 4) motion."""
         matrix = np.asarray(transform, dtype=np.float64)
         turn = matrix[:3, :3]
-        return self._with(
+        return self.with_(
             mean=self.mean.astype(np.float64) @ turn.T + matrix[:3, 3],
             covariance=packed(turn @ self.matrices @ turn.T),
         )
 
-    def with_permeability(self, permeability: Array) -> Volumes:
-        """A copy with another permeability (n,)."""
-        return self._with(permeability=permeability)
-
-    def _with(self, **changed: Any) -> Volumes:
+    def with_(self, **changed: Any) -> Volumes:
+        """A checked copy with columns or settings changed, such as ``with_(element_m=0.02)``."""
         columns = ("mean", "covariance", "permeability", "exposure_m", "label", "reflectance", "instance", "extra")
         given = {name: getattr(self, name) for name in (*columns, "name", "tau", "element_m")}
         return Volumes(**{**given, **changed})
