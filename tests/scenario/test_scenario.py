@@ -129,7 +129,7 @@ def test_overlap_may_be_allowed_and_crossing_actors_are_found(flat: rs.World) ->
         {"name": "other", "asset": "saloon", "lane": [[0, -20], [0, 30]], "speed_mps": 12},
     ]
     crossing = rs.Scenario(ego={**EGO, "size_m": None}, actors=two)
-    with pytest.raises(rs.ResweepError, match="actor 'one': runs into actor 'other' at 1.[6789] s"):
+    with pytest.raises(rs.ResweepError, match=r"actor 'one': runs into actor 'other' at 1.[6789] s"):
         crossing.place(flat)
     later = rs.Scenario(ego={**EGO, "size_m": None}, actors=[two[0], {**two[1], "start_s": 4}])
     with pytest.raises(rs.ResweepError, match="runs into"):  # the first has stopped beside, the second still passes
@@ -147,7 +147,8 @@ def test_objects_come_from_the_bank_by_size_or_from_a_file(flat: rs.World, tmp_p
 
     trimesh.creation.box((2, 1, 1)).export(str(tmp_path / "crate.obj"))
     (tmp_path / "s.yaml").write_text(
-        "ego: {lane: [[-40, -3], [40, -3]], speed_mps: 8}\nactors:\n- {name: crate, cad: {file: crate.obj}, at: [0, 5]}\n"
+        "ego: {lane: [[-40, -3], [40, -3]], speed_mps: 8}\n"
+        "actors:\n- {name: crate, cad: {file: crate.obj}, at: [0, 5]}\n"
     )
     (crate,) = rs.load_scenario(tmp_path / "s.yaml").cast(flat)
     assert crate.bounds[1] - crate.bounds[0] == pytest.approx([2, 1, 1])

@@ -17,6 +17,7 @@ import typer
 import resweep
 from resweep.cli.build import build
 from resweep.cli.convert import convert
+from resweep.cli.dataset import dataset
 from resweep.cli.demo import demo
 from resweep.cli.evaluate import evaluate
 from resweep.cli.info import info
@@ -73,7 +74,7 @@ def _resweep(
     """
 
 
-for verb in (demo, build, objects, simulate, evaluate, view, info, convert, sensors):
+for verb in (demo, build, objects, simulate, dataset, evaluate, view, info, convert, sensors):
     app.command()(verb)
 
 

@@ -70,8 +70,8 @@ class Ground:
         """``T_world_object`` (n, 4, 4) of an object that stands at places (n, 3) with headings (n,), tilted as the
         ground is; NaN where there is no ground."""
         count = len(places)
-        u, v = np.meshgrid(np.linspace(-0.45, 0.45, _GRID[0]) * length_m, np.linspace(-0.45, 0.45, _GRID[1]) * width_m)
-        u, v = u.ravel(), v.ravel()
+        grid = np.meshgrid(np.linspace(-0.45, 0.45, _GRID[0]) * length_m, np.linspace(-0.45, 0.45, _GRID[1]) * width_m)
+        u, v = grid[0].ravel(), grid[1].ravel()
         c, s = np.cos(yaw)[:, None], np.sin(yaw)[:, None]
         under = np.stack([places[:, :1] + c * u - s * v, places[:, 1:2] + s * u + c * v], axis=-1)
         under = np.concatenate([under, np.repeat(places[:, None, 2:], len(u), axis=1)], axis=-1)

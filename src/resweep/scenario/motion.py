@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -66,7 +67,7 @@ class Motion(Spec):
             self.refuse("at", f"expected [x, y] or [x, y, z], got {len(self.at)} numbers")
         if self.waypoints is not None:
             times = [row[0] for row in self.waypoints]
-            for at, (before, after) in enumerate(zip(times, times[1:], strict=False), 1):
+            for at, (before, after) in enumerate(pairwise(times), 1):
                 if after <= before:
                     self.refuse(
                         f"waypoints[{at}]", f"time {after:g} s does not come after {before:g} s; times increase"

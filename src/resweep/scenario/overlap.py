@@ -26,6 +26,7 @@ class Overlap:
     actor: str
     time_s: float
     what: str
+    other: str = ""
 
     def __str__(self) -> str:
         return f"actor '{self.actor}': runs into {self.what} at {self.time_s:.1f} s"
@@ -40,7 +41,7 @@ def between_actors(actors: Sequence[Actor], start: float, end: float) -> list[Ov
         for other in range(one + 1, len(actors)):
             hit = np.flatnonzero(_meet(boxes[one], boxes[other]))
             if len(hit):
-                found.append(Overlap(actors[one].name, float(times[hit[0]] - start), f"actor '{actors[other].name}'"))
+                found.append(Overlap(actors[one].name, float(times[hit[0]] - start), f"actor '{actors[other].name}'", actors[other].name))
     return found
 
 

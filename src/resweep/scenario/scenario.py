@@ -13,6 +13,7 @@ from resweep.errors import ResweepError
 from resweep.pose import Trajectory
 from resweep.scenario.actors import Actor
 from resweep.scenario.bank import Bank
+from resweep.scenario.categories import category_of
 from resweep.scenario.ground import Ground
 from resweep.scenario.overlap import Overlap
 from resweep.scenario.spec import ActorSpec, EgoSpec, located
@@ -67,6 +68,17 @@ class Scenario(Spec):
 
         return Staging(self, world, stock_bank() if bank is None else bank, first_instance).actors()
 
+    def categories(self, bank: Bank | None, actors: list[Actor]) -> dict[str, str]:
+        """The class of each actor by its name: that of its object in the bank, or as the scenario says."""
+        known = stock_bank() if bank is None else bank
+        found = {}
+        for spec, actor in zip(self.actors, actors, strict=True):
+            if spec.asset is not None:
+                found[actor.name] = str(known.facts(spec.asset)["category"])
+            else:
+                found[actor.name] = category_of(spec.category or (spec.cad.category if spec.cad else "")).name
+        return found
+
     def overlaps(self, world: World | Ground, actors: list[Actor]) -> list[Overlap]:
         """What the actors run into, by time; those that ``allow_overlap`` are left out."""
         from resweep.scenario.staging import overlaps
@@ -115,7 +127,7 @@ def load_scenario(path: str | Path) -> Scenario:
     from importlib import resources
 
     if str(path) in SCENARIOS:
-        text = resources.files("resweep.scenario").joinpath("plans", f"{path}.yaml").read_text(encoding="utf-8")
+        text = resources.files("resweep.scenario").joinpath("plans").joinpath(f"{path}.yaml").read_text(encoding="utf-8")
         return parse_scenario(text, str(path))
     file = Path(path)
     try:

@@ -15,7 +15,7 @@ from resweep.scenario.bank import Bank
 from resweep.scenario.ground import Ground
 from resweep.scenario.motion import Path
 from resweep.scenario.overlap import Overlap, between_actors, with_world
-from resweep.scenario.recorded import recorded_in
+from resweep.scenario.recorded import Recorded, recorded_in
 from resweep.scenario.spec import ActorSpec
 from resweep.worlds import Instances, Mesh, Splats, World
 
@@ -147,7 +147,7 @@ class Staging:
         towards = ego.poses[0, :2, 3] - path.places[0, :2]
         return float(np.arctan2(towards[1], towards[0]) - path.yaw[0])
 
-    def _recorded(self, spec: ActorSpec, at: int) -> tuple[float, object]:
+    def _recorded(self, spec: ActorSpec, at: int) -> tuple[float, Recorded]:
         assert spec.track is not None
         log = open_log(spec.track.log, empty_beams=False)
         for item in recorded_in(log):
@@ -166,7 +166,7 @@ class Staging:
             poses = standing(path, self.ground, asset.size_m[:2], where, spec.kinds()[0])
         elif np.isfinite(path.places).all():
             poses = np.stack(
-                [from_xyz_rpy(*p, yaw=y) for p, y in zip(path.places.tolist(), path.yaw.tolist(), strict=True)]
+                [from_xyz_rpy(x, y, z, yaw=yaw) for (x, y, z), yaw in zip(path.places, path.yaw, strict=True)]
             )
         else:
             raise ResweepError(f"{where}, snap: without the ground its points need z; give [x, y, z]")
