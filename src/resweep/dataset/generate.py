@@ -83,7 +83,9 @@ def generate(
                 done += 1
                 tell(done, total, item.run.folder)
         finish(folder, plan.layout, log.times, log.poses, item.run.folder, item.run.sensor.name)
-    _write_json(output / RUNS, [{**item.run.facts(), "sweeps": len(log)} for item, (_, log) in zip(staged, drives, strict=True)])
+    _write_json(
+        output / RUNS, [{**item.run.facts(), "sweeps": len(log)} for item, (_, log) in zip(staged, drives, strict=True)]
+    )
     return Summary(len(runs), total, resumed)
 
 

@@ -23,7 +23,14 @@ LAYOUTS = ("semantickitti", "kitti", "nuscenes")
 _UNIT = "1.0 0.0 0.0 0.0 0.0 1.0 0.0 0.0 0.0 0.0 1.0 0.0"
 # KITTI object devkit, readme: 0 fully visible, 1 partly, 2 largely occluded, 3 unknown; it gives no shares.
 _PARTLY, _LARGELY = 0.2, 0.6
-KITTI_NAMES = {"car": "Car", "van": "Van", "truck": "Truck", "pedestrian": "Pedestrian", "cyclist": "Cyclist", "tram": "Tram"}
+KITTI_NAMES = {
+    "car": "Car",
+    "van": "Van",
+    "truck": "Truck",
+    "pedestrian": "Pedestrian",
+    "cyclist": "Cyclist",
+    "tram": "Tram",
+}
 
 
 def complete(folder: Path, at: int) -> bool:

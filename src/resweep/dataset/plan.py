@@ -105,7 +105,9 @@ def load_plan(path: str | Path, changes: dict[str, Any] | None = None) -> Plan:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             known = ", ".join(PLANS)
-            raise ResweepError(f"{path}: cannot be read as a plan ({error}); give a YAML file or one of {known}") from None
+            raise ResweepError(
+                f"{path}: cannot be read as a plan ({error}); give a YAML file or one of {known}"
+            ) from None
     try:
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:

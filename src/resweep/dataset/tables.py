@@ -54,10 +54,10 @@ def _sweep(folder: Path, at: int) -> tuple[Sweep, list[dict[str, Any]]]:
     label, instance = kitti_bin.read_labels(file, count)
     objects = objects_of(folder, at)
     boxes = Boxes(
-        [item["centre"] for item in objects],
-        [item["size"] for item in objects],
-        [item["yaw"] for item in objects],
+        np.array([item["centre"] for item in objects]),
+        np.array([item["size"] for item in objects]),
+        np.array([item["yaw"] for item in objects]),
         [item["name"] for item in objects],
-        [item["track"] for item in objects],
+        np.array([item["track"] for item in objects]),
     )
     return Sweep.from_points(np.zeros((count, 3)), label=label, instance=instance, boxes=boxes), objects

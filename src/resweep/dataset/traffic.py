@@ -39,8 +39,8 @@ def with_traffic(plan: Plan, run: Run, world: World, bank: Bank) -> Scenario:
             chosen.append(spec)
     if len(chosen) < traffic.count[0]:
         raise ResweepError(
-            f"traffic.count: only {len(chosen)} of {wanted} actors fit on the lanes of run {run.number} without running "
-            "into something; give more or longer lanes, or fewer actors"
+            f"traffic.count: only {len(chosen)} of {wanted} actors fit on the lanes of run {run.number} without "
+            "running into something; give more or longer lanes, or fewer actors"
         )
     return _joined(run.scenario, chosen)
 

@@ -55,7 +55,7 @@ def packed_labels(sweep: Sweep, name: str, instances: bool = True) -> Array:
         if len(values) and (values.min() < 0 or values.max() > _HALF):
             raise ResweepError(f"{name}: {what} {int(np.abs(values).max())} does not fit 16 bits; {hint}")
     packed = instance.astype(np.uint32) << np.uint32(16) | sweep.label.astype(np.uint32)
-    return packed.astype("<u4")
+    return np.asarray(packed, "<u4")
 
 
 def read(path: Path, labels: Path | None = None, drop_nan: bool = False) -> Sweep:

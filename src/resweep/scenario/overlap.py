@@ -41,7 +41,14 @@ def between_actors(actors: Sequence[Actor], start: float, end: float) -> list[Ov
         for other in range(one + 1, len(actors)):
             hit = np.flatnonzero(_meet(boxes[one], boxes[other]))
             if len(hit):
-                found.append(Overlap(actors[one].name, float(times[hit[0]] - start), f"actor '{actors[other].name}'", actors[other].name))
+                found.append(
+                    Overlap(
+                        actors[one].name,
+                        float(times[hit[0]] - start),
+                        f"actor '{actors[other].name}'",
+                        actors[other].name,
+                    )
+                )
     return found
 
 

@@ -127,7 +127,9 @@ def load_scenario(path: str | Path) -> Scenario:
     from importlib import resources
 
     if str(path) in SCENARIOS:
-        text = resources.files("resweep.scenario").joinpath("plans").joinpath(f"{path}.yaml").read_text(encoding="utf-8")
+        text = (
+            resources.files("resweep.scenario").joinpath("plans").joinpath(f"{path}.yaml").read_text(encoding="utf-8")
+        )
         return parse_scenario(text, str(path))
     file = Path(path)
     try:

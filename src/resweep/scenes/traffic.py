@@ -17,7 +17,15 @@ _RUBBER = 0.05
 def vehicle(length_m: float, width_m: float, height_m: float, label: int, name: str) -> Mesh:
     """A boxy vehicle on wheels, as buses and lorries are: body, cab windows and wheels."""
     clear = 0.35
-    parts = [box((length_m, width_m, height_m - clear), (0, 0, clear), label=label, reflectance=PAINT_REFLECTANCE, name="body")]
+    parts = [
+        box(
+            (length_m, width_m, height_m - clear),
+            (0, 0, clear),
+            label=label,
+            reflectance=PAINT_REFLECTANCE,
+            name="body",
+        )
+    ]
     for x in (-0.32 * length_m, 0.34 * length_m):
         for side in (-1, 1):
             y = side * (width_m / 2 - 0.15)
@@ -76,7 +84,9 @@ def debris(seed: int = 0) -> Mesh:
     """Something unknown that fell off a lorry: boxes and a pipe in a heap."""
     rng = np.random.default_rng([seed, 0x64656272])
     parts = [
-        box(rng.uniform(0.25, 0.7, 3).tolist(), (*rng.uniform(-0.25, 0.25, 2), 0.0), rng.uniform(0, np.pi), name="piece")
+        box(
+            rng.uniform(0.25, 0.7, 3).tolist(), (*rng.uniform(-0.25, 0.25, 2), 0.0), rng.uniform(0, np.pi), name="piece"
+        )
         for _ in range(4)
     ]
     pipe = tubes(np.array([[[-0.6, -0.2, 0.5], [0.6, 0.3, 0.6]]]), np.full((1, 2), 0.06), 12, capped=True)
