@@ -22,6 +22,7 @@ from resweep.cli.demo import demo
 from resweep.cli.evaluate import evaluate
 from resweep.cli.info import info
 from resweep.cli.objects import objects
+from resweep.cli.replay import replay
 from resweep.cli.sensors import sensors
 from resweep.cli.simulate import simulate
 from resweep.cli.view import view
@@ -74,7 +75,7 @@ def _resweep(
     """
 
 
-for verb in (demo, build, objects, simulate, dataset, evaluate, view, info, convert, sensors):
+for verb in (demo, build, objects, simulate, replay, dataset, evaluate, view, info, convert, sensors):
     app.command()(verb)
 
 
