@@ -75,18 +75,23 @@ def annotated(passing: tuple[rs.Simulator, rs.Trajectory], at: int) -> tuple[rs.
 
 def test_a_box_holds_exactly_the_returns_of_its_instance(passing: tuple[rs.Simulator, rs.Trajectory]) -> None:
     simulator, _ = passing
+    checked = 0
     for at in range(3):
         sweep, found = annotated(passing, at)
         points = sweep.deskewed()
         for row, instance in enumerate(found.boxes.track.tolist()):
             own = sweep.instance == instance
-            assert own.sum() == found.boxes.n_points[row] > 0
+            assert own.sum() == found.boxes.n_points[row]
+            if not own.any():  # all of it is hidden
+                continue
+            checked += 1
             speed = np.linalg.norm(found.boxes.velocity[row])
             moved = float(speed * np.abs(sweep.time[own] - found.time_s[row]).max())
             assert moved < 0.25  # a box at the sweep's start would be up to a metre off
             inside = found.boxes.contains(points, moved + 2e-3)[row]
             assert inside[own].all()
             assert not inside[~own & (sweep.label != 40)].any()
+    assert checked >= 6
     # In the actor's own frame, at each return's own time, its bounds hold all of them to a millimetre.
     sweep, _ = annotated(passing, 0)
     for actor in simulator.actors:

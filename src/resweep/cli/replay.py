@@ -20,7 +20,9 @@ def replay(
     bank: Annotated[
         Path | None, typer.Option("--bank", help="The objects to draw from; without, those of the log itself.")
     ] = None,
-    sweeps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N.", show_default=False)] = None,
+    sweeps: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Only the first N.", show_default=False)
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the log at OUT.")] = False,
 ) -> None:
