@@ -22,7 +22,7 @@ scenario = rs.Scenario(
     duration_s=0.55,
     actors=[
         {"name": "hatchback", "asset": "hatchback", "lane": [[20, 2], [-40, 2]], "speed_mps": 9},
-        {"name": "saloon", "asset": "saloon", "lane": [[30, 2], [-40, 2]], "speed_mps": 6},
+        {"name": "saloon", "asset": "saloon", "lane": [[-5, 2], [-50, 2]], "speed_mps": 6},
         {"name": "suv", "asset": "suv", "lane": [[-25, -2], [40, -2]], "speed_mps": 4},
     ],
 )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from resweep.errors import ResweepError
+
+if TYPE_CHECKING:
+    from resweep.sweep import Sweep
 
 
 def replay(
@@ -69,12 +71,12 @@ def replay(
         lasts = float(fire(chosen).time[-1])
         motion = extended(real.trajectory, lasts + chosen.sweep_period_s) if len(real) > 1 else None
 
-        def load(at: int) -> object:
+        def load(at: int) -> Sweep:
             start = float(real.times[at])
             return simulator.sweep(real.poses[at] if motion is None else motion, start=start, index=at)
 
         meta = {"replay_of": str(path), "tracks": {str(key): value for key, value in tracks.items()}, "seed": seed}
-        drive = Log(load, real.times, real.poses, chosen.name, chosen.name, meta)  # type: ignore[arg-type]
+        drive = Log(load, real.times, real.poses, chosen.name, chosen.name, meta)
         write_log(
             meter.tracked(drive, chosen.sweep_period_s, f"sweeping {chosen.name}"),
             output,
@@ -83,7 +85,7 @@ def replay(
             progress=False,
         )
         meter.stage("comparing the objects")
-        figures = compare_objects(replace(open_log(output)), real)
+        figures = compare_objects(open_log(output), real)
     (output / "objects.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     typer.echo(f"{output}: {len(drive)} sweeps of {chosen.name} with {len(tracks)} objects")
     if missing:
@@ -91,5 +93,6 @@ def replay(
     for name, row in figures["classes"].items():
         error = "-" if row["range_error_m"] is None else f"{row['range_error_m']:.3f} m"
         typer.echo(
-            f"{name}: {row['objects']} objects, returns {row['real']:,} real, {row['sim']:,} simulated, range error {error}"
+            f"{name}: {row['objects']} objects, returns {row['real']:,} real, {row['sim']:,} simulated, "
+            f"range error {error}"
         )
