@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from benchmarks.report import Result, interleaved, main, table, timed
+from benchmarks.report import Result, interleaved, machine, main, table, timed
 from resweep.dataset import Plan, generate
 from resweep.scenario import load_scenario
 from resweep.scenes import street
@@ -22,7 +22,7 @@ from resweep.simulate import Simulator
 SWEEPS, FAST = 1000, 12
 
 
-def run(fast: bool) -> Result:
+def run(fast: bool = False, threads: int = 0) -> Result:
     """Seconds of a whole dataset and of the same sweeps without boxes and files."""
     per_run = 4 if fast else 40
     runs = (FAST if fast else SWEEPS) // per_run
@@ -35,7 +35,7 @@ def run(fast: bool) -> Result:
     )
     world, scenario = street(0), load_scenario("hidden-car")
     trajectory, actors = scenario.place(world)
-    simulator = Simulator(world, "velodyne-hdl-64e", actors=actors)
+    simulator = Simulator(world, "velodyne-hdl-64e", actors=actors, threads=threads)
     place = Path(tempfile.mkdtemp(prefix="resweep-dataset-"))
 
     def bare() -> None:
@@ -45,7 +45,7 @@ def run(fast: bool) -> Result:
 
     def whole() -> None:
         shutil.rmtree(place / "data", ignore_errors=True)
-        generate(plan, place / "data")
+        generate(plan, place / "data", workers=threads)
 
     try:
         seconds = interleaved({"bare": timed(bare), "whole": timed(whole)}, 1, warm_up=fast)
@@ -54,6 +54,9 @@ def run(fast: bool) -> Result:
         shutil.rmtree(place, ignore_errors=True)
     count, bare_s, whole_s = runs * per_run, *(statistics.median(seconds[name]) for name in ("bare", "whole"))
     return {
+        "benchmark": "dataset",
+        "fast": fast,
+        **machine(),
         "sweeps": count,
         "ratio_to_simulator": bare_s / whole_s,
         "dataset_sweeps_per_s": count / whole_s,
