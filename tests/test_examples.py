@@ -115,6 +115,15 @@ def test_picture(run: Run, tmp_path: Path):
     assert (tmp_path / "meadow.png").stat().st_size > 100_000
 
 
+def test_traffic(run: Run, tmp_path: Path):
+    text = run("08_traffic")
+    for name, speed in (("hatchback", 9.0), ("saloon", 6.0), ("suv", 4.0)):
+        (measured,) = figures(rf"{name}: .*?, ([\d.]+) m/s", text)
+        assert measured == pytest.approx(speed, rel=0.02)
+    assert "runs into actor" in text
+    assert len(rs.open_log(tmp_path / "traffic")) == 5
+
+
 def test_the_python_in_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)

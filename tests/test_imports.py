@@ -16,9 +16,10 @@ ROOT = Path(resweep.__file__).parent
 ORDER = [
     {"cli"},
     {"viewer"},
-    {"build", "evaluate", "learn"},
+    {"build", "dataset", "evaluate", "learn"},
     {"simulate"},
-    {"io", "scenario"},
+    {"scenario"},
+    {"io"},
     {"scenes"},
     {"worlds", "sensors"},
     {"calibration", "log"},

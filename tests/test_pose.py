@@ -130,3 +130,11 @@ def test_a_window_is_the_same_motion() -> None:
 def test_length_is_that_of_the_path() -> None:
     corners = [(0, 0), (3, 4), (3, 0)]
     assert Trajectory([0, 1, 2], [from_xyz_rpy(x, y) for x, y in corners]).length_m == pytest.approx(9.0)
+
+
+def test_points_are_carried_as_the_poses_at_their_times_take_them() -> None:
+    rng = np.random.default_rng(3)
+    poses = np.stack([from_xyz_rpy(*rng.normal(size=3), *rng.uniform(-1, 1, 3)) for _ in range(4)])
+    motion = Trajectory(np.array([0.0, 0.3, 0.5, 1.0]), poses)
+    times, points = rng.uniform(0, 1, 500), rng.normal(size=(500, 3)) * 50
+    assert np.allclose(motion.carried(times, points), transform(motion.at(times), points), atol=1e-10)

@@ -149,6 +149,31 @@ class Trajectory:
         result[:, 3, 3] = 1.0
         return result.reshape(*query.shape, 4, 4)
 
+    def carried(self, times: Array, points: Array) -> Array:
+        """Points (n, 3) of the moving frame, each at its own time (n,), in the frame that the poses lead to.
+
+        As `at` and `transform` give it, but without a matrix a point.
+        """
+        if len(self.times) == 1:
+            return transform(self.poses[0], points)
+        right = np.clip(np.searchsorted(self.times, times, side="right"), 1, len(self.times) - 1)
+        result = np.empty((len(points), 3))
+        for knot in np.unique(right).tolist():
+            rows = right == knot
+            first, second = self.poses[knot - 1], self.poses[knot]
+            share = (times[rows] - self.times[knot - 1]) / (self.times[knot] - self.times[knot - 1])
+            share = np.clip(share, 0.0, 1.0)[:, None]
+            here = points[rows]
+            turn = Rotation.from_matrix(first[:3, :3].T @ second[:3, :3]).as_rotvec()
+            angle = float(np.linalg.norm(turn))
+            if angle > 0.0:  # Rodrigues' formula
+                axis = turn / angle
+                across = np.cross(axis, here)
+                along = (here @ axis)[:, None] * axis
+                here = along + (here - along) * np.cos(angle * share) + across * np.sin(angle * share)
+            result[rows] = here @ first[:3, :3].T + first[:3, 3] + share * (second[:3, 3] - first[:3, 3])
+        return result
+
     def window(self, start: float, end: float) -> Trajectory:
         """The part from ``start`` to ``end``, with poses interpolated at both ends."""
         inside = (self.times > start) & (self.times < end)

@@ -153,7 +153,8 @@ class Sweep:
         """The returns (n, 3) float32 in the one frame of ``pose``: motion during the sweep undone."""
         if self.trajectory is None or len(self) == 0:
             return np.array(self.points)
-        return np.asarray(transform(self._motion(self.time), self.points.astype(np.float64)), dtype=np.float32)
+        motion = self.trajectory.moved(inverse(self.pose))
+        return motion.carried(self.time, self.points.astype(np.float64)).astype(np.float32)
 
     def deskewed_beams(self) -> tuple[Array, Array]:
         """Origins and directions (b, 3) float32 of all beams in the one frame of ``pose``."""

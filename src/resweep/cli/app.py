@@ -17,10 +17,12 @@ import typer
 import resweep
 from resweep.cli.build import build
 from resweep.cli.convert import convert
+from resweep.cli.dataset import dataset
 from resweep.cli.demo import demo
 from resweep.cli.evaluate import evaluate
 from resweep.cli.info import info
 from resweep.cli.objects import objects
+from resweep.cli.replay import replay
 from resweep.cli.sensors import sensors
 from resweep.cli.simulate import simulate
 from resweep.cli.view import view
@@ -73,7 +75,7 @@ def _resweep(
     """
 
 
-for verb in (demo, build, objects, simulate, evaluate, view, info, convert, sensors):
+for verb in (demo, build, objects, simulate, replay, dataset, evaluate, view, info, convert, sensors):
     app.command()(verb)
 
 

@@ -7,44 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from resweep.errors import ResweepError, nearest_names
+from resweep.scenes.opening import check_world as check_world
+from resweep.scenes.opening import open_world as open_world
 
 if TYPE_CHECKING:
     from resweep.build.estimate import BuildConfig
     from resweep.log import Log
     from resweep.pose import Array, Trajectory
-    from resweep.worlds import World
 
-SCENE = "scene:"
 _ASSUMED_RATE_HZ = 10.0
-
-
-def check_world(word: str) -> None:
-    """Raise if ``word`` cannot name a world, without the work of making or reading it."""
-    if word.startswith(SCENE):
-        from resweep.scenes import SCENES
-
-        if word.removeprefix(SCENE) not in SCENES:
-            raise ResweepError(f"world '{word}': no such scene; {nearest_names(word.removeprefix(SCENE), SCENES)}")
-        return
-    path = Path(word)
-    if not path.exists():
-        raise ResweepError(f"{word}: no such world; give a mesh file, a saved .world folder or scene:NAME")
-    if path.is_dir() and not (path / "world.json").is_file():
-        raise ResweepError(f"{word}: is no saved world (no world.json in it); give a .world folder or a mesh file")
-
-
-def open_world(word: str, seed: int = 0, up: str = "z") -> World:
-    """The world that ``word`` names: ``scene:NAME`` made from ``seed``, a saved world, or a mesh file."""
-    from resweep.worlds import World, load_world
-
-    check_world(word)
-    if word.startswith(SCENE):
-        from resweep.scenes import SCENES
-
-        return SCENES[word.removeprefix(SCENE)](seed=seed)
-    if Path(word).is_dir():
-        return load_world(word)
-    return World.from_mesh(word, up=up)
 
 
 def numbers(word: str) -> list[float] | None:

@@ -71,6 +71,11 @@ class Meter:
         """Begin a piece of work, of ``total`` steps if they can be counted."""
         self._progress.reset(self._task, description=what, total=total, note="")
 
+    def steps(self, done: int, total: int, what: str) -> None:
+        """Show that ``done`` of ``total`` steps are done; a total of 0 is not known yet."""
+        note = f"{done}/{total}" if total else ""
+        self._progress.update(self._task, description=what, completed=done, total=total or None, note=note)
+
     @property
     def seconds(self) -> float:
         """Seconds since the latest `tracked` log began."""

@@ -12,7 +12,9 @@ from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
     from resweep.pose import Array, Trajectory
+    from resweep.scenario import Actor
     from resweep.sensors import Sensor
+    from resweep.worlds import World
 
 LIKE_NOISE_M = 0.005  # C, 6.3.4: sigma of the noise that SimKITTI32's ranges were given
 _NOISE = "receiver.range_noise"
@@ -37,6 +39,15 @@ def simulate(
     ] = None,
     like: Annotated[
         str | None, typer.Option("--like", metavar="LOG", help="Drive where this log drove, instead of --poses.")
+    ] = None,
+    scenario: Annotated[
+        str | None,
+        typer.Option(
+            "--scenario", metavar="S", help="A YAML file of ego and actors, or hidden-car, animals or construction."
+        ),
+    ] = None,
+    bank: Annotated[
+        Path | None, typer.Option("--bank", help="The bank with the scenario's objects; without, plain ones.")
     ] = None,
     format: Annotated[
         str,
@@ -96,6 +107,8 @@ def simulate(
       resweep simulate scene:meadow -s velodyne-vlp-16 -p 0,0,2.5 -o thin --set beam.rays=single
 
       resweep simulate seq00.world -s velodyne-hdl-32e --like kitti/sequences/00 --offset 0,0,-0.5 -o sim32
+
+      resweep simulate scene:street -s velodyne-hdl-32e --scenario hidden-car -o hidden
     """
     from resweep.cli.inputs import check_folder, check_world, mount, open_world, read_motion
     from resweep.cli.progress import Meter
@@ -105,18 +118,34 @@ def simulate(
     chosen = _sensor(sensor, {**options, **_noise(noise, like, set_ or [])}, set_ or [])
     _check_format(format)
     check_folder(output, overwrite)
-    if (poses is None) == (like is None):
-        raise ResweepError("give either --poses or --like: the poses of the sensor, or a log to drive like")
+    if [poses, like, scenario].count(None) != 2:
+        raise ResweepError(
+            "give one of --poses, --like and --scenario: the sensor's poses, a log to drive like, or a scenario"
+        )
+    if bank is not None and scenario is None:
+        raise ResweepError("--bank: holds the objects of a scenario; give --scenario too")
     path = poses or like or ""
-    motion = _sampled(mount(read_motion(path, pose_rate, standing, keep_going), offset), path, chosen, sweeps)
+    staged = None if scenario is None else _Staged(scenario, bank)
+    motion = (
+        None
+        if staged
+        else _sampled(mount(read_motion(path, pose_rate, standing, keep_going), offset), path, chosen, sweeps)
+    )
     check_world(world)
     with Meter() as meter:
         meter.stage(f"reading {world}")
         place = open_world(world, seed, up)
+        actors: list[Actor] = []
+        if staged is not None:
+            meter.stage("placing the actors")
+            where, actors = staged.place(place)
+            path = str(scenario)
+            motion = _sampled(mount(where, offset), path, chosen, sweeps)
+        assert motion is not None
         meter.stage("starting the tracer")
         from resweep.simulate import Simulator
 
-        simulator = Simulator(place, chosen, seed=seed, threads=threads)
+        simulator = Simulator(place, chosen, actors=actors, seed=seed, threads=threads)
         _ = simulator.scene  # built here, so that the pace below is that of sweeping
         drive = simulator.run(motion, sweeps=sweeps)
         drive = replace(drive, meta={**drive.meta, **_provenance(chosen, sensor, path, offset)})
@@ -130,6 +159,20 @@ def simulate(
     typer.echo(
         f"{seconds:.1f} s with writing, {pace:.1f} sweeps a second, {pace * chosen.sweep_period_s:.2f} × real time"
     )
+
+
+class _Staged:
+    """A scenario and its bank, read and checked before any world is."""
+
+    def __init__(self, word: str, bank: Path | None) -> None:
+        from resweep.scenario import load_bank, load_scenario
+
+        self.scenario = load_scenario(word)
+        self.bank = None if bank is None else load_bank(bank)
+
+    def place(self, world: World) -> tuple[Trajectory, list[Actor]]:
+        """The sensor's trajectory and the actors in a world."""
+        return self.scenario.place(world, self.bank)
 
 
 def _noise(given: float | None, like: str | None, words: list[str]) -> dict[str, object]:

@@ -42,15 +42,20 @@ def write(sweep: Sweep, path: Path, frame: str = "deskewed", labels: bool = Fals
 
 def write_labels(sweep: Sweep, path: Path, instances: bool = True) -> None:
     """Write one uint32 a return: the label in the low half, the instance in the high half."""
+    path.write_bytes(packed_labels(sweep, path.name, instances).tobytes())
+
+
+def packed_labels(sweep: Sweep, name: str, instances: bool = True) -> Array:
+    """Labels and instances (n,) as SemanticKITTI's little-endian uint32; ``name`` is the file's, for errors."""
     instance = sweep.instance if instances else np.zeros_like(sweep.instance)
-    for name, values, hint in (
+    for what, values, hint in (
         ("label", sweep.label, "map the classes first"),
         ("instance", instance, "write with instances=False, or renumber them"),
     ):
         if len(values) and (values.min() < 0 or values.max() > _HALF):
-            raise ResweepError(f"{path.name}: {name} {int(np.abs(values).max())} does not fit 16 bits; {hint}")
+            raise ResweepError(f"{name}: {what} {int(np.abs(values).max())} does not fit 16 bits; {hint}")
     packed = instance.astype(np.uint32) << np.uint32(16) | sweep.label.astype(np.uint32)
-    path.write_bytes(packed.astype("<u4").tobytes())
+    return np.asarray(packed, "<u4")
 
 
 def read(path: Path, labels: Path | None = None, drop_nan: bool = False) -> Sweep:

@@ -30,7 +30,7 @@ def write_log(log: Log, sweeps: Iterable[Sweep], folder: Path, frame: str = "des
     """Fill ``folder`` with ``samples/``, ``lidarseg/`` (unless false) and the tables in ``v1.0-resweep/``."""
     if frame == "world":
         raise ResweepError("nuScenes keeps points in the LiDAR's frame; write frame='deskewed', or another format")
-    tables = _Tables(log)
+    tables = GrowingTables(log)
     scans, labels = folder / "samples" / "LIDAR_TOP", folder / "lidarseg" / VERSION
     for place in (scans, *([labels] if lidarseg else []), folder / VERSION):
         place.mkdir(parents=True)
@@ -45,8 +45,7 @@ def write_log(log: Log, sweeps: Iterable[Sweep], folder: Path, frame: str = "des
                 {"token": token, "sample_data_token": token, "filename": str(file.relative_to(folder))}
             )
     tables.close(lidarseg)
-    for name, rows in tables.rows.items():
-        (folder / VERSION / f"{name}.json").write_text(json.dumps(rows, indent=0) + "\n")
+    tables.write(folder / VERSION)
 
 
 def _write_scan(sweep: Sweep, file: Path, frame: str) -> None:
@@ -83,7 +82,7 @@ _NAMES = (
 )
 
 
-class _Tables:
+class GrowingTables:
     """The tables as they grow, sweep by sweep."""
 
     def __init__(self, log: Log) -> None:
@@ -197,3 +196,8 @@ class _Tables:
                 self.rows["category"].append(row)
         else:
             del self.rows["lidarseg"]
+
+    def write(self, folder: Path) -> None:
+        """Write every table to ``folder``."""
+        for name, rows in self.rows.items():
+            (folder / f"{name}.json").write_text(json.dumps(rows, indent=0) + "\n")

@@ -1,7 +1,9 @@
-"""What a scenario is made of: objects to place in a world, and actors that move through it."""
+"""What a scenario is made of: objects to place in a world, actors that move through it, and how they move."""
 
 from resweep.scenario.actors import Actor
 from resweep.scenario.assets import Asset
 from resweep.scenario.bank import Bank, load_bank
+from resweep.scenario.scenario import Scenario, load_scenario
+from resweep.scenario.stock import stock_bank
 
-__all__ = ["Actor", "Asset", "Bank", "load_bank"]
+__all__ = ["Actor", "Asset", "Bank", "Scenario", "load_bank", "load_scenario", "stock_bank"]

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from resweep import _core
-from resweep.embree_library import open_embree
 from resweep.errors import ResweepError
 from resweep.sensors import Sensor, stencil
 from resweep.worlds import World
-from resweep.worlds.native import Discs, Gaussians, InstanceArray, Triangles
+from resweep.worlds.traced import traced
 
 _SPOTS = ("circular", "rectangular", "elliptical")
 _PROFILES = ("uniform", "gaussian")
@@ -18,22 +17,10 @@ _MODES = ("first", "last", "strongest", "strongest-and-last", "multiple")
 
 def native_scene(world: World) -> _core.Scene:
     """Build the world's acceleration structure; the arrays stay shared with the world."""
-    open_embree()
-    scene = _core.Scene()
     try:
-        for part in world.lower():
-            if isinstance(part, Triangles):
-                scene.add_triangles(part)
-            elif isinstance(part, InstanceArray):
-                scene.add_instances(part)
-            elif isinstance(part, Discs):
-                scene.add_discs(part)
-            elif isinstance(part, Gaussians):
-                scene.add_volumes(part)
-        scene.commit()
+        return traced(world.lower())
     except RuntimeError as error:
         raise ResweepError(f"world {world!r} cannot be traced: {error}") from error
-    return scene
 
 
 def native_plan(sensor: Sensor) -> _core.Plan:

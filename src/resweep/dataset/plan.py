@@ -1,0 +1,188 @@
+"""Plans of datasets: worlds times sensors times scenarios, and traffic drawn at random."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import Field, ValidationError, model_validator
+
+import resweep
+from resweep.errors import ResweepError
+from resweep.scenario import Scenario, load_scenario
+from resweep.scenario.scenario import SCENARIOS, scenario_from
+from resweep.scenes.opening import SCENE, check_world
+from resweep.sensors import Sensor, load_sensor
+from resweep.sensors.explain import Spec, SpecError, explain
+
+PLANS = ("edge-cases", "simkitti32")  # those that come with the package
+
+
+class SensorChoice(Spec):
+    """A sensor by name or file, with fields changed (``set``, dotted) and its place in the frame of the ego."""
+
+    name: str
+    set: dict[str, Any] = Field(default_factory=dict)
+    offset_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
+class Traffic(Spec):
+    """Actors drawn at random for each variant: how many, of which categories, along which lanes, how fast.
+
+    Those that would run into others or the world are drawn again.
+    """
+
+    count: tuple[int, int]
+    lanes: tuple[tuple[tuple[float, ...], ...], ...] = Field(min_length=1)
+    speed_mps: tuple[float, float] = (4.0, 12.0)
+    categories: tuple[str, ...] = ("car",)
+
+    @model_validator(mode="after")
+    def _check(self) -> Traffic:
+        for name in ("count", "speed_mps"):
+            low, high = getattr(self, name)
+            if not 0 <= low <= high or (name == "speed_mps" and low < 0.1):
+                raise SpecError(name, f"expected two numbers above zero, the smaller first, got [{low:g}, {high:g}]")
+        return self
+
+
+class Plan(Spec):
+    """A dataset: every world with every sensor and every scenario, ``variants`` of each.
+
+    ``worlds`` are saved worlds, mesh files or ``scene:NAME``; ``scenarios`` YAML files, names of those in the package,
+    or scenarios written out. Variant 0 of a scenario is as written; ``traffic`` is added to all. ``sweeps`` limits
+    those of each run. ``seed`` fixes all randomness.
+    """
+
+    name: str = "dataset"
+    layout: Literal["semantickitti", "kitti", "nuscenes"] = "semantickitti"
+    worlds: tuple[str, ...] = Field(min_length=1)
+    sensors: tuple[str | SensorChoice, ...] = Field(min_length=1)
+    scenarios: tuple[str | dict[str, Any], ...] = Field(min_length=1)
+    variants: int = Field(default=1, ge=1)
+    traffic: Traffic | None = None
+    bank: str | None = None
+    sweeps: int | None = Field(default=None, ge=1)
+    seed: int = Field(default=0, ge=0)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One drive of the dataset: a world, a sensor, a scenario; ``folder`` is where it lies in the output."""
+
+    number: int
+    folder: str
+    world: str
+    sensor: Sensor
+    offset_m: tuple[float, float, float]
+    scenario: Scenario
+    variant: int
+    seed: int
+
+    def facts(self) -> dict[str, Any]:
+        """What `runs.json` says of it."""
+        names = {"world": self.world, "sensor": self.sensor.name, "scenario": self.scenario.name}
+        return {"folder": self.folder, **names, "variant": self.variant, "seed": self.seed}
+
+
+def load_plan(path: str | Path, changes: dict[str, Any] | None = None) -> Plan:
+    """The plan in a YAML file, or one of `PLANS` by name, with fields replaced by ``changes``.
+
+    Paths in a file are relative to it where they exist there, else to the working folder.
+    """
+    folder: Path | None = None
+    if str(path) in PLANS:
+        text = resources.files("resweep.dataset").joinpath("plans").joinpath(f"{path}.yaml").read_text("utf-8")
+    else:
+        folder = Path(path).parent
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            known = ", ".join(PLANS)
+            raise ResweepError(
+                f"{path}: cannot be read as a plan ({error}); give a YAML file or one of {known}"
+            ) from None
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ResweepError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from error
+    if not isinstance(data, dict):
+        raise ResweepError(f"{path}: not a plan; expected keys such as worlds, sensors and scenarios")
+    try:
+        plan = Plan.model_validate({**data, **(changes or {})})
+    except ValidationError as error:
+        raise explain(error, Plan, str(path)) from None
+    return plan if folder is None else _located(plan, folder)
+
+
+def _located(plan: Plan, folder: Path) -> Plan:
+    def beside(word: str) -> str:
+        return str(folder / word) if not word.startswith(SCENE) and (folder / word).exists() else word
+
+    scenarios = [beside(word) if isinstance(word, str) and word not in SCENARIOS else word for word in plan.scenarios]
+    changes = {"worlds": tuple(map(beside, plan.worlds)), "scenarios": tuple(scenarios)}
+    return plan.model_copy(update={**changes, "bank": None if plan.bank is None else beside(plan.bank)})
+
+
+def runs_of(plan: Plan) -> list[Run]:
+    """Every run of a plan, its words understood; raises for what does not exist, before any work."""
+    for word in plan.worlds:
+        check_world(word)
+    sensors = [_sensor(choice) for choice in plan.sensors]
+    scenarios = [
+        load_scenario(item) if isinstance(item, str) else scenario_from(item, f"scenarios[{at}]")
+        for at, item in enumerate(plan.scenarios)
+    ]
+    wide = 2 if plan.layout == "semantickitti" else 4
+    runs: list[Run] = []
+    for world in plan.worlds:
+        for sensor, offset in sensors:
+            for scenario in scenarios:
+                for variant in range(plan.variants):
+                    number = len(runs)
+                    folder = f"{'sequences/' if wide == 2 else ''}{number:0{wide}d}"
+                    varied = scenario.variant(variant)
+                    runs.append(Run(number, folder, world, sensor, offset, varied, variant, plan.seed + number))
+    return runs
+
+
+def _sensor(choice: str | SensorChoice) -> tuple[Sensor, tuple[float, float, float]]:
+    if isinstance(choice, str):
+        return load_sensor(choice), (0.0, 0.0, 0.0)
+    return load_sensor(choice.name).with_(**choice.set), choice.offset_m
+
+
+def record_of(plan: Plan, runs: Sequence[Run]) -> dict[str, Any]:
+    """All that decides the bytes of a dataset, as plain data."""
+    sensors = [sensor.model_dump(mode="json", exclude_none=True) for sensor, _ in map(_sensor, plan.sensors)]
+    worlds = {word: _fingerprint(word) for word in plan.worlds}
+    written = plan.model_dump(mode="json", exclude_none=True)
+    scenarios = [run.scenario.model_dump(mode="json", exclude_none=True) for run in runs]
+    return {
+        "resweep": resweep.__version__,
+        "plan": written,
+        "worlds": worlds,
+        "sensors": sensors,
+        "scenarios": scenarios,
+        "bank": None if plan.bank is None else _fingerprint(plan.bank),
+    }
+
+
+def digest(record: dict[str, Any]) -> str:
+    """A hash of a record."""
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+
+
+def _fingerprint(word: str) -> str:
+    """What a world or a bank is known by: its index, or the whole mesh file."""
+    if word.startswith(SCENE):
+        return word
+    path = Path(word)
+    file = next((path / name for name in ("world.json", "bank.json") if (path / name).is_file()), path)
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else word

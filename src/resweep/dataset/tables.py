@@ -1,0 +1,63 @@
+"""The tables of a nuScenes-style run, made from its finished sweeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from resweep.boxes import Boxes
+from resweep.dataset.layouts import objects_of
+from resweep.io import kitti_bin
+from resweep.io.nuscenes_write import VERSION, GrowingTables
+from resweep.log import Log
+from resweep.pose import Array
+from resweep.sweep import Sweep
+
+# nuScenes schema, visibility: the share of an annotation that is seen, in four bins.
+_BINS = ((0.4, "1", "v0-40"), (0.6, "2", "v40-60"), (0.8, "3", "v60-80"), (1.01, "4", "v80-100"))
+
+
+def write_tables(folder: Path, times: Array, poses: Array, name: str, sensor: str) -> None:
+    """Write ``v1.0-resweep/`` and ``lidarseg/`` of a run all of whose sweeps are there."""
+    tables = GrowingTables(Log(lambda at: _sweep(folder, at)[0], times, poses, name, sensor))
+    segments = folder / "lidarseg" / VERSION
+    segments.mkdir(parents=True, exist_ok=True)
+    (folder / VERSION).mkdir(exist_ok=True)
+    seen: list[dict[str, Any]] = []
+    for at in range(len(times)):
+        sweep, objects = _sweep(folder, at)
+        scan = Path("samples") / "LIDAR_TOP" / f"{at:06d}.pcd.bin"
+        token = tables.add(at, float(times[at]), poses[at], scan, sweep)
+        file = segments / f"{token}_lidarseg.bin"
+        file.write_bytes(sweep.label.astype(np.uint8).tobytes())
+        row = {"token": token, "sample_data_token": token, "filename": str(file.relative_to(folder))}
+        tables.rows["lidarseg"].append(row)
+        seen += objects
+    for annotation, item in zip(tables.rows["sample_annotation"], seen, strict=True):
+        annotation["num_lidar_pts"] = item["n_points"]
+        annotation["visibility_token"] = _visibility(item["occlusion"])
+    tables.rows["visibility"] = [{"token": token, "level": level, "description": ""} for _, token, level in _BINS]
+    tables.close(lidarseg=True)
+    tables.write(folder / VERSION)
+
+
+def _visibility(occlusion: float | None) -> str:
+    return "" if occlusion is None else next(token for top, token, _ in _BINS if 1.0 - occlusion < top)
+
+
+def _sweep(folder: Path, at: int) -> tuple[Sweep, list[dict[str, Any]]]:
+    """What the tables need of a finished sweep: labels and boxes."""
+    file = folder / "labels" / f"{at:06d}.label"
+    count = file.stat().st_size // 4
+    label, instance = kitti_bin.read_labels(file, count)
+    objects = objects_of(folder, at)
+    boxes = Boxes(
+        np.array([item["centre"] for item in objects]),
+        np.array([item["size"] for item in objects]),
+        np.array([item["yaw"] for item in objects]),
+        [item["name"] for item in objects],
+        np.array([item["track"] for item in objects]),
+    )
+    return Sweep.from_points(np.zeros((count, 3)), label=label, instance=instance, boxes=boxes), objects

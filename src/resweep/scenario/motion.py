@@ -1,0 +1,173 @@
+"""How something moves: standing, waypoints with times, smooth curves and lanes at a speed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from pydantic import Field, model_validator
+from scipy.interpolate import CubicSpline
+
+from resweep.pose import Array
+from resweep.sensors.explain import Spec, SpecError
+
+STEP_S = 0.1  # between the knots of a motion that is sampled
+_ALONG_M = 0.05  # between the samples of a curve
+_SECANT_M = 1.0  # half of the length over which the heading is taken: a car does not turn on the spot
+_SLOWEST_MPS = 0.05
+
+Row = tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """Places over time, seconds from the start of the motion.
+
+    ``times`` (n,) from 0; ``places`` (n, 3) metres in the world, z NaN where the ground decides; ``yaw`` (n,) radians.
+    """
+
+    times: Array
+    places: Array
+    yaw: Array
+
+    @property
+    def end(self) -> float:
+        """Seconds that the motion lasts; 0 if it stands."""
+        return float(self.times[-1])
+
+
+class Motion(Spec):
+    """One of: ``at`` a place, ``waypoints`` with times, a ``spline`` through points, or a ``lane`` to follow.
+
+    Points are ``[x, y]`` or ``[x, y, z]``, metres in the world; without z the ground decides. Rows of waypoints begin
+    with their time, seconds. ``speed_mps`` is one speed or, for a spline, one at each point. ``yaw_deg`` replaces the
+    heading, which otherwise is the direction of travel. ``begin_m`` is where along the lane to begin.
+    """
+
+    at: Row | None = None
+    waypoints: tuple[Row, ...] | None = None
+    spline: tuple[Row, ...] | None = None
+    lane: tuple[Row, ...] | None = None
+    speed_mps: float | tuple[float, ...] | None = None
+    begin_m: float = Field(default=0.0, ge=0)
+    yaw_deg: float | None = None
+
+    def kinds(self) -> list[str]:
+        """The fields that say how it moves, of which one is given."""
+        return [name for name in ("at", "waypoints", "spline", "lane") if getattr(self, name) is not None]
+
+    @model_validator(mode="after")
+    def _check_motion(self) -> Motion:
+        for name in ("waypoints", "spline", "lane"):
+            rows = getattr(self, name)
+            if rows is not None:
+                self._check_rows(name, rows, 3 if name == "waypoints" else 2)
+        if self.at is not None and len(self.at) not in (2, 3):
+            self.refuse("at", f"expected [x, y] or [x, y, z], got {len(self.at)} numbers")
+        if self.waypoints is not None:
+            times = [row[0] for row in self.waypoints]
+            for at, (before, after) in enumerate(pairwise(times), 1):
+                if after <= before:
+                    self.refuse(
+                        f"waypoints[{at}]", f"time {after:g} s does not come after {before:g} s; times increase"
+                    )
+        self._check_speed()
+        return self
+
+    def _check_rows(self, name: str, rows: tuple[Row, ...], fewest: int) -> None:
+        what = "[t, x, y] or [t, x, y, z]" if fewest == 3 else "[x, y] or [x, y, z]"
+        if len(rows) < 2:
+            self.refuse(name, f"expected at least two points {what}, got {len(rows)}")
+        for at, row in enumerate(rows):
+            if len(row) not in (fewest, fewest + 1) or len(row) != len(rows[0]):
+                self.refuse(f"{name}[{at}]", f"expected {what}, as the first row has it, got {len(row)} numbers")
+
+    def _check_speed(self) -> None:
+        curve = self.spline or self.lane
+        if curve is None:
+            if self.speed_mps is not None:
+                self.refuse("speed_mps", "only a spline or a lane has a speed; waypoints have times")
+            return
+        if self.speed_mps is None:
+            self.refuse("speed_mps", "missing; a spline or a lane needs it, metres a second")
+        speeds = np.atleast_1d(np.asarray(self.speed_mps, float))
+        if len(speeds) not in (1, len(curve)):
+            self.refuse("speed_mps", f"expected one speed or {len(curve)}, one at each point, got {len(speeds)}")
+        if (speeds < _SLOWEST_MPS).any():
+            self.refuse("speed_mps", f"speeds must be at least {_SLOWEST_MPS} m/s, got {speeds.min():g}")
+
+    def refuse(self, field: str, problem: str) -> None:
+        """Raise an error that names the field, and the actor where there is one."""
+        name = getattr(self, "name", "")
+        raise SpecError(field, f"actor '{name}': {problem}" if name else problem)
+
+    def path(self) -> Path:
+        """The motion as places over time."""
+        if self.at is not None:
+            return Path(np.zeros(1), _points([self.at]), np.array([np.radians(self.yaw_deg or 0.0)]))
+        if self.waypoints is not None:
+            rows = np.array(self.waypoints, float)
+            times, points = rows[:, 0] - rows[0, 0], _points(rows[:, 1:])
+            steps = np.union1d(np.arange(0, times[-1], STEP_S), times)
+            return self._turned(steps, _at(steps, times, points))
+        curve = _points(self.spline or self.lane or ())
+        if self.spline is not None:
+            curve, share = _smooth(curve)
+        else:
+            share = np.arange(len(curve), dtype=float)
+        length = _lengths(curve)
+        if self.begin_m >= length[-1]:
+            self.refuse("begin_m", f"{self.begin_m:g} m is beyond the end of the path, {length[-1]:.1f} m")
+        speeds = np.atleast_1d(np.asarray(self.speed_mps, float))
+        s = np.union1d(np.arange(self.begin_m, length[-1], _ALONG_M), length[-1])
+        at_knot = np.interp(s, length, share)
+        speed = np.interp(at_knot, np.linspace(0, share[-1], len(speeds)), speeds)
+        pace = 2 * np.diff(s) / (speed[1:] + speed[:-1])
+        when = np.concatenate([[0.0], np.cumsum(pace)])
+        steps = np.union1d(np.arange(0, when[-1], STEP_S), when[-1])
+        return self._turned(steps, _at(np.interp(steps, when, s), length, curve), curve)
+
+    def _turned(self, times: Array, places: Array, line: Array | None = None) -> Path:
+        """The path with headings: along the line that it follows, or as given."""
+        if self.yaw_deg is not None:
+            return Path(times, places, np.full(len(times), np.radians(self.yaw_deg)))
+        if line is None:
+            line, where = places, _lengths(places)
+        else:
+            where = _lengths(line)
+            where = where[-1] - _lengths(places)[-1] + _lengths(places)
+        length = _lengths(line)
+        ahead, behind = (_at(np.clip(where + d, 0, length[-1]), length, line) for d in (_SECANT_M, -_SECANT_M))
+        yaw = np.arctan2(ahead[:, 1] - behind[:, 1], ahead[:, 0] - behind[:, 0])
+        return Path(times, places, np.unwrap(yaw))
+
+
+def _points(rows: object) -> Array:
+    """Points (n, 3) of rows with or without z, which is NaN then."""
+    points = np.array(rows, float)
+    return points if points.shape[1] == 3 else np.column_stack([points, np.full(len(points), np.nan)])
+
+
+def _lengths(line: Array) -> Array:
+    """Metres along a line (n, 3) at its points, seen from above."""
+    return np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(line[:, :2], axis=0), axis=1))])
+
+
+def _at(where: Array, knots: Array, values: Array) -> Array:
+    """Rows (m, 3) between the rows ``values`` at ``knots``."""
+    return np.stack([np.interp(where, knots, column) for column in values.T], axis=1)
+
+
+def _smooth(points: Array) -> tuple[Array, Array]:
+    """A cubic curve through points (n, 3), in samples, and how many points each of them is along."""
+    chord = _lengths(points)
+    if (np.diff(chord) <= 0).any():
+        at = int(np.flatnonzero(np.diff(chord) <= 0)[0]) + 1
+        raise SpecError(f"spline[{at}]", "is the same place as the point before; points must differ")
+    fine = np.union1d(np.arange(0, chord[-1], _ALONG_M), chord)
+    curve = np.full((len(fine), 3), np.nan)
+    curve[:, :2] = CubicSpline(chord, points[:, :2], bc_type="natural" if len(points) > 2 else "not-a-knot")(fine)
+    if np.isfinite(points[:, 2]).all():
+        curve[:, 2] = CubicSpline(chord, points[:, 2], bc_type="natural" if len(points) > 2 else "not-a-knot")(fine)
+    return curve, np.interp(fine, chord, np.arange(len(points), dtype=float))

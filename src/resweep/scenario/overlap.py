@@ -1,0 +1,131 @@
+"""What runs into what: actors against each other and against the world, over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from resweep.pose import Array
+from resweep.scenario.actors import Actor
+from resweep.scenario.ground import GROUND_LABELS, Ground
+from resweep.scenes import Label
+
+STEP_S = 0.1
+_SHRINK_M = 0.03  # boxes may touch by this much
+_CLEAR_M = 0.25  # kerbs and bumps below this height do not count
+_SPACING_M = 0.05  # of the rays through a box: a sign's pole is not missed
+_LEVELS = 4
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """An actor that is where something else is: ``time_s`` the first moment, from the scenario's start."""
+
+    actor: str
+    time_s: float
+    what: str
+    other: str = ""
+
+    def __str__(self) -> str:
+        return f"actor '{self.actor}': runs into {self.what} at {self.time_s:.1f} s"
+
+
+def between_actors(actors: Sequence[Actor], start: float, end: float) -> list[Overlap]:
+    """The first moment at which the boxes of each two actors overlap."""
+    times = _times(start, end)
+    boxes = [_box_over(actor, times) for actor in actors]
+    found = []
+    for one in range(len(actors)):
+        for other in range(one + 1, len(actors)):
+            hit = np.flatnonzero(_meet(boxes[one], boxes[other]))
+            if len(hit):
+                found.append(
+                    Overlap(
+                        actors[one].name,
+                        float(times[hit[0]] - start),
+                        f"actor '{actors[other].name}'",
+                        actors[other].name,
+                    )
+                )
+    return found
+
+
+def with_world(actor: Actor, ground: Ground, start: float, end: float) -> Overlap | None:
+    """The first moment at which something of the world stands within the actor's box, above the ground."""
+    path = actor.trajectory
+    still = actor.stands
+    times = (
+        np.array([path.start if len(path) > 1 else start])
+        if still
+        else _times(max(start, path.start), min(end, path.end))
+    )
+    if not len(times):
+        return None
+    poses = path.at(times) if len(path) > 1 else np.repeat(path.poses, len(times), axis=0)
+    low, high = actor.bounds[0] + _SHRINK_M, actor.bounds[1] - _SHRINK_M
+    low[2] = min(max(low[2], _CLEAR_M), 0.5 * (actor.bounds[0, 2] + actor.bounds[1, 2]))
+    begin, along, length = _rays(low, np.maximum(high, low + 1e-3))
+    origins = np.einsum("tij,rj->tri", poses[:, :3, :3], begin) + poses[:, None, :3, 3]
+    directions = np.einsum("tij,rj->tri", poses[:, :3, :3], along)
+    found = ground.hits(origins.reshape(-1, 3), directions.reshape(-1, 3), float(length.max()))
+    within = (found["range"] <= np.tile(length, len(times))) & ~np.isin(found["label"], GROUND_LABELS)
+    hit = np.flatnonzero(within)
+    if not len(hit):
+        return None
+    first = int(hit[0])
+    what = _named(int(found["label"][first]), int(found["instance"][first]))
+    x, y = origins.reshape(-1, 3)[first, :2] + directions.reshape(-1, 3)[first, :2] * found["range"][first]
+    when = 0.0 if still else float(times[first // len(length)] - start)
+    return Overlap(actor.name, when, f"{what} of the world at ({x:.1f}, {y:.1f})")
+
+
+def _times(start: float, end: float) -> Array:
+    return np.arange(start, end + 1e-9, STEP_S)
+
+
+def _named(label: int, instance: int) -> str:
+    known = {int(item): item.name.lower().replace("_", " ") for item in Label}
+    name = known.get(label, f"something of label {label}") if label else "something"
+    return f"{name} {instance}" if instance else name
+
+
+def _rays(low: Array, high: Array) -> tuple[Array, Array, Array]:
+    """Origins, unit directions (r, 3) and lengths (r,) of level rays through a box, along and across it."""
+    size = high - low
+    parts = []
+    for axis, other in ((0, 1), (1, 0)):
+        side = np.linspace(low[other], high[other], max(2, round(size[other] / _SPACING_M) + 1))
+        level = np.linspace(low[2], high[2], _LEVELS)
+        across, up = (grid.ravel() for grid in np.meshgrid(side, level))
+        begin, along = np.zeros((len(across), 3)), np.zeros((len(across), 3))
+        begin[:, axis], begin[:, other], begin[:, 2], along[:, axis] = low[axis], across, up, 1.0
+        parts.append((begin, along, np.full(len(across), size[axis])))
+    begin, along, length = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return begin, along, length
+
+
+def _box_over(actor: Actor, times: Array) -> tuple[Array, Array, Array, Array]:
+    """Centre (t, 3), heading (t, 2), half size (3,) and presence (t,) of an actor's box at times."""
+    path = actor.trajectory
+    there = np.ones(len(times), bool) if len(path) == 1 else (times >= path.start - 1e-9) & (times <= path.end + 1e-9)
+    poses = path.at(np.clip(times, path.start, path.end)) if len(path) > 1 else np.repeat(path.poses, len(times), 0)
+    centre = np.einsum("tij,j->ti", poses[:, :3, :3], actor.bounds.mean(axis=0)) + poses[:, :3, 3]
+    heading = poses[:, :2, 0] / np.linalg.norm(poses[:, :2, 0], axis=1, keepdims=True)
+    return centre, heading, (actor.bounds[1] - actor.bounds[0]) / 2 - _SHRINK_M, there
+
+
+def _meet(one: tuple[Array, Array, Array, Array], other: tuple[Array, Array, Array, Array]) -> Array:
+    """Whether two boxes (t,) overlap: no axis of either separates them, and their heights share a part."""
+    apart = other[0] - one[0]
+    overlap = one[3] & other[3] & (np.abs(apart[:, 2]) < one[2][2] + other[2][2])
+    for heading in (one[1], other[1]):
+        for axis in (heading, np.stack([-heading[:, 1], heading[:, 0]], axis=1)):
+            reach = sum(
+                box[2][0] * np.abs((box[1] * axis).sum(axis=1))
+                + box[2][1] * np.abs(box[1][:, 0] * axis[:, 1] - box[1][:, 1] * axis[:, 0])
+                for box in (one, other)
+            )
+            overlap &= np.abs((apart[:, :2] * axis).sum(axis=1)) < reach
+    return np.asarray(overlap)

@@ -1,0 +1,81 @@
+"""Recorded objects: the boxes of a log followed over time, as motions for actors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from resweep.boxes import Boxes
+from resweep.errors import ResweepError
+from resweep.io.dataset import extended
+from resweep.log import Log
+from resweep.pose import Array, Trajectory, from_xyz_rpy
+from resweep.scenario.categories import Category, category_of
+
+_REACH_S = 0.15  # how far beyond its first and last box an object is followed: a sweep begins before its stamp
+_GAP_S = 1.1  # between two boxes of a track, beyond which it was out of sight: nuScenes annotates 2 a second
+
+
+@dataclass
+class Recorded:
+    """One annotated object of a log: its class, its boxes' sizes, and its poses ``T_world_object`` over time.
+
+    The object's frame lies on the middle of its box's floor with x along the heading.
+    """
+
+    number: int
+    name: str
+    sizes: list[Array] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    poses: list[Array] = field(default_factory=list)
+
+    @property
+    def category(self) -> Category:
+        """The class under its common name."""
+        return category_of(self.name)
+
+    @property
+    def size_m(self) -> tuple[float, float, float]:
+        """Length, width and height, metres: the median over its boxes."""
+        length, width, height = np.median(self.sizes, axis=0).tolist()
+        return length, width, height
+
+    def stretches(self) -> list[Trajectory]:
+        """Its motion, in pieces where it was out of sight for long; each reaches a little beyond its ends."""
+        times, first = np.unique(self.times, return_index=True)
+        poses = np.stack(self.poses)[first]
+        breaks = np.flatnonzero(np.diff(times) > _GAP_S) + 1
+        pieces = zip(np.split(times, breaks), np.split(poses, breaks), strict=True)
+        return [extended(Trajectory(when, where), _REACH_S) for when, where in pieces]
+
+
+def recorded_in(log: Log, sweeps: Sequence[int] | None = None) -> list[Recorded]:
+    """The annotated objects of a log, in the order of their first box; boxes without a track are left out."""
+    found: dict[int, Recorded] = {}
+    untracked = 0
+    for at in range(len(log)) if sweeps is None else sweeps:
+        sweep = log[at]
+        boxes = sweep.boxes
+        if boxes is None or not len(boxes):
+            continue
+        poses = sweep.pose @ floors(boxes)
+        for row, number in enumerate(boxes.track.tolist()):
+            if number < 0:
+                untracked += 1
+                continue
+            track = found.setdefault(number, Recorded(number, boxes.name[row]))
+            track.sizes.append(boxes.size[row])
+            track.times.append(sweep.timestamp)
+            track.poses.append(poses[row])
+    if not found:
+        why = f"its {untracked} boxes have no tracks" if untracked else "no sweep has annotated boxes"
+        raise ResweepError(f"log '{log.name}': {why}; give a log with tracked boxes, such as KITTI raw or nuScenes")
+    return list(found.values())
+
+
+def floors(boxes: Boxes) -> Array:
+    """``T_sweep_object`` (k, 4, 4) of boxes: on the middle of the floor, x along the heading."""
+    floor = boxes.centre - boxes.size * [0.0, 0.0, 0.5]
+    return np.stack([from_xyz_rpy(x, y, z, yaw=yaw) for (x, y, z), yaw in zip(floor, boxes.yaw, strict=True)])

@@ -1,0 +1,163 @@
+"""Scenarios: where the sensor goes, and what moves around it; read from YAML or written in Python (D, 5.1)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from pydantic import Field, ValidationError, model_validator
+
+from resweep.errors import ResweepError
+from resweep.pose import Trajectory
+from resweep.scenario.actors import Actor
+from resweep.scenario.bank import Bank
+from resweep.scenario.categories import category_of
+from resweep.scenario.ground import Ground
+from resweep.scenario.overlap import Overlap
+from resweep.scenario.spec import ActorSpec, EgoSpec, located
+from resweep.scenario.stock import stock_bank
+from resweep.sensors.explain import Spec, SpecError, explain
+from resweep.worlds import World
+
+SCENARIOS = ("hidden-car", "animals", "construction")  # those that come with the package
+_SHOWN = 5
+
+
+class Scenario(Spec):
+    """A drive of the sensor and the actors around it.
+
+    ``ego`` says where the sensor goes, ``actors`` what moves or stands around it, ``duration_s`` for how long (default:
+    as long as the ego moves). ``seed`` fixes which objects of a category are taken. Times count from the start of the
+    ego's motion.
+    """
+
+    name: str = "scenario"
+    ego: EgoSpec
+    actors: tuple[ActorSpec, ...] = ()
+    duration_s: float | None = Field(default=None, gt=0)
+    seed: int = Field(default=0, ge=0)
+
+    @model_validator(mode="after")
+    def _check(self) -> Scenario:
+        seen: set[str] = set()
+        for at, actor in enumerate(self.actors):
+            if actor.name in seen:
+                raise SpecError(f"actors[{at}].name", f"'{actor.name}' is the name of another actor; names differ")
+            seen.add(actor.name)
+        if self.ego.at is not None and self.duration_s is None:
+            raise SpecError("duration_s", "missing; an ego that stands needs to be told for how long")
+        return self
+
+    def trajectory(self, world: World | Ground) -> Trajectory:
+        """``T_world_sensor`` of the ego for the scenario's duration."""
+        from resweep.scenario.staging import ego_trajectory
+
+        return ego_trajectory(self, _ground(world))
+
+    def cast(
+        self, world: World | Ground, bank: Bank | None = None, *, first_instance: int | None = None
+    ) -> list[Actor]:
+        """The actors, placed on the world's ground, without looking at what they run into.
+
+        ``bank`` holds their objects (default: `stock_bank`); their instances count from ``first_instance`` (default:
+        the first that the world does not use).
+        """
+        from resweep.scenario.staging import Staging
+
+        return Staging(self, world, stock_bank() if bank is None else bank, first_instance).actors()
+
+    def categories(self, bank: Bank | None, actors: list[Actor]) -> dict[str, str]:
+        """The class of each actor by its name: that of its object in the bank, or as the scenario says."""
+        known = stock_bank() if bank is None else bank
+        found = {}
+        for spec, actor in zip(self.actors, actors, strict=True):
+            if spec.asset is not None:
+                found[actor.name] = str(known.facts(spec.asset)["category"])
+            else:
+                found[actor.name] = category_of(spec.category or (spec.cad.category if spec.cad else "")).name
+        return found
+
+    def overlaps(self, world: World | Ground, actors: list[Actor]) -> list[Overlap]:
+        """What the actors run into, by time; those that ``allow_overlap`` are left out."""
+        from resweep.scenario.staging import overlaps
+
+        ground = _ground(world)
+        return overlaps(self, ground, actors, self.trajectory(ground))
+
+    def place(self, world: World, bank: Bank | None = None) -> tuple[Trajectory, list[Actor]]:
+        """The ego's trajectory and the checked actors; raises if an actor runs into another or the world."""
+        ground = Ground(world)
+        actors = self.cast(world, bank)
+        found = self.overlaps(ground, actors)
+        if found:
+            more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+            raise ResweepError(
+                f"scenario '{self.name}': {'; '.join(map(str, found[:_SHOWN]))}{more}; "
+                "change the motion, or set allow_overlap of the actor"
+            )
+        return self.trajectory(ground), actors
+
+    def variant(self, number: int) -> Scenario:
+        """The scenario with speeds and starts drawn from the actors' ``vary_`` ranges; number 0 is as written."""
+        if number == 0:
+            return self
+        rng = np.random.default_rng([self.seed, number, 0x76617279])
+        actors = []
+        for actor in self.actors:
+            factor, later = rng.uniform(*actor.vary_speed), rng.uniform(*actor.vary_start_s)
+            changes: dict[str, Any] = {"start_s": max(0.0, actor.start_s + later)}
+            if actor.speed_mps is not None:
+                changes["speed_mps"] = (np.asarray(actor.speed_mps) * factor).tolist()
+            if actor.waypoints is not None:
+                first = actor.waypoints[0][0]
+                changes["waypoints"] = [(first + (row[0] - first) / factor, *row[1:]) for row in actor.waypoints]
+            actors.append(ActorSpec(**{**actor.model_dump(exclude_unset=True), **changes}))
+        given = self.model_dump(exclude_unset=True)
+        return Scenario(**{**given, "actors": actors, "seed": self.seed + number})
+
+
+def _ground(world: World | Ground) -> Ground:
+    return world if isinstance(world, Ground) else Ground(world)
+
+
+def load_scenario(path: str | Path) -> Scenario:
+    """The scenario in a YAML file, or one of `SCENARIOS` by name; paths in the file are relative to it."""
+    from importlib import resources
+
+    if str(path) in SCENARIOS:
+        text = (
+            resources.files("resweep.scenario").joinpath("plans").joinpath(f"{path}.yaml").read_text(encoding="utf-8")
+        )
+        return parse_scenario(text, str(path))
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        known = ", ".join(SCENARIOS)
+        raise ResweepError(
+            f"{file}: cannot be read as a scenario ({error}); give a YAML file or one of {known}"
+        ) from None
+    return parse_scenario(text, str(file), file.parent)
+
+
+def parse_scenario(text: str, where: str, folder: Path | None = None) -> Scenario:
+    """The scenario in a YAML text; ``where`` names it in errors."""
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ResweepError(f"{where}: not valid YAML ({' '.join(str(error).split())})") from error
+    return scenario_from(data, where, folder)
+
+
+def scenario_from(data: Any, where: str, folder: Path | None = None) -> Scenario:
+    """A scenario from plain data, with errors that name ``where`` it came from."""
+    if not isinstance(data, dict):
+        raise ResweepError(f"{where}: not a scenario; expected keys such as ego and actors")
+    try:
+        return Scenario.model_validate(data if folder is None else located(data, folder))
+    except ValidationError as error:
+        raise explain(error, Scenario, where) from None
+    except SpecError as error:
+        raise SpecError(error.field, error.problem, where) from None

@@ -1,0 +1,49 @@
+"""The stock bank: objects made of plain shapes, for scenarios without a recording."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from resweep.pose import from_xyz_rpy
+from resweep.scenario.assets import Asset
+from resweep.scenario.bank import Bank
+from resweep.scenario.categories import category_of
+from resweep.scenes import car
+from resweep.scenes.traffic import BUS, TRUCK, animal, barrier, cone, debris, pedestrian, vehicle
+from resweep.worlds import Mesh
+
+SOURCE = "stock"
+
+
+@lru_cache(maxsize=1)
+def stock_bank() -> Bank:
+    """Three cars, a van, a bus, a truck, a pedestrian, an animal, and what blocks a lane."""
+    made = {
+        "hatchback": ("car", car(length_m=3.9, width_m=1.7, height_m=1.5, reflectance=0.6)),
+        "saloon": ("car", car(length_m=4.7, width_m=1.85, height_m=1.45, reflectance=0.35)),
+        "suv": ("car", car(length_m=4.6, width_m=1.95, height_m=1.75, reflectance=0.15)),
+        "van": ("van", vehicle(5.3, 1.95, 2.3, 10, "van")),
+        "bus": ("bus", vehicle(12.0, 2.55, 3.1, BUS, "bus")),
+        "truck": ("truck", vehicle(8.5, 2.5, 3.5, TRUCK, "truck")),
+        "pedestrian": ("pedestrian", pedestrian()),
+        "deer": ("animal", animal()),
+        "cone": ("cone", cone()),
+        "barrier": ("barrier", barrier()),
+        "debris": ("other object", debris()),
+    }
+    return Bank([stock_asset(name, category, mesh) for name, (category, mesh) in made.items()], {"source": SOURCE})
+
+
+def stock_asset(name: str, category: str, mesh: Mesh) -> Asset:
+    """An asset from a mesh of this package, set down on the ground in the middle of its footprint."""
+    low, high = mesh.bounds
+    x, y = (low + high)[:2] / 2
+    kind = category_of(category)
+    return Asset(
+        name=name,
+        label=kind.label,
+        category=kind.name,
+        size_m=tuple((high - low).tolist()),
+        layers=(mesh.moved(from_xyz_rpy(-float(x), -float(y), -float(low[2]))),),
+        source=(SOURCE, -1),
+    )

@@ -1,0 +1,37 @@
+"""Worlds by a word: ``scene:NAME``, a saved world's folder, or a mesh file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from resweep.errors import ResweepError, nearest_names
+from resweep.worlds import World, load_world
+
+SCENE = "scene:"
+
+
+def check_world(word: str) -> None:
+    """Raise if ``word`` cannot name a world, without the work of making or reading it."""
+    if word.startswith(SCENE):
+        from resweep.scenes import SCENES  # its places import this package
+
+        if word.removeprefix(SCENE) not in SCENES:
+            raise ResweepError(f"world '{word}': no such scene; {nearest_names(word.removeprefix(SCENE), SCENES)}")
+        return
+    path = Path(word)
+    if not path.exists():
+        raise ResweepError(f"{word}: no such world; give a mesh file, a saved .world folder or scene:NAME")
+    if path.is_dir() and not (path / "world.json").is_file():
+        raise ResweepError(f"{word}: is no saved world (no world.json in it); give a .world folder or a mesh file")
+
+
+def open_world(word: str, seed: int = 0, up: str = "z") -> World:
+    """The world that ``word`` names: ``scene:NAME`` made from ``seed``, a saved world, or a mesh file."""
+    check_world(word)
+    if word.startswith(SCENE):
+        from resweep.scenes import SCENES
+
+        return SCENES[word.removeprefix(SCENE)](seed=seed)
+    if Path(word).is_dir():
+        return load_world(word)
+    return World.from_mesh(word, up=up)

@@ -1,0 +1,34 @@
+"""Recorded boxes come back as actors that move as they did."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import resweep as rs
+from resweep.evaluate.objects import compare_objects
+from resweep.scenario import stock_bank
+from resweep.scenario.replay import replay_actors
+from resweep.scenes import ground_plane
+
+
+def test_a_replay_moves_as_the_record_and_measures_the_same() -> None:
+    world = rs.World([ground_plane((120, 60), label=40)])
+    scenario = rs.Scenario(
+        ego={"lane": [[-20, -3], [20, -3]], "speed_mps": 8},
+        duration_s=0.65,
+        actors=[{"name": "car", "asset": "suv", "lane": [[0, 2], [-40, 2]], "speed_mps": 10}],
+    )
+    trajectory, actors = scenario.place(world)
+    record = rs.Log.from_sweeps(list(rs.Simulator(world, "velodyne-vlp-16", actors=actors).run(trajectory)), "drive")
+    again, tracks, missing = replay_actors(record, world, stock_bank())
+    assert list(tracks.values()) == [actors[0].instance]
+    assert missing == []
+    assert again[0].layers[0] is actors[0].layers[0]  # the bank's object of that size
+    at = record.times[3]
+    assert np.allclose(again[0].trajectory.at(at), actors[0].trajectory.at(at), atol=0.02)
+    sim = rs.Simulator(world, "velodyne-vlp-16", actors=again).run(trajectory)
+    figures = compare_objects(sim[: len(record)], record, grow_m=1.1)
+    (row,) = figures["objects"]
+    assert row["sim"] == pytest.approx(row["real"], rel=0.05)
+    assert row["range_error_m"] < 0.05
