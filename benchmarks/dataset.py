@@ -48,7 +48,7 @@ def run(fast: bool = False, threads: int = 0) -> Result:
         generate(plan, place / "data", workers=threads)
 
     try:
-        seconds = interleaved({"bare": timed(bare), "whole": timed(whole)}, 1, warm_up=fast)
+        seconds = interleaved({"bare": timed(bare), "whole": timed(whole)}, 1 if fast else 3, warm_up=fast)
         size = sum(path.stat().st_size for path in (place / "data").rglob("*") if path.is_file())
     finally:
         shutil.rmtree(place, ignore_errors=True)

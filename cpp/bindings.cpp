@@ -235,6 +235,34 @@ nb::tuple stage_velocities(const PyStage& self, const Vector<std::int32_t>& inst
     return nb::make_tuple(give(std::move(velocity), 3), give(std::move(seen)));
 }
 
+nb::ndarray<nb::numpy, double> trajectory_at(const Row<double>& times, const Vector<double>& knot_times,
+                                             const Knots& knots) {
+    if (knots.shape(0) != knot_times.shape(0) || knots.shape(0) == 0)
+        throw std::invalid_argument("knot_times, knots: one row each");
+    Buffer<double> result;
+    result.allocate(16 * times.shape(0));
+    poses_at(Motion(knot_times.data(), knots.data(), knot_times.shape(0)), times.data(), times.shape(0),
+             result.data.get());
+    return give(std::move(result), 16);
+}
+
+template <class Real>
+nb::ndarray<nb::numpy, Real> carried(const Row<double>& times, const Matrix3<Real>& vectors,
+                                     const Vector<double>& knot_times, const Knots& knots, bool turned_only) {
+    const std::size_t count = times.shape(0);
+    if (vectors.shape(0) != count) throw std::invalid_argument("times, vectors: one row each");
+    if (knots.shape(0) != knot_times.shape(0) || knots.shape(0) == 0)
+        throw std::invalid_argument("knot_times, knots: one row each");
+    Buffer<Real> result;
+    result.allocate(3 * count);
+    {
+        nb::gil_scoped_release unlocked;
+        const Motion motion(knot_times.data(), knots.data(), knot_times.shape(0));
+        carry(motion, times.data(), vectors.data(), count, turned_only, result.data.get());
+    }
+    return give(std::move(result), 3);
+}
+
 using Axes = In<float, nb::shape<3, -1>, nb::c_contig>;
 
 // `direction` (3, n), `time`, `beam` are in the order of tracing; `reported` and `origin` (b, 3) by beam. Beams of
@@ -508,6 +536,15 @@ NB_MODULE(_core, m) {
                       std::optional<Matrix3<float>>>(),
              nb::kw_only(), nb::arg("direction"), nb::arg("time"), nb::arg("beam"), nb::arg("chunk"),
              nb::arg("reported"), nb::arg("origin").none());
+
+    m.def("trajectory_at", &trajectory_at, nb::arg("times"), nb::arg("knot_times"), nb::arg("knots"),
+          "Poses (n, 16) at times, between knots.");
+    const char* carried_doc =
+        "Points (n, 3) of a moving frame, or directions, each at its own time, in the frame that the knots lead to.";
+    m.def("carried_float", &carried<float>, nb::arg("times"), nb::arg("vectors"), nb::arg("knot_times"),
+          nb::arg("knots"), nb::arg("turned_only") = false, carried_doc);
+    m.def("carried", &carried<double>, nb::arg("times"), nb::arg("vectors"), nb::arg("knot_times"), nb::arg("knots"),
+          nb::arg("turned_only") = false, carried_doc);
 
     nb::class_<PyShape>(m, "Shape", "Triangles or discs in an actor's frame, built once.")
         .def_static("triangles", &shape_of_triangles, nb::arg("triangles"))

@@ -91,4 +91,18 @@ void Motion::rates(double time, double linear[3], double angular[3]) const {
     }
 }
 
+void poses_at(const Motion& motion, const double* times, std::size_t count, double* result) {
+    double rotation[9], position[3];
+    for (std::size_t i = 0; i < count; ++i) {
+        motion.at(times[i], rotation, position);
+        double* pose = result + 16 * i;
+        for (int row = 0; row < 3; ++row) {
+            std::copy_n(rotation + 3 * row, 3, pose + 4 * row);
+            pose[4 * row + 3] = position[row];
+        }
+        std::fill_n(pose + 12, 3, 0.0);
+        pose[15] = 1.0;
+    }
+}
+
 }  // namespace resweep

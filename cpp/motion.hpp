@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 namespace resweep {
@@ -33,5 +34,28 @@ class Motion {
     std::vector<double> times_;
     std::vector<Knot> knots_;
 };
+
+// Row-major 4x4 poses (n, 16) at times.
+void poses_at(const Motion& motion, const double* times, std::size_t count, double* result);
+
+// Vectors (n, 3) of the moving frame, each at its own time, in the frame that the motion is in: as points, or turned
+// only.
+template <class Real>
+void carry(const Motion& motion, const double* times, const Real* vectors, std::size_t count, bool turned_only,
+           Real* result) {
+    double rotation[9], position[3] = {}, known = std::numeric_limits<double>::quiet_NaN();
+    for (std::size_t i = 0; i < count; ++i) {
+        if (times[i] != known) {  // the channels of one firing share their time
+            known = times[i];
+            motion.at(known, rotation, position);
+            if (turned_only) position[0] = position[1] = position[2] = 0.0;
+        }
+        const Real* v = vectors + 3 * i;
+        for (int row = 0; row < 3; ++row) {
+            const double* r = rotation + 3 * row;
+            result[3 * i + row] = static_cast<Real>(r[0] * v[0] + r[1] * v[1] + r[2] * v[2] + position[row]);
+        }
+    }
+}
 
 }  // namespace resweep

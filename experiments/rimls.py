@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resweep import Mesh, Sweep, World
+from resweep.build import MeshConfig
 from resweep.build.neighbours import Neighbours
+from resweep.build.splats import facing
+from resweep.build.surfaces import reconstruct
+from resweep.errors import ResweepError
 
 Array = NDArray[Any]
 
@@ -17,34 +22,19 @@ THIN_M = 0.02  # repeated shots become one point, as neighbours of one beam tell
 
 
 def rimls_world(sweep: Sweep, voxel_m: float = VOXEL_M, kernel_m: float = KERNEL_M) -> World | None:
-    """The surface through a sweep's returns; None if pymeshlab, which reconstructs it, is not installed."""
-    try:
-        import pymeshlab
-    except ImportError:
+    """The surface through a sweep's returns; None if MeshLab, which reconstructs it, is not installed or finds none."""
+    if find_spec("pymeshlab") is None:
         return None
     points = _thinned(sweep.world_points(), max(THIN_M, 0.5 * voxel_m))
-    near = Neighbours(points.astype(np.float32))
-    shape = near.pca(24, 4 * kernel_m)
-    normal = np.where(shape.count[:, None] >= 3, shape.normal, 0.0)
-    towards = sweep.pose[:3, 3] - points
-    normal = normal * np.where((normal * towards).sum(axis=1) < 0, -1.0, 1.0)[:, None]
-    told = np.linalg.norm(normal, axis=1) > 0.5
-    meshes = pymeshlab.MeshSet(verbose=False)
-    meshes.add_mesh(pymeshlab.Mesh(vertex_matrix=points[told], v_normals_matrix=normal[told].astype(np.float64)))
-    spacing = float(np.sqrt(np.median(near.knn(points.astype(np.float32), 7).distance2[:, 1:])))
+    shape = Neighbours(points.astype(np.float32)).pca(24, 4 * kernel_m)
+    told = shape.count >= 3
+    normal = facing(shape.normal[told], points[told], sweep.pose[:3, 3][None])
+    config = MeshConfig(method="rimls-meshlab", voxel_m=voxel_m, kernel_m=kernel_m)
     try:
-        meshes.generate_marching_cubes_rimls(
-            resolution=int(np.clip(np.ptp(points, axis=0).max() / voxel_m, 20, 600)), filterscale=kernel_m / spacing
-        )
-    except pymeshlab.PyMeshLabException:
+        vertices, faces = reconstruct(points[told], normal, config)
+    except ResweepError:  # too few points on one plane, as a bare stem
         return None
-    mesh = meshes.current_mesh()
-    vertices, faces = mesh.vertex_matrix(), mesh.face_matrix()
-    whole = np.isfinite(vertices).all(axis=1)
-    faces = faces[whole[faces].all(axis=1)]  # where the surface was not told, vertices are NaN
-    if len(faces) == 0:
-        return None
-    return World([Mesh(np.where(whole[:, None], vertices, 0.0), faces, name="surface")])
+    return World([Mesh(vertices, faces, name="surface")])
 
 
 def _thinned(points: Array, cell_m: float) -> Array:

@@ -30,6 +30,19 @@ class Firing:
 
     def __init__(self, *, direction: Annotated[NDArray[numpy.float32], dict(shape=(3, None), order='C', device='cpu', writable=False)], time: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], beam: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], chunk: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], reported: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], origin: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)] | None) -> None: ...
 
+def trajectory_at(times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """Poses (n, 16) at times, between knots."""
+
+def carried_float(times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], vectors: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], turned_only: bool = False) -> NDArray[numpy.float32]:
+    """
+    Points (n, 3) of a moving frame, or directions, each at its own time, in the frame that the knots lead to.
+    """
+
+def carried(times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], vectors: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)], knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], turned_only: bool = False) -> NDArray[numpy.float64]:
+    """
+    Points (n, 3) of a moving frame, or directions, each at its own time, in the frame that the knots lead to.
+    """
+
 class Shape:
     """Triangles or discs in an actor's frame, built once."""
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
+from resweep import _core
 from resweep.errors import ResweepError
 
 Array = NDArray[Any]
@@ -127,52 +128,38 @@ class Trajectory:
         """Whether every time from ``start`` to ``end`` lies within the knots."""
         return self.start - slack <= start and end <= self.end + slack
 
+    def _check_covers(self, times: Array) -> None:
+        if times.size and not self.covers(float(times.min()), float(times.max())):
+            raise ResweepError(
+                f"trajectory covers {self.start:.6f} to {self.end:.6f} s, but a pose is asked for at "
+                f"{times.min():.6f} to {times.max():.6f} s; extend it or shorten the request"
+            )
+
     def at(self, time: ArrayLike) -> Array:
         """Poses at ``time``: (4, 4) for a number, (n, 4, 4) for an array."""
         query = np.asarray(time, dtype=np.float64)
         flat = query.reshape(-1)
-        if flat.size and not self.covers(float(flat.min()), float(flat.max())):
-            raise ResweepError(
-                f"trajectory covers {self.start:.6f} to {self.end:.6f} s, but a pose is asked for at "
-                f"{flat.min():.6f} to {flat.max():.6f} s; extend it or shorten the request"
-            )
+        self._check_covers(flat)
         if len(self.times) == 1:
             return np.array(np.broadcast_to(self.poses[0], (*query.shape, 4, 4)))
-        right = np.clip(np.searchsorted(self.times, flat, side="right"), 1, len(self.times) - 1)
-        left = right - 1
-        share = np.clip((flat - self.times[left]) / (self.times[right] - self.times[left]), 0.0, 1.0)
-        first = Rotation.from_matrix(self.poses[left, :3, :3])
-        turn = (first.inv() * Rotation.from_matrix(self.poses[right, :3, :3])).as_rotvec()
-        result = np.zeros((len(flat), 4, 4))
-        result[:, :3, :3] = (first * Rotation.from_rotvec(turn * share[:, None])).as_matrix()
-        result[:, :3, 3] = (1 - share[:, None]) * self.poses[left, :3, 3] + share[:, None] * self.poses[right, :3, 3]
-        result[:, 3, 3] = 1.0
-        return result.reshape(*query.shape, 4, 4)
+        found = _core.trajectory_at(np.ascontiguousarray(flat), self.times, np.ascontiguousarray(self.poses))
+        return np.asarray(found).reshape(*query.shape, 4, 4)
 
-    def carried(self, times: Array, points: Array) -> Array:
+    def carried(self, times: Array, vectors: Array, directions: bool = False) -> Array:
         """Points (n, 3) of the moving frame, each at its own time (n,), in the frame that the poses lead to.
 
-        As `at` and `transform` give it, but without a matrix a point.
+        As `at` and `transform` give it, but natively, without a matrix a point, and in the precision of ``vectors``;
+        ``directions`` are turned only.
         """
-        if len(self.times) == 1:
-            return transform(self.poses[0], points)
-        right = np.clip(np.searchsorted(self.times, times, side="right"), 1, len(self.times) - 1)
-        result = np.empty((len(points), 3))
-        for knot in np.unique(right).tolist():
-            rows = right == knot
-            first, second = self.poses[knot - 1], self.poses[knot]
-            share = (times[rows] - self.times[knot - 1]) / (self.times[knot] - self.times[knot - 1])
-            share = np.clip(share, 0.0, 1.0)[:, None]
-            here = points[rows]
-            turn = Rotation.from_matrix(first[:3, :3].T @ second[:3, :3]).as_rotvec()
-            angle = float(np.linalg.norm(turn))
-            if angle > 0.0:  # Rodrigues' formula
-                axis = turn / angle
-                across = np.cross(axis, here)
-                along = (here @ axis)[:, None] * axis
-                here = along + (here - along) * np.cos(angle * share) + across * np.sin(angle * share)
-            result[rows] = here @ first[:3, :3].T + first[:3, 3] + share * (second[:3, 3] - first[:3, 3])
-        return result
+        when = np.ascontiguousarray(times, np.float64)
+        if len(self.times) > 1:
+            self._check_covers(when)
+        knots = np.ascontiguousarray(self.poses)
+        if vectors.dtype == np.float32:
+            single = np.ascontiguousarray(vectors, np.float32)
+            return np.asarray(_core.carried_float(when, single, self.times, knots, directions))
+        rows = np.ascontiguousarray(vectors, np.float64)
+        return np.asarray(_core.carried(when, rows, self.times, knots, directions))
 
     def window(self, start: float, end: float) -> Trajectory:
         """The part from ``start`` to ``end``, with poses interpolated at both ends."""

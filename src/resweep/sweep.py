@@ -142,28 +142,21 @@ class Sweep:
         """Firing step of each return."""
         return np.asarray(self.beam_column[self.beam])
 
-    def _motion(self, times: Array) -> Array:
-        """``T_sweep_firing`` (n, 4, 4): from the sensor's frame when it fired to that of ``pose``."""
-        assert self.trajectory is not None
-        unique, where = np.unique(times, return_inverse=True)
-        poses: Array = inverse(self.pose) @ self.trajectory.at(unique)
-        return poses[where]
-
     def deskewed(self) -> Array:
         """The returns (n, 3) float32 in the one frame of ``pose``: motion during the sweep undone."""
         if self.trajectory is None or len(self) == 0:
             return np.array(self.points)
         motion = self.trajectory.moved(inverse(self.pose))
-        return motion.carried(self.time, self.points.astype(np.float64)).astype(np.float32)
+        return motion.carried(self.time, self.points)
 
     def deskewed_beams(self) -> tuple[Array, Array]:
         """Origins and directions (b, 3) float32 of all beams in the one frame of ``pose``."""
         if self.trajectory is None:
             return np.array(self.beam_origin), np.array(self.beam_direction)
-        motion = self._motion(self.beam_time)
-        origin = transform(motion, self.beam_origin.astype(np.float64))
-        direction = np.einsum("nij,nj->ni", motion[:, :3, :3], self.beam_direction)
-        return origin.astype(np.float32), direction.astype(np.float32)
+        motion = self.trajectory.moved(inverse(self.pose))
+        origin = motion.carried(self.beam_time, self.beam_origin)
+        direction = motion.carried(self.beam_time, self.beam_direction, directions=True)
+        return origin, direction
 
     def world_points(self) -> Array:
         """The returns (n, 3) float64 in world coordinates."""

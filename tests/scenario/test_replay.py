@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -11,16 +13,24 @@ from resweep.scenario import stock_bank
 from resweep.scenario.replay import replay_actors
 from resweep.scenes import ground_plane
 
+EGO = {"lane": [[-20, -3], [20, -3]], "speed_mps": 8}
 
-def test_a_replay_moves_as_the_record_and_measures_the_same() -> None:
+
+def drive() -> tuple[rs.World, rs.Trajectory, list[rs.Actor], rs.Log]:
+    """A flat world, an ego and a car that passes it, and the sweeps of that."""
     world = rs.World([ground_plane((120, 60), label=40)])
     scenario = rs.Scenario(
-        ego={"lane": [[-20, -3], [20, -3]], "speed_mps": 8},
+        ego=EGO,
         duration_s=0.65,
         actors=[{"name": "car", "asset": "suv", "lane": [[0, 2], [-40, 2]], "speed_mps": 10}],
     )
     trajectory, actors = scenario.place(world)
     record = rs.Log.from_sweeps(list(rs.Simulator(world, "velodyne-vlp-16", actors=actors).run(trajectory)), "drive")
+    return world, trajectory, actors, record
+
+
+def test_a_replay_moves_as_the_record_and_measures_the_same() -> None:
+    world, trajectory, actors, record = drive()
     again, tracks, missing = replay_actors(record, world, stock_bank())
     assert list(tracks.values()) == [actors[0].instance]
     assert missing == []
@@ -32,3 +42,17 @@ def test_a_replay_moves_as_the_record_and_measures_the_same() -> None:
     (row,) = figures["objects"]
     assert row["sim"] == pytest.approx(row["real"], rel=0.05)
     assert row["range_error_m"] < 0.05
+
+
+def test_an_actor_follows_a_recorded_track_and_keeps_its_class(tmp_path: Path) -> None:
+    world, _, actors, record = drive()
+    rs.write_log(record, tmp_path / "log", format="sweep")
+    follows = {"name": "again", "track": {"log": str(tmp_path / "log"), "id": actors[0].instance}}
+    scenario = rs.Scenario(ego=EGO, duration_s=0.6, actors=[follows])
+    (actor,) = scenario.cast(world)
+    assert actor.layers[0] is stock_bank()["suv"].layers[0]  # the best fit by size
+    assert np.allclose(actor.trajectory.at(0.3), actors[0].trajectory.at(0.3), atol=0.02)
+    assert scenario.categories(None, [actor]) == {"again": "car"}
+    lost = rs.Scenario(ego=EGO, actors=[{**follows, "track": {**follows["track"], "id": 77}}])
+    with pytest.raises(rs.ResweepError, match=r"actors\[0\] 'again', track: log .* has no track 77"):
+        lost.cast(world)

@@ -196,8 +196,9 @@ class DynamicConfig(Spec):
 class MeshConfig(Spec):
     """A triangle mesh over the map: the surface baselines of C (6.1.1) and A (V-C).
 
-    ``method``: ``imls`` (C, eqs. 2 and 3), ``rimls`` (Öztireli 2009, which A uses) or screened ``poisson`` (Kazhdan
-    2013). Normals come from the ``k`` nearest points, as for basic splats (C, 3.1).
+    ``method``: ``imls`` (C, eqs. 2 and 3), ``rimls`` (Öztireli 2009, which A uses), the same through MeshLab
+    (``rimls-meshlab``, for small places: its grid spans the whole box) or screened ``poisson`` (Kazhdan 2013, through
+    MeshLab). Normals come from the ``k`` nearest points, as for basic splats (C, 3.1).
 
     Both kinds of moving least squares are evaluated on a grid of ``voxel_m``. IMLS has σ of ``sigma_voxels`` and ends
     ``truncation_voxels`` from the nearest point. RIMLS has a kernel that ends at ``kernel_m``; ``sigma_normal`` is how
@@ -209,7 +210,7 @@ class MeshConfig(Spec):
     farther than ``trim_m`` from every point are cut off, in place of C's trimming by density.
     """
 
-    method: Literal["imls", "rimls", "poisson"] = "imls"
+    method: Literal["imls", "rimls", "rimls-meshlab", "poisson"] = "imls"
     k: Annotated[int, Field(ge=4, le=500)] = 40
     voxel_m: Positive = 0.07
     sigma_voxels: Annotated[float, Field(gt=0.0, le=10.0)] = 2.0
@@ -227,7 +228,7 @@ class MeshConfig(Spec):
 
     @model_validator(mode="after")
     def _kernel_spans_voxels(self) -> MeshConfig:
-        if self.method == "rimls" and not 1.0 <= self.kernel_m / self.voxel_m <= 10.0:
+        if self.method.startswith("rimls") and not 1.0 <= self.kernel_m / self.voxel_m <= 10.0:
             raise SpecError("kernel_m", f"{self.kernel_m:g} m is not 1 to 10 voxels of {self.voxel_m:g} m")
         return self
 

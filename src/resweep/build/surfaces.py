@@ -26,6 +26,7 @@ _SEEN_BY = 8  # nearest points whose mean a face takes its reflectance from
 _BLOCK = 1 << 18
 _POISSON_SCALE = 1.1  # of the octree's cube to the extent of the points, MeshLab's default
 _SHALLOWEST = 5
+_FEWEST_MESHLAB_CUBES, _MOST_MESHLAB_CUBES = 20, 700  # along the longest side of the box
 
 
 def build_mesh(cloud: Cloud, config: MeshConfig) -> Mesh:
@@ -65,6 +66,8 @@ def reconstruct(points: Array, normals: Array, config: MeshConfig) -> tuple[Arra
     origin = places.min(axis=0)
     if config.method == "poisson":
         vertices, faces = _poisson(places - origin, directions, config)
+    elif config.method == "rimls-meshlab":
+        vertices, faces = _meshlab_rimls(places - origin, directions, config)
     else:
         _require("skimage", "scikit-image", config.method)
         vertices, faces = polygonise(SignedDistance(places - origin, directions, config), config.voxel_m)
@@ -75,11 +78,9 @@ def reconstruct(points: Array, normals: Array, config: MeshConfig) -> tuple[Arra
 
 def _poisson(points: Array, normals: Array, config: MeshConfig) -> tuple[Array, Array]:
     """Screened Poisson reconstruction, without what lies far from every point."""
-    meshlab = _require("pymeshlab", "pymeshlab", "poisson")
+    meshlab, work = _meshlab(points, normals, config)
     extent = _POISSON_SCALE * float(np.ptp(points, axis=0).max())
     depth = int(np.clip(np.ceil(np.log2(max(extent / config.cell_m, 1.0))), _SHALLOWEST, config.depth_max))
-    work = meshlab.MeshSet()
-    work.add_mesh(meshlab.Mesh(vertex_matrix=points, v_normals_matrix=normals))
     try:
         work.generate_surface_reconstruction_screened_poisson(
             depth=depth,
@@ -94,7 +95,46 @@ def _poisson(points: Array, normals: Array, config: MeshConfig) -> tuple[Array, 
     near = Neighbours(points)
     distance = [near.knn(block, 1).distance2[:, 0] for block in _blocks(vertices[faces].mean(axis=1))]
     kept = faces[np.concatenate(distance) <= config.trim_m**2] if distance else faces
-    used, number = np.unique(kept, return_inverse=True)
+    return _used(vertices, kept)
+
+
+def _meshlab_rimls(points: Array, normals: Array, config: MeshConfig) -> tuple[Array, Array]:
+    """RIMLS and marching cubes as MeshLab has them, on a grid over the whole box of the points."""
+    meshlab, work = _meshlab(points, normals, config)
+    cubes = int(np.ceil(np.ptp(points, axis=0).max() / config.voxel_m))
+    if cubes > _MOST_MESHLAB_CUBES:
+        raise ResweepError(
+            f"method: rimls-meshlab fills the whole box of the points, here {cubes:,} voxels long (at most "
+            f"{_MOST_MESHLAB_CUBES:,}); take larger voxels, or rimls, which fills only what is near them"
+        )
+    # MeshLab's kernel is a multiple of each point's spacing; this multiple makes the typical one kernel_m.
+    spacing = float(np.sqrt(np.median(Neighbours(points).knn(points, 7).distance2[:, 1:])))
+    try:
+        work.generate_marching_cubes_rimls(
+            resolution=max(cubes, _FEWEST_MESHLAB_CUBES),
+            filterscale=config.kernel_m / spacing,
+            sigman=config.sigma_normal,
+            maxrefittingiters=config.refits,
+        )
+    except meshlab.PyMeshLabException as error:
+        raise ResweepError(f"surface: MeshLab's RIMLS failed ({str(error).strip()})") from error
+    made = work.current_mesh()
+    vertices, faces = made.vertex_matrix(), made.face_matrix().astype(np.int64)
+    told = np.isfinite(vertices).all(axis=1)  # where the surface was not told, vertices are NaN
+    return _used(vertices, faces[told[faces].all(axis=1)])
+
+
+def _meshlab(points: Array, normals: Array, config: MeshConfig) -> tuple[Any, Any]:
+    """MeshLab, and a set of meshes with the points in it."""
+    meshlab = _require("pymeshlab", "pymeshlab", config.method)
+    work = meshlab.MeshSet(verbose=False)
+    work.add_mesh(meshlab.Mesh(vertex_matrix=points, v_normals_matrix=normals))
+    return meshlab, work
+
+
+def _used(vertices: Array, faces: Array) -> tuple[Array, Array]:
+    """The vertices that faces use, and the faces over them."""
+    used, number = np.unique(faces, return_inverse=True)
     return vertices[used], number.reshape(-1, 3)
 
 

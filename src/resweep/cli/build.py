@@ -21,7 +21,7 @@ _METHODS = {
     **dict.fromkeys(("auto", "basic", "labels", "descriptors"), "splats"),
     "surfels": "surfels",
     **dict.fromkeys(("voxels", "top-down", "bottom-up", "neighbours"), "volumes"),
-    **dict.fromkeys(("imls", "rimls", "poisson"), "mesh"),
+    **dict.fromkeys(("imls", "rimls", "rimls-meshlab", "poisson"), "mesh"),
 }
 
 
@@ -34,7 +34,7 @@ def build(
             "--method",
             "-m",
             help="hybrid (default), splats by auto, basic, labels or descriptors, surfels, volumes by voxels, "
-            "top-down, bottom-up or neighbours, or a mesh by imls, rimls or poisson.",
+            "top-down, bottom-up or neighbours, or a mesh by imls, rimls, rimls-meshlab or poisson.",
         ),
     ] = None,
     sweeps: Annotated[

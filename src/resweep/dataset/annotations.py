@@ -59,7 +59,8 @@ def annotate(simulator: Simulator, sweep: Sweep, index: int, names: dict[int, st
         none = np.zeros(0)
         return Annotations(Boxes(np.zeros((0, 3)), np.zeros((0, 3)), none, []), none, none.astype(np.int64), none)
     alone = returns_alone(simulator, sweep, index)
-    order = np.argsort(sweep.instance, kind="stable")
+    of_actors = np.flatnonzero(sweep.instance >= sweep.boxes.track.min())  # the world's own are below
+    order = of_actors[np.argsort(sweep.instance[of_actors], kind="stable")]
     ids = sweep.instance[order]
     actors = {actor.instance: actor for actor in simulator.actors}
     when, placed, count = [], [], []

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,19 +71,34 @@ def generate(
     output.mkdir(parents=True, exist_ok=True)
     _write_json(output / RECORD, {"format": FORMAT, "hash": digest(record), "record": record})
     total, done, resumed = sum(len(log) for _, log in drives), 0, 0
-    threads = workers or len(os.sched_getaffinity(0))
     shared: Simulator | None = None
-    for item, (_, log) in zip(staged, drives, strict=True):
-        folder = output / item.run.folder
-        todo = [at for at in range(len(log)) if not complete(folder, at)]
-        resumed += len(log) - len(todo)
-        done += len(log) - len(todo)
-        if todo:
-            shared = _simulator(item, worlds[item.run.world], shared)
-            for _ in _swept(shared, item, log, folder, plan.layout, todo, threads):
-                done += 1
-                tell(done, total, item.run.folder)
-        finish(folder, plan.layout, log.times, log.poses, item.run.folder, item.run.sensor.name)
+    # One more than cores, as some wait for the disk; the sweeps of the next run begin before the last of one end.
+    with ThreadPoolExecutor(workers or len(os.sched_getaffinity(0)) + 1) as pool:
+        begun: deque[tuple[Staged, Log, list[Future[None]]]] = deque()
+        try:
+            for item, (_, log) in zip(staged, drives, strict=True):
+                folder = output / item.run.folder
+                todo = [at for at in range(len(log)) if not complete(folder, at)]
+                resumed += len(log) - len(todo)
+                done += len(log) - len(todo)
+                jobs: list[Future[None]] = []
+                if todo:
+                    shared = _simulator(item, worlds[item.run.world], shared)
+                    jobs = [pool.submit(_one, shared, item, log, folder, plan.layout, at) for at in todo]
+                begun.append((item, log, jobs))
+                while len(begun) > (1 if item is not staged[-1] else 0):
+                    ready, sweeps, jobs = begun[0]
+                    for job in as_completed(jobs):
+                        job.result()
+                        done += 1
+                        tell(done, total, ready.run.folder)
+                    run = ready.run
+                    finish(output / run.folder, plan.layout, sweeps.times, sweeps.poses, run.folder, run.sensor.name)
+                    begun.popleft()
+        finally:
+            for _, _, jobs in begun:
+                for job in jobs:
+                    job.cancel()
     _write_json(
         output / RUNS, [{**item.run.facts(), "sweeps": len(log)} for item, (_, log) in zip(staged, drives, strict=True)]
     )
@@ -147,24 +163,10 @@ def _drive(plan: Plan, item: Staged, world: World) -> tuple[Staged, Log]:
     return item, log[: plan.sweeps] if plan.sweeps else log
 
 
-def _swept(
-    simulator: Simulator, item: Staged, log: Log, folder: Path, layout: str, todo: Sequence[int], threads: int
-) -> Any:
-    """Sweep and write, many at once, one thread each; yields after every sweep."""
-
-    def one(at: int) -> None:
-        sweep = simulator.sweep(item.trajectory, start=float(log.times[at]), index=at)
-        write_sweep(folder, layout, at, sweep, annotate(simulator, sweep, at, item.names))
-
-    with ThreadPoolExecutor(threads) as pool:
-        jobs = [pool.submit(one, at) for at in todo]
-        try:
-            for job in as_completed(jobs):
-                job.result()
-                yield
-        finally:
-            for job in jobs:
-                job.cancel()
+def _one(simulator: Simulator, item: Staged, log: Log, folder: Path, layout: str, at: int) -> None:
+    """Sweep and write the sweep ``at`` of a run."""
+    sweep = simulator.sweep(item.trajectory, start=float(log.times[at]), index=at)
+    write_sweep(folder, layout, at, sweep, annotate(simulator, sweep, at, item.names))
 
 
 def _write_json(path: Path, data: Any) -> None:

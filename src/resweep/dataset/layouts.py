@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -23,6 +23,7 @@ LAYOUTS = ("semantickitti", "kitti", "nuscenes")
 _UNIT = "1.0 0.0 0.0 0.0 0.0 1.0 0.0 0.0 0.0 0.0 1.0 0.0"
 # KITTI object devkit, readme: 0 fully visible, 1 partly, 2 largely occluded, 3 unknown; it gives no shares.
 _PARTLY, _LARGELY = 0.2, 0.6
+_BLOCK = 4096  # bytes, of most file systems
 KITTI_NAMES = {
     "car": "Car",
     "van": "Van",
@@ -41,19 +42,18 @@ def complete(folder: Path, at: int) -> bool:
 def write_sweep(folder: Path, layout: str, at: int, sweep: Sweep, found: Annotations) -> None:
     """Write the files of one sweep, the boxes last."""
     stem = f"{at:06d}"
-    points = sweep.deskewed()
-    rows = np.column_stack([points, sweep.intensity]).astype("<f4")
-    if layout == "nuscenes":
-        rows = np.column_stack([rows, sweep.ring]).astype("<f4")
-        _whole(folder / "samples" / "LIDAR_TOP" / f"{stem}.pcd.bin", rows.tobytes())
-    else:
-        _whole(folder / "velodyne" / f"{stem}.bin", rows.tobytes())
-    packed = kitti_bin.packed_labels(sweep, f"{stem}.label")
-    _whole(folder / "labels" / f"{stem}.label", packed.tobytes())
+    nuscenes = layout == "nuscenes"
+    rows = np.empty((len(sweep), 5 if nuscenes else 4), "<f4")
+    rows[:, :3], rows[:, 3] = sweep.deskewed(), sweep.intensity
+    if nuscenes:
+        rows[:, 4] = sweep.ring
+    scan = Path("samples", "LIDAR_TOP", f"{stem}.pcd.bin") if nuscenes else Path("velodyne", f"{stem}.bin")
+    _whole(folder / scan, rows)
+    _whole(folder / "labels" / f"{stem}.label", kitti_bin.packed_labels(sweep, f"{stem}.label"))
     velocity = sweep.extra.get("velocity")
-    still = np.zeros((len(sweep), 3), "<f4") if velocity is None else np.asarray(velocity, "<f4")
-    _whole(folder / "velocity" / f"{stem}.bin", still.tobytes())
-    _whole(folder / "time" / f"{stem}.bin", (sweep.time - sweep.timestamp).astype("<f4").tobytes())
+    still = np.zeros((len(sweep), 3), "<f4") if velocity is None else np.ascontiguousarray(velocity, "<f4")
+    _whole(folder / "velocity" / f"{stem}.bin", still, sparse=True)
+    _whole(folder / "time" / f"{stem}.bin", (sweep.time - sweep.timestamp).astype("<f4"))
     if layout == "kitti":
         _whole(folder / "calib" / f"{stem}.txt", _calib().encode())
         _whole(folder / "label_2" / f"{stem}.txt", "".join(f"{line}\n" for line in kitti_lines(found)).encode())
@@ -130,12 +130,33 @@ def _calib() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _whole(path: Path, data: bytes) -> None:
-    """Write a file that appears whole or not at all; a part left by a kill is written over."""
+def _whole(path: Path, data: bytes | Array, sparse: bool = False) -> None:
+    """Write a file that appears whole or not at all; a part left by a kill is written over.
+
+    With ``sparse`` blocks of zeros take no room on disks that can leave them out; the file reads the same.
+    """
     part = path.with_name(f"{path.name}.part")
     try:
-        part.write_bytes(data)
+        file = part.open("wb")
     except FileNotFoundError:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(data)
+        file = part.open("wb")
+    with file:
+        if sparse:
+            _write_sparse(file, np.frombuffer(data, np.uint8))
+        else:
+            file.write(data)  # type: ignore[arg-type]  # any buffer
     os.replace(part, path)
+
+
+def _write_sparse(file: BinaryIO, data: Array) -> None:
+    """Write bytes (n,), seeking over blocks of zeros."""
+    whole = len(data) // _BLOCK * _BLOCK
+    filled = data[:whole].reshape(-1, _BLOCK).view(np.uint64).any(axis=1)
+    edges = np.flatnonzero(np.diff(filled, prepend=False, append=False))
+    for begin, end in edges.reshape(-1, 2) * _BLOCK:
+        file.seek(begin)
+        file.write(data[begin:end].data)
+    file.seek(whole)
+    file.write(data[whole:].data)
+    file.truncate(len(data))

@@ -9,7 +9,7 @@ import numpy as np
 from resweep.dataset.plan import Plan, Run
 from resweep.errors import ResweepError
 from resweep.scenario import Bank, Scenario
-from resweep.scenario.ground import Ground
+from resweep.scenario.ground import ground_of
 from resweep.scenario.spec import ActorSpec
 from resweep.worlds import World
 
@@ -25,7 +25,7 @@ def with_traffic(plan: Plan, run: Run, world: World, bank: Bank) -> Scenario:
     wanted = int(rng.integers(traffic.count[0], traffic.count[1] + 1))
     candidates = [_candidate(plan, rng, bank, f"traffic {at}") for at in range(_TRIES * wanted)]
     scenario = _joined(run.scenario, candidates)
-    ground = Ground(world)
+    ground = ground_of(world)
     actors = scenario.cast(ground, bank)
     clashes: dict[str, set[str]] = {}
     for found in scenario.overlaps(ground, actors):

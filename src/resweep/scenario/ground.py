@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 
 from resweep.errors import ResweepError
@@ -91,6 +93,18 @@ class Ground:
         poses[:, :3, :3] = turn @ np.stack([x, np.cross(z, x), z], axis=-1)
         poses[:, :2, 3], poses[:, 2, 3], poses[:, 3, 3] = places[:, :2], plane[:, 0], 1.0
         return poses
+
+
+_GROUNDS: WeakKeyDictionary[World, Ground] = WeakKeyDictionary()
+
+
+def ground_of(world: World | Ground) -> Ground:
+    """The ground of a world, built once for as long as the world is kept."""
+    if isinstance(world, Ground):
+        return world
+    if world not in _GROUNDS:
+        _GROUNDS[world] = Ground(world)
+    return _GROUNDS[world]
 
 
 def _planes(u: Array, v: Array, height: Array) -> Array:

@@ -67,8 +67,8 @@ def with_world(actor: Actor, ground: Ground, start: float, end: float) -> Overla
     low, high = actor.bounds[0] + _SHRINK_M, actor.bounds[1] - _SHRINK_M
     low[2] = min(max(low[2], _CLEAR_M), 0.5 * (actor.bounds[0, 2] + actor.bounds[1, 2]))
     begin, along, length = _rays(low, np.maximum(high, low + 1e-3))
-    origins = np.einsum("tij,rj->tri", poses[:, :3, :3], begin) + poses[:, None, :3, 3]
-    directions = np.einsum("tij,rj->tri", poses[:, :3, :3], along)
+    turn = poses[:, :3, :3].transpose(0, 2, 1)
+    origins, directions = begin @ turn + poses[:, None, :3, 3], along @ turn
     found = ground.hits(origins.reshape(-1, 3), directions.reshape(-1, 3), float(length.max()))
     within = (found["range"] <= np.tile(length, len(times))) & ~np.isin(found["label"], GROUND_LABELS)
     hit = np.flatnonzero(within)

@@ -14,7 +14,7 @@ from resweep.pose import Trajectory
 from resweep.scenario.actors import Actor
 from resweep.scenario.bank import Bank
 from resweep.scenario.categories import category_of
-from resweep.scenario.ground import Ground
+from resweep.scenario.ground import Ground, ground_of
 from resweep.scenario.overlap import Overlap
 from resweep.scenario.spec import ActorSpec, EgoSpec, located
 from resweep.scenario.stock import stock_bank
@@ -54,7 +54,7 @@ class Scenario(Spec):
         """``T_world_sensor`` of the ego for the scenario's duration."""
         from resweep.scenario.staging import ego_trajectory
 
-        return ego_trajectory(self, _ground(world))
+        return ego_trajectory(self, ground_of(world))
 
     def cast(
         self, world: World | Ground, bank: Bank | None = None, *, first_instance: int | None = None
@@ -70,25 +70,31 @@ class Scenario(Spec):
 
     def categories(self, bank: Bank | None, actors: list[Actor]) -> dict[str, str]:
         """The class of each actor by its name: that of its object in the bank, or as the scenario says."""
+        from resweep.scenario.staging import recorded_track
+
         known = stock_bank() if bank is None else bank
         found = {}
         for spec, actor in zip(self.actors, actors, strict=True):
             if spec.asset is not None:
                 found[actor.name] = str(known.facts(spec.asset)["category"])
-            else:
-                found[actor.name] = category_of(spec.category or (spec.cad.category if spec.cad else "")).name
+            elif spec.cad is not None:
+                found[actor.name] = category_of(spec.cad.category).name
+            elif spec.category is not None:
+                found[actor.name] = category_of(spec.category).name
+            elif spec.track is not None:
+                found[actor.name] = recorded_track(spec.track)[1].category.name
         return found
 
     def overlaps(self, world: World | Ground, actors: list[Actor]) -> list[Overlap]:
         """What the actors run into, by time; those that ``allow_overlap`` are left out."""
         from resweep.scenario.staging import overlaps
 
-        ground = _ground(world)
+        ground = ground_of(world)
         return overlaps(self, ground, actors, self.trajectory(ground))
 
     def place(self, world: World, bank: Bank | None = None) -> tuple[Trajectory, list[Actor]]:
         """The ego's trajectory and the checked actors; raises if an actor runs into another or the world."""
-        ground = Ground(world)
+        ground = ground_of(world)
         actors = self.cast(world, bank)
         found = self.overlaps(ground, actors)
         if found:
@@ -116,10 +122,6 @@ class Scenario(Spec):
             actors.append(ActorSpec(**{**actor.model_dump(exclude_unset=True), **changes}))
         given = self.model_dump(exclude_unset=True)
         return Scenario(**{**given, "actors": actors, "seed": self.seed + number})
-
-
-def _ground(world: World | Ground) -> Ground:
-    return world if isinstance(world, Ground) else Ground(world)
 
 
 def load_scenario(path: str | Path) -> Scenario:

@@ -65,8 +65,8 @@ class ActorSpec(Motion):
     5.1), or a ``cad`` file. Besides the motions of `Motion` it may follow a recorded ``track``.
 
     It waits at its first place until ``start_s``, or until the ego comes within ``start_within_m`` of it; after its
-    motion it stays where it is, or leaves (``after``). ``snap`` sets it on the ground. ``vary`` gives the ranges from
-    which variants of the scenario draw: ``speed`` a factor, ``start_s`` seconds added to the start.
+    motion it stays where it is, or leaves (``after``). ``snap`` sets it on the ground. Variants of the
+    scenario draw from ``vary_speed``, a range of factors, and ``vary_start_s``, of seconds added to the start.
     """
 
     name: str = Field(min_length=1)

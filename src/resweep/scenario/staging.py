@@ -12,11 +12,11 @@ from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.scenario.actors import Actor
 from resweep.scenario.assets import Asset
 from resweep.scenario.bank import Bank
-from resweep.scenario.ground import Ground
+from resweep.scenario.ground import Ground, ground_of
 from resweep.scenario.motion import Path
 from resweep.scenario.overlap import Overlap, between_actors, with_world
 from resweep.scenario.recorded import Recorded, recorded_in
-from resweep.scenario.spec import ActorSpec
+from resweep.scenario.spec import ActorSpec, RecordedTrack
 from resweep.worlds import Instances, Mesh, Splats, World
 
 if TYPE_CHECKING:
@@ -89,6 +89,15 @@ def standing(path: Path, ground: Ground, size: tuple[float, float], where: str, 
     return poses
 
 
+def recorded_track(track: RecordedTrack) -> tuple[float, Recorded]:
+    """The object that a track names, and when its log begins."""
+    log = open_log(track.log, empty_beams=False)
+    for item in recorded_in(log):
+        if item.number == track.id:
+            return float(log.times[0]), item
+    raise ResweepError(f"log '{track.log}' has no track {track.id}")
+
+
 class Staging:
     """The making of a scenario's actors in one world."""
 
@@ -97,7 +106,7 @@ class Staging:
         if isinstance(world, Ground):
             self.ground, self.first = world, first_instance or 1
         else:
-            self.ground, self.first = Ground(world), first_instance or free_instance(world)
+            self.ground, self.first = ground_of(world), first_instance or free_instance(world)
 
     def actors(self) -> list[Actor]:
         """All actors; every asset is found before any is placed."""
@@ -128,7 +137,8 @@ class Staging:
                 return spec.asset
             category, size = spec.category, spec.size_m
             if category is None:
-                recorded = self._recorded(spec, at)[1]
+                assert spec.track is not None
+                recorded = recorded_track(spec.track)[1]
                 category, size = recorded.category.name, recorded.size_m
             if size is None:
                 names = self.bank.by_category(category)
@@ -149,11 +159,10 @@ class Staging:
 
     def _recorded(self, spec: ActorSpec, at: int) -> tuple[float, Recorded]:
         assert spec.track is not None
-        log = open_log(spec.track.log, empty_beams=False)
-        for item in recorded_in(log):
-            if item.number == spec.track.id:
-                return float(log.times[0]), item
-        raise ResweepError(f"{self.where(at)}, track: log '{spec.track.log}' has no track {spec.track.id}")
+        try:
+            return recorded_track(spec.track)
+        except ResweepError as error:
+            raise ResweepError(f"{self.where(at)}, track: {error}") from error
 
     def _motion(self, spec: ActorSpec, at: int, asset: Asset, ego: Trajectory, end: float) -> Trajectory:
         if spec.track is not None:

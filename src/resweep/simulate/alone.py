@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,9 +34,7 @@ def returns_alone(simulator: Simulator, sweep: Sweep, index: int) -> Array:
     motion = sweep.trajectory or Trajectory(np.array([begin]), sweep.pose[None])
     knots = motion.poses.copy()
     knots[:, :3, 3] -= simulator.world.origin
-    open_embree()
-    empty = _core.Scene()
-    empty.commit()
+    empty = _empty_scene()
     cast = simulator._cast
     by_instance = {actor.instance: at for at, actor in enumerate(cast.actors) if _present(actor, begin, end)}
     counts = []
@@ -63,6 +62,14 @@ def returns_alone(simulator: Simulator, sweep: Sweep, index: int) -> Array:
         )
         counts.append(len(columns["range"]))
     return np.array(counts, np.int64)
+
+
+@cache
+def _empty_scene() -> _core.Scene:
+    open_embree()
+    scene = _core.Scene()
+    scene.commit()
+    return scene
 
 
 def _present(actor: Actor, begin: float, end: float) -> bool:
