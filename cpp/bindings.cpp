@@ -181,7 +181,7 @@ PyShape* shape_of_discs(nb::object source) {
 
 // An actor and its shapes.
 struct PyActor {
-    PyActor(nb::list shapes, const Vector<double>& times, const Knots& knots, double radius, std::int32_t instance,
+    PyActor(nb::list shapes, const Row<double>& times, const Knots& knots, double radius, std::int32_t instance,
             std::int32_t label)
         : actor{{}, Motion(times.data(), knots.data(), times.shape(0)), radius, instance, label}, kept(shapes) {
         if (knots.shape(0) != times.shape(0) || times.shape(0) == 0)
@@ -222,8 +222,8 @@ nb::tuple stage_poses(const PyStage& self, double second) {
     return nb::make_tuple(give(std::move(poses), 16), give(std::move(linear), 3), give(std::move(angular), 3));
 }
 
-nb::tuple stage_velocities(const PyStage& self, const Vector<std::int32_t>& instance, const Vector<double>& second,
-                           const Matrix3<float>& points, const Vector<double>& knot_times, const Knots& knots) {
+nb::tuple stage_velocities(const PyStage& self, const Row<std::int32_t>& instance, const Row<double>& second,
+                           const Matrix3<float>& points, const Row<double>& knot_times, const Knots& knots) {
     const std::size_t count = instance.shape(0);
     if (second.shape(0) != count || points.shape(0) != count)
         throw std::invalid_argument("instance, second, points: one row a return");
@@ -235,7 +235,7 @@ nb::tuple stage_velocities(const PyStage& self, const Vector<std::int32_t>& inst
     return nb::make_tuple(give(std::move(velocity), 3), give(std::move(seen)));
 }
 
-nb::ndarray<nb::numpy, double> trajectory_at(const Row<double>& times, const Vector<double>& knot_times,
+nb::ndarray<nb::numpy, double> trajectory_at(const Row<double>& times, const Row<double>& knot_times,
                                              const Knots& knots) {
     if (knots.shape(0) != knot_times.shape(0) || knots.shape(0) == 0)
         throw std::invalid_argument("knot_times, knots: one row each");
@@ -248,7 +248,7 @@ nb::ndarray<nb::numpy, double> trajectory_at(const Row<double>& times, const Vec
 
 template <class Real>
 nb::ndarray<nb::numpy, Real> carried(const Row<double>& times, const Matrix3<Real>& vectors,
-                                     const Vector<double>& knot_times, const Knots& knots, bool turned_only) {
+                                     const Row<double>& knot_times, const Knots& knots, bool turned_only) {
     const std::size_t count = times.shape(0);
     if (vectors.shape(0) != count) throw std::invalid_argument("times, vectors: one row each");
     if (knots.shape(0) != knot_times.shape(0) || knots.shape(0) == 0)
@@ -268,8 +268,8 @@ using Axes = In<float, nb::shape<3, -1>, nb::c_contig>;
 // `direction` (3, n), `time`, `beam` are in the order of tracing; `reported` and `origin` (b, 3) by beam. Beams of
 // which there is no pulse are not traced: they are dropped.
 struct PyFiring {
-    PyFiring(Axes direction, Vector<double> time, Vector<std::int32_t> beam, Vector<std::int32_t> chunk,
-             Matrix3<float> reported, std::optional<Matrix3<float>> origin)
+    PyFiring(Axes direction, Row<double> time, Row<std::int32_t> beam, Row<std::int32_t> chunk, Matrix3<float> reported,
+             std::optional<Matrix3<float>> origin)
         : direction(direction), time(time), beam(beam), chunk(chunk), reported(reported), origin(origin) {
         const std::size_t count = time.shape(0);
         const std::size_t n_beams = reported.shape(0);
@@ -298,8 +298,8 @@ struct PyFiring {
     }
 
     Axes direction;
-    Vector<double> time;
-    Vector<std::int32_t> beam, chunk;
+    Row<double> time;
+    Row<std::int32_t> beam, chunk;
     Matrix3<float> reported;
     std::optional<Matrix3<float>> origin;
 };
@@ -532,7 +532,7 @@ NB_MODULE(_core, m) {
                     nb::arg("max_returns"), nb::arg("receiver"), nb::arg("noise"));
 
     nb::class_<PyFiring>(m, "Firing", "The pulses of a sweep in the order in which they are traced.")
-        .def(nb::init<Axes, Vector<double>, Vector<std::int32_t>, Vector<std::int32_t>, Matrix3<float>,
+        .def(nb::init<Axes, Row<double>, Row<std::int32_t>, Row<std::int32_t>, Matrix3<float>,
                       std::optional<Matrix3<float>>>(),
              nb::kw_only(), nb::arg("direction"), nb::arg("time"), nb::arg("beam"), nb::arg("chunk"),
              nb::arg("reported"), nb::arg("origin").none());
@@ -551,7 +551,7 @@ NB_MODULE(_core, m) {
         .def_static("discs", &shape_of_discs, nb::arg("discs"));
 
     nb::class_<PyActor>(m, "Actor", "Shapes in one frame, and the poses of that frame over time.")
-        .def(nb::init<nb::list, Vector<double>, Knots, double, std::int32_t, std::int32_t>(), nb::kw_only(),
+        .def(nb::init<nb::list, Row<double>, Knots, double, std::int32_t, std::int32_t>(), nb::kw_only(),
              nb::arg("shapes"), nb::arg("times"), nb::arg("knots"), nb::arg("radius"), nb::arg("instance"),
              nb::arg("label"));
 
@@ -578,7 +578,7 @@ NB_MODULE(_core, m) {
              })
         .def(
             "sweep",
-            [](const PyScene& self, const PyPlan& plan, const PyFiring& fired, const Vector<double>& knot_times,
+            [](const PyScene& self, const PyPlan& plan, const PyFiring& fired, const Row<double>& knot_times,
                const Knots& knots, double start, std::uint64_t seed, std::uint64_t index, int threads, int packet,
                const PyStage* stage) {
                 const Firing firing = fired.native();
@@ -607,7 +607,7 @@ NB_MODULE(_core, m) {
             nb::arg("stage").none() = nb::none(), "Fire, trace and receive one sweep.")
         .def(
             "rays",
-            [](const PyScene&, const PyPlan& plan, const PyFiring& fired, const Vector<double>& knot_times,
+            [](const PyScene&, const PyPlan& plan, const PyFiring& fired, const Row<double>& knot_times,
                const Knots& knots, double start, std::uint64_t seed, std::uint64_t index) {
                 const Firing firing = fired.native();
                 const Motion motion(knot_times.data(), knots.data(), knot_times.shape(0));

@@ -138,3 +138,11 @@ def test_points_are_carried_as_the_poses_at_their_times_take_them() -> None:
     motion = Trajectory(np.array([0.0, 0.3, 0.5, 1.0]), poses)
     times, points = rng.uniform(0, 1, 500), rng.normal(size=(500, 3)) * 50
     assert np.allclose(motion.carried(times, points), transform(motion.at(times), points), atol=1e-10)
+
+
+def test_times_and_poses_need_not_lie_together_in_memory() -> None:
+    rows = np.column_stack([np.linspace(0, 1, 5), np.full(5, 7.0)])
+    poses = np.stack([from_xyz_rpy(x, 0, 0, yaw=0.2 * x) for x in range(5)])
+    strided = Trajectory(rows[:, 0], np.repeat(poses, 2, axis=0)[::2])
+    plain = Trajectory(np.linspace(0, 1, 5), poses)
+    np.testing.assert_array_equal(strided.at(np.linspace(0, 1, 9)), plain.at(np.linspace(0, 1, 9)))

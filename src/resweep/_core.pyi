@@ -28,17 +28,17 @@ class Plan:
 class Firing:
     """The pulses of a sweep in the order in which they are traced."""
 
-    def __init__(self, *, direction: Annotated[NDArray[numpy.float32], dict(shape=(3, None), order='C', device='cpu', writable=False)], time: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], beam: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], chunk: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], reported: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], origin: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)] | None) -> None: ...
+    def __init__(self, *, direction: Annotated[NDArray[numpy.float32], dict(shape=(3, None), order='C', device='cpu', writable=False)], time: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], beam: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], chunk: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], reported: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], origin: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)] | None) -> None: ...
 
-def trajectory_at(times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+def trajectory_at(times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
     """Poses (n, 16) at times, between knots."""
 
-def carried_float(times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], vectors: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], turned_only: bool = False) -> NDArray[numpy.float32]:
+def carried_float(times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], vectors: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], turned_only: bool = False) -> NDArray[numpy.float32]:
     """
     Points (n, 3) of a moving frame, or directions, each at its own time, in the frame that the knots lead to.
     """
 
-def carried(times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], vectors: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)], knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], turned_only: bool = False) -> NDArray[numpy.float64]:
+def carried(times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], vectors: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)], knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], turned_only: bool = False) -> NDArray[numpy.float64]:
     """
     Points (n, 3) of a moving frame, or directions, each at its own time, in the frame that the knots lead to.
     """
@@ -55,7 +55,7 @@ class Shape:
 class Actor:
     """Shapes in one frame, and the poses of that frame over time."""
 
-    def __init__(self, *, shapes: list, times: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], radius: float, instance: int, label: int) -> None: ...
+    def __init__(self, *, shapes: list, times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], radius: float, instance: int, label: int) -> None: ...
 
 class Stage:
     """The actors of one sweep, each where it is at every ray's own time."""
@@ -69,7 +69,7 @@ class Stage:
         Poses (k, 16) of the actors that are present, and their linear and angular velocities (k, 3).
         """
 
-    def velocities(self, instance: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], second: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], points: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)]) -> tuple:
+    def velocities(self, instance: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], second: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], points: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)]) -> tuple:
         """
         Velocities (n, 3) of returns, and how many returns each actor that is present has.
         """
@@ -89,10 +89,10 @@ class Scene:
 
     def commit(self) -> None: ...
 
-    def sweep(self, plan: Plan, firing: Firing, knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], start: float, seed: int, index: int, threads: int = 0, packet: int = 0, stage: Stage | None = None) -> dict:
+    def sweep(self, plan: Plan, firing: Firing, knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], start: float, seed: int, index: int, threads: int = 0, packet: int = 0, stage: Stage | None = None) -> dict:
         """Fire, trace and receive one sweep."""
 
-    def rays(self, plan: Plan, firing: Firing, knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], start: float, seed: int, index: int) -> tuple:
+    def rays(self, plan: Plan, firing: Firing, knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], start: float, seed: int, index: int) -> tuple:
         """
         The rays that `sweep` traces, in its order: origins and directions (n, 3).
         """

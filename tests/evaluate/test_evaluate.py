@@ -60,6 +60,14 @@ def test_beams_that_stop_too_early_or_too_late(make_sweep: MakeSweep, shift: flo
     assert report["range_bias_m"] == pytest.approx(shift, abs=1e-5)
 
 
+def test_beams_that_do_not_come_back_are_not_recovered(make_sweep: MakeSweep) -> None:
+    ranges = np.full(BEAMS, 20.06)
+    ranges[: BEAMS // 4] = np.nan
+    report = evaluate(make_sweep(ranges), make_sweep(20.0))
+    assert [report[f"within_{t}m"] for t in ("0.05", "0.10", "0.20")] == [0, 1, 1]
+    assert [report[f"recovered_{t}m"] for t in ("0.05", "0.10", "0.20")] == [0, 0.75, 0.75]
+
+
 def test_published_f_score_is_at_22_cm(make_sweep: MakeSweep) -> None:
     near, far = evaluate(make_sweep(20.22), make_sweep(20.0)), evaluate(make_sweep(20.23), make_sweep(20.0))
     assert (near["fscore_sq_0.05"], far["fscore_sq_0.05"]) == (1, 0)

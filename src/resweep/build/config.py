@@ -276,7 +276,11 @@ class HybridConfig(Spec):
     """Splats and permeable volumes in one world (`resweep.build.hybrid`): the default of `resweep.build`.
 
     Points of the ``permeable`` groups become volumes, all others splats. Groups come from labels; where there are
-    none, from C's descriptors, voted among ``vote_k`` neighbours. ``map``, ``calibrate`` and ``reflectance`` hold
+    none, from C's descriptors, voted among ``vote_k`` neighbours. There the ``evidence`` of the beams is heard as
+    well: by ``permeability`` what fewer than ``passed_min`` of the beams pass is no volume; by ``likelihood`` what
+    foretells the beams of held-out sweeps better by ``gain_min`` is a volume, and nothing else is
+    (`resweep.build.evidence.volumes_gain`; it doubles the time of the build). Leave them out for descriptors alone.
+    ``map``, ``calibrate`` and ``reflectance`` hold
     for both parts; those of ``splats`` and ``volumes`` are not looked at.
     """
 
@@ -284,6 +288,12 @@ class HybridConfig(Spec):
     volumes: VolumeConfig = VolumeConfig(method="neighbours", voxel_m=0.05, tau=2.5, permeability="extinction")
     permeable: tuple[Literal["ground", "surface", "linear", "non_surface"], ...] = ("non_surface", "linear")
     vote_k: Annotated[int, Field(ge=1, le=500)] = 20
+    evidence: tuple[Literal["permeability", "likelihood"], ...] = ("permeability", "likelihood")
+    passed_min: Share = 0.1
+    gain_min: float = 1.0
+    held_every: Annotated[int, Field(ge=2, le=100)] = 3
+    vote_beams: Annotated[int, Field(ge=5, le=500)] = 60
+    vote_m: Positive = 0.7
     map: MapConfig = MapConfig()
     calibrate: CalibrateConfig | None = CalibrateConfig()
     reflectance: ReflectanceConfig = ReflectanceConfig()

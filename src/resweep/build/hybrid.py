@@ -7,6 +7,7 @@ import numpy as np
 from resweep.build.accumulate import Cloud
 from resweep.build.clusters import voxels
 from resweep.build.config import HybridConfig
+from resweep.build.evidence import share_passed, volumes_gain
 from resweep.build.groups import Group, LabelMap, describe
 from resweep.build.neighbours import Neighbours
 from resweep.build.splats import build_splats
@@ -15,6 +16,8 @@ from resweep.build.volumes import build_volumes
 from resweep.log import Log
 from resweep.pose import Array
 from resweep.worlds import Layer
+
+_FEWEST_SWEEPS = 3  # of which one is held out
 
 
 def build_hybrid(
@@ -26,7 +29,13 @@ def build_hybrid(
     stages: Stages | None = None,
 ) -> list[Layer]:
     """Splats over the map's surfaces and volumes in the rest of it. Each point makes one or the other, never both."""
-    permeable = np.isin(point_groups(cloud, config, labels), [Group[name.upper()] for name in config.permeable])
+    kept = stages or Stages()
+    permeable = kept.run(
+        "permeable",
+        lambda: permeable_points(cloud, log, config, labels),
+        lambda told: {"permeable": told},
+        lambda columns: columns["permeable"],
+    ).copy()
     if (~permeable).sum() <= config.splats.k:  # too few for a surface to be told
         permeable[:] = True
     layers: list[Layer] = []
@@ -36,6 +45,18 @@ def build_hybrid(
         leaves = cloud[np.flatnonzero(permeable)]
         layers.append(build_volumes(leaves, log, config.volume_config, labels, progress, tuple(layers)))
     return layers
+
+
+def permeable_points(cloud: Cloud, log: Log, config: HybridConfig, labels: LabelMap) -> Array:
+    """Points (n,) that let beams through: by their label, and where that says nothing by ``config.evidence``."""
+    permeable = np.isin(point_groups(cloud, config, labels), [Group[name.upper()] for name in config.permeable])
+    unknown = labels.group(cloud.label) == Group.UNKNOWN if cloud.has_labels else np.ones(len(cloud), bool)
+    if unknown.any() and "permeability" in config.evidence:
+        permeable &= ~unknown | (share_passed(cloud, log, config, labels) >= config.passed_min)
+    if unknown.any() and "likelihood" in config.evidence and len(log) >= _FEWEST_SWEEPS:
+        gain, known = volumes_gain(cloud, log, config, labels)
+        permeable = np.where(unknown & known, gain > config.gain_min, permeable)
+    return permeable
 
 
 def point_groups(cloud: Cloud, config: HybridConfig, labels: LabelMap) -> Array:

@@ -74,6 +74,14 @@ METRICS: dict[str, Metric] = {
         f"within_{t:.2f}m": _higher(_RANGE, "", f"share of ranges right to {t:g} m, of beams returned in both")
         for t in WITHIN_M
     },
+    **{
+        f"recovered_{t:.2f}m": _higher(
+            _RANGE,
+            "",
+            f"share of ranges right to {t:g} m, of matched beams that truly returned",
+        )
+        for t in WITHIN_M
+    },
     f"too_early_{ASTRAY_M:g}m": _lower(
         _RANGE, "", f"share that stops > {ASTRAY_M:g} m early, of beams returned in both"
     ),

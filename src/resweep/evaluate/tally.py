@@ -108,6 +108,8 @@ class Tally:
             "range_rmse_m": _root(_ratio(float((errors**2).sum()), count)),
         }
         values.update({f"within_{t:.2f}m": _ratio(float((size <= t).sum()), count) for t in WITHIN_M})
+        returned = self.sums["real_returned"]
+        values.update({f"recovered_{t:.2f}m": _ratio(float((size <= t).sum()), returned) for t in WITHIN_M})
         values[f"too_early_{ASTRAY_M:g}m"] = _ratio(float((errors < -ASTRAY_M).sum()), count)
         values[f"too_late_{ASTRAY_M:g}m"] = _ratio(float((errors > ASTRAY_M).sum()), count)
         return values
