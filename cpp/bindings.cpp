@@ -204,13 +204,15 @@ struct PyStage {
     nb::list kept;
 };
 
-// Poses (k, 4, 4) of the actors that are present, and their linear and angular velocities (k, 3).
-nb::tuple stage_poses(const PyStage& self, double second) {
+// Poses (k, 4, 4) of the actors that are present, each at its own second, and their linear and angular velocities.
+nb::tuple stage_poses(const PyStage& self, const Row<double>& seconds) {
     const auto& present = self.stage->present();
+    if (seconds.shape(0) != present.size()) throw std::invalid_argument("seconds: one for each actor that is present");
     std::vector<double> poses(16 * present.size(), 0.0), linear(3 * present.size()), angular(3 * present.size());
     for (std::size_t i = 0; i < present.size(); ++i) {
         const Motion& motion = nb::cast<PyActor&>(self.kept[static_cast<std::size_t>(present[i])]).actor.motion;
         double rotation[9], position[3];
+        const double second = seconds.data()[i];
         motion.at(second, rotation, position);
         motion.rates(second, &linear[3 * i], &angular[3 * i]);
         for (std::size_t row = 0; row < 3; ++row) {
@@ -559,7 +561,7 @@ NB_MODULE(_core, m) {
         .def(nb::init<nb::list, double, double, std::array<double, 3>, double>(), nb::arg("actors"), nb::arg("begin"),
              nb::arg("end"), nb::arg("centre"), nb::arg("reach"))
         .def("present", [](const PyStage& self) { return give(std::vector(self.stage->present())); })
-        .def("poses", &stage_poses, nb::arg("second"),
+        .def("poses", &stage_poses, nb::arg("seconds"),
              "Poses (k, 16) of the actors that are present, and their linear and angular velocities (k, 3).")
         .def("velocities", &stage_velocities, nb::arg("instance"), nb::arg("second"), nb::arg("points"),
              nb::arg("knot_times"), nb::arg("knots"),

@@ -64,7 +64,7 @@ class Stage:
 
     def present(self) -> NDArray[numpy.int32]: ...
 
-    def poses(self, second: float) -> tuple:
+    def poses(self, seconds: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple:
         """
         Poses (k, 16) of the actors that are present, and their linear and angular velocities (k, 3).
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import resweep as rs
 from resweep.evaluate.objects import compare_objects
 from resweep.scenario import stock_bank
-from resweep.scenario.replay import replay_actors
+from resweep.scenario.replay import replay_actors, sweep_starts
 from resweep.scenes import ground_plane
 
 EGO = {"lane": [[-20, -3], [20, -3]], "speed_mps": 8}
@@ -42,6 +43,15 @@ def test_a_replay_moves_as_the_record_and_measures_the_same() -> None:
     (row,) = figures["objects"]
     assert row["sim"] == pytest.approx(row["real"], rel=0.05)
     assert row["range_error_m"] < 0.05
+
+
+def test_sweeps_are_replayed_over_the_time_that_the_recorded_ones_took() -> None:
+    _, _, _, record = drive()
+    lasts = float(record[0].beam_time.max() - record[0].beam_time.min())
+    assert sweep_starts(record, lasts) == pytest.approx(record.times)
+    assert sweep_starts(record, 0.5 * lasts) == pytest.approx(record.times + 0.25 * lasts)
+    stamped_late = [replace(sweep, timestamp=sweep.timestamp + 0.05) for sweep in record]
+    assert sweep_starts(rs.Log.from_sweeps(stamped_late, "late"), lasts) == pytest.approx(record.times)
 
 
 def test_an_actor_follows_a_recorded_track_and_keeps_its_class(tmp_path: Path) -> None:

@@ -203,7 +203,8 @@ def test_velocities_and_boxes_are_those_of_the_actors(sensor: Sensor) -> None:
     points = sweep.world_points()[on]
     expected = [actor.velocity(point, time) for point, time in zip(points, sweep.time[on], strict=True)]
     np.testing.assert_allclose(velocity[on], expected, atol=2e-2)
-    truth, found = actor.box(0.35), sweep.boxes
+    # The box is where the car was when half of its returns had been measured, not where the sweep began.
+    truth, found = actor.box(float(np.median(sweep.time[on]))), sweep.boxes
     np.testing.assert_allclose(transform(sweep.pose, found.centre), truth.centre, atol=1e-6)
     np.testing.assert_allclose(found.size, truth.size)
     heading = sweep.pose[:3, :3] @ [np.cos(found.yaw[0]), np.sin(found.yaw[0]), 0.0]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from resweep.boxes import Boxes
 from resweep.build.accumulate import tracked
 from resweep.build.object_config import ObjectConfig
 from resweep.io.dataset import extended
 from resweep.log import Log
-from resweep.pose import Array, Trajectory, from_xyz_rpy, inverse, transform
+from resweep.pose import Array, Trajectory, inverse, transform
 from resweep.scenario.categories import Category, category_of
+from resweep.scenario.recorded import box_times, floors, points_near
 from resweep.sweep import Sweep
 
 AROUND_M = 1.0  # how far around an object its ground is looked for
@@ -78,8 +77,9 @@ def tracks_in(log: Log, config: ObjectConfig, progress: bool = False) -> list[Tr
         boxes = sweep.boxes
         if boxes is None or len(boxes) == 0:
             continue
-        poses = sweep.pose @ _floors(boxes)
-        times = _times(sweep, boxes, config)
+        poses = sweep.pose @ floors(boxes)
+        by_returns = config.box_time == "returns"
+        times = box_times(sweep, boxes, config.grow_m) if by_returns else np.full(len(boxes), sweep.timestamp)
         for row, number in enumerate(boxes.track.tolist()):
             key = (number, 0, 0) if number >= 0 else (-1, at, row)
             track = found.setdefault(key, Track(number, boxes.name[row]))
@@ -89,31 +89,6 @@ def tracks_in(log: Log, config: ObjectConfig, progress: bool = False) -> list[Tr
             track.sweeps.add(at)
     wanted = set(config.categories)
     return [track for track in found.values() if not wanted or track.category.name in wanted]
-
-
-def _floors(boxes: Boxes) -> Array:
-    """``T_sweep_object`` (k, 4, 4) of boxes: on the middle of the floor, x along the heading."""
-    floor = boxes.centre - boxes.size * [0.0, 0.0, 0.5]
-    return np.stack([from_xyz_rpy(x, y, z, yaw=yaw) for (x, y, z), yaw in zip(floor, boxes.yaw, strict=True)])
-
-
-def _times(sweep: Sweep, boxes: Boxes, config: ObjectConfig) -> Array:
-    """When each object (k,) was where its box is, seconds."""
-    times = np.full(len(boxes), sweep.timestamp)
-    if config.box_time == "returns" and len(sweep):
-        points = sweep.deskewed()
-        for row, rows in enumerate(_near(points, boxes.centre, np.linalg.norm(boxes.size, axis=1) / 2)):
-            one = Boxes(boxes.centre[row], boxes.size[row], boxes.yaw[row : row + 1], boxes.name[row : row + 1])
-            inside = rows[one.contains(points[rows], config.grow_m)[0]]
-            if len(inside):
-                times[row] = np.median(sweep.time[inside])
-    return times
-
-
-def _near(points: Array, centres: Array, reach: Array) -> Iterator[Array]:
-    """For each centre (k, 3), the rows of the points (n, 3) within ``reach`` (k,) of it, seen from above."""
-    for centre, radius in zip(centres, reach, strict=True):
-        yield np.flatnonzero(((points[:, :2] - centre[:2]) ** 2).sum(axis=1) <= radius**2)
 
 
 def views_of(log: Log, tracks: list[Track], config: ObjectConfig, progress: bool = False) -> list[list[View]]:
@@ -153,7 +128,7 @@ def _view(at: int, sweep: Sweep, points: Array, track: Track, motion: Trajectory
     step = motion.at(np.clip(sweep.timestamp + np.array([-_SEARCH_S, _SEARCH_S]), motion.start, motion.end))
     drift = float(np.linalg.norm(step[:, :3, 3] - middle[:3, 3], axis=1).max())
     reach = float(np.linalg.norm(track.size[:2])) / 2 + AROUND_M + drift
-    rows = next(_near(points, middle[None, :3, 3], np.array([reach])))
+    rows = next(points_near(points, middle[None, :3, 3], np.array([reach])))
     rows = rows[sweep.range[rows] <= config.range_max_m]
     if len(rows) == 0:
         return None

@@ -44,7 +44,7 @@ def replay(
     from resweep.io import open_log, write_log
     from resweep.log import Log
     from resweep.scenario import load_bank
-    from resweep.scenario.replay import replay_actors
+    from resweep.scenario.replay import replay_actors, sweep_starts
     from resweep.sensors import fire, load_sensor
 
     chosen = load_sensor(sensor)
@@ -69,14 +69,15 @@ def replay(
 
         simulator = Simulator(place, chosen, actors=actors, seed=seed)
         lasts = float(fire(chosen).time[-1])
+        starts = sweep_starts(real, lasts)
         motion = extended(real.trajectory, lasts + chosen.sweep_period_s) if len(real) > 1 else None
 
         def load(at: int) -> Sweep:
-            start = float(real.times[at])
-            return simulator.sweep(real.poses[at] if motion is None else motion, start=start, index=at)
+            return simulator.sweep(real.poses[at] if motion is None else motion, start=float(starts[at]), index=at)
 
         meta = {"replay_of": str(path), "tracks": {str(key): value for key, value in tracks.items()}, "seed": seed}
-        drive = Log(load, real.times, real.poses, chosen.name, chosen.name, meta)
+        poses = real.poses if motion is None else motion.at(starts)
+        drive = Log(load, starts, poses, chosen.name, chosen.name, meta)
         write_log(
             meter.tracked(drive, chosen.sweep_period_s, f"sweeping {chosen.name}"),
             output,

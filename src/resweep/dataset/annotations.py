@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from resweep.boxes import Boxes
-from resweep.pose import Array, inverse, transform
+from resweep.pose import Array
 from resweep.scenario import Actor
 from resweep.simulate import Simulator
 from resweep.simulate.alone import returns_alone
+from resweep.simulate.cast import hit_times
 from resweep.sweep import Sweep
 
 
@@ -20,8 +21,8 @@ from resweep.sweep import Sweep
 class Annotations:
     """Objects (k,) of one sweep.
 
-    ``boxes`` lie in the frame of the sweep's pose, each where its object was at ``time_s`` (k,): when half of its
-    returns had been measured, so that it holds them although the object moved on. ``alone`` (k,) are the returns that
+    ``boxes`` lie in the frame of the sweep's pose, each where its object was at ``time_s`` (k,), when it was hit, so
+    that it holds its returns although the object moved on. ``alone`` (k,) are the returns that
     it would have in an empty world, ``occlusion`` (k,) the share of those that something hides (NaN: none expected).
     """
 
@@ -59,36 +60,11 @@ def annotate(simulator: Simulator, sweep: Sweep, index: int, names: dict[int, st
         none = np.zeros(0)
         return Annotations(Boxes(np.zeros((0, 3)), np.zeros((0, 3)), none, []), none, none.astype(np.int64), none)
     alone = returns_alone(simulator, sweep, index)
-    of_actors = np.flatnonzero(sweep.instance >= sweep.boxes.track.min())  # the world's own are below
-    order = of_actors[np.argsort(sweep.instance[of_actors], kind="stable")]
-    ids = sweep.instance[order]
-    actors = {actor.instance: actor for actor in simulator.actors}
-    when, placed, count = [], [], []
-    for instance in sweep.boxes.track.tolist():
-        rows = order[np.searchsorted(ids, instance) : np.searchsorted(ids, instance, side="right")]
-        time = float(np.median(sweep.time[rows])) if len(rows) else sweep.timestamp
-        when.append(time)
-        count.append(len(rows))
-        placed.append(actors[instance].box(time))
-    boxes = _together(placed, inverse(sweep.pose), [names[i] for i in sweep.boxes.track.tolist()], np.array(count))
+    ids, count = sweep.boxes.track, sweep.boxes.n_points
     share = np.divide(count, alone, out=np.full(len(count), np.nan), where=alone > 0)
-    return Annotations(boxes, np.array(when), alone, np.clip(1.0 - share, 0.0, 1.0))
-
-
-def _together(boxes: Sequence[Boxes], T_sweep_world: Array, names: Sequence[str], count: Array) -> Boxes:
-    """Boxes of the world as one table in the sweep's frame."""
-    turn = np.arctan2(T_sweep_world[1, 0], T_sweep_world[0, 0])
-    yaw = np.concatenate([box.yaw for box in boxes]) + turn
-    return Boxes(
-        transform(T_sweep_world, np.concatenate([box.centre for box in boxes])),
-        np.concatenate([box.size for box in boxes]),
-        (yaw + np.pi) % (2 * np.pi) - np.pi,
-        names,
-        np.concatenate([box.track for box in boxes]),
-        label=np.concatenate([box.label for box in boxes]),
-        velocity=np.concatenate([box.velocity for box in boxes]),
-        n_points=count,
-    )
+    boxes = replace(sweep.boxes, name=tuple(names[instance] for instance in ids.tolist()))
+    times = hit_times(ids, sweep.timestamp, sweep.instance, sweep.time)
+    return Annotations(boxes, times, alone, np.clip(1.0 - share, 0.0, 1.0))
 
 
 def class_names(actors: Sequence[Actor], categories: dict[str, str]) -> dict[int, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,6 +13,7 @@ from resweep.io.dataset import extended
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.scenario.categories import Category, category_of
+from resweep.sweep import Sweep
 
 _REACH_S = 0.15  # how far beyond its first and last box an object is followed: a sweep begins before its stamp
 _GAP_S = 1.1  # between two boxes of a track, beyond which it was out of sight: nuScenes annotates 2 a second
@@ -60,14 +61,14 @@ def recorded_in(log: Log, sweeps: Sequence[int] | None = None) -> list[Recorded]
         boxes = sweep.boxes
         if boxes is None or not len(boxes):
             continue
-        poses = sweep.pose @ floors(boxes)
+        poses, times = sweep.pose @ floors(boxes), box_times(sweep, boxes)
         for row, number in enumerate(boxes.track.tolist()):
             if number < 0:
                 untracked += 1
                 continue
             track = found.setdefault(number, Recorded(number, boxes.name[row]))
             track.sizes.append(boxes.size[row])
-            track.times.append(sweep.timestamp)
+            track.times.append(float(times[row]))
             track.poses.append(poses[row])
     if not found:
         why = f"its {untracked} boxes have no tracks" if untracked else "no sweep has annotated boxes"
@@ -79,3 +80,25 @@ def floors(boxes: Boxes) -> Array:
     """``T_sweep_object`` (k, 4, 4) of boxes: on the middle of the floor, x along the heading."""
     floor = boxes.centre - boxes.size * [0.0, 0.0, 0.5]
     return np.stack([from_xyz_rpy(x, y, z, yaw=yaw) for (x, y, z), yaw in zip(floor, boxes.yaw, strict=True)])
+
+
+def box_times(sweep: Sweep, boxes: Boxes, grow_m: float = 0.1) -> Array:
+    """When each object (k,) was where its box is, seconds: when half of the returns in it had been measured.
+
+    Boxes are drawn around returns, whenever in the sweep those were measured; one without any has the sweep's stamp.
+    """
+    times = np.full(len(boxes), sweep.timestamp)
+    points = sweep.deskewed()
+    reach = np.linalg.norm(boxes.size, axis=1) / 2 + grow_m
+    for row, rows in enumerate(points_near(points, boxes.centre, reach)):
+        one = Boxes(boxes.centre[row], boxes.size[row], boxes.yaw[row : row + 1], boxes.name[row : row + 1])
+        inside = rows[one.contains(points[rows], grow_m)[0]]
+        if len(inside):
+            times[row] = np.median(sweep.time[inside])
+    return times
+
+
+def points_near(points: Array, centres: Array, reach: Array) -> Iterator[Array]:
+    """For each centre (k, 3), the rows of the points (n, 3) within ``reach`` (k,) of it, seen from above."""
+    for centre, radius in zip(centres, reach, strict=True):
+        yield np.flatnonzero(((points[:, :2] - centre[:2]) ** 2).sum(axis=1) <= radius**2)

@@ -8,7 +8,7 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.log import Log
-from resweep.pose import Trajectory
+from resweep.pose import Array, Trajectory
 from resweep.scenario.actors import Actor
 from resweep.scenario.bank import Bank
 from resweep.scenario.recorded import Recorded, recorded_in
@@ -47,6 +47,16 @@ def replay_actors(
             f"log '{log.name}': the bank has no object of its categories ({', '.join(sorted(missing))}); give another"
         )
     return made, track_of, [f"{count} of category '{category}'" for category, count in sorted(missing.items())]
+
+
+def sweep_starts(log: Log, lasts_s: float) -> Array:
+    """When sweeps that take ``lasts_s`` begin (n,), if the middle of each is to be that of the recorded one.
+
+    A stamp may be that of a sweep's start, middle or end: what was measured when, its beams' times tell.
+    """
+    middle = [float(sweep.beam_time.min() + sweep.beam_time.max()) / 2 if sweep.n_beams else sweep.timestamp
+              for sweep in log]  # fmt: skip
+    return np.array(middle) - lasts_s / 2
 
 
 def _view(motion: Trajectory, ego: Trajectory) -> float:

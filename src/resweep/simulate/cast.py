@@ -95,11 +95,16 @@ class Stage:
         velocity, seen = self.native.velocities(instance, second, points, knot_times, knots)
         return velocity, seen.astype(np.int64)
 
-    def boxes(self, pose: Array, time: float, n_points: Array) -> Boxes:
-        """Boxes of the actors at ``time`` in the frame of ``pose`` (``T_world_sensor``)."""
+    def boxes(self, pose: Array, start: float, instance: Array, second: Array, n_points: Array) -> Boxes:
+        """Boxes of the actors in the frame of ``pose`` (``T_world_sensor``), each where its actor was when it was hit.
+
+        That is when half of its returns, told by their ``instance`` (n,) and ``second`` (n,), had been measured; an
+        actor without returns stands where it was at ``start``.
+        """
         rows = [i for i, actor in enumerate(self.actors) if actor.instance > 0]
         actors = [self.actors[i] for i in rows]
-        flat, linear, angular = self.native.poses(time)
+        times = hit_times(np.array([actor.instance for actor in self.actors]), start, instance, second)
+        flat, linear, angular = self.native.poses(times)
         poses = np.asarray(flat).reshape(-1, 4, 4)[rows]
         bounds = np.array([actor.bounds for actor in actors]).reshape(-1, 2, 3)
         arm = np.einsum("kij,kj->ki", poses[:, :3, :3], bounds.mean(axis=1))
@@ -116,6 +121,20 @@ class Stage:
             velocity=linear[rows] + np.cross(angular[rows], arm),
             n_points=n_points[rows],
         )
+
+
+def hit_times(ids: Array, start: float, instance: Array, second: Array) -> Array:
+    """The median ``second`` (k,) of the returns of each instance in ``ids`` (k,); ``start`` for those without."""
+    times = np.full(len(ids), float(start))
+    known = ids[ids > 0]
+    if not len(known):
+        return times
+    of_actors = np.flatnonzero(instance >= known.min())
+    order = of_actors[np.argsort(instance[of_actors], kind="stable")]
+    begin, end = (np.searchsorted(instance[order], ids, side=side) for side in ("left", "right"))
+    for at in np.flatnonzero((end > begin) & (ids > 0)).tolist():
+        times[at] = np.median(second[order[begin[at] : end[at]]])
+    return times
 
 
 def _there(path: Trajectory, begin: float, end: float) -> bool:

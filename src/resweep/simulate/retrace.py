@@ -197,7 +197,7 @@ class Retracer:
         if stage is not None:
             second = recorded.beam_time[columns["beam"]]
             extra["velocity"], seen = stage.velocities(columns["instance"], second, points, trajectory.times, knots)
-            boxes = stage.boxes(recorded.pose, recorded.timestamp, seen)
+            boxes = stage.boxes(recorded.pose, recorded.timestamp, columns["instance"], second, seen)
         if self._fits(recorded):
             columns["range"] = columns["range"] - self._offsets(recorded)[columns["beam"]]
             points = None

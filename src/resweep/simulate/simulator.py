@@ -119,7 +119,7 @@ class Simulator:
             extra["velocity"], seen = stage.velocities(
                 columns["instance"], second, points, fired["knot_times"], fired["knots"]
             )
-            boxes = stage.boxes(motion.at(begin), begin, seen)
+            boxes = stage.boxes(motion.at(begin), begin, columns["instance"], second, seen)
         sweep = Sweep(
             pose=motion.at(begin),
             beam_origin=_no_origin(len(firing)),
