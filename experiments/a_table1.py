@@ -41,7 +41,10 @@ def configs() -> dict[str, Any]:
         "bottom_up": VolumeConfig(method="bottom-up", voxel_m=0.05, seed_m=0.02, size_max_m=0.15, **fine, **common),
         "splats": SplatConfig(thin_m=0.025, **common),
         "hybrid": HybridConfig(
-            volumes=VolumeConfig(voxel_m=0.02, permeability="extinction", **fine), permeable=every, **common
+            volumes=VolumeConfig(voxel_m=0.02, permeability="extinction", **fine),
+            permeable=every,
+            evidence=(),
+            **common,
         ),
     }
 

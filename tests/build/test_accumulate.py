@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from places import CAR, ROAD, at, log_of, plane
@@ -88,6 +90,21 @@ def test_boxes_of_tracks_that_moved_are_emptied(speed):
     cars = (cloud.points[:, 2] + cloud.origin[2] > 0).sum()
     assert cars == (600 if speed == 0 else 0)
     assert (cloud.points[:, 2] + cloud.origin[2] < 0).sum() == 3 * len(road)
+
+
+def test_a_car_that_moved_is_left_out_where_its_boxes_end():
+    road = plane(8.0, 0.5) - np.array([0.0, 0.0, 0.5])
+    rng = np.random.default_rng(1)
+    sweeps = []
+    for step in range(7):  # annotated from the third sweep to the fifth, as a camera sees it
+        car = rng.uniform(-0.9, 0.9, (200, 3)) + np.array([0.5 * step, 0.3 * step, 1.0])
+        boxes = Boxes([[0.5 * step, 0.3 * step, -1.0]], [[2.0, 2.0, 2.0]], [0.0], ["car"], [7])
+        pole = np.array([[-5.0, 0.0, 1.0]] * 10)
+        sweep = Sweep.from_points(np.concatenate([road, car, pole]) - [0, 0, 2], pose=at(0.0), timestamp=0.1 * step)
+        sweeps.append(replace(sweep, boxes=boxes if 2 <= step <= 4 else None))
+    cloud = accumulate(Log.from_sweeps(sweeps), MapConfig(ego_radius_m=0.0))
+    high = cloud.points[cloud.points[:, 2] + cloud.origin[2] > 0]
+    assert len(high) == 7 * 10  # the poles
 
 
 def test_asking_for_what_a_log_has_not_is_an_error():

@@ -10,10 +10,10 @@ import numpy as np
 
 from resweep.build.config import MapConfig
 from resweep.build.groups import LabelMap, label_map
-from resweep.build.moving import Visibility, moved_tracks, tracks_of
+from resweep.build.moving import BOX_MARGIN_M, Visibility, beyond_boxes, moved_tracks, tracks_of
 from resweep.errors import ResweepError
 from resweep.log import Log
-from resweep.pose import Array, transform
+from resweep.pose import Array, inverse, transform
 from resweep.sweep import Sweep
 
 
@@ -167,8 +167,15 @@ def _still(log: Log, cloud: Cloud, tracks: Array, config: MapConfig, labels: Lab
     if how == "labels" and not cloud.has_labels:
         raise ResweepError(f"log '{log.name}': moving: labels, but no return has a label; use visibility")
     if how == "boxes":
-        drop = moved_tracks(log, config.drop_movable)
-        return ~np.isin(tracks, drop)
+        moved = moved_tracks(log)
+        still = ~np.isin(tracks, moved_tracks(log, True) if config.drop_movable else moved)
+        for at, boxes in beyond_boxes(log, moved).items():
+            rows = np.flatnonzero(cloud.sweep == at)
+            shift = log.poses[at].copy()
+            shift[:3, 3] -= cloud.origin
+            local = transform(inverse(shift), cloud.points[rows].astype(np.float64))
+            still[rows[boxes.contains(local, BOX_MARGIN_M).any(axis=0)]] = False
+        return still
     if how == "visibility" and len(log) > config.visibility.passes:
         seen = Visibility(cloud.points, cloud.sweep, cloud.origin, config.visibility)
         for at, sweep in tracked(log, "looking for what moves", progress):

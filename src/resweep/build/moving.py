@@ -12,8 +12,11 @@ from resweep.sweep import Sweep
 
 BOX_MARGIN_M = 0.1  # annotated boxes are drawn tight
 MOVED_M = 0.5  # a track whose box centres stay within this stood still: annotations jitter by decimetres
+FOLLOWED_S = 1.0  # beyond its annotations a moving object is expected for this long
 
 _UNTRACKED = -1
+_VELOCITY_S = 0.3  # between the boxes that give a velocity
+_ROOM_M = 0.2  # around a box that is only expected
 _BLOCK = 1 << 20
 
 
@@ -46,6 +49,55 @@ def moved_tracks(log: Log, all_of_them: bool = False) -> Array:
             high[key] = np.maximum(high.get(key, centre), centre)
     moved = [key for key in low if all_of_them or key == _UNTRACKED or np.linalg.norm(high[key] - low[key]) > MOVED_M]
     return np.array(moved, np.int64)
+
+
+def beyond_boxes(log: Log, moved: Array) -> dict[int, Boxes]:
+    """Boxes of the tracks ``moved`` where they are not annotated, but must be: by sweep, in the frame of its pose.
+
+    Annotations end where an object leaves a camera's view or is far off, but the object goes on. It is followed for
+    ``FOLLOWED_S`` before its first and after its last box, at the velocity that those nearest show; its box is given
+    a little more room.
+    """
+    found: dict[int, list[tuple[float, Array, float, Array]]] = {}
+    stamps = []
+    for sweep in log:
+        stamps.append((sweep.timestamp, sweep.pose))
+        boxes = sweep.boxes
+        if boxes is None:
+            continue
+        centres, turn = transform(sweep.pose, boxes.centre), np.arctan2(sweep.pose[1, 0], sweep.pose[0, 0])
+        for row, track in enumerate(boxes.track.tolist()):
+            if track >= 0 and track + 1 in moved:
+                found.setdefault(track, []).append(
+                    (sweep.timestamp, centres[row], boxes.yaw[row] + turn, boxes.size[row])
+                )
+    made: dict[int, list[tuple[Array, Array, float]]] = {}
+    for known in found.values():
+        if len(known) < 2:
+            continue
+        times = np.array([item[0] for item in known])
+        for at, (stamp, pose) in enumerate(stamps):
+            early, late = times[0] - stamp, stamp - times[-1]
+            if not 0.0 < max(early, late) <= FOLLOWED_S:
+                continue
+            end = 0 if early > 0 else len(known) - 1
+            other = int(np.argmin(np.abs(np.abs(times - times[end]) - _VELOCITY_S)))
+            if other == end:
+                continue
+            velocity = (known[end][1] - known[other][1]) / (times[end] - times[other])
+            centre = known[end][1] + velocity * (stamp - times[end])
+            turn = np.arctan2(pose[1, 0], pose[0, 0])
+            room = known[end][3] + 2 * _ROOM_M * np.array([1.0, 1.0, 0.0])
+            made.setdefault(at, []).append((transform(inverse(pose), centre[None])[0], room, known[end][2] - turn))
+    return {
+        at: Boxes(
+            np.stack([item[0] for item in rows]),
+            np.stack([item[1] for item in rows]),
+            np.array([item[2] for item in rows]),
+            [""] * len(rows),
+        )
+        for at, rows in made.items()
+    }
 
 
 class Visibility:
