@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 SOURCES := CMakeLists.txt pyproject.toml $(wildcard cpp/*)
 CPP := $(wildcard cpp/*.cpp cpp/*.hpp)
 BENCHMARKS := floor courtyard memory growth peers splat_build splat_trace volumes actors dataset
-EXPERIMENTS := a_table1 a_figure1 a_transfer a_mobile a_reality b_figure3 b_figure5 b_figure7 b_figure8 c_tables d_motion d_objects
+EXPERIMENTS := a_table1 a_figure1 a_transfer a_mobile a_reality b_figure3 b_figure5 b_figure7 b_figure8 c_losses c_tables d_motion d_objects
 
 .PHONY: demo install test test-all check format stubs bench experiments clean
 
