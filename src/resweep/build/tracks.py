@@ -11,8 +11,7 @@ from resweep.build.object_config import ObjectConfig
 from resweep.io.dataset import extended
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse, transform
-from resweep.scenario.categories import Category, category_of
-from resweep.scenario.recorded import box_times, floors, points_near
+from resweep.scenario.recorded import Recorded, box_times, floors, points_near
 from resweep.sweep import Sweep
 
 AROUND_M = 1.0  # how far around an object its ground is looked for
@@ -22,29 +21,18 @@ _SEARCH_S = 0.11  # how long before or after its box an object may be hit within
 
 
 @dataclass
-class Track:
-    """One annotated object: its class, its boxes' size (length, width, height) and its motion.
+class Track(Recorded):
+    """An annotated object of a log, with the indices of the ``sweeps`` at which it has a box.
 
-    ``motion`` is ``T_world_object``, the object's frame on the middle of its box's floor with x along the heading.
-    ``sweeps`` are the indices in the log at which it has a box; ``number`` is -1 without a track.
+    ``number`` is -1 for a box without a track, which is an object alone.
     """
 
-    number: int
-    name: str
-    sizes: list[Array] = field(default_factory=list)
-    times: list[float] = field(default_factory=list)
-    poses: list[Array] = field(default_factory=list)
     sweeps: set[int] = field(default_factory=set)
-
-    @property
-    def category(self) -> Category:
-        """The class under its common name."""
-        return category_of(self.name)
 
     @property
     def size(self) -> Array:
         """Length, width and height (3,) of the box, metres: the median over the sweeps."""
-        return np.asarray(np.median(self.sizes, axis=0))
+        return np.array(self.size_m)
 
     @property
     def motion(self) -> Trajectory:
@@ -83,9 +71,7 @@ def tracks_in(log: Log, config: ObjectConfig, progress: bool = False) -> list[Tr
         for row, number in enumerate(boxes.track.tolist()):
             key = (number, 0, 0) if number >= 0 else (-1, at, row)
             track = found.setdefault(key, Track(number, boxes.name[row]))
-            track.sizes.append(boxes.size[row])
-            track.times.append(float(times[row]))
-            track.poses.append(poses[row])
+            track.add(float(times[row]), poses[row], boxes.size[row])
             track.sweeps.add(at)
     wanted = set(config.categories)
     return [track for track in found.values() if not wanted or track.category.name in wanted]

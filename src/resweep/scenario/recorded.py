@@ -32,6 +32,12 @@ class Recorded:
     times: list[float] = field(default_factory=list)
     poses: list[Array] = field(default_factory=list)
 
+    def add(self, time: float, pose: Array, size: Array) -> None:
+        """Another box: when the object was there, where (``T_world_object``), and its size."""
+        self.times.append(time)
+        self.poses.append(pose)
+        self.sizes.append(size)
+
     @property
     def category(self) -> Category:
         """The class under its common name."""
@@ -67,9 +73,7 @@ def recorded_in(log: Log, sweeps: Sequence[int] | None = None) -> list[Recorded]
                 untracked += 1
                 continue
             track = found.setdefault(number, Recorded(number, boxes.name[row]))
-            track.sizes.append(boxes.size[row])
-            track.times.append(float(times[row]))
-            track.poses.append(poses[row])
+            track.add(float(times[row]), poses[row], boxes.size[row])
     if not found:
         why = f"its {untracked} boxes have no tracks" if untracked else "no sweep has annotated boxes"
         raise ResweepError(f"log '{log.name}': {why}; give a log with tracked boxes, such as KITTI raw or nuScenes")
