@@ -84,11 +84,11 @@ def _edges(sweep: rs.Sweep) -> Array:
     return edge
 
 
-def run(fast: bool = False) -> dict[str, Any]:
+def run(fast: bool = False, only: str = "") -> dict[str, Any]:
     """The losses of splats and of the hybrid world on every place that is at hand."""
     jobs = [
         (place, held, name)
-        for place in places(fast)
+        for place in places(fast, only)
         for held in ((place.held,) if fast or len(place.log) < 9 else HELD)
         for name in WORLDS
     ]

@@ -21,6 +21,7 @@ from resweep.pose import Array, from_xyz_rpy
 from resweep.scenes.street import StreetConfig, street
 
 DATA = Path(os.environ.get("RESWEEP_TEST_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data"))
+STREET = "synthetic street"
 NOISE_M = 0.02  # standard deviation of the street's ranges: the accuracy that Velodyne gives for the HDL-64E
 JITTER_M, JITTER_RAD = 0.01, 0.0005  # of the street's poses, each axis
 _SAMPLES_PER_M2 = 100.0
@@ -38,14 +39,17 @@ class Place:
     truth: rs.World | None = None
 
 
-def places(fast: bool) -> list[Place]:
-    """Every place that is at hand, the street first; with ``fast`` a small street only."""
+def places(fast: bool, only: str = "") -> list[Place]:
+    """Every place that is at hand and has ``only`` in its name, the street first; with ``fast`` a small street only."""
     if fast:
         return [known_street(length_m=36.0, sweeps=3, columns=600)]
-    found = [known_street()]
+    found = [known_street()] if only.lower() in STREET else []
     for name, (path, held, opened) in _RECORDINGS.items():
-        if (DATA / path).exists():
+        if only.lower() in name.lower() and (DATA / path).exists():
             found.append(Place(name, opened(DATA / path), held, (1.0, 1.0, -0.5)))
+    if not found:
+        known = ", ".join([STREET, *_RECORDINGS])
+        raise SystemExit(f"--only {only}: no such place is at hand; known are {known}")
     return found
 
 
@@ -58,7 +62,7 @@ def known_street(length_m: float = 80.0, sweeps: int = 10, columns: int = 2250, 
     rng = np.random.default_rng(seed)
     scanned = [replace(sweep, pose=_jittered(sweep.pose, rng)) for sweep in drive]
     # C's shift for SemanticKITTI would put the sensor into a parked car of this street.
-    return Place("synthetic street", rs.Log.from_sweeps(scanned, "street"), sweeps // 2, (1.0, 1.0, -0.25), truth)
+    return Place(STREET, rs.Log.from_sweeps(scanned, "street"), sweeps // 2, (1.0, 1.0, -0.25), truth)
 
 
 def hdl64(columns: int = 2250, noise_m: float = 0.0) -> rs.Sensor:

@@ -26,11 +26,11 @@ _JUDGES = {"thin_c2c_m": "thin C2C", "thin_f1": "thin beams both ways", "truth_t
 _LOWER = ("thin_c2c_m", "truth_thin_m")
 
 
-def run(fast: bool = False) -> dict[str, Any]:
+def run(fast: bool = False, only: str = "") -> dict[str, Any]:
     """All models on all places."""
     sensor = hdl64(600) if fast else hdl64()
     found = []
-    for place in places(fast):
+    for place in places(fast, only):
         prepared = prepare(place, 1, _QUICK) if fast else prepare(place, _SWEEPS)
         models = [model for model in (FAST if fast else MODELS) if prepared.labelled or not model.labels]
         rows = [measure(prepared, model, sensor) for model in progress(models, place.name)]

@@ -7,6 +7,7 @@ which prints them beside the paper's claims, and ``draw(result)``, which makes t
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -55,8 +56,11 @@ def main(
     parser.add_argument("--fast", action="store_true", help="a small version that takes seconds")
     parser.add_argument("--json", action="store_true", help="print one JSON object as the last line")
     parser.add_argument("-o", "--output", type=Path, default=Path("out/experiments"), metavar="DIR")
+    by_place = "only" in inspect.signature(run).parameters
+    if by_place:
+        parser.add_argument("--only", default="", metavar="PLACE", help="places with this in their name, such as 03")
     chosen = parser.parse_args(arguments)
-    result = run(fast=chosen.fast)
+    result = run(fast=chosen.fast, only=chosen.only) if by_place else run(fast=chosen.fast)
     show(result)
     chosen.output.mkdir(parents=True, exist_ok=True)
     path = chosen.output / f"{name}.png"
