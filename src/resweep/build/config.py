@@ -276,11 +276,11 @@ class HybridConfig(Spec):
     """Splats and permeable volumes in one world (`resweep.build.hybrid`): the default of `resweep.build`.
 
     Points of the ``permeable`` groups become volumes, all others splats. Groups come from labels; where there are
-    none, from C's descriptors, voted among ``vote_k`` neighbours. There the ``evidence`` of the beams is heard as
-    well: by ``permeability`` what fewer than ``passed_min`` of the beams pass is no volume; by ``likelihood`` what
-    foretells the beams of held-out sweeps better by ``gain_min`` is a volume, and nothing else is
-    (`resweep.build.evidence.volumes_gain`; it doubles the time of the build). Leave them out for descriptors alone.
-    ``map``, ``calibrate`` and ``reflectance`` hold
+    none, from C's descriptors, voted among ``vote_k`` neighbours. If that is a tenth of the points or more, the
+    ``evidence`` of the beams is heard as well: by ``permeability`` what fewer than ``passed_min`` of the beams pass
+    is no volume; by ``likelihood`` what foretells the beams of held-out sweeps better by ``gain_min`` is a volume,
+    and nothing else is (`resweep.build.evidence.volumes_gain`; it takes longer than the rest of the build). Leave
+    them out for descriptors alone. ``map``, ``calibrate`` and ``reflectance`` hold
     for both parts; those of ``splats`` and ``volumes`` are not looked at.
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from resweep.build.accumulate import Cloud, mappable
+from resweep.build.accumulate import Cloud, mappable, tracked
 from resweep.build.clusters import voxels
 from resweep.build.config import HybridConfig, VolumeConfig
 from resweep.build.groups import LabelMap
@@ -24,15 +24,19 @@ _MOST_HELD = 10
 _FEWEST_BEAMS = 5
 
 
-def share_passed(cloud: Cloud, log: Log, config: HybridConfig, labels: LabelMap) -> Array:
+def share_passed(cloud: Cloud, log: Log, config: HybridConfig, labels: LabelMap, progress: bool = False) -> Array:
     """Around each point (n,), the share of beams that pass on, of those that reach it: A's permeability."""
     coarse = VolumeConfig(voxel_m=_REGION_M, split_labels=False, map=config.map)
     cluster = voxels(cloud.points, np.zeros(len(cloud), np.int32), _REGION_M)
-    counts = follow_beams(cloud, cluster, fit_gaussians(cloud.points, cluster, coarse), log, coarse, labels)[1]
+    counts = follow_beams(cloud, cluster, fit_gaussians(cloud.points, cluster, coarse), log, coarse, labels, progress)[
+        1
+    ]
     return np.asarray((counts.passed / np.maximum(counts.passed + counts.stopped, 1))[cluster])
 
 
-def volumes_gain(cloud: Cloud, log: Log, config: HybridConfig, labels: LabelMap) -> tuple[Array, Array]:
+def volumes_gain(
+    cloud: Cloud, log: Log, config: HybridConfig, labels: LabelMap, progress: bool = False
+) -> tuple[Array, Array]:
     """How much better volumes foretell the beams around each point than splats, and whether that is known.
 
     Every ``held_every``-th sweep (at most ten of them) is held out; both kinds of world are built from the others
@@ -47,8 +51,11 @@ def volumes_gain(cloud: Cloud, log: Log, config: HybridConfig, labels: LabelMap)
     rest = np.setdiff1d(np.arange(len(log)), held)
     known = cloud[np.flatnonzero(~np.isin(cloud.sweep, held))]
     splats = Retracer(World([build_splats(known, config.splat_config, labels)], cloud.origin))
-    volumes = Retracer(World([build_volumes(known, log[rest.tolist()], config.volume_config, labels)], cloud.origin))
-    parts = [_beam_gains(log[int(at)], splats, volumes, config, labels) for at in held]
+    volumes = Retracer(
+        World([build_volumes(known, log[rest.tolist()], config.volume_config, labels, progress)], cloud.origin)
+    )
+    asked = tracked(log[held.tolist()], "asking held-out sweeps", progress)
+    parts = [_beam_gains(sweep, splats, volumes, config, labels) for _, sweep in asked]
     place, gain = (np.concatenate(column) for column in zip(*parts, strict=True))
     near = Neighbours(place.astype(np.float32))
     cell = voxels(cloud.points, np.zeros(len(cloud), np.int32), _CELL_M)

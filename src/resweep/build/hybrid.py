@@ -18,6 +18,7 @@ from resweep.pose import Array
 from resweep.worlds import Layer
 
 _FEWEST_SWEEPS = 3  # of which one is held out
+_ENOUGH_UNKNOWN = 0.1  # share of points without a group that is worth asking the beams for
 
 
 def build_hybrid(
@@ -32,7 +33,7 @@ def build_hybrid(
     kept = stages or Stages()
     permeable = kept.run(
         "permeable",
-        lambda: permeable_points(cloud, log, config, labels),
+        lambda: permeable_points(cloud, log, config, labels, progress),
         lambda told: {"permeable": told},
         lambda columns: columns["permeable"],
     ).copy()
@@ -47,14 +48,19 @@ def build_hybrid(
     return layers
 
 
-def permeable_points(cloud: Cloud, log: Log, config: HybridConfig, labels: LabelMap) -> Array:
-    """Points (n,) that let beams through: by their label, and where that says nothing by ``config.evidence``."""
+def permeable_points(cloud: Cloud, log: Log, config: HybridConfig, labels: LabelMap, progress: bool = False) -> Array:
+    """Points (n,) that let beams through: by their label, and where that says nothing by ``config.evidence``.
+
+    A few points without a label, as an annotator leaves them, are told by the descriptors alone.
+    """
     permeable = np.isin(point_groups(cloud, config, labels), [Group[name.upper()] for name in config.permeable])
     unknown = labels.group(cloud.label) == Group.UNKNOWN if cloud.has_labels else np.ones(len(cloud), bool)
-    if unknown.any() and "permeability" in config.evidence:
-        permeable &= ~unknown | (share_passed(cloud, log, config, labels) >= config.passed_min)
-    if unknown.any() and "likelihood" in config.evidence and len(log) >= _FEWEST_SWEEPS:
-        gain, known = volumes_gain(cloud, log, config, labels)
+    if unknown.mean() < _ENOUGH_UNKNOWN:
+        return permeable
+    if "permeability" in config.evidence:
+        permeable &= ~unknown | (share_passed(cloud, log, config, labels, progress) >= config.passed_min)
+    if "likelihood" in config.evidence and len(log) >= _FEWEST_SWEEPS:
+        gain, known = volumes_gain(cloud, log, config, labels, progress)
         permeable = np.where(unknown & known, gain > config.gain_min, permeable)
     return permeable
 
