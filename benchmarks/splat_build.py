@@ -34,10 +34,10 @@ from benchmarks.report import (
     peak_rss_gb,
     table,
 )
-from resweep.build import Cloud, SplatConfig, label_map, paper_c
-from resweep.build.neighbours import Neighbours
-from resweep.build.splats import build_splats
+from resweep.neighbours import Neighbours
 from resweep.pose import Array, from_xyz_rpy, transform
+from resweep.reconstruction import Cloud, SplatConfig, label_map, paper_c
+from resweep.reconstruction.splats.splats import build_splats
 from resweep.scenes import StreetConfig, street
 from resweep.simulate import Simulator
 from resweep.worlds.splats import Splats

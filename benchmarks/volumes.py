@@ -1,6 +1,6 @@
 """How fast permeable volumes are learned from beams, and swept by an HDL-64E with one ray a pulse.
 
-Learning is `resweep.build` with voxels of 0.3 m, from sweeps in memory: accumulating their returns, fitting the
+Learning is `rs.build` with voxels of 0.3 m, from sweeps in memory: accumulating their returns, fitting the
 Gaussians and counting every beam. Tracing is of a million volumes, and of two million splats and a million volumes in
 one world. The floor is the raw Embree loop over the same rays with the same callback (`benchmarks.floor`).
 """
@@ -18,7 +18,7 @@ from benchmarks.floor import measure
 from benchmarks.places import hdl64, terrain_with_boxes
 from benchmarks.report import Result, machine, main, table
 from benchmarks.splat_trace import splats_on
-from resweep.build import MapConfig, VolumeConfig, build
+from resweep.reconstruction import MapConfig, VolumeConfig, build
 from resweep.simulate import Simulator
 from resweep.worlds import Mesh, Volumes, World
 from resweep.worlds.volumes import packed

@@ -16,7 +16,7 @@ from experiments.a_table1 import axial, configs
 from experiments.presenting import GREEN, INK, ORANGE, console, figure, main, progress, table
 from experiments.static_targets import POSE, bench_sensor, scan, small_tree, together
 from resweep import Log, Simulator
-from resweep.evaluate import NO_RETURN, Shots, bhattacharyya, shots_of
+from resweep.evaluation import NO_RETURN, Shots, bhattacharyya, shots_of
 
 BIN_M = 0.01  # of the figure
 

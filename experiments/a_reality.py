@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 import resweep as rs
 from experiments.presenting import BLUE, GREEN, GREY, INK, ORANGE, console, figure, main, progress, table
 from resweep import BeamStatus, HybridConfig, Log, SplatConfig, SurfelConfig, Sweep, VolumeConfig, World
-from resweep.build import MapConfig, label_map
-from resweep.build.accumulate import mappable
-from resweep.build.groups import Group, describe
-from resweep.build.neighbours import Neighbours
-from resweep.evaluate import Shots, histogram_distance, noise_floor, shots_of
-from resweep.sensors.grid import complete_beams, estimate_grid
+from resweep.evaluation import Shots, histogram_distance, noise_floor, shots_of
+from resweep.neighbours import Neighbours
+from resweep.reconstruction import MapConfig, label_map
+from resweep.reconstruction.map.accumulate import mappable
+from resweep.reconstruction.splats.descriptors import Group, describe
+from resweep.sensors.infer.grid import complete_beams, estimate_grid
 from resweep.simulate import Retracer
 
 Array = NDArray[Any]

@@ -22,8 +22,8 @@ from experiments.presenting import BLUE, GREEN, INK, ORANGE, console, figure, ma
 from experiments.rimls import rimls_world
 from experiments.static_targets import NOISE_M, STEP_DEG, TARGETS, Target, bench_sensor, scan
 from resweep import HybridConfig, Log, Sensor, SplatConfig, VolumeConfig, World
-from resweep.build import MapConfig
-from resweep.evaluate import Shots, histogram_distance, noise_floor, shots_of
+from resweep.evaluation import Shots, histogram_distance, noise_floor, shots_of
+from resweep.reconstruction import MapConfig
 
 KINDS = ("surface", "voxels", "top_down", "bottom_up", "splats", "hybrid")
 MAP = MapConfig(ego_radius_m=1.0, moving="none")

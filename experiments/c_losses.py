@@ -17,11 +17,11 @@ from matplotlib.figure import Figure
 import resweep as rs
 from experiments.c_places import Place, places
 from experiments.presenting import BLUE, ORANGE, console, figure, main, progress, table
-from resweep.build import accumulate, label_map
-from resweep.build.accumulate import mappable
-from resweep.build.groups import Group, LabelMap
-from resweep.build.neighbours import Neighbours
+from resweep.neighbours import Neighbours
 from resweep.pose import Array
+from resweep.reconstruction import accumulate, label_map
+from resweep.reconstruction.map.accumulate import mappable
+from resweep.reconstruction.splats.descriptors import Group, LabelMap
 from resweep.simulate import Retracer
 
 RIGHT_M = 0.1

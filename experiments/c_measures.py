@@ -15,13 +15,13 @@ import numpy as np
 import resweep as rs
 from experiments.c_models import Model
 from experiments.c_places import Place, Truth
-from resweep.build import Cloud, LabelMap, MapConfig, accumulate, label_map
-from resweep.build.accumulate import mappable
-from resweep.build.calibrate import calibrate
-from resweep.build.config import CalibrateConfig
-from resweep.build.estimate import cover
-from resweep.evaluate.metrics import nearest_distances
+from resweep.evaluation.metrics import nearest_distances
 from resweep.pose import Array
+from resweep.reconstruction import Cloud, LabelMap, MapConfig, accumulate, label_map
+from resweep.reconstruction.build import cover
+from resweep.reconstruction.config import CalibrateConfig
+from resweep.reconstruction.map.accumulate import mappable
+from resweep.reconstruction.poses.calibrate import calibrate
 from resweep.simulate import Retracer
 
 THIN = {51: "fence", 71: "trunk", 80: "pole", 81: "traffic sign"}
@@ -48,7 +48,7 @@ class Prepared:
 
 
 def prepare(place: Place, sweeps: int, calibration: CalibrateConfig | None = None) -> Prepared:
-    """The map of all sweeps but the held-out one, calibrated as `resweep.build` does, and ``sweeps`` shifted poses."""
+    """The map of all sweeps but the held-out one, calibrated as `rs.build` does, and ``sweeps`` shifted poses."""
     rest = place.log[[at for at in range(len(place.log)) if at != place.held]]
     config = MapConfig()
     labels = label_map("auto", place.log.meta)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import resweep as rs
-from resweep.build import CarveConfig, paper_c
-from resweep.build.estimate import BuildConfig
+from resweep.reconstruction import CarveConfig, paper_c
+from resweep.reconstruction.build import BuildConfig
 
 
 @dataclass(frozen=True)

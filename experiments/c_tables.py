@@ -15,7 +15,7 @@ from experiments.c_measures import RIGHT_M, THIN, Prepared, measure, prepare
 from experiments.c_models import FAST, MODELS, PAPER, PAPER_THIN, Model
 from experiments.c_places import hdl64, places
 from experiments.presenting import BLUE, GREEN, GREY, INK, ORANGE, console, figure, main, progress, table
-from resweep.build.config import CalibrateConfig
+from resweep.reconstruction.config import CalibrateConfig
 
 CLAIM = (
     "adaptive splats by labels beat basic splats, Poisson and IMLS on thin structures, with fewer primitives than basic"

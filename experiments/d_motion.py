@@ -19,7 +19,7 @@ from resweep import Actor, Sensor, Simulator, Sweep, Trajectory, World, load_sen
 from resweep.pose import Array, from_xyz_rpy
 from resweep.scenes import box, car, ground_plane
 from resweep.sensors import fire
-from resweep.simulate.reference import rays, rebuilt_hits
+from resweep.simulate.reference.pulses import rays, rebuilt_hits
 from resweep.simulate.retrace import as_fired
 
 STEPS = 360  # D, 4.1

@@ -16,12 +16,12 @@ from experiments.car_drives import DRIVES, recorded, true_car
 from experiments.presenting import BLUE, GREY, ORANGE, console, figure, main, progress, table
 from experiments.range_models import Array
 from resweep import Asset, Splats, World
-from resweep.build.coloured_icp import register, target_of
-from resweep.build.neighbours import Neighbours
-from resweep.build.object_config import IcpConfig, ObjectConfig
-from resweep.build.objects import build_bank
-from resweep.build.surfels import one_per_voxel
+from resweep.neighbours import Neighbours
 from resweep.pose import from_xyz_rpy, transform
+from resweep.reconstruction.objects.bank import build_bank
+from resweep.reconstruction.objects.coloured_icp import register, target_of
+from resweep.reconstruction.objects.config import IcpConfig, ObjectConfig
+from resweep.reconstruction.splats.surfels import one_per_voxel
 from resweep.scenario.coverage import sampled
 from resweep.simulate.scene import native_scene
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ import resweep
 
 NAMES = [
     "Actor",
+    "AlignConfig",
     "Asset",
     "Bank",
     "BeamStatus",
@@ -21,7 +24,11 @@ NAMES = [
     "Material",
     "Mesh",
     "MeshConfig",
+    "ObjectConfig",
+    "OdometryConfig",
+    "Report",
     "ResweepError",
+    "Retracer",
     "Scenario",
     "Sensor",
     "Simulator",
@@ -34,10 +41,17 @@ NAMES = [
     "Volumes",
     "World",
     "__version__",
+    "align",
+    "build",
+    "build_bank",
+    "evaluate",
+    "from_xyz_rpy",
+    "join",
     "load_bank",
     "load_scenario",
     "load_sensor",
     "load_world",
+    "odometry",
     "open_log",
     "read_poses",
     "read_sweep",
@@ -59,6 +73,16 @@ def test_each_name_resolves_to_what_its_module_holds(name: str) -> None:
         assert value.__name__ == name
         assert value.__doc__
         assert getattr(importlib.import_module(resweep._PUBLIC[name]), name) is value
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    """An editor completes `rs.` from the TYPE_CHECKING block: it holds what the table holds."""
+    tree = ast.parse(Path(resweep.__file__).read_text(encoding="utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {alias.name: item.module for item in block.body if isinstance(item, ast.ImportFrom) for alias in item.names}
+    assert set(seen) == set(resweep._PUBLIC) | set(resweep._SUBMODULES)
+    for name, module in resweep._PUBLIC.items():
+        assert str(seen[name]).startswith(module)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

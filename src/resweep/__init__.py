@@ -3,7 +3,64 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what editors and type checkers see; at run time modules load on first use
+    from resweep import dataset as dataset
+    from resweep import evaluation as evaluation
+    from resweep import io as io
+    from resweep import pose as pose
+    from resweep import reconstruction as reconstruction
+    from resweep import scenario as scenario
+    from resweep import scenes as scenes
+    from resweep import sensors as sensors
+    from resweep import simulate as simulate
+    from resweep import viewer as viewer
+    from resweep import worlds as worlds
+    from resweep.errors import ResweepError as ResweepError
+    from resweep.evaluation import Report as Report
+    from resweep.evaluation import evaluate as evaluate
+    from resweep.io import open_log as open_log
+    from resweep.io import read_poses as read_poses
+    from resweep.io import read_sweep as read_sweep
+    from resweep.io import write_log as write_log
+    from resweep.io import write_sweep as write_sweep
+    from resweep.log import Log as Log
+    from resweep.pose import Trajectory as Trajectory
+    from resweep.pose import from_xyz_rpy as from_xyz_rpy
+    from resweep.reconstruction import AlignConfig as AlignConfig
+    from resweep.reconstruction import HybridConfig as HybridConfig
+    from resweep.reconstruction import MeshConfig as MeshConfig
+    from resweep.reconstruction import ObjectConfig as ObjectConfig
+    from resweep.reconstruction import OdometryConfig as OdometryConfig
+    from resweep.reconstruction import SplatConfig as SplatConfig
+    from resweep.reconstruction import SurfelConfig as SurfelConfig
+    from resweep.reconstruction import VolumeConfig as VolumeConfig
+    from resweep.reconstruction import align as align
+    from resweep.reconstruction import build_bank as build_bank
+    from resweep.reconstruction import join as join
+    from resweep.reconstruction import odometry as odometry
+    from resweep.reconstruction.build import build as build
+    from resweep.scenario import Actor as Actor
+    from resweep.scenario import Asset as Asset
+    from resweep.scenario import Bank as Bank
+    from resweep.scenario import Scenario as Scenario
+    from resweep.scenario import load_bank as load_bank
+    from resweep.scenario import load_scenario as load_scenario
+    from resweep.sensors import Sensor as Sensor
+    from resweep.sensors import load_sensor as load_sensor
+    from resweep.sensors import sensor_names as sensor_names
+    from resweep.simulate import Retracer as Retracer
+    from resweep.simulate import Simulator as Simulator
+    from resweep.sweep import BeamStatus as BeamStatus
+    from resweep.sweep import Sweep as Sweep
+    from resweep.worlds import Instances as Instances
+    from resweep.worlds import Material as Material
+    from resweep.worlds import Mesh as Mesh
+    from resweep.worlds import Splats as Splats
+    from resweep.worlds import Volumes as Volumes
+    from resweep.worlds import World as World
+    from resweep.worlds import load_world as load_world
 
 __version__ = "0.1.0"
 
@@ -11,31 +68,43 @@ __version__ = "0.1.0"
 # starts at once and a part of the package works without the libraries of another.
 _PUBLIC = {
     "Actor": "resweep.scenario",
+    "AlignConfig": "resweep.reconstruction",
     "Asset": "resweep.scenario",
     "Bank": "resweep.scenario",
     "BeamStatus": "resweep.sweep",
-    "HybridConfig": "resweep.build",
+    "HybridConfig": "resweep.reconstruction",
     "Instances": "resweep.worlds",
     "Log": "resweep.log",
     "Material": "resweep.worlds",
     "Mesh": "resweep.worlds",
-    "MeshConfig": "resweep.build",
+    "MeshConfig": "resweep.reconstruction",
+    "ObjectConfig": "resweep.reconstruction",
+    "OdometryConfig": "resweep.reconstruction",
+    "Report": "resweep.evaluation",
     "ResweepError": "resweep.errors",
+    "Retracer": "resweep.simulate",
     "Scenario": "resweep.scenario",
     "Sensor": "resweep.sensors",
     "Simulator": "resweep.simulate",
-    "SplatConfig": "resweep.build",
+    "SplatConfig": "resweep.reconstruction",
     "Splats": "resweep.worlds",
-    "SurfelConfig": "resweep.build",
+    "SurfelConfig": "resweep.reconstruction",
     "Sweep": "resweep.sweep",
     "Trajectory": "resweep.pose",
-    "VolumeConfig": "resweep.build",
+    "VolumeConfig": "resweep.reconstruction",
     "Volumes": "resweep.worlds",
     "World": "resweep.worlds",
+    "align": "resweep.reconstruction",
+    "build": "resweep.reconstruction",
+    "build_bank": "resweep.reconstruction",
+    "evaluate": "resweep.evaluation",
+    "from_xyz_rpy": "resweep.pose",
+    "join": "resweep.reconstruction",
     "load_bank": "resweep.scenario",
     "load_scenario": "resweep.scenario",
     "load_sensor": "resweep.sensors",
     "load_world": "resweep.worlds",
+    "odometry": "resweep.reconstruction",
     "open_log": "resweep.io",
     "read_poses": "resweep.io",
     "read_sweep": "resweep.io",
@@ -43,7 +112,19 @@ _PUBLIC = {
     "write_log": "resweep.io",
     "write_sweep": "resweep.io",
 }
-_SUBMODULES = ("build", "evaluate", "io", "pose", "scenario", "scenes", "sensors", "simulate", "viewer", "worlds")
+_SUBMODULES = (
+    "dataset",
+    "evaluation",
+    "io",
+    "pose",
+    "reconstruction",
+    "scenario",
+    "scenes",
+    "sensors",
+    "simulate",
+    "viewer",
+    "worlds",
+)
 
 __all__ = sorted([*_PUBLIC, "__version__"])
 

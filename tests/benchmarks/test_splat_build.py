@@ -11,8 +11,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from resweep.build.neighbours import Neighbours
 from resweep.errors import ResweepError
+from resweep.neighbours import Neighbours
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import resweep as rs
-from resweep.build import SurfelConfig
 from resweep.log import Log
 from resweep.pose import from_xyz_rpy
+from resweep.reconstruction import SurfelConfig
 from resweep.sweep import Sweep
 
 ROAD, BUILDING = 40, 50

@@ -12,7 +12,7 @@ from experiments import a_table1
 from experiments.presenting import main
 from experiments.static_targets import NOISE_M, TARGETS, bench_sensor, scan, together
 from resweep import Log
-from resweep.evaluate import shots_of
+from resweep.evaluation import shots_of
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
 from resweep.io import open_log, read_sweep, write_log
-from resweep.io.completion import completed
+from resweep.io.empty_beams import completed
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.scenes import SCENES

@@ -9,7 +9,7 @@ import pytest
 
 from resweep.errors import ResweepError
 from resweep.io import open_log, write_poses, write_sweep
-from resweep.io.stamped import stamps_of
+from resweep.io.folder_poses import stamps_of
 from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.sweep import Sweep
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from resweep.errors import ResweepError
-from resweep.io import lzf
+from resweep.io.files import lzf
 
 
 def test_decodes_a_stream_made_by_hand() -> None:

@@ -13,7 +13,7 @@ import pytest
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.io import open_log, read_sweep, write_log, write_sweep
-from resweep.io.nuscenes_tables import records
+from resweep.io.datasets.nuscenes_tables import records
 from resweep.log import Log
 from resweep.pose import from_xyz_rpy
 
@@ -147,7 +147,7 @@ def test_tables_longer_than_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for indent in (None, 2):
         (tmp_path / "t.json").write_text(json.dumps(rows, indent=indent))
         for block in (1, 17, 1000):
-            monkeypatch.setattr("resweep.io.nuscenes_tables._BLOCK", block)
+            monkeypatch.setattr("resweep.io.datasets.nuscenes_tables._BLOCK", block)
             assert list(records(tmp_path / "t.json")) == rows
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from resweep.errors import ResweepError
-from resweep.io import lzf, read_sweep, write_sweep
+from resweep.io import read_sweep, write_sweep
+from resweep.io.files import lzf
 from resweep.sweep import Sweep
 
 

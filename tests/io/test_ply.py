@@ -10,7 +10,7 @@ import pytest
 
 from resweep.errors import ResweepError
 from resweep.io import read_sweep, write_sweep
-from resweep.io.ply import is_mesh
+from resweep.io.files.ply import is_mesh
 from resweep.sweep import Sweep
 
 plyfile = pytest.importorskip("plyfile")

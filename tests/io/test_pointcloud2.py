@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from resweep.errors import ResweepError
-from resweep.io.pointcloud2 import to_columns
+from resweep.io.ros.pointcloud2 import to_columns
 
 STAMP = 1_700_000_000.5
 CODES = {"i1": 1, "u1": 2, "i2": 3, "u2": 4, "i4": 5, "u4": 6, "f4": 7, "f8": 8}

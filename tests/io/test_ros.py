@@ -12,7 +12,8 @@ import yaml
 from scipy.spatial.transform import Rotation
 
 from resweep.errors import ResweepError
-from resweep.io import open_log, ros_index, write_log
+from resweep.io import open_log, write_log
+from resweep.io.ros import index
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 
@@ -157,8 +158,8 @@ def test_the_index_leads_to_the_same_messages(
         bag.cloud(step * 0.1)
     bag.close()
     file = next(path.glob(f"*.{'db3' if storage == 'sqlite3' else 'mcap'}")) if ros2 else path
-    heads = ros_index.messages([file], "/points", 12)
-    whole = ros_index.messages([file], "/points", None)
+    heads = index.messages([file], "/points", 12)
+    whole = index.messages([file], "/points", None)
     assert heads is not None
     assert whole is not None
     assert [(moment, raw[:12]) for moment, raw in whole] == heads
@@ -166,7 +167,7 @@ def test_the_index_leads_to_the_same_messages(
         clouds = [c for c in reader.connections if c.topic == "/points"]
         assert [(moment, bytes(raw)) for _, moment, raw in reader.messages(connections=clouds)] == whole
     fast = open_log(path)
-    monkeypatch.setattr(ros_index, "messages", lambda *arguments: None)  # as in a compressed bag
+    monkeypatch.setattr(index, "messages", lambda *arguments: None)  # as in a compressed bag
     slow = open_log(path)
     np.testing.assert_array_equal(fast.times, slow.times)
     np.testing.assert_array_equal(fast.poses, slow.poses)

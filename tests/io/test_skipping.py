@@ -13,7 +13,7 @@ import pytest
 from resweep.cli import main
 from resweep.errors import ResweepError
 from resweep.io import open_log, read_sweep, write_log, write_sweep
-from resweep.io.skipping import skipped_text
+from resweep.io.faults import skipped_text
 from resweep.log import Log
 from resweep.pose import from_xyz_rpy
 from resweep.sweep import Sweep

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import resweep as rs
-from resweep.evaluate.objects import compare_objects
+from resweep.evaluation.objects import compare_objects
 from resweep.scenario import stock_bank
 from resweep.scenario.replay import replay_actors, sweep_starts
 from resweep.scenes import ground_plane

@@ -14,7 +14,7 @@ from resweep.cli.sensors import sensors
 from resweep.errors import ResweepError
 from resweep.scenes import SCENES
 from resweep.sensors import Spinning, load_sensor
-from resweep.sensors.fit import fit_log, fit_sensor, nearest_sensor, quantum_m
+from resweep.sensors.infer.fit import fit_log, fit_sensor, nearest_sensor, quantum_m
 from resweep.simulate import Simulator
 from resweep.sweep import Sweep
 

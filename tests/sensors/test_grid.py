@@ -13,7 +13,7 @@ from resweep.errors import ResweepError
 from resweep.io import open_log
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.scenes import SCENES
-from resweep.sensors.grid import complete_beams, estimate_grid
+from resweep.sensors.infer.grid import complete_beams, estimate_grid
 from resweep.simulate import Simulator
 from resweep.sweep import BeamStatus, Sweep
 

@@ -17,7 +17,7 @@ from resweep.scenes.cars import car
 from resweep.scenes.parts import box, ground_plane
 from resweep.sensors import Sensor, fire
 from resweep.simulate import Retracer, Simulator
-from resweep.simulate.reference import rays, rebuilt_hits
+from resweep.simulate.reference.pulses import rays, rebuilt_hits
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import Instances, Mesh, Splats, Volumes, World
 

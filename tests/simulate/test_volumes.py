@@ -10,9 +10,9 @@ import resweep as rs
 from resweep import _core
 from resweep.errors import ResweepError
 from resweep.sensors import Sensor
-from resweep.simulate.random import Purpose, words
+from resweep.simulate.reference.random import Purpose, words
+from resweep.simulate.reference.volumes import count_beams, crossings, keyed_ranges, march, pass_probability
 from resweep.simulate.scene import native_scene
-from resweep.simulate.volumes import count_beams, crossings, keyed_ranges, march, pass_probability
 from resweep.worlds import Mesh, Splats, Volumes, World
 from resweep.worlds.volumes import packed
 

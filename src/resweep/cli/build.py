@@ -11,8 +11,8 @@ import typer
 from resweep.errors import ResweepError, nearest_names
 
 if TYPE_CHECKING:
-    from resweep.build.estimate import BuildConfig
     from resweep.log import Log
+    from resweep.reconstruction.build import BuildConfig
     from resweep.worlds import World
 
 # What --method takes, and the kind of world that it is a method of.
@@ -101,7 +101,7 @@ def build(
 def _posed(recordings: list[Log], odometry: bool) -> list[Log]:
     """The logs with poses: their own, or found from their sweeps."""
     if odometry:
-        from resweep.build import odometry as find_poses
+        from resweep.reconstruction import odometry as find_poses
 
         return [find_poses(log, progress=True) for log in recordings]
     for log in recordings:
@@ -113,13 +113,13 @@ def _posed(recordings: list[Log], odometry: bool) -> list[Log]:
 
 def _aligned(recordings: list[Log], config: BuildConfig, left_out: list[str] | None) -> list[Log]:
     """The logs with the poses of all but the first corrected, and what that changed on stderr."""
-    from resweep.build import aligned, label_map
-    from resweep.build.accumulate import mappable
+    from resweep.reconstruction import align, label_map
+    from resweep.reconstruction.map.accumulate import mappable
 
     if len(recordings) < 2:
         return recordings
     labels = label_map(config.map.label_map, recordings[0].meta)
-    logs, shifts = aligned(
+    logs, shifts = align(
         recordings, keep=lambda sweep: mappable(sweep, config.map, labels), left_out=left_out, progress=True
     )
     for shift in shifts:
@@ -129,11 +129,11 @@ def _aligned(recordings: list[Log], config: BuildConfig, left_out: list[str] | N
 
 def _build_to(output: Path, recordings: list[Log], config: BuildConfig, overwrite: bool, resume: bool) -> World:
     """The world, written; finished stages lie beside it until then."""
-    from resweep.build import build as estimate
-    from resweep.build.joining import joined
-    from resweep.build.stages import Stages
+    from resweep.reconstruction import build as estimate
+    from resweep.reconstruction.checkpoints import Stages
+    from resweep.reconstruction.poses.join import join
 
-    log = joined(recordings)
+    log = join(recordings)
     partial = output.with_name(output.name + ".partial")
     stages = Stages.open(partial, log, config, lambda line: typer.echo(line, err=True)) if resume else Stages()
     world = estimate(log, config, progress=True, resume=stages)
@@ -193,7 +193,7 @@ def _opened(
 ) -> list[Log]:
     """The logs; with a list in ``skipped``, what cannot be read is noted there and left out."""
     from resweep.cli.inputs import recording
-    from resweep.io.skipping import skipped_text
+    from resweep.io.faults import skipped_text
 
     opened = []
     for path in paths:

@@ -35,15 +35,15 @@ def convert(
     """
     from resweep.cli.inputs import recording, say_skipped
     from resweep.io import write_log, write_sweep
-    from resweep.io.table import format_of, sweep_suffixes
+    from resweep.io.registry import format_of, sweep_suffixes
 
     options: dict[str, Any] = {"drop_nan": True} if drop_nan else {}
     if odometry and poses is not None:
         raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
     log = recording(source, keep_going, poses=poses, **options)
     if odometry:
-        from resweep.build import odometry as find_poses
         from resweep.cli.progress import warnings_told
+        from resweep.reconstruction import odometry as find_poses
 
         with warnings_told():
             log = find_poses(log, progress=True)

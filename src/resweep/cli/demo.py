@@ -64,8 +64,8 @@ def demo(
 def make_demo(output: Path, seed: int, sweeps: int = SWEEPS) -> list[Drive]:
     """Write the demo to the folder ``output``, whole or not at all."""
     from resweep.cli.progress import Meter
+    from resweep.files import atomic_folder
     from resweep.io import write_poses
-    from resweep.io.atomic import atomic_folder
     from resweep.scenes import meadow
     from resweep.simulate import Simulator
 

@@ -11,7 +11,7 @@ import typer
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
-    from resweep.evaluate import Report
+    from resweep.evaluation import Report
 
 
 def evaluate(
@@ -90,7 +90,7 @@ def _compared(sim: Path, real: Path | None, accumulate: bool, keep_going: bool) 
     """Simulated sweeps against real ones."""
     from resweep.cli.inputs import recording, say_skipped
     from resweep.cli.progress import Meter
-    from resweep.evaluate import evaluate as compare
+    from resweep.evaluation import evaluate as compare
 
     if real is None:
         raise ResweepError(f"evaluate '{sim}': against what? give REAL, or --holdout to hold sweeps of one log out")
@@ -114,12 +114,12 @@ def _held_out(
     odometry: bool,
 ) -> Report:
     """Held-out sweeps of a log against a world built from the others."""
-    from resweep.build import build, label_map
-    from resweep.build import odometry as find_poses
-    from resweep.build.accumulate import mappable
     from resweep.cli.inputs import build_config, recording, say_skipped
     from resweep.cli.progress import warnings_told
-    from resweep.evaluate.holdout import holdout
+    from resweep.evaluation.holdout import holdout
+    from resweep.reconstruction import build, label_map
+    from resweep.reconstruction import odometry as find_poses
+    from resweep.reconstruction.map.accumulate import mappable
 
     config = build_config(kind, words)
     log = recording(path, keep_going)

@@ -61,7 +61,7 @@ def _describer(path: Path) -> Callable[[Path], dict[str, Any]]:
             return _bank
         return _world if (path / "world.json").is_file() else _log
     if suffix == ".ply":
-        from resweep.io.ply import is_mesh
+        from resweep.io.files.ply import is_mesh
 
         return _mesh if is_mesh(path) else _sweep_file
     kinds = {**dict.fromkeys(_MESHES, _mesh), **dict.fromkeys(_POSES, _poses), **dict.fromkeys(_SENSORS, _sensor)}
@@ -70,7 +70,7 @@ def _describer(path: Path) -> Callable[[Path], dict[str, Any]]:
 
 def _sweep_file(path: Path) -> dict[str, Any]:
     from resweep.io import read_sweep
-    from resweep.io.table import format_of
+    from resweep.io.registry import format_of
 
     return {"kind": f"sweep ({format_of(path).title})", **_sweep(read_sweep(path))}
 

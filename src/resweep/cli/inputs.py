@@ -11,9 +11,9 @@ from resweep.scenes.opening import check_world as check_world
 from resweep.scenes.opening import open_world as open_world
 
 if TYPE_CHECKING:
-    from resweep.build.estimate import BuildConfig
     from resweep.log import Log
     from resweep.pose import Array, Trajectory
+    from resweep.reconstruction.build import BuildConfig
 
 _ASSUMED_RATE_HZ = 10.0
 
@@ -29,7 +29,7 @@ def numbers(word: str) -> list[float] | None:
 def recording(path: Path, keep_going: bool, **options: Any) -> Log:
     """The log in ``path``: bad sweeps raise when they are read, or with ``keep_going`` are left out and counted."""
     from resweep.io import open_log
-    from resweep.io.skipping import full
+    from resweep.io.faults import full
 
     log = open_log(path, keep_going=keep_going, **options)
     return log if keep_going else full(log, path)
@@ -39,7 +39,7 @@ def say_skipped(path: Path | str, log: Log) -> None:
     """Say on stderr how many sweeps of a `recording` were left out, and why, if any were."""
     import typer
 
-    from resweep.io.skipping import skipped_text
+    from resweep.io.faults import skipped_text
 
     if (text := skipped_text(log.meta)) is not None:
         typer.echo(f"{path}: {text}", err=True)
@@ -117,7 +117,7 @@ def build_config(kind: str, words: list[str], given: dict[str, Any] | None = Non
 
     ``given`` are the fields to begin with.
     """
-    from resweep.build.config import HybridConfig, MeshConfig, SplatConfig, SurfelConfig, VolumeConfig
+    from resweep.reconstruction.config import HybridConfig, MeshConfig, SplatConfig, SurfelConfig, VolumeConfig
 
     kinds: dict[str, type[BuildConfig]] = {
         "hybrid": HybridConfig,

@@ -12,7 +12,7 @@ import typer
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
-    from resweep.build import ObjectConfig
+    from resweep.reconstruction import ObjectConfig
     from resweep.scenario import Bank
 
 
@@ -78,10 +78,10 @@ def objects(
 def _build(
     log: Path, output: Path, config: ObjectConfig, format: str | None, sweeps: str | None, json: bool, overwrite: bool
 ) -> None:
-    from resweep.build import build_bank
     from resweep.cli.build import _slice
     from resweep.cli.inputs import check_writable
     from resweep.io import open_log
+    from resweep.reconstruction import build_bank
     from resweep.scenario.bank import is_bank
 
     if output.exists() and not overwrite:
@@ -104,8 +104,8 @@ def _build(
 
 
 def _config(min_points: int | None, words: list[str]) -> ObjectConfig:
-    from resweep.build import ObjectConfig
     from resweep.cli.inputs import nested
+    from resweep.reconstruction import ObjectConfig
 
     data = nested(words)
     if min_points is not None:

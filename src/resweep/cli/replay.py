@@ -40,7 +40,7 @@ def replay(
     """
     from resweep.cli.inputs import check_folder, check_world, open_world
     from resweep.cli.progress import Meter
-    from resweep.evaluate.objects import compare_objects
+    from resweep.evaluation.objects import compare_objects
     from resweep.io import open_log, write_log
     from resweep.log import Log
     from resweep.scenario import load_bank
@@ -58,13 +58,13 @@ def replay(
         place = open_world(world, seed)
         meter.stage("gathering objects")
         if bank is None:
-            from resweep.build import build_bank
+            from resweep.reconstruction import build_bank
 
             objects = build_bank(real)
         else:
             objects = load_bank(bank)
         actors, tracks, missing = replay_actors(real, place, objects)
-        from resweep.io.dataset import extended
+        from resweep.io.datasets.common import extended
         from resweep.simulate import Simulator
 
         simulator = Simulator(place, chosen, actors=actors, seed=seed)

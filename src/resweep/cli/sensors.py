@@ -12,7 +12,7 @@ from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
     from resweep.sensors import Sensor
-    from resweep.sensors.fit import Fit
+    from resweep.sensors.infer.fit import Fit
 
 
 def sensors(
@@ -60,7 +60,7 @@ def sensors(
 
 def _fit(log: str, output: Path | None, plot: bool, json: bool) -> None:
     from resweep.io import open_log
-    from resweep.sensors.fit import fit_log
+    from resweep.sensors.infer.fit import fit_log
 
     if output is not None and output.suffix.lower() not in (".yaml", ".yml"):
         raise ResweepError(f"{output}: a fitted sensor is written as YAML; give -o NAME.yaml")

@@ -12,8 +12,8 @@ from resweep.boxes import Boxes
 from resweep.pose import Array
 from resweep.scenario import Actor
 from resweep.simulate import Simulator
-from resweep.simulate.alone import returns_alone
-from resweep.simulate.cast import hit_times
+from resweep.simulate.actors import hit_times
+from resweep.simulate.occlusion import returns_alone
 from resweep.sweep import Sweep
 
 

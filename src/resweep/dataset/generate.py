@@ -18,7 +18,7 @@ from resweep.dataset.layouts import complete, finish, write_sweep
 from resweep.dataset.plan import Plan, Run, digest, record_of, runs_of
 from resweep.dataset.traffic import with_traffic
 from resweep.errors import ResweepError
-from resweep.io.atomic import atomic_file
+from resweep.files import atomic_file
 from resweep.log import Log
 from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.scenario import Actor, Bank, load_bank, stock_bank

@@ -15,7 +15,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from resweep.dataset.annotations import Annotations
-from resweep.io import kitti_bin, poses
+from resweep.io import poses
+from resweep.io.files import kitti_bin
 from resweep.pose import Array, Trajectory, inverse, transform
 from resweep.sweep import Sweep
 

@@ -14,12 +14,12 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 import resweep
+from resweep.config import Spec, SpecError, explain
 from resweep.errors import ResweepError
 from resweep.scenario import Scenario, load_scenario
 from resweep.scenario.scenario import SCENARIOS, scenario_from
 from resweep.scenes.opening import SCENE, check_world
 from resweep.sensors import Sensor, load_sensor
-from resweep.sensors.explain import Spec, SpecError, explain
 
 PLANS = ("edge-cases", "simkitti32")  # those that come with the package
 

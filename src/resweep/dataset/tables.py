@@ -9,8 +9,8 @@ import numpy as np
 
 from resweep.boxes import Boxes
 from resweep.dataset.layouts import objects_of
-from resweep.io import kitti_bin
-from resweep.io.nuscenes_write import VERSION, GrowingTables
+from resweep.io.datasets.nuscenes_write import VERSION, GrowingTables
+from resweep.io.files import kitti_bin
 from resweep.log import Log
 from resweep.pose import Array
 from resweep.sweep import Sweep

@@ -8,8 +8,8 @@ from __future__ import annotations
 from resweep.io.format import FRAMES, Format
 from resweep.io.logs import open_log, write_log
 from resweep.io.poses import read_poses, write_poses
-from resweep.io.single import read_sweep, write_sweep
-from resweep.io.table import FORMATS
+from resweep.io.registry import FORMATS
+from resweep.io.sweeps import read_sweep, write_sweep
 
 __all__ = [
     "FORMATS",

@@ -23,11 +23,11 @@ import numpy as np
 import resweep
 from resweep.errors import ResweepError
 from resweep.io import poses
-from resweep.io.completion import completed
+from resweep.io.empty_beams import completed
+from resweep.io.faults import Faults
+from resweep.io.files.header import Header
+from resweep.io.folder_poses import placed_by, placed_in_spite, pose_file, stamps_of
 from resweep.io.format import Format, named_errors, peek_as, read_as
-from resweep.io.header import Header
-from resweep.io.skipping import Faults
-from resweep.io.stamped import placed_by, placed_in_spite, pose_file, stamps_of
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse
 from resweep.sweep import Sweep

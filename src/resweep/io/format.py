@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from resweep.errors import ResweepError, nearest_names
-from resweep.io.header import Header
+from resweep.io.files.header import Header
 from resweep.log import Log
 from resweep.sweep import Sweep
 

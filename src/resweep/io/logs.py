@@ -14,13 +14,13 @@ from typing import Any, Literal
 import numpy as np
 
 from resweep.errors import ResweepError, nearest_names
+from resweep.files import atomic_folder
 from resweep.io import folder as folders
-from resweep.io.atomic import atomic_folder
-from resweep.io.completion import completed
+from resweep.io.empty_beams import completed
+from resweep.io.faults import readable
 from resweep.io.format import Format, check_frame, check_options, named_errors, read_as
 from resweep.io.poses import read_poses
-from resweep.io.skipping import readable
-from resweep.io.table import FORMATS, format_named, format_of, sweep_suffixes
+from resweep.io.registry import FORMATS, format_named, format_of, sweep_suffixes
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, check_rigid
 from resweep.sweep import Sweep

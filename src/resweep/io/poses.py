@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from resweep.errors import ResweepError, nearest_names
-from resweep.io.atomic import atomic_file
+from resweep.files import atomic_file
 from resweep.pose import Array, Trajectory, inverse
 
 FORMATS = ("tum", "kitti", "csv")

@@ -16,7 +16,7 @@ from resweep.pose import Array, from_xyz_rpy
 from resweep.scenario.categories import category_of
 from resweep.scenario.coverage import coverage
 from resweep.worlds import Layer, Volumes, World
-from resweep.worlds.importing import load_mesh
+from resweep.worlds.mesh_files import load_mesh
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _LARGEST_M, _SMALLEST_M = 100.0, 0.02

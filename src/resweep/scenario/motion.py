@@ -9,8 +9,8 @@ import numpy as np
 from pydantic import Field, model_validator
 from scipy.interpolate import CubicSpline
 
+from resweep.config import Spec, SpecError
 from resweep.pose import Array
-from resweep.sensors.explain import Spec, SpecError
 
 STEP_S = 0.1  # between the knots of a motion that is sampled
 _ALONG_M = 0.05  # between the samples of a curve

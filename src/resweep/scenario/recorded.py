@@ -9,7 +9,7 @@ import numpy as np
 
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
-from resweep.io.dataset import extended
+from resweep.io.datasets.common import extended
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.scenario.categories import Category, category_of

@@ -11,8 +11,8 @@ from resweep.log import Log
 from resweep.pose import Array, Trajectory
 from resweep.scenario.actors import Actor
 from resweep.scenario.bank import Bank
+from resweep.scenario.placing import free_instance, solid
 from resweep.scenario.recorded import Recorded, recorded_in
-from resweep.scenario.staging import free_instance, solid
 from resweep.worlds import World
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
+from resweep.config import Spec, SpecError, explain
 from resweep.errors import ResweepError
 from resweep.pose import Trajectory
 from resweep.scenario.actors import Actor
@@ -18,7 +19,6 @@ from resweep.scenario.ground import Ground, ground_of
 from resweep.scenario.overlap import Overlap
 from resweep.scenario.spec import ActorSpec, EgoSpec, located
 from resweep.scenario.stock import stock_bank
-from resweep.sensors.explain import Spec, SpecError, explain
 from resweep.worlds import World
 
 SCENARIOS = ("hidden-car", "animals", "construction")  # those that come with the package
@@ -52,7 +52,7 @@ class Scenario(Spec):
 
     def trajectory(self, world: World | Ground) -> Trajectory:
         """``T_world_sensor`` of the ego for the scenario's duration."""
-        from resweep.scenario.staging import ego_trajectory
+        from resweep.scenario.placing import ego_trajectory
 
         return ego_trajectory(self, ground_of(world))
 
@@ -64,13 +64,13 @@ class Scenario(Spec):
         ``bank`` holds their objects (default: `stock_bank`); their instances count from ``first_instance`` (default:
         the first that the world does not use).
         """
-        from resweep.scenario.staging import Staging
+        from resweep.scenario.placing import Staging
 
         return Staging(self, world, stock_bank() if bank is None else bank, first_instance).actors()
 
     def categories(self, bank: Bank | None, actors: list[Actor]) -> dict[str, str]:
         """The class of each actor by its name: that of its object in the bank, or as the scenario says."""
-        from resweep.scenario.staging import recorded_track
+        from resweep.scenario.placing import recorded_track
 
         known = stock_bank() if bank is None else bank
         found = {}
@@ -87,7 +87,7 @@ class Scenario(Spec):
 
     def overlaps(self, world: World | Ground, actors: list[Actor]) -> list[Overlap]:
         """What the actors run into, by time; those that ``allow_overlap`` are left out."""
-        from resweep.scenario.staging import overlaps
+        from resweep.scenario.placing import overlaps
 
         ground = ground_of(world)
         return overlaps(self, ground, actors, self.trajectory(ground))

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from resweep.config import Spec
 from resweep.scenario.motion import Motion
-from resweep.sensors.explain import Spec
 
 # A Velodyne on KITTI's car stands 1.73 m above the ground (Geiger et al., IJRR 2013, figure 3).
 SENSOR_HEIGHT_M = 1.73

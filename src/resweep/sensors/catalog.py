@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
+from resweep.config import SpecError
 from resweep.errors import ResweepError, nearest_names
-from resweep.sensors.explain import SpecError
 from resweep.sensors.spec import Sensor
 
 

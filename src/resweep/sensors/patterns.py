@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from resweep.sensors.explain import Spec, SpecError
+from resweep.config import Spec, SpecError
 
 Direction = Literal["clockwise", "counterclockwise"]
 Elevation = Annotated[float, Field(ge=-90.0, le=90.0)]

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import Field, field_validator, model_validator
 
+from resweep.config import Spec, SpecError
 from resweep.errors import nearest_names
-from resweep.sensors.explain import Spec, SpecError
 from resweep.sensors.patterns import NotNegative, Pattern, Positive, Raster, Rosette, Spinning, TwoBlock
 
 Spot = Literal["circular", "rectangular", "elliptical"]

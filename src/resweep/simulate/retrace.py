@@ -16,8 +16,8 @@ from resweep.pose import Array, Trajectory, transform
 from resweep.scenario import Actor
 from resweep.sensors import Sensor
 from resweep.sensors.catalog import beam_slope
+from resweep.simulate.actors import Cast
 from resweep.simulate.align import align
-from resweep.simulate.cast import Cast
 from resweep.simulate.scene import native_plan, native_scene
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import World

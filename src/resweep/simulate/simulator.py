@@ -17,7 +17,7 @@ from resweep.log import Log
 from resweep.pose import Array, Trajectory, check_rigid
 from resweep.scenario import Actor
 from resweep.sensors import Firing, Sensor, fire, load_sensor
-from resweep.simulate.cast import Cast
+from resweep.simulate.actors import Cast
 from resweep.simulate.ego import Box, Ego
 from resweep.simulate.scene import native_plan, native_scene
 from resweep.sweep import Sweep

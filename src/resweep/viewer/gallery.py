@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import ResweepError
-from resweep.io.atomic import atomic_file
+from resweep.files import atomic_file
 from resweep.pose import Array
 from resweep.scenario import Asset, Bank
 from resweep.viewer import palette

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from resweep.errors import ResweepError
 from resweep.pose import Array, check_rigid
-from resweep.worlds.importing import load_mesh
 from resweep.worlds.mesh import Instances, Mesh
+from resweep.worlds.mesh_files import load_mesh
 from resweep.worlds.native import Native
 from resweep.worlds.splats import Splats
 from resweep.worlds.volumes import Volumes
@@ -43,7 +43,7 @@ class World:
         """A world of one mesh: a path (OBJ, PLY, STL, GLB/glTF) or a trimesh object.
 
         ``label`` and ``reflectance`` (0 to 1) take one value, or a dict by mesh or material name;
-        ``scale``, ``up`` and ``transform`` as in `resweep.worlds.importing.load_mesh`.
+        ``scale``, ``up`` and ``transform`` as in `resweep.worlds.mesh_files.load_mesh`.
         """
         layers, origin = load_mesh(mesh, label=label, reflectance=reflectance, **options)
         source = str(mesh) if isinstance(mesh, str | Path) else type(mesh).__name__

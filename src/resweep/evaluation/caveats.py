@@ -1,0 +1,53 @@
+"""What a reader of the figures must know about how they came about."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from resweep.evaluation.beams import relative_pose
+from resweep.evaluation.pair import Pair
+from resweep.sweep import Sweep
+
+_APART_M = 0.5
+
+
+class Notes:
+    """Watches the pairs being compared, and says in whole sentences what was unusual about them."""
+
+    def __init__(self, n_sim: int, n_real: int, n_pairs: int, same_frame: bool) -> None:
+        self._how: dict[str, int] = {}
+        self._layouts: set[str] = set()
+        self._apart_m = 0.0
+        self._all_returned = {"real": True, "simulated": True}
+        self._same_frame = same_frame
+        self._counts = (n_sim, n_real, n_pairs)
+
+    def see(self, sim: Sweep, real: Sweep, pair: Pair) -> None:
+        """Take one pair into account."""
+        self._how[pair.match.how] = self._how.get(pair.match.how, 0) + 1
+        self._layouts.add(pair.images.layout)
+        for side, beams in zip(("simulated", "real"), pair.beams, strict=True):
+            self._all_returned[side] &= bool(beams.returned.all())
+        if not self._same_frame:
+            self._apart_m = max(self._apart_m, float(np.linalg.norm(relative_pose(sim, real)[:3, 3])))
+
+    def lines(self) -> list[str]:
+        """The notes, one sentence each."""
+        n_sim, n_real, n_pairs = self._counts
+        lines = []
+        if n_sim != n_real:
+            lines.append(f"{n_pairs} of {n_sim} simulated and {n_real} real sweeps were paired by nearest timestamp.")
+        matched = ", ".join(f"{how} ({count} of {n_pairs} sweeps)" for how, count in self._how.items())
+        lines.append(f"Beams were matched by {matched}.")
+        lines.append(f"Range images are {', '.join(sorted(self._layouts))}.")
+        for side, metric in (("real", "return_precision"), ("simulated", "return_recall")):
+            if self._all_returned[side]:
+                lines.append(f"The {side} sweeps keep no beam without return, so {metric} cannot be below 1.")
+        if self._same_frame:
+            lines.append("A log knows no poses: sweeps were compared in the sensor's frame, as if from the same place.")
+        if self._apart_m > _APART_M:
+            lines.append(
+                f"Paired sweeps are up to {self._apart_m:.2f} m apart: beam-by-beam figures then compare different "
+                "views, cloud figures remain valid."
+            )
+        return lines

@@ -1,0 +1,152 @@
+"""A report: every metric with its unit and perfect value, to print, save and load."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from resweep.errors import ResweepError, nearest_names
+from resweep.evaluation.metrics import METRICS
+from resweep.files import atomic_file
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType
+
+    from resweep.evaluation.pair import Pair
+
+_FORMAT, _VERSION = "resweep-report", 1
+_FIELDS = ("metrics", "per_sweep", "per_class", "range_errors", "notes", "settings")
+_WIDTH = 118
+
+
+@dataclass(frozen=True)
+class Report:
+    """The result of `evaluate`: ``report["c2c_m"]``, ``print(report)``, ``report.save("report.html")``.
+
+    ``metrics`` maps names of `METRICS` to values over all sweeps, None where there was nothing to compare.
+    ``per_sweep`` has the same for each pair, with the indices ``sim`` and ``real``; ``per_class`` maps class
+    names to their counts and distances. ``range_errors`` holds curves for drawing, ``notes`` how sweeps and
+    beams were matched. ``drawn`` is the pair of sweeps with the largest c2c_m, which the HTML shows; a
+    report loaded from JSON has none.
+    """
+
+    metrics: dict[str, float | None]
+    per_sweep: list[dict[str, Any]]
+    per_class: dict[str, dict[str, float | None]]
+    range_errors: dict[str, list[float]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    settings: dict[str, Any] = field(default_factory=dict)
+    drawn: Pair | None = field(default=None, compare=False, repr=False)
+
+    def __getitem__(self, name: str) -> float | None:
+        if name not in self.metrics:
+            raise ResweepError(f"report: no metric '{name}'; {nearest_names(name, self.metrics)}")
+        return self.metrics[name]
+
+    def to_json(self) -> str:
+        """One JSON object: metrics, units, per sweep, per class, notes and settings; None is null."""
+        record = {"format": _FORMAT, "version": _VERSION, **{name: getattr(self, name) for name in _FIELDS}}
+        record["units"] = {name: METRICS[name].unit for name in self.metrics}
+        return json.dumps(record, allow_nan=False)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the report to ``path``: one self-contained ``.html`` file, or ``.json`` for `Report.load`."""
+        path = Path(path)
+        suffix = path.suffix.lower()
+        if suffix not in (".html", ".json"):
+            raise ResweepError(f"{path}: a report is saved as .html or .json, not '{path.suffix}'; choose one of them")
+        if suffix == ".html":
+            from resweep.evaluation.html import render
+
+            text = render(self)
+        else:
+            text = self.to_json()
+        with atomic_file(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        return path
+
+    @classmethod
+    def load(cls, path: str | Path) -> Report:
+        """The report in a ``.json`` file that `save` wrote."""
+        path = Path(path)
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ResweepError(f"{path}: cannot be read ({error.strerror or error}); check the path") from error
+        except ValueError as error:
+            raise ResweepError(f"{path}: not JSON ({error}); give a report saved as .json") from error
+        if not isinstance(record, dict) or record.get("format") != _FORMAT:
+            raise ResweepError(f"{path}: JSON, but not a report; give a file that Report.save wrote")
+        if record.get("version") != _VERSION:
+            raise ResweepError(f"{path}: report version {record.get('version')}; this Resweep reads {_VERSION}")
+        missing = [name for name in _FIELDS if name not in record]
+        if missing:
+            raise ResweepError(f"{path}: damaged, it lacks {', '.join(missing)}; evaluate again")
+        return cls(**{name: record[name] for name in _FIELDS})
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        console = Console(width=_WIDTH, color_system=None, force_terminal=False, force_jupyter=False)
+        with console.capture() as captured:
+            console.print(self)
+        return captured.get().rstrip("\n")
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        yield self.table()
+        for note in self.notes:
+            yield f"[dim]{note}[/dim]"
+
+    def title(self) -> str:
+        """What was compared with what."""
+        count = self.settings.get("sweeps", len(self.per_sweep))
+        pairs = "1 sweep" if count == 1 else f"{count} sweeps"
+        return f"{self.settings.get('sim', 'simulated')} against {self.settings.get('real', 'real')}, {pairs}"
+
+    def table(self) -> RenderableType:
+        """The metrics as a table for the terminal."""
+        from rich.markup import escape
+        from rich.table import Table
+
+        table = Table(title=escape(self.title()), title_justify="left", pad_edge=False)
+        table.add_column("metric", style="bold", no_wrap=True)
+        table.add_column("value", justify="right", no_wrap=True)
+        table.add_column("unit", no_wrap=True)
+        table.add_column("perfect", justify="right", no_wrap=True)
+        table.add_column("what it is", style="dim", ratio=1)
+        group = ""
+        for name, value in self.metrics.items():
+            metric = METRICS[name]
+            if metric.group != group:
+                table.add_section()
+            group = metric.group
+            table.add_row(name, shown(value), metric.unit, shown(metric.perfect, ""), metric.definition)
+        return table
+
+    def class_table(self) -> RenderableType:
+        """The classes as a table for the terminal."""
+        from rich.markup import escape
+        from rich.table import Table
+
+        table = Table(title="by class", title_justify="left", pad_edge=False)
+        table.add_column("class", style="bold", overflow="fold")
+        columns = list(next(iter(self.per_class.values()), {}))
+        for column in columns:  # narrow heads, so that figures stay whole on a narrow terminal
+            table.add_column(column.replace("_", "\n"), justify="right", overflow="fold")
+        for name, values in self.per_class.items():
+            table.add_row(escape(name), *(shown(values.get(column)) for column in columns))
+        return table
+
+
+def shown(value: float | None, missing: str = "–") -> str:
+    """A figure as people read it: four digits that count, whole numbers whole, ``missing`` for None."""
+    if value is None:
+        return missing
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}"
+    digits = max(0, 3 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{min(digits, 6)}f}" if abs(value) >= 1e-4 else f"{value:.2e}"

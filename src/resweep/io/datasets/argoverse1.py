@@ -1,0 +1,95 @@
+"""Argoverse 1 tracking logs: ``lidar/PC_<ns>.ply``, ``poses/city_SE3_egovehicle_<ns>.json`` and labels.
+
+Points stand in the vehicle's frame, motion-compensated; ``pose`` is the vehicle's. Which of the two stacked
+LiDARs a return came from is not published, so beams begin midway between them, 6 cm from either, and those
+that returned nothing cannot be inferred.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from resweep.boxes import Boxes
+from resweep.errors import ResweepError
+from resweep.io.datasets.common import Tracks, boxes_in, from_origins, pose_of, poses_of, read_json
+from resweep.io.empty_beams import uncompleted
+from resweep.io.files import ply
+from resweep.io.format import Format, read_as
+from resweep.log import Log
+from resweep.pose import Array
+from resweep.sweep import Sweep
+
+SENSOR = "velodyne-vlp-32c"
+_LABELS = "per_sweep_annotations_amodal"
+_LIDARS = ("vehicle_SE3_up_lidar_", "vehicle_SE3_down_lidar_")
+
+
+def recognises(path: Path) -> bool:
+    """Whether ``path`` is a log: a folder with ``lidar/PC_*.ply``."""
+    return (path / "lidar").is_dir() and any((path / "lidar").glob("PC_*.ply"))
+
+
+def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, empty_beams: bool = True) -> Log:
+    """The log in ``path``; its times are those in the files' names, so ``rate_hz`` is not used."""
+    del rate_hz
+    scans = sorted((path / "lidar").glob("PC_*.ply"), key=_stamp)
+    if not scans:
+        raise ResweepError(f"{path}: no lidar/PC_*.ply in it; give the folder of one log")
+    stamps = np.array([_stamp(scan) for scan in scans])
+    poses = np.stack([_pose(path / "poses" / f"city_SE3_egovehicle_{stamp}.json") for stamp in stamps.tolist()])
+    times = stamps * 1e-9
+    origin = _origin(path / "vehicle_calibration_info.json")
+    tracks = Tracks()
+
+    def load(at: int) -> Sweep:
+        scan = read_as(ply.FORMAT, scans[at], drop_nan=drop_nan)
+        boxes = _boxes(path / _LABELS / f"tracked_object_labels_{stamps[at]}.json", tracks)
+        stamp = float(times[at])
+        scan = replace(scan, timestamp=stamp, beam_time=np.full(scan.n_beams, stamp), pose=poses[at], boxes=boxes)
+        return replace(from_origins(scan, np.broadcast_to(origin, (scan.n_beams, 3))), sensor=SENSOR)
+
+    meta: dict[str, Any] = {"format": "argoverse1", "path": str(path)}
+    log = Log(load, times, poses, path.name, SENSOR, meta)
+    return uncompleted(log, "which of the two LiDARs a return came from is not published") if empty_beams else log
+
+
+def _stamp(scan: Path) -> int:
+    found = re.fullmatch(r"PC_(\d+)", scan.stem)
+    if found is None:
+        raise ResweepError(f"{scan}: scans are named by their time in nanoseconds, as PC_315966265259836000.ply")
+    return int(found[1])
+
+
+def _pose(file: Path) -> Array:
+    if not file.is_file():
+        raise ResweepError(f"{file}: missing; every sweep needs the vehicle's pose at its time. Fetch the log again")
+    record = read_json(file)
+    return pose_of(record["translation"], record["rotation"], str(file))
+
+
+def _origin(file: Path) -> Array:
+    """Between the two LiDARs (3,) in the vehicle's frame."""
+    record = read_json(file)
+    missing = [name for name in _LIDARS if name not in record]
+    if missing:
+        raise ResweepError(f"{file}: no '{missing[0]}', so the beams' origin is unknown; fetch the log again")
+    return np.asarray(np.mean([record[name]["translation"] for name in _LIDARS], axis=0), np.float64)
+
+
+def _boxes(file: Path, tracks: Tracks) -> Boxes | None:
+    if not file.is_file():
+        return None
+    rows = read_json(file)
+    centre = [[row["center"][axis] for axis in "xyz"] for row in rows]
+    turn = [[row["rotation"][axis] for axis in "wxyz"] for row in rows]
+    size = np.array([[row["length"], row["width"], row["height"]] for row in rows], float).reshape(-1, 3)
+    track = np.array([tracks[row["track_label_uuid"]] for row in rows], np.int64)
+    return boxes_in(np.eye(4), poses_of(centre, turn, str(file)), size, [row["label_class"] for row in rows], track)
+
+
+FORMAT = Format("argoverse1", "Argoverse 1 log", recognises=recognises, open_log=open_log)

@@ -1,0 +1,122 @@
+"""KITTI-360: a drive of ``data_3d_raw`` with its poses and calibration.
+
+``data_3d_raw/2013_05_28_drive_0000_sync/velodyne_points``, ``data_poses/<drive>/poses.txt`` (frame and the
+3x4 pose of the IMU) or ``cam0_to_world.txt`` (frame and the 4x4 pose of the rectified camera 0), and
+``calibration/``. Only frames with a pose are in the log; the others were left out of the poses because the
+car stood. Scans are not motion-compensated: each gets the times of its azimuths and the poses' motion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from resweep.errors import ResweepError
+from resweep.io.datasets.common import chosen, extended, moving, rigid, trajectory_of
+from resweep.io.datasets.kitti_raw import RATE_HZ, SENSOR, numbered, read_scan
+from resweep.io.datasets.kitti_times import clocked, scan_times
+from resweep.io.empty_beams import completed
+from resweep.io.format import Format
+from resweep.log import Log
+from resweep.pose import Array, inverse
+from resweep.sweep import Sweep
+
+_REACH_S = 0.25
+
+
+def recognises(path: Path) -> bool:
+    """Whether ``path`` is the dataset's root, or one drive in ``data_3d_raw``."""
+    if (path / "data_3d_raw").is_dir():
+        return True
+    return path.absolute().parent.name == "data_3d_raw" and (path / "velodyne_points").is_dir()
+
+
+def open_log(
+    path: Path,
+    rate_hz: float | None = None,
+    drop_nan: bool = False,
+    sequence: str | None = None,
+    empty_beams: bool = True,
+) -> Log:
+    """The drive ``sequence`` of the dataset in ``path``, or the drive in ``path`` itself."""
+    root = path.absolute()
+    if (path / "data_3d_raw").is_dir():
+        drives = sorted(item.name for item in (path / "data_3d_raw").iterdir() if (item / "velodyne_points").is_dir())
+        drive = chosen(sequence, drives, "sequence", path)
+    else:
+        root, drive = root.parent.parent, root.name
+    folder = root / "data_3d_raw" / drive / "velodyne_points"
+    scans, index = numbered(folder / "data", (".bin",))
+    frames, poses, source = _poses(root, drive)
+    start, times, end, recorded = scan_times(folder, index, rate_hz, RATE_HZ)
+    posed = np.flatnonzero(np.isin(index, frames))
+    if not len(posed):
+        raise ResweepError(f"{root / 'data_poses' / drive / source}: no pose for any of the {len(index)} scans")
+    row = np.searchsorted(frames, index[posed])
+    motion = extended(trajectory_of(times[posed], poses[row], source), _REACH_S)
+    meta: dict[str, Any] = {"format": "kitti360", "path": str(path), "unplaced": len(index) - len(posed)}
+    if not recorded:
+        meta["times"] = "assumed"
+
+    def load(at: int) -> Sweep:
+        which = posed[at]
+        scan = clocked(read_scan(scans[which], drop_nan), float(start[which]), float(end[which]))
+        return replace(moving(scan, motion, float(times[which])), sensor=SENSOR, pose=poses[row[at]])
+
+    return completed(Log(load, times[posed], poses[row], drive, SENSOR, meta), empty_beams)
+
+
+def _poses(root: Path, drive: str) -> tuple[Array, Array, str]:
+    """Frame numbers (n,) in order, ``T_world_velodyne`` (n, 4, 4), and the name of the file they are from."""
+    folder, calibration = root / "data_poses" / drive, root / "calibration"
+    T_cam_velo = inverse(_only_matrix(calibration / "calib_cam_to_velo.txt"))
+    if (folder / "poses.txt").is_file():
+        frames, imu = _framed(folder / "poses.txt", 13)
+        return frames, imu @ _named(calibration / "calib_cam_to_pose.txt", "image_00") @ T_cam_velo, "poses.txt"
+    if (folder / "cam0_to_world.txt").is_file():
+        frames, camera = _framed(folder / "cam0_to_world.txt", 17)
+        return frames, camera @ _named(calibration / "perspective.txt", "R_rect_00") @ T_cam_velo, "cam0_to_world.txt"
+    raise ResweepError(f"{folder}: neither poses.txt nor cam0_to_world.txt; fetch data_poses")
+
+
+def _framed(file: Path, width: int) -> tuple[Array, Array]:
+    rows = []
+    for number, line in enumerate(file.read_text().splitlines(), 1):
+        words = line.split()
+        if not words:
+            continue
+        if len(words) != width:
+            raise ResweepError(f"{file}, line {number}: {len(words)} values, {width} expected (frame and a pose)")
+        rows.append((int(float(words[0])), rigid(np.array(words[1:], float), f"{file}, line {number}")))
+    if not rows:
+        raise ResweepError(f"{file}: holds no pose")
+    rows.sort(key=lambda row: row[0])
+    frames = np.array([frame for frame, _ in rows])
+    if (np.diff(frames) == 0).any():
+        raise ResweepError(f"{file}: frame {int(frames[np.flatnonzero(np.diff(frames) == 0)[0]])} has two poses")
+    return frames, np.stack([pose for _, pose in rows])
+
+
+def _only_matrix(file: Path) -> Array:
+    if not file.is_file():
+        raise ResweepError(f"{file}: missing; the poses cannot be turned into the LiDAR's without. Fetch calibration")
+    return rigid(np.array(file.read_text().split(), float), str(file))
+
+
+def _named(file: Path, name: str) -> Array:
+    """The matrix ``name`` of a calibration file of ``name: numbers`` lines."""
+    if not file.is_file():
+        raise ResweepError(f"{file}: missing; the poses cannot be turned into the LiDAR's without. Fetch calibration")
+    fields = dict(line.split(":", 1) for line in file.read_text().splitlines() if ":" in line)
+    if name not in fields:
+        raise ResweepError(f"{file}: no {name}; fetch the calibration again")
+    numbers = np.array(fields[name].split(), float)
+    if numbers.size == 9:
+        numbers = np.column_stack([numbers.reshape(3, 3), np.zeros(3)]).ravel()
+    return rigid(numbers, f"{file}, {name}")
+
+
+FORMAT = Format("kitti360", "KITTI-360 drive", recognises=recognises, open_log=open_log)

@@ -1,0 +1,263 @@
+"""KITTI raw drives: ``2011_09_26_drive_0051_sync`` with scans, GPS/IMU packets and tracklets.
+
+``velodyne_points/data/*.bin`` (or ``.txt``), ``velodyne_points/timestamps*.txt``, ``oxts/data/*.txt``,
+``tracklet_labels.xml``, and ``calib_imu_to_velo.txt`` in the folder of the date or the drive. The world is
+east-north-up about the first packet. Scans are not motion-compensated: each gets the times of its azimuths
+and the motion of the packets around it.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from resweep.boxes import Boxes
+from resweep.errors import ResweepError
+from resweep.io.columns import sweep_from_columns
+from resweep.io.datasets.common import extended, moving, rigid
+from resweep.io.datasets.kitti_times import clocked, read_stamps, scan_times
+from resweep.io.empty_beams import completed
+from resweep.io.faults import Faults
+from resweep.io.files import kitti_bin
+from resweep.io.format import Format, read_as
+from resweep.log import Log
+from resweep.pose import Array, Trajectory, inverse, transform
+from resweep.sweep import Sweep
+
+SENSOR = "velodyne-hdl-64e"
+RATE_HZ = 10.0
+_EARTH_M = 6378137.0  # the radius in the devkit's Mercator projection (KITTI raw devkit, latlonToMercator)
+_REACH_S = 0.25  # how far the first and last sweep may reach out of the packets
+
+
+def recognises(path: Path) -> bool:
+    """Whether ``path`` is a drive: a folder with ``velodyne_points/data``."""
+    return (path / "velodyne_points" / "data").is_dir()
+
+
+def open_log(
+    path: Path,
+    rate_hz: float | None = None,
+    drop_nan: bool = False,
+    calib: str | Path | None = None,
+    empty_beams: bool = True,
+    keep_going: bool = False,
+) -> Log:
+    """The drive in ``path``; ``calib`` is calib_imu_to_velo.txt where it stands elsewhere."""
+    scans, index = numbered(path / "velodyne_points" / "data", (".bin", ".txt"))
+    start, times, end, recorded = scan_times(path / "velodyne_points", index, rate_hz, RATE_HZ)
+    meta: dict[str, Any] = {"format": "kitti-raw", "path": str(path)}
+    if not recorded:
+        meta["times"] = "assumed"
+    faults = Faults()
+    motion = _motion(path, index, times, recorded, calib, faults if keep_going else None)
+    if motion is None:
+        meta["poses"] = "unknown"
+        motion = Trajectory(np.array([times[0]]), np.eye(4)[None])
+    motion = extended(motion, _REACH_S)
+    _check_covered(path, motion, start, end, faults if keep_going else None)
+    boxes = _tracklets(path / "tracklet_labels.xml")
+    poses = motion.at(np.clip(times, motion.start, motion.end) if keep_going else times)
+
+    def load(at: int) -> Sweep:
+        scan = read_scan(scans[at], drop_nan)
+        scan = moving(clocked(scan, float(start[at]), float(end[at])), motion, float(times[at]))
+        frame = None if boxes is None else _undistorted(boxes.get(int(index[at]), _NO_BOXES), scan)
+        return replace(scan, sensor=SENSOR, boxes=frame, pose=poses[at])
+
+    return faults.guarded(completed(Log(load, times, poses, path.name, SENSOR, meta), empty_beams))
+
+
+def numbered(folder: Path, suffixes: tuple[str, ...]) -> tuple[list[Path], Array]:
+    """The files of a folder that are named by number, in order, and their numbers."""
+    files = sorted(file for file in folder.iterdir() if file.suffix in suffixes)
+    if not files:
+        raise ResweepError(f"{folder}: no {' or '.join('*' + suffix for suffix in suffixes)} in it; fetch the scans")
+    try:
+        return files, np.array([int(file.stem) for file in files])
+    except ValueError as error:
+        raise ResweepError(f"{folder}: files must be named by number, as 0000000000{suffixes[0]} ({error})") from error
+
+
+def read_scan(path: Path, drop_nan: bool) -> Sweep:
+    """A scan of x y z reflectance in binary, or in the text of ``extract`` drives."""
+    if path.suffix == ".bin":
+        return read_as(kitti_bin.FORMAT, path, drop_nan=drop_nan)
+    try:
+        numbers = np.array(path.read_text().split(), np.float32)
+    except (ValueError, OSError) as error:
+        raise ResweepError(f"{path}: cannot be read as numbers ({error}); fetch it again") from error
+    if len(numbers) % 4:
+        raise ResweepError(f"{path}: truncated ({len(numbers)} numbers are not rows of x y z reflectance)")
+    columns = dict(zip(("x", "y", "z", "intensity"), numbers.reshape(-1, 4).T, strict=True))
+    return sweep_from_columns(columns, str(path), drop_nan=drop_nan)
+
+
+def _motion(
+    path: Path, index: Array, times: Array, recorded: bool, calib: str | Path | None, faults: Faults | None
+) -> Trajectory | None:
+    """``T_world_velodyne`` over time from the packets, or None where the drive has none."""
+    folder = path / "oxts" / "data"
+    if not folder.is_dir():
+        return None
+    files, numbers = numbered(folder, (".txt",))
+    stamps = read_stamps(path / "oxts" / "timestamps.txt", numbers) if recorded else None
+    if stamps is None:
+        # Packets of synchronised drives pair with the scans by number.
+        missing = np.setdiff1d(index, numbers)
+        if faults is not None:
+            lost = np.flatnonzero(np.isin(index, missing)).tolist()
+            faults.update({at: f"no pose: {folder} has no packet {int(index[at]):010d}.txt" for at in lost})
+        elif len(missing):
+            raise ResweepError(f"{folder}: no packet {int(missing[0]):010d}.txt for the scan of that number")
+        stamps = np.interp(numbers, index, times) if recorded else times[0] + (numbers - index[0]) * _step(times, index)
+    else:
+        keep = np.r_[True, np.diff(stamps) > 0]  # the recorder repeats a packet here and there
+        files, stamps = [file for file, kept in zip(files, keep, strict=True) if kept], stamps[keep]
+    T_imu_velo = inverse(_imu_to_velo(path, calib))
+    rows, good = _packets(files, index, faults)
+    return Trajectory(stamps[good], _placed(rows[good]) @ T_imu_velo)
+
+
+def _step(times: Array, index: Array) -> float:
+    return float((times[-1] - times[0]) / (index[-1] - index[0])) if len(index) > 1 else 1 / RATE_HZ
+
+
+def _imu_to_velo(path: Path, calib: str | Path | None) -> Array:
+    """``T_velo_imu`` (4, 4) from the R and T of calib_imu_to_velo.txt."""
+    name = "calib_imu_to_velo.txt"
+    places = [Path(calib)] if calib is not None else [path / name, path.absolute().parent / name]
+    file = next((place for place in places if place.is_file()), None)
+    if file is None:
+        raise ResweepError(
+            f"{places[-1]}: missing; without it GPS/IMU poses cannot be turned into the LiDAR's. "
+            "Fetch the date's calibration, or give calib=FILE"
+        )
+    fields = dict(line.split(":", 1) for line in file.read_text().splitlines() if ":" in line)
+    if not {"R", "T"} <= set(fields):
+        raise ResweepError(f"{file}: no R and T in it; fetch the date's calibration again")
+    R, T = np.array(fields["R"].split(), float), np.array(fields["T"].split(), float)
+    if R.size != 9 or T.size != 3:
+        raise ResweepError(f"{file}: R has {R.size} numbers and T {T.size}; 9 and 3 expected")
+    return rigid(np.column_stack([R.reshape(3, 3), T]), str(file))
+
+
+def _packets(files: list[Path], index: Array, faults: Faults | None) -> tuple[Array, Array]:
+    """Rows (n, 6) of packets, and which of them are good: all, or a bad one is the fault of the scan of its number."""
+    rows, good = np.zeros((len(files), 6)), np.ones(len(files), bool)
+    for at, file in enumerate(files):
+        try:
+            rows[at] = _packet(file)
+        except ResweepError as error:
+            if faults is None:
+                raise
+            good[at] = False
+            faults.update(dict.fromkeys(np.flatnonzero(index == int(file.stem)).tolist(), f"no pose: {error}"))
+    if not good.any():
+        raise ResweepError(f"{files[0].parent}: no packet is readable; fetch them again")
+    return rows, good
+
+
+def _packet(file: Path) -> Array:
+    """Lat lon alt roll pitch yaw (degrees, m, rad), with which a packet begins."""
+    words = file.read_text().split()
+    if len(words) < 6:
+        raise ResweepError(f"{file}: {len(words)} values, a GPS/IMU packet has 30; fetch it again")
+    try:
+        row = np.array(words[:6], float)
+    except ValueError as error:
+        raise ResweepError(f"{file}: no numbers ({error}); fetch it again") from error
+    if not np.isfinite(row).all():
+        raise ResweepError(f"{file}: holds NaN or infinity; fetch it again")
+    return row
+
+
+def _placed(rows: Array) -> Array:
+    """``T_world_imu`` (n, 4, 4) from the rows of packets, in metres from the first."""
+    latitude, longitude = np.radians(rows[:, 0]), np.radians(rows[:, 1])
+    scale = np.cos(latitude[0])
+    place = np.stack(
+        [
+            scale * _EARTH_M * longitude,
+            scale * _EARTH_M * np.log(np.tan(np.pi / 4 + latitude / 2)),
+            rows[:, 2],
+        ],
+        axis=1,
+    )
+    poses = np.tile(np.eye(4), (len(rows), 1, 1))
+    poses[:, :3, :3] = Rotation.from_euler("ZYX", rows[:, [5, 4, 3]]).as_matrix()
+    poses[:, :3, 3] = place - place[0]
+    return poses
+
+
+def _check_covered(path: Path, motion: Trajectory, start: Array, end: Array, faults: Faults | None) -> None:
+    bad = np.flatnonzero((start < motion.start) | (end > motion.end))
+    if faults is not None:
+        faults.update(dict.fromkeys(bad.tolist(), f"no pose: the packets in {path / 'oxts'} do not cover it"))
+        return
+    if len(motion) > 3 and len(bad):
+        raise ResweepError(
+            f"{path / 'oxts'}: packets cover {motion.start:.3f} to {motion.end:.3f} s, sweep {int(bad[0])} lies at "
+            f"{start[bad[0]]:.3f} to {end[bad[0]]:.3f} s; the packets belong to another drive or are incomplete"
+        )
+
+
+_NO_BOXES = Boxes(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0), ())
+
+
+def _tracklets(file: Path) -> dict[int, Boxes] | None:
+    """Boxes by frame number; a tracklet's place is the middle of its floor (KITTI raw devkit, tracklets)."""
+    if not file.is_file():
+        return None
+    try:
+        items = ET.parse(file).getroot().findall("tracklets/item")
+    except ET.ParseError as error:
+        raise ResweepError(f"{file}: damaged ({error}); fetch it again") from error
+    frames: dict[int, list[tuple[Any, ...]]] = {}
+    for track, item in enumerate(items):
+        height, width, length = (_number(item, name, file) for name in ("h", "w", "l"))
+        first = int(_number(item, "first_frame", file))
+        name = item.findtext("objectType", "")
+        for at, pose in enumerate(item.findall("poses/item")):
+            x, y, z, yaw = (_number(pose, key, file) for key in ("tx", "ty", "tz", "rz"))
+            row = ((x, y, z + height / 2), (length, width, height), yaw, name, track)
+            frames.setdefault(first + at, []).append(row)
+    return {frame: _stacked(rows) for frame, rows in frames.items()}
+
+
+def _undistorted(boxes: Boxes, scan: Sweep) -> Boxes:
+    """The boxes, which were drawn around raw points, around the same points with motion during the scan undone.
+
+    Each is carried from where the sensor was when it faced the box. In drive 0051, at 14 m/s, they then fit
+    the undone returns as they did the raw ones; left where they are, they miss by 5 to 20 cm.
+    """
+    if scan.trajectory is None or len(boxes) == 0 or scan.n_beams == 0:
+        return boxes
+    faced = np.arctan2(scan.beam_direction[:, 1], scan.beam_direction[:, 0]).astype(np.float64)
+    azimuth = np.arctan2(boxes.centre[:, 1], boxes.centre[:, 0])
+    away = np.abs(np.angle(np.exp(1j * (faced[None] - azimuth[:, None]))))
+    then = inverse(scan.pose) @ scan.trajectory.at(scan.beam_time[away.argmin(axis=1)])
+    heading = np.stack([np.cos(boxes.yaw), np.sin(boxes.yaw), np.zeros(len(boxes))], axis=1)
+    heading = np.einsum("kij,kj->ki", then[:, :3, :3], heading)
+    yaw = np.arctan2(heading[:, 1], heading[:, 0])
+    return replace(boxes, centre=transform(then, boxes.centre), yaw=yaw)
+
+
+def _stacked(rows: list[tuple[Any, ...]]) -> Boxes:
+    centre, size, yaw, name, track = zip(*rows, strict=True)
+    return Boxes(np.array(centre), np.array(size), np.array(yaw), name, np.array(track))
+
+
+def _number(item: ET.Element, name: str, file: Path) -> float:
+    text = item.findtext(name)
+    if text is None:
+        raise ResweepError(f"{file}: a tracklet without '{name}'; fetch it again")
+    return float(text)
+
+
+FORMAT = Format("kitti-raw", "KITTI raw drive", recognises=recognises, open_log=open_log)

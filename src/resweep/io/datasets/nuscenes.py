@@ -1,0 +1,221 @@
+"""nuScenes scenes: JSON tables, ``.pcd.bin`` scans, lidarseg and panoptic labels, boxes.
+
+A scan has rows of x y z intensity ring as little-endian float32, in the LiDAR's frame, motion-compensated.
+``T_world_sensor = ego_pose · calibrated_sensor``. Keyframes (2 Hz) bear boxes and labels; the scans between
+them (``sweeps/``, up to 20 Hz in all) are in the log unless ``keyframes_only``. Scans hold every firing of the 32
+lasers: beams without return are points where the LiDAR was (`resweep.io.datasets.nuscenes_firings`).
+"""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from resweep.boxes import Boxes
+from resweep.errors import ResweepError
+from resweep.io.columns import sweep_from_columns
+from resweep.io.datasets.common import Tracks, boxes_in, chosen, pose_of, poses_of
+from resweep.io.datasets.nuscenes_firings import whole_firings
+from resweep.io.datasets.nuscenes_tables import Record, Tables, find_tables, records, single
+from resweep.io.datasets.nuscenes_write import TIME, write_log
+from resweep.io.empty_beams import completed
+from resweep.io.faults import Faults
+from resweep.io.format import Format, read_as
+from resweep.log import Log
+from resweep.pose import Array, inverse
+from resweep.sweep import Sweep
+
+SENSOR = "velodyne-hdl-32e"
+CHANNEL = "LIDAR_TOP"
+_COLUMNS = ("x", "y", "z", "intensity", "ring")
+_ROW_BYTES = 4 * len(_COLUMNS)
+_PANOPTIC = 1000  # panoptic label = class · 1000 + instance (nuScenes panoptic, data format)
+
+
+def read(path: Path, drop_nan: bool = False) -> Sweep:
+    """The scan in a ``.pcd.bin`` file, in the LiDAR's frame."""
+    return replace(_sweep(_scan_columns(path)[0], path, drop_nan), sensor=SENSOR)
+
+
+def _sweep(columns: dict[str, Array], path: Path, drop_nan: bool) -> Sweep:
+    """A sweep of whole firings, its beams beginning where the LiDAR was, or of bare points."""
+    firings = whole_firings(columns)
+    if firings is None:
+        return sweep_from_columns(columns, str(path), drop_nan=drop_nan)
+    columns, origin = firings
+    sweep = sweep_from_columns(columns, str(path), drop_nan=drop_nan)
+    return replace(sweep, beam_origin=origin[sweep.beam_column].astype(np.float32)) if origin.any() else sweep
+
+
+def _scan_columns(path: Path) -> tuple[dict[str, Array], int]:
+    data = path.read_bytes()
+    if len(data) % _ROW_BYTES:
+        raise ResweepError(
+            f"{path}: truncated or not a nuScenes scan ({len(data)} bytes are not rows of {_ROW_BYTES}: "
+            "x y z intensity ring)"
+        )
+    rows = np.frombuffer(data, "<f4").reshape(-1, len(_COLUMNS)).astype(np.float32)
+    return dict(zip(_COLUMNS, rows.T, strict=True)), len(rows)
+
+
+def recognises(path: Path) -> bool:
+    """Whether ``path`` is the dataset's root, or the folder of a version's tables in it."""
+    return (path / "scene.json").is_file() or (path.is_dir() and any(path.glob("v1.0-*/scene.json")))
+
+
+def open_log(
+    path: Path,
+    rate_hz: float | None = None,
+    drop_nan: bool = False,
+    scene: str | None = None,
+    version: str | None = None,
+    keyframes_only: bool = False,
+    channel: str = CHANNEL,
+    empty_beams: bool = True,
+    keep_going: bool = False,
+) -> Log:
+    """One ``scene`` (a name such as ``scene-0061``) of the dataset; its times are recorded, ``rate_hz`` is unused."""
+    del rate_hz
+    inside = (path / "scene.json").is_file()
+    root = path.absolute().parent if inside else path
+    tables = Tables(path) if inside else find_tables(path, version)
+    if tables is None:
+        raise ResweepError(f"{path}: no v1.0-*/scene.json in it; give the folder that holds samples/ and the tables")
+    scenes = {record["name"]: record for record in records(tables.folder / "scene.json")}
+    name = chosen(scene, sorted(scenes), "scene", path)
+    frames = _frames(tables, scenes[name]["token"], channel, keyframes_only)
+    faults = Faults()
+    poses = _poses(tables, frames, faults if keep_going else None)
+    times = np.array([frame.get(TIME, frame["timestamp"] / 1e6) for frame in frames])
+    notes = _Notes(tables, frames)
+
+    def load(at: int) -> Sweep:
+        file = root / frames[at]["filename"]
+        scan = read_as(_Labelled(notes.labels(root, frames[at])).format, file, drop_nan=drop_nan)
+        stamp = float(times[at])
+        boxes = notes.boxes(frames[at], inverse(poses[at]))
+        return replace(
+            scan, pose=poses[at], timestamp=stamp, beam_time=np.full(scan.n_beams, stamp), boxes=boxes, sensor=SENSOR
+        )
+
+    meta = {"format": "nuscenes", "path": str(path), "scene": name}
+    return faults.guarded(completed(Log(load, times, poses, name, SENSOR, meta), empty_beams))
+
+
+def _frames(tables: Tables, scene: str, channel: str, keyframes_only: bool) -> list[Record]:
+    """The LiDAR's sample_data of a scene in the order of time."""
+    samples = set(tables.where("sample", lambda record: record["scene_token"] == scene))
+    sensors = set(tables.where("sensor", lambda record: record["channel"] == channel))
+    mounts = set(tables.where("calibrated_sensor", lambda record: record["sensor_token"] in sensors))
+    found = tables.where(
+        "sample_data",
+        lambda record: (
+            record["sample_token"] in samples
+            and record["calibrated_sensor_token"] in mounts
+            and (record["is_key_frame"] or not keyframes_only)
+        ),
+    )
+    if not found:
+        raise ResweepError(f"{tables.folder / 'sample_data.json'}: no {channel} scan of this scene; check channel=")
+    return sorted(found.values(), key=lambda record: record["timestamp"])
+
+
+def _poses(tables: Tables, frames: list[Record], faults: Faults | None) -> Array:
+    """``T_world_sensor`` (n, 4, 4); with ``faults``, frames without a pose are noted there and stand as identity."""
+    placed = np.tile(np.eye(4), (len(frames), 1, 1))
+    for table, key in (("ego_pose", "ego_pose_token"), ("calibrated_sensor", "calibrated_sensor_token")):
+        found = tables.every(table, {frame[key] for frame in frames})
+        for at, frame in enumerate(frames):
+            where = f"{tables.folder / table}.json, record {frame[key]}"
+            try:
+                row = single(found.get(frame[key], []), where)
+                placed[at] = placed[at] @ pose_of(row["translation"], row["rotation"], where)
+            except ResweepError as error:
+                if faults is None:
+                    raise
+                faults[at] = f"no pose: {error}"
+                placed[at] = np.eye(4)
+    return placed
+
+
+class _Notes:
+    """What people drew and said about the keyframes of a scene: boxes, and a label a point."""
+
+    def __init__(self, tables: Tables, frames: list[Record]) -> None:
+        self._where = f"{tables.folder / 'sample_annotation.json'}"
+        keys = {frame["token"] for frame in frames if frame["is_key_frame"]}
+        samples = {frame["sample_token"] for frame in frames}
+        self._by_sample: dict[str, list[Record]] | None = None
+        if tables.has("sample_annotation"):
+            self._by_sample = {}
+            found = tables.where("sample_annotation", lambda record: record["sample_token"] in samples)
+            for record in found.values():
+                self._by_sample.setdefault(record["sample_token"], []).append(record)
+            self._instance = tables.named("instance", {record["instance_token"] for record in found.values()})
+            self._category = tables.named("category", {record["category_token"] for record in self._instance.values()})
+            self._tracks = Tracks(record["instance_token"] for record in found.values())
+        self._files: dict[str, tuple[str, str]] = {}
+        for table in ("lidarseg", "panoptic"):  # panoptic labels hold the classes too, so they come last
+            if tables.has(table):
+                for record in tables.where(table, lambda record: record["sample_data_token"] in keys).values():
+                    self._files[record["sample_data_token"]] = (table, record["filename"])
+
+    def boxes(self, frame: Record, T_sensor_world: Array) -> Boxes | None:
+        """The boxes of a keyframe in the LiDAR's frame; None between keyframes."""
+        if self._by_sample is None or not frame["is_key_frame"]:
+            return None
+        rows = self._by_sample.get(frame["sample_token"], [])
+        poses = poses_of([row["translation"] for row in rows], [row["rotation"] for row in rows], self._where)
+        size = np.array([row["size"] for row in rows], float).reshape(-1, 3)[:, [1, 0, 2]]  # theirs: width length
+        names = [self._category[self._instance[row["instance_token"]]["category_token"]]["name"] for row in rows]
+        track = np.array([self._tracks[row["instance_token"]] for row in rows], np.int64)
+        return boxes_in(T_sensor_world, poses, size, names, track)
+
+    def labels(self, root: Path, frame: Record) -> dict[str, tuple[Path, Array]]:
+        """Label columns of a keyframe with the file each is from."""
+        if frame["token"] not in self._files:
+            return {}
+        table, name = self._files[frame["token"]]
+        file = root / name
+        if not file.is_file():
+            raise ResweepError(f"{file}: missing, though {table}.json names it; fetch the labels")
+        if table == "lidarseg":
+            return {"label": (file, np.fromfile(file, np.uint8).astype(np.int32))}
+        try:
+            with np.load(file) as archive:
+                packed = archive["data"].astype(np.int32)
+        except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
+            raise ResweepError(f"{file}: truncated or no panoptic labels ({error}); fetch it again") from error
+        return {"label": (file, packed // _PANOPTIC), "instance": (file, packed % _PANOPTIC)}
+
+
+class _Labelled:
+    """The reader of a scan whose points have labels in files of their own."""
+
+    def __init__(self, labels: dict[str, tuple[Path, Array]]) -> None:
+        self._labels = labels
+        self.format = replace(SCAN, read=self._read)
+
+    def _read(self, path: Path, drop_nan: bool = False) -> Sweep:
+        columns, count = _scan_columns(path)
+        for name, (file, values) in self._labels.items():
+            if not count and len(values):
+                raise ResweepError(f"{path}: holds no point, but {file.name} has labels; fetch it again")
+            if len(values) != count:
+                raise ResweepError(f"{file}: {len(values)} labels for {count} points; it belongs to another scan")
+            columns[name] = values
+        return _sweep(columns, path, drop_nan)
+
+
+SCAN = Format("nuscenes-scan", "nuScenes scan", (".pcd.bin",), frame="deskewed", read=read, spins=True)
+FORMAT = Format(
+    "nuscenes",
+    "nuScenes scene",
+    frame="deskewed",
+    recognises=recognises,
+    open_log=open_log,
+    write_log=write_log,
+)

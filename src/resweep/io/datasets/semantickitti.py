@@ -1,0 +1,133 @@
+"""KITTI odometry sequences, with SemanticKITTI's labels: a folder of scans, poses and calibration.
+
+``velodyne/000000.bin``, ``labels/000000.label`` (optional), ``poses.txt``, ``calib.txt``, ``times.txt``. The
+poses are those of camera 0; with ``Tr = T_camera_lidar`` from calib.txt, ``T_world_lidar = inv(Tr) · pose ·
+Tr``. Scans are motion-compensated, so points are written deskewed.
+
+The scans keep only returns. The beams that came back empty are inferred from the grid of rings and columns
+that the log shows (`resweep.io.empty_beams`), unless ``empty_beams=False``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from resweep.errors import ResweepError
+from resweep.io import poses
+from resweep.io.empty_beams import completed
+from resweep.io.faults import Faults
+from resweep.io.files import kitti_bin
+from resweep.io.format import Format, read_as
+from resweep.log import Log
+from resweep.pose import Array, Trajectory, inverse
+from resweep.sweep import Sweep
+
+RATE_HZ = 10.0  # of the recordings, where a sequence has no times.txt
+
+
+def recognises(path: Path) -> bool:
+    """Whether ``path`` is a sequence: a folder with ``velodyne/*.bin``."""
+    return (path / "velodyne").is_dir() and any((path / "velodyne").glob("*.bin"))
+
+
+def open_log(
+    path: Path,
+    rate_hz: float | None = None,
+    drop_nan: bool = False,
+    empty_beams: bool = True,
+    keep_going: bool = False,
+) -> Log:
+    """The sequence in ``path``; scan ``000007.bin`` takes line 7 of poses.txt and times.txt.
+
+    With ``empty_beams`` the sweeps also hold the beams that returned nothing, inferred from the sensor's grid.
+    """
+    scans = sorted((path / "velodyne").glob("*.bin"))
+    if not scans:
+        raise ResweepError(f"{path}: no velodyne/*.bin in it; give one sequence, such as sequences/00")
+    try:
+        index = np.array([int(scan.stem) for scan in scans])
+    except ValueError as error:
+        raise ResweepError(f"{path / 'velodyne'}: scans must be named by number, as 000000.bin ({error})") from error
+    meta: dict[str, Any] = {"format": "semantickitti", "path": str(path)}
+    faults = Faults()
+    times = _times(path, index, rate_hz, meta, faults if keep_going else None)
+    all_poses = _poses(path, index, meta, faults if keep_going else None)
+
+    def load(at: int) -> Sweep:
+        labels = path / "labels" / f"{scans[at].stem}.label"
+        scan = read_as(kitti_bin.FORMAT, scans[at], labels=labels if labels.is_file() else None, drop_nan=drop_nan)
+        stamp = float(times[at])
+        return replace(scan, pose=all_poses[at], timestamp=stamp, beam_time=np.full(scan.n_beams, stamp))
+
+    return faults.guarded(completed(Log(load, times, all_poses, path.name, "", meta), empty_beams))
+
+
+def _times(path: Path, index: Array, rate_hz: float | None, meta: dict[str, Any], faults: Faults | None) -> Array:
+    file = path / "times.txt"
+    if rate_hz is not None or not file.is_file():
+        meta["times"] = "assumed"
+        return np.asarray(index / (rate_hz or RATE_HZ))
+    return _lines(file, poses.read_times(file), index, faults)
+
+
+def _poses(path: Path, index: Array, meta: dict[str, Any], faults: Faults | None) -> Array:
+    # The odometry benchmark keeps poses apart from the sequences: dataset/poses/00.txt.
+    apart = path.absolute().parent.parent / "poses" / f"{path.absolute().name}.txt"
+    file = next((f for f in (path / "poses.txt", apart) if f.is_file()), None)
+    if file is None:
+        meta["poses"] = "unknown"
+        return np.tile(np.eye(4), (len(index), 1, 1))
+    Tr = poses.read_calib(path / "calib.txt")
+    if Tr is None:
+        raise ResweepError(f"{path / 'calib.txt'}: no Tr; the camera's poses cannot be turned into the LiDAR's without")
+    meta["poses"] = file.name
+    if faults is None:
+        camera = poses.read_matrices(file)
+    else:
+        _, camera, bad = poses.read_rows(file)
+        faults.update({at: bad[number] for at, number in enumerate(index.tolist()) if number in bad})
+    return np.asarray(inverse(Tr) @ _lines(file, camera, index, faults) @ Tr)
+
+
+def _lines(file: Path, rows: Array, index: Array, faults: Faults | None) -> Array:
+    """The rows of ``index``; a missing one is an error, or a fault where the log is to be read all the same."""
+    if faults is not None:
+        beyond = np.flatnonzero(index >= len(rows)).tolist()
+        faults.update({at: f"no pose: {file} ends before scan {index[at]:06d}" for at in beyond})
+        rows = np.concatenate([rows, np.repeat(rows[-1:], max(0, int(index.max()) + 1 - len(rows)), axis=0)])
+    if index.max() >= len(rows):
+        raise ResweepError(f"{file}: {len(rows)} lines, but there is a scan {index.max():06d}; it belongs elsewhere")
+    return np.asarray(rows[index])
+
+
+def write_log(log: Log, sweeps: Iterable[Sweep], folder: Path, frame: str = "deskewed", instances: bool = True) -> None:
+    """Fill ``folder`` with a sequence; calib.txt holds the axes' exchange, so the poses read back exactly."""
+    (folder / "velodyne").mkdir()
+    (folder / "labels").mkdir()
+    count = 0
+    for at, sweep in enumerate(sweeps):
+        kitti_bin.write(sweep, folder / "velodyne" / f"{at:06d}.bin", frame)
+        kitti_bin.write_labels(sweep, folder / "labels" / f"{at:06d}.label", instances)
+        count += 1
+    Tr = poses.T_CAMERA_LIDAR
+    written = np.tile(np.eye(4), (count, 1, 1)) if frame == "world" else log.poses
+    poses.write_poses(Trajectory(np.arange(count), Tr @ written @ inverse(Tr)), folder / "poses.txt", "kitti")
+    (folder / "times.txt").write_text("".join(f"{time!r}\n" for time in np.asarray(log.times, float).tolist()))
+    unit = "1.0 0.0 0.0 0.0 0.0 1.0 0.0 0.0 0.0 0.0 1.0 0.0"
+    matrix = " ".join(repr(value) for value in Tr[:3].ravel().tolist())
+    (folder / "calib.txt").write_text("".join(f"P{at}: {unit}\n" for at in range(4)) + f"Tr: {matrix}\n")
+
+
+FORMAT = Format(
+    "semantickitti",
+    "KITTI odometry sequence with SemanticKITTI labels",
+    frame="deskewed",
+    recognises=recognises,
+    open_log=open_log,
+    write_log=write_log,
+)

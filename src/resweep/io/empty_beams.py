@@ -1,0 +1,240 @@
+"""The beams that came back empty, for logs of formats that keep only returns.
+
+`completed` estimates the grid of a log's LiDAR from some of its sweeps, once, when a sweep is first read, and
+checks it on returns held out; each sweep then gets the beams that returned nothing. Where no grid can be
+trusted, sweeps keep the beams that they have, and ``meta["empty_beams"]`` says why.
+
+The grid is that of the points as measured. Points of which the log's own motion was taken out (``Rig.motion``)
+are put back where their LiDAR measured them first, and the new beams are moved as the points were; where times
+or motion are not known, the motion is found from the rings themselves (`resweep.sensors.infer.channels`).
+"""
+
+from __future__ import annotations
+
+from collections import UserString
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from resweep.errors import ResweepError
+from resweep.log import Log
+from resweep.pose import Array, Trajectory, inverse, transform
+from resweep.sensors.infer.grid import Grid, complete_beams, estimate_grid
+from resweep.sensors.infer.grid_check import crowded, doubt
+from resweep.sweep import Sweep
+
+_SWEEPS = 5  # that the grid is estimated from
+_CHECKED = 2  # of them, on which it is checked
+_TRIES = 10  # sweeps read in vain before the log counts as unreadable
+_MOMENT_S = 1e-3  # vehicles move smoothly: between poses so far apart, matrices may be interpolated
+_UPRIGHT = np.diag([1.0, -1.0, -1.0, 1.0])
+
+
+@dataclass(frozen=True, eq=False)
+class Lidar:
+    """One LiDAR of a log: its rings, from ``first_ring`` to below ``last_ring``, and where it is mounted.
+
+    ``T_frame_lidar`` leads to the frame of the log's points; its z axis is the one that the LiDAR spins about.
+    """
+
+    first_ring: int = 0
+    last_ring: int = 1 << 16
+    T_frame_lidar: Array | None = None
+
+    @property
+    def upright(self) -> Array:
+        """``T_frame_lidar`` (4, 4), turned over for a LiDAR that hangs: what carries it must be below it."""
+        mount = np.eye(4) if self.T_frame_lidar is None else self.T_frame_lidar
+        return np.asarray(mount @ _UPRIGHT if mount[2, 2] < 0 else mount)
+
+
+@dataclass(frozen=True, eq=False)
+class Rig:
+    """The LiDARs of a log. ``motion`` is ``T_world_frame`` where points were compensated with it, by their times."""
+
+    lidars: Sequence[Lidar] = (Lidar(),)
+    motion: Trajectory | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether points stand as one LiDAR measured them, in its own frame."""
+        return self.motion is None and len(self.lidars) == 1 and self.lidars[0].T_frame_lidar is None
+
+    def T_frame_fired(self, lidar: Lidar, sweep: Sweep, times: Array) -> Array:
+        """``T_frame_lidar`` (n, 4, 4) at ``times``, in the frame of ``sweep``."""
+        mount = lidar.upright
+        if self.motion is None:
+            return np.broadcast_to(mount, (len(times), 4, 4))
+        inside = np.clip(times, self.motion.start, self.motion.end)
+        first = float(inside.min()) if len(inside) else self.motion.start
+        late = (inside - first) / _MOMENT_S
+        before = late.astype(np.int64)
+        moments = first + _MOMENT_S * np.arange(int(before.max(initial=0)) + 2)
+        knots = inverse(sweep.pose) @ self.motion.at(np.clip(moments, self.motion.start, self.motion.end)) @ mount
+        share = (late - before)[:, None, None]
+        return np.asarray((1.0 - share) * knots[before] + share * knots[before + 1])
+
+
+class Note(UserString):
+    """What ``meta["empty_beams"]`` says, a text found when it is first looked at: that may estimate the grid."""
+
+    def __init__(self, tell: Callable[[], str]) -> None:
+        self._tell = tell
+
+    @property
+    def data(self) -> str:  # type: ignore[override]
+        """The text."""
+        return self._tell()
+
+
+def completed(bare: Log, empty_beams: bool = True, rig: Rig | None = None) -> Log:
+    """``bare`` with the empty beams of each sweep, if ``empty_beams``; the grid is estimated on the first use.
+
+    Sweeps that hold beams without return already stay as they are.
+    """
+    if not empty_beams:
+        return bare
+    rig = rig or Rig()
+
+    @cache
+    def found() -> tuple[list[Grid], str]:
+        return _grids(bare, rig)
+
+    def load(at: int) -> Sweep:
+        sweep = bare.load(at)
+        if not len(sweep) or _has_empty(sweep):
+            return sweep
+        grids, _ = found()
+        return _completed_sweep(sweep, rig, grids) if grids else sweep
+
+    return replace(bare, load=load, meta={**bare.meta, "empty_beams": Note(lambda: found()[1])})
+
+
+def uncompleted(bare: Log, why: str) -> Log:
+    """``bare``, whose empty beams cannot be inferred: its meta data says ``why``."""
+    return replace(bare, meta={**bare.meta, "empty_beams": f"not inferred: {why}"})
+
+
+def _has_empty(sweep: Sweep) -> bool:
+    return len(np.unique(sweep.beam)) < sweep.n_beams
+
+
+def _grids(log: Log, rig: Rig) -> tuple[list[Grid], str]:
+    """The grid of each LiDAR, and what there is to say about them; none where one of them is in doubt."""
+    sweeps = _sample(log)
+    if sweeps and all(_has_empty(sweep) for sweep in sweeps):
+        return [], "as stored"
+    sweeps = [sweep for sweep in sweeps if not _has_empty(sweep)]
+    grids: list[Grid] = []
+    for lidar in rig.lidars:
+        parts = [part for sweep in sweeps if len(part := _measured(sweep, rig, lidar))]
+        try:
+            grid = estimate_grid(parts)
+        except ResweepError as error:
+            return [], f"not inferred: {str(error).removeprefix('grid: ')}"
+        for part in parts[:: max(1, len(parts) - 1)][:_CHECKED]:
+            if (why := doubt(grid, part)) is not None:
+                return [], f"not inferred: {why}"
+        grids.append(grid)
+    told = {"given": "as the log gives them", "order": "by their stored order", "elevation": "by elevation"}
+    each = " and ".join(f"{grid.n_rings} rings x {grid.n_columns} columns" for grid in grids)
+    return grids, f"inferred on {each}, rings told {told[grids[0].source]}"
+
+
+def _sample(log: Log) -> list[Sweep]:
+    """Some readable sweeps with points, spread over the log; an unreadable one makes way for the next."""
+    wanted = np.unique(np.linspace(0, len(log) - 1, min(_SWEEPS, len(log))).round().astype(int)).tolist()
+    sweeps: list[Sweep] = []
+    used: set[int] = set()
+    tries = _TRIES
+    for first in wanted:
+        for at in range(first, len(log)):
+            if at in used or not tries:
+                break
+            used.add(at)
+            try:
+                sweep = log.load(at)
+            except ResweepError:  # reading that sweep itself will say so
+                tries -= 1
+                continue
+            if len(sweep):
+                sweeps.append(sweep)
+                break
+    return sweeps
+
+
+def _rows(sweep: Sweep, lidar: Lidar) -> Array:
+    """Beams (b,) bool of a LiDAR."""
+    return np.asarray((sweep.beam_ring >= lidar.first_ring) & (sweep.beam_ring < lidar.last_ring))
+
+
+def _measured(sweep: Sweep, rig: Rig, lidar: Lidar) -> Sweep:
+    """The part of a sweep that a LiDAR measured, in the LiDAR's own frame when it fired."""
+    if rig.is_plain:
+        return sweep
+    rows = _rows(sweep, lidar)
+    part = sweep if rows.all() else sweep.select_beams(rows)
+    T_fired_frame = inverse(rig.T_frame_fired(lidar, sweep, part.beam_time))
+    points = transform(T_fired_frame[part.beam], part.points.astype(np.float64))
+    return Sweep.from_points(
+        points,
+        ring=part.ring - np.uint16(lidar.first_ring),
+        time=part.time,
+        column=part.column,
+        pose=sweep.pose,
+        timestamp=sweep.timestamp,
+    )
+
+
+def _completed_sweep(sweep: Sweep, rig: Rig, grids: list[Grid]) -> Sweep:
+    """``sweep`` with the empty beams of each LiDAR after its own; as it is where it does not fit the grids."""
+    if rig.is_plain:
+        full = complete_beams(sweep, grids[0])
+        return sweep if crowded(full, grids[0]) else _within(full, sweep)
+    ring, column = sweep.beam_ring.copy(), sweep.beam_column.copy()
+    parts: list[tuple[Array, ...]] = []
+    for lidar, grid in zip(rig.lidars, grids, strict=True):
+        part = _measured(sweep, rig, lidar)
+        if not len(part):
+            continue
+        full = complete_beams(part, grid)
+        if crowded(full, grid):
+            return sweep
+        rows = _rows(sweep, lidar)
+        ring[rows] = full.beam_ring[: len(part)] + np.uint16(lidar.first_ring)
+        column[rows] = full.beam_column[: len(part)]
+        parts.append(_moved_back(full, len(part), rig, lidar, sweep))
+    added = [np.concatenate(values) for values in zip(*parts, strict=True)]
+    own = (sweep.beam_origin, sweep.beam_direction, sweep.beam_time, ring, column, sweep.beam_status)
+    names = ("beam_origin", "beam_direction", "beam_time", "beam_ring", "beam_column", "beam_status")
+    joined: dict[str, Any] = {
+        name: np.concatenate([old, new]) for name, old, new in zip(names, own, added, strict=True)
+    }
+    return _within(replace(sweep, **joined), sweep)
+
+
+def _moved_back(full: Sweep, first: int, rig: Rig, lidar: Lidar, sweep: Sweep) -> tuple[Array, ...]:
+    """Beam columns from beam ``first`` on of a LiDAR's own sweep, in the frame of ``sweep``."""
+    time = full.beam_time[first:]
+    T_frame_fired = rig.T_frame_fired(lidar, sweep, time)
+    return (
+        transform(T_frame_fired, full.beam_origin[first:].astype(np.float64)),
+        np.einsum("nij,nj->ni", T_frame_fired[:, :3, :3], full.beam_direction[first:]),
+        time,
+        full.beam_ring[first:] + np.uint16(lidar.first_ring),
+        full.beam_column[first:],
+        full.beam_status[first:],
+    )
+
+
+def _within(full: Sweep, sweep: Sweep) -> Sweep:
+    """``full`` with new firing times inside the motion that ``sweep`` knows, which ends at its last return."""
+    if sweep.trajectory is None or full is sweep:
+        return full
+    time = full.beam_time.copy()
+    first = sweep.n_beams
+    time[first:] = np.clip(time[first:], sweep.trajectory.start, sweep.trajectory.end)
+    return replace(full, beam_time=time)

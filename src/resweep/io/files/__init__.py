@@ -1,0 +1,1 @@
+"""Formats of one file a sweep."""

@@ -1,0 +1,117 @@
+"""E57, the exchange format of scanners: a file of one or many scans, each with its pose.
+
+A file with several scans opens as a log of them. Beams that returned nothing are those points that the file
+marks invalid; they are left out. Needs the package ``pye57``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from resweep.errors import ResweepError
+from resweep.io import folder as folders
+from resweep.io.columns import sweep_from_columns
+from resweep.io.datasets.common import pose_of
+from resweep.io.format import Format
+from resweep.log import Log
+from resweep.optional import require
+from resweep.pose import Array
+from resweep.sweep import Sweep
+
+_CARTESIAN = ("cartesianX", "cartesianY", "cartesianZ")
+_SPHERICAL = ("sphericalRange", "sphericalAzimuth", "sphericalElevation")
+_INVALID = ("cartesianInvalidState", "sphericalInvalidState")
+_OURS = {"rowIndex": "ring", "columnIndex": "column", "returnIndex": "return_index", "timeStamp": "time"}
+
+
+def recognises(path: Path) -> bool:
+    """Whether ``path`` is an E57 file."""
+    return path.is_file() and path.suffix.lower() == ".e57"
+
+
+def read(path: Path, drop_nan: bool = False, scan: int | None = None) -> Sweep:
+    """The scan number ``scan`` of a file, or its only one."""
+    with _opened(path) as file:
+        if scan is None and file.scan_count > 1:
+            raise ResweepError(f"{path}: holds {file.scan_count} scans; give scan=NUMBER, or open_log it alone")
+        return _scan(file, path, scan or 0, drop_nan)
+
+
+def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, empty_beams: bool = True) -> Log:
+    """The scans of a file, or the files of a folder, as a log; scans have no common clock, so times count up."""
+    del empty_beams  # scanners on tripods do not fire in turns of one grid
+    if path.is_dir():
+        return folders.open_sweeps(FORMAT, path, folders.sweep_files(path, (".e57",)), rate_hz, drop_nan=drop_nan)
+    with _opened(path) as file:
+        poses = np.stack([_pose(file.get_header(at), f"{path}, scan {at}") for at in range(file.scan_count)])
+    times = np.arange(len(poses)) / (rate_hz or folders.RATE_HZ)
+
+    def load(at: int) -> Sweep:
+        with _opened(path) as file:
+            return folders.placed(_scan(file, path, at, drop_nan), float(times[at]), poses[at])
+
+    return Log(load, times, poses, path.stem, "", {"format": "e57", "path": str(path), "times": "assumed"})
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    pye57 = require("pye57", "reading E57")
+    try:
+        file = pye57.E57(str(path))
+    except Exception as error:  # the library's errors share no base
+        raise ResweepError(f"{path}: truncated or not an E57 file ({error}); fetch it again") from error
+    try:
+        if not file.scan_count:
+            raise ResweepError(f"{path}: holds no scan")
+        yield file
+    finally:
+        file.close()
+
+
+def _pose(header: Any, where: str) -> Array:
+    """``T_world_scanner``; a scan without pose stands at the origin."""
+    position = header.translation if header.has_pose() else np.zeros(3)
+    quaternion = header.rotation if header.has_pose() else np.array([1.0, 0, 0, 0])
+    return pose_of(position, quaternion, where)
+
+
+def _scan(file: Any, path: Path, at: int, drop_nan: bool) -> Sweep:
+    where = f"{path}, scan {at}"
+    if not 0 <= at < file.scan_count:
+        raise ResweepError(f"{path}: no scan {at}; it holds {file.scan_count}")
+    try:
+        raw = {name: np.asarray(values) for name, values in file.read_scan_raw(at, True).items()}
+    except Exception as error:  # the library's errors share no base
+        raise ResweepError(f"{where}: damaged ({error}); fetch it again") from error
+    columns = _coordinates(raw, where)
+    for name in _INVALID:
+        if name in raw:
+            valid = raw.pop(name) == 0
+            raw = {key: values[valid] for key, values in raw.items()}
+            columns = {key: values[valid] for key, values in columns.items()}
+    for name, values in raw.items():
+        if name not in (*_CARTESIAN, *_SPHERICAL, *_INVALID):
+            columns[_OURS.get(name, name)] = values
+    sweep = sweep_from_columns(columns, where, drop_nan=drop_nan)
+    if np.any(sweep.pose != np.eye(4)):  # a cloud far from its own origin was moved near; the scan's pose comes first
+        return replace(sweep, pose=_pose(file.get_header(at), where) @ sweep.pose)
+    return replace(sweep, pose=_pose(file.get_header(at), where))
+
+
+def _coordinates(raw: dict[str, Array], where: str) -> dict[str, Array]:
+    if all(name in raw for name in _CARTESIAN):
+        return {axis: raw[name].astype(np.float64) for axis, name in zip("xyz", _CARTESIAN, strict=True)}
+    if not all(name in raw for name in _SPHERICAL):
+        raise ResweepError(f"{where}: neither cartesian nor spherical coordinates; it has {', '.join(raw)}")
+    distance, azimuth, elevation = (raw[name].astype(np.float64) for name in _SPHERICAL)
+    flat = distance * np.cos(elevation)
+    return {"x": flat * np.cos(azimuth), "y": flat * np.sin(azimuth), "z": distance * np.sin(elevation)}
+
+
+FORMAT = Format("e57", "E57 scans", (".e57",), read=read, recognises=recognises, open_log=open_log)

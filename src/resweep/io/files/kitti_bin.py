@@ -1,0 +1,91 @@
+"""KITTI scans: ``.bin`` rows of x y z intensity as little-endian float32, nothing else.
+
+A ``.label`` file beside it, of one uint32 a point (``instance << 16 | label``, as SemanticKITTI has it), is
+read where it exists and written on ``labels=True``. The format has no place for motion, so points are
+written deskewed unless another frame is asked for; rings, times and empty beams are lost.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from resweep.errors import ResweepError
+from resweep.io.columns import check_finite, framed_points, sweep_from_columns
+from resweep.io.format import Format
+from resweep.pose import Array
+from resweep.sweep import Sweep
+
+_ROW_BYTES = 16
+_HALF = 0xFFFF
+# A float32 metre coordinate above this is off by more than a millimetre.
+_FLOAT32_M = 8192.0
+
+
+def write(sweep: Sweep, path: Path, frame: str = "deskewed", labels: bool = False, instances: bool = True) -> None:
+    """Write points and intensity; with ``labels`` also ``.label`` beside, without ``instances`` only classes."""
+    points = framed_points(sweep, frame)
+    check_finite(points, path.name)
+    if frame == "world" and len(points) and np.abs(points).max() > _FLOAT32_M:
+        raise ResweepError(
+            f"{path.name}: KITTI's float32 would blur world coordinates of {np.abs(points).max():.0f} m; "
+            "write LAS, PLY or PCD, or frame='deskewed'"
+        )
+    rows = np.empty((len(points), 4), "<f4")
+    rows[:, :3] = points
+    rows[:, 3] = sweep.intensity
+    path.write_bytes(rows.tobytes())
+    if labels:
+        write_labels(sweep, path.with_suffix(".label"), instances)
+
+
+def write_labels(sweep: Sweep, path: Path, instances: bool = True) -> None:
+    """Write one uint32 a return: the label in the low half, the instance in the high half."""
+    path.write_bytes(packed_labels(sweep, path.name, instances).tobytes())
+
+
+def packed_labels(sweep: Sweep, name: str, instances: bool = True) -> Array:
+    """Labels and instances (n,) as SemanticKITTI's little-endian uint32; ``name`` is the file's, for errors."""
+    instance = sweep.instance if instances else np.zeros_like(sweep.instance)
+    for what, values, hint in (
+        ("label", sweep.label, "map the classes first"),
+        ("instance", instance, "write with instances=False, or renumber them"),
+    ):
+        if len(values) and (values.min() < 0 or values.max() > _HALF):
+            raise ResweepError(f"{name}: {what} {int(np.abs(values).max())} does not fit 16 bits; {hint}")
+    packed = instance.astype(np.uint32) << np.uint32(16) | sweep.label.astype(np.uint32)
+    return np.asarray(packed, "<u4")
+
+
+def read(path: Path, labels: Path | None = None, drop_nan: bool = False) -> Sweep:
+    """The scan in a ``.bin`` file, with ``labels`` or else the ``.label`` file of its name if there is one."""
+    if path.name.lower().endswith(".pcd.bin"):
+        raise ResweepError(f"{path}: a nuScenes scan has five numbers a point, not KITTI's four; convert it first")
+    data = path.read_bytes()
+    if len(data) % _ROW_BYTES:
+        raise ResweepError(
+            f"{path}: truncated or not a KITTI scan ({len(data)} bytes are not rows of {_ROW_BYTES}: x y z intensity)"
+        )
+    rows = np.frombuffer(data, "<f4").reshape(-1, 4).astype(np.float32)
+    columns: dict[str, Array] = dict(zip(("x", "y", "z", "intensity"), rows.T, strict=True))
+    beside = path.with_suffix(".label") if labels is None else Path(labels)
+    if labels is not None or beside.is_file():
+        if not len(rows) and beside.is_file() and beside.stat().st_size:
+            raise ResweepError(f"{path}: holds no point, but {beside.name} has labels; fetch it again")
+        columns["label"], columns["instance"] = read_labels(beside, len(rows))
+    return sweep_from_columns(columns, str(path), drop_nan=drop_nan)
+
+
+def read_labels(path: Path, count: int) -> tuple[Array, Array]:
+    """Labels and instances (n,) int32 of ``count`` points."""
+    data = path.read_bytes()
+    if len(data) != 4 * count:
+        raise ResweepError(
+            f"{path}: {len(data)} bytes for {count} points, {4 * count} expected; it belongs to another scan"
+        )
+    packed = np.frombuffer(data, "<u4")
+    return (packed & _HALF).astype(np.int32), (packed >> 16).astype(np.int32)
+
+
+FORMAT = Format("kitti", "KITTI scan", (".bin",), frame="deskewed", read=read, write=write, spins=True)

@@ -1,0 +1,206 @@
+"""LAS and LAZ, the survey formats: LAS 1.4, point format 6.
+
+Coordinates are int32 steps of ``scale`` from ``offset``: the offset is the middle of the extent in whole
+metres, the scale the finest power of ten from a micrometre up that spans it, so UTM coordinates keep
+their digits. ``classification`` holds labels of 0 to 255, ``return_number`` counts from 1, ``gps_time`` is
+the firing time. ``intensity`` is the sweep's times a factor, clipped to 0..65535: 65535 where the sweep's
+values end at 1, 257 where they end at 255, 1 where they end at 65535, or ``intensity_scale``. What does not
+fit stands in extra dimensions: exact intensity, ring, column, instance, larger labels, ``sweep.extra``.
+"""
+
+from __future__ import annotations
+
+import datetime
+import struct
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+import resweep
+from resweep.errors import ResweepError
+from resweep.io.columns import return_columns, sweep_from_columns
+from resweep.io.files.header import Header
+from resweep.io.format import Format
+from resweep.pose import Array
+from resweep.sweep import Sweep
+
+_FINEST_M = 1e-6
+_INT32 = 2**31 - 2
+_RETURNS_MAX = 15
+_CLASSES_MAX = 255
+_RECORD_BYTES = 60000  # a LAS record holds up to 65535
+_USER, _RECORD = "resweep", 1
+_EXACT = "intensity_exact"
+# Fixed, because the same sweep must give the same bytes on any day.
+_DATE = datetime.date(2000, 1, 1)
+_STANDARD = {"x": "X", "y": "Y", "z": "Z", "intensity": "intensity", "time": "gps_time", "label": "classification"}
+# Dimensions of every point format that say nothing of a plain sweep unless some point differs from zero.
+_FLAGS = ("synthetic", "key_point", "withheld", "overlap", "scanner_channel", "scan_direction_flag")
+_QUIET = (*_FLAGS, "edge_of_flight_line", "user_data", "scan_angle", "scan_angle_rank", "point_source_id")
+
+
+def write(sweep: Sweep, path: Path, frame: str = "sensor", intensity_scale: float | None = None) -> None:
+    """Write the returns of ``sweep``, compressed where ``path`` ends in ``.laz``."""
+    import laspy
+
+    columns = return_columns(sweep, frame, path.name)
+    scale = _intensity_scale(columns["intensity"]) if intensity_scale is None else float(intensity_scale)
+    header = laspy.LasHeader(point_format=6, version="1.4")
+    header.creation_date = _DATE
+    header.generating_software = f"resweep {resweep.__version__}"
+    header.system_identifier = "resweep"
+    header.global_encoding.wkt = True  # required of point format 6
+    points = np.stack([columns.pop(axis) for axis in "xyz"], axis=1).astype(np.float64)
+    header.offsets, header.scales = _grid(points, path.name)
+    text = Header.of(sweep, frame, scale).to_json().encode("ascii")
+    for at in range(0, len(text), _RECORD_BYTES):
+        header.vlrs.append(laspy.VLR(_USER, _RECORD, "sweep header", text[at : at + _RECORD_BYTES]))
+    standard = _standard(columns, sweep, scale)
+    for name, values in columns.items():
+        if len(name) > 31:
+            raise ResweepError(f"{path.name}: extra column '{name}' has a name too long for LAS (31 letters at most)")
+        header.add_extra_dim(laspy.ExtraBytesParams(name=name, type=values.dtype))
+    las = laspy.LasData(header)
+    las.points = laspy.ScaleAwarePointRecord.zeros(len(points), header=header)
+    for axis, at in zip("XYZ", range(3), strict=True):
+        steps = np.round((points[:, at] - header.offsets[at]) / header.scales[at])
+        las[axis] = steps.astype(np.int32)
+    for name, values in {**standard, **columns}.items():
+        las[name] = values
+    las.write(str(path))
+
+
+def _standard(columns: dict[str, Array], sweep: Sweep, scale: float) -> dict[str, Array]:
+    """LAS' own dimensions; what they hold whole is taken out of ``columns``, the rest stays an extra one."""
+    columns[_EXACT] = columns.pop("intensity")
+    scaled = np.nan_to_num(columns[_EXACT].astype(np.float64), nan=0.0) * scale
+    counts = np.bincount(sweep.beam, minlength=1)[sweep.beam] if len(sweep) else np.zeros(0, int)
+    number = sweep.return_index.astype(int) + 1
+    fits = (sweep.label >= 0) & (sweep.label <= _CLASSES_MAX)
+    if fits.all():
+        del columns["label"]
+    if not len(number) or number.max() <= _RETURNS_MAX:
+        del columns["return_index"]
+    return {
+        "intensity": np.clip(np.round(scaled), 0, 65535).astype(np.uint16),
+        "gps_time": columns.pop("time"),
+        "classification": np.where(fits, sweep.label, 0).astype(np.uint8),
+        "return_number": np.minimum(number, _RETURNS_MAX).astype(np.uint8),
+        "number_of_returns": np.clip(np.maximum(counts, number), 1, _RETURNS_MAX).astype(np.uint8),
+    }
+
+
+def _intensity_scale(intensity: Array) -> float:
+    top = float(np.nanmax(intensity)) if len(intensity) and np.isfinite(intensity).any() else 0.0
+    for end in (1.0, 255.0, 65535.0):
+        if top <= end:
+            return 65535.0 / end
+    return 65535.0 / top
+
+
+def _grid(points: Array, where: str) -> tuple[Array, Array]:
+    """Offsets and scales (3,) in metres such that every coordinate fits int32."""
+    if not len(points):
+        return np.zeros(3), np.full(3, _FINEST_M)
+    low, high = points.min(axis=0), points.max(axis=0)
+    offset = np.round((low + high) / 2)
+    reach = float(max(np.abs(high - offset).max(), np.abs(low - offset).max()))
+    exponent = max(-6, int(np.ceil(np.log10(max(reach, 1e-3) / _INT32))))
+    if exponent > 0:
+        raise ResweepError(f"{where}: points {reach:.3g} m apart do not fit LAS; check them for outliers")
+    return offset, np.full(3, 10.0**exponent)
+
+
+def read(path: Path, drop_nan: bool = False) -> Sweep:
+    """The points of a LAS or LAZ file as a sweep; those of other programs become points about a near pose."""
+    las = _load(path)
+    columns: dict[str, Array] = {axis: np.asarray(las[axis], dtype=np.float64) for axis in "xyz"}
+    names = list(las.point_format.dimension_names)
+    for ours, theirs in _STANDARD.items():
+        if theirs in names and ours not in columns:
+            columns[ours] = np.asarray(las[theirs])
+    columns["return_index"] = np.maximum(np.asarray(las["return_number"]).astype(int) - 1, 0).astype(np.uint8)
+    extra = list(las.point_format.extra_dimension_names)
+    taken = {*_STANDARD.values(), *extra, "return_number", "number_of_returns"}
+    for name in (n for n in names if n not in taken):
+        values = np.asarray(las[name])
+        if name not in _QUIET or values.any():
+            columns[name] = values
+    header = _header(las.header.vlrs, str(path))
+    if header is None:
+        columns["number_of_returns"] = np.asarray(las["number_of_returns"])
+    for name in extra:
+        columns["intensity" if name == _EXACT else name] = np.asarray(las[name])
+    return sweep_from_columns(columns, str(path), header, drop_nan=drop_nan)
+
+
+def _load(path: Path) -> Any:
+    import laspy
+    from lazrs import LazrsError
+
+    try:
+        with laspy.open(str(path)) as file:
+            _check_whole(path, file.header)
+            las = file.read()
+    except ResweepError:
+        raise
+    except (laspy.LaspyException, LazrsError, ValueError, EOFError, struct.error, KeyError) as error:
+        raise ResweepError(f"{path}: truncated or not a LAS file ({error}); fetch or write it again") from error
+    if len(las.points) != las.header.point_count:
+        raise ResweepError(
+            f"{path}: truncated ({len(las.points)} of {las.header.point_count} points); fetch or write it again"
+        )
+    return las
+
+
+def _check_whole(path: Path, header: Any) -> None:
+    """Raise unless the file is as long as its header says.
+
+    A damaged table of compressed chunks would make the decoder reserve any amount of memory and abort.
+    """
+    size, start = path.stat().st_size, int(header.offset_to_point_data)
+    points = int(header.point_count)
+    need = start + points * int(header.point_format.size)
+    if header.are_points_compressed:
+        need = start + 8
+        if size >= need and points:
+            with path.open("rb") as file:
+                table = _int64_at(file, start)
+                if table == -1:  # written to a stream: the place of the table stands at the very end
+                    table = _int64_at(file, size - 8)
+                # Version and number of chunks, each four bytes; a chunk holds at least one point.
+                need = table + 8
+                if start + 8 <= table <= size - 8:
+                    file.seek(table + 4)
+                    chunks = int.from_bytes(file.read(4), "little")
+                    need = need if chunks <= points else size + 1
+                else:
+                    need = max(need, size + 1)
+    if size < need:
+        raise ResweepError(f"{path}: truncated or damaged ({size} bytes, {need} or more expected); fetch it again")
+
+
+def _int64_at(file: BinaryIO, offset: int) -> int:
+    file.seek(offset)
+    return int.from_bytes(file.read(8), "little", signed=True)
+
+
+def peek(path: Path) -> Header | None:
+    """Pose and time from our record in the file, or None if it has none."""
+    import laspy
+
+    try:
+        with laspy.open(str(path)) as file:
+            return _header(file.header.vlrs, str(path))
+    except (laspy.LaspyException, ValueError, EOFError, struct.error) as error:
+        raise error if isinstance(error, ResweepError) else ResweepError(f"{path}: not a LAS file ({error})") from error
+
+
+def _header(vlrs: Any, where: str) -> Header | None:
+    ours = [vlr.record_data_bytes() for vlr in vlrs if (vlr.user_id, vlr.record_id) == (_USER, _RECORD)]
+    return Header.from_json(b"".join(ours).decode("ascii", "replace"), where) if ours else None
+
+
+FORMAT = Format("las", "LAS point cloud", (".las",), read=read, write=write, peek=peek)
+COMPRESSED = Format("laz", "LAZ, compressed LAS", (".laz",), read=read, write=write, peek=peek)

@@ -1,0 +1,120 @@
+"""Foreign folders of sweeps: files named by their time, and poses under one of the usual names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from resweep.errors import ResweepError
+from resweep.io import poses
+from resweep.io.datasets.common import extended
+from resweep.io.faults import Faults
+from resweep.pose import Array, Trajectory, inverse
+
+POSE_FILES = (
+    *("poses.txt", "poses.tum", "poses.csv", "poses.kitti", "trajectory.txt", "trajectory.tum", "trajectory.csv"),
+    *("traj.txt", "groundtruth.txt", "groundtruth.csv", "gt.txt", "odometry.txt", "odometry.csv"),
+)
+_REACH_S = 0.1
+# Digits of a whole number that counts from 1970: seconds, milliseconds, microseconds, nanoseconds.
+_DIGITS = {10: 1, 13: 10**3, 16: 10**6, 19: 10**9}
+
+
+def pose_file(folder: Path) -> Path | None:
+    """The file of poses in a folder, or None; several are an error."""
+    found = [folder / name for name in POSE_FILES if (folder / name).is_file()]
+    if len(found) > 1 and found[0].name != "poses.txt":
+        names = ", ".join(file.name for file in found)
+        raise ResweepError(f"{folder}: several pose files ({names}); give poses= the one that is meant")
+    return found[0] if found else None
+
+
+def stamps_of(files: Sequence[Path]) -> Array | None:
+    """Seconds (n,) from the files' names, or None unless every name is a time and they increase.
+
+    Read are ``1566246592.123456``, ``1566246592_123456789``, and whole numbers of 13, 16 or 19 digits; anything
+    before the last such number, as in ``cloud_1566246592123456789``, is passed over.
+    """
+    times = [_stamp(file.stem.removesuffix(".pcd")) for file in files]  # nuScenes scans end in .pcd.bin
+    if not files or any(time is None for time in times):
+        return None
+    stamps = np.array(times, np.float64)
+    return stamps if (np.diff(stamps) > 0).all() else None
+
+
+def _stamp(stem: str) -> float | None:
+    if found := re.search(r"(?<!\d)(\d{9,10})[._](\d{1,9})$", stem):
+        whole, fraction = found.groups()
+        # After an underscore stand nanoseconds, whether padded or not; after a point, decimals.
+        part = int(fraction) / 10**9 if "_" in found[0] else int(fraction) / 10 ** len(fraction)
+        return int(whole) + part
+    if (found := re.search(r"(?<!\d)(\d+)$", stem)) and len(found[1]) in _DIGITS and len(found[1]) > 10:
+        return int(found[1]) / _DIGITS[len(found[1])]
+    # Argoverse counts from another zero: 18 digits of nanoseconds.
+    if (found := re.search(r"(?<!\d)(\d{18})$", stem)) is not None:
+        return int(found[1]) / 10**9
+    return None
+
+
+def placed_by(
+    file: Path, count: int, names: Sequence[Path], stamps: Array | None, rate_hz: float | None
+) -> tuple[Array, Array]:
+    """Times (n,) and poses (n, 4, 4) of ``count`` sweeps from a file of poses.
+
+    Where names tell times and the poses cover them, poses are taken at those times; else they pair up in order.
+    """
+    # KITTI rows have no times of their own; those of the names are theirs if they pair up.
+    given = stamps if stamps is not None and not file.with_name("times.txt").is_file() and rate_hz is None else None
+    trajectory = poses.read_poses(file, times=given, rate_hz=rate_hz)
+    if stamps is not None:
+        wide = extended(trajectory, _REACH_S)
+        inside = (stamps >= wide.start) & (stamps <= wide.end)
+        if inside.all():
+            exact = np.array_equal(trajectory.times, stamps)
+            return stamps, trajectory.poses if exact else wide.at(stamps)
+        if inside.any() or len(trajectory) != count:
+            bad = int(np.flatnonzero(~inside)[0])
+            raise ResweepError(
+                f"{file}: poses cover {trajectory.start:.3f} to {trajectory.end:.3f} s, {names[bad].name} lies at "
+                f"{stamps[bad]:.3f} s; use a longer trajectory or fewer sweeps"
+            )
+    if len(trajectory) != count:
+        raise ResweepError(f"{file}: {len(trajectory)} poses for {count} sweeps; they must pair up")
+    return trajectory.times, trajectory.poses
+
+
+def placed_in_spite(
+    file: Path, names: Sequence[Path], stamps: Array | None, rate_hz: float, faults: Faults
+) -> tuple[Array, Array]:
+    """As `placed_by`, where sweeps without a good pose are noted in ``faults`` and stand at the identity.
+
+    Poses and sweeps that do not pair up go by the numbers that the files are named by, if they are.
+    """
+    times, rows, bad = poses.read_rows(file)
+    if times is None and (Tr := poses.read_calib(file.with_name("calib.txt"))) is not None:
+        rows = inverse(Tr) @ rows @ Tr
+    good = np.array([at not in bad for at in range(len(rows))])
+    if stamps is not None and times is not None and good.any():
+        wide = extended(Trajectory(times[good], rows[good]), _REACH_S)
+        inside = (stamps >= wide.start) & (stamps <= wide.end)
+        if inside.any():
+            for at in np.flatnonzero(~inside).tolist():
+                faults[at] = f"no pose: {file} does not reach {names[at].name}"
+            return stamps, wide.at(np.clip(stamps, wide.start, wide.end))
+    row = np.arange(len(names))
+    if len(rows) != len(names) and all(name.stem.isdigit() for name in names):
+        row = np.array([int(name.stem) for name in names])
+    placed = np.tile(np.eye(4), (len(names), 1, 1))
+    moments = row / rate_hz if stamps is None else stamps.copy()
+    for at, number in enumerate(row.tolist()):
+        if number >= len(rows):
+            faults[at] = f"no pose: {file} ends before {names[at].name}"
+        elif number in bad:
+            faults[at] = bad[number]
+        else:
+            placed[at] = rows[number]
+            moments[at] = moments[at] if times is None else times[number]
+    return moments, placed

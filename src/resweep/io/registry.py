@@ -1,0 +1,65 @@
+"""The table of formats. A new one is a module with its `Format` at the foot, and a line here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from resweep.errors import ResweepError, nearest_names
+from resweep.io.datasets import (
+    argoverse1,
+    argoverse2,
+    kitti360,
+    kitti_object,
+    kitti_raw,
+    nuscenes,
+    pandaset,
+    semantickitti,
+)
+from resweep.io.files import e57, kitti_bin, las, pcd, ply, sweep
+from resweep.io.format import Format
+from resweep.io.ros import bag
+
+# Logs are recognised in this order: the first that knows a path takes it.
+_ALL = (
+    sweep.FORMAT,
+    pcd.FORMAT,
+    ply.FORMAT,
+    las.FORMAT,
+    las.COMPRESSED,
+    e57.FORMAT,
+    kitti_bin.FORMAT,
+    nuscenes.SCAN,
+    kitti_object.FORMAT,
+    semantickitti.FORMAT,
+    kitti360.FORMAT,
+    kitti_raw.FORMAT,
+    nuscenes.FORMAT,
+    argoverse1.FORMAT,
+    argoverse2.FORMAT,
+    pandaset.FORMAT,
+    bag.BAG,
+    bag.BAG2,
+)
+FORMATS: dict[str, Format] = {entry.name: entry for entry in _ALL}
+
+
+def format_named(name: str) -> Format:
+    """The format of that name."""
+    if name not in FORMATS:
+        raise ResweepError(f"format '{name}': {nearest_names(name, FORMATS)}")
+    return FORMATS[name]
+
+
+def format_of(path: Path) -> Format:
+    """The single-sweep format that the suffix of ``path`` stands for."""
+    suffixes = sweep_suffixes()
+    known = [suffix for suffix in suffixes if path.name.lower().endswith(suffix)]
+    if not known:
+        suffix = path.suffix.lower()
+        raise ResweepError(f"{path}: unknown suffix '{suffix}'; {nearest_names(suffix, suffixes)}")
+    return suffixes[max(known, key=len)]
+
+
+def sweep_suffixes() -> dict[str, Format]:
+    """Every suffix a sweep can be read from, with its format."""
+    return {suffix: entry for entry in FORMATS.values() if entry.read for suffix in entry.suffixes}

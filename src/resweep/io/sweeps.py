@@ -1,0 +1,38 @@
+"""One sweep, one file: the format is what the suffix says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from resweep.errors import ResweepError
+from resweep.files import atomic_file
+from resweep.io.format import check_frame, check_options, read_as
+from resweep.io.registry import format_of, sweep_suffixes
+from resweep.sweep import Sweep
+
+
+def read_sweep(path: str | Path, **options: Any) -> Sweep:
+    """The sweep in a file; ``options`` are those of its format's ``read``, such as ``drop_nan=True``.
+
+    Formats other than ``.sweep`` hold only returns: the sweep has one beam a point, and none without return.
+    """
+    path = Path(path)
+    entry = format_of(path)
+    return read_as(entry, path, **options)
+
+
+def write_sweep(sweep: Sweep, path: str | Path, frame: str | None = None, **options: Any) -> None:
+    """Write ``sweep`` in the format of the suffix; an old file is replaced only once the new one is whole.
+
+    ``frame`` is ``sensor`` (each point in the sensor's frame when it fired), ``deskewed`` (all in that of
+    ``sweep.pose``) or ``world`` (float64); ``options`` are those of the format's ``write``.
+    """
+    path = Path(path)
+    entry = format_of(path)
+    if entry.write is None:
+        writable = [suffix for suffix, other in sweep_suffixes().items() if other.write]
+        raise ResweepError(f"{path}: {entry.title} can only be read; write one of {', '.join(writable)}")
+    check_options(entry.write, options, f"writing {entry.title}")
+    with atomic_file(path) as temporary:
+        entry.write(sweep, temporary, frame=check_frame(frame or entry.frame), **options)

@@ -1,0 +1,158 @@
+"""Finished stages of a build, kept on disk so that one that was stopped can go on.
+
+A folder holds ``stages.json``, which says what it belongs to (version, settings, inputs), and one ``.npz`` a stage.
+Each file appears whole or not at all. Stages of anything else than the build at hand are discarded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sys
+import zipfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from pydantic import BaseModel
+
+import resweep
+from resweep.errors import ResweepError
+from resweep.files import atomic_file
+from resweep.log import Log
+from resweep.pose import Array
+from resweep.sweep import Sweep
+
+_RECORD = "stages.json"
+_WHAT = {"version": "another version of Resweep", "config": "other settings", "inputs": "other inputs"}
+T = TypeVar("T")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+class Stages:
+    """The stages of one build in ``folder``; without a folder every stage is made and none kept."""
+
+    def __init__(self, folder: Path | None = None, say: Callable[[str], None] = _say) -> None:
+        self.folder = folder
+        self._say = say
+        self.kept: list[str] = []
+        self.made: list[str] = []
+
+    @classmethod
+    def open(cls, folder: str | Path, log: Log, config: BaseModel, say: Callable[[str], None] = _say) -> Stages:
+        """The stages in ``folder`` that belong to a build of ``log`` by ``config``; others there are discarded."""
+        folder = Path(folder)
+        key = {"version": resweep.__version__, "config": _config_key(config), "inputs": _inputs_key(log)}
+        stages = cls(folder, say)
+        if folder.exists():
+            old = _record(folder)
+            if old != key:
+                differs = [text for name, text in _WHAT.items() if old.get(name) != key[name]]
+                say(f"{folder}: stages of a build with {' and '.join(differs)} are discarded; starting anew")
+                shutil.rmtree(folder)
+            else:
+                done = [file.stem for file in sorted(folder.glob("*.npz"), key=lambda file: file.stat().st_mtime_ns)]
+                if done:
+                    say(f"{folder}: resuming; finished before: {', '.join(done)}")
+        if not folder.exists():
+            with atomic_file(folder / _RECORD) as file:
+                file.write_text(json.dumps(key, indent=1) + "\n")
+        return stages
+
+    def run(
+        self,
+        name: str,
+        make: Callable[[], T],
+        pack: Callable[[T], Mapping[str, Array]],
+        unpack: Callable[[dict[str, Array]], T],
+    ) -> T:
+        """What ``make`` makes, or what it made before; ``pack`` and ``unpack`` turn it into arrays and back.
+
+        Whether kept or new, the result has passed through the same arrays, so that both give the same bytes.
+        """
+        if self.folder is None:
+            return make()
+        file = self.folder / f"{name}.npz"
+        arrays = self._read(file)
+        if arrays is None:
+            arrays = {key: np.asarray(values, order="C") for key, values in pack(make()).items()}
+            with atomic_file(file) as temporary:
+                np.savez(temporary, **arrays)  # type: ignore[arg-type]  # mypy takes a dict for any argument
+            self.made.append(name)
+        else:
+            self.kept.append(name)
+        return unpack(arrays)
+
+    def remove(self) -> None:
+        """Remove the folder: the build is finished."""
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _read(self, file: Path) -> dict[str, Array] | None:
+        if not file.is_file():
+            return None
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                return {name: archive[name] for name in archive.files}
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            self._say(f"{file}: damaged ({error}); this stage is made again")
+            return None
+
+
+def pack_fields(value: Any) -> dict[str, Array]:
+    """A dataclass of arrays and numbers as arrays by the names of its fields."""
+    return {item.name: np.asarray(getattr(value, item.name)) for item in fields(value)}
+
+
+def _record(folder: Path) -> dict[str, Any]:
+    """What the stages in ``folder`` belong to; a folder that holds anything else is an error."""
+    try:
+        record = json.loads((folder / _RECORD).read_text())
+        return record if isinstance(record, dict) else {}
+    except (OSError, ValueError) as error:
+        if not folder.is_dir() or any(folder.iterdir()):
+            raise ResweepError(
+                f"{folder}: holds no stages of a build ({_RECORD}), so it is left alone; move it or choose another name"
+            ) from error
+        return {}
+
+
+def _config_key(config: BaseModel) -> str:
+    text = f"{type(config).__name__} {config.model_dump_json()}"
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _inputs_key(log: Log) -> str:
+    """A hash of what a log is read from: files by name, size and time of change, and which sweeps of them.
+
+    One sweep is read as well, since options of the reader change what is read from the same files. A log
+    without files is known by all that its sweeps hold.
+    """
+    digest = hashlib.sha256()
+    paths = [Path(path) for path in log.meta.get("paths", [log.meta.get("path")]) if path is not None]
+    for path in paths:
+        for file in _files(path):
+            state = file.stat()
+            digest.update(f"{file.absolute()} {state.st_size} {state.st_mtime_ns}\n".encode())
+    for values in (log.times, log.poses):
+        digest.update(np.ascontiguousarray(values).tobytes())
+    recorded = bool(paths) and all(path.exists() for path in paths)
+    for at in range(min(1, len(log)) if recorded else len(log)):
+        _add_sweep(digest, log[at])
+    return digest.hexdigest()
+
+
+def _files(path: Path) -> Iterable[Path]:
+    return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path][: path.exists()]
+
+
+def _add_sweep(digest: Any, sweep: Sweep) -> None:
+    for name in ("beam_direction", "beam_time", "beam_ring", "beam", "range", "intensity", "label", "instance"):
+        digest.update(np.ascontiguousarray(getattr(sweep, name)).tobytes())
+    digest.update(np.ascontiguousarray(sweep.pose).tobytes())

@@ -1,0 +1,1 @@
+"""Splats and permeable volumes in one world (papers A and C)."""

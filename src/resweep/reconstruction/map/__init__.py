@@ -1,0 +1,1 @@
+"""A log as a map: points and beams around one origin, without what moves."""

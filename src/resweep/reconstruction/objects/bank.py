@@ -1,0 +1,236 @@
+"""The object bank of a drive: what its annotated boxes hold, gathered, aligned, completed and covered (D, 3.2).
+
+Returns in an object's box are taken in its own frame over all sweeps, the sweeps are aligned by coloured ICP, the
+far side is mirrored from the near one where the object is symmetric, outliers go, and surfels cover the rest.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any, NoReturn
+
+import numpy as np
+
+from resweep.errors import ResweepError, nearest_names
+from resweep.log import Log
+from resweep.neighbours import Neighbours
+from resweep.pose import Array, transform
+from resweep.reconstruction.map.accumulate import Cloud
+from resweep.reconstruction.objects.align import align
+from resweep.reconstruction.objects.config import ObjectConfig
+from resweep.reconstruction.objects.mirror import FLIP, Symmetry, find_symmetry
+from resweep.reconstruction.objects.surfels import object_surfels
+from resweep.reconstruction.objects.tracks import Track, View, tracks_in, views_of
+from resweep.scenario.assets import Asset
+from resweep.scenario.bank import Bank
+from resweep.scenario.categories import CATEGORIES
+from resweep.worlds import Splats
+
+_FEW, _STREWN, _HIDDEN = "too few points", "no surface", "mostly hidden"
+_GROUND_M = 0.5  # how far from a box's floor its ground may lie
+_SMOOTH = 100  # neighbours to be drawn to
+_RING = 6  # neighbours that surround a point on a surface
+
+
+def build_bank(log: Log, config: ObjectConfig | None = None, *, progress: bool = False) -> Bank:
+    """The objects of a log with annotated boxes, as a bank; ``meta["summary"]`` counts what was skipped and why."""
+    config = config or ObjectConfig()
+    _check_categories(config)
+    tracks = tracks_in(log, config, progress)
+    if not tracks:
+        what = f"boxes of {', '.join(config.categories)}" if config.categories else "annotated boxes"
+        raise ResweepError(f"log '{log.name}': no sweep has {what}; give a log whose format has boxes (tracklets)")
+    views = views_of(log, tracks, config, progress)
+    assets: list[Asset] = []
+    skipped: Counter[str] = Counter()
+    most = 0
+    for at, (track, seen) in enumerate(zip(tracks, views, strict=True)):
+        seen = _above_ground(seen, track, config)
+        count = sum(len(view.points) for view in seen)
+        most = max(most, count)
+        made = None if count < config.min_points else _cover(seen, track, config)
+        asset = None if made is None else _asset(made, track, at, log)
+        if asset is None:
+            skipped[_FEW if count < config.min_points else _STREWN] += 1
+        elif max(asset.coverage) < config.min_known:
+            skipped[_HIDDEN] += 1
+        else:
+            assets.append(asset)
+    if not assets:
+        _refuse(log, len(tracks), most, skipped, config)
+    summary = {"objects": len(tracks), "built": len(assets), "skipped": dict(skipped)}
+    meta = {"log": str(log.meta.get("path", log.name)), "sweeps": len(log), "summary": summary}
+    return Bank(assets, {**meta, "config": config.model_dump(mode="json")})
+
+
+def _refuse(log: Log, count: int, most: int, skipped: Counter[str], config: ObjectConfig) -> NoReturn:
+    """Say why no object is left, and what to do about it."""
+    if most < config.min_points:
+        raise ResweepError(
+            f"log '{log.name}': none of its {count} objects has {config.min_points} returns (the fullest has {most}); "
+            "lower min_points (--min-points) or give more sweeps"
+        )
+    why = ", ".join(f"{number} {reason}" for reason, number in skipped.items())
+    raise ResweepError(
+        f"log '{log.name}': none of its {count} objects is left ({why}); lower min_known (--set min_known=0)"
+    )
+
+
+def _check_categories(config: ObjectConfig) -> None:
+    for name in config.categories:
+        if name not in CATEGORIES:
+            raise ResweepError(f"categories: '{name}' is none; {nearest_names(name, CATEGORIES)}")
+
+
+def _above_ground(views: list[View], track: Track, config: ObjectConfig) -> list[View]:
+    """The views' returns on the object itself, its ground at z = 0: in its box, and not on the ground around it."""
+    if not views:
+        return []
+    points = np.concatenate([view.points for view in views])
+    around = ~np.concatenate([view.inside for view in views])
+    level, *slope = _ground(points[around & (np.abs(points[:, 2]) < _GROUND_M)])
+    lift = np.array([0.0, 0.0, level])
+    kept = []
+    for view in views:
+        above = view.points[:, 2] - level - view.points[:, :2] @ np.array(slope) > config.ground_m
+        rows = view.inside & above
+        if rows.any():
+            columns = {name: getattr(view, name)[rows] for name in ("intensity", "label", "inside")}
+            kept.append(replace(view, points=view.points[rows] - lift, sensor=view.sensor[rows] - lift, **columns))
+    return kept
+
+
+def _ground(points: Array, few: int = 30, near_m: float = 0.15) -> Array:
+    """Level and slopes (3,) of z = a + b x + c y through the ground among points (n, 3); zero where there is none.
+
+    It begins level at the lower quartile, since kerbs, cars and hedges stand around an object but nothing below.
+    """
+    plane = np.zeros(3)
+    if len(points) < few:
+        return plane
+    plane[0] = np.quantile(points[:, 2], 0.25)
+    design = np.column_stack([np.ones(len(points)), points[:, :2]])
+    for _ in range(5):
+        close = np.abs(points[:, 2] - design @ plane) < near_m
+        if close.sum() < few:
+            break
+        matrix = design[close].T @ design[close] + np.diag([0.0, 1.0, 1.0]) * few
+        plane = np.linalg.solve(matrix, design[close].T @ points[close, 2])
+    return np.asarray(plane)
+
+
+def _cover(views: list[View], track: Track, config: ObjectConfig) -> tuple[Splats, dict[str, Any]] | None:
+    """Surfels over an object, and how they came about; None where its returns make no surface."""
+    views = _chosen(views, track, config)
+    colours = _colours(views)
+    facts: dict[str, Any] = {"class": track.name, "sweeps": len(views), "returns": sum(len(v.points) for v in views)}
+    if config.icp is not None and len(views) > 1:
+        poses, misfit = align([view.points for view in views], colours, config.icp)
+        facts["aligned"] = bool(misfit[1] < misfit[0])
+        facts["misfit_m"] = [round(value, 4) for value in misfit]
+        if facts["aligned"]:
+            views = [_moved(view, pose) for view, pose in zip(views, poses, strict=True)]
+    cloud = _cloud(views, _label(views, track))
+    shade, width = np.concatenate(colours), float(track.size[1])
+    symmetry = find_symmetry(cloud.points.astype(np.float64), shade, track.category, width, config)
+    facts["mirrored"] = symmetry.holds
+    if symmetry.share:
+        facts["symmetry"] = {"share": round(symmetry.share, 3), "misfit_m": round(symmetry.misfit_m, 4)}
+    cloud = _completed(_smoothed(_without_outliers(cloud, config), config), symmetry, config)
+    splats = object_surfels(cloud, config)
+    return None if splats is None else (splats, facts)
+
+
+def _chosen(views: list[View], track: Track, config: ObjectConfig) -> list[View]:
+    """The sweeps to use, those with most returns first; of what bends, those around the fullest in time."""
+    fullest = sorted(views, key=lambda view: (-len(view.points), view.sweep))
+    if not track.category.rigid:
+        fullest = [view for view in fullest if abs(view.time - fullest[0].time) <= config.pose_window_s / 2]
+    return fullest[: config.sweeps]
+
+
+def _colours(views: list[View]) -> list[Array]:
+    """Intensities from 0 (dark) to 1 (bright) on this object, a column a view."""
+    low, high = np.quantile(np.concatenate([view.intensity for view in views]), (0.05, 0.95))
+    return [np.clip((view.intensity - low) / max(high - low, 1e-6), -0.5, 1.5) for view in views]
+
+
+def _moved(view: View, T: Array) -> View:
+    return replace(view, points=transform(T, view.points), sensor=transform(T, view.sensor))
+
+
+def _label(views: list[View], track: Track) -> int:
+    """What most labelled returns bear, else the label of the category."""
+    label = np.concatenate([view.label for view in views])
+    label = label[label > 0]
+    return int(np.bincount(label).argmax()) if len(label) else track.category.label
+
+
+def _cloud(views: list[View], label: int) -> Cloud:
+    counts = [len(view.points) for view in views]
+    return Cloud(
+        origin=np.zeros(3),
+        points=np.concatenate([view.points for view in views]).astype(np.float32),
+        sensor=np.concatenate([view.sensor for view in views]).astype(np.float32),
+        label=np.full(sum(counts), label, np.int32),
+        instance=np.zeros(sum(counts), np.int32),
+        intensity=np.concatenate([view.intensity for view in views]).astype(np.float32),
+        sweep=np.repeat([view.sweep for view in views], counts).astype(np.int32),
+        seen=np.ones(sum(counts), bool),
+    )
+
+
+def _without_outliers(cloud: Cloud, config: ObjectConfig) -> Cloud:
+    """The cloud without points that lie much farther from their nearest than points of it usually do."""
+    k = min(config.outlier_neighbours + 1, len(cloud))
+    distance = np.sqrt(Neighbours(cloud.points).knn(None, k).distance2[:, 1:]).mean(axis=1)
+    return cloud[distance <= distance.mean() + config.outlier_sigmas * distance.std()]
+
+
+def _smoothed(cloud: Cloud, config: ObjectConfig) -> Cloud:
+    """The cloud with each point drawn along its normal onto the mean of its neighbours.
+
+    What alignment leaves of range noise lies across the surface; discs at its two sides would lie in layers.
+    """
+    if config.smooth_radius_m == 0.0:
+        return cloud
+    shape = Neighbours(cloud.points).pca(min(_SMOOTH, len(cloud)), config.smooth_radius_m)
+    offset = np.einsum("ni,ni->n", shape.mean_offset, shape.normal)
+    offset[shape.count < _RING] = 0.0
+    return replace(cloud, points=cloud.points + offset[:, None] * shape.normal)
+
+
+def _completed(cloud: Cloud, symmetry: Symmetry, config: ObjectConfig) -> Cloud:
+    """The cloud with its mirror image where nothing was measured, about y = 0."""
+    if not symmetry.holds:
+        return cloud
+    T = symmetry.T_new_object
+    points, sensor = (transform(T, column.astype(np.float64)).astype(np.float32) for column in _places(cloud))
+    cloud = replace(cloud, points=points, sensor=sensor)
+    flip = FLIP.astype(np.float32)
+    image = replace(cloud, points=points * flip, sensor=sensor * flip)
+    free = Neighbours(points).knn(image.points, 1, config.mirror_gap_m).index[:, 0] < 0
+    image = image[free]
+    names = ("points", "sensor", "label", "instance", "intensity", "sweep", "seen")
+    both = {name: np.concatenate([getattr(cloud, name), getattr(image, name)]) for name in names}
+    return Cloud(cloud.origin, **both)
+
+
+def _places(cloud: Cloud) -> tuple[Array, Array]:
+    return cloud.points, cloud.sensor
+
+
+def _asset(made: tuple[Splats, dict[str, Any]], track: Track, at: int, log: Log) -> Asset:
+    splats, facts = made
+    number = f"{track.number:04d}" if track.number >= 0 else f"box{at:04d}"
+    return Asset(
+        name=f"{track.category.name.replace(' ', '-')}-{number}",
+        label=int(splats.label[0]),
+        category=track.category.name,
+        size_m=tuple(track.size.tolist()),
+        layers=(splats,),
+        source=(log.name, track.number),
+        n_points=int(facts["returns"]),
+        meta=facts,
+    )

@@ -1,0 +1,168 @@
+"""Coloured ICP: registration by geometry and intensity together.
+
+J. Park, Q.-Y. Zhou, V. Koltun, "Colored Point Cloud Registration Revisited", ICCV 2017: each point of the target
+carries a plane and a linear function of colour on it; a transform is sought that brings the source's points
+onto the planes and their colours onto the functions. D, 3.2 uses recorded intensity as the colour. Here a
+prior on the transform is added: a flank alone says nothing of where along itself it lies, the box does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from resweep.neighbours import Neighbours
+from resweep.pose import Array, transform
+from resweep.reconstruction.objects.config import IcpConfig
+
+_FEW = 6  # neighbours for a plane and a gradient to be told
+_ALIKE = 0.8  # the cosine between normals of partners
+_FLAT = 0.3  # the least eigenvalue's share of the middle one, above which there is no plane
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Points (n, 3) with unit ``normal``, ``colour`` (n,) and its ``gradient`` (n, 3) along the surface, 1/m."""
+
+    near: Neighbours
+    points: Array
+    normal: Array
+    colour: Array
+    gradient: Array
+
+
+def target_of(points: Array, colour: Array, config: IcpConfig) -> Target | None:
+    """A target from points (n, 3) and colours (n,); None where no surface can be told."""
+    if len(points) < _FEW:
+        return None
+    flat, normal, gradient = surface_of(points, colour, config)
+    if flat.sum() < _FEW:
+        return None
+    return Target(Neighbours(points[flat]), points[flat], normal[flat], colour[flat], gradient[flat])
+
+
+def surface_of(points: Array, colour: Array, config: IcpConfig) -> tuple[Array, Array, Array]:
+    """Which points (n,) lie on a surface, their normals (n, 3) and the gradients (n, 3) of colour along it."""
+    k = min(config.neighbours, len(points))
+    near = Neighbours(points)
+    shape = near.pca(k, config.normal_radius_m)
+    flat = (shape.count >= _FEW) & (shape.eigenvalues[:, 2] <= _FLAT * shape.eigenvalues[:, 1])
+    normal, gradient = shape.normal.astype(np.float64), np.zeros((len(points), 3))
+    rows = np.flatnonzero(flat)
+    if len(rows):
+        found = near.knn(points[rows], k, config.normal_radius_m).index
+        gradient[rows] = _gradients(points, colour, rows, normal[rows], found)
+    return flat, normal, gradient
+
+
+def _gradients(points: Array, colour: Array, rows: Array, normal: Array, found: Array) -> Array:
+    """Least-squares gradients (m, 3) of colour in the tangent planes at ``rows`` (Park et al., eqs. 10 and 11)."""
+    there = found >= 0
+    offset = np.where(there[..., None], points[found] - points[rows][:, None], 0.0)
+    offset -= np.einsum("nki,ni->nk", offset, normal)[..., None] * normal[:, None]
+    step = np.where(there, colour[found] - colour[rows][:, None], 0.0)
+    matrix = np.einsum("nki,nkj->nij", offset, offset)
+    scale = np.maximum(np.trace(matrix, axis1=1, axis2=2), 1e-9)[:, None, None]
+    # The normal's row holds the gradient in the plane; a little of the identity keeps it finite on a line.
+    matrix = matrix + scale * (normal[:, :, None] * normal[:, None] + 1e-2 * np.eye(3))
+    return np.asarray(np.linalg.solve(matrix, np.einsum("nki,nk->ni", offset, step)[..., None])[..., 0])
+
+
+def register(
+    source: Array,
+    colour: Array,
+    normal: Array | None,
+    target: Target,
+    start: Array,
+    prior: Array,
+    reach_m: float,
+    config: IcpConfig,
+) -> Array:
+    """``T_target_source`` (4, 4) that brings ``source`` (n, 3) with ``colour`` (n,) onto the target, from ``start``.
+
+    Partners must have like normals where those of the source, ``normal`` (n, 3), are given. ``prior`` (6,) says how
+    far from the identity the transform is expected to be: turn about x, y, z in radians and shift in metres.
+    ``reach_m`` is the farthest that partners may be apart.
+    """
+    T = start.copy()
+    for _ in range(config.iterations):
+        moved = transform(T, source)
+        partner = target.near.knn(moved, 1, reach_m).index[:, 0]
+        met = np.flatnonzero(partner >= 0)
+        if normal is not None:
+            met = met[alike(normal[met] @ T[:3, :3].T, target.normal[partner[met]])]
+        step = _step(moved[met], colour[met], target, partner[met], T, prior, config)
+        T = motion_of(step) @ T
+        if np.abs(step).max() < 1e-5:
+            break
+    return np.asarray(T)
+
+
+def alike(first: Array, second: Array) -> Array:
+    """Whether normals (n, 3) of partners agree, whichever way they point."""
+    return np.asarray(np.abs(np.einsum("ni,ni->n", first, second)) > _ALIKE)
+
+
+def misfits(points: Array, target: Target, reach_m: float) -> tuple[Array, Array]:
+    """Distances (m,) of points (n, 3) to the target's surface, metres, and the target's point that each met.
+
+    Only of the points that have one within ``reach_m``.
+    """
+    partner = target.near.knn(points, 1, reach_m).index[:, 0]
+    met = partner >= 0
+    return np.abs(_distances(points[met], target, partner[met])), partner[met]
+
+
+def _distances(points: Array, target: Target, partner: Array) -> Array:
+    return np.asarray(np.einsum("ni,ni->n", target.normal[partner], points - target.points[partner]))
+
+
+def _step(
+    moved: Array, colour: Array, target: Target, partner: Array, T: Array, prior: Array, config: IcpConfig
+) -> Array:
+    """One Gauss-Newton step (6,) towards the target, with the prior."""
+    at = (target.points[partner], target.normal[partner], target.colour[partner], target.gradient[partner])
+    rows, residual, weight = residuals(moved, colour, *at, config)
+    H = (rows.T * weight) @ rows + np.diag(1.0 / prior**2)
+    b = (rows.T * weight) @ residual + step_of(T) / prior**2
+    return np.asarray(-np.linalg.solve(H, b))
+
+
+def residuals(
+    moved: Array, colour: Array, points: Array, normal: Array, shade: Array, gradient: Array, config: IcpConfig
+) -> tuple[Array, Array, Array]:
+    """Rows (2n, 6) by a turn and a shift of ``moved``, residuals (2n,) and weights (2n,) of n pairs of points.
+
+    First come the distances to the partners' planes, then the differences to their linear colours (Park et
+    al., eqs. 14 to 18); the weights hold σ and 1 − σ, the noise, and how well the two belong together.
+    """
+    height = np.einsum("ni,ni->n", normal, moved - points)
+    on_plane = moved - points - height[:, None] * normal
+    differs = shade + np.einsum("ni,ni->n", gradient, on_plane) - colour
+    fits = 1.0 / (1.0 + (height / (2 * config.noise_m)) ** 2) / config.noise_m**2
+    alike = fits / (1.0 + (differs / config.colour_noise) ** 2)  # a glint is seen from one side only
+    share = config.geometric_share
+    along = np.concatenate([normal, gradient])
+    rows = np.concatenate([np.cross(np.concatenate([moved, moved]), along), along], axis=1)
+    return rows, np.concatenate([height, differs]), np.concatenate([share * fits, (1 - share) * alike])
+
+
+def motion_of(step: Array) -> Array:
+    """The motion (4, 4) of a turn vector and a shift (6,)."""
+    T = np.eye(4)
+    T[:3, :3] = Rotation.from_rotvec(step[:3]).as_matrix()
+    T[:3, 3] = step[3:]
+    return T
+
+
+def step_of(T: Array) -> Array:
+    """Turn vector and shift (6,) of a motion (4, 4)."""
+    return np.concatenate([Rotation.from_matrix(T[:3, :3]).as_rotvec(), T[:3, 3]])
+
+
+def box_prior(config: IcpConfig) -> Array:
+    """What boxes are expected to be off by (6,), as `register` takes it."""
+    tilt, shift = config.tilt_prior_rad, config.shift_prior_m
+    return np.array([tilt, tilt, config.turn_prior_rad, shift, shift, config.lift_prior_m])

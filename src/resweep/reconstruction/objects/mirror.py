@@ -1,0 +1,98 @@
+"""Symmetry: the far side of a vehicle from the near one (D, 3.2), after finding the plane it is mirrored in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from resweep.pose import Array, transform
+from resweep.reconstruction.objects.coloured_icp import Target, box_prior, misfits, register, target_of
+from resweep.reconstruction.objects.config import IcpConfig, ObjectConfig
+from resweep.reconstruction.splats.surfels import one_per_voxel
+from resweep.scenario.categories import Category
+
+FLIP = np.array([1.0, -1.0, 1.0])
+_STIFF = 1e-4  # of what a mirror plane cannot do: shift along itself, or turn about its normal
+_STEEP = 0.7  # the upward part of a normal below which a surface is a wall
+_WIDE = 0.8  # of the box's width
+_FACING = 0.8  # the sideways part of a normal above which a wall is a flank
+_BEYOND_M = 0.15  # how far an object may reach beyond its flank: a mirror, a wheel
+_EVIDENCE = 0.75  # the share of walls that must lie on their image, of what may bend in the middle
+
+
+@dataclass(frozen=True, eq=False)
+class Symmetry:
+    """Whether an object is to be mirrored; ``T_new_object`` (4, 4) moves its mirror plane to y = 0.
+
+    ``share`` of the mirrored walls meet measured ones, at a median distance of ``misfit_m``.
+    """
+
+    holds: bool
+    T_new_object: Array
+    share: float
+    misfit_m: float
+
+
+def find_symmetry(points: Array, colour: Array, category: Category, width_m: float, config: ObjectConfig) -> Symmetry:
+    """Whether points (n, 3) in an object's frame are alike on both sides of its heading axis, and about where.
+
+    ``width_m`` is that of the box, which the mirrored points must fill.
+    """
+    none = Symmetry(False, np.eye(4), 0.0, float("nan"))
+    if config.mirror == "never" or (config.mirror == "auto" and not category.symmetric):
+        return none
+    icp = config.icp or IcpConfig()
+    rows = one_per_voxel(points, icp.voxel_m)
+    thin, shade = points[rows], colour[rows]
+    target = target_of(thin, shade, icp)
+    if target is None:
+        return Symmetry(config.mirror == "always", np.eye(4), 0.0, float("nan"))
+    T = np.eye(4) if config.icp is None else _onto_itself(target, icp)
+    # Judged with the wide reach, as what does not fit must not go unseen, and on walls: any roof fits its image.
+    wall = np.abs(target.normal[:, 2]) < _STEEP
+    apart, met = misfits(transform(T, target.points[wall] * FLIP), target, icp.reach_m)
+    apart = apart[wall[met]]
+    share, misfit = len(apart) / max(int(wall.sum()), 1), float(np.median(apart)) if len(apart) else 0.0
+    fitting = float((apart <= config.mirror_fit_m).sum()) / max(int(wall.sum()), 1)
+    half = _half_inverse(T)
+    sideways = transform(half, target.points)[:, 1]
+    enough = _as_wide(sideways, target.normal[:, 1], width_m) and (category.one_piece or fitting >= _EVIDENCE)
+    holds = config.mirror == "always" or (enough and misfit <= config.mirror_fit_m)
+    return Symmetry(holds, half if holds else np.eye(4), share, misfit)
+
+
+def _as_wide(y: Array, normal_y: Array, width_m: float) -> bool:
+    """Whether points at ``y`` (n,) from the mirror plane make an object of the right width once mirrored.
+
+    Some boxes are off sideways by decimetres: the image of the near flank would then come to lie inside the
+    object, in front of what was measured farther out, or the object would be far narrower than its box.
+    """
+    if 2 * float(np.quantile(np.abs(y), 0.98)) < _WIDE * width_m:
+        return False
+    for side in (1.0, -1.0):
+        flank = side * y[(np.abs(normal_y) > _FACING) & (side * y > 0)]
+        if len(flank) > 0.05 * len(y) and np.quantile(-side * y, 0.98) > np.quantile(flank, 0.75) + _BEYOND_M:
+            return False
+    return True
+
+
+def _onto_itself(target: Target, config: IcpConfig) -> Array:
+    """The motion (4, 4) that brings the mirror image of a surface onto it."""
+    tilt, _, turn, _, shift, _ = box_prior(config)
+    # An error of the plane's place shows twice in the image, hence the doubled priors.
+    prior = np.array([2 * tilt, _STIFF, 2 * turn, _STIFF, 2 * shift, _STIFF])
+    T = np.eye(4)
+    for halving in range(3):
+        reach = max(config.reach_m / 2**halving, config.reach_min_m)
+        T = register(target.points * FLIP, target.colour, target.normal * FLIP, target, T, prior, reach, config)
+    return T
+
+
+def _half_inverse(T: Array) -> Array:
+    """The motion H that makes the points symmetric: H⁻¹ · flip · H = T · flip, so that H = T^(-1/2)."""
+    half = np.eye(4)
+    half[:3, :3] = Rotation.from_rotvec(-0.5 * Rotation.from_matrix(T[:3, :3]).as_rotvec()).as_matrix()
+    half[:3, 3] = -0.5 * T[:3, 3]
+    return half

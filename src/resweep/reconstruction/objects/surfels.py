@@ -1,0 +1,66 @@
+"""Surfels over one object: discs as large as the scan lines around them lie apart."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from resweep.errors import ResweepError
+from resweep.neighbours import Neighbours
+from resweep.pose import Array
+from resweep.reconstruction.config import SurfelConfig
+from resweep.reconstruction.map.accumulate import Cloud
+from resweep.reconstruction.objects.config import ObjectConfig
+from resweep.reconstruction.splats.surfels import build_surfels
+from resweep.worlds import Splats
+
+_RING = 6  # neighbours, or sectors, that surround a point on a surface
+_MIDDLE = 3  # the sector, by distance, that says how far apart points lie: the nearest lie along the scan line
+_NEAREST = 32
+
+
+def object_surfels(cloud: Cloud, config: ObjectConfig) -> Splats | None:
+    """Discs as of a map (D, 3.1) with radii of their own; None where the returns make no surface."""
+    spacing = np.sqrt(Neighbours(cloud.points).knn(None, min(_RING + 1, len(cloud))).distance2[:, 1:]).mean(axis=1)
+    settings = SurfelConfig(
+        voxel_m=config.voxel_m,
+        normal_radius_m=max(config.normal_radius_m, 2.5 * float(np.median(spacing))),
+        max_neighbours=config.max_neighbours,
+        radius_m=config.radius_max_m,
+        reflectance=config.reflectance,
+    )
+    try:
+        splats = build_surfels(cloud, settings)
+    except ResweepError:  # no point has neighbours: the returns are strewn about
+        return None
+    if len(splats) <= _RING:
+        return None
+    gap = gaps(splats.centre.astype(np.float64), splats.normal.astype(np.float64), 2 * config.radius_max_m)
+    radius = np.clip(config.radius_factor * gap, config.radius_min_m, config.radius_max_m)
+    columns = (splats.label, splats.reflectance, 0, splats.extra)
+    return Splats(splats.centre, splats.normal, radius, *columns, name="surfels")
+
+
+def gaps(points: Array, normal: Array, reach_m: float) -> Array:
+    """How far points (n, 3) lie apart on their surface, metres (n,): across scan lines, not only along them.
+
+    The nearest neighbour within ``reach_m`` is sought in each of six sectors around the normal. Two of them hold
+    the next points of the same line; the fourth nearest is on a line beside it, or, at an edge, the farthest
+    that there is. Zero for a point alone.
+    """
+    found = Neighbours(points).knn(None, min(_NEAREST, len(points)), reach_m)
+    offset = points[found.index] - points[:, None]
+    side = np.where(np.abs(normal[:, 2:]) < 0.9, [[0.0, 0.0, 1.0]], [[1.0, 0.0, 0.0]])
+    u = np.cross(side, normal)
+    u /= np.linalg.norm(u, axis=1, keepdims=True)
+    v = np.cross(normal, u)
+    x, y = np.einsum("nki,ni->nk", offset, u), np.einsum("nki,ni->nk", offset, v)
+    flat = np.hypot(x, y)
+    beside = (found.index >= 0) & (flat > 1e-6) & (flat**2 > 0.75 * found.distance2)  # within 30 degrees of the plane
+    sector = np.floor((np.arctan2(y, x) / (2 * np.pi) % 1.0) * _RING).astype(np.int64) % _RING
+    nearest = np.full((len(points), _RING), np.inf)
+    row, column = np.nonzero(beside)
+    np.minimum.at(nearest, (row, sector[row, column]), flat[row, column])
+    nearest.sort(axis=1)
+    told = np.isfinite(nearest).sum(axis=1)
+    at = np.clip(told - 1, 0, _MIDDLE)
+    return np.where(told > 0, nearest[np.arange(len(points)), at], 0.0)

@@ -1,0 +1,1 @@
+"""Where a log's sweeps were: odometry, registration of several drives, calibration of lasers and poses."""

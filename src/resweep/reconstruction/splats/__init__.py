@@ -1,0 +1,1 @@
+"""Splats over the surfaces of a map (papers C and D)."""

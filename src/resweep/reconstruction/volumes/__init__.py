@@ -1,0 +1,1 @@
+"""Permeable volumes from a map and its beams (paper A)."""

@@ -1,0 +1,1 @@
+"""What a log's points show of the sensor that recorded them."""

@@ -1,0 +1,68 @@
+"""Small recorded places with known truth, and a slow tracer that the tests can trust."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from resweep.log import Log
+from resweep.pose import Array, from_xyz_rpy
+from resweep.reconstruction import Cloud
+from resweep.sweep import Sweep
+from resweep.worlds import Splats
+
+ROAD, BUILDING, POLE, CAR = 40, 50, 80, 10
+
+
+def cloud_of(
+    points: Array, label: Array | int = 0, sensor: Array | None = None, intensity: Array | float = 0.3
+) -> Cloud:
+    """A cloud of bare points, all seen from ``sensor`` (3,), by default 2 m above the origin."""
+    count = len(points)
+    place = np.array([0.0, 0.0, 2.0]) if sensor is None else sensor
+    return Cloud(
+        np.zeros(3),
+        np.asarray(points, np.float32),
+        np.broadcast_to(place, (count, 3)).astype(np.float32),
+        np.broadcast_to(label, count).astype(np.int32),
+        np.zeros(count, np.int32),
+        np.broadcast_to(intensity, count).astype(np.float32),
+        np.zeros(count, np.int32),
+        np.ones(count, bool),
+    )
+
+
+def plane(half: float = 3.0, step: float = 0.1, noise: float = 0.0, seed: int = 1) -> Array:
+    """Points of the square |x|, |y| < half on z = 0, at random within a grid of ``step``."""
+    rng = np.random.default_rng(seed)
+    axis = np.arange(-half, half, step)
+    grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
+    grid = grid + rng.uniform(0, step, grid.shape)
+    return np.column_stack([grid, noise * rng.standard_normal(len(grid))])
+
+
+def nearest_hits(splats: Splats, origins: Array, directions: Array) -> Array:
+    """Ranges (n,) of rays to the nearest disc by trying every disc (C, eqs. 8 to 12); infinite for a miss."""
+    ranges = np.full(len(origins), np.inf)
+    for at, (o, d) in enumerate(zip(origins, directions, strict=True)):
+        slope = splats.normal @ d
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.einsum("ni,ni->n", splats.centre - o, splats.normal) / slope
+            off = o + t[:, None] * d - splats.centre
+        hit = (t > 0) & ((off**2).sum(axis=1) < splats.radius**2)
+        ranges[at] = t[hit].min() if hit.any() else np.inf
+    return ranges
+
+
+def log_of(sweeps: list[Array], poses: list[Array], **columns: list[Array]) -> Log:
+    """A log of world points (one array a sweep), each seen from its pose at 10 Hz."""
+    made = []
+    for at, (points, pose) in enumerate(zip(sweeps, poses, strict=True)):
+        local = (points - pose[:3, 3]) @ pose[:3, :3]
+        extra = {name: values[at] for name, values in columns.items()}
+        made.append(Sweep.from_points(local, pose=pose, timestamp=0.1 * at, **extra))
+    return Log.from_sweeps(made, "test")
+
+
+def at(x: float, y: float = 0.0, z: float = 2.0) -> Array:
+    """A pose without turn."""
+    return from_xyz_rpy(x, y, z)

@@ -1,0 +1,68 @@
+"""Lasers and poses that are wrong by a known amount are found again on the map."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from resweep.calibration import Calibration
+from resweep.log import Log
+from resweep.pose import from_xyz_rpy
+from resweep.reconstruction.config import CalibrateConfig
+from resweep.reconstruction.poses.calibrate import calibrate
+from resweep.scenes import SCENES
+from resweep.simulate import Simulator
+
+CONFIG = CalibrateConfig(samples=20_000, points_per_sweep=20_000)
+
+
+@pytest.fixture(scope="module")
+def drive() -> Log:
+    """Eight standing sweeps along the street, from a sensor without noise."""
+    quiet = {"receiver.range_noise_sigma_m": 0.0, "receiver.range_quantisation_m": 0.0, "beam.rays": "single"}
+    sim = Simulator(SCENES["street"](seed=1), "velodyne-hdl-64e", seed=1)
+    sim = sim.with_sensor(sim.sensor.with_(**quiet))
+    poses = np.stack([from_xyz_rpy(x, 0.3 * np.sin(x), 1.9, yaw=0.02 * x) for x in np.linspace(-6, 6, 8)])
+    return Log.from_sweeps(list(sim.run(poses)))
+
+
+def test_a_calibration_undoes_its_opposite(drive: Log) -> None:
+    rng = np.random.default_rng(0)
+    wrong = Calibration(rng.normal(0, 1e-3, 64), rng.normal(0, 0.02, 64))
+    back = Calibration(-wrong.elevation_rad, -wrong.range_m)
+    sweep = drive[0]
+    np.testing.assert_allclose(back.applied(wrong.applied(sweep)).points, sweep.points, atol=2e-4)
+
+
+def test_wrong_lasers_and_poses_are_found(drive: Log) -> None:
+    rng = np.random.default_rng(3)
+    truth = Calibration(rng.normal(0, np.radians(0.08), 64), rng.normal(0, 0.02, 64))
+    wrong = Calibration(-truth.elevation_rad, -truth.range_m)
+    shifts = rng.normal(0, 0.02, (len(drive), 3))
+    sweeps = []
+    for sweep, shift in zip(drive, shifts, strict=True):
+        pose = sweep.pose.copy()
+        pose[:3, 3] += shift
+        sweeps.append(replace(wrong.applied(sweep), pose=pose))
+    found = calibrate(Log.from_sweeps(sweeps), CONFIG)
+    assert found.misfit_m[1] < 0.6 * found.misfit_m[0]
+    # Lasers that often see flat things are told well; only differences between lasers can be.
+    many = np.bincount(drive[0].ring, minlength=64) > 300
+    for got, true in (
+        (found.calibration.elevation_rad, truth.elevation_rad),
+        (found.calibration.range_m, truth.range_m),
+    ):
+        assert np.corrcoef(got[many], true[many])[0, 1] > 0.8
+    before = np.linalg.norm((shifts - shifts.mean(axis=0)), axis=1).mean()
+    moved = found.log.poses[:, :3, 3] - drive.poses[:, :3, 3]
+    assert np.linalg.norm(moved - moved.mean(axis=0), axis=1).mean() < 0.6 * before
+
+
+def test_a_true_log_is_left_nearly_as_it_is(drive: Log) -> None:
+    found = calibrate(drive, CONFIG)
+    many = np.bincount(drive[0].ring, minlength=64) > 300
+    assert np.abs(found.calibration.elevation_rad[many]).max() < np.radians(0.03)
+    assert np.abs(found.calibration.range_m[many]).max() < 0.01
+    np.testing.assert_allclose(found.log.poses, drive.poses, atol=0.01)
