@@ -34,9 +34,10 @@ from benchmarks.report import (
     peak_rss_gb,
     table,
 )
+from resweep.labels import load_labels
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, from_xyz_rpy, transform
-from resweep.reconstruction import Cloud, SplatConfig, label_map, paper_c
+from resweep.reconstruction import Cloud, SplatConfig, paper_c
 from resweep.reconstruction.splats.splats import build_splats
 from resweep.scenes import StreetConfig, street
 from resweep.simulate import Simulator
@@ -143,7 +144,7 @@ def _timed_twice(work: Callable[[], object], processor: list[float]) -> Contende
 
 def build(cloud: Cloud, config: SplatConfig) -> Splats:
     """Adaptive splats by labels."""
-    return build_splats(cloud, config, label_map("semantickitti"))
+    return build_splats(cloud, config, load_labels("semantickitti"))
 
 
 def open3d_normals(points: Array) -> Array:

@@ -19,7 +19,7 @@ from experiments.presenting import BLUE, GREEN, GREY, INK, ORANGE, console, figu
 from resweep import BeamStatus, HybridConfig, Log, SplatConfig, SurfelConfig, Sweep, VolumeConfig, World
 from resweep.evaluation import Shots, histogram_distance, noise_floor, shots_of
 from resweep.neighbours import Neighbours
-from resweep.reconstruction import MapConfig, label_map
+from resweep.reconstruction import MapConfig
 from resweep.reconstruction.map.accumulate import mappable
 from resweep.reconstruction.splats.descriptors import Group, describe
 from resweep.sensors.infer.grid import complete_beams, estimate_grid
@@ -196,7 +196,7 @@ def drive(fast: bool) -> dict[str, Any] | str:
     if not path.is_dir():
         return "semantickitti_mini is not there"
     log = rs.open_log(path)
-    labels = label_map("auto", log.meta)
+    labels = log.labels
     config = MapConfig(range_max_m=40.0) if fast else MapConfig()
     rest, held = log[[3, 4, 6, 7] if fast else [0, 1, 2, 3, 4, 6, 7, 8, 9]], log[5]
     keep = np.ones(held.n_beams, bool)

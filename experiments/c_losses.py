@@ -19,9 +19,9 @@ from experiments.c_places import Place, places
 from experiments.presenting import BLUE, ORANGE, console, figure, main, progress, table
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
-from resweep.reconstruction import accumulate, label_map
+from resweep.reconstruction import accumulate
 from resweep.reconstruction.map.accumulate import mappable
-from resweep.reconstruction.splats.descriptors import Group, LabelMap
+from resweep.reconstruction.splats.descriptors import Group, LabelSet
 from resweep.simulate import Retracer
 
 RIGHT_M = 0.1
@@ -34,7 +34,7 @@ WORLDS: dict[str, Any] = {"splats": rs.SplatConfig(), "hybrid": rs.HybridConfig(
 def lost_beams(place: Place, held: int, config: Any) -> dict[str, Any]:
     """Shares of one held-out sweep's true returns that are lost, by cause and by how."""
     log = place.log
-    labels = label_map(config.map.label_map, log.meta)
+    labels = config.map.labels_of(log)
     rest = log[[at for at in range(len(log)) if at != held]]
     world = rs.build(rest, config, progress=False)
     sweep = log[held]
@@ -63,7 +63,7 @@ def lost_beams(place: Place, held: int, config: Any) -> dict[str, Any]:
     return {"lost": float(lost.mean()), "recovered": float(1 - lost.mean()), "causes": share, "how": how}
 
 
-def _causes(sweep: rs.Sweep, labels: LabelMap, met: Array, unseen: Array) -> Array:
+def _causes(sweep: rs.Sweep, labels: LabelSet, met: Array, unseen: Array) -> Array:
     """The index in `CAUSES` (n,) of the first that fits each return."""
     groups = [labels.group(label) for label in (sweep.label, met)] if sweep.label.any() else []
     of = {kind: np.any([group == kind for group in groups], axis=0) if groups else np.zeros(len(sweep), bool)

@@ -16,8 +16,9 @@ import resweep as rs
 from experiments.c_models import Model
 from experiments.c_places import Place, Truth
 from resweep.evaluation.metrics import nearest_distances
+from resweep.labels import LabelSet
 from resweep.pose import Array
-from resweep.reconstruction import Cloud, LabelMap, MapConfig, accumulate, label_map
+from resweep.reconstruction import Cloud, MapConfig, accumulate
 from resweep.reconstruction.build import cover
 from resweep.reconstruction.config import CalibrateConfig
 from resweep.reconstruction.map.accumulate import mappable
@@ -35,7 +36,7 @@ class Prepared:
     place: Place
     log: rs.Log
     cloud: Cloud
-    labels: LabelMap
+    labels: LabelSet
     meta: dict[str, Any]
     held: rs.Sweep
     truth: Truth | None
@@ -51,7 +52,7 @@ def prepare(place: Place, sweeps: int, calibration: CalibrateConfig | None = Non
     """The map of all sweeps but the held-out one, calibrated as `rs.build` does, and ``sweeps`` shifted poses."""
     rest = place.log[[at for at in range(len(place.log)) if at != place.held]]
     config = MapConfig()
-    labels = label_map("auto", place.log.meta)
+    labels = place.log.labels
 
     def keep(sweep: rs.Sweep) -> Array:
         return mappable(sweep, config, labels)

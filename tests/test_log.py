@@ -71,7 +71,7 @@ def test_trajectory_is_that_of_the_sweeps(log: Log) -> None:
 
 def test_a_log_of_sweeps_in_memory() -> None:
     log = Log.from_sweeps([sweep(0), sweep(1)], name="two")
-    assert (len(log), log.name, log.sensor) == (2, "two", "any")
+    assert (len(log), log.name, log.sensor_name) == (2, "two", "any")
     assert log.times.tolist() == [0.0, 0.1]
     np.testing.assert_allclose(log.poses[1], log[1].pose)
     with pytest.raises(ResweepError, match="no sweep given"):

@@ -25,6 +25,8 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep.io import read_sweep as read_sweep
     from resweep.io import write_log as write_log
     from resweep.io import write_sweep as write_sweep
+    from resweep.labels import LabelSet as LabelSet
+    from resweep.labels import load_labels as load_labels
     from resweep.log import Log as Log
     from resweep.pose import Trajectory as Trajectory
     from resweep.pose import from_xyz_rpy as from_xyz_rpy
@@ -74,6 +76,7 @@ _PUBLIC = {
     "BeamStatus": "resweep.sweep",
     "HybridConfig": "resweep.reconstruction",
     "Instances": "resweep.worlds",
+    "LabelSet": "resweep.labels",
     "Log": "resweep.log",
     "Material": "resweep.worlds",
     "Mesh": "resweep.worlds",
@@ -101,6 +104,7 @@ _PUBLIC = {
     "from_xyz_rpy": "resweep.pose",
     "join": "resweep.reconstruction",
     "load_bank": "resweep.scenario",
+    "load_labels": "resweep.labels",
     "load_scenario": "resweep.scenario",
     "load_sensor": "resweep.sensors",
     "load_world": "resweep.worlds",

@@ -1,10 +1,12 @@
-"""Turns a failed validation of a spec into one line: which field, what is wrong, what to do."""
+"""Settings as frozen models: read from YAML, and refused with one line that names the field and what to do."""
 
 from __future__ import annotations
 
 import types
-from typing import Any, Union, get_args, get_origin
+from pathlib import Path
+from typing import Any, TypeVar, Union, get_args, get_origin
 
+import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from resweep.errors import ResweepError, nearest_names
@@ -19,7 +21,7 @@ class SpecError(ResweepError):
 
 
 class Spec(BaseModel):
-    """A frozen part of a sensor spec: unknown keys, NaN and infinity are errors (`ResweepError`)."""
+    """A frozen model of what a user configures: unknown keys, NaN and infinity are errors (`ResweepError`)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -28,6 +30,52 @@ class Spec(BaseModel):
             super().__init__(**data)
         except ValidationError as error:
             raise explain(error, type(self)) from None
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def read_text(path: str | Path, what: str) -> str:
+    """The text of a file; ``what`` says in the error what it should have been."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise ResweepError(f"{path}: cannot be read ({reason}); give {what}") from error
+
+
+def parse_yaml(text: str, where: str, expected: str = "keys with values") -> dict[str, Any]:
+    """The mapping in a YAML text; ``where`` names it in errors, ``expected`` says what it should hold."""
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark is not None else ""
+        problem = getattr(error, "problem", None) or "cannot be parsed"
+        raise ResweepError(f"{where}{line}: is not valid YAML ({problem})") from error
+    if not isinstance(data, dict):
+        raise ResweepError(f"{where}: expected {expected}, got {type(data).__name__}")
+    return data
+
+
+def validate(data: Any, model: type[Model], where: str) -> Model:
+    """``data`` as a model; the error names ``where`` it came from and the field."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise explain(error, model, where) from None
+    except SpecError as error:
+        raise SpecError(error.field, error.problem, where) from None
+
+
+def spec_from_yaml(text: str, model: type[Model], where: str) -> Model:
+    """The model in a YAML text."""
+    return validate(parse_yaml(text, where, f"the fields of a {model.__name__} (name: value)"), model, where)
+
+
+def read_spec(path: str | Path, model: type[Model]) -> Model:
+    """The model in a YAML file."""
+    return spec_from_yaml(read_text(path, "a YAML file"), model, str(path))
 
 
 def explain(error: ValidationError, model: type[BaseModel], where: str = "") -> SpecError:

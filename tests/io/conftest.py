@@ -52,4 +52,4 @@ def sweep() -> Sweep:
 @pytest.fixture
 def log() -> Log:
     sweeps = [make_sweep(seed, 1_700_000_000.25 + seed * 0.1) for seed in range(3)]
-    return Log.from_sweeps(sweeps, "drive", {"seed": 7, "config": {"rays": 9, "pose": np.eye(2)}})
+    return Log.from_sweeps(sweeps, "drive", meta={"seed": 7, "config": {"rays": 9, "pose": np.eye(2)}})

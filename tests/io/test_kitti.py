@@ -73,7 +73,7 @@ def test_sequence_by_the_letter(log: Log, tmp_path: Path) -> None:
     np.testing.assert_array_equal(back.times, log.times)
     np.testing.assert_allclose(back[1].points, log[1].deskewed(), atol=1e-5)
     np.testing.assert_array_equal(back[1].label, log[1].label)
-    assert (back.meta["seed"], back.sensor, back.name) == (7, log.sensor, "drive")
+    assert (back.meta["seed"], back.sensor_name, back.name) == (7, log.sensor_name, "drive")
     assert back[1].time[0] == log.times[1]
     np.testing.assert_allclose(read_poses(tmp_path / "00/poses.txt").poses, log.poses, rtol=0, atol=1e-8)
 

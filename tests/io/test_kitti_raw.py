@@ -15,7 +15,7 @@ from resweep.sweep import Sweep
 
 def test_real_drive(sample_data: Path) -> None:
     log = open_log(sample_data / "kitti_raw_0051")
-    assert (log.meta["format"], log.sensor, len(log)) == ("kitti-raw", "velodyne-hdl-64e", 10)
+    assert (log.meta["format"], log.sensor_name, len(log)) == ("kitti-raw", "velodyne-hdl-64e", 10)
     assert log.trajectory.length_m == pytest.approx(13.1, abs=0.3)  # nine steps at 14.6 m/s
     sweep = log[5]
     assert len(sweep) > 100_000

@@ -38,7 +38,7 @@ def test_round_trip(format: str, log: Log, tmp_path: Path) -> None:
         assert sweep.timestamp == log.times[at]
         # At UTM coordinates, through whichever frame the format writes.
         assert np.abs(sweep.world_points() - log[at].world_points()).max() < 1e-4
-    assert (back.name, back.sensor, back.meta["seed"]) == ("drive", log.sensor, 7)
+    assert (back.name, back.sensor_name, back.meta["seed"]) == ("drive", log.sensor_name, 7)
     assert back.meta["config"] == {"rays": 9, "pose": [[1, 0], [0, 1]]}
     record = json.loads((tmp_path / "out" / "log.json").read_text())
     assert {"resweep", "numpy", "python"} == set(record["versions"])

@@ -57,7 +57,7 @@ def make_sequence(path: Path) -> Path:
 def test_sequence(tmp_path: Path) -> None:
     path = make_sequence(tmp_path / "001")
     log = open_log(path)
-    assert (log.meta["format"], len(log), log.sensor) == ("pandaset", 2, "hesai-pandar64")
+    assert (log.meta["format"], len(log), log.sensor_name) == ("pandaset", 2, "hesai-pandar64")
     np.testing.assert_allclose(log.poses, POSES, atol=1e-12)
     sweep = log[1]
     np.testing.assert_allclose(sweep.points, [[10, 0, -1], [0, 5, 0]], atol=1e-5)

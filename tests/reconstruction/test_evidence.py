@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import resweep as rs
+from resweep.labels import load_labels
 from resweep.pose import Array, from_xyz_rpy
-from resweep.reconstruction import HybridConfig, MapConfig, accumulate, label_map
+from resweep.reconstruction import HybridConfig, MapConfig, accumulate
 from resweep.reconstruction.hybrid.evidence import share_passed, volumes_gain
 from resweep.reconstruction.hybrid.hybrid import permeable_points
 from resweep.reconstruction.map.accumulate import Cloud
@@ -41,14 +42,14 @@ def seen() -> tuple[rs.Log, Cloud, Array]:
 
 def test_beams_pass_shrubs_and_no_walls(seen: tuple[rs.Log, Cloud, Array]) -> None:
     log, cloud, label = seen
-    passed = share_passed(cloud, log, CONFIG, label_map())
+    passed = share_passed(cloud, log, CONFIG, load_labels("semantickitti"))
     assert np.median(passed[label == Label.VEGETATION]) > 0.3
     assert np.median(passed[label == Label.BUILDING]) < 0.05
 
 
 def test_volumes_foretell_shrubs_better_and_walls_worse(seen: tuple[rs.Log, Cloud, Array]) -> None:
     log, cloud, label = seen
-    gain, known = volumes_gain(cloud, log, CONFIG, label_map())
+    gain, known = volumes_gain(cloud, log, CONFIG, load_labels("semantickitti"))
     assert known.mean() > 0.9
     assert gain[known & (label == Label.VEGETATION)].mean() > CONFIG.gain_min
     assert gain[known & (label == Label.BUILDING)].mean() < 0.5 * CONFIG.gain_min  # it is also seen behind leaves
@@ -59,7 +60,7 @@ def test_an_unlabelled_hybrid_takes_shrubs_for_volumes_and_walls_for_splats(
     seen: tuple[rs.Log, Cloud, Array],
 ) -> None:
     log, cloud, label = seen
-    told = permeable_points(cloud, log, CONFIG, label_map())
+    told = permeable_points(cloud, log, CONFIG, load_labels("semantickitti"))
     assert told[label == Label.VEGETATION].mean() > 0.7
     assert told[label == Label.BUILDING].mean() < 0.25
     assert told[label == Label.ROAD].mean() < 0.02
@@ -72,11 +73,15 @@ def test_an_unlabelled_hybrid_takes_shrubs_for_volumes_and_walls_for_splats(
 def test_labels_are_believed_and_two_sweeps_hold_none_out(seen: tuple[rs.Log, Cloud, Array]) -> None:
     log, cloud, label = seen
     labelled = replace(cloud, label=label)
-    told = permeable_points(labelled, log, CONFIG, label_map())
+    told = permeable_points(labelled, log, CONFIG, load_labels("semantickitti"))
     assert np.array_equal(told, label == Label.VEGETATION)
     gaps = replace(cloud, label=np.where(np.arange(len(label)) % 20 == 0, 0, label))
     plain = CONFIG.model_copy(update={"evidence": ()})
-    assert np.array_equal(*(permeable_points(gaps, log, config, label_map()) for config in (CONFIG, plain)))
+    assert np.array_equal(
+        *(permeable_points(gaps, log, config, load_labels("semantickitti")) for config in (CONFIG, plain))
+    )
     few = accumulate(log[:2], CONFIG.map)
     alone = CONFIG.model_copy(update={"evidence": ("permeability",)})
-    assert np.array_equal(*(permeable_points(few, log[:2], config, label_map()) for config in (CONFIG, alone)))
+    assert np.array_equal(
+        *(permeable_points(few, log[:2], config, load_labels("semantickitti")) for config in (CONFIG, alone))
+    )

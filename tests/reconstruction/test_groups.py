@@ -6,27 +6,27 @@ import numpy as np
 import pytest
 
 from resweep.errors import ResweepError
-from resweep.reconstruction import Group, label_map
+from resweep.labels import Group, load_labels
 from resweep.reconstruction.splats.descriptors import describe
 
 
 def test_semantickitti_labels():
-    groups = label_map("semantickitti").group(np.array([40, 50, 80, 70, 51, 252, 9999]))
+    groups = load_labels("semantickitti").group(np.array([40, 50, 80, 70, 51, 252, 9999]))
     expected = [Group.GROUND, Group.SURFACE, Group.LINEAR, Group.NON_SURFACE, Group.NON_SURFACE]
     assert groups.tolist() == [*expected, Group.UNKNOWN, Group.UNKNOWN]
 
 
 def test_the_format_of_a_log_chooses_its_map():
-    assert label_map("auto", {"format": "nuscenes"}).name == "nuscenes-lidarseg"
-    assert label_map("auto", {"format": "argoverse2"}).name == "argoverse2"
-    assert label_map("auto", {"format": "pcd"}).name == "semantickitti"
-    assert label_map("nuscenes-lidarseg").group(np.array([24, 28, 30])).tolist() == [0, 1, 3]
+    assert load_labels("auto", {"format": "nuscenes"}).name == "nuscenes-lidarseg"
+    assert load_labels("auto", {"format": "argoverse2"}).name == "argoverse2"
+    assert load_labels("auto", {"format": "pcd"}).name == "semantickitti"
+    assert load_labels("nuscenes-lidarseg").group(np.array([24, 28, 30])).tolist() == [0, 1, 3]
 
 
 def test_a_map_of_the_user(tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text("name: mine\nground: [1]\nlinear: [2]\nmoving: [9]\n")
-    mine = label_map(str(file))
+    mine = load_labels(str(file))
     assert mine.moving == (9,)
     assert mine.group(np.array([1, 2, 3])).tolist() == [Group.GROUND, Group.LINEAR, Group.UNKNOWN]
 
@@ -44,13 +44,13 @@ def test_mistakes_in_a_map_name_the_file(tmp_path, text, message):
     file = tmp_path / "mine.yaml"
     file.write_text(text)
     with pytest.raises(ResweepError, match=message) as caught:
-        label_map(str(file))
+        load_labels(str(file))
     assert "mine.yaml" in str(caught.value)
 
 
 def test_unknown_map_names_the_known_ones():
     with pytest.raises(ResweepError, match="semantickitti"):
-        label_map("semantikitti")
+        load_labels("semantikitti")
 
 
 def test_descriptors_tell_planes_lines_and_clouds():

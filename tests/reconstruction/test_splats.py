@@ -7,13 +7,14 @@ import pytest
 from places import BUILDING, POLE, ROAD, cloud_of, nearest_hits, plane
 
 from resweep.errors import ResweepError
-from resweep.reconstruction import GroupFactors, SplatConfig, label_map, paper_c
+from resweep.labels import load_labels
+from resweep.reconstruction import GroupFactors, SplatConfig, paper_c
 from resweep.reconstruction.config import CarveConfig
 from resweep.reconstruction.splats.descriptors import Group
 from resweep.reconstruction.splats.resample import resample
 from resweep.reconstruction.splats.splats import Grown, build_splats
 
-LABELS = label_map("semantickitti")
+LABELS = load_labels("semantickitti")
 METHODS = ("basic", "labels", "descriptors")
 
 

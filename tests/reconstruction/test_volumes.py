@@ -8,7 +8,8 @@ from places import at, log_of, plane
 
 import resweep as rs
 from resweep.errors import ResweepError
-from resweep.reconstruction import HybridConfig, MapConfig, VolumeConfig, accumulate, label_map
+from resweep.labels import load_labels
+from resweep.reconstruction import HybridConfig, MapConfig, VolumeConfig, accumulate
 from resweep.reconstruction.volumes.clusters import bottom_up, top_down, voxels
 from resweep.reconstruction.volumes.permeability import OwnVolumes, sweep_beams
 from resweep.reconstruction.volumes.volumes import fit_gaussians, fit_neighbours, follow_beams
@@ -140,7 +141,7 @@ def test_counts_are_those_of_every_beam_against_every_volume() -> None:
     cloud = accumulate(log, config.map)
     cluster = voxels(cloud.points, cloud.label, config.voxel_m)
     shape = fit_gaussians(cloud.points, cluster, config)
-    volumes, counts = follow_beams(cloud, cluster, shape, log, config, label_map("semantickitti"))
+    volumes, counts = follow_beams(cloud, cluster, shape, log, config, load_labels("semantickitti"))
     own = OwnVolumes(cloud.points, cluster, volumes)
     parts = [own.ended(sweep_beams(sweep, cloud.origin, np.ones(len(sweep), bool), 80.0)) for sweep in log]
     columns = [np.concatenate([getattr(part, name) for part in parts]) for name in ("origin", "direction", "length")]

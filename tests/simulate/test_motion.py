@@ -104,7 +104,7 @@ def test_a_run_has_a_sweep_for_every_period_covered(make_sensor: Any, make_wall:
         assert sweep.timestamp == drive.times[index]
         np.testing.assert_allclose(sweep.world_points()[:, 0], 40.0, atol=1e-3)
     assert drive.meta["seed"] == 2
-    assert drive.sensor == "plain"
+    assert drive.sensor_name == "plain"
     assert len(sim.run(path, sweeps=3)) == 3
 
 

@@ -113,12 +113,12 @@ def _posed(recordings: list[Log], odometry: bool) -> list[Log]:
 
 def _aligned(recordings: list[Log], config: BuildConfig, left_out: list[str] | None) -> list[Log]:
     """The logs with the poses of all but the first corrected, and what that changed on stderr."""
-    from resweep.reconstruction import align, label_map
+    from resweep.reconstruction import align
     from resweep.reconstruction.map.accumulate import mappable
 
     if len(recordings) < 2:
         return recordings
-    labels = label_map(config.map.label_map, recordings[0].meta)
+    labels = config.map.labels_of(recordings[0])
     logs, shifts = align(
         recordings, keep=lambda sweep: mappable(sweep, config.map, labels), left_out=left_out, progress=True
     )
@@ -152,22 +152,14 @@ def _summarise(world: World, output: Path, seconds: float) -> None:
 
 def _config(method: str | None, file: Path | None, changes: list[str]) -> BuildConfig:
     """The settings of a file, with what the options change."""
-    import yaml
-
     from resweep.cli.inputs import build_config
+    from resweep.config import parse_yaml, read_text
 
     if method is not None and method not in _METHODS:
         raise ResweepError(f"--method '{method}': {nearest_names(method, _METHODS)}")
     data: Any = {}
     if file is not None:
-        try:
-            data = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
-        except OSError as error:
-            raise ResweepError(f"{file}: cannot be read ({error.strerror or error}); give a YAML file") from error
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise ResweepError(f"{file}: is not valid YAML; {str(error).splitlines()[0]}") from error
-        if not isinstance(data, dict):
-            raise ResweepError(f"{file}: expected settings as 'key: value' lines")
+        data = parse_yaml(read_text(file, "a YAML file") or "{}", str(file), "settings as 'key: value' lines")
     word = method or data.pop("method", None) or "hybrid"
     if word not in _METHODS:
         raise ResweepError(f"{file}: method '{word}': {nearest_names(word, _METHODS)}")

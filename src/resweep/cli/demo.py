@@ -103,13 +103,17 @@ def _drive(simulator: Simulator, trajectory: Trajectory, folder: Path, format: s
     """Drive one sensor, write its log and pictures into ``folder``."""
     from resweep.cli.demo_figures import draw_close_up, passage
     from resweep.io import write_log
-    from resweep.log import Log
 
     name = simulator.sensor.name
     log = simulator.run(trajectory, sweeps=sweeps)
     held = list(meter.tracked(log, simulator.sensor.sweep_period_s, f"sweeping {name}"))
     meter.stage(f"writing {name}")
-    write_log(Log.from_sweeps(held, name, log.meta), folder / name, format=format, progress=False)
+    write_log(
+        log.with_sweeps(held, name=name),
+        folder / name,
+        format=format,
+        progress=False,
+    )
     middle = len(held) // 2
     counted = passage(simulator, held[middle], trajectory, middle)
     meter.stage(f"drawing {name}")

@@ -117,7 +117,7 @@ def _held_out(
     from resweep.cli.inputs import build_config, recording, say_skipped
     from resweep.cli.progress import warnings_told
     from resweep.evaluation.holdout import holdout
-    from resweep.reconstruction import build, label_map
+    from resweep.reconstruction import build
     from resweep.reconstruction import odometry as find_poses
     from resweep.reconstruction.map.accumulate import mappable
 
@@ -132,7 +132,7 @@ def _held_out(
     if odometry:
         with warnings_told():
             log = find_poses(log, progress=True)
-    labels = label_map(config.map.label_map, log.meta)
+    labels = config.map.labels_of(log)
     return holdout(
         log,
         held,

@@ -105,7 +105,7 @@ def _log(path: Path) -> dict[str, Any]:
     if len(log) == 1 and path.is_file():
         return _sweep_file(path)
     facts: dict[str, Any] = {"kind": f"log ({log.meta.get('format', '?')})", "sweeps": len(log)}
-    facts.update({name: value for name, value in (("name", log.name), ("sensor", log.sensor)) if value})
+    facts.update({name: value for name, value in (("name", log.name), ("sensor", log.sensor_name)) if value})
     facts.update(_motion(log))
     for name in ("seed", "config"):
         if name in log.meta:

@@ -77,7 +77,7 @@ def replay(
 
         meta = {"replay_of": str(path), "tracks": {str(key): value for key, value in tracks.items()}, "seed": seed}
         poses = real.poses if motion is None else motion.at(starts)
-        drive = Log(load, starts, poses, chosen.name, chosen.name, meta)
+        drive = Log(load, starts, poses, chosen.name, sensor=chosen, labels=place.labels, meta=meta)
         write_log(
             meter.tracked(drive, chosen.sweep_period_s, f"sweeping {chosen.name}"),
             output,

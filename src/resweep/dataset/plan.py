@@ -10,12 +10,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 import resweep
-from resweep.config import Spec, SpecError, explain
-from resweep.errors import ResweepError
+from resweep.config import Spec, SpecError, parse_yaml, read_text, validate
 from resweep.scenario import Scenario, load_scenario
 from resweep.scenario.scenario import SCENARIOS, scenario_from
 from resweep.scenes.opening import SCENE, check_world
@@ -101,23 +99,9 @@ def load_plan(path: str | Path, changes: dict[str, Any] | None = None) -> Plan:
         text = resources.files("resweep.dataset").joinpath("plans").joinpath(f"{path}.yaml").read_text("utf-8")
     else:
         folder = Path(path).parent
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            known = ", ".join(PLANS)
-            raise ResweepError(
-                f"{path}: cannot be read as a plan ({error}); give a YAML file or one of {known}"
-            ) from None
-    try:
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ResweepError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from error
-    if not isinstance(data, dict):
-        raise ResweepError(f"{path}: not a plan; expected keys such as worlds, sensors and scenarios")
-    try:
-        plan = Plan.model_validate({**data, **(changes or {})})
-    except ValidationError as error:
-        raise explain(error, Plan, str(path)) from None
+        text = read_text(path, f"a plan in YAML, or one of {', '.join(PLANS)}")
+    data = parse_yaml(text, str(path), "a plan with keys such as worlds, sensors and scenarios")
+    plan = validate({**data, **(changes or {})}, Plan, str(path))
     return plan if folder is None else _located(plan, folder)
 
 

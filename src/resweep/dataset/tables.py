@@ -21,7 +21,7 @@ _BINS = ((0.4, "1", "v0-40"), (0.6, "2", "v40-60"), (0.8, "3", "v60-80"), (1.01,
 
 def write_tables(folder: Path, times: Array, poses: Array, name: str, sensor: str) -> None:
     """Write ``v1.0-resweep/`` and ``lidarseg/`` of a run all of whose sweeps are there."""
-    tables = GrowingTables(Log(lambda at: _sweep(folder, at)[0], times, poses, name, sensor))
+    tables = GrowingTables(Log(lambda at: _sweep(folder, at)[0], times, poses, name, sensor_name=sensor))
     segments = folder / "lidarseg" / VERSION
     segments.mkdir(parents=True, exist_ok=True)
     (folder / VERSION).mkdir(exist_ok=True)

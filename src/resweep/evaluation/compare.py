@@ -213,4 +213,5 @@ def _tally_map(total: Tally, clouds: list[tuple[Cloud, Cloud]], workers: int) ->
 
 
 def _title(log: Log) -> str:
-    return " · ".join(part for part in (log.name, log.sensor if log.sensor != log.name else "") if part) or "sweep"
+    names = dict.fromkeys(part for part in (log.name, log.sensor_name) if part)
+    return " · ".join(names) or "sweep"

@@ -62,7 +62,7 @@ def holdout(
         likelihoods.append(retracer.log_likelihood(sweep, pose))
         real.append(sweep)
     known = {"primitives": world.n_primitives, "build_s": build_s, "sweeps_per_s": len(real) / tracing_s}
-    report = evaluate(_log(simulated, log, "simulated"), _log(real, log, log.name), extra=known, **options)
+    report = evaluate(log.with_sweeps(simulated, name="simulated"), log.with_sweeps(real), extra=known, **options)
     metrics = {**report.metrics, "log_likelihood": float(np.concatenate(likelihoods).mean())}
     metrics = _against_all(metrics, simulated, log)
     beams = sum(sweep.n_beams for sweep in real) + left_out
@@ -83,7 +83,3 @@ def _against_all(metrics: dict[str, float | None], simulated: list[Sweep], log: 
     c2c = float(nearest_distances(points, recorded).mean())
     values = {**metrics, "c2c_m": c2c, "c2c_sweep_m": metrics["c2c_m"]}
     return {name: values[name] for name in METRICS if name in values}
-
-
-def _log(sweeps: list[Sweep], source: Log, name: str) -> Log:
-    return replace(Log.from_sweeps(sweeps, name=name), sensor=source.sensor, meta=source.meta)

@@ -60,7 +60,7 @@ def write_record(log: Log, folder: Path, layout: str, frame: str) -> None:
         "frame": frame,
         "sweeps": len(log),
         "name": log.name,
-        "sensor": log.sensor,
+        "sensor": log.sensor_name,
         "versions": {"resweep": resweep.__version__, "numpy": np.__version__, "python": platform.python_version()},
         "meta": _plain(log.meta),
     }
@@ -139,7 +139,7 @@ def open_sweeps(
         return settle(sweep, float(times[at]), all_poses[at])
 
     sensor = record.get("sensor", "") or (heads[0].sensor if heads else "")
-    bare = Log(load, times, all_poses, record.get("name") or folder.name, sensor, meta)
+    bare = Log(load, times, all_poses, record.get("name") or folder.name, sensor_name=sensor, meta=meta)
     return faults.guarded(completed(bare, empty_beams and entry.spins))
 
 

@@ -79,7 +79,7 @@ def _opened(
         if held is None:
             single = format_named(format) if format else format_of(path)
             meta = {"format": single.name, "path": str(path)}
-            bare = Log.from_sweeps([read_as(single, path, **options)], path.stem, meta)
+            bare = Log.from_sweeps([read_as(single, path, **options)], path.stem, meta=meta)
             return completed(bare, empty_beams and single.spins)
     others: dict[str, int] = {}
     entry = format_named(format) if format else _guess(path, others if keep_going else None)
@@ -93,7 +93,9 @@ def _opened(
         log = _guarded(entry, path, log)
         record = (folders.read_record(path) if path.is_dir() else None) or {}
         meta = {**record.get("meta", {}), **log.meta}
-        return replace(log, name=record.get("name") or log.name, sensor=record.get("sensor") or log.sensor, meta=meta)
+        return replace(
+            log, name=record.get("name") or log.name, sensor_name=record.get("sensor") or log.sensor_name, meta=meta
+        )
     if not path.is_dir():
         raise ResweepError(f"{path}: is a file; {entry.title} logs are folders")
     files = folders.sweep_files(path, entry.suffixes)

@@ -24,7 +24,6 @@ from resweep.reconstruction.poses.align import Shift, align
 from resweep.reconstruction.poses.drives import AlignConfig
 from resweep.reconstruction.poses.join import join
 from resweep.reconstruction.poses.odometry import OdometryConfig, odometry
-from resweep.reconstruction.splats.descriptors import Group, LabelMap, label_map
 from resweep.reconstruction.splats.dynamic import dynamic_splats
 
 __all__ = [
@@ -32,11 +31,9 @@ __all__ = [
     "CarveConfig",
     "Cloud",
     "DynamicConfig",
-    "Group",
     "GroupFactors",
     "HybridConfig",
     "IcpConfig",
-    "LabelMap",
     "MapConfig",
     "MeshConfig",
     "ObjectConfig",
@@ -53,7 +50,6 @@ __all__ = [
     "build_bank",
     "dynamic_splats",
     "join",
-    "label_map",
     "odometry",
     "paper_c",
 ]

@@ -9,6 +9,7 @@ import numpy as np
 
 from resweep.calibration import Calibration
 from resweep.errors import ResweepError
+from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.pose import Array
 from resweep.reconstruction.checkpoints import Stages, pack_fields
@@ -17,7 +18,6 @@ from resweep.reconstruction.hybrid.hybrid import build_hybrid
 from resweep.reconstruction.map.accumulate import Cloud, accumulate, mappable
 from resweep.reconstruction.mesh.mesh import build_mesh
 from resweep.reconstruction.poses.calibrate import Calibrated, calibrate, corrected
-from resweep.reconstruction.splats.descriptors import LabelMap, label_map
 from resweep.reconstruction.splats.splats import build_splats
 from resweep.reconstruction.splats.surfels import build_surfels
 from resweep.reconstruction.volumes.volumes import build_volumes
@@ -49,7 +49,7 @@ def build(
     stages = resume if isinstance(resume, Stages) else Stages()
     if isinstance(resume, str | Path):
         stages = Stages.open(resume, log, config)
-    labels = label_map(config.map.label_map, log.meta)
+    labels = config.map.labels_of(log)
     meta: dict[str, Any] = {
         "source": str(log.meta.get("path", log.name)),
         "build": {"kind": type(config).__name__, "config": config.model_dump(mode="json")},
@@ -74,7 +74,7 @@ def cover(
     cloud: Cloud,
     log: Log,
     config: BuildConfig,
-    labels: LabelMap,
+    labels: LabelSet,
     progress: bool = False,
     stages: Stages | None = None,
 ) -> list[Layer]:
@@ -90,7 +90,7 @@ def cover(
     return [build_splats(cloud, config, labels, stages)]
 
 
-def _calibrated(log: Log, config: BuildConfig, labels: LabelMap, stages: Stages, progress: bool) -> Calibrated:
+def _calibrated(log: Log, config: BuildConfig, labels: LabelSet, stages: Stages, progress: bool) -> Calibrated:
     """The log with its lasers and poses corrected, as a stage."""
 
     def pack(found: Calibrated) -> dict[str, Array]:

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from resweep.config import Spec, SpecError
+from resweep.labels import LabelSet, load_labels
+from resweep.log import Log
 
 Positive = Annotated[float, Field(gt=0.0)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -49,6 +51,10 @@ class MapConfig(Spec):
     drop_labels: tuple[int, ...] = ()
     label_map: str = "auto"
     visibility: VisibilityConfig = VisibilityConfig()
+
+    def labels_of(self, log: Log) -> LabelSet:
+        """What the label ids of a log mean: by ``label_map``, or as the log itself says."""
+        return log.labels if self.label_map == "auto" else load_labels(self.label_map)
 
 
 class CalibrateConfig(Spec):

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from resweep.config import Spec, SpecError, explain
+from resweep.config import Spec, SpecError, parse_yaml, read_text, validate
 from resweep.errors import ResweepError
 from resweep.pose import Trajectory
 from resweep.scenario.actors import Actor
@@ -133,33 +132,17 @@ def load_scenario(path: str | Path) -> Scenario:
             resources.files("resweep.scenario").joinpath("plans").joinpath(f"{path}.yaml").read_text(encoding="utf-8")
         )
         return parse_scenario(text, str(path))
-    file = Path(path)
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        known = ", ".join(SCENARIOS)
-        raise ResweepError(
-            f"{file}: cannot be read as a scenario ({error}); give a YAML file or one of {known}"
-        ) from None
-    return parse_scenario(text, str(file), file.parent)
+    text = read_text(path, f"a scenario in YAML, or one of {', '.join(SCENARIOS)}")
+    return parse_scenario(text, str(path), Path(path).parent)
 
 
 def parse_scenario(text: str, where: str, folder: Path | None = None) -> Scenario:
     """The scenario in a YAML text; ``where`` names it in errors."""
-    try:
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ResweepError(f"{where}: not valid YAML ({' '.join(str(error).split())})") from error
-    return scenario_from(data, where, folder)
+    return scenario_from(parse_yaml(text, where, "a scenario with keys such as ego and actors"), where, folder)
 
 
 def scenario_from(data: Any, where: str, folder: Path | None = None) -> Scenario:
     """A scenario from plain data, with errors that name ``where`` it came from."""
     if not isinstance(data, dict):
         raise ResweepError(f"{where}: not a scenario; expected keys such as ego and actors")
-    try:
-        return Scenario.model_validate(data if folder is None else located(data, folder))
-    except ValidationError as error:
-        raise explain(error, Scenario, where) from None
-    except SpecError as error:
-        raise SpecError(error.field, error.problem, where) from None
+    return validate(data if folder is None else located(data, folder), Scenario, where)

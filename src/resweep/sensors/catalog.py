@@ -6,11 +6,8 @@ import math
 from importlib import resources
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
-import yaml
-
-from resweep.config import SpecError
+from resweep.config import read_spec, spec_from_yaml
 from resweep.errors import ResweepError, nearest_names
 from resweep.sensors.spec import Sensor
 
@@ -34,14 +31,10 @@ def load_sensor(name_or_path: str | PathLike[str]) -> Sensor:
                 f"sensor '{name_or_path}': not in the catalog and not a file; {nearest_names(name, sensor_names())}"
             )
         file = resources.files("resweep.sensors").joinpath("catalog").joinpath(f"{name}.yaml")
-        return _parse(file.read_text(encoding="utf-8"), file.name)
+        return spec_from_yaml(file.read_text(encoding="utf-8"), Sensor, file.name)
     if not path.is_file():
         raise ResweepError(f"{path}: no such sensor file; give a YAML file or a name listed by 'resweep sensors'")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ResweepError(f"{path}: cannot be read as text ({error})") from error
-    return _parse(text, str(path))
+    return read_spec(path, Sensor)
 
 
 def beam_slope(name: str) -> float:
@@ -50,19 +43,3 @@ def beam_slope(name: str) -> float:
         return 0.0
     beam = load_sensor(name).beam
     return math.sqrt(beam.divergence_h_rad * beam.divergence_v_rad)
-
-
-def _parse(text: str, where: str) -> Sensor:
-    try:
-        data: Any = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" line {mark.line + 1}" if mark is not None else ""
-        problem = getattr(error, "problem", None) or "cannot be parsed"
-        raise ResweepError(f"{where}:{line} is not valid YAML ({problem})") from error
-    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
-        raise ResweepError(f"{where}: expected the fields of a sensor (name: value), got {type(data).__name__}")
-    try:
-        return Sensor(**data)
-    except SpecError as error:
-        raise SpecError(error.field, error.problem, where) from None

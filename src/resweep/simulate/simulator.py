@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 import resweep
 from resweep import _core
 from resweep.errors import ResweepError
-from resweep.log import Log
+from resweep.log import EmptyBeams, Log
 from resweep.pose import Array, Trajectory, check_rigid
 from resweep.scenario import Actor
 from resweep.sensors import Firing, Sensor, fire, load_sensor
@@ -169,13 +169,17 @@ class Simulator:
         return self._log(lambda i: self.sweep(trajectory, start=float(times[i]), index=i), times, trajectory.at(times))
 
     def _log(self, load: Any, times: Array, poses: Array) -> Log:
-        meta = {
-            "resweep": resweep.__version__,
-            "seed": self.seed,
-            "sensor": self.sensor.model_dump(mode="json", exclude_none=True),
-            "world": self.world.meta,
-        }
-        return Log(load, times, poses, name=self.sensor.name, sensor=self.sensor.name, meta=meta)
+        meta = {"resweep": resweep.__version__, "seed": self.seed, "world": self.world.meta}
+        return Log(
+            load,
+            times,
+            poses,
+            name=self.sensor.name,
+            sensor=self.sensor,
+            labels=self.world.labels,
+            empty_beams=EmptyBeams("fired", "simulated"),
+            meta=meta,
+        )
 
     def _motion(self, pose: ArrayLike | Trajectory, start: float | None, duration: float) -> tuple[Trajectory, float]:
         if not isinstance(pose, Trajectory):

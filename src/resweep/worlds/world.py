@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from resweep.errors import ResweepError
+from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array, check_rigid
 from resweep.worlds.mesh import Instances, Mesh
 from resweep.worlds.mesh_files import load_mesh
@@ -24,11 +25,15 @@ class World:
     """Layers of geometry; their coordinates are float32 metres from a float64 ``origin``.
 
     The origin keeps what float32 cannot: a world at UTM coordinates measures as one at zero.
-    ``meta`` says where it came from and is saved with it.
+    ``labels`` says what the label ids of its primitives mean. ``meta`` is provenance and is saved with it.
     """
 
     def __init__(
-        self, layers: Sequence[Layer], origin: ArrayLike = (0.0, 0.0, 0.0), meta: Mapping[str, Any] | None = None
+        self,
+        layers: Sequence[Layer],
+        origin: ArrayLike = (0.0, 0.0, 0.0),
+        meta: Mapping[str, Any] | None = None,
+        labels: LabelSet = UNKNOWN_LABELS,
     ) -> None:
         self.layers: tuple[Layer, ...] = tuple(layers)
         if not self.layers:
@@ -36,6 +41,7 @@ class World:
         self.origin = np.array(origin, dtype=np.float64)
         if self.origin.shape != (3,) or not np.isfinite(self.origin).all():
             raise ResweepError(f"world: origin must be three finite numbers, got {origin!r}")
+        self.labels = labels
         self.meta: dict[str, Any] = dict(meta or {})
 
     @classmethod
@@ -64,7 +70,7 @@ class World:
         turn = np.eye(4)
         turn[:3, :3] = pose[:3, :3]
         origin = pose[:3, :3] @ self.origin + pose[:3, 3]
-        return World([layer.moved(turn) for layer in self.layers], origin, self.meta)
+        return World([layer.moved(turn) for layer in self.layers], origin, self.meta, self.labels)
 
     @property
     def bounds(self) -> Array:

@@ -54,7 +54,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
         return replace(from_origins(scan, np.broadcast_to(origin, (scan.n_beams, 3))), sensor=SENSOR)
 
     meta: dict[str, Any] = {"format": "argoverse1", "path": str(path)}
-    log = Log(load, times, poses, path.name, SENSOR, meta)
+    log = Log(load, times, poses, path.name, sensor_name=SENSOR, meta=meta)
     return uncompleted(log, "which of the two LiDARs a return came from is not published") if empty_beams else log
 
 

@@ -21,6 +21,7 @@ from resweep.io.columns import sweep_from_columns
 from resweep.io.datasets.common import Tracks, boxes_in, extended, from_origins, poses_of, trajectory_of
 from resweep.io.empty_beams import Lidar, Rig, completed
 from resweep.io.format import Format
+from resweep.labels import load_labels
 from resweep.log import Log
 from resweep.optional import require
 from resweep.pose import Array, Trajectory, inverse, transform
@@ -62,7 +63,15 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
         boxes = _boxes(annotations(), int(stamps[at]), str(path / "annotations.feather"))
         return replace(scan, pose=poses[at], timestamp=float(times[at]), boxes=boxes, sensor=SENSOR)
 
-    bare = Log(load, times, poses, path.name, SENSOR, {"format": "argoverse2", "path": str(path)})
+    bare = Log(
+        load,
+        times,
+        poses,
+        path.name,
+        sensor_name=SENSOR,
+        labels=load_labels("argoverse2"),
+        meta={"format": "argoverse2", "path": str(path)},
+    )
     lidars = [Lidar(at * _LASERS, (at + 1) * _LASERS, mount) for at, mount in enumerate(mounts)]
     return completed(bare, empty_beams, Rig(lidars, motion))
 

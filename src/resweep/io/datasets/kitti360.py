@@ -66,7 +66,7 @@ def open_log(
         scan = clocked(read_scan(scans[which], drop_nan), float(start[which]), float(end[which]))
         return replace(moving(scan, motion, float(times[which])), sensor=SENSOR, pose=poses[row[at]])
 
-    return completed(Log(load, times[posed], poses[row], drive, SENSOR, meta), empty_beams)
+    return completed(Log(load, times[posed], poses[row], drive, sensor_name=SENSOR, meta=meta), empty_beams)
 
 
 def _poses(root: Path, drive: str) -> tuple[Array, Array, str]:

@@ -45,7 +45,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
         return replace(scan, timestamp=stamp, beam_time=beam_time, boxes=boxes, sensor=SENSOR)
 
     meta = {"format": "kitti-object", "path": str(path), "poses": "unknown", "times": "assumed"}
-    return completed(Log(load, times, poses, path.name, SENSOR, meta), empty_beams)
+    return completed(Log(load, times, poses, path.name, sensor_name=SENSOR, meta=meta), empty_beams)
 
 
 def _T_velo_camera(file: Path) -> Array:

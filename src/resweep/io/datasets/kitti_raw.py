@@ -70,7 +70,7 @@ def open_log(
         frame = None if boxes is None else _undistorted(boxes.get(int(index[at]), _NO_BOXES), scan)
         return replace(scan, sensor=SENSOR, boxes=frame, pose=poses[at])
 
-    return faults.guarded(completed(Log(load, times, poses, path.name, SENSOR, meta), empty_beams))
+    return faults.guarded(completed(Log(load, times, poses, path.name, sensor_name=SENSOR, meta=meta), empty_beams))
 
 
 def numbered(folder: Path, suffixes: tuple[str, ...]) -> tuple[list[Path], Array]:

@@ -24,6 +24,7 @@ from resweep.io.datasets.nuscenes_write import TIME, write_log
 from resweep.io.empty_beams import completed
 from resweep.io.faults import Faults
 from resweep.io.format import Format, read_as
+from resweep.labels import load_labels
 from resweep.log import Log
 from resweep.pose import Array, inverse
 from resweep.sweep import Sweep
@@ -102,7 +103,12 @@ def open_log(
         )
 
     meta = {"format": "nuscenes", "path": str(path), "scene": name}
-    return faults.guarded(completed(Log(load, times, poses, name, SENSOR, meta), empty_beams))
+    return faults.guarded(
+        completed(
+            Log(load, times, poses, name, sensor_name=SENSOR, labels=load_labels("nuscenes-lidarseg"), meta=meta),
+            empty_beams,
+        )
+    )
 
 
 def _frames(tables: Tables, scene: str, channel: str, keyframes_only: bool) -> list[Record]:

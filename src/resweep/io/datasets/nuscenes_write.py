@@ -107,7 +107,7 @@ class GrowingTables:
         self.rows["log"] = [
             {"token": record, "logfile": name, "vehicle": "", "date_captured": "", "location": "resweep"}
         ]
-        self.rows["scene"] = [{"token": self._scene, "log_token": record, "name": name, "description": log.sensor}]
+        self.rows["scene"] = [{"token": self._scene, "log_token": record, "name": name, "description": log.sensor_name}]
 
     def add(self, at: int, time: float, pose: Array, file: Path, sweep: Sweep) -> str:
         """Add one keyframe; the token of its sample_data."""

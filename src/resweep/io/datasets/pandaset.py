@@ -91,7 +91,7 @@ def open_log(
         boxes = _boxes(path / "annotations" / "cuboids" / scans[at].name, T_sensor_world, lidar, tracks)
         return replace(scan, pose=poses[at], timestamp=float(times[at]), boxes=boxes, sensor=sensor)
 
-    bare = Log(load, times, poses, path.name, sensor, {"format": "pandaset", "path": str(path)})
+    bare = Log(load, times, poses, path.name, sensor_name=sensor, meta={"format": "pandaset", "path": str(path)})
     if lidar == 1 and empty_beams:
         return uncompleted(bare, "the PandarGT does not spin")
     return completed(bare, empty_beams, Rig(motion=extended(trajectory_of(times, poses, str(file)), _REACH_S)))

@@ -23,6 +23,7 @@ from resweep.io.empty_beams import completed
 from resweep.io.faults import Faults
 from resweep.io.files import kitti_bin
 from resweep.io.format import Format, read_as
+from resweep.labels import load_labels
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse
 from resweep.sweep import Sweep
@@ -64,7 +65,9 @@ def open_log(
         stamp = float(times[at])
         return replace(scan, pose=all_poses[at], timestamp=stamp, beam_time=np.full(scan.n_beams, stamp))
 
-    return faults.guarded(completed(Log(load, times, all_poses, path.name, "", meta), empty_beams))
+    return faults.guarded(
+        completed(Log(load, times, all_poses, path.name, labels=load_labels("semantickitti"), meta=meta), empty_beams)
+    )
 
 
 def _times(path: Path, index: Array, rate_hz: float | None, meta: dict[str, Any], faults: Faults | None) -> Array:

@@ -56,7 +56,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
         with _opened(path) as file:
             return folders.placed(_scan(file, path, at, drop_nan), float(times[at]), poses[at])
 
-    return Log(load, times, poses, path.stem, "", {"format": "e57", "path": str(path), "times": "assumed"})
+    return Log(load, times, poses, path.stem, times_known=False, meta={"format": "e57", "path": str(path)})
 
 
 @contextmanager

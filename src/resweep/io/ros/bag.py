@@ -94,7 +94,7 @@ def open_log(
         return replace(sweep, trajectory=_through(sweep.beam_time, motion))
 
     facts = {"format": bag.format, "path": str(path), "topic": cloud, "unplaced": int((~keep).sum()), **meta}
-    bare = Log(load, times[keep], poses, path.stem, "", facts)
+    bare = Log(load, times[keep], poses, path.stem, meta=facts)
     return completed(bare, empty_beams, Rig(motion=motion if compensated else None))
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, transform
 from resweep.reconstruction.config import HybridConfig, VolumeConfig
 from resweep.reconstruction.map.accumulate import Cloud, mappable, tracked
-from resweep.reconstruction.splats.descriptors import LabelMap
 from resweep.reconstruction.splats.splats import build_splats
 from resweep.reconstruction.volumes.clusters import voxels
 from resweep.reconstruction.volumes.volumes import build_volumes, fit_gaussians, follow_beams
@@ -24,7 +24,7 @@ _MOST_HELD = 10
 _FEWEST_BEAMS = 5
 
 
-def share_passed(cloud: Cloud, log: Log, config: HybridConfig, labels: LabelMap, progress: bool = False) -> Array:
+def share_passed(cloud: Cloud, log: Log, config: HybridConfig, labels: LabelSet, progress: bool = False) -> Array:
     """Around each point (n,), the share of beams that pass on, of those that reach it: A's permeability."""
     coarse = VolumeConfig(voxel_m=_REGION_M, split_labels=False, map=config.map)
     cluster = voxels(cloud.points, np.zeros(len(cloud), np.int32), _REGION_M)
@@ -35,7 +35,7 @@ def share_passed(cloud: Cloud, log: Log, config: HybridConfig, labels: LabelMap,
 
 
 def volumes_gain(
-    cloud: Cloud, log: Log, config: HybridConfig, labels: LabelMap, progress: bool = False
+    cloud: Cloud, log: Log, config: HybridConfig, labels: LabelSet, progress: bool = False
 ) -> tuple[Array, Array]:
     """How much better volumes foretell the beams around each point than splats, and whether that is known.
 
@@ -68,7 +68,7 @@ def volumes_gain(
 
 
 def _beam_gains(
-    sweep: Sweep, splats: Retracer, volumes: Retracer, config: HybridConfig, labels: LabelMap
+    sweep: Sweep, splats: Retracer, volumes: Retracer, config: HybridConfig, labels: LabelSet
 ) -> tuple[Array, Array]:
     """Places (m, 3) around the worlds' origin where a sweep's beams tell something, and their gains (m,)."""
     keep = np.ones(sweep.n_beams, bool)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from resweep.labels import Group, LabelSet
 from resweep.log import Log
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
@@ -11,7 +12,7 @@ from resweep.reconstruction.checkpoints import Stages
 from resweep.reconstruction.config import HybridConfig
 from resweep.reconstruction.hybrid.evidence import share_passed, volumes_gain
 from resweep.reconstruction.map.accumulate import Cloud
-from resweep.reconstruction.splats.descriptors import Group, LabelMap, describe
+from resweep.reconstruction.splats.descriptors import describe
 from resweep.reconstruction.splats.splats import build_splats
 from resweep.reconstruction.volumes.clusters import voxels
 from resweep.reconstruction.volumes.volumes import build_volumes
@@ -25,7 +26,7 @@ def build_hybrid(
     cloud: Cloud,
     log: Log,
     config: HybridConfig,
-    labels: LabelMap,
+    labels: LabelSet,
     progress: bool = False,
     stages: Stages | None = None,
 ) -> list[Layer]:
@@ -48,7 +49,7 @@ def build_hybrid(
     return layers
 
 
-def permeable_points(cloud: Cloud, log: Log, config: HybridConfig, labels: LabelMap, progress: bool = False) -> Array:
+def permeable_points(cloud: Cloud, log: Log, config: HybridConfig, labels: LabelSet, progress: bool = False) -> Array:
     """Points (n,) that let beams through: by their label, and where that says nothing by ``config.evidence``.
 
     A few points without a label, as an annotator leaves them, are told by the descriptors alone.
@@ -65,7 +66,7 @@ def permeable_points(cloud: Cloud, log: Log, config: HybridConfig, labels: Label
     return permeable
 
 
-def point_groups(cloud: Cloud, config: HybridConfig, labels: LabelMap) -> Array:
+def point_groups(cloud: Cloud, config: HybridConfig, labels: LabelSet) -> Array:
     """The `Group` (n,) of each point: by its label, and where that says nothing by the shape of its surroundings.
 
     A described group is that of most of a point's neighbours: alone, it changes from point to point.

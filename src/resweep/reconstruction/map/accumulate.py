@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import ResweepError
+from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.pose import Array, inverse, transform
 from resweep.reconstruction.config import MapConfig
 from resweep.reconstruction.map.moving import BOX_MARGIN_M, Visibility, beyond_boxes, moved_tracks, tracks_of
-from resweep.reconstruction.splats.descriptors import LabelMap, label_map
 from resweep.sweep import Sweep
 
 
@@ -82,7 +82,7 @@ def accumulate(log: Log, config: MapConfig | None = None, progress: bool = False
         raise ResweepError(
             f"log '{log.name}': knows no poses, so its sweeps make no map; give --poses, or --odometry to find them"
         )
-    labels = label_map(config.label_map, log.meta)
+    labels = config.labels_of(log)
     origin = np.round(log.poses[0][:3, 3])
     parts: list[dict[str, Array]] = []
     for at, sweep in tracked(log, "reading sweeps", progress):
@@ -134,12 +134,12 @@ def _columns(sweep: Sweep, at: int, origin: Array, config: MapConfig) -> dict[st
     }
 
 
-def mappable(sweep: Sweep, config: MapConfig, labels: LabelMap) -> Array:
+def mappable(sweep: Sweep, config: MapConfig, labels: LabelSet) -> Array:
     """Returns (n,) bool of a sweep that a map of its place could hold: not the vehicle, nor what moves."""
     return (sweep.range >= config.ego_radius_m) & _wanted(sweep.label, labels, config)
 
 
-def _wanted(label: Array, labels: LabelMap, config: MapConfig) -> Array:
+def _wanted(label: Array, labels: LabelSet, config: MapConfig) -> Array:
     """Rows whose label is not to be left out for what it is, moving or not."""
     unwanted: list[int] = list(config.drop_labels)
     if config.drop_outliers:
@@ -156,7 +156,7 @@ def _wanted(label: Array, labels: LabelMap, config: MapConfig) -> Array:
     return ~np.isin(label, unwanted)
 
 
-def _still(log: Log, cloud: Cloud, tracks: Array, config: MapConfig, labels: LabelMap, progress: bool) -> Array | None:
+def _still(log: Log, cloud: Cloud, tracks: Array, config: MapConfig, labels: LabelSet, progress: bool) -> Array | None:
     """Rows that do not move (n,) bool as told by boxes or by later beams; None for all of them."""
     how: Any = config.moving
     boxed = bool((tracks != 0).any())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -34,4 +35,4 @@ def join(logs: Sequence[Log]) -> Log:
 
     times = np.concatenate([log.times for log in logs])
     poses = np.concatenate([log.poses for log in logs])
-    return Log(load, times, poses, logs[0].name, logs[0].sensor, meta)
+    return replace(logs[0], load=load, times=times, poses=poses, meta=meta)

@@ -15,7 +15,6 @@ from resweep.pose import Array, Trajectory
 from resweep.reconstruction.config import DynamicConfig, MapConfig
 from resweep.reconstruction.map.accumulate import Cloud, accumulate, tracked
 from resweep.reconstruction.map.reflectance import observed
-from resweep.reconstruction.splats.descriptors import label_map
 from resweep.scenario import Actor
 from resweep.worlds import Splats
 
@@ -32,7 +31,7 @@ def dynamic_splats(log: Log, config: DynamicConfig | None = None, progress: bool
     to a `Retracer`. Frames in which nothing moves have no actor.
     """
     config = config or DynamicConfig()
-    moving = label_map(config.label_map, log.meta).moving
+    moving = MapConfig(label_map=config.label_map).labels_of(log).moving
     if not moving:
         raise ResweepError(f"log '{log.name}': its label map knows no moving classes; give another label_map")
     if log.meta.get("poses") == "unknown":
@@ -49,7 +48,7 @@ def dynamic_splats(log: Log, config: DynamicConfig | None = None, progress: bool
         chosen = sweep.select(np.isin(sweep.label, moving) & (sweep.range >= config.ego_radius_m))
         if len(chosen):
             whole = MapConfig(ego_radius_m=0.0, moving="none", drop_outliers=False)
-            frames.append((at, accumulate(Log.from_sweeps([chosen], log.name, log.meta), whole)))
+            frames.append((at, accumulate(log.with_sweeps([chosen]), whole)))
     if not labelled:
         raise ResweepError(f"log '{log.name}': no return has a label, so what moves cannot be told; label it first")
     return [_actor(frame, at, _span(begins, at), config) for at, frame in frames]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from resweep import _core
+from resweep.labels import Group
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
-from resweep.reconstruction.splats.descriptors import Group
 
 if TYPE_CHECKING:
     from resweep.reconstruction.splats.splats import Grown

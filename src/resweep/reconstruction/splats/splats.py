@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import ResweepError
+from resweep.labels import Group, LabelSet
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.reconstruction.checkpoints import Stages, pack_fields
@@ -16,7 +17,7 @@ from resweep.reconstruction.map.accumulate import Cloud
 from resweep.reconstruction.map.reflectance import observed
 from resweep.reconstruction.splats.carve import carve
 from resweep.reconstruction.splats.denoise import DENOISE_COLUMNS, denoise
-from resweep.reconstruction.splats.descriptors import Group, LabelMap, describe
+from resweep.reconstruction.splats.descriptors import describe
 from resweep.reconstruction.splats.resample import resample
 from resweep.reconstruction.volumes.clusters import voxels
 from resweep.worlds.splats import Splats
@@ -42,7 +43,7 @@ class Grown:
     mean_radius: float
 
 
-def build_splats(cloud: Cloud, config: SplatConfig, labels: LabelMap, stages: Stages | None = None) -> Splats:
+def build_splats(cloud: Cloud, config: SplatConfig, labels: LabelSet, stages: Stages | None = None) -> Splats:
     """The map covered with splats by ``config.method``; ``stages`` keep the grown ones, before they are carved."""
     method = config.method
     if method == "auto":
@@ -72,7 +73,7 @@ def build_splats(cloud: Cloud, config: SplatConfig, labels: LabelMap, stages: St
     )
 
 
-def _grown(cloud: Cloud, config: SplatConfig, labels: LabelMap, method: str) -> tuple[Grown, Cloud]:
+def _grown(cloud: Cloud, config: SplatConfig, labels: LabelSet, method: str) -> tuple[Grown, Cloud]:
     """Splats and the cloud that they grew on, twice where the map is resampled by the first (C, 3.4)."""
     grown, cloud = _generate(cloud, config, labels, method, clean=config.denoise)
     if config.resample and method != "basic":
@@ -95,7 +96,7 @@ def _unpack_grown(columns: dict[str, Array]) -> tuple[Grown, Cloud]:
     return Grown(**parts[0]), Cloud(**parts[1])
 
 
-def _generate(cloud: Cloud, config: SplatConfig, labels: LabelMap, method: str, clean: bool) -> tuple[Grown, Cloud]:
+def _generate(cloud: Cloud, config: SplatConfig, labels: LabelSet, method: str, clean: bool) -> tuple[Grown, Cloud]:
     """One generation of splats, and the cloud that they grew on: the given one without its noise."""
     near = Neighbours(cloud.points)
     radius = near.mean_radius(config.k)
@@ -136,7 +137,7 @@ def facing(normal: Array, points: Array, sensor: Array) -> Array:
     return np.where(away[:, None], -normal, normal).astype(np.float32)
 
 
-def _groups(cloud: Cloud, near: Neighbours, k: int, radius: float, labels: LabelMap, method: str) -> Array:
+def _groups(cloud: Cloud, near: Neighbours, k: int, radius: float, labels: LabelSet, method: str) -> Array:
     """The group (n,) of each point: by its label, else by the shape of its neighbourhood."""
     if method == "basic":
         return np.full(len(cloud), Group.SURFACE, np.int8)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -49,10 +49,9 @@ class Counts:
 
 def log_slope(log: Log) -> float:
     """Width at 1 m, in metres, of a log's beams: by the spec that came with it, else by its sensor's name."""
-    spec = log.meta.get("sensor")
-    if isinstance(spec, Mapping) and "beam" in spec:
-        return float(np.sqrt(spec["beam"]["divergence_h_rad"] * spec["beam"]["divergence_v_rad"]))
-    return beam_slope(log.sensor)
+    if log.sensor is not None:
+        return float(np.sqrt(log.sensor.beam.divergence_h_rad * log.sensor.beam.divergence_v_rad))
+    return beam_slope(log.sensor_name)
 
 
 def sweep_beams(sweep: Sweep, origin: Array, kept: Array, empty_range_m: float) -> Beams:

@@ -9,12 +9,12 @@ from functools import partial
 import numpy as np
 
 from resweep.errors import ResweepError
+from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.reconstruction.config import VolumeConfig
 from resweep.reconstruction.map.accumulate import Cloud, mappable, tracked
-from resweep.reconstruction.splats.descriptors import LabelMap
 from resweep.reconstruction.volumes.clusters import bottom_up, top_down, voxels
 from resweep.reconstruction.volumes.permeability import (
     Beams,
@@ -38,7 +38,7 @@ def build_volumes(
     cloud: Cloud,
     log: Log,
     config: VolumeConfig,
-    labels: LabelMap,
+    labels: LabelSet,
     progress: bool = False,
     others: Sequence[Layer] = (),
 ) -> Volumes:
@@ -72,7 +72,7 @@ def follow_beams(
     shape: Gaussians,
     log: Log,
     config: VolumeConfig,
-    labels: LabelMap,
+    labels: LabelSet,
     progress: bool = False,
 ) -> tuple[Volumes, Counts]:
     """The fitted volumes, not yet permeable, and the log's beams that passed each of them or were stopped."""
@@ -83,7 +83,7 @@ def follow_beams(
     return volumes, count_beams(volumes, ended, log_slope(log))
 
 
-def _beams(sweep: Sweep, origin: Array, config: VolumeConfig, labels: LabelMap) -> Beams:
+def _beams(sweep: Sweep, origin: Array, config: VolumeConfig, labels: LabelSet) -> Beams:
     return sweep_beams(sweep, origin, mappable(sweep, config.map, labels), config.empty_range_m)
 
 
