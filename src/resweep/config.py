@@ -53,7 +53,7 @@ def parse_yaml(text: str, where: str, expected: str = "keys with values") -> dic
         line = f", line {mark.line + 1}" if mark is not None else ""
         problem = getattr(error, "problem", None) or "cannot be parsed"
         raise ResweepError(f"{where}{line}: is not valid YAML ({problem})") from error
-    if not isinstance(data, dict):
+    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise ResweepError(f"{where}: expected {expected}, got {type(data).__name__}")
     return data
 
