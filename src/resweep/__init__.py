@@ -133,14 +133,16 @@ _SUBMODULES = (
 __all__ = sorted([*_PUBLIC, "__version__"])
 
 
-def __getattr__(name: str) -> Any:
-    if name in _PUBLIC:
-        value = getattr(importlib.import_module(_PUBLIC[name]), name)
-        globals()[name] = value
-        return value
-    if name in _SUBMODULES:
-        return importlib.import_module(f"resweep.{name}")
-    raise AttributeError(f"module 'resweep' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker would take any misspelt name for Any
+
+    def __getattr__(name: str) -> Any:
+        if name in _PUBLIC:
+            value = getattr(importlib.import_module(_PUBLIC[name]), name)
+            globals()[name] = value
+            return value
+        if name in _SUBMODULES:
+            return importlib.import_module(f"resweep.{name}")
+        raise AttributeError(f"module 'resweep' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
