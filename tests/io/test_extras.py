@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -26,7 +27,6 @@ TREES = {path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text("utf-8")
 
 @pytest.fixture(scope="module")
 def project() -> dict[str, Any]:
-    tomllib = pytest.importorskip("tomllib", reason="reads pyproject.toml with Python 3.11 or newer")
     table: dict[str, Any] = tomllib.loads(PROJECT.read_text("utf-8"))["project"]
     return table
 
