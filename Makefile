@@ -20,6 +20,14 @@ EXPERIMENTS := a_table1 a_figure1 a_transfer a_mobile a_reality b_figure3 b_figu
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 TEST := RESWEEP_WHEEL="$(WHEEL)" RESWEEP_SDIST="$(SDIST)" $(BIN)/python -m pytest
 
+# make test COVERAGE=1 measures the lines of the installed package that the tests run. It takes about a quarter more
+# processor time, and less from Python 3.12 on, which can count without slowing every line.
+ifdef COVERAGE
+COVERED = COVERAGE_CORE=$$($(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
+COVER := --cov=resweep --cov-report=
+SHOW_COVERAGE = @echo "coverage: $$($(BIN)/coverage report --format=total) % of the lines of the installed package"
+endif
+
 # A PYTHONPATH of the shell could put the source tree before the installed package.
 unexport PYTHONPATH
 # One compiler cache for every clone: paths below this folder are hashed as relative ones.
@@ -45,8 +53,9 @@ install: $(VENV)/.installed ## install into .venv
 wheel: build/wheel.stamp ## build the sdist, and the wheel from it, into dist
 
 test: $(VENV)/.installed $(VENV)/.dev $(MINIMAL)/.installed ## test the built wheel, then its core install without any extra
-	$(TEST) -m "not slow" --durations=10 $(PARALLEL)
+	$(COVERED) $(TEST) -m "not slow" --durations=10 $(PARALLEL) $(COVER)
 	RESWEEP_MINIMAL=1 $(MINIMAL)/bin/python -m pytest tests/minimal
+	$(SHOW_COVERAGE)
 
 test-all: $(VENV)/.installed $(VENV)/.dev $(VENV)/.bench ## test the built wheel with the slow tests too
 	$(TEST) --durations=20 $(PARALLEL)
@@ -77,7 +86,7 @@ experiments: $(VENV)/.installed $(VENV)/.dev ## print the papers' tables and fig
 	set -e; for name in $(EXPERIMENTS); do $(BIN)/python -m experiments.$$name --json; done
 
 clean: ## remove all that make has made
-	rm -rf $(VENV) $(MINIMAL) $(DEVELOP) build dist demo-output out
+	rm -rf $(VENV) $(MINIMAL) $(DEVELOP) build dist demo-output out .coverage
 
 # The list of sources changes when a file comes or goes, which no file's time would show.
 build/sources.list: FORCE
