@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from resweep.sweep import Sweep
 
 _QUATERNION_TOLERANCE = 1e-2
 _SAME = 1e-2
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def read_json(path: Path) -> Any:
@@ -151,7 +151,7 @@ class Tracks:
 def utc_seconds(text: str) -> float:
     """Seconds since 1970 of ``2011-09-26 13:02:25.951199337``; digits below the microsecond count too."""
     whole, _, fraction = text.strip().partition(".")
-    moment = datetime.strptime(whole, "%Y-%m-%d %H:%M:%S").replace(tzinfo=timezone.utc)
+    moment = datetime.strptime(whole, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
     return (moment - _EPOCH).total_seconds() + (float(f"0.{fraction}") if fraction else 0.0)
 
 
