@@ -21,7 +21,7 @@ from resweep.io import open_log
 from resweep.optional import EXTRAS, require
 
 PACKAGE = Path(resweep.__file__).parent
-PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
+PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 TREES = {path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")}
 
 
