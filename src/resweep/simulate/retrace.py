@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import copy
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from resweep import _core
 from resweep.calibration import Calibration
 from resweep.pose import Array, Trajectory, transform
 from resweep.scenario import Actor
 from resweep.sensors import Sensor
 from resweep.sensors.catalog import beam_slope
-from resweep.simulate.actors import Cast
 from resweep.simulate.align import align
-from resweep.simulate.scene import native_plan, native_scene
+from resweep.simulate.pulses import Pulses
+from resweep.simulate.tracer import Tracer
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import World
 
-_CHUNK_PULSES = 64
 _RECORDED = {
     "name": "recorded",
     "range_max_m": 200.0,
@@ -79,18 +75,24 @@ class Retracer:
         self.calibration = None if known is None else Calibration(**known)
         self.aligned = aligned
         self.expectation = expectation or Expectation()
-        self.world = world
-        self.sensor = Sensor.model_validate(_RECORDED) if sensor is None else sensor
-        self.seed = seed
-        self.threads = threads
-        self.scene = native_scene(world)
-        self._plan = native_plan(self.sensor)
-        self._cast = Cast(world, actors)
+        chosen = Sensor.model_validate(_RECORDED) if sensor is None else sensor
+        self.tracer = Tracer(world, chosen, actors, seed=seed, threads=threads)
+        _ = self.tracer.scene  # built here: what callers time later is tracing
+
+    @property
+    def world(self) -> World:
+        """The world that is traced."""
+        return self.tracer.world
+
+    @property
+    def sensor(self) -> Sensor:
+        """The sensor whose beam, receiver and noise are simulated."""
+        return self.tracer.sensor
 
     def with_actors(self, actors: Sequence[Actor]) -> Retracer:
         """The same with other actors; the scene and the layers already built are shared."""
         other = copy.copy(self)
-        other._cast = Cast(self.world, actors, self._cast.shapes)
+        other.tracer = self.tracer.with_actors(actors)
         return other
 
     def pose(self, recorded: Sweep) -> Array:
@@ -148,7 +150,7 @@ class Retracer:
         place[:3, 3] -= self.world.origin
         how = self.expectation
         return dict(
-            self.scene.predict(
+            self.tracer.scene.predict(
                 transform(place, start.astype(np.float64)).astype(np.float32),
                 np.ascontiguousarray(direction.astype(np.float64) @ place[:3, :3].T, np.float32),
                 measured,
@@ -157,7 +159,7 @@ class Retracer:
                 window=how.window_m,
                 slope=beam_slope(recorded.sensor),
                 range_max=self.sensor.range_max_m,
-                threads=self.threads,
+                threads=self.tracer.threads,
             )
         )
 
@@ -171,77 +173,23 @@ class Retracer:
 
     def sweep(self, recorded: Sweep, index: int = 0) -> Sweep:
         """The recorded sweep's beams, with what this world returns on them."""
-        pose = self.pose(recorded)
-        change = pose @ np.linalg.inv(recorded.pose)
-        trajectory = recorded.trajectory
-        if trajectory is None:
-            trajectory = Trajectory(np.array([recorded.timestamp]), recorded.pose[None])
-        trajectory = trajectory.moved(change)
-        knots = trajectory.poses.copy()
-        knots[:, :3, 3] -= self.world.origin
-        times = recorded.beam_time if recorded.n_beams else np.array([recorded.timestamp])
-        stage = self._cast.stage(float(times.min()), float(times.max()), trajectory, self.sensor.range_max_m)
-        columns: dict[str, Any] = self.scene.sweep(
-            self._plan,
-            as_fired(recorded, self._calibrated(recorded).beam_direction),
-            knot_times=trajectory.times,
-            knots=knots,
-            start=0.0,
-            seed=self.seed,
-            index=index,
-            threads=self.threads,
-            stage=None if stage is None else stage.native,
-        )
-        points, extra = columns.pop("points"), {"primitive": columns.pop("kind")}
-        boxes = None
-        if stage is not None:
-            second = recorded.beam_time[columns["beam"]]
-            extra["velocity"], seen = stage.velocities(columns["instance"], second, points, trajectory.times, knots)
-            boxes = stage.boxes(recorded.pose, recorded.timestamp, columns["instance"], second, seen)
-        if self._fits(recorded):
-            columns["range"] = columns["range"] - self._offsets(recorded)[columns["beam"]]
-            points = None
-        sweep = Sweep(
+        change = self.pose(recorded) @ np.linalg.inv(recorded.pose)
+        motion = recorded.trajectory
+        if motion is None:
+            motion = Trajectory(np.array([recorded.timestamp]), recorded.pose[None])
+        pulses = Pulses.from_sweep(recorded, self._calibrated(recorded).beam_direction)
+        return self.tracer.trace(pulses, motion.moved(change), index=index).to_sweep(
             pose=recorded.pose,
+            timestamp=recorded.timestamp,
+            trajectory=recorded.trajectory,
+            sensor=recorded.sensor,
+            range_offset_m=self._offsets(recorded) if self._fits(recorded) else None,
             beam_origin=recorded.beam_origin,
             beam_direction=recorded.beam_direction,
             beam_time=recorded.beam_time,
             beam_ring=recorded.beam_ring,
             beam_column=recorded.beam_column,
-            timestamp=recorded.timestamp,
-            trajectory=recorded.trajectory,
-            sensor=recorded.sensor,
-            extra=extra,
-            boxes=boxes,
-            **columns,
         )
-        if points is not None:
-            sweep.__dict__["points"] = points  # the cached property, computed natively on the way
-        return sweep
 
     def _calibrated(self, recorded: Sweep) -> Sweep:
         return self.calibration.applied(recorded) if self.calibration and self._fits(recorded) else recorded
-
-
-def as_fired(recorded: Sweep, fired: Array) -> _core.Firing:
-    """The recorded beams in an order that keeps neighbours together: ring by ring, or by direction."""
-    direction = np.ascontiguousarray(fired, np.float32)
-    azimuth = np.arctan2(direction[:, 1], direction[:, 0])
-    row: Array = recorded.beam_ring
-    if len(row) and row.min() == row.max():
-        row = np.floor(np.arcsin(np.clip(direction[:, 2], -1, 1)) / np.radians(0.4)).astype(np.int64)
-    order = np.lexsort((azimuth, row))
-    ends = np.flatnonzero(np.diff(row[order])) + 1
-    starts = np.concatenate([[0], ends, [len(order)]])
-    chunk = np.unique(
-        np.concatenate([np.arange(a, b, _CHUNK_PULSES) for a, b in itertools.pairwise(starts)] + [[len(order)]])
-    )
-    moved = bool(recorded.beam_origin.any())
-    return _core.Firing(
-        direction=np.ascontiguousarray(direction[order].T),
-        time=recorded.beam_time[order].astype(np.float64),
-        beam=order.astype(np.int32),
-        chunk=chunk.astype(np.int32),
-        reported=np.ascontiguousarray(recorded.beam_direction, np.float32),
-        origin=np.ascontiguousarray(recorded.beam_origin, np.float32) if moved else None,
-    )
