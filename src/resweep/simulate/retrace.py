@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from resweep.calibration import Calibration
 from resweep.pose import Array, Trajectory, transform
 from resweep.scenario import Actor
 from resweep.sensors import Sensor
@@ -55,7 +54,7 @@ class Retracer:
 
     ``sensor`` gives beam, receiver and noise; without one each beam is one exact ray up to 200 m.
     The firing pattern is always the recorded one. A world built from a log keeps the calibration of its lasers
-    (``world.meta["calibration"]``): beams then leave as the lasers really fire, and read as they really read.
+    (``world.calibration``): beams then leave as the lasers really fire, and read as they really read.
     With ``aligned`` each sweep's pose is first found again in the world, which corrects centimetres.
     ``actors`` are met where they are when each beam is fired, as in a `Simulator`.
     """
@@ -71,8 +70,7 @@ class Retracer:
         seed: int = 0,
         threads: int = 0,
     ) -> None:
-        known = world.meta.get("calibration")
-        self.calibration = None if known is None else Calibration(**known)
+        self.calibration = world.calibration
         self.aligned = aligned
         self.expectation = expectation or Expectation()
         chosen = Sensor.model_validate(_RECORDED) if sensor is None else sensor
