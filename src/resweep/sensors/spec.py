@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal
 
 import yaml
@@ -165,6 +166,11 @@ class Sensor(Spec):
         if isinstance(self.pattern, Raster):
             return self.pattern.n_lines * self.pattern.line_period_s
         return 1.0 / (self.rotation_rate_hz or 1.0)
+
+    @property
+    def beam_slope(self) -> float:
+        """Width of the beam at 1 m, metres."""
+        return math.sqrt(self.beam.divergence_h_rad * self.beam.divergence_v_rad)
 
     @property
     def elevations_deg(self) -> tuple[float, ...]:

@@ -1,4 +1,4 @@
-"""Real beams traced again: what a world says to the very beams of a recorded sweep."""
+"""Recorded beams traced again: what a world returns on each of them, or predicts for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from resweep.pose import Array, Trajectory, transform
 from resweep.scenario import Actor
 from resweep.sensors import Sensor
-from resweep.sensors.catalog import beam_slope
+from resweep.sensors.catalog import beam_slope as catalog_beam_slope
 from resweep.simulate.align import align
 from resweep.simulate.pulses import Pulses
 from resweep.simulate.tracer import Tracer
@@ -36,12 +36,13 @@ def one_ray_sensor(slope: float, range_max_m: float) -> Sensor:
 
 
 @dataclass(frozen=True)
-class Expectation:
-    """How a world is asked what it expects of a beam.
+class PredictionConfig:
+    """How a world's prediction for a beam is read.
 
     ``sigma_m`` is the spread of a range that a surface gives, and noise on top of a volume's; ``clutter`` the
     share of beams that follow no model (half of them return anywhere, half not at all), which keeps the
-    likelihood of a surprise finite. The most likely return is the one with most probability within ``window_m``.
+    likelihood of an unlikely range above zero. The most likely return is the one with most probability within
+    ``window_m``.
     """
 
     sigma_m: float = 0.03
@@ -53,9 +54,11 @@ class Retracer:
     """Traces the beams of recorded sweeps in one world, whose native scene is built once.
 
     ``sensor`` gives beam, receiver and noise; without one each beam is one exact ray up to 200 m.
+    ``beam_slope`` is the width of the recorded beams at 1 m, metres, by which predictions see small parts of volumes;
+    by default that of ``sensor``, or of the catalog sensor that a sweep names, or 0 if the catalog has none.
     The firing pattern is always the recorded one. A world built from a log keeps the calibration of its lasers
     (``world.calibration``): beams then leave as the lasers really fire, and read as they really read.
-    With ``aligned`` each sweep's pose is first found again in the world, which corrects centimetres.
+    With ``aligned`` each sweep is first registered to the world, which corrects its pose by centimetres.
     ``actors`` are met where they are when each beam is fired, as in a `Simulator`.
     """
 
@@ -64,15 +67,17 @@ class Retracer:
         world: World,
         sensor: Sensor | None = None,
         *,
+        beam_slope: float | None = None,
         actors: Sequence[Actor] = (),
         aligned: bool = False,
-        expectation: Expectation | None = None,
+        prediction: PredictionConfig | None = None,
         seed: int = 0,
         threads: int = 0,
     ) -> None:
         self.calibration = world.calibration
         self.aligned = aligned
-        self.expectation = expectation or Expectation()
+        self.prediction = prediction or PredictionConfig()
+        self.beam_slope = sensor.beam_slope if beam_slope is None and sensor is not None else beam_slope
         chosen = Sensor.model_validate(_RECORDED) if sensor is None else sensor
         self.tracer = Tracer(world, chosen, actors, seed=seed, threads=threads)
         _ = self.tracer.scene  # built here: what callers time later is tracing
@@ -93,18 +98,18 @@ class Retracer:
         other.tracer = self.tracer.with_actors(actors)
         return other
 
-    def pose(self, recorded: Sweep) -> Array:
-        """``T_world_sensor`` (4, 4) of the recorded sweep in this world."""
+    def find_pose(self, recorded: Sweep) -> Array:
+        """``T_world_sensor`` (4, 4) of the recorded sweep in this world: its own, or registered if ``aligned``."""
         return align(self.world, self._calibrated(recorded)) if self.aligned else recorded.pose
 
-    def expected(self, recorded: Sweep, pose: Array | None = None) -> Sweep:
-        """The recorded sweep's beams, each with its most likely return, without a draw.
+    def predict(self, recorded: Sweep, pose: Array | None = None) -> Sweep:
+        """The recorded sweep's beams, each with its most likely return; nothing is drawn at random.
 
-        ``pose`` is its place in the world, if it is known already (default: as `pose` finds it).
-        ``extra["probability"]`` (n,) is that of a range within ``expectation.window_m`` of it. A beam whose
+        ``pose`` is its place in the world, if it is known already (default: `find_pose`).
+        ``extra["probability"]`` (n,) is that of a range within ``prediction.window_m`` of it. A beam whose
         likeliest outcome is no return has none.
         """
-        found = self._predicted(recorded, None, pose)
+        found = self._predict(recorded, None, pose)
         beam = np.flatnonzero(np.isfinite(found["range"]))
         ranges = found["range"][beam]
         if self._fits(recorded):
@@ -126,7 +131,7 @@ class Retracer:
         )
 
     def log_likelihood(self, recorded: Sweep, pose: Array | None = None) -> Array:
-        """Log-likelihood (b,) of each recorded beam: of its range per metre, or of its having no return.
+        """Log-likelihood (b,) of each recorded beam: of its range per metre, or of no return where it has none.
 
         Of several returns on a beam the nearest counts.
         """
@@ -135,18 +140,19 @@ class Retracer:
         if self._fits(recorded):
             ranges = ranges + self._offsets(recorded)[recorded.beam]
         np.minimum.at(measured, recorded.beam, ranges)
-        return np.asarray(self._predicted(recorded, measured, pose)["log_likelihood"])
+        return np.asarray(self._predict(recorded, measured, pose)["log_likelihood"])
 
-    def _predicted(self, recorded: Sweep, measured: Array | None, pose: Array | None) -> dict[str, Array]:
-        """What the world expects of each recorded beam."""
-        place = self.pose(recorded) if pose is None else pose
+    def _predict(self, recorded: Sweep, measured: Array | None, pose: Array | None) -> dict[str, Array]:
+        """What the world predicts for each recorded beam, as native columns (b,)."""
+        place = self.find_pose(recorded) if pose is None else pose
         sweep = replace(self._calibrated(recorded), pose=place)
         if recorded.trajectory is not None:
             sweep = replace(sweep, trajectory=recorded.trajectory.moved(sweep.pose @ np.linalg.inv(recorded.pose)))
         start, direction = sweep.deskewed_beams()
         place = place.copy()
         place[:3, 3] -= self.world.origin
-        how = self.expectation
+        how = self.prediction
+        slope = catalog_beam_slope(recorded.sensor) if self.beam_slope is None else self.beam_slope
         return dict(
             self.tracer.scene.predict(
                 transform(place, start.astype(np.float64)).astype(np.float32),
@@ -155,7 +161,7 @@ class Retracer:
                 sigma=how.sigma_m,
                 clutter=how.clutter,
                 window=how.window_m,
-                slope=beam_slope(recorded.sensor),
+                slope=slope,
                 range_max=self.sensor.range_max_m,
                 threads=self.tracer.threads,
             )
@@ -171,7 +177,7 @@ class Retracer:
 
     def sweep(self, recorded: Sweep, index: int = 0) -> Sweep:
         """The recorded sweep's beams, with what this world returns on them."""
-        change = self.pose(recorded) @ np.linalg.inv(recorded.pose)
+        change = self.find_pose(recorded) @ np.linalg.inv(recorded.pose)
         motion = recorded.trajectory
         if motion is None:
             motion = Trajectory(np.array([recorded.timestamp]), recorded.pose[None])
