@@ -22,8 +22,8 @@ void* open_library(const std::string& path) {
 #else
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
-        const char* why = dlerror();
-        throw std::runtime_error("cannot load Embree from '" + path + "': " + (why ? why : "unknown reason"));
+        const char* reason = dlerror();
+        throw std::runtime_error("cannot load Embree from '" + path + "': " + (reason ? reason : "unknown reason"));
     }
 #endif
     return library;
@@ -41,12 +41,12 @@ template <class Function> void resolve(void* library, const char* name, Function
 
 std::unique_ptr<Embree> api;
 Device device = nullptr;
-std::mutex guard;
+std::mutex loading;
 
 }  // namespace
 
 void load_embree(const std::string& path) {
-    std::lock_guard lock(guard);
+    std::lock_guard lock(loading);
     if (api) return;
     void* library = open_library(path);
     auto loaded = std::make_unique<Embree>();
@@ -75,7 +75,7 @@ void load_embree(const std::string& path) {
     resolve(library, "rtcSetGeometryOccludedFunction", loaded->set_occluded);
     resolve(library, "rtcSetGeometryInstancedScene", loaded->set_instanced_scene);
     resolve(library, "rtcSetGeometryTransform", loaded->set_transform);
-    resolve(library, "rtcSetGeometryTransformQuaternion", loaded->set_turn);
+    resolve(library, "rtcSetGeometryTransformQuaternion", loaded->set_quaternion_transform);
     resolve(library, "rtcSetGeometryTimeStepCount", loaded->set_time_steps);
     resolve(library, "rtcSetGeometryTimeRange", loaded->set_time_range);
     resolve(library, "rtcIntersect1", loaded->intersect1);
@@ -109,11 +109,26 @@ Device embree_device() {
     return device;
 }
 
-void check_embree(const char* doing) {
-    if (embree().device_error(device) == 0) return;
+void check_embree(const char* action) {
+    if (embree().device_error(device) == kNoError) return;
     const char* message = embree().device_error_message(device);
-    throw std::runtime_error(std::string("Embree failed while ") + doing + ": " +
+    throw std::runtime_error(std::string("Embree failed while ") + action + ": " +
                              (message ? message : "unknown error"));
+}
+
+OwnedScene new_scene(int flags, int quality) {
+    OwnedScene scene(embree().new_scene(embree_device()));
+    embree().set_scene_flags(scene.get(), flags);
+    embree().set_scene_quality(scene.get(), quality);
+    return scene;
+}
+
+OwnedGeometry new_geometry(int type) { return OwnedGeometry(embree().new_geometry(embree_device(), type)); }
+
+OwnedGeometry new_instance(SceneHandle scene) {
+    OwnedGeometry geometry = new_geometry(kInstance);
+    embree().set_instanced_scene(geometry.get(), scene);
+    return geometry;
 }
 
 }  // namespace resweep

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
-#include "core/multiversion.hpp"
 #include "core/parallel.hpp"
 
 namespace resweep {
@@ -13,100 +11,40 @@ namespace {
 
 constexpr double kReach = 1073741823.0;  // 2³⁰ − 1: differences of two coordinates fit 32 bits
 
-// All in one order of operations, so that a box is never farther than a point in it.
-inline float sum2(float x, float y, float z) { return (x * x + y * y) + z * z; }
-
 template <class T> float gap(std::int32_t low, std::int32_t high, T value) {
     if (value < low) return static_cast<float>(low - value);
     return value > high ? static_cast<float>(value - high) : 0.0f;
 }
 
 template <class T> float box_distance2(const Box& box, const std::array<T, 3>& query) {
-    return sum2(gap(box.low[0], box.high[0], query[0]), gap(box.low[1], box.high[1], query[1]),
-                gap(box.low[2], box.high[2], query[2]));
-}
-
-RESWEEP_CLONES void mark_near(const float* distance2, std::size_t count, float bound, std::uint8_t* marks) {
-    for (std::size_t i = 0; i < count; ++i) marks[i] = distance2[i] <= bound;
+    return squared_length(gap(box.low[0], box.high[0], query[0]), gap(box.low[1], box.high[1], query[1]),
+                          gap(box.low[2], box.high[2], query[2]));
 }
 
 }  // namespace
 
-RESWEEP_CLONES void distances2(const std::int32_t* const axes[3], std::size_t count, const Grid& query, float* out) {
-    const std::int32_t *xs = axes[0], *ys = axes[1], *zs = axes[2], qx = query[0], qy = query[1], qz = query[2];
-    for (std::size_t i = 0; i < count; ++i)
-        out[i] = sum2(static_cast<float>(xs[i] - qx), static_cast<float>(ys[i] - qy), static_cast<float>(zs[i] - qz));
-}
-
-RESWEEP_CLONES void distances2(const std::int32_t* const axes[3], std::size_t count, const Place& query, float* out) {
-    const std::int32_t *xs = axes[0], *ys = axes[1], *zs = axes[2];
-    const double qx = query[0], qy = query[1], qz = query[2];
-    for (std::size_t i = 0; i < count; ++i)
-        out[i] = sum2(static_cast<float>(xs[i] - qx), static_cast<float>(ys[i] - qy), static_cast<float>(zs[i] - qz));
-}
-
-RESWEEP_CLONES std::size_t count_near(const float* distance2, std::size_t count, float bound) {
-    std::uint32_t found = 0;
-    for (std::size_t i = 0; i < count; ++i) found += distance2[i] <= bound;
-    return found;
-}
-
-void Keys::append_near(const float* distance2, std::size_t count, float bound, std::uint32_t first_row) {
-    if (size_ + count > capacity_) {
-        capacity_ = 2 * (size_ + count);
-        auto grown = std::make_unique_for_overwrite<Key[]>(capacity_);
-        std::copy(begin(), end(), grown.get());
-        data_ = std::move(grown);
-    }
-    // Most are too far: mark the near ones side by side, then visit only the marks.
-    constexpr std::size_t kBlock = 512, kWord = sizeof(std::uint64_t);
-    std::uint8_t marks[kBlock];
-    Key* out = end();
-    for (std::size_t first = 0; first < count; first += kBlock) {
-        const std::size_t size = std::min(kBlock, count - first);
-        mark_near(distance2 + first, size, bound, marks);
-        std::fill(marks + size, marks + (size + kWord - 1) / kWord * kWord, std::uint8_t{0});
-        for (std::size_t word = 0; word < size; word += kWord) {
-            std::uint64_t any;
-            std::memcpy(&any, marks + word, kWord);
-            if (any == 0) continue;
-            for (std::size_t i = first + word; i < std::min(first + word + kWord, count); ++i) {
-                *out = key_of(distance2[i], first_row + static_cast<std::uint32_t>(i));
-                out += marks[i - first];
-            }
-        }
-    }
-    size_ = static_cast<std::size_t>(out - begin());
-}
-
-void Keys::keep_nearest(std::size_t k) {
-    if (size_ <= k) return;
-    std::nth_element(begin(), begin() + k - 1, end());
-    size_ = k;
-}
-
-float distance2(const Box& box, const Grid& query) { return box_distance2(box, query); }
-float distance2(const Box& box, const Place& query) { return box_distance2(box, query); }
+float distance2(const Box& box, const GridPoint& query) { return box_distance2(box, query); }
+float distance2(const Box& box, const Position& query) { return box_distance2(box, query); }
 
 float distance2(const Box& box, const Box& other) {
     float apart[3];
     for (int a = 0; a < 3; ++a)
         apart[a] = static_cast<float>(std::max({box.low[a] - other.high[a], other.low[a] - box.high[a], 0}));
-    return sum2(apart[0], apart[1], apart[2]);
+    return squared_length(apart[0], apart[1], apart[2]);
 }
 
 template <class T> KdTree::KdTree(const T* points, std::size_t n, int threads) {
     choose_grid(points, n);
     std::vector<Point> sorted(n);
     for (std::size_t row = 0; row < n; ++row) {
-        const Place at = place(points + 3 * row);
+        const Position at = position(points + 3 * row);
         for (int a = 0; a < 3; ++a) sorted[row].at[a] = static_cast<std::int32_t>(std::nearbyint(at[a]));
         sorted[row].row = static_cast<std::uint32_t>(row);
     }
     order_.resize(n);
     if (n == 0) return;
     boxes_.resize(2 * n_leaves() - 1);
-    // Halve until there is work for every thread, then one subtree a chunk.
+    // Halve until there is work for every thread; then each chunk builds one subtree.
     std::vector<Span> spans{{0, 0, n_leaves()}};
     while (spans.size() < 64) {
         std::vector<Span> halves;
@@ -145,17 +83,17 @@ template <class T> void KdTree::choose_grid(const T* points, std::size_t n) {
     step_ = half > 0.0 ? std::ldexp(1.0, std::max(exponent, -40)) : 1.0;
 }
 
-template <class T> Place KdTree::place(const T* point) const {
+template <class T> Position KdTree::position(const T* point) const {
     return {(point[0] - origin_[0]) / step_, (point[1] - origin_[1]) / step_, (point[2] - origin_[2]) / step_};
 }
 
 template KdTree::KdTree(const float*, std::size_t, int);
 template KdTree::KdTree(const double*, std::size_t, int);
-template Place KdTree::place(const float*) const;
-template Place KdTree::place(const double*) const;
+template Position KdTree::position(const float*) const;
+template Position KdTree::position(const double*) const;
 
 Box KdTree::leaf_box(std::size_t leaf) const {
-    Box box{grid(begin(leaf)), grid(begin(leaf))};
+    Box box{grid_point(begin(leaf)), grid_point(begin(leaf))};
     for (std::size_t row = begin(leaf) + 1; row < end(leaf); ++row)
         for (int a = 0; a < 3; ++a) {
             box.low[a] = std::min(box.low[a], axis_[a][row]);
@@ -175,7 +113,7 @@ const Box& KdTree::bound_of(const std::vector<Point>& points, const Span& span) 
     return boxes_[span.node] = box;
 }
 
-// Halves the points at a whole number of leaves, across the longest side of their box.
+// Halve the points at a whole number of leaves, across the longest side of their box.
 void KdTree::split(std::vector<Point>& points, const Span& span) {
     const Box& box = boxes_[span.node];
     int longest = 0;
@@ -236,10 +174,10 @@ template <class Query> void KdTree::nearest(const Query& query, std::size_t k, f
     keys.keep_nearest(k);
 }
 
-template void KdTree::nearest(const Grid&, std::size_t, float, Keys&) const;
-template void KdTree::nearest(const Place&, std::size_t, float, Keys&) const;
+template void KdTree::nearest(const GridPoint&, std::size_t, float, Keys&) const;
+template void KdTree::nearest(const Position&, std::size_t, float, Keys&) const;
 
-Key KdTree::nearest(const Place& query, float bound) const {
+Key KdTree::nearest(const Position& query, float bound) const {
     struct Waiting {
         Span span;
         float distance2;
@@ -272,7 +210,7 @@ Key KdTree::nearest(const Place& query, float bound) const {
     return best;
 }
 
-std::size_t KdTree::count(const Grid& query, float bound) const {
+std::size_t KdTree::count(const GridPoint& query, float bound) const {
     Span stack[kDeepest];
     std::size_t waiting = 0, found = 0;
     if (size() > 0) stack[waiting++] = {0, 0, n_leaves()};
@@ -284,7 +222,7 @@ std::size_t KdTree::count(const Grid& query, float bound) const {
         float reach[3];
         for (int a = 0; a < 3; ++a)
             reach[a] = static_cast<float>(std::max(box.high[a] - query[a], query[a] - box.low[a]));
-        if (sum2(reach[0], reach[1], reach[2]) <= bound) {
+        if (squared_length(reach[0], reach[1], reach[2]) <= bound) {
             found += last - first;
         } else if (span.n_leaves == 1) {
             const std::int32_t* const axes[3] = {axis(0) + first, axis(1) + first, axis(2) + first};

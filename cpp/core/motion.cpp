@@ -17,7 +17,7 @@ void matrix_to_rotvec(const double m[9], double axis[3], double& angle) {
     }
     axis[0] = 1.0;
     axis[1] = axis[2] = 0.0;
-    if (c < 0.0) {  // half a turn: the axis is the column of (R + I) that is longest
+    if (c < 0.0) {  // half a turn: the axis is the longest column of R + I
         int best = 0;
         for (int i = 1; i < 3; ++i)
             if (m[4 * i] > m[4 * best]) best = i;
@@ -51,13 +51,13 @@ Motion::Motion(const double* times, const double* poses, std::size_t count)
     }
 }
 
-std::size_t Motion::before(double time) const {
+std::size_t Motion::knot_before(double time) const {
     if (times_.size() < 3) return 0;
     return static_cast<std::size_t>(std::upper_bound(times_.begin() + 1, times_.end() - 1, time) - times_.begin() - 1);
 }
 
 void Motion::at(double time, double rotation[9], double position[3]) const {
-    const std::size_t k = before(time);
+    const std::size_t k = knot_before(time);
     const Knot& knot = knots_[k];
     if (still()) {
         for (int i = 0; i < 9; ++i) rotation[i] = knot.rotation[i];
@@ -79,10 +79,10 @@ void Motion::at(double time, double rotation[9], double position[3]) const {
         }
 }
 
-void Motion::rates(double time, double linear[3], double angular[3]) const {
+void Motion::velocity(double time, double linear[3], double angular[3]) const {
     for (int i = 0; i < 3; ++i) linear[i] = angular[i] = 0.0;
     if (still() || time < times_.front() || time > times_.back()) return;
-    const std::size_t k = before(time);
+    const std::size_t k = knot_before(time);
     const Knot &knot = knots_[k], &next = knots_[k + 1];
     const double duration = times_[k + 1] - times_[k];
     for (int i = 0; i < 3; ++i) {

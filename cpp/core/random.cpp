@@ -34,13 +34,13 @@ double tail(double p, double q) {
     return q < 0.0 ? -x : x;
 }
 
-RESWEEP_CLONES void middles(const std::uint32_t* words, std::size_t count, double* out) {
+RESWEEP_MULTIVERSION void middles(const std::uint32_t* words, std::size_t count, double* out) {
     for (std::size_t i = 0; i < count; ++i) out[i] = middle(unit(words[i]) - 0.5);
 }
 
-// The first of the four words of each beam; the rounds of `Philox::words` side by side.
-RESWEEP_CLONES void first_words(const Philox& random, const std::uint32_t* beams, std::size_t count, std::uint32_t ray,
-                                Purpose purpose, std::uint32_t* words) {
+// The first of the four words of each beam: the rounds of `Philox::words`, many beams at once.
+RESWEEP_MULTIVERSION void first_words(const Philox& random, const std::uint32_t* beams, std::size_t count,
+                                      std::uint32_t ray, Purpose purpose, std::uint32_t* words) {
     std::uint32_t c1[kBlock], c2[kBlock], c3[kBlock], *c0 = words;
     for (std::size_t i = 0; i < count; ++i) {
         c0[i] = beams[i];

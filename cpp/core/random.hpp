@@ -12,20 +12,26 @@
 
 namespace resweep {
 
+// The finaliser of splitmix64 (Steele et al. 2014, "Fast splittable pseudorandom number generators"): one to one, and
+// 0 for 0 only.
+inline std::uint64_t mix64(std::uint64_t word) {
+    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9ull;
+    word = (word ^ (word >> 27)) * 0x94D049BB133111EBull;
+    return word ^ (word >> 31);
+}
+
+// What a random number is for. The values are part of the results: changing one changes bytes.
 enum class Purpose : std::uint32_t { kRangeNoise = 1, kSpot = 2, kPointing = 3, kIntensityNoise = 4, kVolumes = 5 };
 
 struct Philox {
     static constexpr std::uint32_t kFirst = 0xD2511F53u, kSecond = 0xCD9E8D57u;          // multipliers
-    static constexpr std::uint32_t kFirstStep = 0x9E3779B9u, kSecondStep = 0xBB67AE85u;  // of the key, a round
+    static constexpr std::uint32_t kFirstStep = 0x9E3779B9u, kSecondStep = 0xBB67AE85u;  // of the key, per round
 
     std::uint32_t key0, key1;
 
     Philox(std::uint64_t seed, std::uint64_t sweep) {
-        // Fold both 64-bit values into the key by one round of splitmix64, so that neighbours differ wholly.
-        std::uint64_t mixed = seed + 0x9E3779B97F4A7C15ull * (sweep + 1);
-        mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9ull;
-        mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBull;
-        mixed ^= mixed >> 31;
+        // One round of splitmix64 folds both into the key, so that neighbouring seeds and sweeps have unlike keys.
+        const std::uint64_t mixed = mix64(seed + 0x9E3779B97F4A7C15ull * (sweep + 1));
         key0 = static_cast<std::uint32_t>(mixed);
         key1 = static_cast<std::uint32_t>(mixed >> 32);
     }
@@ -53,7 +59,7 @@ struct Philox {
 inline double unit(std::uint32_t word) { return (static_cast<double>(word) + 0.5) * (1.0 / 4294967296.0); }
 
 // A standard normal number: the inverse distribution function at `unit(word)`, by the rational
-// approximations PPND7 of Wichura (1988), "Algorithm AS 241", right to seven digits.
+// approximations PPND7 of Wichura (1988), "Algorithm AS 241", accurate to seven digits.
 double normal(std::uint32_t word);
 
 // `normal` of the first random word of each beam, for one ray and purpose.

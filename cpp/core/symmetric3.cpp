@@ -9,23 +9,23 @@
 namespace resweep {
 namespace {
 
-constexpr int kSweeps = 10;       // four or five are the rule
-constexpr double kSmall = 1e-12;  // an off-diagonal entry this small beside the trace turns nothing
+constexpr int kSweeps = 10;       // at most; four or five are usual
+constexpr double kSmall = 1e-12;  // relative to the trace: smaller off-diagonal entries are left
 
 struct Batch {
     double a[6][kMatrices];
-    double v[3][3][kMatrices];  // the rows are to become the eigenvectors
+    double v[3][3][kMatrices];  // the rows become the eigenvectors
 };
 
-// Which entries a rotation in the plane of axes p and q touches; r is the third axis.
+// The entries that a rotation in the plane of axes p and q changes; r is the third axis.
 struct Plane {
     int p, q, pp, qq, pq, rp, rq;
 };
 constexpr Plane kPlanes[3] = {{0, 1, 0, 3, 1, 2, 4}, {0, 2, 0, 5, 2, 1, 4}, {1, 2, 3, 5, 4, 1, 2}};
 
-// Cyclic Jacobi rotations: small eigenvalues and their vectors keep their digits beside large ones, which the closed
-// form of the cubic loses. Golub and Van Loan, Matrix Computations, 4th ed., section 8.5.
-RESWEEP_CLONES void diagonalise(Batch& m) {
+// Cyclic Jacobi rotations (Golub and Van Loan, Matrix Computations, 4th ed., section 8.5). Unlike the closed form of
+// the cubic they keep the digits of eigenvalues that are small beside others.
+RESWEEP_MULTIVERSION void diagonalise(Batch& m) {
     for (int sweep = 0; sweep < kSweeps; ++sweep) {
         bool done = true;
         for (std::size_t i = 0; i < kMatrices; ++i)

@@ -1,6 +1,6 @@
-// Discs only ever shrink, so a beam's first hit stays its first until that disc is cut. Hence one hierarchy serves
-// all rounds, with a filter that knows the radii of the moment, and a round traces only the beams whose disc was
-// cut in the one before, from there on.
+// Discs only shrink, so the first hit of a beam remains the first until that disc is cut. Hence one hierarchy serves
+// all rounds, with a filter that knows the present radii. A round traces only the beams whose disc was cut in the round
+// before, from that disc on.
 #include "map/carve.hpp"
 
 #include <algorithm>
@@ -9,35 +9,36 @@
 #include <cmath>
 #include <utility>
 
-#include "trace/packet_tracer.hpp"
+#include "core/embree.hpp"
 #include "core/parallel.hpp"
+#include "scene/splats.hpp"
 
 namespace resweep {
 namespace {
 
 constexpr std::size_t kChunk = 8192;   // beams
-constexpr float kInside = 0.98f;       // of the distance at which a beam crossed, so that it misses the next time
+constexpr float kInside = 0.98f;       // of the distance at which a beam crossed, so that it misses the disc then
 constexpr float kShortest = 1e-6f;     // metres; a shorter beam has no direction
-constexpr float kBack = 1.0f - 1e-5f;  // of the range at which the traversal is taken up again
+constexpr float kBack = 1.0f - 1e-5f;  // of the range from which the beam is traced again
 constexpr std::uint32_t kNone = kInvalidId;
 
-struct Met {
+struct FirstHit {
     float range;
     std::uint32_t disc;  // kNone: nothing up to the return
 };
 
 struct NearestContext {
     RayQueryContext embree;
-    Met met{kInfinity, kNone};
+    FirstHit hit{kInfinity, kNone};
 };
 
-// Takes a hit within the disc's present share of its square; among hits at one range that of the first disc, so
-// that the result does not depend on the hierarchy.
+// Filter: accepts a hit within the present radius of the disc, given as its squared share of the first radius. Of hits
+// at the same range it accepts that of the first disc, so that the result does not depend on the hierarchy.
 void within_present_radius(const FilterArguments* arguments) {
     const auto& ray = *reinterpret_cast<const RayPacket<1>*>(arguments->ray);
     const auto& hit = *reinterpret_cast<const HitPacket<1>*>(arguments->hit);
     const auto* share2 = static_cast<const float*>(arguments->user);
-    Met& nearest = reinterpret_cast<NearestContext*>(arguments->context)->met;
+    FirstHit& nearest = reinterpret_cast<NearestContext*>(arguments->context)->hit;
     const float x = 2.0f * hit.u[0] - 1.0f, y = 2.0f * hit.v[0] - 1.0f, range = ray.t_far[0];
     const std::uint32_t disc = hit.primitive[0];
     if (x * x + y * y > share2[disc] || (range == nearest.range && disc > nearest.disc))
@@ -51,11 +52,11 @@ float length(const float* a, const float* b) {
     return std::sqrt(x * x + y * y + z * z);
 }
 
-// What the beams that meet a disc say of it. Counts and a least value: the same in whatever order they are told.
+// How the beams that hit a disc count for it: how many passed and stopped, and how near to the centre one passed. The
+// order in which they are counted does not matter.
 struct Votes {
     std::atomic<std::uint32_t> passed{0}, stopped{0};
-    std::atomic<std::uint32_t> crossing{
-        std::bit_cast<std::uint32_t>(kInfinity)};  // bits of a float that is not negative
+    std::atomic<std::uint32_t> crossing{std::bit_cast<std::uint32_t>(kInfinity)};  // bits of a float, not negative
 
     void pass(float at) {
         passed.fetch_add(1, std::memory_order_relaxed);
@@ -69,32 +70,30 @@ struct Votes {
 
 class Carver {
   public:
-    Carver(const Carved& discs, const Beams& beams, const Carving& carving, int threads)
+    Carver(const CarvedDiscs& discs, const RecordedBeams& beams, const CarveSettings& settings, int threads)
         : discs_(discs),
           beams_(beams),
-          carving_(carving),
+          settings_(settings),
           threads_(threads),
           radius_(discs.radius, discs.radius + discs.n),
           share2_(discs.n, 1.0f),
-          met_(beams.n, Met{0.0f, kNone}),
-          scene_(embree().new_scene(embree_device())) {
-        embree().set_scene_quality(scene_, kMedium);
-        Geometry geometry = disc_quads(discs.centre, discs.normal, discs.radius, discs.n);
+          hits_(beams.n, FirstHit{0.0f, kNone}),
+          scene_(new_scene(kNoSceneFlag, kMedium)) {
+        const OwnedGeometry owned = disc_quads(discs.centre, discs.normal, discs.radius, discs.n);
+        const Geometry geometry = owned.get();
         embree().set_user_data(geometry, share2_.data());
         embree().set_intersect_filter(geometry, within_present_radius);
         embree().commit_geometry(geometry);
-        embree().attach(scene_, geometry);
-        embree().release_geometry(geometry);
-        embree().commit_scene(scene_);
+        embree().attach(scene_.get(), geometry);
+        embree().commit_scene(scene_.get());
         check_embree("building a hierarchy over splats");
     }
-    ~Carver() { embree().release_scene(scene_); }
     Carver(const Carver&) = delete;
     Carver& operator=(const Carver&) = delete;
 
     std::vector<float> run() {
         std::vector<std::uint8_t> cut(discs_.n, 1);
-        for (int round = 0; round < carving_.rounds; ++round) {
+        for (int round = 0; round < settings_.rounds; ++round) {
             trace(cut, round == 0);
             if (!cut_back(cut)) break;
         }
@@ -111,17 +110,17 @@ class Carver {
         });
     }
 
-    float margin(float distance) const { return carving_.margin + carving_.margin_per_m * distance; }
+    float margin(float distance) const { return settings_.margin + settings_.margin_per_m * distance; }
 
-    // Trace the beams that met a disc which was `cut` since, or `all` of them.
+    // Trace the beams whose disc was `cut`, or `all` of them.
     void trace(const std::vector<std::uint8_t>& cut, bool all) {
         for_beams([&, this](std::size_t beam) {
-            const std::uint32_t disc = met_[beam].disc;
-            if (all ? beams_.seen[beam] != 0 : disc != kNone && cut[disc] != 0) trace(beam);
+            const std::uint32_t disc = hits_[beam].disc;
+            if (all ? beams_.measured[beam] != 0 : disc != kNone && cut[disc] != 0) trace(beam);
         });
     }
 
-    // Single rays: packets gain nothing where a beam skims over many overlapping discs.
+    // Single rays: packets gain nothing where a beam grazes many overlapping discs.
     void trace(std::size_t beam) {
         const float *from = beams_.origin + 3 * beam, *to = beams_.point + 3 * beam;
         const float far = length(to, from), scale = 1.0f / std::max(far, kShortest);
@@ -130,50 +129,50 @@ class Carver {
         one.ray.direction_x[0] = (to[0] - from[0]) * scale;
         one.ray.direction_y[0] = (to[1] - from[1]) * scale;
         one.ray.direction_z[0] = (to[2] - from[2]) * scale;
-        one.ray.t_near[0] = met_[beam].range * kBack;
+        one.ray.t_near[0] = hits_[beam].range * kBack;
         one.ray.t_far[0] = far + margin(far);
         one.ray.mask[0] = 0xFFFFFFFFu;
         one.hit.geometry[0] = kInvalidId;
         NearestContext context;
         IntersectArguments arguments;
         arguments.context = &context.embree;
-        intersect_packet(scene_, nullptr, one, arguments);
-        met_[beam] = context.met;
+        embree().intersect1(scene_.get(), &one, &arguments);
+        hits_[beam] = context.hit;
     }
 
     std::vector<Votes> votes() const {
         std::vector<Votes> votes(discs_.n);
         for_beams([&, this](std::size_t beam) {
-            const Met met = met_[beam];
-            if (met.disc == kNone) return;
+            const FirstHit hit = hits_[beam];
+            if (hit.disc == kNone) return;
             const float far = length(beams_.point + 3 * beam, beams_.origin + 3 * beam);
-            if (far - met.range > margin(far))
-                votes[met.disc].pass(crossing(beam, met, far));
+            if (far - hit.range > margin(far))
+                votes[hit.disc].pass(crossing(beam, hit, far));
             else
-                votes[met.disc].stop();
+                votes[hit.disc].stop();
         });
         return votes;
     }
 
     // How far from the centre of its disc the beam passed.
-    float crossing(std::size_t beam, const Met& met, float far) const {
+    float crossing(std::size_t beam, const FirstHit& hit, float far) const {
         const float *from = beams_.origin + 3 * beam, *to = beams_.point + 3 * beam;
-        const float along = met.range / std::max(far, kShortest);
+        const float along = hit.range / std::max(far, kShortest);
         const float at[3] = {from[0] + (to[0] - from[0]) * along, from[1] + (to[1] - from[1]) * along,
                              from[2] + (to[2] - from[2]) * along};
-        return length(at, discs_.centre + 3 * std::size_t{met.disc});
+        return length(at, discs_.centre + 3 * std::size_t{hit.disc});
     }
 
-    // False if no beam passed a disc, or all would be left out.
+    // False if no beam passed a disc, or if no disc would be left.
     bool cut_back(std::vector<std::uint8_t>& cut) {
-        const std::vector<Votes> told = votes();
+        const std::vector<Votes> counted = votes();
         std::vector<float> radius = radius_;
         bool passed = false, left = false;
         for (std::size_t i = 0; i < discs_.n; ++i) {
-            const Votes& of = told[i];
+            const Votes& of = counted[i];
             if (static_cast<float>(of.passed) > discs_.ratio[i] * static_cast<float>(of.stopped))
                 radius[i] = std::min(radius[i], kInside * std::bit_cast<float>(of.crossing.load()));
-            if (!(radius[i] > carving_.radius_min)) radius[i] = 0.0f;
+            if (!(radius[i] > settings_.radius_min)) radius[i] = 0.0f;
             cut[i] = radius[i] < radius_[i];
             passed = passed || of.passed > 0;
             left = left || radius[i] > 0.0f;
@@ -188,19 +187,20 @@ class Carver {
         return true;
     }
 
-    const Carved& discs_;
-    const Beams& beams_;
-    const Carving& carving_;
+    const CarvedDiscs& discs_;
+    const RecordedBeams& beams_;
+    const CarveSettings& settings_;
     int threads_;
     std::vector<float> radius_, share2_;
-    std::vector<Met> met_;
-    SceneHandle scene_;
+    std::vector<FirstHit> hits_;
+    OwnedScene scene_;
 };
 
 }  // namespace
 
-std::vector<float> carve(const Carved& discs, const Beams& beams, const Carving& carving, int threads) {
-    return Carver(discs, beams, carving, thread_count(threads)).run();
+std::vector<float> carve(const CarvedDiscs& discs, const RecordedBeams& beams, const CarveSettings& settings,
+                         int threads) {
+    return Carver(discs, beams, settings, thread_count(threads)).run();
 }
 
 }  // namespace resweep

@@ -8,7 +8,7 @@
 namespace resweep {
 namespace {
 
-// Calls `visit(row, corner, offset, square)` for every corner within reach of every point.
+// Call `visit(row, corner, offset, square)` for every corner within reach of every point.
 template <class Visit> void for_pairs(const OrientedPoints& points, double reach, std::int32_t side, Visit&& visit) {
     const auto pad = static_cast<std::int32_t>(std::ceil(reach)) + 1;
     for (std::size_t row = 0; row < points.count; ++row) {
@@ -41,53 +41,54 @@ double dot(const double* normal, const std::array<double, 3>& offset) {
     return normal[0] * offset[0] + normal[1] * offset[1] + normal[2] * offset[2];
 }
 
-double apart(const double* normal, const std::array<double, 3>& slope) {
+double difference2(const double* normal, const std::array<double, 3>& slope) {
     const double x = normal[0] - slope[0], y = normal[1] - slope[1], z = normal[2] - slope[2];
     return x * x + y * y + z * z;
 }
 
-void imls(const OrientedPoints& points, const LeastSquares& method, std::int32_t side, float* value,
+void imls(const OrientedPoints& points, const ImplicitSettings& settings, std::int32_t side, float* value,
           std::uint8_t* known) {
     const std::size_t count = static_cast<std::size_t>(side) * side * side;
     std::vector<double> weight(count), distance(count);
-    const double sharp = 1.0 / (method.sigma * method.sigma), end = method.truncation * method.truncation;
+    const double sharp = 1.0 / (settings.sigma * settings.sigma), end = settings.truncation * settings.truncation;
     std::fill(known, known + count, std::uint8_t{0});
-    for_pairs(points, method.reach, side, [&](std::size_t row, std::size_t corner, const auto& offset, double square) {
-        const double theta = std::exp(-square * sharp);  // C, eq. 3
-        weight[corner] += theta;
-        distance[corner] += theta * dot(points.normal + 3 * row, offset);
-        if (square <= end) known[corner] = 1;
-    });
+    for_pairs(points, settings.reach, side,
+              [&](std::size_t row, std::size_t corner, const auto& offset, double square) {
+                  const double theta = std::exp(-square * sharp);  // C, eq. 3
+                  weight[corner] += theta;
+                  distance[corner] += theta * dot(points.normal + 3 * row, offset);
+                  if (square <= end) known[corner] = 1;
+              });
     for (std::size_t i = 0; i < count; ++i) value[i] = weight[i] > 0 ? static_cast<float>(distance[i] / weight[i]) : 0;
 }
 
 struct Sums {
     double w, wf;
-    std::array<double, 3> wn, gw, gwf;  // of the weighted normals, of the weights' gradients, and of those times f
+    std::array<double, 3> wn, gw, gwf;  // of weighted normals, of gradients of weights, and of these times f
     std::int32_t count;
 };
 
-void rimls(const OrientedPoints& points, const LeastSquares& method, std::int32_t side, float* value,
+void rimls(const OrientedPoints& points, const ImplicitSettings& settings, std::int32_t side, float* value,
            std::uint8_t* known) {
     const std::size_t count = static_cast<std::size_t>(side) * side * side;
-    const double shrink = 1.0 / (method.reach * method.reach);
-    const double strict = 1.0 / (method.sigma_normal * method.sigma_normal);
-    // Most corners of a tile have no point within reach: sums are kept only for those that do.
+    const double shrink = 1.0 / (settings.reach * settings.reach);
+    const double strict = 1.0 / (settings.sigma_normal * settings.sigma_normal);
+    // Most corners of a tile have no point within reach: only the others have sums.
     std::vector<std::int32_t> slot(count, -1);
     std::int32_t used = 0;
-    for_pairs(points, method.reach, side, [&](std::size_t, std::size_t corner, const auto&, double) {
+    for_pairs(points, settings.reach, side, [&](std::size_t, std::size_t corner, const auto&, double) {
         if (slot[corner] < 0) slot[corner] = used++;
     });
     std::vector<Sums> sums(used);
     std::vector<std::array<double, 3>> slope(used);
-    for (int turn = 0; turn <= method.refits; ++turn) {
+    for (int turn = 0; turn <= settings.refits; ++turn) {
         std::fill(sums.begin(), sums.end(), Sums{});
-        for_pairs(points, method.reach, side,
+        for_pairs(points, settings.reach, side,
                   [&](std::size_t row, std::size_t corner, const auto& offset, double square) {
                       const double* normal = points.normal + 3 * row;
                       const double left = std::max(0.0, 1.0 - square * shrink), f = dot(normal, offset);
                       double alpha = 1.0;
-                      if (turn > 0) alpha = std::exp(-apart(normal, slope[slot[corner]]) * strict);
+                      if (turn > 0) alpha = std::exp(-difference2(normal, slope[slot[corner]]) * strict);
                       const double w = alpha * left * left * left * left;
                       const double steep = -8.0 * shrink * alpha * left * left * left;
                       Sums& sum = sums[slot[corner]];
@@ -108,16 +109,16 @@ void rimls(const OrientedPoints& points, const LeastSquares& method, std::int32_
         }
     }
     for (std::size_t i = 0; i < count; ++i) {
-        known[i] = slot[i] >= 0 && sums[slot[i]].w > 0 && sums[slot[i]].count >= method.fewest;
+        known[i] = slot[i] >= 0 && sums[slot[i]].w > 0 && sums[slot[i]].count >= settings.min_points;
         value[i] = known[i] ? static_cast<float>(sums[slot[i]].wf / sums[slot[i]].w) : 0;
     }
 }
 
 }  // namespace
 
-void least_squares(const OrientedPoints& points, const LeastSquares& method, std::int32_t side, float* value,
-                   std::uint8_t* known) {
-    (method.robust ? rimls : imls)(points, method, side, value, known);
+void signed_distances(const OrientedPoints& points, const ImplicitSettings& settings, std::int32_t side, float* value,
+                      std::uint8_t* known) {
+    (settings.method == ImplicitMethod::kRimls ? rimls : imls)(points, settings, side, value, known);
 }
 
 }  // namespace resweep

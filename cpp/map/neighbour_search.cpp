@@ -8,13 +8,13 @@ namespace resweep {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kSlack = 1.0f + 1e-5f;     // bounds by the triangle inequality must survive rounding
-constexpr std::size_t kCandidates = 8192;  // more than these are not worth gathering
-constexpr std::size_t kCandidatesANeighbour = 24;
+constexpr float kSlack = 1.0f + 1e-5f;     // keeps bounds by the triangle inequality valid after rounding
+constexpr std::size_t kCandidates = 8192;  // more than these are not gathered
+constexpr std::size_t kCandidatesPerNeighbour = 24;
 constexpr int kTrials = 12;
-constexpr float kAim = 1.1f;  // times the neighbours wanted
+constexpr float kAim = 1.1f;  // times the number of neighbours wanted
 
-float length(const Grid& a, const Grid& b) {
+float length(const GridPoint& a, const GridPoint& b) {
     double sum = 0.0;
     for (int i = 0; i < 3; ++i) {
         const double d = static_cast<double>(a[i]) - static_cast<double>(b[i]);
@@ -32,11 +32,11 @@ float squared_steps(const KdTree& tree, float radius) {
     return static_cast<float>(std::min(steps * steps, static_cast<double>(std::numeric_limits<float>::max())));
 }
 
-float Neighbourhood::reach2(float radius) const { return squared_steps(*tree_, radius); }
+float NeighbourSearch::reach2(float radius) const { return squared_steps(*tree_, radius); }
 
-void Neighbourhood::begin(std::size_t leaf, std::size_t k, float radius) {
+void NeighbourSearch::begin(std::size_t leaf, std::size_t k, float radius) {
     const Box box = tree_->leaf_box(leaf);
-    const Grid before = centre_;
+    const GridPoint before = centre_;
     for (int a = 0; a < 3; ++a)
         centre_[a] = static_cast<std::int32_t>((static_cast<std::int64_t>(box.low[a]) + box.high[a]) / 2);
     const float half = length(box.high, centre_) * kSlack;
@@ -44,7 +44,7 @@ void Neighbourhood::begin(std::size_t leaf, std::size_t k, float radius) {
     if (k == 0) centre_k_ = 0;
     last_k_ = 0;
     if (k > 0) {
-        // The leaf before this one is mostly near, and tells how far to look at most.
+        // The leaf before this one is mostly near, which bounds the distance to search.
         float bound = squared(reach + half);
         if (centre_k_ >= k) bound = std::min(bound, squared(centre_radius_ + length(centre_, before)));
         tree_->nearest(centre_, k, bound, keys_);
@@ -52,7 +52,7 @@ void Neighbourhood::begin(std::size_t leaf, std::size_t k, float radius) {
         centre_radius_ = centre_k_ > 0 ? std::sqrt(farthest2()) * kSlack : kInfinity;
         reach = std::min(reach, centre_radius_ + half);
     }
-    const std::size_t limit = std::max(kCandidates, kCandidatesANeighbour * k);
+    const std::size_t limit = std::max(kCandidates, kCandidatesPerNeighbour * k);
     gathered_ = tree_->leaves_near(box, squared(reach), limit, leaves_);
     if (!gathered_) return;
     const std::size_t room = leaves_.size() * KdTree::kLeaf;
@@ -69,8 +69,8 @@ void Neighbourhood::begin(std::size_t leaf, std::size_t k, float radius) {
     rows_.resize(count);
 }
 
-void Neighbourhood::find(std::size_t at, std::size_t k, float radius) {
-    query_ = tree_->grid(at);
+void NeighbourSearch::find(std::size_t at, std::size_t k, float radius) {
+    query_ = tree_->grid_point(at);
     const float reach = reach2(radius);
     float bound = reach;
     if (centre_k_ >= k) bound = std::min(bound, squared(centre_radius_ + length(query_, centre_)));
@@ -90,13 +90,13 @@ void Neighbourhood::find(std::size_t at, std::size_t k, float radius) {
     if (last_k_ > 0) last_radius_ = std::sqrt(farthest2()) * kSlack, last_ = query_;
 }
 
-// A smaller bound that holds k candidates and hardly more: counting costs less than choosing among too many. The
-// points of a leaf have much the same radius, and on a surface the count grows with its square.
-float Neighbourhood::tightened(float bound, std::size_t k) const {
+// A smaller bound that holds k candidates and few more: counting costs less than choosing among too many. The points of
+// a leaf have similar radii, and on a surface the count grows with the square of the radius.
+float NeighbourSearch::tightened(float bound, std::size_t k) const {
     const auto wanted = static_cast<float>(k);
-    float low = 0.0f, low_count = 0.0f, high_count = 0.0f;  // of `bound`; 0: not counted yet
+    float low = 0.0f, low_count = 0.0f, high_count = 0.0f;  // counts at `low` and `bound`; 0: not counted yet
     float trial = last_k_ > 0 ? last_radius_ * last_radius_ * wanted / static_cast<float>(last_k_) : 0.0f;
-    if (last_k_ == 0 || radius_limits_) {  // most likely for this point too
+    if (last_k_ == 0 || radius_limits_) {  // so it probably is for this point
         high_count = static_cast<float>(count_near(distance2_.data(), rows_.size(), bound));
         if (high_count <= wanted) return bound;
         trial = bound * wanted / high_count;
@@ -117,25 +117,25 @@ float Neighbourhood::tightened(float bound, std::size_t k) const {
     return bound;
 }
 
-void Neighbourhood::find(const Place& place, std::size_t k, float radius) {
+void NeighbourSearch::find(const Position& position, std::size_t k, float radius) {
     gathered_ = false;
-    tree_->nearest(place, k, reach2(radius), keys_);
+    tree_->nearest(position, k, reach2(radius), keys_);
 }
 
-std::size_t Neighbourhood::count(std::size_t at, float radius) {
+std::size_t NeighbourSearch::count(std::size_t at, float radius) {
     const float bound = reach2(radius);
-    const Grid query = tree_->grid(at);
+    const GridPoint query = tree_->grid_point(at);
     if (!gathered_) return tree_->count(query, bound);
     const std::int32_t* const axes[3] = {axis_[0].data(), axis_[1].data(), axis_[2].data()};
     distances2(axes, rows_.size(), query, distance2_.data());
     return count_near(distance2_.data(), rows_.size(), bound);
 }
 
-float Neighbourhood::farthest2() const {
+float NeighbourSearch::farthest2() const {
     return keys_.size() > 0 ? distance2_of(*std::max_element(keys_.begin(), keys_.end())) : 0.0f;
 }
 
-std::size_t Neighbourhood::offsets(std::vector<float> (&to)[3]) const {
+std::size_t NeighbourSearch::offsets(std::vector<float> (&to)[3]) const {
     const std::size_t count = size(), padded = (count + kLanes - 1) / kLanes * kLanes;
     for (int a = 0; a < 3; ++a) {
         if (to[a].size() < padded) to[a].resize(padded);

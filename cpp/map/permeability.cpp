@@ -1,9 +1,11 @@
 #include "map/permeability.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
-#include "trace/packet_tracer.hpp"
 #include "core/parallel.hpp"
+#include "trace/packet_tracer.hpp"
 
 namespace resweep {
 namespace {
@@ -30,12 +32,12 @@ BeamCounter::BeamCounter(Volumes volumes)
     scene_.commit();
 }
 
-void BeamCounter::add(const FiredBeams& beams, float slope, int threads) {
+void BeamCounter::add(const MeasuredBeams& beams, float slope, int threads) {
     constexpr std::size_t kChunk = 2048;
     constexpr int kLanes = 8;
     parallel((beams.count + kChunk - 1) / kChunk, thread_count(threads), [&] {
         return [&, tracer = PacketTracer<kLanes>(scene_)](std::size_t chunk) mutable {
-            tracer.collect();
+            tracer.record_crossings();
             const std::size_t end = std::min(beams.count, (chunk + 1) * kChunk);
             for (std::size_t first = chunk * kChunk; first < end; first += kLanes) {
                 const int lanes = static_cast<int>(std::min<std::size_t>(kLanes, end - first));
@@ -49,11 +51,12 @@ void BeamCounter::add(const FiredBeams& beams, float slope, int threads) {
     });
 }
 
-void BeamCounter::count(const FiredBeams& beams, std::size_t row, float slope, const std::vector<Crossing>& crossings) {
+void BeamCounter::count(const MeasuredBeams& beams, std::size_t row, float slope,
+                        const std::vector<Crossing>& crossings) {
     const float length = beams.length[row], tau2 = tau_ * tau_;
     const Crossing* densest = nullptr;
     float best = std::numeric_limits<float>::infinity();
-    if (beams.returned[row])
+    if (beams.has_return[row])
         for (const Crossing& crossing : crossings) {
             const float along = (length - crossing.centre) / crossing.sigma;
             const float mahalanobis2 = crossing.offset2 + along * along;
@@ -66,8 +69,9 @@ void BeamCounter::count(const FiredBeams& beams, std::size_t row, float slope, c
         const bool stopped = &crossing == densest;
         if (!stopped && crossing.centre >= length) continue;
         (stopped ? stopped_ : passed_)[crossing.volume].fetch_add(1, std::memory_order_relaxed);
-        const double met = resweep::exposure(crossing) * widening(slope * std::max(crossing.centre, 0.0f), element_);
-        exposure_[crossing.volume].fetch_add(static_cast<std::uint64_t>(met / kExposureUnit + 0.5),
+        const double exposed =
+            resweep::exposure(crossing) * widening(slope * std::max(crossing.centre, 0.0f), element_);
+        exposure_[crossing.volume].fetch_add(static_cast<std::uint64_t>(exposed / kExposureUnit + 0.5),
                                              std::memory_order_relaxed);
     }
 }

@@ -1,4 +1,4 @@
-// Beams counted in volumes: how many passed each and how many ended there (A, section III-C).
+// Counts of beams in volumes: how many passed each, and how many ended in it (A, section III-C).
 #pragma once
 
 #include <atomic>
@@ -9,12 +9,12 @@
 
 namespace resweep {
 
-// Beams in the world: `length` says where each ended, or how far it was followed if it did not return.
-struct FiredBeams {
+// Beams in the world. `length` is the range of the return, or how far a beam without return is followed.
+struct MeasuredBeams {
     const float* origin;     // (n, 3)
     const float* direction;  // (n, 3) unit
     const float* length;     // (n,)
-    const bool* returned;    // (n,)
+    const bool* has_return;  // (n,)
     std::size_t count;
 };
 
@@ -23,17 +23,17 @@ class BeamCounter {
     explicit BeamCounter(Volumes volumes);
 
     // Count further beams, each `slope` wide at 1 m. A beam that ends within tau of volumes is stopped by the one whose
-    // Gaussian is densest there, and has passed those whose middle it had reached. Sums are of whole numbers, so that
-    // they do not depend on order or threads.
-    void add(const FiredBeams& beams, float slope, int threads);
+    // Gaussian is densest there; it has passed those whose centre it crossed before. Sums are of integers, so they do
+    // not depend on order or threads.
+    void add(const MeasuredBeams& beams, float slope, int threads);
 
     std::vector<std::uint32_t> passed() const;
     std::vector<std::uint32_t> stopped() const;
-    // Mean exposure of the counted beams, metres; 0 where none was.
+    // Mean exposure of the counted beams, metres; 0 where there are none.
     std::vector<float> exposure() const;
 
   private:
-    void count(const FiredBeams& beams, std::size_t row, float slope, const std::vector<Crossing>& crossings);
+    void count(const MeasuredBeams& beams, std::size_t row, float slope, const std::vector<Crossing>& crossings);
 
     Scene scene_;
     float tau_, element_;

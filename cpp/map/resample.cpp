@@ -1,35 +1,37 @@
-// New points between sparse splats: which ones to join, and which of the points between them to keep (C, 3.4).
+#include "map/resample.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "map/neighbour_search.hpp"
-#include "map/neighbours.hpp"
 #include "core/parallel.hpp"
+#include "core/random.hpp"
+#include "map/neighbour_search.hpp"
 
 namespace resweep {
 namespace {
 
-constexpr std::size_t kLeavesAChunk = 64, kRows = 65536, kShards = 16;
+constexpr std::size_t kLeavesPerChunk = 64, kRows = 65536, kShards = 16;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-void join_leaf(const KdTree& tree, const Joining& joining, std::size_t leaf, Neighbourhood& near, Joined& joined) {
-    const auto k = static_cast<std::size_t>(joining.k);
+void join_leaf(const KdTree& tree, const JoinLimits& limits, std::size_t leaf, NeighbourSearch& search,
+               JoinedPairs& joined) {
+    const auto k = static_cast<std::size_t>(limits.k);
     bool begun = false;
     for (std::size_t at = tree.begin(leaf); at < tree.end(leaf); ++at) {
         const std::size_t row = tree.order()[at];
-        std::int32_t wanted = joining.missing[row];
+        std::int32_t wanted = limits.missing[row];
         if (wanted <= 0) continue;
-        if (!begun) near.begin(leaf, k, joining.radius);
+        if (!begun) search.begin(leaf, k, limits.radius);
         begun = true;
-        near.find(at, k, joining.radius);
-        near.sort();
-        const float* n = joining.normal + 3 * row;
-        for (std::size_t i = near.size(); i-- > 0 && wanted > 0;) {
-            const std::size_t other = tree.order()[near.at(i)];
-            const float* m = joining.normal + 3 * other;
-            if (other == row || joining.kind[other] != joining.kind[row]) continue;
-            if (!(n[0] * m[0] + n[1] * m[1] + n[2] * m[2] > joining.beta)) continue;
+        search.find(at, k, limits.radius);
+        search.sort();
+        const float* n = limits.normal + 3 * row;
+        for (std::size_t i = search.size(); i-- > 0 && wanted > 0;) {
+            const std::size_t other = tree.order()[search.at(i)];
+            const float* m = limits.normal + 3 * other;
+            if (other == row || limits.kind[other] != limits.kind[row]) continue;
+            if (!(n[0] * m[0] + n[1] * m[1] + n[2] * m[2] > limits.beta)) continue;
             joined.first.push_back(static_cast<std::int32_t>(row));
             joined.second.push_back(static_cast<std::int32_t>(other));
             --wanted;
@@ -37,14 +39,7 @@ void join_leaf(const KdTree& tree, const Joining& joining, std::size_t leaf, Nei
     }
 }
 
-std::uint64_t mixed(std::uint64_t number) {
-    // The finaliser of SplitMix64 (Steele et al. 2014): one to one, and 0 for 0 only.
-    number = (number ^ (number >> 30)) * 0xBF58476D1CE4E5B9u;
-    number = (number ^ (number >> 27)) * 0x94D049BB133111EBu;
-    return number ^ (number >> 31);
-}
-
-// For each of `points` a number that is that of its cell alone, mixed and not 0.
+// For each of `points` the mixed number of its cell, which is never 0.
 void number_cells(const float* points, std::size_t count, const double (&low)[3], const std::uint64_t (&extent)[3],
                   double size, int threads, std::uint64_t* out) {
     parallel((count + kRows - 1) / kRows, threads, [&] {
@@ -53,24 +48,24 @@ void number_cells(const float* points, std::size_t count, const double (&low)[3]
                 std::uint64_t cell = 0;
                 for (int a = 0; a < 3; ++a)
                     cell = cell * extent[a] + static_cast<std::uint64_t>((points[3 * i + a] - low[a]) / size);
-                out[i] = mixed(cell + 1);
+                out[i] = mix64(cell + 1);
             }
         };
     });
 }
 
-// A set of mixed numbers that are not 0.
-class Numbers {
+// A set of mixed numbers, none of them 0.
+class NumberSet {
   public:
-    // False if it was in the set already.
+    // False if the number was in the set already.
     bool insert(std::uint64_t number) {
         if (2 * ++size_ > slots_.size()) {
             std::vector<std::uint64_t> before(2 * slots_.size(), 0);
             before.swap(slots_);
             for (const std::uint64_t one : before)
-                if (one != 0) *place(one) = one;
+                if (one != 0) *slot_of(one) = one;
         }
-        std::uint64_t* slot = place(number);
+        std::uint64_t* slot = slot_of(number);
         if (*slot == number) {
             --size_;
             return false;
@@ -80,8 +75,8 @@ class Numbers {
     }
 
   private:
-    // Where the number is, or may be put.
-    std::uint64_t* place(std::uint64_t number) {
+    // The slot of the number, or the free slot for it.
+    std::uint64_t* slot_of(std::uint64_t number) {
         const std::size_t mask = slots_.size() - 1;
         std::size_t slot = (number / kShards) & mask;
         while (slots_[slot] != 0 && slots_[slot] != number) slot = (slot + 1) & mask;
@@ -94,18 +89,18 @@ class Numbers {
 
 }  // namespace
 
-Joined join(const KdTree& tree, const Joining& joining, int threads) {
-    const std::size_t n_chunks = (tree.n_leaves() + kLeavesAChunk - 1) / kLeavesAChunk;
-    std::vector<Joined> parts(n_chunks);
+JoinedPairs join(const KdTree& tree, const JoinLimits& limits, int threads) {
+    const std::size_t n_chunks = (tree.n_leaves() + kLeavesPerChunk - 1) / kLeavesPerChunk;
+    std::vector<JoinedPairs> parts(n_chunks);
     parallel(n_chunks, thread_count(threads), [&] {
-        return [&, near = Neighbourhood(tree)](std::size_t chunk) mutable {
-            const std::size_t end = std::min(tree.n_leaves(), (chunk + 1) * kLeavesAChunk);
-            for (std::size_t leaf = chunk * kLeavesAChunk; leaf < end; ++leaf)
-                join_leaf(tree, joining, leaf, near, parts[chunk]);
+        return [&, search = NeighbourSearch(tree)](std::size_t chunk) mutable {
+            const std::size_t end = std::min(tree.n_leaves(), (chunk + 1) * kLeavesPerChunk);
+            for (std::size_t leaf = chunk * kLeavesPerChunk; leaf < end; ++leaf)
+                join_leaf(tree, limits, leaf, search, parts[chunk]);
         };
     });
-    Joined joined;
-    for (Joined& part : parts) {
+    JoinedPairs joined;
+    for (JoinedPairs& part : parts) {
         joined.first.insert(joined.first.end(), part.first.begin(), part.first.end());
         joined.second.insert(joined.second.end(), part.second.begin(), part.second.end());
         part = {};
@@ -114,8 +109,8 @@ Joined join(const KdTree& tree, const Joining& joining, int threads) {
 }
 
 std::vector<std::int64_t> in_free_cells(const float* taken, std::size_t n, const float* points, std::size_t m,
-                                        double size, int asked) {
-    const int threads = thread_count(asked);
+                                        double size, int requested) {
+    const int threads = thread_count(requested);
     double low[3];
     std::uint64_t extent[3];
     for (int a = 0; a < 3; ++a) {
@@ -129,11 +124,11 @@ std::vector<std::int64_t> in_free_cells(const float* taken, std::size_t n, const
     std::vector<std::uint64_t> cells(n + m);
     number_cells(taken, n, low, extent, size, threads, cells.data());
     number_cells(points, m, low, extent, size, threads, cells.data() + n);
-    // Cells are shared out by their number: each shard goes through all points in order and minds its own.
+    // Each shard takes the cells of some numbers: it goes through all points in order and skips those of other shards.
     std::vector<std::uint8_t> fresh(m, 0);
     parallel(kShards, threads, [&] {
         return [&](std::size_t shard) {
-            Numbers known;
+            NumberSet known;
             for (std::size_t i = 0; i < n + m; ++i)
                 if (cells[i] % kShards == shard && known.insert(cells[i]) && i >= n) fresh[i - n] = 1;
         };

@@ -1,12 +1,13 @@
-// Splats: oriented discs, traced as squares of two triangles whose corners a filter cuts off, and the
-// accumulation of overlapping ones along a ray (C, 6.3.4) in one traversal.
+// Splats: oriented discs. Each is traced as a square of two triangles, and a filter refuses hits outside the disc. The
+// same filter gathers overlapping discs along a ray in one traversal (C, 6.3.4).
 #pragma once
 
 #include <array>
 #include <cstdint>
 
+#include "core/columns.hpp"
 #include "core/embree.hpp"
-#include "scene/callback_context.hpp"
+#include "scene/event.hpp"
 
 namespace resweep {
 
@@ -18,18 +19,14 @@ struct Discs {
     const float* normal;  // (n, 3) unit
     const float* radius;  // (n,)
     std::size_t n_discs;
-    const std::int32_t* label;
-    std::size_t label_stride;
-    const std::int32_t* instance;
-    std::size_t instance_stride;
-    const float* reflectance;
-    std::size_t reflectance_stride;
-    int depth;            // discs of one label that a ray gathers
-    float gap;            // metres from one to the next, at the most
-    bool moving = false;  // in an actor's frame: their normals turn with it
+    Column<std::int32_t> label, instance;
+    Column<float> reflectance;
+    int depth;            // how many discs of one label a ray gathers, at most
+    float gap;            // metres from one of these to the next, at most
+    bool moving = false;  // in an actor's frame: the normals rotate with it
 };
 
-// The nearest discs that one ray met, in order of range.
+// The nearest discs that one ray hit, in order of range.
 struct DiscHits {
     int count = 0;
     std::array<float, kMaxDepth> range;
@@ -38,20 +35,23 @@ struct DiscHits {
     std::array<std::uint32_t, kMaxDepth> instance;  // which copy of the layer
 };
 
-// Triangles for the discs, with the filter in place. `discs` must stay where it is.
-Geometry disc_geometry(const Discs& discs);
+// Triangles for the discs, with the filter set. Embree keeps the address of `discs`.
+OwnedGeometry disc_geometry(const Discs& discs);
 
-// Squares around discs, one quad each and not yet committed: half the primitives of `disc_geometry`, and slower to
-// trace in narrow packets.
-Geometry disc_quads(const float* centre, const float* normal, const float* radius, std::size_t n);
+// Squares around discs, one quad each, not yet committed: half the primitives of `disc_geometry`, and slower to trace
+// in narrow packets.
+OwnedGeometry disc_quads(const float* centre, const float* normal, const float* radius, std::size_t n);
 
-// What the gathered discs read as one surface: weighted means (C, eqs. 16 and 17).
-struct DiscReading {
+// The event of a hit on one disc.
+Event disc_event(const Hit& hit, const Discs& discs);
+
+// The gathered discs as one surface: weighted means (C, eqs. 16 and 17).
+struct DiscSurface {
     float range, cosine, reflectance;
     std::int32_t label, instance;
 };
 
-// Read the discs that lie before `limit`; false if there is none. `direction` is in the frame of the nearest one.
-bool read_discs(const DiscHits& hits, const float direction[3], float limit, DiscReading& reading);
+// Combine the discs nearer than `limit`; false if there is none. `direction` is in the frame of the nearest disc.
+bool combine_discs(const DiscHits& hits, const float direction[3], float limit, DiscSurface& surface);
 
 }  // namespace resweep

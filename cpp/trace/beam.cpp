@@ -1,8 +1,8 @@
-// From a pulse to its rays: motion, pointing error, stencil. The NumPy reference is in
-// resweep/sensors/stencil.py and resweep/simulate/reference.py.
+// The NumPy reference is in resweep/sensors/stencil.py.
 #include "trace/beam.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/multiversion.hpp"
 
@@ -11,127 +11,12 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-template <class Real> void rotate(const Real m[9], const Real v[3], Real out[3]) {
-    for (int row = 0; row < 3; ++row) out[row] = m[3 * row] * v[0] + m[3 * row + 1] * v[1] + m[3 * row + 2] * v[2];
-}
-
-void normalise(double v[3]) {
-    const double scale = 1.0 / std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
-    for (int i = 0; i < 3; ++i) v[i] *= scale;
-}
-
-// h points left and v up of the direction d; straight up or down, h is y.
-template <class Real> void tangent_frame(const Real d[3], Real h[3], Real v[3]) {
-    const Real length = std::sqrt(d[0] * d[0] + d[1] * d[1]);
-    const bool upright = length < Real(1e-6);
-    const Real scale = upright ? Real(0) : Real(1) / length;
-    h[0] = -d[1] * scale;
-    h[1] = upright ? Real(1) : d[0] * scale;
-    h[2] = Real(0);
-    v[0] = -d[2] * h[1];
-    v[1] = d[2] * h[0];
-    v[2] = d[0] * h[1] - d[1] * h[0];
-}
-
-RESWEEP_CLONES void tangent_frames(const float* dx, const float* dy, const float* dz, float* hx, float* hy, float* vx,
-                                   float* vy, float* vz, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) {
-        const float length = std::sqrt(dx[i] * dx[i] + dy[i] * dy[i]);
-        const bool upright = length < 1e-6f;
-        const float scale = upright ? 0.0f : 1.0f / length;
-        const float x = -dy[i] * scale, y = upright ? 1.0f : dx[i] * scale;
-        hx[i] = x;
-        hy[i] = y;
-        vx[i] = -dz[i] * y;
-        vy[i] = dz[i] * x;
-        vz[i] = dx[i] * y - dy[i] * x;
-    }
-}
-
-RESWEEP_CLONES void rotate_all(const float* m, float* x, float* y, float* z, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) {
-        const float a = x[i], b = y[i], c = z[i];
-        x[i] = m[0] * a + m[1] * b + m[2] * c;
-        y[i] = m[3] * a + m[4] * b + m[5] * c;
-        z[i] = m[6] * a + m[7] * b + m[8] * c;
-    }
-}
-
-RESWEEP_CLONES void offset_all(const float* d, const float* h, const float* v, float oh, float ov, float scale,
-                               float* out, std::size_t count) {
+RESWEEP_MULTIVERSION void offset_all(const float* d, const float* h, const float* v, float oh, float ov, float scale,
+                                     float* out, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) out[i] = (d[i] + oh * h[i] + ov * v[i]) * scale;
 }
 
 }  // namespace
-
-void PulseBatch::resize(std::size_t size) {
-    for (auto* axes : {origin, d, h, v})
-        for (int i = 0; i < 3; ++i) axes[i].resize(size);
-    beam.resize(size);
-}
-
-PulseMaker::PulseMaker(const Firing& firing, const Motion& motion, double start, const Noise& noise,
-                       const Philox& random, bool axial)
-    : firing_(firing), motion_(motion), start_(start), noise_(noise), random_(random), axial_(axial) {
-    aimed_ = noise.encoder_step > 0.0 || noise.pointing_sigma_h > 0.0 || noise.pointing_sigma_v > 0.0;
-}
-
-void PulseMaker::make(std::size_t first, std::size_t last, PulseBatch& batch) {
-    batch.count = last - first;
-    for (std::size_t i = 0; i < batch.count; ++i) batch.beam[i] = static_cast<std::uint32_t>(firing_.beam[first + i]);
-    for (int axis = 0; axis < 3; ++axis)
-        std::copy(firing_.direction[axis] + first, firing_.direction[axis] + last, batch.d[axis].begin());
-    if (aimed_)
-        for (std::size_t i = 0; i < batch.count; ++i) {
-            double d[3] = {batch.d[0][i], batch.d[1][i], batch.d[2][i]};
-            aim(batch.beam[i], d);
-            for (int axis = 0; axis < 3; ++axis) batch.d[axis][i] = static_cast<float>(d[axis]);
-        }
-    if (!axial_) {
-        tangent_frames(batch.d[0].data(), batch.d[1].data(), batch.d[2].data(), batch.h[0].data(), batch.h[1].data(),
-                       batch.v[0].data(), batch.v[1].data(), batch.v[2].data(), batch.count);
-        std::fill_n(batch.h[2].begin(), batch.count, 0.0f);
-    }
-    place(first, batch);
-}
-
-// Put the batch, made in the sensor's frame, into the world.
-void PulseMaker::place(std::size_t first, PulseBatch& batch) {
-    double rotation[9], position[3];
-    float turn[9];
-    batch.one_origin = motion_.still() && !firing_.origin;
-    const std::size_t stretch = motion_.still() ? batch.count : 1;  // pulses that share a pose
-    for (std::size_t i = 0; i < batch.count; i += stretch) {
-        motion_.at(start_ + firing_.time[first + i], rotation, position);
-        std::copy(rotation, rotation + 9, turn);
-        for (auto* axes : {batch.d, batch.h, batch.v}) {
-            rotate_all(turn, axes[0].data() + i, axes[1].data() + i, axes[2].data() + i, stretch);
-            if (axial_) break;
-        }
-        for (std::size_t j = i; j < i + stretch; ++j) {
-            float offset[3] = {0.0f, 0.0f, 0.0f};
-            if (firing_.origin) rotate(turn, firing_.origin + 3 * batch.beam[j], offset);
-            for (int axis = 0; axis < 3; ++axis)
-                batch.origin[axis][j] = static_cast<float>(position[axis] + offset[axis]);
-            if (batch.one_origin) break;
-        }
-    }
-}
-
-// Encoder and pointing error (A, section IV): the pulse leaves in another direction than the one reported.
-void PulseMaker::aim(std::uint32_t beam, double d[3]) const {
-    const auto words = random_.words(beam, 0, Purpose::kPointing);
-    const double turn = (unit(words[0]) - 0.5) * noise_.encoder_step, c = std::cos(turn), s = std::sin(turn);
-    const double x = d[0], y = d[1];
-    d[0] = c * x - s * y;
-    d[1] = s * x + c * y;
-    const double across = normal(words[1]) * noise_.pointing_sigma_h;
-    const double along = normal(words[2]) * noise_.pointing_sigma_v;
-    double h[3], v[3];
-    tangent_frame(d, h, v);
-    for (int i = 0; i < 3; ++i) d[i] += across * h[i] + along * v[i];
-    normalise(d);
-}
 
 void Rays::resize(std::size_t count) {
     for (auto& column : direction) column.resize(count);
@@ -170,7 +55,7 @@ void RaySpread::spread(const PulseBatch& batch, Rays& rays) const {
     }
 }
 
-// The map of resweep/sensors/stencil.py, random_offsets.
+// As `random_offsets` of resweep/sensors/stencil.py does.
 void RaySpread::draw(std::uint32_t beam, std::uint32_t ray, float& h, float& v) const {
     const auto words = random_.words(beam, ray, Purpose::kSpot);
     const double u = unit(words[0]), w = unit(words[1]);
@@ -190,17 +75,9 @@ void RaySpread::draw(std::uint32_t beam, std::uint32_t ray, float& h, float& v) 
     v = static_cast<float>(along * half_v_);
 }
 
-double pulse_spacing(const Firing& firing, std::size_t first, std::size_t last) {
-    if (last - first < 2) return 0.0;
-    const double ax = firing.direction[0][first], ay = firing.direction[1][first];
-    const double bx = firing.direction[0][last - 1], by = firing.direction[1][last - 1];
-    const double turn = std::atan2(ax * by - ay * bx, ax * bx + ay * by);
-    return turn * std::sqrt(ax * ax + ay * ay) / static_cast<double>(last - first - 1);
-}
-
 const RayOrder::Order& RayOrder::of(std::size_t count, double spacing) {
     // Spacings are rounded to an eighth of an octave, so that a few orders serve a whole sweep. The
-    // order is a function of the chunk alone: packets, and so bytes, do not depend on the threads.
+    // order depends on the chunk alone. So packets, and bytes, do not depend on the threads.
     int step = 0;
     if (!beam_.random && beam_.n_rays > 1 && spacing != 0.0) {
         step = static_cast<int>(std::lround(8.0 * std::log2(std::fabs(spacing)))) * 2 + (spacing < 0.0 ? 1 : 0);

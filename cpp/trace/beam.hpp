@@ -1,55 +1,42 @@
-// From a pulse to its rays in the world: where the sensor is, where it aims, how the beam spreads.
+// How one pulse becomes rays: the shape of its beam, and the order in which rays are traced.
 #pragma once
 
 #include <array>
-#include <cmath>
+#include <cstdint>
 #include <map>
 #include <utility>
 #include <vector>
 
-#include "trace/trace.hpp"
+#include "core/random.hpp"
+#include "trace/pulses.hpp"
 
 namespace resweep {
 
-// Neighbouring pulses in the world, one array a coordinate: origins, axes d and the axes h and v
-// across them, all unit.
-struct PulseBatch {
-    std::vector<float> origin[3], d[3], h[3], v[3];
-    std::vector<std::uint32_t> beam;
-    std::size_t count = 0;
-    bool one_origin = true;  // all origins are that of the first
+enum class Spot : int { kCircular = 0, kRectangular = 1, kElliptical = 2 };
+enum class Profile : int { kUniform = 0, kGaussian = 1 };
 
-    void resize(std::size_t count);
+// With `random` each ray is drawn over the spot. Otherwise `offsets` has the tangents (h, v) at 1 m of every ray, and
+// `shares` how much of the beam it carries.
+struct Beam {
+    std::vector<std::array<float, 2>> offsets;
+    std::vector<float> shares;
+    bool random = false;
+    int n_rays = 1;
+    Spot spot = Spot::kCircular;
+    Profile profile = Profile::kUniform;
+    float divergence_h = 0.0f, divergence_v = 0.0f;
+
+    // Whether each pulse is one ray on its axis.
+    bool axial() const { return !random && n_rays == 1 && offsets[0][0] == 0.0f && offsets[0][1] == 0.0f; }
 };
 
-class PulseMaker {
-  public:
-    // `axial`: every ray lies on its pulse's axis, so that the axes across it are left out.
-    PulseMaker(const Firing& firing, const Motion& motion, double start, const Noise& noise, const Philox& random,
-               bool axial);
-
-    // The pulses that stand at first..last-1 in the order of tracing.
-    void make(std::size_t first, std::size_t last, PulseBatch& batch);
-
-  private:
-    void aim(std::uint32_t beam, double direction[3]) const;
-    void place(std::size_t first, PulseBatch& batch);
-
-    const Firing& firing_;
-    const Motion& motion_;
-    double start_;
-    const Noise& noise_;
-    const Philox& random_;
-    bool aimed_, axial_;
-};
-
-// Unit directions of rays, one array a coordinate. Ray r of pulse p of a batch is row r * count + p.
+// Unit directions of rays, one array per coordinate. Ray r of pulse p of a batch is row r * count + p.
 struct Rays {
     std::vector<float> direction[3];
     void resize(std::size_t count);
 };
 
-// How rays are set off from a pulse's axis: fixed offsets with their normalising scale, or drawn.
+// Makes the rays of pulses, at fixed offsets from the axis or drawn over the spot.
 class RaySpread {
   public:
     RaySpread(const Beam& beam, const Philox& random);
@@ -63,11 +50,11 @@ class RaySpread {
     double half_h_, half_v_;
 };
 
-// The order in which the rays of a chunk of pulses are traced: from side to side, so that a packet
-// of them is as narrow as can be. Spots that overlap share packets.
+// The order in which the rays of a chunk of pulses are traced: from side to side, so that packets are narrow. Spots
+// that overlap share packets.
 class RayOrder {
   public:
-    // Where each ray stands in `Rays`, and which pulse it is of.
+    // The row of each ray in `Rays`, and the pulse it belongs to.
     struct Order {
         std::vector<std::uint32_t> row, pulse;
     };
@@ -81,8 +68,5 @@ class RayOrder {
     const Beam& beam_;
     std::map<std::pair<std::size_t, int>, Order> known_;
 };
-
-// Mean angle from one pulse to the next, leftwards, of the chunk's pulses first..last-1.
-double pulse_spacing(const Firing& firing, std::size_t first, std::size_t last);
 
 }  // namespace resweep

@@ -3,16 +3,14 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <numeric>
 #include <vector>
 
 #include "scene/actors.hpp"
+#include "scene/callback_context.hpp"
 #include "scene/scene.hpp"
 
 namespace resweep {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 inline void intersect_packet(SceneHandle scene, const int*, RayHitPacket<1>& packet, IntersectArguments& arguments) {
     embree().intersect1(scene, &packet, &arguments);
@@ -36,26 +34,29 @@ inline void occlude_packet(SceneHandle scene, const int* valid, RayPacket<16>& r
     embree().occluded16(valid, scene, &rays, &arguments);
 }
 
-// Cosines between normals and directions, signs left out.
+// Absolute cosines between normals and directions.
 void cosines(const float* nx, const float* ny, const float* nz, const float* dx, const float* dy, const float* dz,
              float* out, int count);
 
 // out[i] = values[rows[i]]
-void pick(const float* values, const std::uint32_t* rows, float* out, int count);
+void select(const float* values, const std::uint32_t* rows, float* out, int count);
+
+// Rays per Embree call when `requested` are requested (0: as many as the processor takes at once).
+int packet_width(int requested);
 
 // Traces rays in packets of N.
 template <int N> class PacketTracer {
   public:
-    // With a `stage`, whose actors each ray meets at its own time.
-    explicit PacketTracer(const Scene& scene, const Stage* stage = nullptr)
+    // Rays hit `actors`, if there are any, at their own time.
+    explicit PacketTracer(const Scene& scene, const ActorScene* actors = nullptr)
         : scene_(scene),
-          stage_(stage && !stage->empty() ? stage : nullptr),
-          gathers_(scene.gathers() || (stage_ && stage_->gathers())) {
+          actors_(actors && !actors->empty() ? actors : nullptr),
+          gathers_(scene.gathers() || (actors_ && actors_->gathers())) {
         std::memset(&packet_, 0, sizeof packet_);
         std::fill_n(packet_.ray.mask, N, 0xFFFFFFFFu);
         std::fill_n(packet_.ray.direction_x, N, 1.0f);
         arguments_.flags = N > 1 ? kCoherent : kIncoherent;
-        std::iota(packet_.ray.id, packet_.ray.id + N, 0u);  // where a filter finds the ray's gathered discs
+        std::iota(packet_.ray.id, packet_.ray.id + N, 0u);  // its row in the arrays of the context
         context_.hits = gathered_;
         context_.keys = keys_;
         std::fill_n(keys_, N, std::uint64_t{0});
@@ -65,8 +66,8 @@ template <int N> class PacketTracer {
     std::uint64_t* keys() { return keys_; }
     void set_slope(float slope) { context_.slope = slope; }
 
-    // Volumes let all rays pass from now on, and their crossings are noted.
-    void collect() { context_.crossings = crossings_; }
+    // From now on volumes let all rays pass, and their crossings are recorded.
+    void record_crossings() { context_.crossings = crossings_; }
     std::vector<Crossing>& crossings(int lane) { return crossings_[lane]; }
 
     RayPacket<N>& rays() { return packet_.ray; }
@@ -85,13 +86,13 @@ template <int N> class PacketTracer {
         }
     }
 
-    // Trace the first `lanes` rays of the packet, whose origins and directions are set, up to `t_far`.
+    // Trace the first `lanes` rays of the packet up to `t_far`. Origins and directions must be set.
     void trace(int lanes, float t_far) {
         std::fill_n(packet_.ray.t_far, N, t_far);
         trace(lanes);
     }
 
-    // The same, up to where each ray's own `t_far` is set.
+    // The same, up to the `t_far` that is set for each ray.
     void trace(int lanes) {
         for (int lane = 0; lane < N; ++lane) {
             if (context_.crossings) crossings_[lane].clear();
@@ -103,12 +104,12 @@ template <int N> class PacketTracer {
             for (DiscHits& hits : gathered_) hits.count = 0;
         arguments_.context = &context_.embree;
         intersect_packet(scene_.handle(), valid_, packet_, arguments_);
-        if (!stage_) return;
+        if (!actors_) return;
         std::copy_n(packet_.ray.t_far, N, world_far_);
-        intersect_packet(stage_->handle(), valid_, packet_, arguments_);
+        intersect_packet(actors_->handle(), valid_, packet_, arguments_);
     }
 
-    // Whether each of the first `lanes` rays meets anything beyond `range`: t_far turns negative.
+    // Look for anything beyond `range`: t_far becomes negative for those of the first `lanes` rays that hit something.
     void trace_beyond(int lanes, float range) {
         for (int lane = 0; lane < N; ++lane) {
             packet_.ray.t_near[lane] = range;
@@ -117,10 +118,10 @@ template <int N> class PacketTracer {
         }
         arguments_.context = &context_.embree;
         occlude_packet(scene_.handle(), valid_, packet_.ray, arguments_);
-        if (stage_) {
+        if (actors_) {
             for (int lane = 0; lane < N; ++lane)
                 if (packet_.ray.t_far[lane] < 0.0f) valid_[lane] = 0;
-            occlude_packet(stage_->handle(), valid_, packet_.ray, arguments_);
+            occlude_packet(actors_->handle(), valid_, packet_.ray, arguments_);
         }
         std::fill_n(packet_.ray.t_near, N, 0.0f);
     }
@@ -133,7 +134,7 @@ template <int N> class PacketTracer {
                 N);
         for (int lane = 0; lane < lanes; ++lane) {
             if (hit.geometry[lane] == kInvalidId && !gathers_) continue;
-            const bool moving = stage_ && ray.t_far[lane] < world_far_[lane];
+            const bool moving = actors_ && ray.t_far[lane] < world_far_[lane];
             const Hit one{{hit.normal_x[lane], hit.normal_y[lane], hit.normal_z[lane]},
                           {ray.direction_x[lane], ray.direction_y[lane], ray.direction_z[lane]},
                           ray.t_far[lane],
@@ -145,23 +146,23 @@ template <int N> class PacketTracer {
                           hit.instance_primitive[lane]};
             Event event;
             if (gathers_) {
-                if (gathered_event(scene_, stage_, one, moving, ray.time[lane], gathered_[lane], event))
+                if (gathered_event(scene_, actors_, one, moving, ray.time[lane], gathered_[lane], event))
                     use(lane, event);
             } else {
-                use(lane, moving ? stage_->event(one, ray.time[lane]) : scene_.event(one));
+                use(lane, moving ? actors_->event(one, ray.time[lane]) : scene_.event(one));
             }
         }
     }
 
   private:
     const Scene& scene_;
-    const Stage* stage_;
+    const ActorScene* actors_;
     bool gathers_;
     RayHitPacket<N> packet_;
-    float world_far_[N];  // how far each ray comes without the actors
+    float world_far_[N];  // t_far of each ray before the actors are traced
     alignas(64) int valid_[N];
     alignas(64) float cosine_[N];
-    QueryContext context_;
+    CallbackContext context_;
     DiscHits gathered_[N];
     std::uint64_t keys_[N];
     std::vector<Crossing> crossings_[N];

@@ -1,4 +1,4 @@
-// What a world expects of a beam, without a draw: the distribution of its range along one ray.
+// The distribution of the range that a world predicts for a beam of one ray, without random draws.
 #pragma once
 
 #include <cstdint>
@@ -8,27 +8,27 @@
 
 namespace resweep {
 
-struct Predictive {
-    float sigma;    // metres: spread of a range that a surface gives, and noise on top of a volume's
+struct PredictionSettings {
+    float sigma;    // metres: standard deviation of the range on a surface, and of the noise added to that of a volume
     float clutter;  // share of beams that follow no model: half return anywhere up to range_max, half not at all
-    float window;   // metres: the most likely return is that with most probability this near
+    float window;   // metres: the most likely return is the one with most probability within this distance
     float slope;    // width of the beam at 1 m
     float range_max;
 };
 
 struct Predictions {
-    std::vector<float> range;        // most likely, metres; infinity where no return is likelier than any
-    std::vector<float> probability;  // of a range within the window of that, or of no return
-    std::vector<float> returns;      // probability that there is any return
+    std::vector<float> range;        // most likely, metres; infinity where no return is likelier
+    std::vector<float> probability;  // of a range within the window around that, or of no return
+    std::vector<float> returns;      // probability of any return
     std::vector<float> log_likelihood;
     std::vector<float> reflected;
     std::vector<std::int32_t> label, instance;
-    std::vector<std::uint8_t> kind;
+    std::vector<std::uint8_t> kind;  // a PrimitiveKind; 0 where no return is likelier
 };
 
-// `measured` (n,) metres, infinity for a beam without return, may be null: there is no likelihood then. A volume's
-// chance counts once the ray has passed all those whose middle it meets before; surfaces stop what is left.
+// `measured` (n,) metres, infinity for a beam without return; if null, there is no likelihood. A volume can stop a ray
+// only if the ray passed all volumes whose centre it crosses before. A surface stops what is left.
 Predictions predict(const Scene& scene, const float* origins, const float* directions, const float* measured,
-                    std::size_t count, const Predictive& how, int threads);
+                    std::size_t count, const PredictionSettings& settings, int threads);
 
 }  // namespace resweep

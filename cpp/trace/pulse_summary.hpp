@@ -1,19 +1,19 @@
-// What the rays of neighbouring pulses met, and what the events of each pulse have in common.
+// The events of the rays of neighbouring pulses, and a summary of them per pulse.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "scene/scene.hpp"
+#include "scene/event.hpp"
 
 namespace resweep {
 
-// The events of a batch's rays, one array a quantity; rows as in `Rays`. A ray that met nothing is at
-// infinity and sends back no light.
-struct Met {
+// The events of the rays of a batch, one array per quantity; rows as in `Rays`. A ray that hits nothing is at infinity
+// and sends back no light.
+struct RayEvents {
     std::vector<float> range, reflected;
     std::vector<std::int32_t> label, instance;
-    std::vector<Kind> kind;  // left as it is where the scene has one kind
+    std::vector<PrimitiveKind> kind;  // not written where the scene has one kind
 
     void resize(std::size_t count) {
         kind.resize(count);
@@ -24,17 +24,17 @@ struct Met {
     }
 };
 
-// What the events of each pulse have in common: enough for most pulses, whose light all lies in one
-// window and comes from one thing.
-struct Tally {
-    std::vector<float> nearest, furthest, mean, light;
+// What the echoes of most pulses need, whose light all lies in one window and comes from one object: nearest, farthest
+// and mean range, light, and label and instance of the first event. `mixed` is not 0 where others differ from that.
+struct PulseSummary {
+    std::vector<float> nearest, farthest, mean, light;
     std::vector<std::int32_t> label, instance, mixed;
 
-    // Gather from `met`, which holds one ray of each of `count` pulses for every share of the beam.
-    void gather(const Met& met, const std::vector<float>& shares, std::size_t count);
+    // Summarise `events`, which hold one ray of each of `count` pulses for every share of the beam.
+    void summarise(const RayEvents& events, const std::vector<float>& shares, std::size_t count);
 
     void resize(std::size_t count) {
-        for (auto* column : {&nearest, &furthest, &mean, &light}) column->resize(count);
+        for (auto* column : {&nearest, &farthest, &mean, &light}) column->resize(count);
         for (auto* column : {&label, &instance, &mixed}) column->resize(count);
     }
 
@@ -42,9 +42,5 @@ struct Tally {
     std::vector<float> beyond_, weight_;
     std::vector<std::int32_t> seen_;
 };
-
-// Ranges as the sensor reads them: with Gaussian noise of these standard normal draws, and rounded.
-void measure(double sigma, double sigma_per_m, double quantum, const double* draws, const float* range, float* out,
-             std::size_t count);
 
 }  // namespace resweep

@@ -11,7 +11,7 @@ float light(const Event& event) { return event.share * event.reflected; }
 
 // The echo of the events first..last-1, reported at `range`.
 Echo echo_of(Events events, std::size_t first, std::size_t last, float range) {
-    Echo echo{range, 0.0f, 0, 0, Kind::kMesh};
+    Echo echo{range, 0.0f, 0, 0, PrimitiveKind::kMesh};
     for (std::size_t i = first; i < last; ++i) echo.intensity += light(events[i]);
     float most = -1.0f;
     for (std::size_t i = first; i < last; ++i) {
@@ -25,7 +25,7 @@ Echo echo_of(Events events, std::size_t first, std::size_t last, float range) {
             echo.instance = events[i].instance;
             echo.kind = events[i].kind;
         }
-        if (2.0f * most >= echo.intensity) break;  // nothing else can give more
+        if (2.0f * most >= echo.intensity) break;  // no other can give more
     }
     return echo;
 }
@@ -69,7 +69,7 @@ bool last_echo(const Receiver& receiver, Events events, std::vector<Echo>& echoe
     return false;
 }
 
-// The window around the most intense ray, as B has it.
+// The window around the most intense ray, as in B.
 void window_of_strongest_ray(const Receiver& receiver, Events events, std::size_t& begin, std::size_t& end) {
     std::size_t anchor = 0;
     for (std::size_t i = 1; i < events.size(); ++i)
@@ -99,7 +99,7 @@ void window_of_most_light(const Receiver& receiver, Events events, std::size_t& 
 
 bool strongest_echo(const Receiver& receiver, Events events, std::vector<Echo>& echoes) {
     std::size_t begin = 0, end = 1;
-    if (receiver.strongest_by_echo)
+    if (receiver.strongest_by == StrongestBy::kEcho)
         window_of_most_light(receiver, events, begin, end);
     else
         window_of_strongest_ray(receiver, events, begin, end);
@@ -124,7 +124,7 @@ bool separated_echoes(const Receiver& receiver, Events events, std::vector<Echo>
     return !echoes.empty();
 }
 
-// Stable, so that events at one range keep the order of their rays and the result its bytes.
+// Stable, so that events at the same range keep the order of their rays, and results their bytes.
 void sort_by_range(Events events) {
     if (events.size() > 32) {
         std::stable_sort(events.begin(), events.end(),
@@ -142,13 +142,13 @@ void sort_by_range(Events events) {
 
 }  // namespace
 
-Status receive(const Receiver& receiver, std::span<Event> events, std::vector<Echo>& echoes) {
+BeamStatus receive(const Receiver& receiver, std::span<Event> events, std::vector<Echo>& echoes) {
     echoes.clear();
-    if (events.empty()) return Status::kNothingHit;
+    if (events.empty()) return BeamStatus::kNothingHit;
     const auto outside = [&](const Event& e) { return e.range < receiver.range_min || e.range > receiver.range_max; };
     const auto end = std::remove_if(events.begin(), events.end(), outside);
     events = events.first(static_cast<std::size_t>(end - events.begin()));
-    if (events.empty()) return Status::kOutOfRange;
+    if (events.empty()) return BeamStatus::kOutOfRange;
     if (receiver.falloff_reference > 0.0f)
         for (Event& event : events) {
             const float ratio = receiver.falloff_reference / event.range;
@@ -156,28 +156,28 @@ Status receive(const Receiver& receiver, std::span<Event> events, std::vector<Ec
         }
     sort_by_range(events);
     if (2.0f * (events.back().range - events.front().range) <= receiver.signal_cutoff) {
-        // All the light lies in one window, wherever the mode lays it: there is one echo.
+        // All the light lies in one window, whatever the mode: there is one echo.
         const Echo echo = echo_of(events, 0, events.size(), mean_range(events, 0, events.size()));
-        if (echo.intensity < receiver.threshold) return Status::kBelowThreshold;
+        if (echo.intensity < receiver.threshold) return BeamStatus::kBelowThreshold;
         echoes.push_back(echo);
-        return Status::kReturn;
+        return BeamStatus::kReturn;
     }
     bool seen = false;
     switch (receiver.mode) {
-        case Mode::kFirst: seen = first_echo(receiver, events, echoes); break;
-        case Mode::kLast: seen = last_echo(receiver, events, echoes); break;
-        case Mode::kStrongest: seen = strongest_echo(receiver, events, echoes); break;
-        case Mode::kMultiple: seen = separated_echoes(receiver, events, echoes); break;
-        case Mode::kStrongestAndLast: {
+        case ReturnMode::kFirst: seen = first_echo(receiver, events, echoes); break;
+        case ReturnMode::kLast: seen = last_echo(receiver, events, echoes); break;
+        case ReturnMode::kStrongest: seen = strongest_echo(receiver, events, echoes); break;
+        case ReturnMode::kMultiple: seen = separated_echoes(receiver, events, echoes); break;
+        case ReturnMode::kStrongestAndLast: {
             seen = strongest_echo(receiver, events, echoes);
             const bool also = last_echo(receiver, events, echoes);
-            // Echoes nearer to each other than the cutoff are one echo, which is reported once.
+            // Echoes nearer to each other than the cutoff are one echo, and reported once.
             if (seen && also && echoes[1].range - echoes[0].range <= receiver.signal_cutoff) echoes.pop_back();
             seen = seen || also;
             break;
         }
     }
-    return seen ? Status::kReturn : Status::kBelowThreshold;
+    return seen ? BeamStatus::kReturn : BeamStatus::kBelowThreshold;
 }
 
 }  // namespace resweep

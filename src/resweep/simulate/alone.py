@@ -47,18 +47,19 @@ def returns_alone(simulator: Simulator, sweep: Sweep, index: int) -> Array:
             counts.append(0)
             continue
         centre = tuple(float(value) for value in knots[:, :3, 3].mean(axis=0))
-        stage = _core.Stage([cast._native(by_instance[instance])], begin, end, centre, 2 * simulator.sensor.range_max_m)
-        columns = empty.sweep(
+        alone = _core.ActorScene(
+            [cast._native(by_instance[instance])], begin, end, centre, 2 * simulator.sensor.range_max_m
+        )
+        columns = empty.trace(
             simulator._plan,
             firing=_firing(firing, rows),
-            knot_times=motion.times,
-            knots=knots,
+            motion=_core.Motion(motion.times, knots),
             start=begin,
             seed=simulator.seed,
             index=index,
             threads=simulator.threads,
             packet=simulator.packet,
-            stage=stage,
+            actors=alone,
         )
         counts.append(len(columns["range"]))
     return np.array(counts, np.int64)
@@ -99,10 +100,8 @@ def _towards(actor: Actor, firing: Firing, motion: Trajectory, begin: float, end
 def _firing(firing: Firing, rows: Array) -> _core.Firing:
     chunk = np.append(np.arange(0, len(rows), _CHUNK), len(rows)).astype(np.int32)
     return _core.Firing(
-        direction=np.ascontiguousarray(firing.direction[rows].T),
-        time=firing.time[rows],
-        beam=rows.astype(np.int32),
+        direction=firing.direction,
+        time=firing.time,
+        order=rows.astype(np.int32),
         chunk=chunk,
-        reported=firing.direction,
-        origin=None,
     )

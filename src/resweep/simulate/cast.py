@@ -50,7 +50,7 @@ class Cast:
         centre = positions.mean(axis=0)
         reach = _FAR * range_max_m + float(np.linalg.norm(positions - centre, axis=1).max())
         natives = [self._native(i) for i in near]
-        native = _core.Stage(natives, begin, end, tuple(float(value) for value in centre), reach)
+        native = _core.ActorScene(natives, begin, end, tuple(float(value) for value in centre), reach)
         return Stage(native, [self.actors[near[i]] for i in native.present()], self.world.origin)
 
     def _native(self, index: int) -> Any:
@@ -61,8 +61,7 @@ class Cast:
             knots[:, :3, 3] -= self.world.origin
             self._natives[index] = _core.Actor(
                 shapes=[self._shape(layer) for layer in actor.layers],
-                times=actor.trajectory.times,
-                knots=knots,
+                motion=_core.Motion(actor.trajectory.times, knots),
                 radius=actor.radius_m,
                 instance=actor.instance,
                 label=-1 if actor.label is None else actor.label,
@@ -84,15 +83,13 @@ class Stage:
         self.actors = actors
         self.origin = origin
 
-    def velocities(
-        self, instance: Array, second: Array, points: Array, knot_times: Array, knots: Array
-    ) -> tuple[Array, Array]:
+    def velocities(self, instance: Array, second: Array, points: Array, sensor: _core.Motion) -> tuple[Array, Array]:
         """Velocity (n, 3) float32 of what each return was measured on, and the number of returns of each actor.
 
         Metres a second in the world; zero where nothing moves. ``second`` (n,) are the times of firing and ``points``
-        (n, 3) lie in the sensor's frame then; the knots are those of the sensor, from the world's origin.
+        (n, 3) lie in the sensor's frame then; ``sensor`` is its motion, from the world's origin.
         """
-        velocity, seen = self.native.velocities(instance, second, points, knot_times, knots)
+        velocity, seen = self.native.velocities(instance, second, points, sensor)
         return velocity, seen.astype(np.int64)
 
     def boxes(self, pose: Array, start: float, instance: Array, second: Array, n_points: Array) -> Boxes:

@@ -179,24 +179,23 @@ class Retracer:
         trajectory = trajectory.moved(change)
         knots = trajectory.poses.copy()
         knots[:, :3, 3] -= self.world.origin
+        motion = _core.Motion(trajectory.times, knots)
         times = recorded.beam_time if recorded.n_beams else np.array([recorded.timestamp])
         stage = self._cast.stage(float(times.min()), float(times.max()), trajectory, self.sensor.range_max_m)
-        columns: dict[str, Any] = self.scene.sweep(
+        columns: dict[str, Any] = self.scene.trace(
             self._plan,
             as_fired(recorded, self._calibrated(recorded).beam_direction),
-            knot_times=trajectory.times,
-            knots=knots,
-            start=0.0,
+            motion,
             seed=self.seed,
             index=index,
             threads=self.threads,
-            stage=None if stage is None else stage.native,
+            actors=None if stage is None else stage.native,
         )
         points, extra = columns.pop("points"), {"primitive": columns.pop("kind")}
         boxes = None
         if stage is not None:
             second = recorded.beam_time[columns["beam"]]
-            extra["velocity"], seen = stage.velocities(columns["instance"], second, points, trajectory.times, knots)
+            extra["velocity"], seen = stage.velocities(columns["instance"], second, points, motion)
             boxes = stage.boxes(recorded.pose, recorded.timestamp, columns["instance"], second, seen)
         if self._fits(recorded):
             columns["range"] = columns["range"] - self._offsets(recorded)[columns["beam"]]
@@ -238,9 +237,9 @@ def as_fired(recorded: Sweep, fired: Array) -> _core.Firing:
     )
     moved = bool(recorded.beam_origin.any())
     return _core.Firing(
-        direction=np.ascontiguousarray(direction[order].T),
-        time=recorded.beam_time[order].astype(np.float64),
-        beam=order.astype(np.int32),
+        direction=direction,
+        time=np.ascontiguousarray(recorded.beam_time, np.float64),
+        order=order.astype(np.int32),
         chunk=chunk.astype(np.int32),
         reported=np.ascontiguousarray(recorded.beam_direction, np.float32),
         origin=np.ascontiguousarray(recorded.beam_origin, np.float32) if moved else None,

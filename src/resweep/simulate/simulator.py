@@ -103,22 +103,20 @@ class Simulator:
         motion, begin = self._motion(pose, start, float(firing.time[-1]))
         fired = self._fired(firing, motion, begin)
         stage = self._cast.stage(begin, begin + float(firing.time[-1]), motion, self.sensor.range_max_m)
-        columns = self.scene.sweep(
+        columns = self.scene.trace(
             self._plan,
             **fired,
             seed=self.seed,
             index=index,
             threads=self.threads,
             packet=self.packet,
-            stage=None if stage is None else stage.native,
+            actors=None if stage is None else stage.native,
         )
         points, extra = columns.pop("points"), {"primitive": columns.pop("kind")}
         boxes = None
         if stage is not None:
             second = begin + firing.time[columns["beam"]]
-            extra["velocity"], seen = stage.velocities(
-                columns["instance"], second, points, fired["knot_times"], fired["knots"]
-            )
+            extra["velocity"], seen = stage.velocities(columns["instance"], second, points, fired["motion"])
             boxes = stage.boxes(motion.at(begin), begin, columns["instance"], second, seen)
         sweep = Sweep(
             pose=motion.at(begin),
@@ -141,9 +139,8 @@ class Simulator:
         """Origins and directions (n, 3) float32 of every ray of a sweep, from the world's origin."""
         firing = fire(self.sensor, index)
         motion, begin = self._motion(pose, start, float(firing.time[-1]))
-        origins, directions = self.scene.rays(
-            self._plan, **self._fired(firing, motion, begin), seed=self.seed, index=index
-        )
+        fired = self._fired(firing, motion, begin)
+        origins, directions = _core.pulse_rays(self._plan, **fired, seed=self.seed, index=index)
         return origins, directions
 
     def run(self, trajectory: Trajectory | ArrayLike, *, sweeps: int | None = None) -> Log:
@@ -192,7 +189,7 @@ class Simulator:
     def _fired(self, firing: Firing, motion: Trajectory, begin: float) -> dict[str, Any]:
         knots = motion.poses.copy()
         knots[:, :3, 3] -= self.world.origin
-        return {"firing": _traced(firing, self._ego), "knot_times": motion.times, "knots": knots, "start": begin}
+        return {"firing": _traced(firing, self._ego), "motion": _core.Motion(motion.times, knots), "start": begin}
 
 
 @lru_cache(maxsize=16)
@@ -212,12 +209,10 @@ def _traced(firing: Firing, ego: Ego | None) -> _core.Firing:
         order, group = order[free], group[free]
     begins = np.flatnonzero(np.diff(group, prepend=-1))
     return _core.Firing(
-        direction=np.ascontiguousarray(firing.direction[order].T),
-        time=firing.time[order],
-        beam=order.astype(np.int32),
+        direction=firing.direction,
+        time=firing.time,
+        order=order.astype(np.int32),
         chunk=np.append(begins, len(order)).astype(np.int32),
-        reported=firing.direction,
-        origin=None,
     )
 
 
