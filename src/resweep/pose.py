@@ -142,7 +142,7 @@ class Trajectory:
         self._check_covers(flat)
         if len(self.times) == 1:
             return np.array(np.broadcast_to(self.poses[0], (*query.shape, 4, 4)))
-        found = _core.trajectory_at(np.ascontiguousarray(flat), self.times, np.ascontiguousarray(self.poses))
+        found = _core.Motion(self.times, np.ascontiguousarray(self.poses)).at(np.ascontiguousarray(flat))
         return np.asarray(found).reshape(*query.shape, 4, 4)
 
     def carried(self, times: Array, vectors: Array, directions: bool = False) -> Array:
@@ -154,12 +154,12 @@ class Trajectory:
         when = np.ascontiguousarray(times, np.float64)
         if len(self.times) > 1:
             self._check_covers(when)
-        knots = np.ascontiguousarray(self.poses)
+        motion = _core.Motion(self.times, np.ascontiguousarray(self.poses))
         if vectors.dtype == np.float32:
             single = np.ascontiguousarray(vectors, np.float32)
-            return np.asarray(_core.carried_float(when, single, self.times, knots, directions))
+            return np.asarray(motion.to_world_float(when, single, directions))
         rows = np.ascontiguousarray(vectors, np.float64)
-        return np.asarray(_core.carried(when, rows, self.times, knots, directions))
+        return np.asarray(motion.to_world(when, rows, directions))
 
     def window(self, start: float, end: float) -> Trajectory:
         """The part from ``start`` to ``end``, with poses interpolated at both ends."""

@@ -63,7 +63,7 @@ class ActorSet:
         centre = positions.mean(axis=0)
         reach = _FAR * range_max_m + float(np.linalg.norm(positions - centre, axis=1).max())
         natives = [self._native(actor) for actor in present]
-        native = _core.Stage(natives, begin, end, tuple(float(value) for value in centre), reach)
+        native = _core.ActorScene(natives, begin, end, tuple(float(value) for value in centre), reach)
         return PresentActors(native, [present[i] for i in native.present()], self.origin)
 
     def _native(self, actor: Actor) -> _core.Actor:
@@ -73,8 +73,7 @@ class ActorSet:
             knots[:, :3, 3] -= self.origin
             native = _core.Actor(
                 shapes=[self._shape(layer) for layer in actor.layers],
-                times=actor.trajectory.times,
-                knots=knots,
+                motion=_core.Motion(actor.trajectory.times, knots),
                 radius=actor.radius_m,
                 instance=actor.instance,
                 label=-1 if actor.label is None else actor.label,
@@ -92,20 +91,20 @@ class ActorSet:
 class PresentActors:
     """The actors that one sweep can meet."""
 
-    def __init__(self, native: _core.Stage, actors: list[Actor], origin: Array) -> None:
+    def __init__(self, native: _core.ActorScene, actors: list[Actor], origin: Array) -> None:
         self.native = native
         self.actors = actors
         self.origin = origin
 
     def compute_velocities(
-        self, instance: Array, time: Array, points: Array, knot_times: Array, knots: Array
+        self, instance: Array, time: Array, points: Array, sensor: _core.Motion
     ) -> tuple[Array, Array]:
         """Velocity (n, 3) float32 of what each return was measured on, and the number of returns of each actor.
 
         Metres a second in the world; zero where nothing moves. ``time`` (n,) are the seconds of firing and ``points``
-        (n, 3) lie in the sensor's frame then; the knots are those of the sensor, from the world's origin.
+        (n, 3) lie in the sensor's frame then; ``sensor`` is its motion, from the world's origin.
         """
-        velocity, counts = self.native.velocities(instance, time, points, knot_times, knots)
+        velocity, counts = self.native.velocities(instance, time, points, sensor)
         return velocity, counts.astype(np.int64)
 
     def compute_boxes(self, pose: Array, start: float, instance: Array, time: Array, n_points: Array) -> Boxes:
@@ -117,8 +116,8 @@ class PresentActors:
         rows = [i for i, actor in enumerate(self.actors) if actor.instance > 0]
         actors = [self.actors[i] for i in rows]
         times = hit_times(np.array([actor.instance for actor in self.actors]), start, instance, time)
-        flat, linear, angular = self.native.poses(times)
-        poses = np.asarray(flat).reshape(-1, 4, 4)[rows]
+        poses, linear, angular = self.native.poses(times)
+        poses = poses[rows]
         bounds = np.array([actor.bounds for actor in actors]).reshape(-1, 2, 3)
         arm = np.einsum("kij,kj->ki", poses[:, :3, :3], bounds.mean(axis=1))
         T_sensor_world = inverse(pose)

@@ -46,9 +46,9 @@ class Pulses:
     def native(self) -> _core.Firing:
         """The pulses as the tracer takes them."""
         return _core.Firing(
-            direction=np.ascontiguousarray(self.fired[self.order].T),
-            time=self.time[self.order],
-            beam=self.order.astype(np.int32),
+            direction=self.fired,
+            time=self.time,
+            order=self.order.astype(np.int32),
             chunk=self.chunk.astype(np.int32),
             reported=self.reported,
             origin=self.origin,

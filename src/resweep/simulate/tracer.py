@@ -78,41 +78,33 @@ class Tracer:
         """
         begin, end = start + pulses.span[0], start + pulses.span[1]
         present = self.actors.find_present(begin, end, motion, self.sensor.range_max_m)
-        knots = self._knots(motion)
-        columns = self.scene.sweep(
+        sensor = self._motion(motion)
+        columns = self.scene.trace(
             self.plan,
-            firing=pulses.native,
-            knot_times=motion.times,
-            knots=knots,
+            pulses.native,
+            sensor,
             start=start,
             seed=self.seed,
             index=index,
             threads=self.threads,
             packet=self.packet,
-            stage=None if present is None else present.native,
+            actors=None if present is None else present.native,
         )
         points, primitive = columns.pop("points"), columns.pop("kind")
         time = start + pulses.time[columns["beam"]]
-        return Traced(columns, points, primitive, time, motion.times, knots, present)
+        return Traced(columns, points, primitive, time, sensor, present)
 
     def rays(self, pulses: Pulses, motion: Trajectory, *, start: float = 0.0, index: int = 0) -> tuple[Array, Array]:
         """Origins and directions (n, 3) float32 of the rays that `trace` traces, metres from the world's origin."""
-        origins, directions = self.scene.rays(
-            self.plan,
-            firing=pulses.native,
-            knot_times=motion.times,
-            knots=self._knots(motion),
-            start=start,
-            seed=self.seed,
-            index=index,
+        return _core.pulse_rays(
+            self.plan, pulses.native, self._motion(motion), start=start, seed=self.seed, index=index
         )
-        return origins, directions
 
-    def _knots(self, motion: Trajectory) -> Array:
-        """Poses (k, 4, 4) of the sensor around the world's origin."""
-        knots: Array = motion.poses.copy()
-        knots[:, :3, 3] -= self.world.origin
-        return knots
+    def _motion(self, motion: Trajectory) -> _core.Motion:
+        """The motion of the sensor around the world's origin."""
+        poses: Array = motion.poses.copy()
+        poses[:, :3, 3] -= self.world.origin
+        return _core.Motion(motion.times, poses)
 
     def _copy(self, **changes: Any) -> Tracer:
         other = copy.copy(self)
@@ -126,15 +118,14 @@ class Traced:
 
     ``columns`` are ``beam_status`` (b,) and the return columns (n,) of a `Sweep`. ``points`` (n, 3) float32 are the
     returns as the sensor reports them, ``primitive`` (n,) the kinds of what was hit, ``time`` (n,) the seconds at which
-    they were fired. The knots are the sensor's poses around the world's origin.
+    they were fired, ``motion`` that of the sensor around the world's origin.
     """
 
     columns: dict[str, Array]
     points: Array
     primitive: Array
     time: Array
-    knot_times: Array
-    knots: Array
+    motion: _core.Motion
     present: PresentActors | None
 
     def __len__(self) -> int:
@@ -149,7 +140,7 @@ class Traced:
         """
         extra, boxes = {"primitive": self.primitive}, None
         if self.present is not None:
-            extra["velocity"], boxes = self._motion(self.present, pose, timestamp)
+            extra["velocity"], boxes = self._measure_actors(self.present, pose, timestamp)
         columns: dict[str, Any] = self.columns
         if range_offset_m is not None:
             columns = {**columns, "range": columns["range"] - range_offset_m[columns["beam"]]}
@@ -158,10 +149,10 @@ class Traced:
             sweep.__dict__["points"] = self.points  # the cached property, computed natively on the way
         return sweep
 
-    def _motion(self, present: PresentActors, pose: Array, timestamp: float) -> tuple[Array, Boxes]:
+    def _measure_actors(self, present: PresentActors, pose: Array, timestamp: float) -> tuple[Array, Boxes]:
         """Velocity (n, 3) of what each return was measured on, and the boxes of the actors."""
         instance = self.columns["instance"]
-        velocity, counts = present.compute_velocities(instance, self.time, self.points, self.knot_times, self.knots)
+        velocity, counts = present.compute_velocities(instance, self.time, self.points, self.motion)
         return velocity, present.compute_boxes(pose, timestamp, instance, self.time, counts)
 
 
