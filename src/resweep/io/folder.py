@@ -29,7 +29,7 @@ from resweep.io.files.header import Header
 from resweep.io.folder_poses import placed_by, placed_in_spite, pose_file, stamps_of
 from resweep.io.format import Format, named_errors, peek_as, read_as
 from resweep.log import Log
-from resweep.pose import Array, Trajectory, inverse
+from resweep.pose import Array, Trajectory
 from resweep.sweep import Sweep
 
 VERSION = 1
@@ -135,8 +135,9 @@ def open_sweeps(
     def load(at: int) -> Sweep:
         check(files[at])
         sweep = read_as(entry, files[at], **options)
-        settle = placed if peek_as(entry, files[at]) is None else moved
-        return settle(sweep, float(times[at]), all_poses[at])
+        if peek_as(entry, files[at]) is None:
+            return place_sweep(sweep, all_poses[at], float(times[at]))
+        return sweep.moved_to(all_poses[at], float(times[at]))
 
     sensor = record.get("sensor", "") or (heads[0].sensor if heads else "")
     bare = Log(load, times, all_poses, record.get("name") or folder.name, sensor_name=sensor, meta=meta)
@@ -215,8 +216,8 @@ def _placing(
     return times, all_poses
 
 
-def placed(sweep: Sweep, time: float, pose: Array) -> Sweep:
-    """A bare sweep put at ``time`` and ``pose``.
+def place_sweep(sweep: Sweep, pose: Array, time: float) -> Sweep:
+    """A bare sweep put at ``pose`` and ``time``.
 
     Firing times that do not vary become ``time``; small ones that vary but lie away from it count from the
     start of the sweep, and are moved there.
@@ -229,20 +230,3 @@ def placed(sweep: Sweep, time: float, pose: Array) -> Sweep:
         elif max(abs(first), abs(last)) < _RELATIVE_S and not first - _SLACK_S <= time <= last + _SLACK_S:
             stamps = stamps + time
     return replace(sweep, pose=pose, timestamp=time, beam_time=stamps)
-
-
-def moved(sweep: Sweep, time: float, pose: Array) -> Sweep:
-    """A sweep that knows its own place, taken to ``time`` and ``pose`` with its beams' times and its motion.
-
-    Where it is there already, to the rounding of text, it stays as it is.
-    """
-    later = time - sweep.timestamp
-    at_home = np.allclose(sweep.pose, pose, rtol=0, atol=1e-7)
-    if later == 0 and at_home:
-        return sweep
-    T_new_old = np.eye(4) if at_home else pose @ inverse(sweep.pose)
-    motion = sweep.trajectory
-    if motion is not None:
-        motion = Trajectory(motion.times + later, T_new_old @ motion.poses)
-    settled = sweep.pose if at_home else pose
-    return replace(sweep, pose=settled, timestamp=time, trajectory=motion, beam_time=sweep.beam_time + later)

@@ -10,7 +10,6 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.io import poses
-from resweep.io.datasets.common import extended
 from resweep.io.faults import Faults
 from resweep.pose import Array, Trajectory, inverse
 
@@ -70,7 +69,7 @@ def placed_by(
     given = stamps if stamps is not None and not file.with_name("times.txt").is_file() and rate_hz is None else None
     trajectory = poses.read_poses(file, times=given, rate_hz=rate_hz)
     if stamps is not None:
-        wide = extended(trajectory, _REACH_S)
+        wide = trajectory.extended(_REACH_S)
         inside = (stamps >= wide.start) & (stamps <= wide.end)
         if inside.all():
             exact = np.array_equal(trajectory.times, stamps)
@@ -98,7 +97,7 @@ def placed_in_spite(
         rows = inverse(Tr) @ rows @ Tr
     good = np.array([at not in bad for at in range(len(rows))])
     if stamps is not None and times is not None and good.any():
-        wide = extended(Trajectory(times[good], rows[good]), _REACH_S)
+        wide = Trajectory(times[good], rows[good]).extended(_REACH_S)
         inside = (stamps >= wide.start) & (stamps <= wide.end)
         if inside.any():
             for at in np.flatnonzero(~inside).tolist():

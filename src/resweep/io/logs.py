@@ -168,7 +168,7 @@ def _with_poses(log: Log, poses: Poses, raw: bool) -> Log:
     motion, load = given, log.load
 
     def settled(at: int) -> Sweep:
-        sweep = folders.moved(load(at), float(times[at]), matrices[at])
+        sweep = load(at).moved_to(matrices[at], float(times[at]))
         if raw and sweep.n_beams:
             first, last = float(sweep.beam_time.min()), float(sweep.beam_time.max())
             return replace(sweep, trajectory=motion.window(first, last))

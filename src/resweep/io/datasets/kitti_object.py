@@ -13,11 +13,12 @@ import numpy as np
 
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
-from resweep.io.datasets.common import rigid
-from resweep.io.datasets.kitti_raw import RATE_HZ, SENSOR, numbered
+from resweep.io.datasets.kitti_raw import RATE_HZ, SENSOR
+from resweep.io.datasets.numbered_files import list_numbered
 from resweep.io.empty_beams import completed
 from resweep.io.files import kitti_bin
 from resweep.io.format import Format, read_as
+from resweep.io.rigid import pose_from_matrix
 from resweep.log import Log
 from resweep.pose import Array, inverse, transform
 from resweep.sweep import Sweep
@@ -32,7 +33,7 @@ def recognises(path: Path) -> bool:
 
 def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, empty_beams: bool = True) -> Log:
     """The frames in ``path`` (``training`` or ``testing``), with boxes where there is label_2."""
-    scans, index = numbered(path / "velodyne", (".bin",))
+    scans, index = list_numbered(path / "velodyne", (".bin",))
     times = index / (rate_hz or RATE_HZ)
     poses = np.tile(np.eye(4), (len(scans), 1, 1))
 
@@ -58,7 +59,7 @@ def _T_velo_camera(file: Path) -> Array:
             raise ResweepError(f"{file}: no {key} of {count} numbers; fetch the calibration again")
     rectify = np.column_stack([np.array(fields["R0_rect"].split(), float).reshape(3, 3), np.zeros(3)])
     Tr = np.array(fields["Tr_velo_to_cam"].split(), float)
-    return inverse(rigid(rectify, f"{file}, R0_rect") @ rigid(Tr, f"{file}, Tr_velo_to_cam"))
+    return inverse(pose_from_matrix(rectify, f"{file}, R0_rect") @ pose_from_matrix(Tr, f"{file}, Tr_velo_to_cam"))
 
 
 def _boxes(file: Path, calib: Path) -> Boxes:

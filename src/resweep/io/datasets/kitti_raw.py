@@ -19,12 +19,13 @@ from scipy.spatial.transform import Rotation
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.io.columns import sweep_from_columns
-from resweep.io.datasets.common import extended, moving, rigid
-from resweep.io.datasets.kitti_times import clocked, read_stamps, scan_times
+from resweep.io.datasets.kitti_times import read_scan_times, read_stamps, set_times_by_azimuth
+from resweep.io.datasets.numbered_files import list_numbered
 from resweep.io.empty_beams import completed
 from resweep.io.faults import Faults
 from resweep.io.files import kitti_bin
 from resweep.io.format import Format, read_as
+from resweep.io.rigid import pose_from_matrix
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse, transform
 from resweep.sweep import Sweep
@@ -49,8 +50,8 @@ def open_log(
     keep_going: bool = False,
 ) -> Log:
     """The drive in ``path``; ``calib`` is calib_imu_to_velo.txt where it stands elsewhere."""
-    scans, index = numbered(path / "velodyne_points" / "data", (".bin", ".txt"))
-    start, times, end, recorded = scan_times(path / "velodyne_points", index, rate_hz, RATE_HZ)
+    scans, index = list_numbered(path / "velodyne_points" / "data", (".bin", ".txt"))
+    start, times, end, recorded = read_scan_times(path / "velodyne_points", index, rate_hz, RATE_HZ)
     meta: dict[str, Any] = {"format": "kitti-raw", "path": str(path)}
     if not recorded:
         meta["times"] = "assumed"
@@ -59,29 +60,18 @@ def open_log(
     if motion is None:
         meta["poses"] = "unknown"
         motion = Trajectory(np.array([times[0]]), np.eye(4)[None])
-    motion = extended(motion, _REACH_S)
+    motion = motion.extended(_REACH_S)
     _check_covered(path, motion, start, end, faults if keep_going else None)
     boxes = _tracklets(path / "tracklet_labels.xml")
     poses = motion.at(np.clip(times, motion.start, motion.end) if keep_going else times)
 
     def load(at: int) -> Sweep:
         scan = read_scan(scans[at], drop_nan)
-        scan = moving(clocked(scan, float(start[at]), float(end[at])), motion, float(times[at]))
+        scan = set_times_by_azimuth(scan, float(start[at]), float(end[at])).with_motion(motion, float(times[at]))
         frame = None if boxes is None else _undistorted(boxes.get(int(index[at]), _NO_BOXES), scan)
         return replace(scan, sensor=SENSOR, boxes=frame, pose=poses[at])
 
     return faults.guarded(completed(Log(load, times, poses, path.name, sensor_name=SENSOR, meta=meta), empty_beams))
-
-
-def numbered(folder: Path, suffixes: tuple[str, ...]) -> tuple[list[Path], Array]:
-    """The files of a folder that are named by number, in order, and their numbers."""
-    files = sorted(file for file in folder.iterdir() if file.suffix in suffixes)
-    if not files:
-        raise ResweepError(f"{folder}: no {' or '.join('*' + suffix for suffix in suffixes)} in it; fetch the scans")
-    try:
-        return files, np.array([int(file.stem) for file in files])
-    except ValueError as error:
-        raise ResweepError(f"{folder}: files must be named by number, as 0000000000{suffixes[0]} ({error})") from error
 
 
 def read_scan(path: Path, drop_nan: bool) -> Sweep:
@@ -105,7 +95,7 @@ def _motion(
     folder = path / "oxts" / "data"
     if not folder.is_dir():
         return None
-    files, numbers = numbered(folder, (".txt",))
+    files, numbers = list_numbered(folder, (".txt",))
     stamps = read_stamps(path / "oxts" / "timestamps.txt", numbers) if recorded else None
     if stamps is None:
         # Packets of synchronised drives pair with the scans by number.
@@ -144,7 +134,7 @@ def _imu_to_velo(path: Path, calib: str | Path | None) -> Array:
     R, T = np.array(fields["R"].split(), float), np.array(fields["T"].split(), float)
     if R.size != 9 or T.size != 3:
         raise ResweepError(f"{file}: R has {R.size} numbers and T {T.size}; 9 and 3 expected")
-    return rigid(np.column_stack([R.reshape(3, 3), T]), str(file))
+    return pose_from_matrix(np.column_stack([R.reshape(3, 3), T]), str(file))
 
 
 def _packets(files: list[Path], index: Array, faults: Faults | None) -> tuple[Array, Array]:

@@ -17,13 +17,15 @@ import numpy as np
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.io.columns import sweep_from_columns
-from resweep.io.datasets.common import Tracks, boxes_in, chosen, pose_of, poses_of
+from resweep.io.datasets.boxes import Tracks, boxes_from_poses
+from resweep.io.datasets.choices import choose_one
 from resweep.io.datasets.nuscenes_firings import whole_firings
 from resweep.io.datasets.nuscenes_tables import Record, Tables, find_tables, records, single
 from resweep.io.datasets.nuscenes_write import TIME, write_log
 from resweep.io.empty_beams import completed
 from resweep.io.faults import Faults
 from resweep.io.format import Format, read_as
+from resweep.io.rigid import pose_from_quaternion, poses_from_quaternions
 from resweep.labels import load_labels
 from resweep.log import Log
 from resweep.pose import Array, inverse
@@ -86,7 +88,7 @@ def open_log(
     if tables is None:
         raise ResweepError(f"{path}: no v1.0-*/scene.json in it; give the folder that holds samples/ and the tables")
     scenes = {record["name"]: record for record in records(tables.folder / "scene.json")}
-    name = chosen(scene, sorted(scenes), "scene", path)
+    name = choose_one(scene, sorted(scenes), "scene", path)
     frames = _frames(tables, scenes[name]["token"], channel, keyframes_only)
     faults = Faults()
     poses = _poses(tables, frames, faults if keep_going else None)
@@ -138,7 +140,7 @@ def _poses(tables: Tables, frames: list[Record], faults: Faults | None) -> Array
             where = f"{tables.folder / table}.json, record {frame[key]}"
             try:
                 row = single(found.get(frame[key], []), where)
-                placed[at] = placed[at] @ pose_of(row["translation"], row["rotation"], where)
+                placed[at] = placed[at] @ pose_from_quaternion(row["translation"], row["rotation"], where)
             except ResweepError as error:
                 if faults is None:
                     raise
@@ -174,11 +176,13 @@ class _Notes:
         if self._by_sample is None or not frame["is_key_frame"]:
             return None
         rows = self._by_sample.get(frame["sample_token"], [])
-        poses = poses_of([row["translation"] for row in rows], [row["rotation"] for row in rows], self._where)
+        poses = poses_from_quaternions(
+            [row["translation"] for row in rows], [row["rotation"] for row in rows], self._where
+        )
         size = np.array([row["size"] for row in rows], float).reshape(-1, 3)[:, [1, 0, 2]]  # theirs: width length
         names = [self._category[self._instance[row["instance_token"]]["category_token"]]["name"] for row in rows]
         track = np.array([self._tracks[row["instance_token"]] for row in rows], np.int64)
-        return boxes_in(T_sensor_world, poses, size, names, track)
+        return boxes_from_poses(T_sensor_world, poses, size, names, track)
 
     def labels(self, root: Path, frame: Record) -> dict[str, tuple[Path, Array]]:
         """Label columns of a keyframe with the file each is from."""

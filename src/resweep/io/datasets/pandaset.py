@@ -19,10 +19,12 @@ import numpy as np
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.io.columns import sweep_from_columns
-from resweep.io.datasets.common import Tracks, boxes_turned, extended, poses_of, read_json, trajectory_of
-from resweep.io.datasets.kitti_raw import numbered
+from resweep.io.datasets.boxes import Tracks, boxes_from_yaws
+from resweep.io.datasets.json_files import read_json
+from resweep.io.datasets.numbered_files import list_numbered
 from resweep.io.empty_beams import Rig, completed, uncompleted
 from resweep.io.format import Format
+from resweep.io.rigid import poses_from_quaternions, trajectory_from_rows
 from resweep.log import Log
 from resweep.optional import require
 from resweep.pose import Array, inverse, transform
@@ -66,7 +68,7 @@ def open_log(
         raise ResweepError(f"lidar={lidar}: PandaSet has 0, the Pandar64, and 1, the PandarGT")
     scans = sorted([*(path / "lidar").glob("*.pkl.gz"), *(path / "lidar").glob("*.pkl")])
     if not scans:
-        numbered(path / "lidar", (".gz", ".pkl"))
+        list_numbered(path / "lidar", (".gz", ".pkl"))
     file = path / "lidar" / "poses.json"
     records = read_json(file)
     times = np.asarray(read_json(path / "lidar" / "timestamps.json"), np.float64)
@@ -75,7 +77,7 @@ def open_log(
             raise ResweepError(f"{path / 'lidar' / name}: {len(rows)} rows for {len(scans)} sweeps; they must pair up")
     position = [[row["position"][axis] for axis in "xyz"] for row in records]
     heading = [[row["heading"][axis] for axis in "wxyz"] for row in records]
-    poses = poses_of(position, heading, str(file))
+    poses = poses_from_quaternions(position, heading, str(file))
     tracks, sensor = Tracks(), _SENSORS[lidar]
 
     def load(at: int) -> Sweep:
@@ -94,7 +96,7 @@ def open_log(
     bare = Log(load, times, poses, path.name, sensor_name=sensor, meta={"format": "pandaset", "path": str(path)})
     if lidar == 1 and empty_beams:
         return uncompleted(bare, "the PandarGT does not spin")
-    return completed(bare, empty_beams, Rig(motion=extended(trajectory_of(times, poses, str(file)), _REACH_S)))
+    return completed(bare, empty_beams, Rig(motion=trajectory_from_rows(times, poses, str(file)).extended(_REACH_S)))
 
 
 def _columns(table: Any, file: Path, T_sensor_world: Array) -> dict[str, Array]:
@@ -129,7 +131,7 @@ def _boxes(file: Path, T_sensor_world: Array, lidar: int, tracks: Tracks) -> Box
     size = np.stack([table[f"dimensions.{axis}"].to_numpy(np.float64) for axis in "yxz"], axis=1)
     yaw = table["yaw"].to_numpy(np.float64) + np.pi / 2
     track = np.array([tracks[str(name)] for name in table["uuid"]], np.int64)
-    return boxes_turned(T_sensor_world, centre, yaw, size, [str(name) for name in table["label"]], track)
+    return boxes_from_yaws(T_sensor_world, centre, yaw, size, [str(name) for name in table["label"]], track)
 
 
 def _frame(file: Path) -> Any:

@@ -17,8 +17,8 @@ import numpy as np
 from resweep.errors import ResweepError
 from resweep.io import folder as folders
 from resweep.io.columns import sweep_from_columns
-from resweep.io.datasets.common import pose_of
 from resweep.io.format import Format
+from resweep.io.rigid import pose_from_quaternion
 from resweep.log import Log
 from resweep.optional import require
 from resweep.pose import Array
@@ -54,7 +54,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
 
     def load(at: int) -> Sweep:
         with _opened(path) as file:
-            return folders.placed(_scan(file, path, at, drop_nan), float(times[at]), poses[at])
+            return folders.place_sweep(_scan(file, path, at, drop_nan), poses[at], float(times[at]))
 
     return Log(load, times, poses, path.stem, times_known=False, meta={"format": "e57", "path": str(path)})
 
@@ -78,7 +78,7 @@ def _pose(header: Any, where: str) -> Array:
     """``T_world_scanner``; a scan without pose stands at the origin."""
     position = header.translation if header.has_pose() else np.zeros(3)
     quaternion = header.rotation if header.has_pose() else np.array([1.0, 0, 0, 0])
-    return pose_of(position, quaternion, where)
+    return pose_from_quaternion(position, quaternion, where)
 
 
 def _scan(file: Any, path: Path, at: int, drop_nan: bool) -> Sweep:

@@ -21,9 +21,9 @@ import yaml
 
 from resweep.errors import ResweepError, nearest_names
 from resweep.io.columns import sweep_from_columns
-from resweep.io.datasets.common import extended, trajectory_of
 from resweep.io.empty_beams import Rig, completed
 from resweep.io.format import Format
+from resweep.io.rigid import trajectory_from_rows
 from resweep.io.ros import index
 from resweep.io.ros.pointcloud2 import to_columns
 from resweep.io.ros.poses import POSE_TYPES, TF_TYPES, Frames, pose_in, seconds, topic_motion
@@ -120,7 +120,7 @@ def _through(times: Array, motion: Trajectory) -> Trajectory | None:
     if first == last:
         return None
     reach = max(motion.start - first, last - motion.end, 0.0)
-    return (extended(motion, reach + _REACH_S) if reach > 0 else motion).window(first, last)
+    return (motion.extended(reach + _REACH_S) if reach > 0 else motion).window(first, last)
 
 
 def _placing(
@@ -130,13 +130,13 @@ def _placing(
     frames = Frames.read(bag.every(bag.topics(TF_TYPES)), f"{bag.path}, TF")
     motion = None if pose_topic is not None else frames.motion(frame, world)
     if motion is not None:
-        return extended(motion, _REACH_S), {"poses": "TF"}
+        return motion.extended(_REACH_S), {"poses": "TF"}
     topics = bag.topics(POSE_TYPES)
     if pose_topic is None and not topics:
         return None, {"poses": "unknown"}
     source = bag.choose(pose_topic, POSE_TYPES, "pose_topic", "poses")
     motion, known = topic_motion(bag.every([source]), frames, frame, f"{bag.path}, {source}")
-    return extended(motion, _REACH_S), {"poses": source, **({} if known else {"extrinsic": "assumed identity"})}
+    return motion.extended(_REACH_S), {"poses": source, **({} if known else {"extrinsic": "assumed identity"})}
 
 
 class _Bag:
@@ -256,7 +256,7 @@ class _Bag:
             knots = self.cloud(MOTION, places[stamp]).poses
             where = f"{self.path}, {MOTION}"
             poses = np.stack([pose_in(knot.pose, where) for knot in knots])
-            return trajectory_of(np.array([seconds(knot.header.stamp) for knot in knots]), poses, where)
+            return trajectory_from_rows(np.array([seconds(knot.header.stamp) for knot in knots]), poses, where)
 
         return motion
 
