@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,12 +17,13 @@ from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.io.datasets.boxes import Tracks, boxes_from_poses
 from resweep.io.datasets.json_files import read_json
-from resweep.io.empty_beams import uncompleted
 from resweep.io.files import ply
 from resweep.io.format import Format, read_as
 from resweep.io.rigid import pose_from_quaternion, poses_from_quaternions
-from resweep.log import Log
+from resweep.labels import NO_LABELS
+from resweep.log import EmptyBeams, Log
 from resweep.pose import Array
+from resweep.sensors import load_sensor
 from resweep.sweep import Sweep
 
 SENSOR = "velodyne-vlp-32c"
@@ -55,9 +55,17 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
         scan = replace(scan, timestamp=stamp, beam_time=np.full(scan.n_beams, stamp), pose=poses[at], boxes=boxes)
         return replace(scan.with_origins(np.broadcast_to(origin, (scan.n_beams, 3))), sensor=SENSOR)
 
-    meta: dict[str, Any] = {"format": "argoverse1", "path": str(path)}
-    log = Log(load, times, poses, path.name, sensor_name=SENSOR, meta=meta)
-    return uncompleted(log, "which of the two LiDARs a return came from is not published") if empty_beams else log
+    del empty_beams  # there is no telling which LiDAR's they are
+    return Log(
+        load,
+        times,
+        poses,
+        path.name,
+        sensor=load_sensor(SENSOR),
+        labels=NO_LABELS,
+        empty_beams=EmptyBeams("unknown", "not inferred: which of the two LiDARs a return came from is not published"),
+        meta={"format": "argoverse1", "path": str(path)},
+    )
 
 
 def _stamp(scan: Path) -> int:

@@ -16,16 +16,17 @@ from typing import Any
 import numpy as np
 
 from resweep.boxes import Boxes
-from resweep.errors import ResweepError
+from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.columns import sweep_from_columns
 from resweep.io.datasets.boxes import Tracks, boxes_from_poses
-from resweep.io.empty_beams import Lidar, Rig, completed
+from resweep.io.empty_beams import Lidar, Rig, infer_empty_beams
 from resweep.io.format import Format
 from resweep.io.rigid import poses_from_quaternions, trajectory_from_rows
 from resweep.labels import load_labels
 from resweep.log import Log
 from resweep.optional import require
 from resweep.pose import Array, Trajectory, inverse, transform
+from resweep.sensors import load_sensor
 from resweep.sweep import Sweep
 
 SENSOR = "velodyne-vlp-32c"
@@ -69,12 +70,12 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
         times,
         poses,
         path.name,
-        sensor_name=SENSOR,
+        sensor=load_sensor(SENSOR),
         labels=load_labels("argoverse2"),
         meta={"format": "argoverse2", "path": str(path)},
     )
     lidars = [Lidar(at * _LASERS, (at + 1) * _LASERS, mount) for at, mount in enumerate(mounts)]
-    return completed(bare, empty_beams, Rig(lidars, motion))
+    return infer_empty_beams(bare, empty_beams, Rig(lidars, motion))
 
 
 def _stamp(scan: Path) -> int:
@@ -92,10 +93,14 @@ def _table(file: Path, columns: tuple[str, ...]) -> dict[str, Any]:
     try:
         table = feather.read_table(str(file), memory_map=False)
     except (arrow.ArrowException, OSError) as error:
-        raise ResweepError(f"{file}: truncated or not a feather file ({error}); fetch it again") from error
+        raise SweepError(
+            f"{file}: truncated or not a feather file ({error}); fetch it again", FaultKind.TRUNCATED
+        ) from error
     missing = [name for name in columns if name not in table.column_names]
     if missing:
-        raise ResweepError(f"{file}: no field '{missing[0]}'; it has {', '.join(table.column_names)}")
+        raise SweepError(
+            f"{file}: no field '{missing[0]}'; it has {', '.join(table.column_names)}", FaultKind.OTHER_FIELDS
+        )
     return {name: table[name].to_numpy() for name in columns}
 
 

@@ -19,4 +19,4 @@ def choose_one(given: str | None, names: Sequence[str], option: str, where: Path
     if not names:
         raise ResweepError(f"{where}: holds no {option}; is the dataset complete?")
     some = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-    raise ResweepError(f"{where}: holds {len(names)} of them; choose one with {option}= (it has {some})")
+    raise ResweepError(f"{where}: holds {len(names)} {option}s; choose one with {option}= (it has {some})")

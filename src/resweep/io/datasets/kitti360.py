@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,11 +18,13 @@ from resweep.io.datasets.choices import choose_one
 from resweep.io.datasets.kitti_raw import RATE_HZ, SENSOR, read_scan
 from resweep.io.datasets.kitti_times import read_scan_times, set_times_by_azimuth
 from resweep.io.datasets.numbered_files import list_numbered
-from resweep.io.empty_beams import completed
+from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.format import Format
 from resweep.io.rigid import pose_from_matrix, trajectory_from_rows
+from resweep.labels import load_labels
 from resweep.log import Log
 from resweep.pose import Array, inverse
+from resweep.sensors import load_sensor
 from resweep.sweep import Sweep
 
 _REACH_S = 0.25
@@ -59,16 +60,23 @@ def open_log(
         raise ResweepError(f"{root / 'data_poses' / drive / source}: no pose for any of the {len(index)} scans")
     row = np.searchsorted(frames, index[posed])
     motion = trajectory_from_rows(times[posed], poses[row], source).extended(_REACH_S)
-    meta: dict[str, Any] = {"format": "kitti360", "path": str(path), "unplaced": len(index) - len(posed)}
-    if not recorded:
-        meta["times"] = "assumed"
 
     def load(at: int) -> Sweep:
         which = posed[at]
         scan = set_times_by_azimuth(read_scan(scans[which], drop_nan), float(start[which]), float(end[which]))
         return replace(scan.with_motion(motion, float(times[which])), sensor=SENSOR, pose=poses[row[at]])
 
-    return completed(Log(load, times[posed], poses[row], drive, sensor_name=SENSOR, meta=meta), empty_beams)
+    log = Log(
+        load,
+        times[posed],
+        poses[row],
+        drive,
+        sensor=load_sensor(SENSOR),
+        labels=load_labels("kitti360"),
+        times_known=recorded,
+        meta={"format": "kitti360", "path": str(path), "unplaced": len(index) - len(posed)},
+    )
+    return infer_empty_beams(log, empty_beams)
 
 
 def _poses(root: Path, drive: str) -> tuple[Array, Array, str]:

@@ -15,12 +15,14 @@ from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.io.datasets.kitti_raw import RATE_HZ, SENSOR
 from resweep.io.datasets.numbered_files import list_numbered
-from resweep.io.empty_beams import completed
+from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.files import kitti_bin
 from resweep.io.format import Format, read_as
 from resweep.io.rigid import pose_from_matrix
+from resweep.labels import NO_LABELS
 from resweep.log import Log
 from resweep.pose import Array, inverse, transform
+from resweep.sensors import load_sensor
 from resweep.sweep import Sweep
 
 _COLUMNS = 15  # type truncated occluded alpha, box of the image (4), h w l, x y z, ry (KITTI object devkit, readme)
@@ -45,8 +47,18 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
         beam_time = np.full(scan.n_beams, stamp)
         return replace(scan, timestamp=stamp, beam_time=beam_time, boxes=boxes, sensor=SENSOR)
 
-    meta = {"format": "kitti-object", "path": str(path), "poses": "unknown", "times": "assumed"}
-    return completed(Log(load, times, poses, path.name, sensor_name=SENSOR, meta=meta), empty_beams)
+    log = Log(
+        load,
+        times,
+        poses,
+        path.name,
+        sensor=load_sensor(SENSOR),
+        labels=NO_LABELS,
+        poses_known=False,
+        times_known=False,
+        meta={"format": "kitti-object", "path": str(path), "poses": "unknown"},
+    )
+    return infer_empty_beams(log, empty_beams)
 
 
 def _T_velo_camera(file: Path) -> Array:

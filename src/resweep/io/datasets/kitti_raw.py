@@ -17,17 +17,19 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from resweep.boxes import Boxes
-from resweep.errors import ResweepError
+from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.columns import sweep_from_columns
 from resweep.io.datasets.kitti_times import read_scan_times, read_stamps, set_times_by_azimuth
 from resweep.io.datasets.numbered_files import list_numbered
-from resweep.io.empty_beams import completed
-from resweep.io.faults import Faults
+from resweep.io.empty_beams import infer_empty_beams
+from resweep.io.faults import Faults, refuse_faulty
 from resweep.io.files import kitti_bin
 from resweep.io.format import Format, read_as
 from resweep.io.rigid import pose_from_matrix
+from resweep.labels import NO_LABELS
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse, transform
+from resweep.sensors import load_sensor
 from resweep.sweep import Sweep
 
 SENSOR = "velodyne-hdl-64e"
@@ -52,14 +54,9 @@ def open_log(
     """The drive in ``path``; ``calib`` is calib_imu_to_velo.txt where it stands elsewhere."""
     scans, index = list_numbered(path / "velodyne_points" / "data", (".bin", ".txt"))
     start, times, end, recorded = read_scan_times(path / "velodyne_points", index, rate_hz, RATE_HZ)
-    meta: dict[str, Any] = {"format": "kitti-raw", "path": str(path)}
-    if not recorded:
-        meta["times"] = "assumed"
     faults = Faults()
-    motion = _motion(path, index, times, recorded, calib, faults if keep_going else None)
-    if motion is None:
-        meta["poses"] = "unknown"
-        motion = Trajectory(np.array([times[0]]), np.eye(4)[None])
+    packets = _motion(path, index, times, recorded, calib, faults if keep_going else None)
+    motion = Trajectory(np.array([times[0]]), np.eye(4)[None]) if packets is None else packets
     motion = motion.extended(_REACH_S)
     _check_covered(path, motion, start, end, faults if keep_going else None)
     boxes = _tracklets(path / "tracklet_labels.xml")
@@ -68,10 +65,21 @@ def open_log(
     def load(at: int) -> Sweep:
         scan = read_scan(scans[at], drop_nan)
         scan = set_times_by_azimuth(scan, float(start[at]), float(end[at])).with_motion(motion, float(times[at]))
-        frame = None if boxes is None else _undistorted(boxes.get(int(index[at]), _NO_BOXES), scan)
+        frame = None if boxes is None else _undistort(boxes.get(int(index[at]), _NO_BOXES), scan)
         return replace(scan, sensor=SENSOR, boxes=frame, pose=poses[at])
 
-    return faults.guarded(completed(Log(load, times, poses, path.name, sensor_name=SENSOR, meta=meta), empty_beams))
+    log = Log(
+        load,
+        times,
+        poses,
+        path.name,
+        sensor=load_sensor(SENSOR),
+        labels=NO_LABELS,
+        poses_known=packets is not None,
+        times_known=recorded,
+        meta={"format": "kitti-raw", "path": str(path), "poses": "unknown" if packets is None else "oxts"},
+    )
+    return refuse_faulty(infer_empty_beams(log, empty_beams), faults)
 
 
 def read_scan(path: Path, drop_nan: bool) -> Sweep:
@@ -83,7 +91,9 @@ def read_scan(path: Path, drop_nan: bool) -> Sweep:
     except (ValueError, OSError) as error:
         raise ResweepError(f"{path}: cannot be read as numbers ({error}); fetch it again") from error
     if len(numbers) % 4:
-        raise ResweepError(f"{path}: truncated ({len(numbers)} numbers are not rows of x y z reflectance)")
+        raise SweepError(
+            f"{path}: truncated ({len(numbers)} numbers are not rows of x y z reflectance)", FaultKind.TRUNCATED
+        )
     columns = dict(zip(("x", "y", "z", "intensity"), numbers.reshape(-1, 4).T, strict=True))
     return sweep_from_columns(columns, str(path), drop_nan=drop_nan)
 
@@ -101,8 +111,8 @@ def _motion(
         # Packets of synchronised drives pair with the scans by number.
         missing = np.setdiff1d(index, numbers)
         if faults is not None:
-            lost = np.flatnonzero(np.isin(index, missing)).tolist()
-            faults.update({at: f"no pose: {folder} has no packet {int(index[at]):010d}.txt" for at in lost})
+            for at in np.flatnonzero(np.isin(index, missing)).tolist():
+                faults.add(at, f"no pose: {folder} has no packet {int(index[at]):010d}.txt")
         elif len(missing):
             raise ResweepError(f"{folder}: no packet {int(missing[0]):010d}.txt for the scan of that number")
         stamps = np.interp(numbers, index, times) if recorded else times[0] + (numbers - index[0]) * _step(times, index)
@@ -111,7 +121,7 @@ def _motion(
         files, stamps = [file for file, kept in zip(files, keep, strict=True) if kept], stamps[keep]
     T_imu_velo = inverse(_imu_to_velo(path, calib))
     rows, good = _packets(files, index, faults)
-    return Trajectory(stamps[good], _placed(rows[good]) @ T_imu_velo)
+    return Trajectory(stamps[good], _project(rows[good]) @ T_imu_velo)
 
 
 def _step(times: Array, index: Array) -> float:
@@ -147,7 +157,8 @@ def _packets(files: list[Path], index: Array, faults: Faults | None) -> tuple[Ar
             if faults is None:
                 raise
             good[at] = False
-            faults.update(dict.fromkeys(np.flatnonzero(index == int(file.stem)).tolist(), f"no pose: {error}"))
+            for sweep in np.flatnonzero(index == int(file.stem)).tolist():
+                faults.add(sweep, f"no pose: {error}")
     if not good.any():
         raise ResweepError(f"{files[0].parent}: no packet is readable; fetch them again")
     return rows, good
@@ -167,7 +178,7 @@ def _packet(file: Path) -> Array:
     return row
 
 
-def _placed(rows: Array) -> Array:
+def _project(rows: Array) -> Array:
     """``T_world_imu`` (n, 4, 4) from the rows of packets, in metres from the first."""
     latitude, longitude = np.radians(rows[:, 0]), np.radians(rows[:, 1])
     scale = np.cos(latitude[0])
@@ -188,7 +199,8 @@ def _placed(rows: Array) -> Array:
 def _check_covered(path: Path, motion: Trajectory, start: Array, end: Array, faults: Faults | None) -> None:
     bad = np.flatnonzero((start < motion.start) | (end > motion.end))
     if faults is not None:
-        faults.update(dict.fromkeys(bad.tolist(), f"no pose: the packets in {path / 'oxts'} do not cover it"))
+        for at in bad.tolist():
+            faults.add(at, f"no pose: the packets in {path / 'oxts'} do not cover it")
         return
     if len(motion) > 3 and len(bad):
         raise ResweepError(
@@ -220,7 +232,7 @@ def _tracklets(file: Path) -> dict[int, Boxes] | None:
     return {frame: _stacked(rows) for frame, rows in frames.items()}
 
 
-def _undistorted(boxes: Boxes, scan: Sweep) -> Boxes:
+def _undistort(boxes: Boxes, scan: Sweep) -> Boxes:
     """The boxes, which were drawn around raw points, around the same points with motion during the scan undone.
 
     Each is carried from where the sensor was when it faced the box. In drive 0051, at 14 m/s, they then fit

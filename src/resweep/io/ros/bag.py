@@ -19,15 +19,16 @@ from typing import Any
 import numpy as np
 import yaml
 
-from resweep.errors import ResweepError, nearest_names
-from resweep.io.columns import sweep_from_columns
-from resweep.io.empty_beams import Rig, completed
+from resweep.errors import FaultKind, ResweepError, SweepError, nearest_names
+from resweep.io.columns import has_label_field, sweep_from_columns
+from resweep.io.empty_beams import Rig, infer_empty_beams
 from resweep.io.format import Format
 from resweep.io.rigid import trajectory_from_rows
 from resweep.io.ros import index
 from resweep.io.ros.pointcloud2 import to_columns
 from resweep.io.ros.poses import POSE_TYPES, TF_TYPES, Frames, pose_in, seconds, topic_motion
 from resweep.io.ros.write import MOTION, write_log
+from resweep.labels import NO_LABELS, UNKNOWN_LABELS
 from resweep.log import Log
 from resweep.optional import require
 from resweep.pose import Array, Trajectory
@@ -74,7 +75,7 @@ def open_log(
     cloud = bag.choose(topic, (CLOUD,), "topic", "point clouds")
     index, times = bag.index(cloud)
     first = bag.cloud(cloud, index[0])
-    motion, meta = _placing(bag, first.header.frame_id.lstrip("/"), pose_topic, world)
+    motion, origin = _find_motion(bag, first.header.frame_id.lstrip("/"), pose_topic, world)
     keep, poses = _covered(path, times, motion)
     recorded = bag.motions()
     chosen = np.flatnonzero(keep)
@@ -93,9 +94,16 @@ def open_log(
             return sweep
         return replace(sweep, trajectory=_through(sweep.beam_time, motion))
 
-    facts = {"format": bag.format, "path": str(path), "topic": cloud, "unplaced": int((~keep).sum()), **meta}
-    bare = Log(load, times[keep], poses, path.stem, meta=facts)
-    return completed(bare, empty_beams, Rig(motion=motion if compensated else None))
+    bare = Log(
+        load,
+        times[keep],
+        poses,
+        path.stem,
+        labels=UNKNOWN_LABELS if has_label_field(field.name for field in first.fields) else NO_LABELS,
+        poses_known=motion is not None,
+        meta={"format": bag.format, "path": str(path), "topic": cloud, "unplaced": int((~keep).sum()), **origin},
+    )
+    return infer_empty_beams(bare, empty_beams, Rig(motion=motion if compensated else None))
 
 
 def _covered(path: Path, times: Array, motion: Trajectory | None) -> tuple[Array, Array]:
@@ -123,7 +131,7 @@ def _through(times: Array, motion: Trajectory) -> Trajectory | None:
     return (motion.extended(reach + _REACH_S) if reach > 0 else motion).window(first, last)
 
 
-def _placing(
+def _find_motion(
     bag: _Bag, frame: str, pose_topic: str | None, world: str | None
 ) -> tuple[Trajectory | None, dict[str, Any]]:
     """``T_world_cloud`` over time, a little beyond its ends, and what the log says about it."""
@@ -162,7 +170,9 @@ class _Bag:
         except ResweepError:
             raise
         except Exception as error:  # the library's errors share no base
-            raise ResweepError(f"{self.path}: truncated or not a ROS bag ({error}); fetch or reindex it") from error
+            raise SweepError(
+                f"{self.path}: truncated or not a ROS bag ({error}); fetch or reindex it", FaultKind.TRUNCATED
+            ) from error
 
     def topics(self, types: Iterable[str]) -> list[str]:
         """The topics that bear messages of these types, in order."""
