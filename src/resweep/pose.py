@@ -174,3 +174,23 @@ class Trajectory:
     def offset(self, T_sensor_mount: Array) -> Trajectory:
         """The trajectory of a frame fixed to this one: ``T_world_sensor @ T_sensor_mount``."""
         return Trajectory(self.times, self.poses @ T_sensor_mount)
+
+    def extended(self, margin_s: float) -> Trajectory:
+        """The trajectory with ``margin_s`` more at both ends, at the velocities it has there.
+
+        Sweeps begin before their reference time and end after it, so the first and the last reach out of the
+        recorded poses.
+        """
+        times, poses = self.times, self.poses
+        ends = []
+        for at, other, sign in ((0, min(1, len(times) - 1), -1.0), (len(times) - 1, max(len(times) - 2, 0), 1.0)):
+            pose = poses[at].copy()
+            if at != other:
+                share = margin_s / abs(times[at] - times[other])
+                pose[:3, 3] += share * (poses[at, :3, 3] - poses[other, :3, 3])
+                here, there = Rotation.from_matrix(poses[at, :3, :3]), Rotation.from_matrix(poses[other, :3, :3])
+                turn = (here.inv() * there).as_rotvec()
+                pose[:3, :3] = (here * Rotation.from_rotvec(-share * turn)).as_matrix()
+            ends.append((times[at] + sign * margin_s, pose))
+        (first, before), (last, after) = ends
+        return Trajectory(np.r_[first, times, last], np.concatenate([before[None], poses, after[None]]))
