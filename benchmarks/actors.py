@@ -114,9 +114,9 @@ def _updates(
     motion = drive.window(1.0, 1.1)
     contenders: dict[str, Contender] = {}
     for number in counts:
-        cast = sim.with_actors(crowd(layers, number, lambda x, y: ground))._cast
-        cast.stage(1.0, 1.1, motion, sim.sensor.range_max_m)  # builds what is built once
-        place = partial(cast.stage, 1.0, 1.1, motion, sim.sensor.range_max_m)
+        actors = sim.with_actors(crowd(layers, number, lambda x, y: ground)).tracer.actors
+        actors.find_present(1.0, 1.1, motion, sim.sensor.range_max_m)  # builds what is built once
+        place = partial(actors.find_present, 1.0, 1.1, motion, sim.sensor.range_max_m)
         contenders[f"wall {number}"] = timed(place)
         contenders[f"cpu {number}"] = partial(_cpu_seconds, place)
     seconds = interleaved(contenders, rounds)

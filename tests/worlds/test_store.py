@@ -7,12 +7,14 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from resweep.calibration import Calibration
 from resweep.errors import ResweepError
 from resweep.sensors import load_sensor
 from resweep.simulate import Simulator
@@ -51,6 +53,24 @@ def one_face(**attributes: Any) -> World:
 
 def index_of(path: Path) -> dict[str, Any]:
     return json.loads((path / "world.json").read_text())
+
+
+def change_index(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    data = index_of(path)
+    change(data)
+    (path / "world.json").write_text(json.dumps(data))
+
+
+def test_a_calibration_is_saved_and_older_worlds_keep_theirs_in_meta(tmp_path: Path) -> None:
+    lasers = Calibration([0.001, -0.002], [0.01, 0.02])
+    path = World(one_face().layers, calibration=lasers).save(tmp_path / "a.world")
+    assert load_world(path).calibration.to_dict() == lasers.to_dict()
+    change_index(path, lambda data: data["meta"].update(calibration=data.pop("calibration")))
+    assert load_world(path).calibration.to_dict() == lasers.to_dict()
+    assert load_world(one_face().save(tmp_path / "b.world")).calibration is None
+    change_index(path, lambda data: data.update(calibration={"elevation_rad": [0.0, 0.1], "range_m": [0.0]}))
+    with pytest.raises(ResweepError, match=r"world\.json: field 'calibration' cannot be read .*one value a ring"):
+        load_world(path)
 
 
 @pytest.mark.parametrize("tile_size_m", [1000.0, 50.0, 7.0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from resweep.calibration import Calibration
 from resweep.errors import ResweepError
 from resweep.pose import from_xyz_rpy, transform
 from resweep.worlds import Instances, Mesh, World
@@ -70,3 +71,12 @@ def test_bounds_cover_all_layers() -> None:
 def test_repr_tells_kinds_and_size() -> None:
     world = World([triangle(name="roof"), Instances(triangle(name="tile"), np.c_[np.eye(3), [0, 0, 0]])])
     assert repr(world) == "World(mesh 'roof', instances 'tile'; 2 primitives; 1.0 x 1.0 x 2.0 m)"
+
+
+def test_a_calibration_stays_with_the_world_that_was_recorded() -> None:
+    lasers = Calibration([0.001, -0.002], [0.01, 0.02])
+    world = World([triangle()], calibration=lasers)
+    assert World([triangle()]).calibration is None
+    assert world.moved(from_xyz_rpy(1.0, yaw=0.3)).calibration is lasers
+    assert (world + World([triangle(5.0)])).calibration is lasers
+    assert (World([triangle(5.0)]) + world).calibration is None

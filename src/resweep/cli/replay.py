@@ -64,13 +64,12 @@ def replay(
         else:
             objects = load_bank(bank)
         actors, tracks, missing = replay_actors(real, place, objects)
-        from resweep.io.datasets.common import extended
         from resweep.simulate import Simulator
 
         simulator = Simulator(place, chosen, actors=actors, seed=seed)
         lasts = float(fire(chosen).time[-1])
         starts = sweep_starts(real, lasts)
-        motion = extended(real.trajectory, lasts + chosen.sweep_period_s) if len(real) > 1 else None
+        motion = real.trajectory.extended(lasts + chosen.sweep_period_s) if len(real) > 1 else None
 
         def load(at: int) -> Sweep:
             return simulator.sweep(real.poses[at] if motion is None else motion, start=float(starts[at]), index=at)

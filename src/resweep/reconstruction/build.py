@@ -50,6 +50,7 @@ def build(
     if isinstance(resume, str | Path):
         stages = Stages.open(resume, log, config)
     labels = config.map.labels_of(log)
+    calibration: Calibration | None = None
     meta: dict[str, Any] = {
         "source": str(log.meta.get("path", log.name)),
         "build": {"kind": type(config).__name__, "config": config.model_dump(mode="json")},
@@ -58,13 +59,13 @@ def build(
     }
     if config.calibrate is not None and len(log) > 1 and log.meta.get("poses") != "unknown":
         found = _calibrated(log, config, labels, stages, progress)
-        log = found.log
+        log, calibration = found.log, found.calibration
         meta |= {"calibration": found.calibration.to_dict(), "misfit_m": list(found.misfit_m)}
     cloud = stages.run(
         "accumulate", lambda: accumulate(log, config.map, progress), pack_fields, lambda columns: Cloud(**columns)
     )
     layers = cover(cloud, log, config, labels, progress, stages)
-    world = World(layers, cloud.origin, {**meta, "points": len(cloud)})
+    world = World(layers, cloud.origin, {**meta, "points": len(cloud)}, calibration=calibration)
     if not isinstance(resume, Stages):
         stages.remove()
     return world

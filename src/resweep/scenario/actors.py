@@ -60,6 +60,16 @@ class Actor:
         """Whether it never moves."""
         return bool((np.abs(self.trajectory.poses - self.trajectory.poses[0]) < 1e-9).all())
 
+    def is_present(self, begin: float, end: float) -> bool:
+        """Whether it is there at any time from ``begin`` to ``end``, seconds."""
+        path = self.trajectory
+        return len(path) == 1 or (path.start <= end and path.end >= begin)
+
+    def pose_at(self, time: float) -> Array:
+        """``T_world_actor`` (4, 4) at ``time``, seconds; before and after the trajectory its nearest pose."""
+        path = self.trajectory
+        return path.poses[0] if len(path) == 1 else path.at(min(max(time, path.start), path.end))
+
     @cached_property
     def bounds(self) -> Array:
         """Lowest and highest corner (2, 3) in the actor's frame, metres."""
@@ -81,7 +91,7 @@ class Actor:
 
     def box(self, time: float) -> Boxes:
         """Its box at ``time``, one row in world coordinates; tilt is left out."""
-        pose = self._pose(time)
+        pose = self.pose_at(time)
         centre = transform(pose, self.bounds.mean(axis=0)[None])
         return Boxes(
             centre,
@@ -93,14 +103,10 @@ class Actor:
             velocity=self.velocity(centre, time),
         )
 
-    def _pose(self, time: float) -> Array:
-        path = self.trajectory
-        return path.poses[0] if len(path) == 1 else path.at(min(max(time, path.start), path.end))
-
     def _rates(self, time: float) -> tuple[Array, Array, Array]:
         """Linear and angular velocity (3,) in the world, and the origin of the frame."""
         path = self.trajectory
-        pose = self._pose(time)
+        pose = self.pose_at(time)
         if len(path) == 1 or not path.start <= time <= path.end:
             return np.zeros(3), np.zeros(3), pose[:3, 3]
         left = min(max(int(np.searchsorted(path.times, time, side="right")), 1), len(path) - 1) - 1

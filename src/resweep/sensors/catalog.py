@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from importlib import resources
 from os import PathLike
 from pathlib import Path
@@ -37,9 +36,13 @@ def load_sensor(name_or_path: str | PathLike[str]) -> Sensor:
     return read_spec(path, Sensor)
 
 
+def find_sensor(name: str) -> Sensor | None:
+    """The catalog's sensor of that name, or None: a log may name any."""
+    return load_sensor(name) if name in sensor_names() else None
+
+
 def beam_slope(name: str) -> float:
     """Width at 1 m, in metres, of the beam of a catalog sensor; 0 if the catalog has none of that name."""
     if name not in sensor_names():
         return 0.0
-    beam = load_sensor(name).beam
-    return math.sqrt(beam.divergence_h_rad * beam.divergence_v_rad)
+    return load_sensor(name).beam_slope

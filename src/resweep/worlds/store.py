@@ -20,6 +20,7 @@ import numpy as np
 import zarr
 from numpy.typing import ArrayLike
 
+from resweep.calibration import Calibration
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.worlds.layer_files import KINDS, Reading, Writing, need
@@ -100,7 +101,7 @@ def load_world(path: str | Path, bounds: ArrayLike | None = None) -> World:
             layers.append(layer)
     if not layers:
         raise ResweepError(f"{path}: nothing lies within the bounds; the world spans {data.get('bounds')}")
-    return World(layers, origin, need(data, "meta", dict, where))
+    return World(layers, origin, need(data, "meta", dict, where), calibration=_calibration(data, where))
 
 
 def _write(world: World, folder: Path, tile_size_m: float) -> None:
@@ -120,6 +121,7 @@ def _write(world: World, folder: Path, tile_size_m: float) -> None:
         "origin": world.origin.tolist(),
         "bounds": world.bounds.tolist(),
         "tile_size_m": tile_size_m,
+        "calibration": None if world.calibration is None else world.calibration.to_dict(),
         "meta": world.meta,
         "layers": entries,
     }
@@ -148,6 +150,17 @@ def _origin(data: dict[str, Any], where: str) -> Array:
     if len(values) != 3 or not all(isinstance(value, int | float) for value in values):
         raise ResweepError(f"{where}: field 'origin' must be three numbers, got {values!r:.60}; save the world again")
     return np.array(values, dtype=np.float64)
+
+
+def _calibration(data: dict[str, Any], where: str) -> Calibration | None:
+    """The calibration of a world; worlds saved before it had a field of its own keep it in their meta."""
+    found = data["calibration"] if "calibration" in data else data["meta"].get("calibration")
+    if found is None:
+        return None
+    try:
+        return Calibration(elevation_rad=found["elevation_rad"], range_m=found["range_m"])
+    except (ResweepError, KeyError, TypeError, ValueError) as error:
+        raise ResweepError(f"{where}: field 'calibration' cannot be read ({error}); save the world again") from error
 
 
 def _offsets(bounds: ArrayLike, origin: Array) -> Array:

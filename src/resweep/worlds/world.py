@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from resweep.calibration import Calibration
 from resweep.errors import ResweepError
 from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array, check_rigid
@@ -25,7 +26,8 @@ class World:
     """Layers of geometry; their coordinates are float32 metres from a float64 ``origin``.
 
     The origin keeps what float32 cannot: a world at UTM coordinates measures as one at zero.
-    ``labels`` says what the label ids of its primitives mean. ``meta`` is provenance and is saved with it.
+    ``labels`` says what the label ids of its primitives mean. ``calibration`` is that of the lasers that recorded it,
+    None if it is unknown. ``meta`` is provenance and is saved with it.
     """
 
     def __init__(
@@ -34,6 +36,8 @@ class World:
         origin: ArrayLike = (0.0, 0.0, 0.0),
         meta: Mapping[str, Any] | None = None,
         labels: LabelSet = UNKNOWN_LABELS,
+        *,
+        calibration: Calibration | None = None,
     ) -> None:
         self.layers: tuple[Layer, ...] = tuple(layers)
         if not self.layers:
@@ -42,6 +46,7 @@ class World:
         if self.origin.shape != (3,) or not np.isfinite(self.origin).all():
             raise ResweepError(f"world: origin must be three finite numbers, got {origin!r}")
         self.labels = labels
+        self.calibration = calibration
         self.meta: dict[str, Any] = dict(meta or {})
 
     @classmethod
@@ -56,13 +61,13 @@ class World:
         return cls(layers, origin, {"source": source})
 
     def __add__(self, other: World) -> World:
-        """Both worlds as one, around the first one's origin."""
+        """Both worlds as one, around the first one's origin and with its calibration."""
         if not isinstance(other, World):
             return NotImplemented
         shift = np.eye(4)
         shift[:3, 3] = other.origin - self.origin
         layers = other.layers if not shift[:3, 3].any() else [layer.moved(shift) for layer in other.layers]
-        return World([*self.layers, *layers], self.origin, {**other.meta, **self.meta})
+        return World([*self.layers, *layers], self.origin, {**other.meta, **self.meta}, calibration=self.calibration)
 
     def moved(self, T_new_world: ArrayLike) -> World:
         """The same world after a rigid motion of the whole of it."""
@@ -70,7 +75,8 @@ class World:
         turn = np.eye(4)
         turn[:3, :3] = pose[:3, :3]
         origin = pose[:3, :3] @ self.origin + pose[:3, 3]
-        return World([layer.moved(turn) for layer in self.layers], origin, self.meta, self.labels)
+        layers = [layer.moved(turn) for layer in self.layers]
+        return World(layers, origin, self.meta, self.labels, calibration=self.calibration)
 
     @property
     def bounds(self) -> Array:

@@ -50,9 +50,11 @@ def volumes_gain(
     held = held[np.unique(np.linspace(0, len(held) - 1, min(len(held), _MOST_HELD)).astype(int))]
     rest = np.setdiff1d(np.arange(len(log)), held)
     known = cloud[np.flatnonzero(~np.isin(cloud.sweep, held))]
-    splats = Retracer(World([build_splats(known, config.splat_config, labels)], cloud.origin))
+    slope = None if log.sensor is None else log.sensor.beam_slope
+    splats = Retracer(World([build_splats(known, config.splat_config, labels)], cloud.origin), beam_slope=slope)
     volumes = Retracer(
-        World([build_volumes(known, log[rest.tolist()], config.volume_config, labels, progress)], cloud.origin)
+        World([build_volumes(known, log[rest.tolist()], config.volume_config, labels, progress)], cloud.origin),
+        beam_slope=slope,
     )
     asked = tracked(log[held.tolist()], "asking held-out sweeps", progress)
     parts = [_beam_gains(sweep, splats, volumes, config, labels) for _, sweep in asked]
@@ -75,8 +77,8 @@ def _beam_gains(
     keep[sweep.beam[~mappable(sweep, config.map, labels)]] = False
     sweep = sweep.select_beams(keep)
     real = _ranges(sweep)
-    foretold = [_ranges(world.expected(sweep)) for world in (splats, volumes)]
-    window = splats.expectation.window_m
+    foretold = [_ranges(world.predict(sweep)) for world in (splats, volumes)]
+    window = splats.prediction.window_m
     right = [(np.isinf(real) & np.isinf(other)) | (np.abs(_finite(other) - _finite(real)) < window) & np.isfinite(real)
              for other in foretold]  # fmt: skip
     surprise = volumes.log_likelihood(sweep) - splats.log_likelihood(sweep)

@@ -10,7 +10,6 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from resweep.errors import ResweepError
-from resweep.io.folder import moved
 from resweep.log import Log
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, transform
@@ -100,7 +99,7 @@ def _placed(log: Log, poses: Array, origin: Array) -> Log:
     """The log at ``poses`` (n, 4, 4), which are from ``origin``; the motion within sweeps moves along."""
     there, load = poses.copy(), log.load
     there[:, :3, 3] += origin
-    return replace(log, load=lambda at: moved(load(at), float(log.times[at]), there[at]), poses=there)
+    return replace(log, load=lambda at: load(at).moved_to(there[at], float(log.times[at])), poses=there)
 
 
 def _gathered(log: Log, origin: Array, config: AlignConfig, keep: Keep | None, progress: bool) -> tuple[Drive, Array]:
