@@ -50,7 +50,8 @@ _FAMILIES = {
     "wire": "wire connector",
     "vegetation": "tree, bush, trunk, low vegetation, medium vegetation",
     "trunk": "log",
-    "object": "animal, cone, barrier, bollard, debris, cart, box, trash bin, rubble, vending machine, bicycle rack, structure",
+    "object": "structure, animal, cone, barrier, bollard, debris, rubble, box, street furniture",
+    "street furniture": "bicycle rack, trash bin, vending machine, cart",
     "animal": "dog, bird",
     "barrier": "barrel, temporary barrier",
 }

@@ -64,7 +64,7 @@ def build(
         "accumulate", lambda: accumulate(log, config.map, progress), pack_fields, lambda columns: Cloud(**columns)
     )
     layers = cover(cloud, log, config, labels, progress, stages)
-    world = World(layers, cloud.origin, {**meta, "points": len(cloud)})
+    world = World(layers, cloud.origin, {**meta, "points": len(cloud)}, labels)
     if not isinstance(resume, Stages):
         stages.remove()
     return world
