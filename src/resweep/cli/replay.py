@@ -44,6 +44,7 @@ def replay(
     from resweep.io import open_log, write_log
     from resweep.log import Log
     from resweep.scenario import load_bank
+    from resweep.scenario.actors import common_labels
     from resweep.scenario.replay import replay_actors, sweep_starts
     from resweep.sensors import fire, load_sensor
 
@@ -76,7 +77,7 @@ def replay(
 
         meta = {"replay_of": str(path), "tracks": {str(key): value for key, value in tracks.items()}, "seed": seed}
         poses = real.poses if motion is None else motion.at(starts)
-        drive = Log(load, starts, poses, chosen.name, sensor=chosen, labels=place.labels, meta=meta)
+        drive = Log(load, starts, poses, chosen.name, sensor=chosen, labels=common_labels(place, actors), meta=meta)
         write_log(
             meter.tracked(drive, chosen.sweep_period_s, f"sweeping {chosen.name}"),
             output,
