@@ -143,8 +143,7 @@ def _show(bank: Bank, path: Path, json: bool) -> None:
     table.caption = "known: of the box's outline, from the worst to the best side"
     table.caption_justify = "left"
     Console().print(table)
-    if "log" in bank.meta:
-        typer.echo(f"from {bank.meta['log']}")
+    typer.echo(f"from {bank.meta.get('log', 'no recording')}")
 
 
 def _draw(bank: Bank, path: Path, output: Path | None, overwrite: bool) -> None:
