@@ -21,7 +21,7 @@ from resweep.errors import ResweepError
 from resweep.files import atomic_file
 from resweep.log import Log
 from resweep.pose import Trajectory, from_xyz_rpy
-from resweep.scenario import Actor, Bank, load_bank, stock_bank
+from resweep.scenario import Actor, Bank, builtin_bank, load_bank
 from resweep.scenes.opening import open_world
 from resweep.simulate import Simulator
 from resweep.worlds import World
@@ -62,7 +62,7 @@ def generate(
     runs = runs_of(plan)
     record = record_of(plan, runs)
     check_output(output, record)
-    bank = stock_bank() if plan.bank is None else load_bank(plan.bank)
+    bank = builtin_bank() if plan.bank is None else load_bank(plan.bank)
     tell = progress or (lambda done, total, what: None)
     tell(0, 0, "placing the actors")
     worlds = {word: open_world(word, plan.seed) for word in plan.worlds}
