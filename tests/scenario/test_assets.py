@@ -114,7 +114,7 @@ def test_a_category_has_the_label_of_its_class_in_any_vocabulary(category, vocab
 
 def test_an_asset_bears_the_label_of_the_world_it_is_placed_in():
     nuscenes, unknown = rs.load_labels("nuscenes-lidarseg"), rs.load_labels("unknown")
-    stock = rs.scenario.stock_bank()["bus"]
+    stock = rs.scenario.builtin_bank()["bus"]
     assert (stock.labels.name, stock.label) == ("semantickitti", KITTI.id_of("bus"))
     assert stock.label_in(nuscenes) == nuscenes.id_of("vehicle.bus.rigid")
     assert stock.label_in(KITTI) == stock.label_in(unknown) == stock.label
@@ -131,7 +131,7 @@ def test_a_scenario_places_actors_in_the_vocabulary_of_the_world():
     nuscenes = rs.load_labels("nuscenes-lidarseg")
     ground = ground_plane((60, 60), label=nuscenes.id_of("flat.driveable_surface"))
     world = rs.World([ground], labels=nuscenes)
-    (actor,) = scenario.cast(world)
+    (actor,) = scenario.make_actors(world)
     assert actor.label == nuscenes.id_of("vehicle.bus.rigid")
     log = rs.Simulator(world, "velodyne-vlp-16", actors=[actor]).run(from_xyz_rpy(z=1.7)[None])
     assert log.labels == nuscenes
@@ -141,7 +141,7 @@ def test_a_scenario_places_actors_in_the_vocabulary_of_the_world():
 def test_actors_bring_their_vocabulary_to_a_world_without_labels():
     scenario = rs.Scenario(ego={"at": [0, 0]}, duration_s=1, actors=[{"name": "a", "asset": "bus", "at": [12, 0]}])
     bare = rs.World.from_mesh(trimesh.creation.box((60, 60, 0.1)))
-    actors = scenario.cast(bare)
+    actors = scenario.make_actors(bare)
     simulator = rs.Simulator(bare, "velodyne-vlp-16", actors=actors)
     assert simulator.run(from_xyz_rpy(z=1.7)[None]).labels.name == "semantickitti"
     assert simulator.with_actors([]).run(from_xyz_rpy(z=1.7)[None]).labels.name == "none"
