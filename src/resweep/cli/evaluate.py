@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,8 +26,11 @@ def evaluate(
         Path | None, typer.Option("--output", "-o", help="Also write the report, as .html or .json.")
     ] = None,
     per_class: Annotated[bool, typer.Option("--per-class", help="Also give the figures of each class.")] = False,
+    labels: Annotated[
+        str | None, typer.Option(help="Vocabulary of labels where a log does not know its own: a name or a YAML file.")
+    ] = None,
     accumulate: Annotated[
-        bool, typer.Option("--accumulate", help="Also compare all sweeps as one cloud (C2C as published).")
+        bool, typer.Option("--accumulate", help="Also compare the paired sweeps as one cloud each.")
     ] = False,
     holdout: Annotated[
         str | None, typer.Option("--holdout", help="Sweeps to hold out, such as 5 or 3,7: build from the rest.")
@@ -48,8 +52,9 @@ def evaluate(
 ) -> None:
     """Compare simulated sweeps with real ones, in true metres.
 
-    Logs of equal length are compared sweep by sweep, others by nearest time. With --holdout a world is
-    built from the other sweeps of one real log, and the held-out beams are traced again in it.
+    Logs of equal length are compared sweep by sweep, others by nearest time. c2c_m is to all sweeps of REAL as one
+    cloud, c2c_sweep_m to the paired sweep. With --holdout a world is built from the other sweeps of one real log, and
+    the held-out beams are traced again in it; the cloud is then the whole log.
 
     Examples: resweep evaluate out kitti/sequences/00 -o report.html;
     resweep evaluate out/000000.pcd real.pcd --per-class --json;
@@ -59,7 +64,10 @@ def evaluate(
     from rich.console import Console
 
     from resweep.cli.inputs import check_writable
+    from resweep.labels import load_labels
 
+    if labels is not None:
+        load_labels(labels)  # a wrong name is said before the work
     if output is not None:
         if output.suffix.lower() not in (".html", ".json"):
             raise ResweepError(f"--output '{output}': a report is .html or .json; choose one of them")
@@ -67,15 +75,15 @@ def evaluate(
     if holdout is None and every is None:
         if odometry:
             raise ResweepError("--odometry: goes with --holdout; sweeps are compared in their own frames without it")
-        report = _compared(sim, real, accumulate, keep_going)
+        report = _compare(sim, real, accumulate, keep_going, labels)
     else:
         if real is not None:
             raise ResweepError("--holdout takes one log, the real one; leave out REAL or --holdout")
-        report = _held_out(sim, holdout, every, kind, set_ or [], accumulate, keep_going, odometry)
+        report = _hold_out(sim, holdout, every, kind, set_ or [], accumulate, keep_going, odometry, labels)
     if output is not None:
         report.save(output)
     if as_json:
-        facts = {"sweeps": len(report.per_sweep), **report.metrics}
+        facts = {"sweeps": len(report.per_sweep), "labels": report.settings["labels"], **report.metrics}
         typer.echo(json.dumps({**facts, "per_class": report.per_class} if per_class else facts, allow_nan=False))
         return
     console = Console()
@@ -86,7 +94,7 @@ def evaluate(
         console.print(f"report: {output}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _compared(sim: Path, real: Path | None, accumulate: bool, keep_going: bool) -> Report:
+def _compare(sim: Path, real: Path | None, accumulate: bool, keep_going: bool, labels: str | None) -> Report:
     """Simulated sweeps against real ones."""
     from resweep.cli.inputs import recording, say_skipped
     from resweep.cli.progress import Meter
@@ -100,10 +108,10 @@ def _compared(sim: Path, real: Path | None, accumulate: bool, keep_going: bool) 
     with Meter() as meter:
         period_s = float(recorded.times[-1] - recorded.times[0]) / max(len(recorded) - 1, 1)
         recorded = meter.tracked(recorded, period_s, "comparing")
-        return compare(simulated, recorded, accumulate=accumulate)
+        return compare(simulated, recorded, accumulate=accumulate, labels=labels)
 
 
-def _held_out(
+def _hold_out(
     path: Path,
     listed: str | None,
     every: int | None,
@@ -112,11 +120,13 @@ def _held_out(
     accumulate: bool,
     keep_going: bool,
     odometry: bool,
+    labels: str | None,
 ) -> Report:
     """Held-out sweeps of a log against a world built from the others."""
     from resweep.cli.inputs import build_config, recording, say_skipped
     from resweep.cli.progress import warnings_told
     from resweep.evaluation.holdout import holdout
+    from resweep.labels import load_labels
     from resweep.reconstruction import build
     from resweep.reconstruction import odometry as find_poses
     from resweep.reconstruction.map.accumulate import mappable
@@ -132,11 +142,13 @@ def _held_out(
     if odometry:
         with warnings_told():
             log = find_poses(log, progress=True)
-    labels = config.map.labels_of(log)
+    if labels is not None and not log.labels.known:
+        log = replace(log, labels=load_labels(labels))
+    vocabulary = config.map.labels_of(log)
     return holdout(
         log,
         held,
         lambda rest: build(rest, config),
-        lambda sweep: mappable(sweep, config.map, labels),
+        lambda sweep: mappable(sweep, config.map, vocabulary),
         accumulate=accumulate,
     )
