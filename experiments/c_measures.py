@@ -16,7 +16,7 @@ import resweep as rs
 from experiments.c_models import Model
 from experiments.c_places import Place, Truth
 from resweep.calibration import Calibration
-from resweep.evaluation.metrics import nearest_distances
+from resweep.evaluation.nearest import nearest_distances
 from resweep.labels import LabelSet, load_labels
 from resweep.pose import Array
 from resweep.reconstruction import Cloud, MapConfig, accumulate

@@ -24,7 +24,8 @@ def drive() -> Log:
     sim = Simulator(SCENES["street"](seed=1), "velodyne-hdl-64e", seed=1)
     sim = sim.with_sensor(sim.sensor.with_(**{"beam.rays": "single", "receiver.range_noise_sigma_m": 0.005}))
     poses = np.stack([from_xyz_rpy(x, 0, 1.9) for x in np.linspace(-4, 4, 7)])
-    return Log.from_sweeps(list(sim.run(poses)))
+    log = sim.run(poses)
+    return log.with_sweeps(list(log))
 
 
 def test_a_simulated_street_is_met_again_in_its_splats(drive: Log) -> None:
@@ -42,6 +43,7 @@ def test_a_simulated_street_is_met_again_in_its_splats(drive: Log) -> None:
     assert report["c2c_m"] <= report["c2c_sweep_m"]
     assert report["chamfer_m"] == pytest.approx((report["c2c_sweep_m"] + report["c2c_reverse_m"]) / 2)
     assert list(report.metrics)[:2] == ["c2c_m", "c2c_sweep_m"]
+    assert {"road", "pavement"} <= set(report.per_class)
     assert "held out: sweeps 3" in report.notes[-1]
 
 

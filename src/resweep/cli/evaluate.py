@@ -28,7 +28,7 @@ def evaluate(
     ] = None,
     per_class: Annotated[bool, typer.Option("--per-class", help="Also give the figures of each class.")] = False,
     accumulate: Annotated[
-        bool, typer.Option("--accumulate", help="Also compare all sweeps as one cloud (C2C as published).")
+        bool, typer.Option("--accumulate", help="Also compare the paired sweeps as one cloud each.")
     ] = False,
     holdout: Annotated[
         str | None, typer.Option("--holdout", help="Sweeps to hold out, such as 5 or 3,7: build from the rest.")
@@ -51,8 +51,9 @@ def evaluate(
 ) -> None:
     """Compare simulated sweeps with real ones, in true metres.
 
-    Logs of equal length are compared sweep by sweep, others by nearest time. With --holdout a world is
-    built from the other sweeps of one real log, and the held-out beams are traced again in it.
+    Logs of equal length are compared sweep by sweep, others by nearest time. c2c_m is to all sweeps of REAL as one
+    cloud, c2c_sweep_m to the paired sweep. With --holdout a world is built from the other sweeps of one real log, and
+    the held-out beams are traced again in it; the cloud is then the whole log.
 
     Examples: resweep evaluate out kitti/sequences/00 -o report.html;
     resweep evaluate out/000000.pcd real.pcd --per-class --json;
@@ -62,7 +63,10 @@ def evaluate(
     from rich.console import Console
 
     from resweep.cli.inputs import check_writable
+    from resweep.labels import load_labels
 
+    if labels is not None:
+        load_labels(labels)  # a wrong name is said before the work
     if output is not None:
         if output.suffix.lower() not in (".html", ".json"):
             raise ResweepError(f"--output '{output}': a report is .html or .json; choose one of them")
@@ -70,15 +74,15 @@ def evaluate(
     if holdout is None and every is None:
         if odometry:
             raise ResweepError("--odometry: goes with --holdout; sweeps are compared in their own frames without it")
-        report = _compared(sim, real, accumulate, keep_going, labels)
+        report = _compare(sim, real, accumulate, keep_going, labels)
     else:
         if real is not None:
             raise ResweepError("--holdout takes one log, the real one; leave out REAL or --holdout")
-        report = _held_out(sim, holdout, every, kind, set_ or [], accumulate, keep_going, odometry, labels)
+        report = _hold_out(sim, holdout, every, kind, set_ or [], accumulate, keep_going, odometry, labels)
     if output is not None:
         report.save(output)
     if as_json:
-        facts = {"sweeps": len(report.per_sweep), **report.metrics}
+        facts = {"sweeps": len(report.per_sweep), "labels": report.settings["labels"], **report.metrics}
         typer.echo(json.dumps({**facts, "per_class": report.per_class} if per_class else facts, allow_nan=False))
         return
     console = Console()
@@ -89,7 +93,7 @@ def evaluate(
         console.print(f"report: {output}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _compared(sim: Path, real: Path | None, accumulate: bool, keep_going: bool, labels: str | None) -> Report:
+def _compare(sim: Path, real: Path | None, accumulate: bool, keep_going: bool, labels: str | None) -> Report:
     """Simulated sweeps against real ones."""
     from resweep.cli.inputs import open_recording, report_skipped
     from resweep.cli.progress import Tally
@@ -110,7 +114,7 @@ def _compared(sim: Path, real: Path | None, accumulate: bool, keep_going: bool, 
         return compare(simulated, recorded, accumulate=accumulate)
 
 
-def _held_out(
+def _hold_out(
     path: Path,
     listed: str | None,
     every: int | None,

@@ -102,10 +102,8 @@ def _sweep(sweep: Sweep, labels: LabelSet) -> dict[str, Any]:
         facts["rings"] = len(np.unique(sweep.ring))
         facts["returns per beam"] = f"up to {int(np.bincount(sweep.beam).max())}"
         facts["bounds m"] = _bounds(sweep.points)
-        facts["vocabulary"] = labels.name
-        ids, counts = np.unique(sweep.label, return_counts=True)
-        names = [f"{label} {labels.class_name(label)}" if labels.known else str(label) for label in ids]
-        facts["labels"] = {name: int(count) for name, count in zip(names, counts, strict=True)}
+        facts["vocabulary"] = _vocabulary(labels)
+        facts["labels"] = labels.count(sweep.label)
         facts["instances"] = len(np.unique(sweep.instance[sweep.instance != 0]))
     if sweep.extra:
         facts["extra columns"] = {name: str(np.asarray(values).dtype) for name, values in sweep.extra.items()}
@@ -124,8 +122,9 @@ def _log(path: Path, labels: str | None = None) -> dict[str, Any]:
     if not log.times_known:
         facts["times"] = "assumed from a rate"
     facts["provenance"] = dict(log.meta)
+    facts["vocabulary"] = _vocabulary(log.labels)
     first = _sweep(log[0], log.labels)
-    facts.update({f"first sweep: {name}": value for name, value in first.items() if name != "sensor"})
+    facts.update({f"first sweep: {name}": first[name] for name in first if name not in ("sensor", "vocabulary")})
     facts["empty beams"] = log.empty_beams.detail or log.empty_beams.source
     return facts
 
@@ -179,7 +178,12 @@ def _world(path: Path) -> dict[str, Any]:
         raise ResweepError(f"{file}: damaged ({error}); build or save the world again") from error
     if not isinstance(record, dict):
         raise ResweepError(f"{file}: not a world's record; build or save the world again")
-    return {"kind": "world", **record}
+    from resweep.worlds.store import saved_labels
+
+    labels = saved_labels(record, str(file))
+    counts = record.pop("label_counts", {})
+    named = {labels.class_name(int(label)): count for label, count in counts.items()}
+    return {"kind": "world", **record, "vocabulary": _vocabulary(labels), "labels": named}
 
 
 def _bank(path: Path) -> dict[str, Any]:
@@ -187,13 +191,25 @@ def _bank(path: Path) -> dict[str, Any]:
 
     bank = load_bank(path)
     counts = {category: len(names) for category, names in bank.categories.items()}
-    return {"kind": "object bank", "assets": len(bank), "categories": counts, **bank.meta}
+    labels = sorted({str(bank.facts(name).get("labels", "unknown")) for name in bank})
+    return {
+        "kind": "object bank",
+        "assets": len(bank),
+        "categories": counts,
+        "vocabulary": ", ".join(labels),
+        **bank.meta,
+    }
 
 
 def _sensor(path: Path) -> dict[str, Any]:
     from resweep.sensors import load_sensor
 
     return {"kind": "sensor", **load_sensor(str(path)).model_dump(mode="json")}
+
+
+def _vocabulary(labels: LabelSet) -> str:
+    """The vocabulary's name, and what it is where there is more to say."""
+    return f"{labels.name} ({labels.title})" if labels.title else labels.name
 
 
 def _span(values: Array) -> list[float]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial import cKDTree
 
+from resweep.evaluation.nearest import Nearest
 from resweep.pose import Array, inverse, transform
 from resweep.sweep import Sweep
 
@@ -120,9 +120,8 @@ def beam_spacing(direction: Array) -> float:
     count = min(_NEIGHBOURS, len(direction) - 1)
     if count < 1:
         return float(np.radians(1.0))
-    tree = cKDTree(direction, balanced_tree=False, compact_nodes=False)
     probes = direction[:: max(1, len(direction) // _PROBES)]
-    radius = np.asarray(tree.query(probes, k=[count + 1])[0])[:, 0]
+    radius, _ = Nearest(direction).find(probes, count + 1)
     return float(np.median(radius) * np.sqrt(np.pi / count))
 
 
@@ -141,9 +140,8 @@ def _keys(sweep: Sweep) -> Array | None:
 
 
 def _nearest(sim: Array, real: Array, tolerance_rad: float) -> Match:
-    tree = cKDTree(sim, balanced_tree=False, compact_nodes=False)
-    distance, found = map(np.asarray, tree.query(real, distance_upper_bound=tolerance_rad, workers=-1))
-    at_real = np.flatnonzero(np.isfinite(distance))
+    distance, found = Nearest(sim).find(real)
+    at_real = np.flatnonzero(distance < tolerance_rad)
     order = at_real[np.lexsort((distance[at_real], found[at_real]))]
     at_sim, first = np.unique(found[order], return_index=True)  # a beam sought by several takes the nearest
     return Match(at_sim, order[first], "nearest direction")

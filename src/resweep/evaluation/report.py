@@ -29,9 +29,9 @@ class Report:
 
     ``metrics`` maps names of `METRICS` to values over all sweeps, None where there was nothing to compare.
     ``per_sweep`` has the same for each pair, with the indices ``sim`` and ``real``; ``per_class`` maps class
-    names to their counts and distances. ``range_errors`` holds curves for drawing, ``notes`` how sweeps and
-    beams were matched. ``drawn`` is the pair of sweeps with the largest c2c_m, which the HTML shows; a
-    report loaded from JSON has none.
+    names to their counts and distances; ``settings["labels"]`` is the vocabulary of the names. ``range_errors`` holds
+    curves for drawing, ``notes`` how it was measured. ``drawn`` is the pair of sweeps with the largest c2c_sweep_m,
+    which the HTML shows; a report loaded from JSON has none.
     """
 
     metrics: dict[str, float | None]
@@ -107,6 +107,11 @@ class Report:
         pairs = "1 sweep" if count == 1 else f"{count} sweeps"
         return f"{self.settings.get('sim', 'simulated')} against {self.settings.get('real', 'real')}, {pairs}"
 
+    def class_title(self) -> str:
+        """The heading of the classes: whose they are."""
+        vocabulary = self.settings.get("labels_title") or self.settings.get("labels")
+        return f"by class ({vocabulary})" if vocabulary else "by class"
+
     def table(self) -> RenderableType:
         """The metrics as a table for the terminal."""
         from rich.markup import escape
@@ -132,7 +137,7 @@ class Report:
         from rich.markup import escape
         from rich.table import Table
 
-        table = Table(title="by class", title_justify="left", pad_edge=False)
+        table = Table(title=escape(self.class_title()), title_justify="left", pad_edge=False)
         table.add_column("class", style="bold", overflow="fold")
         columns = list(next(iter(self.per_class.values()), {}))
         for column in columns:  # narrow heads, so that figures stay whole on a narrow terminal
