@@ -162,3 +162,10 @@ def test_equal_values_make_equal_sensors_however_written() -> None:
     listed = Block(elevation_deg=[-1, 0, 1])
     spread = Block(elevation_min_deg=-1, elevation_max_deg=1, elevation_resolution_deg=1)
     assert listed.elevations_deg == spread.elevations_deg
+
+
+def test_the_beam_slope_is_the_width_at_one_metre_of_any_spec() -> None:
+    own = load_sensor("velodyne-hdl-32e").with_(
+        name="my-lidar", **{"beam.spot": "elliptical", "beam.divergence_h_rad": 0.004, "beam.divergence_v_rad": 0.001}
+    )
+    assert own.beam_slope == pytest.approx(0.002)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from importlib import resources
 from os import PathLike
 from pathlib import Path
@@ -41,5 +40,4 @@ def beam_slope(name: str) -> float:
     """Width at 1 m, in metres, of the beam of a catalog sensor; 0 if the catalog has none of that name."""
     if name not in sensor_names():
         return 0.0
-    beam = load_sensor(name).beam
-    return math.sqrt(beam.divergence_h_rad * beam.divergence_v_rad)
+    return load_sensor(name).beam_slope

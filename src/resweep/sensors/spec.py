@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal
 
 import yaml
@@ -182,6 +183,11 @@ class Sensor(Spec):
     def n_channels(self) -> int:
         """Number of rings: laser channels, lines of a rosette, or pulses in a raster line."""
         return self.pattern.lines if isinstance(self.pattern, Rosette) else len(self.elevations_deg)
+
+    @property
+    def beam_slope(self) -> float:
+        """Width of the beam at 1 m, in metres: the geometric mean of its two divergences."""
+        return math.sqrt(self.beam.divergence_h_rad * self.beam.divergence_v_rad)
 
     def with_(self, **changes: Any) -> Sensor:
         """A validated copy with fields changed; a dotted key reaches inside.
