@@ -24,7 +24,7 @@ ORDER = [
     {"scenes"},
     {"worlds", "sensors"},
     {"registration"},
-    {"neighbours"},
+    {"neighbours", "voxels"},
     {"calibration", "log"},
     {"sweep", "labels"},
     {"boxes"},

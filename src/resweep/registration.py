@@ -14,6 +14,7 @@ from scipy.spatial.transform import Rotation
 
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
+from resweep.voxels import voxel_means
 
 _K = 16
 _FLAT_M = 0.06  # what a plane may measure across, as a standard deviation
@@ -64,18 +65,6 @@ def surface(points: Array, voxel_m: float, radius_m: float) -> Surface:
     flat &= shape.count >= _MIN_COUNT
     places = thin[flat] + shape.mean_offset[flat]
     return Surface(places, shape.normal[flat].astype(np.float64), Neighbours(places))
-
-
-def voxel_means(points: Array, size_m: float) -> Array:
-    """The mean (m, 3) float64 of the points in each occupied voxel of side ``size_m``, in the voxels' order."""
-    if len(points) == 0:
-        return np.zeros((0, 3))
-    cell = np.floor((points - points.min(axis=0)) / size_m).astype(np.int64)
-    extent = cell.max(axis=0) + 1
-    key = (cell[:, 0] * extent[1] + cell[:, 1]) * extent[2] + cell[:, 2]
-    _, voxel, count = np.unique(key, return_inverse=True, return_counts=True)
-    sums = [np.bincount(voxel, points[:, axis], len(count)) for axis in range(3)]
-    return np.stack(sums, axis=1) / count[:, None]
 
 
 def robust_weight(error: Array, least_m: float) -> Array:

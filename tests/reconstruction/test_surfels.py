@@ -8,12 +8,13 @@ from places import cloud_of, nearest_hits, plane
 
 from resweep.errors import ResweepError
 from resweep.reconstruction import SurfelConfig
-from resweep.reconstruction.splats.surfels import build_surfels, one_per_voxel
+from resweep.reconstruction.splats.surfels import build_surfels
+from resweep.voxels import first_in_voxels
 
 
 def test_one_surfel_a_voxel():
     points = plane(0.5, 0.01).astype(np.float32)
-    rows = one_per_voxel(points, 0.04)
+    rows = first_in_voxels(points, 0.04)
     cell = np.floor((points - points.min(axis=0)) / 0.04).astype(int)
     assert len(rows) == len(np.unique(cell, axis=0))
     assert len(np.unique(cell[rows], axis=0)) == len(rows)

@@ -10,12 +10,13 @@ import resweep as rs
 from resweep.errors import ResweepError
 from resweep.labels import load_labels
 from resweep.reconstruction import HybridConfig, MapConfig, VolumeConfig, accumulate
-from resweep.reconstruction.volumes.clusters import bottom_up, top_down, voxels
+from resweep.reconstruction.volumes.clusters import bottom_up, top_down
 from resweep.reconstruction.volumes.permeability import OwnVolumes, sweep_beams
 from resweep.reconstruction.volumes.volumes import fit_gaussians, fit_neighbours, follow_beams
 from resweep.simulate import Retracer
 from resweep.simulate.reference.volumes import count_beams
 from resweep.sweep import Sweep
+from resweep.voxels import number_voxels
 from resweep.worlds import Splats, Volumes, World
 
 BARE = {"calibrate": None, "map": MapConfig(ego_radius_m=0.0, moving="none")}
@@ -43,7 +44,7 @@ def bush_log(sweeps: int = 6, seed: int = 0, pose: np.ndarray | None = None) -> 
 def test_voxels_are_maximum_likelihood_gaussians() -> None:
     rng = np.random.default_rng(1)
     points = rng.uniform(0, 1, (4000, 3)).astype(np.float32)
-    cluster = voxels(points, np.zeros(4000, int), 0.5)
+    cluster = number_voxels(points, 0.5)
     config = VolumeConfig(voxel_m=0.5, noise_m=0.001)
     fitted = fit_gaussians(points, cluster, config)
     assert len(fitted.mean) == 8
@@ -59,7 +60,7 @@ def test_labels_never_share_a_volume() -> None:
     points = np.random.default_rng(2).uniform(0, 0.3, (300, 3)).astype(np.float32)
     kind = np.arange(300) % 3
     for cluster in (
-        voxels(points, kind, 0.3),
+        number_voxels(points, 0.3, kind),
         top_down(points, kind, 10, 0.0, 0.01),
         bottom_up(points, kind, 0.1, 0.5, 1.0, 0.01),
     ):
@@ -84,7 +85,7 @@ def test_neighbours_are_wider_where_the_map_is_sparse() -> None:
         np.float32
     )
     config = VolumeConfig(method="neighbours", voxel_m=0.05, noise_m=0.001)
-    cluster = voxels(points, np.zeros(len(points), int), config.voxel_m)
+    cluster = number_voxels(points, config.voxel_m)
     fitted = fit_neighbours(points, cluster, config)
     size = np.cbrt(np.sqrt(fitted.covariance[:, [0, 3, 5]].prod(axis=1)))
     dense, sparse = size[fitted.mean[:, 0] < 3].mean(), size[fitted.mean[:, 0] > 3].mean()
@@ -139,7 +140,7 @@ def test_permeability_is_that_of_the_beams() -> None:
 def test_counts_are_those_of_every_beam_against_every_volume() -> None:
     log, config = bush_log(3), VolumeConfig(voxel_m=0.5, noise_m=0.01, **BARE)
     cloud = accumulate(log, config.map)
-    cluster = voxels(cloud.points, cloud.label, config.voxel_m)
+    cluster = number_voxels(cloud.points, config.voxel_m, cloud.label)
     shape = fit_gaussians(cloud.points, cluster, config)
     volumes, counts = follow_beams(cloud, cluster, shape, log, config, load_labels("semantickitti"))
     own = OwnVolumes(cloud.points, cluster, volumes)

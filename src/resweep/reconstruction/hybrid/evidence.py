@@ -11,10 +11,10 @@ from resweep.pose import Array, transform
 from resweep.reconstruction.config import HybridConfig, VolumeConfig
 from resweep.reconstruction.map.accumulate import Cloud, mappable, tracked
 from resweep.reconstruction.splats.splats import build_splats
-from resweep.reconstruction.volumes.clusters import voxels
 from resweep.reconstruction.volumes.volumes import build_volumes, fit_gaussians, follow_beams
 from resweep.simulate.retrace import Retracer
 from resweep.sweep import Sweep
+from resweep.voxels import number_voxels
 from resweep.worlds import World
 
 _REGION_M = 0.3  # of the voxels in which passing beams are counted, A's for a drive
@@ -27,7 +27,7 @@ _FEWEST_BEAMS = 5
 def share_passed(cloud: Cloud, log: Log, config: HybridConfig, labels: LabelSet, progress: bool = False) -> Array:
     """Around each point (n,), the share of beams that pass on, of those that reach it: A's permeability."""
     coarse = VolumeConfig(voxel_m=_REGION_M, split_labels=False, map=config.map)
-    cluster = voxels(cloud.points, np.zeros(len(cloud), np.int32), _REGION_M)
+    cluster = number_voxels(cloud.points, _REGION_M)
     counts = follow_beams(cloud, cluster, fit_gaussians(cloud.points, cluster, coarse), log, coarse, labels, progress)[
         1
     ]
@@ -58,7 +58,7 @@ def volumes_gain(
     parts = [_beam_gains(sweep, splats, volumes, config, labels) for _, sweep in asked]
     place, gain = (np.concatenate(column) for column in zip(*parts, strict=True))
     near = Neighbours(place.astype(np.float32))
-    cell = voxels(cloud.points, np.zeros(len(cloud), np.int32), _CELL_M)
+    cell = number_voxels(cloud.points, _CELL_M)
     middle = cloud.merged(cell).points
     found = near.knn(middle, min(config.vote_beams, len(place)), config.vote_m).index
     met = found >= 0

@@ -14,8 +14,8 @@ from resweep.reconstruction.hybrid.evidence import share_passed, volumes_gain
 from resweep.reconstruction.map.accumulate import Cloud
 from resweep.reconstruction.splats.descriptors import describe
 from resweep.reconstruction.splats.splats import build_splats
-from resweep.reconstruction.volumes.clusters import voxels
 from resweep.reconstruction.volumes.volumes import build_volumes
+from resweep.voxels import number_voxels
 from resweep.worlds import Layer
 
 _FEWEST_SWEEPS = 3  # of which one is held out
@@ -72,7 +72,7 @@ def point_groups(cloud: Cloud, config: HybridConfig, labels: LabelSet) -> Array:
     A described group is that of most of a point's neighbours: alone, it changes from point to point.
     """
     if config.splats.thin_m > 0:
-        cell = voxels(cloud.points, cloud.label, config.splats.thin_m)
+        cell = number_voxels(cloud.points, config.splats.thin_m, cloud.label)
         thin = config.model_copy(update={"splats": config.splats.model_copy(update={"thin_m": 0.0})})
         return np.asarray(point_groups(cloud.merged(cell), thin, labels)[cell])
     group = labels.group(cloud.label) if cloud.has_labels else np.full(len(cloud), Group.UNKNOWN, np.int8)

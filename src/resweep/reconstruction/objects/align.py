@@ -15,7 +15,7 @@ from resweep.neighbours import Neighbours
 from resweep.pose import Array, transform
 from resweep.reconstruction.objects.coloured_icp import alike, box_prior, motion_of, residuals, step_of, surface_of
 from resweep.reconstruction.objects.config import IcpConfig
-from resweep.reconstruction.splats.surfels import one_per_voxel
+from resweep.voxels import first_in_voxels
 
 _NEAREST = 24  # points among which one of another sweep is looked for
 
@@ -50,7 +50,7 @@ def align(clouds: Sequence[Array], colours: Sequence[Array], config: IcpConfig) 
 
 def _thinned(points: Array, config: IcpConfig) -> Array:
     """Rows of one cloud that take part: one a voxel, and every so many of them where they are too many."""
-    rows = one_per_voxel(points, config.voxel_m)
+    rows = first_in_voxels(points, config.voxel_m)
     return rows[:: -(-len(rows) // config.points_per_sweep)]
 
 

@@ -10,8 +10,8 @@ from scipy.spatial.transform import Rotation
 from resweep.pose import Array, transform
 from resweep.reconstruction.objects.coloured_icp import Target, box_prior, misfits, register, target_of
 from resweep.reconstruction.objects.config import IcpConfig, ObjectConfig
-from resweep.reconstruction.splats.surfels import one_per_voxel
 from resweep.scenario.categories import Category
+from resweep.voxels import first_in_voxels
 
 FLIP = np.array([1.0, -1.0, 1.0])
 _STIFF = 1e-4  # of what a mirror plane cannot do: shift along itself, or turn about its normal
@@ -44,7 +44,7 @@ def find_symmetry(points: Array, colour: Array, category: Category, width_m: flo
     if config.mirror == "never" or (config.mirror == "auto" and not category.symmetric):
         return none
     icp = config.icp or IcpConfig()
-    rows = one_per_voxel(points, icp.voxel_m)
+    rows = first_in_voxels(points, icp.voxel_m)
     thin, shade = points[rows], colour[rows]
     target = target_of(thin, shade, icp)
     if target is None:

@@ -16,9 +16,9 @@ from resweep.neighbours import Neighbours
 from resweep.pose import Array, transform
 from resweep.reconstruction.map.accumulate import tracked
 from resweep.reconstruction.poses.drives import AlignConfig, Drive, Map, bent, moved_whole
-from resweep.reconstruction.splats.surfels import one_per_voxel
-from resweep.registration import surface, voxel_means
+from resweep.registration import surface
 from resweep.sweep import Sweep
+from resweep.voxels import first_in_voxels, voxel_means
 
 Keep = Callable[[Sweep], Array]
 
@@ -119,7 +119,7 @@ def _gathered(log: Log, origin: Array, config: AlignConfig, keep: Keep | None, p
         if not near.any():
             continue
         local = sweep.deskewed()[near].astype(np.float64)
-        rows = one_per_voxel(local, _SAMPLE_VOXEL_M)
+        rows = first_in_voxels(local, _SAMPLE_VOXEL_M)
         rows = rows[:: 1 + len(rows) // _MOST_POINTS]
         samples.append(local[rows])
         owners.append(np.full(len(rows), chosen[row]))

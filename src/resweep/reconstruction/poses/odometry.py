@@ -28,9 +28,9 @@ from resweep.optional import require
 from resweep.pose import Array, Trajectory, inverse, transform
 from resweep.reconstruction.config import Positive
 from resweep.reconstruction.map.accumulate import tracked
-from resweep.reconstruction.splats.surfels import one_per_voxel
-from resweep.registration import Surface, nudged, rigid_step, surface, voxel_means
+from resweep.registration import Surface, nudged, rigid_step, surface
 from resweep.sweep import Sweep
+from resweep.voxels import first_in_voxels, voxel_means
 
 _MIN_POINTS, _MOST_POINTS = 100, 6000
 _KEYFRAME_TURN_RAD = 0.2
@@ -181,7 +181,7 @@ class _Tracker:
     def _registered(self, seen: _Returns, starts: list[Array], seconds: float) -> Array:
         flat = self.map
         assert flat is not None
-        rows = one_per_voxel(seen.points, self.voxel_m)
+        rows = first_in_voxels(seen.points, self.voxel_m)
         rows = rows[:: 1 + len(rows) // _MOST_POINTS]
         points, later = seen.points[rows], None if seen.later is None else seen.later[rows]
 

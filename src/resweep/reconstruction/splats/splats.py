@@ -19,7 +19,7 @@ from resweep.reconstruction.splats.carve import carve
 from resweep.reconstruction.splats.denoise import DENOISE_COLUMNS, denoise
 from resweep.reconstruction.splats.descriptors import describe
 from resweep.reconstruction.splats.resample import resample
-from resweep.reconstruction.volumes.clusters import voxels
+from resweep.voxels import number_voxels
 from resweep.worlds.splats import Splats
 
 MIN_POINTS = 3  # of a neighbourhood for a plane to be told
@@ -51,7 +51,7 @@ def build_splats(cloud: Cloud, config: SplatConfig, labels: LabelSet, stages: St
     if method == "labels" and not cloud.has_labels:
         raise ResweepError("method: labels, but no return of the log has a label; use descriptors or basic")
     if config.thin_m > 0:
-        cloud = cloud.merged(voxels(cloud.points, cloud.label, config.thin_m))
+        cloud = cloud.merged(number_voxels(cloud.points, config.thin_m, cloud.label))
     grown, cloud = (stages or Stages()).run(
         "grow", lambda: _grown(cloud, config, labels, method), _pack_grown, _unpack_grown
     )

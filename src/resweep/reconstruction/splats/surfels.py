@@ -6,11 +6,11 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.neighbours import Neighbours
-from resweep.pose import Array
 from resweep.reconstruction.config import SurfelConfig
 from resweep.reconstruction.map.accumulate import Cloud
 from resweep.reconstruction.map.reflectance import observed
 from resweep.reconstruction.splats.splats import MIN_POINTS, facing
+from resweep.voxels import first_in_voxels
 from resweep.worlds.splats import Splats
 
 
@@ -20,7 +20,7 @@ def build_surfels(cloud: Cloud, config: SurfelConfig) -> Splats:
     Normals come from the neighbours, among the sampled points, within ``normal_radius_m``; a point with
     fewer than two of them has none and is left out.
     """
-    chosen = one_per_voxel(cloud.points, config.voxel_m)
+    chosen = first_in_voxels(cloud.points, config.voxel_m)
     points = cloud.points[chosen]
     shape = Neighbours(points).pca(min(config.max_neighbours, len(points)), config.normal_radius_m)
     told = shape.count >= MIN_POINTS
@@ -34,11 +34,3 @@ def build_surfels(cloud: Cloud, config: SurfelConfig) -> Splats:
     return Splats(
         cloud.points[seed], normal, radius, cloud.label[seed], reflectance, cloud.instance[seed], extra, "surfels"
     )
-
-
-def one_per_voxel(points: Array, size_m: float) -> Array:
-    """Rows (m,) of the first point in each occupied voxel of side ``size_m``, in the order of the points."""
-    cell = np.floor((points - points.min(axis=0)).astype(np.float64) / size_m).astype(np.int64)
-    extent = cell.max(axis=0) + 1
-    key = (cell[:, 0] * extent[1] + cell[:, 1]) * extent[2] + cell[:, 2]
-    return np.sort(np.unique(key, return_index=True)[1])

@@ -15,7 +15,7 @@ from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.reconstruction.config import VolumeConfig
 from resweep.reconstruction.map.accumulate import Cloud, mappable, tracked
-from resweep.reconstruction.volumes.clusters import bottom_up, top_down, voxels
+from resweep.reconstruction.volumes.clusters import bottom_up, top_down
 from resweep.reconstruction.volumes.permeability import (
     Beams,
     Counts,
@@ -26,6 +26,7 @@ from resweep.reconstruction.volumes.permeability import (
     sweep_beams,
 )
 from resweep.sweep import Sweep
+from resweep.voxels import number_voxels
 from resweep.worlds import Layer
 from resweep.worlds.volumes import Volumes, packed, symmetric
 
@@ -94,7 +95,7 @@ def _clusters(cloud: Cloud, config: VolumeConfig) -> Array:
         return top_down(cloud.points, kind, config.leaf_points, config.gaussian_z, config.noise_m)
     if config.method == "bottom-up":
         return bottom_up(cloud.points, kind, config.seed_m, config.density_ratio, config.size_max_m, config.noise_m)
-    return voxels(cloud.points, kind, config.voxel_m)
+    return number_voxels(cloud.points, config.voxel_m, kind)
 
 
 @dataclass(frozen=True, eq=False)
