@@ -19,7 +19,7 @@ from resweep import Asset, Splats, World
 from resweep.neighbours import Neighbours
 from resweep.pose import from_xyz_rpy, transform
 from resweep.reconstruction.objects.bank import build_bank
-from resweep.reconstruction.objects.coloured_icp import register, target_of
+from resweep.reconstruction.objects.coloured_icp import make_target, register
 from resweep.reconstruction.objects.config import IcpConfig, ObjectConfig
 from resweep.scenario.coverage import sampled
 from resweep.simulate.scene import native_scene
@@ -103,7 +103,7 @@ class Truth:
     def _fitted(self, points: Array) -> Array:
         config = IcpConfig(geometric_share=1.0, normal_radius_m=0.08, iterations=20)
         rows = first_in_voxels(self.surface, 0.02)
-        target = target_of(self.surface[rows], np.zeros(len(rows)), config)
+        target = make_target(self.surface[rows], np.zeros(len(rows)), config)
         assert target is not None
         T = np.eye(4)
         for reach in (0.3, 0.15, 0.1):

@@ -21,13 +21,14 @@ from resweep.reconstruction.map.accumulate import Cloud, accumulate
 from resweep.reconstruction.objects.bank import build_bank
 from resweep.reconstruction.objects.config import IcpConfig, ObjectConfig
 from resweep.reconstruction.poses.align import Shift, align
-from resweep.reconstruction.poses.drives import AlignConfig
+from resweep.reconstruction.poses.config import AlignConfig, CalibrateConfig, OdometryConfig
 from resweep.reconstruction.poses.join import join
-from resweep.reconstruction.poses.odometry import OdometryConfig, odometry
+from resweep.reconstruction.poses.odometry import odometry
 from resweep.reconstruction.splats.dynamic import dynamic_splats
 
 __all__ = [
     "AlignConfig",
+    "CalibrateConfig",
     "CarveConfig",
     "Cloud",
     "DynamicConfig",

@@ -17,7 +17,7 @@ from resweep.reconstruction.config import HybridConfig, MeshConfig, SplatConfig,
 from resweep.reconstruction.hybrid.hybrid import build_hybrid
 from resweep.reconstruction.map.accumulate import Cloud, accumulate, mappable
 from resweep.reconstruction.mesh.mesh import build_mesh
-from resweep.reconstruction.poses.calibrate import Calibrated, calibrate, corrected
+from resweep.reconstruction.poses.calibrate import Calibrated, calibrate, correct_log
 from resweep.reconstruction.splats.splats import build_splats
 from resweep.reconstruction.splats.surfels import build_surfels
 from resweep.reconstruction.volumes.volumes import build_volumes
@@ -99,7 +99,7 @@ def _calibrated(log: Log, config: BuildConfig, labels: LabelSet, stages: Stages,
     def unpack(columns: dict[str, Array]) -> Calibrated:
         calibration = Calibration(columns["elevation_rad"], columns["range_m"])
         before, after = columns["misfit_m"].tolist()
-        return Calibrated(corrected(log, calibration, columns["poses"]), calibration, (before, after))
+        return Calibrated(correct_log(log, calibration, columns["poses"]), calibration, (before, after))
 
     return stages.run(
         "calibrate",

@@ -6,12 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from resweep.config import Spec, SpecError
+from resweep.config import Positive, Share, Spec, SpecError
 from resweep.labels import LabelSet, load_labels
 from resweep.log import Log
-
-Positive = Annotated[float, Field(gt=0.0)]
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
+from resweep.reconstruction.poses.config import CalibrateConfig
 
 
 class VisibilityConfig(Spec):
@@ -55,37 +53,6 @@ class MapConfig(Spec):
     def labels_of(self, log: Log) -> LabelSet:
         """What the label ids of a log mean: by ``label_map``, or as the log itself says."""
         return log.labels if self.label_map == "auto" else load_labels(self.label_map)
-
-
-class CalibrateConfig(Spec):
-    """How poses and lasers are refined (`poses.calibrate`); lengths in metres, angles in radians.
-
-    Up to ``sweeps`` sweeps with ``points_per_sweep`` returns each, nearer than ``range_max_m``, take part. In
-    each of ``iterations``, ``samples`` of them look at their ``k`` nearest, within ``neighbour_radius_m``: they
-    are a plane if their variance across it is below ``thickness_m``² and ``flatness`` times that along its short
-    side, which is above ``breadth`` times that along its long side. It must also be thinner than
-    ``thickness_per_misfit`` times the typical distance, or ``thickness_min_m`` if that is more. ``noise_m`` and
-    ``huber_m`` weigh the distances; the priors say how large corrections are expected to be.
-    """
-
-    sweeps: Annotated[int, Field(ge=2)] = 100
-    points_per_sweep: Annotated[int, Field(ge=1000)] = 60_000
-    range_max_m: Positive = 60.0
-    iterations: Annotated[int, Field(ge=1, le=50)] = 6
-    samples: Annotated[int, Field(ge=1000)] = 40_000
-    k: Annotated[int, Field(ge=8, le=200)] = 40
-    neighbour_radius_m: Positive = 1.0
-    thickness_m: Positive = 0.08
-    flatness: Positive = 0.05
-    breadth: Positive = 0.02
-    thickness_min_m: Positive = 0.01
-    thickness_per_misfit: Positive = 6.0
-    noise_m: Positive = 0.02
-    huber_m: Positive = 0.03
-    elevation_prior_rad: Positive = 0.0017
-    range_prior_m: Positive = 0.02
-    turn_prior_rad: Positive = 0.002
-    shift_prior_m: Positive = 0.02
 
 
 class GroupFactors(Spec):
