@@ -9,10 +9,10 @@ import pytest
 
 from resweep.errors import ResweepError
 from resweep.evaluation.holdout import holdout
+from resweep.labels import load_labels
 from resweep.log import Log
 from resweep.pose import Array, from_xyz_rpy
-from resweep.reconstruction import SplatConfig, build
-from resweep.reconstruction.config import CalibrateConfig
+from resweep.reconstruction import CalibrateConfig, SplatConfig, build
 from resweep.scenes import SCENES
 from resweep.simulate import Simulator
 from resweep.simulate.align import align
@@ -24,7 +24,7 @@ def drive() -> Log:
     sim = Simulator(SCENES["street"](seed=1), "velodyne-hdl-64e", seed=1)
     sim = sim.with_sensor(sim.sensor.with_(**{"beam.rays": "single", "receiver.range_noise_sigma_m": 0.005}))
     poses = np.stack([from_xyz_rpy(x, 0, 1.9) for x in np.linspace(-4, 4, 7)])
-    return Log.from_sweeps(list(sim.run(poses)))
+    return Log.from_sweeps(list(sim.run(poses)), labels=load_labels("semantickitti"))
 
 
 def test_a_simulated_street_is_met_again_in_its_splats(drive: Log) -> None:

@@ -15,8 +15,7 @@ from resweep.labels import load_labels
 from resweep.log import Log
 from resweep.neighbours import Neighbours
 from resweep.pose import from_xyz_rpy
-from resweep.reconstruction import accumulate, align, join
-from resweep.reconstruction.config import MapConfig
+from resweep.reconstruction import MapConfig, accumulate, align, join
 from resweep.registration import move_pose
 from resweep.scenes import SCENES, street
 from resweep.simulate import Simulator

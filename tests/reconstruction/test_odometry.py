@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 import resweep as rs
 from resweep.log import Log
 from resweep.pose import Trajectory, from_xyz_rpy, inverse
-from resweep.reconstruction.config import CalibrateConfig
+from resweep.reconstruction import CalibrateConfig
 from resweep.reconstruction.poses.calibrate import calibrate
 from resweep.reconstruction.poses.odometry import odometry
 from resweep.scenes import SCENES

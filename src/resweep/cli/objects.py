@@ -78,7 +78,7 @@ def objects(
 def _build(
     log: Path, output: Path, config: ObjectConfig, format: str | None, sweeps: str | None, json: bool, overwrite: bool
 ) -> None:
-    from resweep.cli.build import _slice
+    from resweep.cli.build import parse_slice
     from resweep.cli.inputs import check_writable
     from resweep.io import open_log
     from resweep.reconstruction import build_bank
@@ -90,7 +90,7 @@ def _build(
         raise ResweepError(f"{output}: exists and is not a bank; choose another name or remove it")
     check_writable(output)
     began = time.perf_counter()
-    bank = build_bank(open_log(log, format=format)[_slice(sweeps)], config, progress=True)
+    bank = build_bank(open_log(log, format=format)[parse_slice(sweeps)], config, progress=True)
     bank.save(output, overwrite=overwrite)
     if not json:
         summary = bank.meta["summary"]

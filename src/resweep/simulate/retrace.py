@@ -62,6 +62,8 @@ class Retracer:
     (``world.meta["calibration"]``): beams then leave as the lasers really fire, and read as they really read.
     With ``aligned`` each sweep's pose is first found again in the world, which corrects centimetres.
     ``actors`` are met where they are when each beam is fired, as in a `Simulator`.
+    ``beam_slope`` is the width at 1 m of the recorded beams that are predicted; by default it is that of the catalog
+    sensor that a sweep names.
     """
 
     def __init__(
@@ -72,12 +74,14 @@ class Retracer:
         actors: Sequence[Actor] = (),
         aligned: bool = False,
         expectation: Expectation | None = None,
+        beam_slope: float | None = None,
         seed: int = 0,
         threads: int = 0,
     ) -> None:
         known = world.meta.get("calibration")
         self.calibration = None if known is None else Calibration(**known)
         self.aligned = aligned
+        self.beam_slope = beam_slope
         self.expectation = expectation or Expectation()
         self.world = world
         self.sensor = Sensor.model_validate(_RECORDED) if sensor is None else sensor
@@ -155,7 +159,7 @@ class Retracer:
                 sigma=how.sigma_m,
                 clutter=how.clutter,
                 window=how.window_m,
-                slope=beam_slope(recorded.sensor),
+                slope=beam_slope(recorded.sensor) if self.beam_slope is None else self.beam_slope,
                 range_max=self.sensor.range_max_m,
                 threads=self.threads,
             )

@@ -16,7 +16,7 @@ import numpy as np
 from resweep import _core
 from resweep.errors import ResweepError
 from resweep.pose import Array
-from resweep.reconstruction.config import MeshConfig
+from resweep.reconstruction.mesh.config import MeshConfig
 from resweep.voxels import pack_cells
 
 TILE = 64  # cubes along a side of a tile

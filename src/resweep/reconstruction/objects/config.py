@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from resweep.config import Positive, Share, Spec
-from resweep.reconstruction.config import ReflectanceConfig
+from resweep.reconstruction.map.config import ReflectanceConfig
 
 
 class IcpConfig(Spec):
