@@ -62,7 +62,7 @@ def run(fast: bool = False, threads: int = 0) -> Result:
     }
     start = poses[0]
     ground = float(start[2, 3]) - 1.8
-    drive = Trajectory([0.0, 3.0], np.stack([start, start @ from_xyz_rpy(24.0, yaw=0.3)]))
+    drive = Trajectory(np.array([0.0, 3.0]), np.stack([start, start @ from_xyz_rpy(24.0, yaw=0.3)]))
     for depth in DEPTHS:
         layers = [splats_on(car(), n_surfels, depth) for _ in range(n_actors)]
         actors = crowd(layers, n_actors, lambda x, y: ground)
@@ -114,9 +114,9 @@ def _updates(
     motion = drive.window(1.0, 1.1)
     contenders: dict[str, Contender] = {}
     for number in counts:
-        cast = sim.with_actors(crowd(layers, number, lambda x, y: ground))._cast
-        cast.stage(1.0, 1.1, motion, sim.sensor.range_max_m)  # builds what is built once
-        place = partial(cast.stage, 1.0, 1.1, motion, sim.sensor.range_max_m)
+        actors = sim.with_actors(crowd(layers, number, lambda x, y: ground)).tracer.actors
+        actors.find_present(1.0, 1.1, motion, sim.sensor.range_max_m)  # builds what is built once
+        place = partial(actors.find_present, 1.0, 1.1, motion, sim.sensor.range_max_m)
         contenders[f"wall {number}"] = timed(place)
         contenders[f"cpu {number}"] = partial(_cpu_seconds, place)
     seconds = interleaved(contenders, rounds)

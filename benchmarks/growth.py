@@ -9,7 +9,6 @@ from __future__ import annotations
 import statistics
 import sys
 from collections.abc import Sequence
-from copy import copy
 from itertools import count
 
 import numpy as np
@@ -53,9 +52,7 @@ def _by_threads(simulator: Simulator, poses: Sequence[Array], rounds: int) -> Re
     threads = sorted({*(2**power for power in range(cores.bit_length())), cores})
     contenders = {}
     for number in threads:
-        with_threads = copy(simulator)  # shares the native scene
-        with_threads.threads = number
-        contenders[str(number)] = _sweeps(with_threads, poses)
+        contenders[str(number)] = _sweeps(simulator.with_threads(number), poses)
     seconds = interleaved(contenders, rounds)
     sweep_s = [statistics.median(taken) / len(poses) for taken in seconds.values()]
     return {

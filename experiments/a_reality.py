@@ -171,7 +171,7 @@ def riegl_sweep(held: Any, fast: bool) -> Sweep:
 def scores(world: World, real: Sweep, pose: Array | None = None) -> dict[str, float]:
     """Precision, recall and F1 of returns, median range error, share within 10 cm, log-likelihood of a sweep."""
     tracer = Retracer(world)
-    sim = tracer.expected(real, pose)
+    sim = tracer.predict(real, pose)
     ranges = np.full((2, real.n_beams), np.inf)
     for at, sweep in enumerate((sim, real)):
         np.minimum.at(ranges[at], sweep.beam, sweep.range)
@@ -207,7 +207,7 @@ def drive(fast: bool) -> dict[str, Any] | str:
         if fast and name not in ("volumes", "hybrid"):
             continue
         world = rs.build(rest, chosen)
-        pose = Retracer(world, aligned=True).pose(held)
+        pose = Retracer(world, aligned=True).find_pose(held)
         rows.append({"world": name, **scores(world, held, pose), "classes": _classes(world, held, pose)})
     return {"rows": rows}
 

@@ -50,9 +50,8 @@ def run(fast: bool = False, seed: int = 3) -> dict[str, Any]:
     """Time sweeps with 1, 2, … threads; the fast version uses a small courtyard."""
     world = courtyard(seed, SMALL if fast else None)
     begin = time.perf_counter()
-    simulator = Simulator(world, SENSOR, seed=seed)
+    simulator = Simulator(world, SENSOR, seed=seed, threads=cores())
     pose = from_xyz_rpy(0.0, 0.0, EYE_M)
-    simulator.threads = cores()
     reference = simulator.sweep(pose)  # builds the scene and warms the caches
     ready = time.perf_counter() - begin
     timed, equal = _time_sweeps(simulator, pose, reference, quiet_wanted=3 if fast else 15, limit_s=4 if fast else 150)
@@ -110,8 +109,7 @@ def _time_sweeps(
     equal, end = True, time.perf_counter() + limit_s
     for _ in progress(range(quiet_wanted * 20), "rounds of sweeps"):
         for count, found in timed.items():
-            simulator.threads = count
-            sweep, timing = time_sweep(simulator, pose)
+            sweep, timing = time_sweep(simulator.with_threads(count), pose)
             found.append(timing)
             equal = equal and _same(sweep, reference)
         if min(sum(t.quiet for t in found) for found in timed.values()) >= quiet_wanted or time.perf_counter() > end:

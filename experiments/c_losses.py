@@ -42,8 +42,8 @@ def lost_beams(place: Place, held: int, config: Any) -> dict[str, Any]:
     keep[sweep.beam[~mappable(sweep, config.map, labels)]] = False
     sweep = sweep.select_beams(keep)
     tracer = Retracer(world, aligned=True)
-    pose = tracer.pose(sweep)
-    found = tracer.expected(sweep, pose)
+    pose = tracer.find_pose(sweep)
+    found = tracer.predict(sweep, pose)
     met, what = np.full(sweep.n_beams, np.inf), np.zeros(sweep.n_beams, np.int32)
     met[found.beam], what[found.beam] = found.range, found.label
     real, beam = sweep.range.astype(np.float64), sweep.beam

@@ -15,8 +15,9 @@ import numpy as np
 import resweep as rs
 from experiments.c_models import Model
 from experiments.c_places import Place, Truth
+from resweep.calibration import Calibration
 from resweep.evaluation.metrics import nearest_distances
-from resweep.labels import LabelSet
+from resweep.labels import LabelSet, load_labels
 from resweep.pose import Array
 from resweep.reconstruction import Cloud, MapConfig, accumulate
 from resweep.reconstruction.build import cover
@@ -25,7 +26,8 @@ from resweep.reconstruction.map.accumulate import mappable
 from resweep.reconstruction.poses.calibrate import calibrate
 from resweep.simulate import Retracer
 
-THIN = {51: "fence", 71: "trunk", 80: "pole", 81: "traffic sign"}
+# C, table 3, and trunks; only places labelled as SemanticKITTI have them.
+THIN = {load_labels("semantickitti").id_of(name): name for name in ("fence", "trunk", "pole", "traffic sign")}
 RIGHT_M = 0.2  # how near a beam's range must be to the real one for its target to count as recovered
 
 
@@ -37,7 +39,7 @@ class Prepared:
     log: rs.Log
     cloud: Cloud
     labels: LabelSet
-    meta: dict[str, Any]
+    calibration: Calibration | None
     held: rs.Sweep
     truth: Truth | None
     shifted: Array  # (n, 4, 4) poses of the new trajectory
@@ -57,17 +59,17 @@ def prepare(place: Place, sweeps: int, calibration: CalibrateConfig | None = Non
     def keep(sweep: rs.Sweep) -> Array:
         return mappable(sweep, config, labels)
 
-    meta: dict[str, Any] = {}
+    lasers: Calibration | None = None
     if len(rest) > 1:
         found = calibrate(rest, calibration, keep)
-        rest, meta = found.log, {"calibration": found.calibration.to_dict()}
+        rest, lasers = found.log, found.calibration
     held = place.log[place.held]
     wanted = np.ones(held.n_beams, bool)
     wanted[held.beam[~keep(held)]] = False
     poses = rest.poses[np.linspace(0, len(rest) - 1, min(sweeps, len(rest))).round().astype(int)].copy()
     poses[:, :3, 3] += place.shift_m
     truth = None if place.truth is None else Truth(place.truth)
-    return Prepared(place, rest, accumulate(rest, config), labels, meta, held.select_beams(wanted), truth, poses)
+    return Prepared(place, rest, accumulate(rest, config), labels, lasers, held.select_beams(wanted), truth, poses)
 
 
 def measure(prepared: Prepared, model: Model, sensor: rs.Sensor) -> dict[str, Any]:
@@ -75,7 +77,7 @@ def measure(prepared: Prepared, model: Model, sensor: rs.Sensor) -> dict[str, An
     begun = time.perf_counter()
     layers = cover(prepared.cloud, prepared.log, model.config, prepared.labels)
     row: dict[str, Any] = {"model": model.name, "generation_s": time.perf_counter() - begun}
-    world = rs.World(layers, prepared.cloud.origin, prepared.meta)
+    world = rs.World(layers, prepared.cloud.origin, labels=prepared.labels, calibration=prepared.calibration)
     row["primitives"] = world.n_primitives
     row |= _along_new_trajectory(prepared, world, sensor)
     row |= _held_out(prepared, world)
@@ -117,7 +119,7 @@ def _held_out(prepared: Prepared, world: rs.World) -> dict[str, Any]:
     ``thin_precise`` that of the beams simulated to meet one whose real range is; ``thin_f1`` joins both.
     """
     real = prepared.held
-    sim = Retracer(world, aligned=True).expected(real)
+    sim = Retracer(world, aligned=True).predict(real)
     ranges, labels = _by_beam(sim)
     true, true_label = _by_beam(real)
     right = np.abs(ranges - true) <= RIGHT_M  # false where either has no return

@@ -17,10 +17,10 @@ from matplotlib.figure import Figure
 from experiments.presenting import BLUE, GREY, ORANGE, console, figure, main, progress, table
 from resweep import Actor, Sensor, Simulator, Sweep, Trajectory, World, load_sensor
 from resweep.pose import Array, from_xyz_rpy
-from resweep.scenes import box, car, ground_plane
+from resweep.scenes import SCENE_LABELS, box, car, ground_plane
 from resweep.sensors import fire
+from resweep.simulate.pulses import Pulses
 from resweep.simulate.reference.pulses import rays, rebuilt_hits
-from resweep.simulate.retrace import as_fired
 
 STEPS = 360  # D, 4.1
 COUNTS = (1, 36, STEPS)
@@ -35,7 +35,7 @@ PLAN |= {"pointing.encoder_step_rad": 0.0}
 def place() -> World:
     """A street: ground, and houses along it."""
     houses = [box((9, 8, 8), at=(x, y, 0)) for x in range(-60, 61, 12) for y in (-18, 18)]
-    return World([ground_plane((200.0, 200.0)), *houses])
+    return World([ground_plane((200.0, 200.0)), *houses], labels=SCENE_LABELS)
 
 
 def traffic(count: int) -> list[Actor]:
@@ -79,31 +79,25 @@ class Stepped:
         self.moments = begin + (end - begin) * np.arange(steps) / steps
         self.beams = [np.flatnonzero(step == k) for k in range(steps)]
         parts = [template.select_beams(step == k) for k in range(steps)]
-        self.firings = [as_fired(part, part.beam_direction) for part in parts]
-        self.casts = [
-            sim.with_actors([Actor(a.layers, a.trajectory.at(t), a.instance, a.label) for a in sim.actors])._cast
+        self.pulses = [Pulses.from_sweep(part) for part in parts]
+        for pulses in self.pulses:
+            _ = pulses.native
+        self.tracers = [
+            sim.tracer.with_actors([Actor(a.layers, a.trajectory.at(t), a.instance, a.label) for a in sim.actors])
             for t in self.moments
         ]
 
     def place(self) -> list[Any]:
         """Place the actors at every step."""
         limit = self.sim.sensor.range_max_m
-        return [c.stage(t, t, self.motion, limit) for c, t in zip(self.casts, self.moments, strict=True)]
+        steps = zip(self.tracers, self.moments, strict=True)
+        return [tracer.actors.find_present(t, t, self.motion, limit) for tracer, t in steps]
 
     def sweep(self) -> tuple[Array, Array]:
         """Ranges (b,), infinity without return, and instances (b,)."""
         reach, instance = np.full(self.n_beams, np.inf), np.zeros(self.n_beams, int)
-        for rows, firing, stage in zip(self.beams, self.firings, self.place(), strict=True):
-            columns = self.sim.scene.sweep(
-                self.sim._plan,
-                firing,
-                self.motion.times,
-                self.motion.poses,
-                start=0.0,
-                seed=0,
-                index=0,
-                stage=stage.native,
-            )
+        for rows, pulses, tracer in zip(self.beams, self.pulses, self.tracers, strict=True):
+            columns = tracer.trace(pulses, self.motion).columns  # places the actors of the step, too
             reach[rows[columns["beam"]]] = columns["range"]
             instance[rows[columns["beam"]]] = columns["instance"]
         return reach, instance
@@ -159,9 +153,10 @@ def run(fast: bool = False) -> dict[str, Any]:
     truth = rebuilt_hits(sim.world, sim.actors, origins[rows], directions[rows, 0], times, limit)
     variants: dict[str, Any] = {name: errors((a[rows], b[rows]), truth) for name, (a, b) in found.items()}
     repeats = 1 if fast else 5
+    placed = sim.tracer.actors
     variants["continuous"] |= {
         "sweep_ms": _milliseconds(lambda: _continuous(sim, path), repeats),
-        "update_ms": _milliseconds(lambda: sim._cast.stage(motion.start, motion.end, motion, limit), repeats),
+        "update_ms": _milliseconds(lambda: placed.find_present(motion.start, motion.end, motion, limit), repeats),
     }
     for steps, way in stepped.items():
         costs = {"sweep_ms": _milliseconds(way.sweep, repeats), "update_ms": _milliseconds(way.place, repeats)}

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from resweep.errors import ResweepError
-from resweep.log import Log
+from resweep.errors import FaultKind, ResweepError, UnknownPosesError
+from resweep.labels import load_labels
+from resweep.log import EmptyBeams, Fault, Log
 from resweep.pose import from_xyz_rpy
+from resweep.sensors import load_sensor
 from resweep.sweep import Sweep
 
 
@@ -76,3 +81,69 @@ def test_a_log_of_sweeps_in_memory() -> None:
     np.testing.assert_allclose(log.poses[1], log[1].pose)
     with pytest.raises(ResweepError, match="no sweep given"):
         Log.from_sweeps([])
+
+
+def test_steps_make_a_chain_that_parts_keep(log: Log) -> None:
+    def shift(sweep: Sweep, at: int) -> Sweep:
+        return replace(sweep, timestamp=100.0 + at)
+
+    shifted = log.map(shift, "shift times", indexed=True, times=log.times + 100.0).map(lambda sweep: sweep, "nothing")
+    part = shifted[4:]
+    assert part.steps == ("shift times", "nothing")
+    assert part[1].timestamp == 105.0  # the place in the log that was mapped, not in the part
+    np.testing.assert_allclose(part.times, 100.4 + 0.1 * np.arange(6))
+    assert repr(part).endswith("; read -> shift times -> nothing)")
+
+
+def test_a_guard_acts_before_a_sweep_is_read_and_on_its_errors(log: Log, loaded: list[int]) -> None:
+    def refuse(read: Callable[[], Sweep], at: int) -> Sweep:
+        if at == 2:
+            raise ResweepError("no")
+        try:
+            return read()
+        except ZeroDivisionError as error:
+            raise ResweepError("yes") from error
+
+    def divide(sweep: Sweep) -> Sweep:
+        return replace(sweep, timestamp=1 / (len(sweep) - 6))
+
+    guarded = log.map(divide).guard(refuse, "refuse")
+    with pytest.raises(ResweepError, match="no"):
+        guarded[2]
+    assert loaded == []
+    with pytest.raises(ResweepError, match="yes"):
+        guarded[5]
+    assert guarded[6].timestamp == 1.0
+    assert guarded.steps == ("divide", "refuse")
+
+
+def test_empty_beams_are_looked_for_once_and_late() -> None:
+    calls = []
+
+    def find() -> EmptyBeams:
+        calls.append(1)
+        return EmptyBeams("inferred", "on a grid")
+
+    later = EmptyBeams.found_by(find)
+    assert (later.found, repr(later), calls) == (False, "EmptyBeams(to be found)", [])
+    assert (later.source, later.detail, later.found, calls) == ("inferred", "on a grid", True, [1])
+    assert later == EmptyBeams("inferred", "on a grid")
+    assert later != EmptyBeams("stored", "on a grid")
+    assert hash(later) == hash(EmptyBeams("inferred", "on a grid"))
+    assert calls == [1]
+
+
+def test_printing_says_what_is_known(log: Log) -> None:
+    sensor = load_sensor("velodyne-vlp-16")
+    fault = Fault(FaultKind.TRUNCATED, "cut off", 3)
+    known = replace(log, sensor=sensor, labels=load_labels("semantickitti"), times_known=False, skipped=(fault,))
+    assert repr(known) == (
+        "Log('drive': 10 sweeps, sensor velodyne-vlp-16, labels semantickitti, poses known, times assumed, "
+        "empty beams unknown, 1 skipped; read)"
+    )
+
+
+def test_poses_that_stand_for_nothing_are_refused(log: Log) -> None:
+    log.require_poses("nothing can fail")
+    with pytest.raises(UnknownPosesError, match=r"log 'drive': knows no poses, so it makes no map; open it"):
+        replace(log, poses_known=False).require_poses("it makes no map")

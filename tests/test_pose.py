@@ -146,3 +146,14 @@ def test_times_and_poses_need_not_lie_together_in_memory() -> None:
     strided = Trajectory(rows[:, 0], np.repeat(poses, 2, axis=0)[::2])
     plain = Trajectory(np.linspace(0, 1, 5), poses)
     np.testing.assert_array_equal(strided.at(np.linspace(0, 1, 9)), plain.at(np.linspace(0, 1, 9)))
+
+
+def test_an_extended_trajectory_goes_on_as_it_moved_at_its_ends() -> None:
+    turning = Trajectory([0.0, 1.0], np.stack([from_xyz_rpy(), from_xyz_rpy(x=2.0, yaw=0.2)]))
+    wide = turning.extended(0.5)
+    assert (wide.start, wide.end) == (-0.5, 1.5)
+    np.testing.assert_allclose(wide.at(-0.5), from_xyz_rpy(x=-1.0, yaw=-0.1), atol=1e-12)
+    np.testing.assert_allclose(wide.at(1.5), from_xyz_rpy(x=3.0, yaw=0.3), atol=1e-12)
+    np.testing.assert_array_equal(wide.poses[1:-1], turning.poses)
+    still = Trajectory([3.0], from_xyz_rpy(y=1.0)[None]).extended(0.5)
+    np.testing.assert_array_equal(still.at([2.5, 3.5]), np.stack([from_xyz_rpy(y=1.0)] * 2))

@@ -124,3 +124,28 @@ def test_a_point_at_the_sensor_and_no_points_at_all() -> None:
     assert len(empty) == 0
     assert empty.deskewed().shape == (0, 3)
     assert empty.world_points().shape == (0, 3)
+
+
+def test_a_sweep_moves_with_its_times_and_its_motion() -> None:
+    motion = Trajectory([0.0, 0.1], np.stack([from_xyz_rpy(), from_xyz_rpy(x=1.0)]))
+    sweep = Sweep.from_points(np.eye(3), time=np.array([0.0, 0.05, 0.1]), trajectory=motion)
+    moved = sweep.moved_to(from_xyz_rpy(y=5.0), 2.0)
+    np.testing.assert_allclose(moved.world_points(), sweep.world_points() + np.array([0.0, 5.0, 0.0]), atol=1e-6)
+    np.testing.assert_allclose(moved.beam_time, [2.0, 2.05, 2.1])
+    assert sweep.moved_to(np.eye(4) + 1e-9, 0.0) is sweep
+
+
+def test_raw_points_with_motion_are_undone_by_it() -> None:
+    motion = Trajectory([0.0, 1.0], np.stack([from_xyz_rpy(), from_xyz_rpy(x=10.0)]))
+    sweep = Sweep.from_points(np.ones((2, 3)), time=np.array([0.4, 0.6])).with_motion(motion, 0.5)
+    assert sweep.trajectory is not None
+    assert (sweep.trajectory.start, sweep.trajectory.end, sweep.timestamp) == (0.4, 0.6, 0.5)
+    np.testing.assert_allclose(sweep.pose, from_xyz_rpy(x=5.0))
+    np.testing.assert_allclose(sweep.world_points()[:, 0], [5.0, 7.0], atol=1e-5)
+
+
+def test_points_stay_where_they_are_with_other_origins() -> None:
+    points = np.array([[10.0, 0.0, 0.0], [0.0, 5.0, 1.0]])
+    sweep = Sweep.from_points(points).with_origins(np.tile([2.0, 0.0, 0.0], (2, 1)))
+    np.testing.assert_allclose(sweep.points, points, atol=1e-6)
+    assert sweep.range[0] == pytest.approx(8.0)

@@ -1,6 +1,7 @@
 """The native core of Resweep; private, use the resweep package."""
 
 from collections.abc import Sequence
+import enum
 from typing import Annotated, overload
 
 import numpy
@@ -10,37 +11,130 @@ from numpy.typing import NDArray
 def load_embree(path: str) -> None:
     """Open the Embree library at `path`; once a process."""
 
-def packet_width(asked: int) -> int:
-    """Rays an Embree call when `asked` are asked for (0: best)."""
+def thread_count(requested: int) -> int:
+    """Number of threads used when `requested` are requested (0: all cores)."""
 
-def thread_count(asked: int) -> int:
-    """Threads used when `asked` are asked for (0: all cores)."""
-
-def embree_version() -> tuple:
+def embree_version() -> tuple[int, int]:
     """Major and minor version of the loaded Embree."""
+
+class Motion:
+    """
+    Poses over time: knots, with constant velocity and rotation rate between them.
+    """
+
+    def __init__(self, times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], poses: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def at(self, times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """Poses (n, 4, 4) at times."""
+
+    def to_world(self, times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], vectors: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: bool = False) -> NDArray[numpy.float64]:
+        """
+        Points (n, 3) of the moving frame, each at its own time, in the frame of the poses; or directions, which are rotated only.
+        """
+
+    def to_world_float(self, times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], vectors: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: bool = False) -> NDArray[numpy.float32]:
+        """
+        Points (n, 3) of the moving frame, each at its own time, in the frame of the poses; or directions, which are rotated only.
+        """
+
+class Spot(enum.Enum):
+    """The shape of a beam's spot."""
+
+    CIRCULAR = 0
+
+    RECTANGULAR = 1
+
+    ELLIPTICAL = 2
+
+class Profile(enum.Enum):
+    """How light is distributed over the spot."""
+
+    UNIFORM = 0
+
+    GAUSSIAN = 1
+
+class ReturnMode(enum.Enum):
+    """Which echoes of a pulse are reported."""
+
+    FIRST = 0
+
+    LAST = 1
+
+    STRONGEST = 2
+
+    STRONGEST_AND_LAST = 3
+
+    MULTIPLE = 4
+
+class StrongestBy(enum.Enum):
+    """What makes an echo the strongest."""
+
+    RAY = 0
+    """Its most intense ray."""
+
+    ECHO = 1
+    """The light of its whole window."""
+
+class BeamStatus(enum.IntEnum):
+    """Why a beam has a return, or has none."""
+
+    RETURN = 0
+
+    NOTHING_HIT = 1
+
+    BELOW_THRESHOLD = 2
+
+    OUT_OF_RANGE = 3
+
+    DROPPED = 4
+
+class PrimitiveKind(enum.IntEnum):
+    """Which kind of primitive sent light back."""
+
+    MESH = 1
+
+    SPLATS = 2
+
+    VOLUMES = 3
+
+class Beam:
+    """How one pulse becomes rays."""
+
+    def __init__(self, *, offsets: Annotated[NDArray[numpy.float32], dict(shape=(None, 2), order='C', device='cpu', writable=False)], shares: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], random: bool, n_rays: int, spot: Spot, profile: Profile, divergence_h: float, divergence_v: float) -> None:
+        """
+        `offsets` (k, 2): tangents of the rays of a stencil; `shares` (k,): how much of the beam each carries. Both are empty if rays are drawn at `random`. Divergences are full angles in radians.
+        """
+
+class Receiver:
+    """How the light of a pulse becomes echoes."""
+
+    def __init__(self, *, mode: ReturnMode, max_returns: int, strongest_by: StrongestBy, signal_cutoff: float, threshold: float, range_min: float, range_max: float, falloff_reference: float) -> None:
+        """
+        Lengths in metres. A `falloff_reference` of 0: the intensity does not fall with range.
+        """
+
+class Noise:
+    """Errors of direction, range and intensity."""
+
+    def __init__(self, *, range_sigma: float, range_sigma_per_m: float, range_quantum: float, intensity_sigma: float, encoder_step: float, pointing_sigma_h: float, pointing_sigma_v: float) -> None:
+        """Metres, radians and relative intensity."""
 
 class Plan:
     """Beam, receiver and noise of a sensor."""
 
-    @staticmethod
-    def make(*, offsets: Annotated[NDArray[numpy.float32], dict(shape=(None, 2), order='C', device='cpu', writable=False)], shares: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], random: bool, n_rays: int, spot: int, profile: int, divergence: tuple[float, float], mode: int, max_returns: int, receiver: dict, noise: dict) -> Plan: ...
+    def __init__(self, *, beam: Beam, receiver: Receiver, noise: Noise) -> None: ...
 
 class Firing:
-    """The pulses of a sweep in the order in which they are traced."""
+    """The pulses of a sweep, in the order in which they are traced."""
 
-    def __init__(self, *, direction: Annotated[NDArray[numpy.float32], dict(shape=(3, None), order='C', device='cpu', writable=False)], time: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], beam: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], chunk: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], reported: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], origin: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)] | None) -> None: ...
+    def __init__(self, *, direction: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], time: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], chunk: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], reported: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)] | None = None, origin: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)] | None = None) -> None:
+        """
+        `direction` (b, 3) and `time` (b,) are those of the beams; `order` (n,) are the rows of the beams to fire, each at most once, and `chunk` (c + 1,) the bounds of chunks of neighbours in it. Beams that are not in `order` are dropped. `reported` (b, 3): directions as the sensor reports them, if other than `direction`; `origin` (b, 3): where pulses begin in the sensor's frame, if not at its origin.
+        """
 
-def trajectory_at(times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
-    """Poses (n, 16) at times, between knots."""
-
-def carried_float(times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], vectors: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], turned_only: bool = False) -> NDArray[numpy.float32]:
+def pulse_rays(plan: Plan, firing: Firing, motion: Motion, *, start: float = 0.0, seed: int, index: int) -> tuple[NDArray[numpy.float32], NDArray[numpy.float32]]:
     """
-    Points (n, 3) of a moving frame, or directions, each at its own time, in the frame that the knots lead to.
-    """
-
-def carried(times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], vectors: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)], knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], turned_only: bool = False) -> NDArray[numpy.float64]:
-    """
-    Points (n, 3) of a moving frame, or directions, each at its own time, in the frame that the knots lead to.
+    The rays that `Scene.trace` traces, in its order: origins and directions (n, 3).
     """
 
 class Shape:
@@ -53,25 +147,32 @@ class Shape:
     def discs(discs: object) -> Shape: ...
 
 class Actor:
-    """Shapes in one frame, and the poses of that frame over time."""
+    """Shapes in one frame, and the motion of that frame."""
 
-    def __init__(self, *, shapes: list, times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], radius: float, instance: int, label: int) -> None: ...
-
-class Stage:
-    """The actors of one sweep, each where it is at every ray's own time."""
-
-    def __init__(self, actors: list, begin: float, end: float, centre: Sequence[float], reach: float) -> None: ...
-
-    def present(self) -> NDArray[numpy.int32]: ...
-
-    def poses(self, seconds: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple:
+    def __init__(self, *, shapes: list[Shape], motion: Motion, radius: float, instance: int, label: int) -> None:
         """
-        Poses (k, 16) of the actors that are present, and their linear and angular velocities (k, 3).
+        `radius`: metres from the origin of the frame to the farthest point. An `instance` of 0 and a `label` of -1 keep those of the shapes.
         """
 
-    def velocities(self, instance: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], second: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], points: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)]) -> tuple:
+class ActorScene:
+    """The actors of one sweep, each where it is at the time of every ray."""
+
+    def __init__(self, actors: list[Actor], begin: float, end: float, centre: Sequence[float], radius: float) -> None:
         """
-        Velocities (n, 3) of returns, and how many returns each actor that is present has.
+        The sweep lasts from `begin` to `end`, seconds. Actors that stay farther than `radius` from `centre` are not traced.
+        """
+
+    def present(self) -> NDArray[numpy.int32]:
+        """Rows (k,) of the actors that are present in the sweep."""
+
+    def poses(self, times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]:
+        """
+        Poses (k, 4, 4) of the actors that are present, each at its own time, and their linear and angular velocities (k, 3).
+        """
+
+    def velocities(self, instance: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], time: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], points: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], sensor: Motion) -> tuple[NDArray[numpy.float32], NDArray[numpy.uint32]]:
+        """
+        Velocities (n, 3), metres per second, of what returns were measured on, and the number of returns (k,) of each actor that is present. `points` (n, 3) are in the sensor's frame at the time of firing.
         """
 
 class Scene:
@@ -87,51 +188,31 @@ class Scene:
 
     def add_volumes(self, volumes: object) -> None: ...
 
-    def commit(self) -> None: ...
-
-    def sweep(self, plan: Plan, firing: Firing, knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], start: float, seed: int, index: int, threads: int = 0, packet: int = 0, stage: Stage | None = None) -> dict:
-        """Fire, trace and receive one sweep."""
-
-    def rays(self, plan: Plan, firing: Firing, knot_times: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], knots: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], start: float, seed: int, index: int) -> tuple:
+    def commit(self) -> None:
         """
-        The rays that `sweep` traces, in its order: origins and directions (n, 3).
+        Build the hierarchy over all that was added; before anything is traced.
         """
 
-    def raw_floor(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], range_max: float, packet: int = 0, threads: int = 0, repeats: int = 3) -> tuple:
+    def trace(self, plan: Plan, firing: Firing, motion: Motion, *, start: float = 0.0, seed: int, index: int, threads: int = 0, packet: int = 0, actors: ActorScene | None = None) -> dict[str, NDArray]:
         """
-        Seconds that Embree alone needs for these rays, the best of `repeats`, and how many hit.
+        What a sensor measures with these pulses: columns of returns (n,), `points` (n, 3) in the sensor's frame when it fired, and `beam_status` (b,). `start`: seconds that are added to the times of the firing; `seed` and `index` of the sweep pick the random numbers; `packet`: 1, 8 or 16 rays per Embree call, or 0.
         """
 
-    def predict(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], measured: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)] | None, *, sigma: float, clutter: float, window: float, slope: float, range_max: float, threads: int = 0) -> dict:
-        """What rays (n, 3) are expected to measure."""
-
-    def intersect(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], range_max: float, threads: int = 0) -> dict:
+    def intersect(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], range_max: float, threads: int = 0) -> dict[str, NDArray]:
         """
         Closest hits of rays (n, 3) with unit directions: range in metres, infinity for a miss.
         """
 
-class BeamCounter:
-    """How many beams pass volumes, and how many end in them."""
+    def predict(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], measured: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, *, sigma: float, clutter: float, window: float, slope: float, range_max: float, threads: int = 0) -> dict[str, NDArray]:
+        """The most likely return of rays (n, 3), without random draws."""
 
-    def __init__(self, arg: object, /) -> None: ...
-
-    def add(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], lengths: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], returned: Annotated[NDArray[numpy.bool_], dict(shape=(None,), device='cpu', writable=False)], slope: float = 0.0, threads: int = 0) -> None: ...
-
-    def passed(self) -> NDArray[numpy.uint32]: ...
-
-    def stopped(self) -> NDArray[numpy.uint32]: ...
-
-    def exposure(self) -> NDArray[numpy.float32]: ...
-
-def least_squares(*, cube: Annotated[NDArray[numpy.int32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], part: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)], normal: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)], side: int, robust: bool, reach: float, sigma: float, truncation: float, sigma_normal: float, refits: int, fewest: int) -> tuple:
-    """
-    Signed distances (side³) at the corners of a tile, in voxels, and which of them are known.
-    """
+    def raw_floor(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], range_max: float, packet: int = 0, threads: int = 0, repeats: int = 3) -> tuple[float, int]:
+        """
+        Seconds that Embree alone needs for these rays, the best of `repeats`, and how many hit.
+        """
 
 class KdTree:
-    """
-    Points in a k-d tree, and the neighbourhoods of each; rows are those of the points.
-    """
+    """Points (n, 3), metres, in a k-d tree. Rows are those of the points."""
 
     @overload
     def __init__(self, points: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], threads: int = 0) -> None: ...
@@ -141,45 +222,101 @@ class KdTree:
 
     @property
     def step(self) -> float:
-        """Metres between neighbouring coordinates."""
+        """Metres to which coordinates are rounded."""
 
-    def knn(self, queries: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)] | None, k: int, radius: float, threads: int = 0) -> tuple:
-        """Rows and squared distances (m · k) of the nearest points, by distance."""
-
-    def radius_count(self, radius: float, threads: int = 0) -> NDArray[numpy.int32]: ...
-
-    def mean_radius(self, k: int, stride: int, threads: int = 0) -> float: ...
-
-    def mean_plane_distance(self, k: int, radius: float, stride: int, threads: int = 0) -> float: ...
-
-    def pca(self, k: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], radius: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], only: Sequence[str], threads: int = 0) -> dict: ...
-
-    def grow(self, normal: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], k: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], radius: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], bound: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], label: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], alpha: float, beta: float, values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int = 0) -> dict: ...
-
-    def join(self, normal: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], kind: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], missing: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], k: int, radius: float, beta: float, threads: int = 0) -> tuple:
+    def knn(self, queries: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)] | None, k: int, radius: float, threads: int = 0) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]:
         """
-        Rows of sparse points, and of the far neighbours that each is to be joined with.
+        Rows and squared distances (m, k) of the nearest points by distance: -1 and infinity where there are fewer.
         """
 
-    def seed_order(self) -> NDArray[numpy.int32]: ...
+    def radius_count(self, radius: float, threads: int = 0) -> NDArray[numpy.int32]:
+        """How many points (n,) lie within `radius` of each."""
+
+    def mean_radius(self, k: int, stride: int, threads: int = 0) -> float:
+        """
+        Mean distance to the farthest of the `k` nearest, from every `stride`-th leaf of points.
+        """
+
+    def mean_plane_distance(self, k: int, radius: float, stride: int, threads: int = 0) -> float:
+        """
+        Mean distance of neighbours from the plane of their point, from every `stride`-th leaf of points.
+        """
+
+    def pca(self, k: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], radius: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], only: Sequence[str], threads: int = 0) -> dict[str, NDArray]:
+        """
+        The shapes of the neighbourhoods; columns that `only` does not name are empty.
+        """
+
+    def grow(self, normal: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], k: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], radius: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], bound: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], label: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], alpha: float, beta: float, values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int = 0) -> dict[str, NDArray]:
+        """Splats that grow over the neighbourhoods of their seeds."""
+
+    def join(self, normal: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], kind: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], missing: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], k: int, radius: float, beta: float, threads: int = 0) -> tuple[NDArray[numpy.int32], NDArray[numpy.int32]]:
+        """
+        Rows of sparse points, and of the far neighbour that each is to be joined with.
+        """
+
+    def seed_order(self) -> NDArray[numpy.int32]:
+        """
+        Rows (n,) of the points in the order in which `grow` takes them as seeds.
+        """
 
 def in_free_cells(taken: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], points: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], size: float, threads: int = 0) -> NDArray[numpy.int64]:
     """
     Rows of the first of `points` in each cell of side `size` that holds none of `taken`.
     """
 
-def carve(centre: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], normal: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], radius: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], ratio: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], origin: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], point: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], seen: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], rounds: int, margin: float, margin_per_m: float, radius_min: float, threads: int = 0) -> NDArray[numpy.float32]:
+def carve(centre: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], normal: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], radius: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], ratio: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], origin: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], point: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], measured: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], rounds: int, margin: float, margin_per_m: float, radius_min: float, threads: int = 0) -> NDArray[numpy.float32]:
     """
-    Radii of discs cut back by the beams from `origin` to `point` that passed them; 0 for those left out.
+    Radii of discs cut back by the beams from `origin` to `point` that passed them; 0 for those removed.
     """
 
-def philox(seed: int, sweep: int, beam: int, ray: int, purpose: int) -> tuple:
-    """The four random words of one purpose, for the tests."""
+class BeamCounter:
+    """How many beams pass volumes, and how many end in them."""
+
+    def __init__(self, volumes: object) -> None: ...
+
+    def add(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], lengths: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], has_return: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], slope: float = 0.0, threads: int = 0) -> None:
+        """Count further beams, each `slope` wide at 1 m."""
+
+    def passed(self) -> NDArray[numpy.uint32]: ...
+
+    def stopped(self) -> NDArray[numpy.uint32]: ...
+
+    def exposure(self) -> NDArray[numpy.float32]:
+        """Mean exposure of the counted beams, metres."""
+
+class ImplicitMethod(enum.Enum):
+    """How a surface is fitted to oriented points."""
+
+    IMLS = 0
+
+    RIMLS = 1
+
+def signed_distances(*, cube: Annotated[NDArray[numpy.int32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], part: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)], normal: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)], side: int, method: ImplicitMethod, reach: float, sigma: float, truncation: float, sigma_normal: float, refits: int, min_points: int) -> tuple[NDArray[numpy.float32], NDArray[numpy.uint8]]:
+    """
+    Signed distances (side³) at the corners of a tile, in voxels, and which of them are known.
+    """
+
+class Purpose(enum.IntEnum):
+    """What a random number is for."""
+
+    RANGE_NOISE = 1
+
+    SPOT = 2
+
+    POINTING = 3
+
+    INTENSITY_NOISE = 4
+
+    VOLUMES = 5
+
+def philox(seed: int, sweep: int, beam: int, ray: int, purpose: Purpose) -> tuple[int, int, int, int]:
+    """The four random words of one purpose."""
 
 def normal(word: int) -> float:
-    """The standard normal number of one random word, for the tests."""
+    """The standard normal number of one random word."""
 
-def receive(plan: Plan, light: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], label: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)], instance: Annotated[NDArray[numpy.int32], dict(shape=(None,), device='cpu', writable=False)]) -> tuple:
+def receive(plan: Plan, light: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], label: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], instance: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[BeamStatus, list[tuple[float, float, int, int]]]:
     """
-    The receiver on the events of one pulse: rows of range, share and reflected light.
+    The status and the echoes (range, intensity, label, instance) of one pulse. `light` (n, 3): range, share of the beam and reflected light of its events.
     """

@@ -1,17 +1,44 @@
-"""The one error type that users see."""
+"""The errors that users see: one type, with kinds of it where callers decide by them."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from enum import Enum
 
 
 class ResweepError(ValueError):
     """A user's mistake or bad input: says what is wrong, where, and what to do.
 
-    The command line prints it as one line and exits with a non-zero status; anything else that
-    escapes is a defect of Resweep.
+    Messages speak of arguments of functions; the command line adds its options. It prints the error as one line and
+    exits with a non-zero status; anything else that escapes is a defect of Resweep.
     """
+
+
+class FaultKind(Enum):
+    """What is wrong with a sweep; the value is its word in a summary, as in ``2 truncated``."""
+
+    EMPTY = "empty"
+    MISSING = "missing"
+    TRUNCATED = "truncated"
+    OTHER_FORMAT = "in another format"
+    OTHER_FIELDS = "with other fields"
+    OTHER_LABELS = "with labels of another length"
+    NOT_FINITE = "with NaN points"
+    NO_POSE = "without pose"
+    UNREADABLE = "unreadable"
+
+
+class SweepError(ResweepError):
+    """One sweep that cannot be used, where others of its log can; ``kind`` says what is wrong with it."""
+
+    def __init__(self, message: str, kind: FaultKind = FaultKind.UNREADABLE) -> None:
+        self.kind = kind
+        super().__init__(message)
+
+
+class UnknownPosesError(ResweepError):
+    """A log without poses, where poses are needed."""
 
 
 def nearest_names(name: str, known: Iterable[str], count: int = 3) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from resweep.errors import ResweepError
+from resweep.errors import FaultKind, ResweepError, UnknownPosesError
 from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array, Trajectory
 from resweep.sweep import Sweep
@@ -16,18 +16,73 @@ from resweep.sweep import Sweep
 if TYPE_CHECKING:
     from resweep.sensors import Sensor
 
+BeamSource = Literal["fired", "stored", "inferred", "unknown"]
 
-@dataclass(frozen=True)
+
 class EmptyBeams:
     """Where the beams without return of a log come from.
 
     ``source``: ``fired`` (simulated, or recorded with the beams), ``stored`` (the format keeps empty cells),
     ``inferred`` (from the grid of the sensor) or ``unknown`` (only beams with returns are there). ``detail`` says
-    how, or why not, for people.
+    how, or why not, for people. Two are equal if both are.
     """
 
-    source: Literal["fired", "stored", "inferred", "unknown"] = "unknown"
-    detail: str = ""
+    def __init__(self, source: BeamSource = "unknown", detail: str = "") -> None:
+        self._facts: tuple[BeamSource, str] | None = (source, detail)
+        self._find: Callable[[], EmptyBeams] | None = None
+
+    @classmethod
+    def found_by(cls, find: Callable[[], EmptyBeams]) -> EmptyBeams:
+        """What ``find()`` gives, called once, when it is first looked at: that may take an estimate of the grid."""
+        later = cls()
+        later._facts, later._find = None, find
+        return later
+
+    @property
+    def found(self) -> bool:
+        """Whether the facts are there, or have yet to be found."""
+        return self._facts is not None
+
+    @property
+    def source(self) -> BeamSource:
+        """Where the beams come from; finds it if need be."""
+        return self._known()[0]
+
+    @property
+    def detail(self) -> str:
+        """How the beams were found, or why not; finds it if need be."""
+        return self._known()[1]
+
+    def _known(self) -> tuple[BeamSource, str]:
+        if self._facts is None:
+            assert self._find is not None
+            other = self._find()
+            self._facts = (other.source, other.detail)
+        return self._facts
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, EmptyBeams) and self._known() == other._known()
+
+    def __hash__(self) -> int:
+        return hash(self._known())
+
+    def __repr__(self) -> str:
+        return f"EmptyBeams({self.source!r}, {self.detail!r})" if self.found else "EmptyBeams(to be found)"
+
+
+UNKNOWN_BEAMS = EmptyBeams()
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A sweep that was left out of a log: what is wrong with it, and the message of its reader.
+
+    ``sweep`` is its number in the log as recorded, None where it is not even there.
+    """
+
+    kind: FaultKind
+    message: str
+    sweep: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +95,9 @@ class Log:
 
     ``sensor`` is the spec of the sensor, None where it is unknown; ``sensor_name`` is what the log calls it.
     ``labels`` says what the label ids of its returns mean, ``empty_beams`` where beams without return come from.
-    ``steps`` names what `map` added between the source and the caller, in order. ``meta`` is provenance for
-    people: no code decides by it.
+    ``skipped`` are the sweeps that were left out when the log was opened, because they could not be read or placed.
+    ``steps`` names what `map` and `guard` added between the source and the caller, in order. ``meta`` is provenance
+    for people: no code decides by it.
     """
 
     load: Callable[[int], Sweep]
@@ -53,7 +109,8 @@ class Log:
     labels: LabelSet = UNKNOWN_LABELS
     poses_known: bool = True
     times_known: bool = True
-    empty_beams: EmptyBeams = EmptyBeams()
+    empty_beams: EmptyBeams = UNKNOWN_BEAMS
+    skipped: tuple[Fault, ...] = ()
     steps: tuple[str, ...] = ()
     meta: Mapping[str, Any] = field(default_factory=dict)
 
@@ -90,13 +147,28 @@ class Log:
         names it when the log is printed (default: the function's name). ``changes`` are fields of the log that the
         function changes, such as ``poses``.
         """
+
+        def mapped(read: Callable[[], Sweep], at: int) -> Sweep:
+            return function(read(), at) if indexed else function(read())
+
+        return self.guard(mapped, step or getattr(function, "__name__", "map"), **changes)
+
+    def guard(self, function: Callable[[Callable[[], Sweep], int], Sweep], step: str, **changes: Any) -> Log:
+        """The log whose i-th sweep is ``function(read, i)``, where ``read()`` loads it.
+
+        For what must act before a sweep is read, or on the errors of reading; else use `map`. ``step`` and
+        ``changes`` are as there.
+        """
         load = self.load
+        return replace(self, load=lambda at: function(lambda: load(at), at), steps=(*self.steps, step), **changes)
 
-        def mapped(at: int) -> Sweep:
-            return function(load(at), at) if indexed else function(load(at))
-
-        name = step or getattr(function, "__name__", "map")
-        return replace(self, load=mapped, steps=(*self.steps, name), **changes)
+    def require_poses(self, purpose: str = "") -> None:
+        """Raise `UnknownPosesError` unless the poses are known; ``purpose`` says what fails without them."""
+        if not self.poses_known:
+            so = f", so {purpose}" if purpose else ""
+            raise UnknownPosesError(
+                f"log '{self.name}': knows no poses{so}; open it with poses=, or find them with resweep.odometry"
+            )
 
     @property
     def trajectory(self) -> Trajectory:
@@ -110,8 +182,10 @@ class Log:
             f"labels {self.labels.name}",
             "poses " + ("known" if self.poses_known else "unknown"),
             "times " + ("known" if self.times_known else "assumed"),
-            f"empty beams {self.empty_beams.source}",
+            "empty beams " + (self.empty_beams.source if self.empty_beams.found else "not looked for yet"),
         ]
+        if self.skipped:
+            facts.append(f"{len(self.skipped)} skipped")
         chain = " -> ".join(("read", *self.steps))
         return f"Log('{self.name}': {', '.join(facts)}; {chain})"
 

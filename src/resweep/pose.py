@@ -142,7 +142,7 @@ class Trajectory:
         self._check_covers(flat)
         if len(self.times) == 1:
             return np.array(np.broadcast_to(self.poses[0], (*query.shape, 4, 4)))
-        found = _core.trajectory_at(np.ascontiguousarray(flat), self.times, np.ascontiguousarray(self.poses))
+        found = _core.Motion(self.times, np.ascontiguousarray(self.poses)).at(np.ascontiguousarray(flat))
         return np.asarray(found).reshape(*query.shape, 4, 4)
 
     def carried(self, times: Array, vectors: Array, directions: bool = False) -> Array:
@@ -154,12 +154,12 @@ class Trajectory:
         when = np.ascontiguousarray(times, np.float64)
         if len(self.times) > 1:
             self._check_covers(when)
-        knots = np.ascontiguousarray(self.poses)
+        motion = _core.Motion(self.times, np.ascontiguousarray(self.poses))
         if vectors.dtype == np.float32:
             single = np.ascontiguousarray(vectors, np.float32)
-            return np.asarray(_core.carried_float(when, single, self.times, knots, directions))
+            return np.asarray(motion.to_world_float(when, single, directions))
         rows = np.ascontiguousarray(vectors, np.float64)
-        return np.asarray(_core.carried(when, rows, self.times, knots, directions))
+        return np.asarray(motion.to_world(when, rows, directions))
 
     def window(self, start: float, end: float) -> Trajectory:
         """The part from ``start`` to ``end``, with poses interpolated at both ends."""
@@ -174,3 +174,23 @@ class Trajectory:
     def offset(self, T_sensor_mount: Array) -> Trajectory:
         """The trajectory of a frame fixed to this one: ``T_world_sensor @ T_sensor_mount``."""
         return Trajectory(self.times, self.poses @ T_sensor_mount)
+
+    def extended(self, margin_s: float) -> Trajectory:
+        """The trajectory with ``margin_s`` more at both ends, at the velocities it has there.
+
+        Sweeps begin before their reference time and end after it, so the first and the last reach out of the
+        recorded poses.
+        """
+        times, poses = self.times, self.poses
+        ends = []
+        for at, other, sign in ((0, min(1, len(times) - 1), -1.0), (len(times) - 1, max(len(times) - 2, 0), 1.0)):
+            pose = poses[at].copy()
+            if at != other:
+                share = margin_s / abs(times[at] - times[other])
+                pose[:3, 3] += share * (poses[at, :3, 3] - poses[other, :3, 3])
+                here, there = Rotation.from_matrix(poses[at, :3, :3]), Rotation.from_matrix(poses[other, :3, :3])
+                turn = (here.inv() * there).as_rotvec()
+                pose[:3, :3] = (here * Rotation.from_rotvec(-share * turn)).as_matrix()
+            ends.append((times[at] + sign * margin_s, pose))
+        (first, before), (last, after) = ends
+        return Trajectory(np.r_[first, times, last], np.concatenate([before[None], poses, after[None]]))

@@ -162,6 +162,35 @@ class Sweep:
         """The returns (n, 3) float64 in world coordinates."""
         return transform(self.pose, self.deskewed().astype(np.float64))
 
+    def moved_to(self, pose: Array, time: float) -> Sweep:
+        """The sweep taken to ``pose`` and ``time``, with its beams' times and its motion.
+
+        Where it is there already, to the rounding of text, it stays as it is.
+        """
+        later = time - self.timestamp
+        at_home = np.allclose(self.pose, pose, rtol=0, atol=1e-7)
+        if later == 0 and at_home:
+            return self
+        T_new_old = np.eye(4) if at_home else pose @ inverse(self.pose)
+        motion = self.trajectory
+        if motion is not None:
+            motion = Trajectory(motion.times + later, T_new_old @ motion.poses)
+        there = self.pose if at_home else pose
+        return replace(self, pose=there, timestamp=time, trajectory=motion, beam_time=self.beam_time + later)
+
+    def with_motion(self, motion: Trajectory, timestamp: float) -> Sweep:
+        """The sweep of raw points with ``motion`` through its beams' times, which the motion must cover."""
+        first = min(float(self.beam_time.min()), timestamp) if self.n_beams else timestamp
+        last = max(float(self.beam_time.max()), timestamp) if self.n_beams else timestamp
+        return replace(self, pose=motion.at(timestamp), timestamp=timestamp, trajectory=motion.window(first, last))
+
+    def with_origins(self, origin: Array) -> Sweep:
+        """The same points, measured from ``origin`` (n, 3) in the sensor's frame; for sweeps of one beam a point."""
+        offset = self.points.astype(np.float64) - origin
+        distance = np.linalg.norm(offset, axis=1)
+        direction = offset / np.maximum(distance, 1e-12)[:, None]
+        return replace(self, beam_origin=origin.astype(np.float32), beam_direction=direction, range=distance)
+
     def select(self, keep: Array) -> Sweep:
         """The same beams with only the returns where ``keep`` (n,) is true.
 

@@ -45,7 +45,7 @@ SURFELS = ("-m", "surfels", *SETTINGS)
 
 
 def test_a_log_without_poses_asks_for_them(resweep, bare: Path) -> None:
-    assert rs.open_log(bare).meta["poses"] == "unknown"
+    assert not rs.open_log(bare).poses_known
     result = resweep("build", bare, "-o", "w.world")
     assert result.status == 1
     assert "--poses" in result.err

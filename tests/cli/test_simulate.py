@@ -92,9 +92,9 @@ def test_settings_reach_the_sensor(room: Path, resweep: Any) -> None:
     words = ["--mode", "strongest-and-last", "--rays", "random", "--set", "beam.n_rays=4", "--set", "range_max_m=12"]
     assert resweep("simulate", room, "-s", SENSOR, "-p", "0,0,0", "-o", "out", *words).status == 0
     log = open_log("out")
-    used = log.meta["sensor"]
-    assert (used["receiver"]["mode"], used["receiver"]["max_returns"]) == ("strongest-and-last", 2)
-    assert (used["beam"]["rays"], used["beam"]["n_rays"], used["range_max_m"]) == ("random", 4, 12.0)
+    used = log.sensor
+    assert (used.receiver.mode, used.receiver.max_returns) == ("strongest-and-last", 2)
+    assert (used.beam.rays, used.beam.n_rays, used.range_max_m) == ("random", 4, 12.0)
     assert log[0].range.max() < 12.1
 
 

@@ -98,7 +98,7 @@ def test_a_box_holds_exactly_the_returns_of_its_instance(passing: tuple[rs.Simul
         own = sweep.instance == actor.instance
         if not own.any():
             continue
-        poses = np.stack([actor._pose(time) for time in sweep.time[own]])
+        poses = np.stack([actor.pose_at(time) for time in sweep.time[own]])
         local = transform(inverse(poses), sweep.world_points()[own])
         assert (local >= actor.bounds[0] - 2e-3).all()
         assert (local <= actor.bounds[1] + 2e-3).all()

@@ -15,7 +15,7 @@ from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
 from resweep.io import open_log, read_sweep, write_log
-from resweep.io.empty_beams import completed
+from resweep.io.empty_beams import infer_empty_beams
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.scenes import SCENES
@@ -66,7 +66,7 @@ def test_empty_beams_of_written_drives_are_found_again(
     log = open_log(tmp_path / "log")
     step = 360.0 / len(np.unique(true[1].beam_column))
     sweep, whole = log[1], true[1]
-    assert str(log.meta["empty_beams"]).startswith("inferred on ")
+    assert log.empty_beams.detail.startswith("inferred on ")
     assert (sweep.beam_status[empty(sweep)] == BeamStatus.NO_RETURN).all()
     assert empty(whole).sum() > 1000
     shares = agreement(whole.beam_direction[empty(whole)], sweep.beam_direction[empty(sweep)], 0.6 * step)
@@ -102,7 +102,7 @@ def test_points_put_into_the_world_are_taken_back_to_their_lidar(street: Simulat
     (folder / "timestamps.json").write_text(json.dumps(true.times.tolist()))
     log = open_log(tmp_path / "001")
     sweep, whole = log[1], true[1]
-    assert str(log.meta["empty_beams"]) == "inferred on 64 rings x 1800 columns, rings told by elevation"
+    assert log.empty_beams.detail == "inferred on 64 rings x 1800 columns, rings by elevation"
     origin, direction = whole.deskewed_beams()
     assert min(agreement(direction[empty(whole)], sweep.beam_direction[empty(sweep)], 0.12)) > 0.98
     # The LiDAR moved 1.5 m in the sweep: its empty beams begin where it was.
@@ -117,16 +117,16 @@ def test_what_is_no_grid_stays_as_it_is(street: Simulator, sensor: str, tmp_path
     write_log(drive(street, sensor), tmp_path / "log", format="pcd", progress=False)
     log = open_log(tmp_path / "log")
     assert log[1].n_beams == len(log[1])
-    assert "not inferred: only" in str(log.meta["empty_beams"])
+    assert "not inferred: only" in log.empty_beams.detail
 
 
 def test_thinned_clouds_are_refused(street: Simulator) -> None:
     """Points that were left out were no empty beams."""
     rng = np.random.default_rng(0)
     bare = [Sweep.from_points(s.points, ring=s.ring, time=s.time) for s in drive(street, "velodyne-vlp-16")]
-    log = completed(Log.from_sweeps([s.select_beams(rng.random(s.n_beams) < 0.5) for s in bare]))
+    log = infer_empty_beams(Log.from_sweeps([s.select_beams(rng.random(s.n_beams) < 0.5) for s in bare]))
     assert log[0].n_beams == len(log[0])
-    assert str(log.meta["empty_beams"]).startswith("not inferred: ")
+    assert log.empty_beams.detail.startswith("not inferred: ")
 
 
 def test_a_damaged_sweep_does_not_hide_the_grid(street: Simulator, tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_returns_of_kitti_held_out_come_back_as_empty_beams(
         held[at] = rows[~keep, :3].astype(np.float64)
         rows[keep].tofile(file)
     log, before = open_log(path), open_log(sample_data / name)
-    assert str(log.meta["empty_beams"]).startswith("inferred on 64 rings")
+    assert log.empty_beams.detail.startswith("inferred on 64 rings")
     sweep, whole = log[1], before[1]
     assert recall(sweep, held[1]) > least
     assert sweep.n_beams == pytest.approx(whole.n_beams, rel=0.003)
@@ -192,7 +192,7 @@ def test_returns_of_two_lidars_held_out_come_back_as_empty_beams(sample_data: Pa
         held.append(np.stack([np.asarray(table[axis], np.float64)[~keep] for axis in "xyz"], axis=1))
         feather.write_feather(table.filter(keep), file)
     log, before = open_log(path), open_log(sample_data / "argoverse2" / "7fab2350")
-    assert "32 rings x 1812 columns and 32 rings x 18" in str(before.meta["empty_beams"])
+    assert "32 rings x 1812 columns and 32 rings x 18" in before.empty_beams.detail
     sweep, whole = log[0], before[0]
     # Points stand in the vehicle's frame: ranges are from its rear axle.
     centred = replace(sweep, beam_origin=sweep.beam_origin - np.float32([1.35, 0, 1.6]))
@@ -213,9 +213,9 @@ def test_empty_beams_of_a_standing_lidar_lie_on_the_beams_of_other_sweeps(sample
         Sweep.from_points(scans[f"xyz_{at:02d}"], time=0.1 * at + 1e-9 * scans[f"t_{at:02d}"], timestamp=0.1 * at)
         for at in range(4)
     ]
-    log = completed(Log.from_sweeps(bare))
+    log = infer_empty_beams(Log.from_sweeps(bare))
     one, other = log[0], bare[3]
-    assert str(log.meta["empty_beams"]).startswith("inferred on 32 rings x 18")
+    assert log.empty_beams.detail.startswith("inferred on 32 rings x 18")
     assert 0.15 < empty(one).mean() < 0.3
     grid = cKDTree(one.beam_direction)  # beams of sweep 0, returned or not
     apart, at = grid.query(other.beam_direction)
@@ -238,7 +238,7 @@ def test_empty_cells_of_an_organised_cloud_become_beams(sample_data: Path, tmp_p
         cell = sweep.beam_ring[empty(sweep)].astype(int) * 2048 + sweep.beam_column[empty(sweep)]
         assert np.isin(cell, np.flatnonzero(zero)).all()
         assert len(cell) > 0.98 * zero.sum()
-    assert open_log(file).meta["empty_beams"] == "as stored"
+    assert open_log(file).empty_beams.source == "stored"
     # Returns held out as zeros come back where they were.
     known = np.flatnonzero(~zero)
     held = np.random.default_rng(0).choice(known, len(known) // 10, replace=False)

@@ -9,7 +9,7 @@ import pytest
 
 from resweep.errors import ResweepError
 from resweep.io import open_log, write_poses, write_sweep
-from resweep.io.folder_poses import stamps_of
+from resweep.io.folder_poses import parse_stamps
 from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.sweep import Sweep
 
@@ -42,9 +42,9 @@ def test_names_that_are_times(names: list[str], tmp_path: Path) -> None:
 
 
 def test_names_that_are_none() -> None:
-    assert stamps_of([Path("000000.bin"), Path("000001.bin")]) is None
-    assert stamps_of([Path("1566246592600.bin"), Path("1566246592500.bin")]) is None
-    assert stamps_of([]) is None
+    assert parse_stamps([Path("000000.bin"), Path("000001.bin")]) is None
+    assert parse_stamps([Path("1566246592600.bin"), Path("1566246592500.bin")]) is None
+    assert parse_stamps([]) is None
 
 
 @pytest.mark.parametrize(("name", "format"), [("trajectory.txt", "tum"), ("poses.csv", "csv"), ("poses.txt", "tum")])

@@ -85,7 +85,7 @@ def test_sequence_with_too_few_poses(log: Log, tmp_path: Path) -> None:
     with pytest.raises(ResweepError, match=r"poses\.txt: 2 lines, but there is a scan 000002"):
         open_log(tmp_path / "00")
     poses.unlink()
-    assert open_log(tmp_path / "00").meta["poses"] == "unknown"
+    assert not open_log(tmp_path / "00").poses_known
 
 
 def test_real_sequence(sample_data: Path) -> None:

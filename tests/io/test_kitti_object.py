@@ -35,7 +35,7 @@ def make_training(root: Path) -> Path:
 
 def test_boxes(tmp_path: Path) -> None:
     log = open_log(make_training(tmp_path))
-    assert (log.meta["format"], len(log), log.meta["poses"]) == ("kitti-object", 2, "unknown")
+    assert (log.meta["format"], len(log), log.poses_known, log.times_known) == ("kitti-object", 2, False, False)
     boxes = log[1].boxes
     assert boxes is not None
     assert boxes.name == ("Car", "Pedestrian")

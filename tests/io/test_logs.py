@@ -121,7 +121,7 @@ def test_bare_folders(log: Log, tmp_path: Path) -> None:
         write_sweep(log[(1, 2, 0)[at]], tmp_path / "bin" / f"{name}.bin")
         write_sweep(log[(1, 2, 0)[at]], tmp_path / "pcd" / f"{name}.pcd")
     bare = open_log(tmp_path / "bin")
-    assert bare.meta["poses"] == "unknown"
+    assert not bare.poses_known
     np.testing.assert_allclose(bare.times, [0, 0.1, 0.2])
     np.testing.assert_allclose(bare[2].points, log[2].deskewed(), atol=1e-5)  # 10 after 2
     own = open_log(tmp_path / "pcd")  # these files know where they stood

@@ -208,7 +208,7 @@ def test_clouds_without_poses(tmp_path: Path) -> None:
     bag.cloud(0.1)
     bag.close()
     log = open_log(tmp_path / "drive")
-    assert log.meta["poses"] == "unknown"
+    assert not log.poses_known
     assert log[1].trajectory is None
 
 

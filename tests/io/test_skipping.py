@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from resweep.cli import main
-from resweep.errors import ResweepError
+from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io import open_log, read_sweep, write_log, write_sweep
-from resweep.io.faults import skipped_text
+from resweep.io.faults import describe_skipped
 from resweep.log import Log
 from resweep.pose import from_xyz_rpy
 from resweep.sweep import Sweep
@@ -206,16 +206,34 @@ def test_reasons_add_up(tmp_path: Path) -> None:
     edited(path / "poses.txt", lambda lines: lines[:-1])
     with pytest.warns(UserWarning, match="is left out"):
         log = open_log(path, keep_going=True)
-    assert skipped_text(log.meta) == "skipped 3 of 4 sweeps: 2 truncated, 1 without pose"
+    assert describe_skipped(log) == "skipped 3 of 4 sweeps: 2 truncated, 1 without pose"
+    assert [(fault.sweep, fault.kind) for fault in log.skipped] == [
+        *((1, FaultKind.TRUNCATED), (2, FaultKind.TRUNCATED), (3, FaultKind.NO_POSE))
+    ]
+    assert "000002.bin: truncated" in log.skipped[1].message
     with pytest.warns(UserWarning, match="poses.txt ends before scan 000003"):
         quick = open_log(path, keep_going="poses")  # reads no sweep
-    assert (len(quick), quick.meta["skipped"]) == (3, 1)
+    assert (len(quick), len(quick.skipped)) == (3, 1)
     (path / "velodyne" / "000000.bin").write_bytes(b"\0" * 17)
     with (
         pytest.warns(UserWarning, match="left out"),
         pytest.raises(ResweepError, match="none of its 4 sweeps can be read"),
     ):
         open_log(path, keep_going=True)
+
+
+def test_a_kind_is_no_matter_of_words(tmp_path: Path) -> None:
+    """A folder's name may hold the words of any message."""
+    path = make("pcd", tmp_path / "truncated pose of no such file")
+    put_nan(path)
+    with pytest.warns(UserWarning, match="hold NaN"):
+        assert open_log(path, keep_going=True).skipped[0].kind is FaultKind.NOT_FINITE
+    with pytest.raises(SweepError) as caught:
+        open_log(path)[BAD]
+    assert caught.value.kind is FaultKind.NOT_FINITE
+    scan(path).unlink()
+    with pytest.warns(UserWarning, match="counts 4 sweeps"):
+        assert open_log(path, keep_going=True).skipped[0].kind is FaultKind.MISSING
 
 
 def test_other_verbs_skip_and_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

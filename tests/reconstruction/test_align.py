@@ -10,7 +10,6 @@ from places import at, log_of, plane
 from scipy.spatial.transform import Rotation
 
 import resweep as rs
-from resweep.io.folder import moved
 from resweep.labels import load_labels
 from resweep.log import Log
 from resweep.neighbours import Neighbours
@@ -30,7 +29,7 @@ def driven(seed: int, across: float, yaw: float, world: rs.World) -> Log:
 
 
 def posed(log: Log, poses: np.ndarray) -> Log:
-    return replace(log, load=lambda i: moved(log.load(i), float(log.times[i]), poses[i]), poses=poses)
+    return log.map(lambda sweep, i: sweep.moved_to(poses[i], float(log.times[i])), indexed=True, poses=poses)
 
 
 def shifted(log: Log, shift: tuple[float, float, float], yaw_deg: float, drift_m: float = 0.0) -> Log:

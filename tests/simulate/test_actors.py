@@ -261,12 +261,12 @@ def test_layers_are_built_once_and_kept(sensor: Sensor) -> None:
     sim = Simulator(World([ground_plane()]), sensor, actors=actors)
     drive = sim.run(ego())
     first = drive[0]
-    built = dict(sim._cast.shapes)
+    built = dict(sim.tracer.actors.shapes)
     assert len(built) == 2
     other = sim.with_sensor(sensor).with_actors(actors[:2])
     _ = drive[1], other.sweep(ego())
-    assert {key: shape for key, (shape, _) in sim._cast.shapes.items()} == {k: v for k, (v, _) in built.items()}
-    assert other._cast.shapes is sim._cast.shapes
+    assert {key: shape for key, (shape, _) in sim.tracer.actors.shapes.items()} == {k: v for k, (v, _) in built.items()}
+    assert other.tracer.actors.shapes is sim.tracer.actors.shapes
     assert other.scene is sim.scene
     np.testing.assert_array_equal(drive[0].range, first.range)
 

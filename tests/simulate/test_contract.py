@@ -163,6 +163,17 @@ def test_another_sensor_shares_the_scene(make_sensor: Any) -> None:
     assert tobytes(other.sweep(np.eye(4))) == tobytes(direct)
 
 
+def test_another_seed_is_a_copy(noisy: Any) -> None:
+    simulator = Simulator(place(), noisy, seed=4)
+    other = simulator.with_seed(5)
+    assert (simulator.seed, other.seed, other.scene is simulator.scene) == (4, 5, True)
+    assert tobytes(other.sweep(np.eye(4))) == tobytes(Simulator(place(), noisy, seed=5).sweep(np.eye(4)))
+    assert tobytes(other.sweep(np.eye(4))) != tobytes(simulator.sweep(np.eye(4)))
+    assert tobytes(simulator.with_threads(2).sweep(np.eye(4))) == tobytes(simulator.sweep(np.eye(4)))
+    with pytest.raises(ResweepError, match="seed: expected a whole number"):
+        simulator.with_seed(-1)
+
+
 def test_a_pose_that_is_not_rigid_is_refused(make_sensor: Any) -> None:
     with pytest.raises(ResweepError, match="not a rigid motion"):
         Simulator(place(), make_sensor()).sweep(np.diag([2.0, 2, 2, 1]))

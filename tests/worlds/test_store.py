@@ -7,13 +7,16 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from resweep.calibration import Calibration
 from resweep.errors import ResweepError
+from resweep.labels import LabelSet, load_labels
 from resweep.sensors import load_sensor
 from resweep.simulate import Simulator
 from resweep.worlds import Instances, Mesh, World, load_world, tiles
@@ -32,7 +35,7 @@ def assert_same_mesh(a: Mesh, b: Mesh) -> None:
 
 def assert_same_world(a: World, b: World) -> None:
     np.testing.assert_array_equal(a.origin, b.origin)
-    assert a.meta == b.meta
+    assert (a.meta, a.labels) == (b.meta, b.labels)
     assert [layer.kind for layer in a.layers] == [layer.kind for layer in b.layers]
     for one, other in zip(a.layers, b.layers, strict=True):
         if isinstance(one, Instances):
@@ -49,8 +52,45 @@ def one_face(**attributes: Any) -> World:
     return World([Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]], **attributes)])
 
 
+def test_the_vocabulary_comes_back_whole(tmp_path: Path) -> None:
+    mine = LabelSet(name="mine", classes={3: {"name": "kerb", "group": "ground", "colour": "#010203"}})
+    world = World(one_face(label=3).layers, labels=mine)
+    again = load_world(world.save(tmp_path / "a.world"))
+    assert again.labels == mine
+    assert index_of(tmp_path / "a.world")["label_counts"] == {"3": 1}
+
+
+def test_a_world_saved_without_a_vocabulary_has_an_unknown_one(tmp_path: Path) -> None:
+    path = one_face(label=3).save(tmp_path / "a.world")
+    index = index_of(path)
+    assert index.pop("labels")["name"] == "unknown"
+    (path / "world.json").write_text(json.dumps(index))
+    assert load_world(path).labels == load_labels("unknown")
+    (path / "world.json").write_text(json.dumps({**index, "labels": {"name": "a", "classes": {"x": {"name": "b"}}}}))
+    with pytest.raises(ResweepError, match=r"world\.json: labels: classes\.x: input should be a valid integer"):
+        load_world(path)
+
+
 def index_of(path: Path) -> dict[str, Any]:
     return json.loads((path / "world.json").read_text())
+
+
+def change_index(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    data = index_of(path)
+    change(data)
+    (path / "world.json").write_text(json.dumps(data))
+
+
+def test_a_calibration_is_saved_and_older_worlds_keep_theirs_in_meta(tmp_path: Path) -> None:
+    lasers = Calibration([0.001, -0.002], [0.01, 0.02])
+    path = World(one_face().layers, calibration=lasers).save(tmp_path / "a.world")
+    assert load_world(path).calibration.to_dict() == lasers.to_dict()
+    change_index(path, lambda data: data["meta"].update(calibration=data.pop("calibration")))
+    assert load_world(path).calibration.to_dict() == lasers.to_dict()
+    assert load_world(one_face().save(tmp_path / "b.world")).calibration is None
+    change_index(path, lambda data: data.update(calibration={"elevation_rad": [0.0, 0.1], "range_m": [0.0]}))
+    with pytest.raises(ResweepError, match=r"world\.json: field 'calibration' cannot be read .*one value a ring"):
+        load_world(path)
 
 
 @pytest.mark.parametrize("tile_size_m", [1000.0, 50.0, 7.0])

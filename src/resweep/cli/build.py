@@ -170,13 +170,13 @@ def _open_logs(
 ) -> list[Log]:
     """The logs; with a list in ``skipped``, what cannot be read is noted there and left out."""
     from resweep.cli.inputs import recording
-    from resweep.io.faults import skipped_text
+    from resweep.io.faults import describe_skipped
 
     opened = []
     for path in paths:
         try:
             log = recording(path, skipped is not None, format=format, poses=poses)
-            if skipped is not None and (text := skipped_text(log.meta)) is not None:
+            if skipped is not None and (text := describe_skipped(log)) is not None:
                 skipped.append(f"{path}: {text}")
             if len(log[chosen]) == 0:
                 raise ResweepError(f"{path}: none of its {len(log)} sweeps is left by --sweeps; widen it")

@@ -14,6 +14,7 @@ from resweep.errors import ResweepError
 if TYPE_CHECKING:
     from resweep.cli.demo_figures import Passage
     from resweep.cli.progress import Meter
+    from resweep.labels import LabelSet
     from resweep.pose import Trajectory
     from resweep.simulate import Simulator
     from resweep.sweep import Sweep
@@ -117,18 +118,18 @@ def _drive(simulator: Simulator, trajectory: Trajectory, folder: Path, format: s
     middle = len(held) // 2
     counted = passage(simulator, held[middle], trajectory, middle)
     meter.stage(f"drawing {name}")
-    _draw(held[middle], folder)
+    _draw(held[middle], log.labels, folder)
     if name == _CLOSE_UP:
         draw_close_up(simulator.world, held, folder / "close-up.png", counted)
     returns, beams = sum(map(len, held)), sum(sweep.n_beams for sweep in held)
     return Drive(name, format, len(held), returns, beams, counted)
 
 
-def _draw(sweep: Sweep, folder: Path) -> None:
+def _draw(sweep: Sweep, labels: LabelSet, folder: Path) -> None:
     from resweep.viewer import birds_eye, range_image
 
-    birds_eye(sweep, folder / f"{sweep.sensor}-above.png")
-    range_image(sweep, folder / f"{sweep.sensor}-range.png")
+    birds_eye(sweep, folder / f"{sweep.sensor}-above.png", labels=labels)
+    range_image(sweep, folder / f"{sweep.sensor}-range.png", labels=labels)
 
 
 def _report(output: Path, drives: list[Drive], seed: int) -> None:

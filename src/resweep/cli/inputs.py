@@ -33,19 +33,19 @@ def numbers(word: str) -> list[float] | None:
 def recording(path: Path, keep_going: bool, **options: Any) -> Log:
     """The log in ``path``: bad sweeps raise when they are read, or with ``keep_going`` are left out and counted."""
     from resweep.io import open_log
-    from resweep.io.faults import full
+    from resweep.io.faults import refuse_empty
 
     log = open_log(path, keep_going=keep_going, **options)
-    return log if keep_going else full(log, path)
+    return log if keep_going else refuse_empty(log, path)
 
 
 def say_skipped(path: Path | str, log: Log) -> None:
     """Say on stderr how many sweeps of a `recording` were left out, and why, if any were."""
     import typer
 
-    from resweep.io.faults import skipped_text
+    from resweep.io.faults import describe_skipped
 
-    if (text := skipped_text(log.meta)) is not None:
+    if (text := describe_skipped(log)) is not None:
         typer.echo(f"{path}: {text}", err=True)
 
 
@@ -65,7 +65,7 @@ def read_motion(word: str, rate_hz: float | None, standing: bool, keep_going: bo
     if path.is_dir():
         log = open_log(path, rate_hz=rate_hz, keep_going="poses" if keep_going else False)
         say_skipped(word, log)
-        if log.meta.get("poses") == "unknown":
+        if not log.poses_known:
             raise ResweepError(f"{word}: this log knows no poses; give a poses file")
         return log.poses if standing else log.trajectory
     if standing:  # the times of a KITTI file matter only to a sensor that moves

@@ -44,6 +44,7 @@ def replay(
     from resweep.io import open_log, write_log
     from resweep.log import Log
     from resweep.scenario import load_bank
+    from resweep.scenario.actors import common_labels
     from resweep.scenario.replay import replay_actors, sweep_starts
     from resweep.sensors import fire, load_sensor
 
@@ -64,20 +65,19 @@ def replay(
         else:
             objects = load_bank(bank)
         actors, tracks, missing = replay_actors(real, place, objects)
-        from resweep.io.datasets.common import extended
         from resweep.simulate import Simulator
 
         simulator = Simulator(place, chosen, actors=actors, seed=seed)
         lasts = float(fire(chosen).time[-1])
         starts = sweep_starts(real, lasts)
-        motion = extended(real.trajectory, lasts + chosen.sweep_period_s) if len(real) > 1 else None
+        motion = real.trajectory.extended(lasts + chosen.sweep_period_s) if len(real) > 1 else None
 
         def load(at: int) -> Sweep:
             return simulator.sweep(real.poses[at] if motion is None else motion, start=float(starts[at]), index=at)
 
         meta = {"replay_of": str(path), "tracks": {str(key): value for key, value in tracks.items()}, "seed": seed}
         poses = real.poses if motion is None else motion.at(starts)
-        drive = Log(load, starts, poses, chosen.name, sensor=chosen, labels=place.labels, meta=meta)
+        drive = Log(load, starts, poses, chosen.name, sensor=chosen, labels=common_labels(place, actors), meta=meta)
         write_log(
             meter.tracked(drive, chosen.sweep_period_s, f"sweeping {chosen.name}"),
             output,

@@ -44,5 +44,6 @@ def view(
     if not -len(log) <= sweep < len(log):
         raise ResweepError(f"{path}: holds {len(log)} sweeps, no sweep {sweep}; they count from 0")
     chosen = log[sweep]
-    for made in (birds_eye(chosen, above, reach_m=reach), range_image(chosen, seen)):
+    drawn = birds_eye(chosen, above, labels=log.labels, reach_m=reach), range_image(chosen, seen, labels=log.labels)
+    for made in drawn:
         typer.echo(str(made))

@@ -13,7 +13,7 @@ from resweep.pose import Array
 from resweep.scenario import Actor
 from resweep.simulate import Simulator
 from resweep.simulate.actors import hit_times
-from resweep.simulate.occlusion import returns_alone
+from resweep.simulate.occlusion import count_unoccluded_returns
 from resweep.sweep import Sweep
 
 
@@ -59,7 +59,7 @@ def annotate(simulator: Simulator, sweep: Sweep, index: int, names: dict[int, st
     if sweep.boxes is None or not len(sweep.boxes):
         none = np.zeros(0)
         return Annotations(Boxes(np.zeros((0, 3)), np.zeros((0, 3)), none, []), none, none.astype(np.int64), none)
-    alone = returns_alone(simulator, sweep, index)
+    alone = count_unoccluded_returns(simulator, sweep, index)
     ids, count = sweep.boxes.track, sweep.boxes.n_points
     share = np.divide(count, alone, out=np.full(len(count), np.nan), where=alone > 0)
     boxes = replace(sweep.boxes, name=tuple(names[instance] for instance in ids.tolist()))

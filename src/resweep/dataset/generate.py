@@ -152,9 +152,7 @@ def _simulator(item: Staged, world: World, shared: Simulator | None) -> Simulato
         simulator = Simulator(world, item.run.sensor, actors=item.actors, seed=item.run.seed, threads=1)
         _ = simulator.scene
         return simulator
-    simulator = shared.with_sensor(item.run.sensor).with_actors(item.actors)
-    simulator.seed = item.run.seed
-    return simulator
+    return shared.with_sensor(item.run.sensor).with_actors(item.actors).with_seed(item.run.seed)
 
 
 def _drive(plan: Plan, item: Staged, world: World) -> tuple[Staged, Log]:

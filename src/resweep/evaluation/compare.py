@@ -61,7 +61,8 @@ def evaluate(
     if accumulate:
         _tally_map(run.total, run.clouds, workers)
     if world is not None:
-        retracer = Retracer(world)
+        slope = None if real_log.sensor is None else real_log.sensor.beam_slope
+        retracer = Retracer(world, beam_slope=slope)
         beams = np.concatenate([retracer.log_likelihood(real_log[at_real]) for _, at_real in pairs])
         known["log_likelihood"] = float(beams.mean())
     return run.report(known)

@@ -46,7 +46,8 @@ def holdout(
     begun = time.perf_counter()
     world = build(log[rest])
     build_s = time.perf_counter() - begun
-    retracer = Retracer(world, aligned=True)
+    slope = None if log.sensor is None else log.sensor.beam_slope
+    retracer = Retracer(world, aligned=True, beam_slope=slope)
     real, simulated, left_out, tracing_s, likelihoods = [], [], 0, 0.0, []
     for index in chosen:
         sweep = log[index]
@@ -55,9 +56,9 @@ def holdout(
             keep[sweep.beam[~mappable(sweep)]] = False
             left_out += int((~keep).sum())
             sweep = sweep.select_beams(keep)
-        pose = retracer.pose(sweep)
+        pose = retracer.find_pose(sweep)
         begun = time.perf_counter()
-        simulated.append(retracer.expected(sweep, pose))
+        simulated.append(retracer.predict(sweep, pose))
         tracing_s += time.perf_counter() - begun
         likelihoods.append(retracer.log_likelihood(sweep, pose))
         real.append(sweep)

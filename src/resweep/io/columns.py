@@ -8,13 +8,13 @@ one beam are lost. Write ``.sweep`` to keep them.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from resweep.errors import ResweepError
+from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.files.header import Header
 from resweep.pose import Array, inverse, transform
 from resweep.sensors.infer.stored_empty import with_stored_empty
@@ -46,16 +46,21 @@ _FAR_M = 1e4
 _ABSURD_M = 1e9
 
 
-def framed_points(sweep: Sweep, frame: str) -> Array:
+def has_label_field(names: Iterable[str]) -> bool:
+    """Whether one of a file's fields holds labels."""
+    return any(name.lower() in _ALIASES["label"] for name in names)
+
+
+def express_points(sweep: Sweep, frame: str) -> Array:
     """Returns (n, 3): float32 in the ``sensor`` or ``deskewed`` frame, float64 in the ``world``."""
     if frame == "world":
         return sweep.world_points()
     return sweep.deskewed() if frame == "deskewed" else sweep.points
 
 
-def return_columns(sweep: Sweep, frame: str, where: str) -> dict[str, Array]:
+def columns_from_sweep(sweep: Sweep, frame: str, where: str) -> dict[str, Array]:
     """Every return column (n,) by name, coordinates first, ``sweep.extra`` last."""
-    points = framed_points(sweep, frame)
+    points = express_points(sweep, frame)
     check_finite(points, where)
     columns: dict[str, Array] = dict(zip("xyz", points.T, strict=True))
     columns["intensity"] = sweep.intensity
@@ -111,14 +116,19 @@ def sweep_from_columns(
     by_name = {name.lower(): name for name in columns}
     missing = [axis for axis in "xyz" if axis not in by_name]
     if missing:
-        raise ResweepError(f"{where}: no field '{missing[0]}'; it has {', '.join(columns) or 'none'}")
+        raise SweepError(
+            f"{where}: no field '{missing[0]}'; it has {', '.join(columns) or 'none'}", FaultKind.OTHER_FIELDS
+        )
     points = np.stack([np.asarray(columns[by_name.pop(axis)]) for axis in "xyz"], axis=1)
-    keep = _kept(points, where, drop_nan)
+    keep = _find_points(points, where, drop_nan)
     points = points[keep]
     found: dict[str, Array] = {}
     for ours, names in _ALIASES.items():
         for alias in names:
-            if alias in by_name and (values := _ours(ours, alias, columns[by_name[alias]][keep], where)) is not None:
+            if (
+                alias in by_name
+                and (values := _convert_field(ours, alias, columns[by_name[alias]][keep], where)) is not None
+            ):
                 found[ours] = values
                 del by_name[alias]
                 break
@@ -141,18 +151,19 @@ def _empty_cells(columns: Mapping[str, Array], empty: Array) -> tuple[Array, Arr
     return ring[good].astype(np.int64), column[good].astype(np.int64)
 
 
-def _kept(points: Array, where: str, drop_nan: bool) -> Array:
+def _find_points(points: Array, where: str, drop_nan: bool) -> Array:
     finite = (np.isfinite(points) & (np.abs(points) < _ABSURD_M)).all(axis=1)
     if not drop_nan and not finite.all():
         bad = np.flatnonzero(~finite)
-        raise ResweepError(
+        raise SweepError(
             f"{where}: {len(bad)} of {len(points)} points hold NaN, infinity or more than {_ABSURD_M:g} m "
-            f"(first: point {bad[0]}); read with drop_nan=True to leave them out"
+            f"(first: point {bad[0]}); read with drop_nan=True to leave them out",
+            FaultKind.NOT_FINITE,
         )
     return np.asarray(finite & (points != 0).any(axis=1))
 
 
-def _ours(ours: str, alias: str, values: Array, where: str) -> Array | None:
+def _convert_field(ours: str, alias: str, values: Array, where: str) -> Array | None:
     """Values fit for our column, or None if this field means something else."""
     if values.ndim != 1:
         return None

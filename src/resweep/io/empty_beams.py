@@ -1,8 +1,8 @@
 """The beams that came back empty, for logs of formats that keep only returns.
 
-`completed` estimates the grid of a log's LiDAR from some of its sweeps, once, when a sweep is first read, and
-checks it on returns held out; each sweep then gets the beams that returned nothing. Where no grid can be
-trusted, sweeps keep the beams that they have, and ``meta["empty_beams"]`` says why.
+`infer_empty_beams` estimates the grid of a log's LiDAR from some of its sweeps, once, when a sweep is first read,
+and checks it on returns held out; each sweep then gets the beams that returned nothing. Where no grid can be
+trusted, sweeps keep the beams that they have, and ``log.empty_beams`` says why.
 
 The grid is that of the points as measured. Points of which the log's own motion was taken out (``Rig.motion``)
 are put back where their LiDAR measured them first, and the new beams are moved as the points were; where times
@@ -11,8 +11,7 @@ or motion are not known, the motion is found from the rings themselves (`resweep
 
 from __future__ import annotations
 
-from collections import UserString
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import ResweepError
-from resweep.log import Log
+from resweep.log import EmptyBeams, Log
 from resweep.pose import Array, Trajectory, inverse, transform
 from resweep.sensors.infer.grid import Grid, complete_beams, estimate_grid
 from resweep.sensors.infer.grid_check import crowded, doubt
@@ -78,73 +77,55 @@ class Rig:
         return np.asarray((1.0 - share) * knots[before] + share * knots[before + 1])
 
 
-class Note(UserString):
-    """What ``meta["empty_beams"]`` says, a text found when it is first looked at: that may estimate the grid."""
-
-    def __init__(self, tell: Callable[[], str]) -> None:
-        self._tell = tell
-
-    @property
-    def data(self) -> str:  # type: ignore[override]
-        """The text."""
-        return self._tell()
-
-
-def completed(bare: Log, empty_beams: bool = True, rig: Rig | None = None) -> Log:
-    """``bare`` with the empty beams of each sweep, if ``empty_beams``; the grid is estimated on the first use.
+def infer_empty_beams(bare: Log, wanted: bool = True, rig: Rig | None = None) -> Log:
+    """``bare`` with the empty beams of each sweep, if ``wanted``; the grid is estimated on the first use.
 
     Sweeps that hold beams without return already stay as they are.
     """
-    if not empty_beams:
-        return bare
+    if not wanted:
+        return replace(bare, empty_beams=EmptyBeams("unknown", "not inferred: not asked for"))
     rig = rig or Rig()
 
     @cache
-    def found() -> tuple[list[Grid], str]:
-        return _grids(bare, rig)
+    def estimate() -> tuple[list[Grid], EmptyBeams]:
+        return _estimate_grids(bare, rig)
 
-    def load(at: int) -> Sweep:
-        sweep = bare.load(at)
+    def complete(sweep: Sweep) -> Sweep:
         if not len(sweep) or _has_empty(sweep):
             return sweep
-        grids, _ = found()
-        return _completed_sweep(sweep, rig, grids) if grids else sweep
+        grids, _ = estimate()
+        return _complete_sweep(sweep, rig, grids) if grids else sweep
 
-    return replace(bare, load=load, meta={**bare.meta, "empty_beams": Note(lambda: found()[1])})
-
-
-def uncompleted(bare: Log, why: str) -> Log:
-    """``bare``, whose empty beams cannot be inferred: its meta data says ``why``."""
-    return replace(bare, meta={**bare.meta, "empty_beams": f"not inferred: {why}"})
+    return bare.map(complete, "infer empty beams", empty_beams=EmptyBeams.found_by(lambda: estimate()[1]))
 
 
 def _has_empty(sweep: Sweep) -> bool:
     return len(np.unique(sweep.beam)) < sweep.n_beams
 
 
-def _grids(log: Log, rig: Rig) -> tuple[list[Grid], str]:
-    """The grid of each LiDAR, and what there is to say about them; none where one of them is in doubt."""
-    sweeps = _sample(log)
+def _estimate_grids(log: Log, rig: Rig) -> tuple[list[Grid], EmptyBeams]:
+    """The grid of each LiDAR, and where empty beams then come from; no grid where one of them fails the check."""
+    sweeps = _sample_sweeps(log)
     if sweeps and all(_has_empty(sweep) for sweep in sweeps):
-        return [], "as stored"
+        return [], EmptyBeams("stored", "as stored")
     sweeps = [sweep for sweep in sweeps if not _has_empty(sweep)]
     grids: list[Grid] = []
     for lidar in rig.lidars:
-        parts = [part for sweep in sweeps if len(part := _measured(sweep, rig, lidar))]
+        parts = [part for sweep in sweeps if len(part := _take_measured(sweep, rig, lidar))]
         try:
             grid = estimate_grid(parts)
         except ResweepError as error:
-            return [], f"not inferred: {str(error).removeprefix('grid: ')}"
+            return [], EmptyBeams("unknown", f"not inferred: {str(error).removeprefix('grid: ')}")
         for part in parts[:: max(1, len(parts) - 1)][:_CHECKED]:
             if (why := doubt(grid, part)) is not None:
-                return [], f"not inferred: {why}"
+                return [], EmptyBeams("unknown", f"not inferred: {why}")
         grids.append(grid)
-    told = {"given": "as the log gives them", "order": "by their stored order", "elevation": "by elevation"}
+    rings = {"given": "as the log gives them", "order": "by their stored order", "elevation": "by elevation"}
     each = " and ".join(f"{grid.n_rings} rings x {grid.n_columns} columns" for grid in grids)
-    return grids, f"inferred on {each}, rings told {told[grids[0].source]}"
+    return grids, EmptyBeams("inferred", f"inferred on {each}, rings {rings[grids[0].source]}")
 
 
-def _sample(log: Log) -> list[Sweep]:
+def _sample_sweeps(log: Log) -> list[Sweep]:
     """Some readable sweeps with points, spread over the log; an unreadable one makes way for the next."""
     wanted = np.unique(np.linspace(0, len(log) - 1, min(_SWEEPS, len(log))).round().astype(int)).tolist()
     sweeps: list[Sweep] = []
@@ -171,7 +152,7 @@ def _rows(sweep: Sweep, lidar: Lidar) -> Array:
     return np.asarray((sweep.beam_ring >= lidar.first_ring) & (sweep.beam_ring < lidar.last_ring))
 
 
-def _measured(sweep: Sweep, rig: Rig, lidar: Lidar) -> Sweep:
+def _take_measured(sweep: Sweep, rig: Rig, lidar: Lidar) -> Sweep:
     """The part of a sweep that a LiDAR measured, in the LiDAR's own frame when it fired."""
     if rig.is_plain:
         return sweep
@@ -189,15 +170,15 @@ def _measured(sweep: Sweep, rig: Rig, lidar: Lidar) -> Sweep:
     )
 
 
-def _completed_sweep(sweep: Sweep, rig: Rig, grids: list[Grid]) -> Sweep:
+def _complete_sweep(sweep: Sweep, rig: Rig, grids: list[Grid]) -> Sweep:
     """``sweep`` with the empty beams of each LiDAR after its own; as it is where it does not fit the grids."""
     if rig.is_plain:
         full = complete_beams(sweep, grids[0])
-        return sweep if crowded(full, grids[0]) else _within(full, sweep)
+        return sweep if crowded(full, grids[0]) else _clip_times(full, sweep)
     ring, column = sweep.beam_ring.copy(), sweep.beam_column.copy()
     parts: list[tuple[Array, ...]] = []
     for lidar, grid in zip(rig.lidars, grids, strict=True):
-        part = _measured(sweep, rig, lidar)
+        part = _take_measured(sweep, rig, lidar)
         if not len(part):
             continue
         full = complete_beams(part, grid)
@@ -206,17 +187,17 @@ def _completed_sweep(sweep: Sweep, rig: Rig, grids: list[Grid]) -> Sweep:
         rows = _rows(sweep, lidar)
         ring[rows] = full.beam_ring[: len(part)] + np.uint16(lidar.first_ring)
         column[rows] = full.beam_column[: len(part)]
-        parts.append(_moved_back(full, len(part), rig, lidar, sweep))
+        parts.append(_move_to_frame(full, len(part), rig, lidar, sweep))
     added = [np.concatenate(values) for values in zip(*parts, strict=True)]
     own = (sweep.beam_origin, sweep.beam_direction, sweep.beam_time, ring, column, sweep.beam_status)
     names = ("beam_origin", "beam_direction", "beam_time", "beam_ring", "beam_column", "beam_status")
     joined: dict[str, Any] = {
         name: np.concatenate([old, new]) for name, old, new in zip(names, own, added, strict=True)
     }
-    return _within(replace(sweep, **joined), sweep)
+    return _clip_times(replace(sweep, **joined), sweep)
 
 
-def _moved_back(full: Sweep, first: int, rig: Rig, lidar: Lidar, sweep: Sweep) -> tuple[Array, ...]:
+def _move_to_frame(full: Sweep, first: int, rig: Rig, lidar: Lidar, sweep: Sweep) -> tuple[Array, ...]:
     """Beam columns from beam ``first`` on of a LiDAR's own sweep, in the frame of ``sweep``."""
     time = full.beam_time[first:]
     T_frame_fired = rig.T_frame_fired(lidar, sweep, time)
@@ -230,8 +211,8 @@ def _moved_back(full: Sweep, first: int, rig: Rig, lidar: Lidar, sweep: Sweep) -
     )
 
 
-def _within(full: Sweep, sweep: Sweep) -> Sweep:
-    """``full`` with new firing times inside the motion that ``sweep`` knows, which ends at its last return."""
+def _clip_times(full: Sweep, sweep: Sweep) -> Sweep:
+    """``full`` with the times of new beams inside the motion of ``sweep``, which ends at its last return."""
     if sweep.trajectory is None or full is sweep:
         return full
     time = full.beam_time.copy()

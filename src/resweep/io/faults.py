@@ -1,104 +1,91 @@
-"""Sweeps that are left out of a log which is told to keep going: which, why, and how many of how many."""
+"""Sweeps that cannot be used: refused when they are read, or left out of the log and counted."""
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from resweep.errors import ResweepError
-from resweep.log import Log
+from resweep.errors import FaultKind, ResweepError, SweepError
+from resweep.log import Fault, Log
 from resweep.sweep import Sweep
 
-EMPTY = "holds no point"
-# What readers say of a sweep, and the few words that a summary has for it; the first that fits counts.
-_KINDS = (
-    (EMPTY, "empty"),
-    ("several formats", "in another format"),
-    ("no field", "with other fields"),
-    ("labels for", "with labels of another length"),
-    (".label:", "with labels of another length"),
-    ("points hold NaN", "with NaN points"),
-    ("pose", "without pose"),
-    ("oxts", "without pose"),
-    ("truncated", "truncated"),
-    ("no such file", "missing"),
-)
+
+class Faults(dict[int, Fault]):
+    """Sweeps of a log that have no good pose, by their number; a reader fills it if it is to keep going."""
+
+    def add(self, sweep: int, problem: str, kind: FaultKind = FaultKind.NO_POSE) -> None:
+        """Note what is wrong with a sweep."""
+        self[sweep] = Fault(kind, problem, sweep)
 
 
-class Faults(dict[int, str]):
-    """Why sweeps of a log cannot be placed, by their number; a reader fills it where it is told to keep going."""
+def refuse_faulty(log: Log, faults: Faults) -> Log:
+    """``log``, whose faulty sweeps raise instead of loading and stand in ``skipped``; their poses stand for nothing."""
+    if not faults:
+        return log
 
-    def guarded(self, log: Log) -> Log:
-        """``log``, whose faulty sweeps raise instead of loading; their poses stand for nothing."""
-        if not self:
-            return log
-        load = log.load
+    def refuse(read: Callable[[], Sweep], at: int) -> Sweep:
+        if at in faults:
+            raise SweepError(faults[at].message, faults[at].kind)
+        return read()
 
-        def checked(at: int) -> Sweep:
-            if at in self:
-                raise ResweepError(self[at])
-            return load(at)
-
-        return replace(log, load=checked, meta={**log.meta, "faults": dict(self)})
+    return log.guard(refuse, "refuse sweeps without pose", skipped=(*log.skipped, *faults.values()))
 
 
-def readable(log: Log, path: Path, read: bool = True) -> Log:
-    """The sweeps of ``log`` that can be placed and, if ``read``, read; each other one gives a warning.
-
-    ``meta["skipped"]`` counts them, ``meta["skipped_why"]`` by kind, and ``meta["skipped_of"]`` is how many there
-    were.
-    """
-    faults: Mapping[int, str] = log.meta.get("faults", {})
-    absent = Counter(log.meta.get("absent", {}))
-    why: Counter[str] = Counter(absent)
-    good: list[int] = []
-    for at in range(len(log)):
-        try:
-            if at in faults:
-                raise ResweepError(faults[at])
-            if read and not log.load(at).n_beams:
-                raise ResweepError(f"{path}, sweep {at}: {EMPTY}")
-        except ResweepError as error:
-            warnings.warn(f"sweep {at} of {path} is left out: {error}", stacklevel=4)
-            why[_kind(str(error))] += 1
-        else:
-            good.append(at)
-    total = len(log) + absent.total()
-    if not good:
-        raise ResweepError(f"{path}: none of its {total} sweeps can be read ({_listed(why)})")
-    meta = {key: value for key, value in log.meta.items() if key not in ("faults", "absent")}
-    meta |= {"skipped": total - len(good), "skipped_of": total, "skipped_why": dict(why)}
-    return replace(log[good], meta=meta)
-
-
-def full(log: Log, path: Path) -> Log:
+def refuse_empty(log: Log, path: Path) -> Log:
     """``log``, which raises for a sweep without a single beam instead of passing it on."""
-    load = log.load
 
-    def checked(at: int) -> Sweep:
-        sweep = load(at)
+    def refuse(sweep: Sweep, at: int) -> Sweep:
         if not sweep.n_beams:
-            raise ResweepError(f"{path}, sweep {at}: {EMPTY}; fetch it again, or leave it out with --keep-going")
+            raise SweepError(f"{path}, sweep {at}: holds no point; fetch it again", FaultKind.EMPTY)
         return sweep
 
-    return replace(log, load=checked)
+    return log.map(refuse, "refuse empty sweeps", indexed=True)
 
 
-def skipped_text(meta: Mapping[str, Any]) -> str | None:
-    """``skipped 3 of 150 sweeps: 2 truncated, 1 without pose``, or None where none was."""
-    count = meta.get("skipped", 0)
-    if not count:
+def skip_faulty(log: Log, path: Path, read: bool = True) -> Log:
+    """``log`` without the sweeps that have no pose or, if ``read``, cannot be read; each gives a warning.
+
+    They stand in ``skipped`` of the result.
+    """
+    known = {fault.sweep: fault for fault in log.skipped if fault.sweep is not None}
+    skipped = [fault for fault in log.skipped if fault.sweep is None]
+    good: list[int] = []
+    whole = refuse_empty(log, path)
+    for at in range(len(log)):
+        fault = known.get(at) or (_try(whole, at) if read else None)
+        if fault is None:
+            good.append(at)
+            continue
+        warnings.warn(f"sweep {at} of {path} is left out: {fault.message}", stacklevel=3)
+        skipped.append(fault)
+    if not good:
+        count = len(skipped)
+        raise ResweepError(f"{path}: none of its {count} sweeps can be read ({_count_kinds(skipped)})")
+    meta = {**log.meta, "skipped": [fault.message for fault in skipped]} if skipped else log.meta
+    return replace(log[good], skipped=tuple(skipped), meta=meta)
+
+
+def _try(log: Log, at: int) -> Fault | None:
+    """What is wrong with a sweep, found by reading it."""
+    try:
+        log.load(at)
+    except ResweepError as error:
+        kind = error.kind if isinstance(error, SweepError) else FaultKind.UNREADABLE
+        return Fault(kind, str(error), at)
+    return None
+
+
+def describe_skipped(log: Log) -> str | None:
+    """``skipped 3 of 150 sweeps: 2 truncated, 1 without pose``, or None; for a log as it was opened, not a part."""
+    if not log.skipped:
         return None
-    return f"skipped {count} of {meta['skipped_of']} sweeps: {_listed(Counter(meta['skipped_why']))}"
+    total = len(log) + len(log.skipped)
+    return f"skipped {len(log.skipped)} of {total} sweeps: {_count_kinds(log.skipped)}"
 
 
-def _listed(why: Counter[str]) -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in why.most_common())
-
-
-def _kind(message: str) -> str:
-    return next((kind for words, kind in _KINDS if words in message), "unreadable")
+def _count_kinds(faults: tuple[Fault, ...] | list[Fault]) -> str:
+    kinds = Counter(fault.kind.value for fault in faults)
+    return ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())

@@ -1,38 +1,36 @@
-"""A folder of sweep files as a log: ``000000.pcd`` ..., ``poses.txt`` (TUM) and ``log.json``.
+"""A folder of sweep files as a log: ``000000.pcd`` ..., and ``poses.txt`` (TUM).
 
-``log.json`` says what the folder holds and what made it. A folder without it is opened all the same: files
-in natural order, times from names that are times, poses from a file of a usual name (``poses.txt``,
-``trajectory.csv`` ...) in TUM, KITTI or CSV, or from the files themselves.
+A folder that Resweep did not write is opened all the same: files in natural order, times from names that are
+times, poses from a file of a usual name (``poses.txt``, ``trajectory.csv`` ...) in TUM, KITTI or CSV, or from the
+files themselves.
 """
 
 from __future__ import annotations
 
-import json
-import platform
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, is_dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import resweep
-from resweep.errors import ResweepError
+from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io import poses
-from resweep.io.empty_beams import completed
-from resweep.io.faults import Faults
+from resweep.io.empty_beams import infer_empty_beams
+from resweep.io.faults import Faults, refuse_faulty
 from resweep.io.files.header import Header
-from resweep.io.folder_poses import placed_by, placed_in_spite, pose_file, stamps_of
-from resweep.io.format import Format, named_errors, peek_as, read_as
-from resweep.log import Log
-from resweep.pose import Array, Trajectory, inverse
+from resweep.io.folder_poses import find_pose_file, pair_good_poses, pair_poses, parse_stamps
+from resweep.io.format import Format, explain_errors, peek_as, read_as
+from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet
+from resweep.log import Fault, Log
+from resweep.pose import Array, Trajectory
+from resweep.sensors import find_sensor
 from resweep.sweep import Sweep
 
-VERSION = 1
 RATE_HZ = 10.0  # assumed where neither poses nor files say when a sweep was taken
 # No sweep lasts this long, so point times below it count from its start.
 _RELATIVE_S = 10.0
@@ -51,54 +49,7 @@ def write_sweeps(entry: Format, log: Log, sweeps: Iterable[Sweep], folder: Path,
     poses.write_poses(trajectory, folder / "poses.txt", "tum")
 
 
-def write_record(log: Log, folder: Path, layout: str, frame: str) -> None:
-    """Write log.json: the layout, and the configuration, seed and versions behind the log."""
-    record = {
-        "format": "resweep-log",
-        "version": VERSION,
-        "layout": layout,
-        "frame": frame,
-        "sweeps": len(log),
-        "name": log.name,
-        "sensor": log.sensor_name,
-        "versions": {"resweep": resweep.__version__, "numpy": np.__version__, "python": platform.python_version()},
-        "meta": _plain(log.meta),
-    }
-    (folder / "log.json").write_text(json.dumps(record, indent=1) + "\n")
-
-
-def read_record(folder: Path) -> dict[str, Any] | None:
-    """The contents of log.json, or None where there is none of ours."""
-    file = folder / "log.json"
-    if not file.is_file():
-        return None
-    try:
-        record = json.loads(file.read_text())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ResweepError(f"{file}: damaged ({error}); write the log again") from error
-    if not isinstance(record, dict) or record.get("format") != "resweep-log":
-        return None
-    if record.get("version", 0) > VERSION:
-        raise ResweepError(f"{file}: version {record['version']}, this Resweep reads {VERSION}; upgrade Resweep")
-    return record
-
-
-def _plain(value: Any) -> Any:
-    """``value`` as JSON can hold it."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if is_dataclass(value) and not isinstance(value, type):
-        return _plain(asdict(value))
-    if callable(dump := getattr(value, "model_dump", None)):
-        return _plain(dump(mode="json"))
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
-
-
-def sweep_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
+def list_sweep_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
     """The sweep files of a folder in natural order (2 before 10)."""
     known = tuple(suffixes)
     files = [file for file in folder.iterdir() if file.name.lower().endswith(known) and file.is_file()]
@@ -116,31 +67,63 @@ def open_sweeps(
 ) -> Log:
     """The sweep ``files`` of a folder as a log; poses from poses.txt, else from the files, else unknown.
 
-    With ``keep_going``, sweeps without a good pose raise only when they are loaded.
+    With ``keep_going``, sweeps without a good pose raise only when they are loaded, and stand in ``skipped``.
     """
-    record = read_record(folder) or {}
-    meta: dict[str, Any] = {**record.get("meta", {}), "format": entry.name, "path": str(folder)}
-    if record and record["sweeps"] != len(files):
-        if not keep_going:
-            raise ResweepError(
-                f"{folder}: log.json counts {record['sweeps']} sweeps, the folder holds {len(files)}; some are missing"
-            )
-        warnings.warn(f"{folder}: log.json counts {record['sweeps']} sweeps, it holds {len(files)}", stacklevel=5)
-        meta["absent"] = {"missing": max(0, record["sweeps"] - len(files))}
     faults = Faults()
-    heads = None if pose_file(folder) is not None else _heads(entry, files, faults if keep_going else None)
-    times, all_poses = _placing(folder, files, heads, rate_hz, meta, faults if keep_going else None)
+    heads = None if find_pose_file(folder) is not None else _read_heads(entry, files, faults if keep_going else None)
+    placing = _find_placing(folder, files, heads, rate_hz, faults if keep_going else None)
     check = _same_fields(entry, files)
+    times, all_poses = placing.times, placing.poses
 
     def load(at: int) -> Sweep:
         check(files[at])
         sweep = read_as(entry, files[at], **options)
-        settle = placed if peek_as(entry, files[at]) is None else moved
-        return settle(sweep, float(times[at]), all_poses[at])
+        if peek_as(entry, files[at]) is None:
+            return place_sweep(sweep, all_poses[at], float(times[at]))
+        return sweep.moved_to(all_poses[at], float(times[at]))
 
-    sensor = record.get("sensor", "") or (heads[0].sensor if heads else "")
-    bare = Log(load, times, all_poses, record.get("name") or folder.name, sensor_name=sensor, meta=meta)
-    return faults.guarded(completed(bare, empty_beams and entry.spins))
+    name = heads[0].sensor if heads else ""
+    log = Log(
+        load,
+        times,
+        all_poses,
+        folder.name,
+        sensor=find_sensor(name),
+        sensor_name=name,
+        labels=find_labels(entry, files),
+        poses_known=placing.poses_known,
+        times_known=placing.times_known,
+        meta={"format": entry.name, "path": str(folder), "poses": placing.source},
+    )
+    if entry.spins:
+        log = infer_empty_beams(log, empty_beams)
+    return refuse_faulty(log, faults)
+
+
+def check_count(folder: Path, count: int, expected: int, keep_going: bool) -> list[Fault]:
+    """What is missing of the ``expected`` sweeps of a folder that holds ``count``: an error unless ``keep_going``."""
+    if count == expected:
+        return []
+    problem = f"{folder}: log.json counts {expected} sweeps, the folder holds {count}"
+    if not keep_going:
+        raise ResweepError(f"{problem}; some are missing")
+    warnings.warn(problem, stacklevel=4)
+    return [Fault(FaultKind.MISSING, problem)] * max(0, expected - count)
+
+
+def find_labels(entry: Format, files: list[Path]) -> LabelSet:
+    """The vocabulary of some sweep files: that of the first that has labels; none where no file has any."""
+    if entry.labels is None:
+        return UNKNOWN_LABELS
+    found = NO_LABELS
+    for file in files[:: max(1, len(files) // _COMPARED)]:
+        try:
+            found = entry.labels(file)
+        except (ResweepError, OSError, ValueError):  # reading that file itself will say so
+            found = UNKNOWN_LABELS
+        if found != NO_LABELS:
+            break
+    return found
 
 
 def _same_fields(entry: Format, files: list[Path]) -> Callable[[Path], None]:
@@ -163,16 +146,22 @@ def _same_fields(entry: Format, files: list[Path]) -> Callable[[Path], None]:
         if entry.fields is None or not file.is_file():  # reading a file that is gone says so
             return
         wanted, example = common()
-        with named_errors(entry, file):
+        with explain_errors(entry, file):
             missing = sorted(wanted - frozenset(entry.fields(file)))
         if missing:
-            raise ResweepError(f"{file}: no field '{missing[0]}', which {example} has; sweeps of a log must be alike")
+            raise SweepError(
+                f"{file}: no field '{missing[0]}', which {example} has; sweeps of a log must be alike",
+                FaultKind.OTHER_FIELDS,
+            )
 
     return check
 
 
-def _heads(entry: Format, files: list[Path], faults: Faults | None) -> list[Header] | None:
-    """The files' own poses and times, if every one has them; a damaged one stands as the one before, at fault."""
+def _read_heads(entry: Format, files: list[Path], faults: Faults | None) -> list[Header] | None:
+    """The files' own poses and times, None unless every file has them.
+
+    With ``faults``, a damaged file is noted there and gets the pose of the one before.
+    """
     heads: list[Header] = []
     for at, file in enumerate(files):
         try:
@@ -180,7 +169,7 @@ def _heads(entry: Format, files: list[Path], faults: Faults | None) -> list[Head
         except ResweepError as error:
             if faults is None:
                 raise
-            faults[at] = str(error)
+            faults.add(at, str(error), error.kind if isinstance(error, SweepError) else FaultKind.UNREADABLE)
             head = replace(heads[-1], timestamp=heads[-1].timestamp + 1e-6) if heads else Header("sensor", np.eye(4))
         if head is None:
             return None
@@ -188,35 +177,41 @@ def _heads(entry: Format, files: list[Path], faults: Faults | None) -> list[Head
     return heads
 
 
-def _placing(
-    folder: Path,
-    files: list[Path],
-    heads: list[Header] | None,
-    rate_hz: float | None,
-    meta: dict[str, Any],
-    faults: Faults | None,
-) -> tuple[Array, Array]:
-    count, stamps = len(files), stamps_of(files)
-    file = pose_file(folder)
-    if file is not None:
-        meta.setdefault("poses", file.name)
+@dataclass(frozen=True, eq=False)
+class _Placing:
+    """Times (n,) and poses (n, 4, 4) of the sweeps, whether they are known, and where the poses are from."""
+
+    times: Array
+    poses: Array
+    source: str
+    poses_known: bool = True
+    times_known: bool = True
+
+
+def _find_placing(
+    folder: Path, files: list[Path], heads: list[Header] | None, rate_hz: float | None, faults: Faults | None
+) -> _Placing:
+    stamps = parse_stamps(files)
+    if (file := find_pose_file(folder)) is not None:
         if faults is not None:
-            return placed_in_spite(file, files, stamps, rate_hz or RATE_HZ, faults)
-        return placed_by(file, count, files, stamps, rate_hz)
+            times, all_poses, known = pair_good_poses(file, files, stamps, rate_hz or RATE_HZ, faults)
+        else:
+            times, all_poses, known = pair_poses(file, files, stamps, rate_hz)
+        return _Placing(times, all_poses, file.name, times_known=known)
+    assumed = np.arange(len(files)) / (rate_hz or RATE_HZ)
     if heads is None:
-        meta["poses"] = "unknown"
-    all_poses = np.tile(np.eye(4), (count, 1, 1)) if heads is None else np.stack([head.pose for head in heads])
-    times = np.array([head.timestamp for head in heads or ()])
-    if heads is None and stamps is not None and rate_hz is None:
-        times = stamps
-    elif heads is None or rate_hz is not None or (np.diff(times) <= 0).any():
-        meta["times"] = "assumed"
-        times = np.arange(count) / (rate_hz or RATE_HZ)
-    return times, all_poses
+        nowhere = np.tile(np.eye(4), (len(files), 1, 1))
+        if stamps is not None and rate_hz is None:
+            return _Placing(stamps, nowhere, "unknown", poses_known=False)
+        return _Placing(assumed, nowhere, "unknown", poses_known=False, times_known=False)
+    times, all_poses = np.array([head.timestamp for head in heads]), np.stack([head.pose for head in heads])
+    if rate_hz is not None or (np.diff(times) <= 0).any():
+        return _Placing(assumed, all_poses, "the files", times_known=False)
+    return _Placing(times, all_poses, "the files")
 
 
-def placed(sweep: Sweep, time: float, pose: Array) -> Sweep:
-    """A bare sweep put at ``time`` and ``pose``.
+def place_sweep(sweep: Sweep, pose: Array, time: float) -> Sweep:
+    """A bare sweep put at ``pose`` and ``time``.
 
     Firing times that do not vary become ``time``; small ones that vary but lie away from it count from the
     start of the sweep, and are moved there.
@@ -229,20 +224,3 @@ def placed(sweep: Sweep, time: float, pose: Array) -> Sweep:
         elif max(abs(first), abs(last)) < _RELATIVE_S and not first - _SLACK_S <= time <= last + _SLACK_S:
             stamps = stamps + time
     return replace(sweep, pose=pose, timestamp=time, beam_time=stamps)
-
-
-def moved(sweep: Sweep, time: float, pose: Array) -> Sweep:
-    """A sweep that knows its own place, taken to ``time`` and ``pose`` with its beams' times and its motion.
-
-    Where it is there already, to the rounding of text, it stays as it is.
-    """
-    later = time - sweep.timestamp
-    at_home = np.allclose(sweep.pose, pose, rtol=0, atol=1e-7)
-    if later == 0 and at_home:
-        return sweep
-    T_new_old = np.eye(4) if at_home else pose @ inverse(sweep.pose)
-    motion = sweep.trajectory
-    if motion is not None:
-        motion = Trajectory(motion.times + later, T_new_old @ motion.poses)
-    settled = sweep.pose if at_home else pose
-    return replace(sweep, pose=settled, timestamp=time, trajectory=motion, beam_time=sweep.beam_time + later)

@@ -10,7 +10,6 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.io import poses
-from resweep.io.datasets.common import extended
 from resweep.io.faults import Faults
 from resweep.pose import Array, Trajectory, inverse
 
@@ -23,7 +22,7 @@ _REACH_S = 0.1
 _DIGITS = {10: 1, 13: 10**3, 16: 10**6, 19: 10**9}
 
 
-def pose_file(folder: Path) -> Path | None:
+def find_pose_file(folder: Path) -> Path | None:
     """The file of poses in a folder, or None; several are an error."""
     found = [folder / name for name in POSE_FILES if (folder / name).is_file()]
     if len(found) > 1 and found[0].name != "poses.txt":
@@ -32,7 +31,7 @@ def pose_file(folder: Path) -> Path | None:
     return found[0] if found else None
 
 
-def stamps_of(files: Sequence[Path]) -> Array | None:
+def parse_stamps(files: Sequence[Path]) -> Array | None:
     """Seconds (n,) from the files' names, or None unless every name is a time and they increase.
 
     Read are ``1566246592.123456``, ``1566246592_123456789``, and whole numbers of 13, 16 or 19 digits; anything
@@ -59,22 +58,24 @@ def _stamp(stem: str) -> float | None:
     return None
 
 
-def placed_by(
-    file: Path, count: int, names: Sequence[Path], stamps: Array | None, rate_hz: float | None
-) -> tuple[Array, Array]:
-    """Times (n,) and poses (n, 4, 4) of ``count`` sweeps from a file of poses.
+def pair_poses(
+    file: Path, names: Sequence[Path], stamps: Array | None, rate_hz: float | None
+) -> tuple[Array, Array, bool]:
+    """Times (n,) and poses (n, 4, 4) of the sweeps in ``names`` from a file of poses; whether the times are known.
 
-    Where names tell times and the poses cover them, poses are taken at those times; else they pair up in order.
+    Where names are times and the poses cover them, poses are taken at those times; else they pair up in order.
+    Only poses without times, in a KITTI file, leave them to be assumed from ``rate_hz``.
     """
+    count = len(names)
     # KITTI rows have no times of their own; those of the names are theirs if they pair up.
     given = stamps if stamps is not None and not file.with_name("times.txt").is_file() and rate_hz is None else None
     trajectory = poses.read_poses(file, times=given, rate_hz=rate_hz)
     if stamps is not None:
-        wide = extended(trajectory, _REACH_S)
+        wide = trajectory.extended(_REACH_S)
         inside = (stamps >= wide.start) & (stamps <= wide.end)
         if inside.all():
             exact = np.array_equal(trajectory.times, stamps)
-            return stamps, trajectory.poses if exact else wide.at(stamps)
+            return stamps, trajectory.poses if exact else wide.at(stamps), True
         if inside.any() or len(trajectory) != count:
             bad = int(np.flatnonzero(~inside)[0])
             raise ResweepError(
@@ -83,38 +84,38 @@ def placed_by(
             )
     if len(trajectory) != count:
         raise ResweepError(f"{file}: {len(trajectory)} poses for {count} sweeps; they must pair up")
-    return trajectory.times, trajectory.poses
+    return trajectory.times, trajectory.poses, rate_hz is None or poses.guess_format(file) != "kitti"
 
 
-def placed_in_spite(
+def pair_good_poses(
     file: Path, names: Sequence[Path], stamps: Array | None, rate_hz: float, faults: Faults
-) -> tuple[Array, Array]:
-    """As `placed_by`, where sweeps without a good pose are noted in ``faults`` and stand at the identity.
+) -> tuple[Array, Array, bool]:
+    """As `pair_poses`, but a sweep without a good pose is noted in ``faults`` and gets the identity.
 
-    Poses and sweeps that do not pair up go by the numbers that the files are named by, if they are.
+    Where there are more or fewer poses than sweeps, files that are named by number take the pose of that number.
     """
     times, rows, bad = poses.read_rows(file)
     if times is None and (Tr := poses.read_calib(file.with_name("calib.txt"))) is not None:
         rows = inverse(Tr) @ rows @ Tr
     good = np.array([at not in bad for at in range(len(rows))])
     if stamps is not None and times is not None and good.any():
-        wide = extended(Trajectory(times[good], rows[good]), _REACH_S)
+        wide = Trajectory(times[good], rows[good]).extended(_REACH_S)
         inside = (stamps >= wide.start) & (stamps <= wide.end)
         if inside.any():
             for at in np.flatnonzero(~inside).tolist():
-                faults[at] = f"no pose: {file} does not reach {names[at].name}"
-            return stamps, wide.at(np.clip(stamps, wide.start, wide.end))
+                faults.add(at, f"no pose: {file} does not reach {names[at].name}")
+            return stamps, wide.at(np.clip(stamps, wide.start, wide.end)), True
     row = np.arange(len(names))
     if len(rows) != len(names) and all(name.stem.isdigit() for name in names):
         row = np.array([int(name.stem) for name in names])
-    placed = np.tile(np.eye(4), (len(names), 1, 1))
+    paired = np.tile(np.eye(4), (len(names), 1, 1))
     moments = row / rate_hz if stamps is None else stamps.copy()
     for at, number in enumerate(row.tolist()):
         if number >= len(rows):
-            faults[at] = f"no pose: {file} ends before {names[at].name}"
+            faults.add(at, f"no pose: {file} ends before {names[at].name}")
         elif number in bad:
-            faults[at] = bad[number]
+            faults.add(at, bad[number])
         else:
-            placed[at] = rows[number]
+            paired[at] = rows[number]
             moments[at] = moments[at] if times is None else times[number]
-    return moments, placed
+    return moments, paired, times is not None or stamps is not None

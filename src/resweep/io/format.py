@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from resweep.errors import ResweepError, nearest_names
+from resweep.errors import FaultKind, ResweepError, SweepError, nearest_names
 from resweep.io.files.header import Header
+from resweep.io.record import Facts
+from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.sweep import Sweep
 
@@ -27,13 +29,16 @@ class Format:
     A format of single sweeps gives ``suffixes``, ``read(path, **options)`` and ``write(sweep, path,
     frame=..., **options)``; a folder of such files is then a log without further code. ``peek(path)``
     gives the `Header` without reading the points, or None where the file says nothing of its pose;
-    ``fields(path)`` the names of the points' fields, where files of one format may differ in them.
+    ``fields(path)`` the names of the points' fields, where files of one format may differ in them; ``labels(path)``
+    what the label ids in a file mean, and ``facts(path)`` what is known of the log that it is of.
 
     A format of whole logs gives ``recognises(path)``, ``open_log(path, **options)`` and, if it can be
     written, ``write_log(log, sweeps, folder, frame=..., **options)``, which fills an empty folder from
     the sweeps it is handed in order. ``frame`` is the frame points are written in unless asked otherwise.
-    Every ``open_log`` takes ``rate_hz`` and ``empty_beams``; of a folder of sweep files, the beams without return
-    are inferred if the format ``spins``: its files come from drivers of spinning LiDARs and keep only returns.
+    Every ``open_log`` takes ``rate_hz`` and ``empty_beams``. One that takes ``keep_going`` gives, if it is true, all
+    sweeps, and names in ``skipped`` those without a good pose. Of a folder of sweep files, the beams without return
+    are inferred if the format ``spins``: its files come from drivers of spinning LiDARs and keep only returns. A
+    format that ``keeps_beams`` stores beams without return as they were.
     """
 
     name: str
@@ -47,7 +52,10 @@ class Format:
     open_log: Callable[..., Log] | None = None
     write_log: Callable[..., None] | None = None
     spins: bool = False
+    keeps_beams: bool = False
     fields: Callable[[Path], tuple[str, ...]] | None = None
+    labels: Callable[[Path], LabelSet] | None = None
+    facts: Callable[[Path], Facts | None] | None = None
 
 
 def check_options(function: Callable[..., object], options: Iterable[str], what: str) -> None:
@@ -71,8 +79,10 @@ def read_as(entry: Format, path: Path, **options: Any) -> Sweep:
         raise ResweepError(f"{path}: {entry.title} is a format of whole logs; use open_log")
     check_options(entry.read, options, f"reading {entry.title}")
     if not path.is_file():
-        raise ResweepError(f"{path}: is a folder; use open_log" if path.is_dir() else f"{path}: no such file")
-    with named_errors(entry, path):
+        if path.is_dir():
+            raise ResweepError(f"{path}: is a folder; use open_log")
+        raise SweepError(f"{path}: no such file", FaultKind.MISSING)
+    with explain_errors(entry, path):
         return entry.read(path, **options)
 
 
@@ -80,13 +90,13 @@ def peek_as(entry: Format, path: Path) -> Header | None:
     """What the file says of its pose and time, or None if nothing."""
     if entry.peek is None:
         return None
-    with named_errors(entry, path):
+    with explain_errors(entry, path):
         return entry.peek(path)
 
 
 @contextmanager
-def named_errors(entry: Format, path: Path) -> Iterator[None]:
-    """Turn whatever a damaged file causes into one error that names it."""
+def explain_errors(entry: Format, path: Path) -> Iterator[None]:
+    """Turn whatever a damaged file causes into one error that names the file."""
     try:
         yield
     except OSError as error:
@@ -97,6 +107,8 @@ def named_errors(entry: Format, path: Path) -> Iterator[None]:
         # Errors of the nouns (a pose that is not rigid, say) do not know the file they came from.
         if path.stem in str(error):
             raise
+        if isinstance(error, SweepError):
+            raise SweepError(f"{path}: {error}", error.kind) from error
         raise ResweepError(f"{path}: {error}") from error
     except (ValueError, ArithmeticError, LookupError, EOFError, MemoryError, struct.error, zlib.error) as error:
         raise ResweepError(f"{path}: damaged or not a {entry.title} ({error}); fetch or write it again") from error

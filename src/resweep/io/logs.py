@@ -6,23 +6,27 @@ import inspect
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from resweep.errors import ResweepError, nearest_names
+from resweep.errors import FaultKind, ResweepError, nearest_names
 from resweep.files import atomic_folder
 from resweep.io import folder as folders
-from resweep.io.empty_beams import completed
-from resweep.io.faults import readable
-from resweep.io.format import Format, check_frame, check_options, named_errors, read_as
+from resweep.io.empty_beams import infer_empty_beams
+from resweep.io.faults import skip_faulty
+from resweep.io.format import Format, check_frame, check_options, explain_errors, peek_as, read_as
 from resweep.io.poses import read_poses
+from resweep.io.record import Record, read_record, write_record
 from resweep.io.registry import FORMATS, format_named, format_of, sweep_suffixes
-from resweep.log import Log
+from resweep.labels import LabelSet, load_labels
+from resweep.log import Fault, Log
 from resweep.pose import Array, Trajectory, check_rigid
+from resweep.progress import track
+from resweep.sensors import find_sensor
 from resweep.sweep import Sweep
 
 Poses = str | Path | Trajectory | Array
@@ -36,6 +40,7 @@ def open_log(
     raw: bool = False,
     keep_going: bool | Literal["poses"] = False,
     empty_beams: bool = True,
+    labels: str | Path | LabelSet | None = None,
     **options: Any,
 ) -> Log:
     """Open a log without loading its sweeps: a folder, a dataset's sequence, or one sweep file.
@@ -43,30 +48,35 @@ def open_log(
     The format is guessed from the content unless given. ``poses`` (a file, a `Trajectory`, or (n, 4, 4))
     replaces the log's own; ``raw=True`` says that its points are not motion-compensated, and gives every
     sweep the motion of ``poses`` through its point times. ``rate_hz`` sets the times of a log without any
-    (10 Hz if not given). A log without poses has identity poses and ``meta["poses"] == "unknown"``.
+    (10 Hz if not given). A log without poses has identity poses, and ``poses_known`` is false.
 
-    ``keep_going=True`` leaves out sweeps that are empty, cannot be read or have no good pose, each with a warning,
-    and counts them in ``meta["skipped"]`` and, by kind, ``meta["skipped_why"]``. To know them beforehand it reads
-    every sweep once, one at a time, while opening; ``"poses"`` reads none and looks only at the poses.
+    ``labels`` says what the label ids mean, where the format does not or is wrong: a `LabelSet`, its name or a YAML
+    file of it.
+
+    ``keep_going=True`` leaves out sweeps that are empty, cannot be read or have no good pose, each with a warning;
+    ``log.skipped`` has them. To know them beforehand it reads every sweep once, one at a time, while opening;
+    ``"poses"`` reads none and looks only at the poses.
 
     Where a format keeps only returns, the beams that came back empty are inferred from the LiDAR's grid;
-    ``meta["empty_beams"]`` says how, or why not. ``empty_beams=False`` leaves them out.
+    ``log.empty_beams`` says how, or why not. ``empty_beams=False`` leaves them out.
     ``options`` are those of the format's reader, such as ``drop_nan=True`` or nuScenes' ``scene=``.
     """
     path = Path(path)
     if not path.exists():
         raise ResweepError(f"{path}: no such file or folder")
-    log = _opened(path, format, rate_hz, empty_beams, bool(keep_going), options)
+    log = _open(path, format, rate_hz, empty_beams, bool(keep_going), options)
+    if labels is not None:
+        log = replace(log, labels=labels if isinstance(labels, LabelSet) else load_labels(labels))
     if keep_going:
-        log = readable(log, path, read=keep_going != "poses")
+        log = skip_faulty(log, path, read=keep_going != "poses")
     if poses is None:
         if raw:
             raise ResweepError(f"{path}: raw=True needs poses= to know the motion during each sweep")
         return log
-    return _with_poses(log, poses, raw)
+    return _replace_poses(log, poses, raw)
 
 
-def _opened(
+def _open(
     path: Path,
     format: str | None,
     rate_hz: float | None,
@@ -74,35 +84,65 @@ def _opened(
     keep_going: bool,
     options: dict[str, Any],
 ) -> Log:
-    if path.is_file() and (format is None or format_named(format).read):
-        held = _known_log(path)
-        if held is None:
-            single = format_named(format) if format else format_of(path)
-            meta = {"format": single.name, "path": str(path)}
-            bare = Log.from_sweeps([read_as(single, path, **options)], path.stem, meta=meta)
-            return completed(bare, empty_beams and single.spins)
-    others: dict[str, int] = {}
-    entry = format_named(format) if format else _guess(path, others if keep_going else None)
+    if path.is_file() and (format is None or format_named(format).read) and _known_log(path) is None:
+        return _open_file(format_named(format) if format else format_of(path), path, empty_beams, options)
+    record = read_record(path) if path.is_dir() else None
+    absent: list[Fault] = []
+    entry = format_named(format) if format else _guess(path, record, absent if keep_going else None)
     reader = entry.open_log or entry.read
     if reader is not None:
         check_options(reader, options, f"reading {entry.title}")
     if entry.open_log is not None:
-        with named_errors(entry, path):
+        with explain_errors(entry, path):
             lenient = {"keep_going": True} if keep_going and _is_lenient(entry) else {}
             log = entry.open_log(path, rate_hz=rate_hz, empty_beams=empty_beams, **lenient, **options)
-        log = _guarded(entry, path, log)
-        record = (folders.read_record(path) if path.is_dir() else None) or {}
-        meta = {**record.get("meta", {}), **log.meta}
-        return replace(
-            log, name=record.get("name") or log.name, sensor_name=record.get("sensor") or log.sensor_name, meta=meta
-        )
+        log = _explain_reading(entry, path, log)
+        return log if record is None else _name_sensor(_apply_record(log, record, entry))
     if not path.is_dir():
         raise ResweepError(f"{path}: is a file; {entry.title} logs are folders")
-    files = folders.sweep_files(path, entry.suffixes)
+    files = folders.list_sweep_files(path, entry.suffixes)
     if not files:
         raise ResweepError(f"{path}: no {' or '.join(entry.suffixes)} file in it; give the folder that holds them")
+    if record is not None and record.layout == entry.name:
+        absent += folders.check_count(path, len(files), record.sweeps, keep_going)
     log = folders.open_sweeps(entry, path, files, rate_hz, empty_beams, keep_going, **options)
-    return replace(log, meta={**log.meta, "absent": others}) if others else log
+    log = replace(log, skipped=(*log.skipped, *absent))
+    return log if record is None else _apply_record(log, record, entry)
+
+
+def _open_file(entry: Format, path: Path, empty_beams: bool, options: dict[str, Any]) -> Log:
+    """A log of the one sweep in a file; its facts are those in the file, or of the log in whose folder it lies."""
+    sweep = read_as(entry, path, **options)
+    own = peek_as(entry, path) is not None
+    log = Log.from_sweeps(
+        [sweep],
+        path.stem,
+        sensor=find_sensor(sweep.sensor),
+        labels=folders.find_labels(entry, [path]),
+        poses_known=own or bool(np.any(sweep.pose != np.eye(4))),
+        times_known=own or sweep.timestamp != 0.0,
+        meta={"format": entry.name, "path": str(path)},
+    )
+    if entry.spins:
+        log = infer_empty_beams(log, empty_beams)
+    facts = None if entry.facts is None else entry.facts(path)
+    if facts is None:
+        record = read_record(path.parent)
+        facts = record.facts if record is not None and record.layout == entry.name else None
+    return log if facts is None else facts.apply(log, entry.keeps_beams)
+
+
+def _apply_record(log: Log, record: Record, entry: Format) -> Log:
+    """``log`` as its reader opened it, with what its log.json knows."""
+    log = record.facts.apply(log, entry.keeps_beams)
+    unknown = {} if log.poses_known else {"poses": "unknown"}
+    return replace(log, name=record.name or log.name, meta={**record.meta, **log.meta, **unknown})
+
+
+def _name_sensor(log: Log) -> Log:
+    """``log``, whose sweeps bear its sensor's name: layouts of whole logs keep none a sweep."""
+    name = log.sensor_name
+    return log.map(lambda sweep: sweep if sweep.sensor == name else replace(sweep, sensor=name), "name the sensor")
 
 
 def _is_lenient(entry: Format) -> bool:
@@ -110,36 +150,39 @@ def _is_lenient(entry: Format) -> bool:
     return entry.open_log is not None and "keep_going" in inspect.signature(entry.open_log).parameters
 
 
-def _guarded(entry: Format, path: Path, log: Log) -> Log:
+def _explain_reading(entry: Format, path: Path, log: Log) -> Log:
     """The log with errors in loading that name it, whatever a damaged dataset causes."""
-    load = log.load
 
-    def guarded(at: int) -> Sweep:
-        with named_errors(entry, path):
-            return load(at)
+    def explain(read: Callable[[], Sweep], at: int) -> Sweep:
+        with explain_errors(entry, path):
+            return read()
 
-    return replace(log, load=guarded)
+    return log.guard(explain, "explain errors")
 
 
 def _known_log(path: Path) -> Format | None:
     return next((entry for entry in FORMATS.values() if entry.recognises and entry.recognises(path)), None)
 
 
-def _guess(path: Path, others: dict[str, int] | None = None) -> Format:
-    """The format of what ``path`` holds; with ``others``, the commonest of several, and how many are not in it."""
-    record = folders.read_record(path) if path.is_dir() else None
+def _guess(path: Path, record: Record | None, others: list[Fault] | None = None) -> Format:
+    """The format of what ``path`` holds; with ``others``, the commonest of several, and the files not in it."""
     if record is not None:
-        return format_named(record["layout"])
+        return format_named(record.layout)
     known = _known_log(path)
     if known is not None:
         return known
     suffixes = sweep_suffixes()
-    found = Counter(format_of(file).name for file in folders.sweep_files(path, suffixes))
+    formats = {file: format_of(file).name for file in folders.list_sweep_files(path, suffixes)}
+    found = Counter(formats.values())
     if len(found) == 1 or (found and others is not None):
         ((name, count), *_) = found.most_common(1)
         if others is not None and count < found.total():
             warnings.warn(f"{path}: holds sweeps in several formats; only those in {name} are read", stacklevel=5)
-            others["in another format"] = found.total() - count
+            others += [
+                Fault(FaultKind.OTHER_FORMAT, f"{file}: in another format than {name}, which most sweeps here have")
+                for file, other in formats.items()
+                if other != name
+            ]
         return FORMATS[name]
     if found:
         raise ResweepError(f"{path}: holds sweeps in several formats; give format= one of {', '.join(sorted(found))}")
@@ -149,32 +192,30 @@ def _guess(path: Path, others: dict[str, int] | None = None) -> Format:
     )
 
 
-def _with_poses(log: Log, poses: Poses, raw: bool) -> Log:
+def _replace_poses(log: Log, poses: Poses, raw: bool) -> Log:
     """The log with other poses, sampled at its times; relative motion within sweeps moves along."""
-    times = log.times
-    if isinstance(poses, str | Path):
-        given: Trajectory | None = read_poses(poses)
+    times, times_known = log.times, log.times_known
+    if isinstance(poses, str | Path | Trajectory):
+        motion = poses if isinstance(poses, Trajectory) else read_poses(poses)
+        if not times_known and len(motion) == len(log):  # they pair up, and the poses' times are real
+            times, times_known = motion.times, True
     else:
-        given = poses if isinstance(poses, Trajectory) else None
-    if given is None:
-        matrices = check_rigid(poses, "poses").reshape(-1, 4, 4)  # type: ignore[arg-type]
+        matrices = check_rigid(poses, "poses").reshape(-1, 4, 4)
         if len(matrices) != len(log):
             raise ResweepError(f"poses: {len(matrices)} for the {len(log)} sweeps of '{log.name}'; they must pair up")
-        given = Trajectory(times, matrices)
-    if log.meta.get("times") == "assumed" and len(given) == len(log):
-        times = given.times
+        motion = Trajectory(times, matrices)
     # Interpolation at a knot is exact only to rounding; poses given for these very times stay as they are.
-    matrices = given.poses if np.array_equal(given.times, times) else given.at(times)
-    motion, load = given, log.load
+    matrices = motion.poses if np.array_equal(motion.times, times) else motion.at(times)
 
-    def settled(at: int) -> Sweep:
-        sweep = folders.moved(load(at), float(times[at]), matrices[at])
+    def place(sweep: Sweep, at: int) -> Sweep:
+        sweep = sweep.moved_to(matrices[at], float(times[at]))
         if raw and sweep.n_beams:
             first, last = float(sweep.beam_time.min()), float(sweep.beam_time.max())
             return replace(sweep, trajectory=motion.window(first, last))
         return sweep
 
-    return replace(log, load=settled, times=np.asarray(times), poses=matrices, meta={**log.meta, "poses": "given"})
+    facts = {"times": np.asarray(times), "poses": matrices, "poses_known": True, "times_known": times_known}
+    return log.map(place, "other poses", indexed=True, **facts, meta={**log.meta, "poses": "given"})
 
 
 def write_log(
@@ -186,7 +227,7 @@ def write_log(
     progress: bool = True,
     **options: Any,
 ) -> None:
-    """Write a log as a folder: sweeps, poses, and ``log.json`` with what made it.
+    """Write a log as a folder: sweeps, poses, and ``log.json`` with what is known of it and what made it.
 
     ``format`` is a name of `FORMATS`; ``frame`` and ``options`` are as in `write_sweep`. The folder appears
     once it is whole. One that exists and holds anything is an error; with ``overwrite`` a log there is
@@ -206,12 +247,12 @@ def write_log(
     if writer is not None:
         check_options(writer, options, f"writing {entry.title}")
     with atomic_folder(path) as temporary:
-        sweeps = _tracked(log, progress, f"writing {path.name}")
+        sweeps = track(log, f"writing {path.name}", show=progress)
         if entry.write_log is not None:
             entry.write_log(log, sweeps, temporary, frame=frame, **options)
         else:
             folders.write_sweeps(entry, log, sweeps, temporary, frame, **options)
-        folders.write_record(log, temporary, entry.name, frame)
+        write_record(log, temporary, entry.name, frame)
 
 
 def _check_target(path: Path, overwrite: bool) -> None:
@@ -221,14 +262,5 @@ def _check_target(path: Path, overwrite: bool) -> None:
         return
     if not overwrite:
         raise ResweepError(f"{path}: exists and is not empty; choose another name or overwrite it (overwrite=True)")
-    if folders.read_record(path) is None and _known_log(path) is None:
+    if read_record(path) is None and _known_log(path) is None:
         raise ResweepError(f"{path}: is no log, so it is not overwritten; choose another name or empty it first")
-
-
-def _tracked(log: Log, progress: bool, what: str) -> Iterator[Sweep]:
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-    shown = progress and console.is_terminal
-    return iter(track(log, what, total=len(log), console=console, transient=True, disable=not shown))

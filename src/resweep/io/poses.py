@@ -36,7 +36,7 @@ def read_poses(
     """
     path = Path(path)
     lines = _lines(path)
-    kind = format or _guess(path, lines)
+    kind = format or _guess_lines(path, lines)
     if kind not in FORMATS:
         raise ResweepError(f"{path}: poses format '{kind}'; {nearest_names(kind, FORMATS)}")
     if kind == "csv":
@@ -149,7 +149,12 @@ def _is_head(line: str) -> bool:
     return len(names) > 3 and names[0] in _TIME_NAMES
 
 
-def _guess(path: Path, lines: list[tuple[int, str]]) -> str:
+def guess_format(path: Path) -> str:
+    """The format of a file of poses, by its first line: one of `FORMATS`."""
+    return _guess_lines(path, _lines(path))
+
+
+def _guess_lines(path: Path, lines: list[tuple[int, str]]) -> str:
     number, first = lines[0]
     if "," in first:
         return "csv"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,8 +12,10 @@ from scipy.spatial.transform import Rotation
 
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
+from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array, Trajectory, check_rigid, transform
-from resweep.worlds import Mesh, Splats
+from resweep.worlds import Mesh, Splats, World
+from resweep.worlds.relabel import any_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +27,8 @@ class Actor:
     there for as long as it lasts. One pose, which may be a plain 4x4 matrix, stands still for ever.
 
     ``instance`` (above 0) names the actor on its returns and boxes. 0 keeps the ids of its layers; such an actor
-    stands still and has no box. ``label`` is that of all its returns; None keeps the labels of its layers.
+    stands still and has no box. ``label`` is that of all its returns; None keeps the labels of its layers. Labels
+    are in the vocabulary of the world it is simulated in; in a world without labels, in that of ``labels``.
     """
 
     layers: tuple[Mesh | Splats, ...]
@@ -32,6 +36,7 @@ class Actor:
     instance: int
     label: int | None = None
     name: str = ""
+    labels: LabelSet = UNKNOWN_LABELS
 
     def __post_init__(self) -> None:
         what = f"actor '{self.name}'" if self.name else f"actor {self.instance}"
@@ -60,6 +65,16 @@ class Actor:
         """Whether it never moves."""
         return bool((np.abs(self.trajectory.poses - self.trajectory.poses[0]) < 1e-9).all())
 
+    def is_present(self, begin: float, end: float) -> bool:
+        """Whether it is there at any time from ``begin`` to ``end``, seconds."""
+        path = self.trajectory
+        return len(path) == 1 or (path.start <= end and path.end >= begin)
+
+    def pose_at(self, time: float) -> Array:
+        """``T_world_actor`` (4, 4) at ``time``, seconds; before and after the trajectory its nearest pose."""
+        path = self.trajectory
+        return path.poses[0] if len(path) == 1 else path.at(min(max(time, path.start), path.end))
+
     @cached_property
     def bounds(self) -> Array:
         """Lowest and highest corner (2, 3) in the actor's frame, metres."""
@@ -81,7 +96,7 @@ class Actor:
 
     def box(self, time: float) -> Boxes:
         """Its box at ``time``, one row in world coordinates; tilt is left out."""
-        pose = self._pose(time)
+        pose = self.pose_at(time)
         centre = transform(pose, self.bounds.mean(axis=0)[None])
         return Boxes(
             centre,
@@ -93,14 +108,10 @@ class Actor:
             velocity=self.velocity(centre, time),
         )
 
-    def _pose(self, time: float) -> Array:
-        path = self.trajectory
-        return path.poses[0] if len(path) == 1 else path.at(min(max(time, path.start), path.end))
-
     def _rates(self, time: float) -> tuple[Array, Array, Array]:
         """Linear and angular velocity (3,) in the world, and the origin of the frame."""
         path = self.trajectory
-        pose = self._pose(time)
+        pose = self.pose_at(time)
         if len(path) == 1 or not path.start <= time <= path.end:
             return np.zeros(3), np.zeros(3), pose[:3, 3]
         left = min(max(int(np.searchsorted(path.times, time, side="right")), 1), len(path) - 1) - 1
@@ -108,3 +119,14 @@ class Actor:
         duration = path.times[left + 1] - path.times[left]
         turn = first[:3, :3] @ Rotation.from_matrix(first[:3, :3].T @ second[:3, :3]).as_rotvec()
         return (second[:3, 3] - first[:3, 3]) / duration, turn / duration, pose[:3, 3]
+
+
+def common_labels(world: World, actors: Sequence[Actor]) -> LabelSet:
+    """The vocabulary of what a sensor sees of a world and actors: the world's, or where that has no labels the actors'.
+
+    Actors of several vocabularies in a world without labels have none in common: it is unknown.
+    """
+    found = [actor.labels for actor in actors if actor.label or (actor.label is None and any_labels(actor.layers))]
+    if world.labels.known or not found or world.has_labels:
+        return world.labels
+    return found[0] if all(labels.same_as(found[0]) for labels in found) else UNKNOWN_LABELS

@@ -8,6 +8,7 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.io import open_log, read_poses
+from resweep.labels import LabelSet
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.scenario.actors import Actor
 from resweep.scenario.assets import Asset
@@ -118,7 +119,7 @@ class Staging:
         for at, (spec, chosen) in enumerate(zip(self.scenario.actors, names, strict=True)):
             asset = chosen if isinstance(chosen, Asset) else assets.setdefault(chosen, self.bank[chosen])
             motion = self._motion(spec, at, asset, ego, end)
-            made.append(Actor(solid(asset), motion, self.first + at, asset.label, spec.name))
+            made.append(actor_of(asset, motion, self.first + at, spec.name, self.ground.labels))
         return made
 
     def where(self, at: int) -> str:
@@ -239,6 +240,12 @@ def free_instance(world: World) -> int:
             if len(column):
                 top = max(top, int((column[:1] if column.strides == (0,) else column).max()))
     return top + 1
+
+
+def actor_of(asset: Asset, motion: Trajectory, instance: int, name: str, labels: LabelSet) -> Actor:
+    """An asset as an actor, its label in the vocabulary of the world that it moves through."""
+    own = labels if labels.known else asset.labels
+    return Actor(solid(asset), motion, instance, asset.label_in(labels), name, own)
 
 
 def solid(asset: Asset) -> tuple[Mesh | Splats, ...]:

@@ -9,7 +9,6 @@ import numpy as np
 
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
-from resweep.io.datasets.common import extended
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.scenario.categories import Category, category_of
@@ -55,7 +54,7 @@ class Recorded:
         poses = np.stack(self.poses)[first]
         breaks = np.flatnonzero(np.diff(times) > _GAP_S) + 1
         pieces = zip(np.split(times, breaks), np.split(poses, breaks), strict=True)
-        return [extended(Trajectory(when, where), _REACH_S) for when, where in pieces]
+        return [Trajectory(when, where).extended(_REACH_S) for when, where in pieces]
 
 
 def recorded_in(log: Log, sweeps: Sequence[int] | None = None) -> list[Recorded]:

@@ -11,7 +11,7 @@ from resweep.log import Log
 from resweep.pose import Array, Trajectory
 from resweep.scenario.actors import Actor
 from resweep.scenario.bank import Bank
-from resweep.scenario.placing import free_instance, solid
+from resweep.scenario.placing import actor_of, free_instance
 from resweep.scenario.recorded import Recorded, recorded_in
 from resweep.worlds import World
 
@@ -41,7 +41,7 @@ def replay_actors(
         instance = first + len(track_of)
         track_of[instance] = item.number
         asset = bank[name]
-        made += [Actor(solid(asset), motion, instance, asset.label, category) for motion in stretches]
+        made += [actor_of(asset, motion, instance, category, world.labels) for motion in stretches]
     if not made:
         raise ResweepError(
             f"log '{log.name}': the bank has no object of its categories ({', '.join(sorted(missing))}); give another"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from resweep.sensors.catalog import load_sensor, sensor_names
+from resweep.sensors.catalog import find_sensor, load_sensor, sensor_names
 from resweep.sensors.firing import Firing, fire
 from resweep.sensors.patterns import Block, Prism, Raster, Rosette, Spinning, TwoBlock
 from resweep.sensors.spec import Beam, Pointing, Receiver, Sensor
@@ -20,6 +20,7 @@ __all__ = [
     "Sensor",
     "Spinning",
     "TwoBlock",
+    "find_sensor",
     "fire",
     "load_sensor",
     "random_offsets",

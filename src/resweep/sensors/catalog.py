@@ -36,6 +36,11 @@ def load_sensor(name_or_path: str | PathLike[str]) -> Sensor:
     return read_spec(path, Sensor)
 
 
+def find_sensor(name: str) -> Sensor | None:
+    """The catalog's sensor of that name, or None: a log may name any."""
+    return load_sensor(name) if name in sensor_names() else None
+
+
 def beam_slope(name: str) -> float:
     """Width at 1 m, in metres, of the beam of a catalog sensor; 0 if the catalog has none of that name."""
     if name not in sensor_names():

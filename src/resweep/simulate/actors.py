@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -16,105 +16,117 @@ from resweep.pose import Array, Trajectory, inverse
 from resweep.scenario import Actor
 from resweep.worlds import Instances, Mesh, Splats, World
 
-# Actors further away than this many times the sensor's range are left out of a sweep.
-_FAR = 2.0
+_FAR = 2.0  # actors further away than this many times the sensor's range are left out of a sweep
 
 
-class Cast:
-    """Actors as the tracer takes them.
+class ActorSet:
+    """The actors of a simulation as the tracer takes them.
 
     Each layer is built once, when an actor that uses it first comes near, and is shared by all its users, also
-    those of a cast made from this one (``shapes``).
+    those of sets that are given these ``shapes``.
     """
 
-    def __init__(self, world: World, actors: Sequence[Actor], shapes: dict[int, Any] | None = None) -> None:
-        self.world = world
+    def __init__(
+        self,
+        world: World,
+        actors: Sequence[Actor],
+        shapes: dict[int, tuple[_core.Shape, Mesh | Splats]] | None = None,
+    ) -> None:
+        self.origin = world.origin
         self.actors = tuple(actors)
         for actor in self.actors:
             if not isinstance(actor, Actor):
                 raise ResweepError(f"actors: expected a sequence of Actor, got {type(actor).__name__} in it")
         _check_instances(world, self.actors)
-        # By the layer's identity; the layer is kept too, so that its identity stays its own.
-        self.shapes: dict[int, tuple[Any, Mesh | Splats]] = {} if shapes is None else shapes
-        self._natives: dict[int, Any] = {}
+        # By the identity of a layer, or of an actor; both are kept too, so that nothing else gets their identity.
+        self.shapes = {} if shapes is None else shapes
+        self._natives: dict[int, tuple[_core.Actor, Actor]] = {}
 
     def __len__(self) -> int:
         return len(self.actors)
 
-    def stage(self, begin: float, end: float, motion: Trajectory, range_max_m: float) -> Stage | None:
-        """The actors that are there between two times, seconds, for a sensor that moves so; None if there are none."""
+    def only(self, actor: Actor) -> ActorSet:
+        """The set with one of its actors."""
+        other = copy.copy(self)
+        other.actors = (actor,)
+        return other
+
+    def find_present(self, begin: float, end: float, motion: Trajectory, range_max_m: float) -> PresentActors | None:
+        """The actors that a sensor can meet between two times, seconds; None if the set is empty.
+
+        ``motion`` holds ``T_world_sensor``. Those that are far beyond its range are left out.
+        """
         if not self.actors:
             return None
-        near = [i for i, actor in enumerate(self.actors) if _there(actor.trajectory, begin, end)]
-        positions = motion.poses[:, :3, 3] - self.world.origin
+        present = [actor for actor in self.actors if actor.is_present(begin, end)]
+        positions = motion.poses[:, :3, 3] - self.origin
         centre = positions.mean(axis=0)
         reach = _FAR * range_max_m + float(np.linalg.norm(positions - centre, axis=1).max())
-        natives = [self._native(i) for i in near]
-        native = _core.Stage(natives, begin, end, tuple(float(value) for value in centre), reach)
-        return Stage(native, [self.actors[near[i]] for i in native.present()], self.world.origin)
+        natives = [self._native(actor) for actor in present]
+        native = _core.ActorScene(natives, begin, end, tuple(float(value) for value in centre), reach)
+        return PresentActors(native, [present[i] for i in native.present()], self.origin)
 
-    def _native(self, index: int) -> Any:
-        if index not in self._natives:
-            actor = self.actors[index]
+    def _native(self, actor: Actor) -> _core.Actor:
+        if id(actor) not in self._natives:
             open_embree()
             knots = actor.trajectory.poses.copy()
-            knots[:, :3, 3] -= self.world.origin
-            self._natives[index] = _core.Actor(
+            knots[:, :3, 3] -= self.origin
+            native = _core.Actor(
                 shapes=[self._shape(layer) for layer in actor.layers],
-                times=actor.trajectory.times,
-                knots=knots,
+                motion=_core.Motion(actor.trajectory.times, knots),
                 radius=actor.radius_m,
                 instance=actor.instance,
                 label=-1 if actor.label is None else actor.label,
             )
-        return self._natives[index]
+            self._natives[id(actor)] = (native, actor)
+        return self._natives[id(actor)][0]
 
-    def _shape(self, layer: Mesh | Splats) -> Any:
+    def _shape(self, layer: Mesh | Splats) -> _core.Shape:
         if id(layer) not in self.shapes:
             make = _core.Shape.triangles if isinstance(layer, Mesh) else _core.Shape.discs
             self.shapes[id(layer)] = (make(layer.lower()), layer)
         return self.shapes[id(layer)][0]
 
 
-class Stage:
-    """The actors of one sweep."""
+class PresentActors:
+    """The actors that one sweep can meet."""
 
-    def __init__(self, native: Any, actors: list[Actor], origin: Array) -> None:
+    def __init__(self, native: _core.ActorScene, actors: list[Actor], origin: Array) -> None:
         self.native = native
         self.actors = actors
         self.origin = origin
 
-    def velocities(
-        self, instance: Array, second: Array, points: Array, knot_times: Array, knots: Array
+    def compute_velocities(
+        self, instance: Array, time: Array, points: Array, sensor: _core.Motion
     ) -> tuple[Array, Array]:
         """Velocity (n, 3) float32 of what each return was measured on, and the number of returns of each actor.
 
-        Metres a second in the world; zero where nothing moves. ``second`` (n,) are the times of firing and ``points``
-        (n, 3) lie in the sensor's frame then; the knots are those of the sensor, from the world's origin.
+        Metres a second in the world; zero where nothing moves. ``time`` (n,) are the seconds of firing and ``points``
+        (n, 3) lie in the sensor's frame then; ``sensor`` is its motion, from the world's origin.
         """
-        velocity, seen = self.native.velocities(instance, second, points, knot_times, knots)
-        return velocity, seen.astype(np.int64)
+        velocity, counts = self.native.velocities(instance, time, points, sensor)
+        return velocity, counts.astype(np.int64)
 
-    def boxes(self, pose: Array, start: float, instance: Array, second: Array, n_points: Array) -> Boxes:
+    def compute_boxes(self, pose: Array, start: float, instance: Array, time: Array, n_points: Array) -> Boxes:
         """Boxes of the actors in the frame of ``pose`` (``T_world_sensor``), each where its actor was when it was hit.
 
-        That is when half of its returns, told by their ``instance`` (n,) and ``second`` (n,), had been measured; an
+        That is when half of its returns, given by their ``instance`` (n,) and ``time`` (n,), had been measured; an
         actor without returns stands where it was at ``start``.
         """
         rows = [i for i, actor in enumerate(self.actors) if actor.instance > 0]
         actors = [self.actors[i] for i in rows]
-        times = hit_times(np.array([actor.instance for actor in self.actors]), start, instance, second)
-        flat, linear, angular = self.native.poses(times)
-        poses = np.asarray(flat).reshape(-1, 4, 4)[rows]
+        times = hit_times(np.array([actor.instance for actor in self.actors]), start, instance, time)
+        poses, linear, angular = self.native.poses(times)
+        poses = poses[rows]
         bounds = np.array([actor.bounds for actor in actors]).reshape(-1, 2, 3)
         arm = np.einsum("kij,kj->ki", poses[:, :3, :3], bounds.mean(axis=1))
         T_sensor_world = inverse(pose)
-        there = T_sensor_world[:3, :3] @ poses[:, :3, :3]
+        turn = T_sensor_world[:3, :3] @ poses[:, :3, :3]
         centre = poses[:, :3, 3] + arm + self.origin
         return Boxes(
             centre @ T_sensor_world[:3, :3].T + T_sensor_world[:3, 3],
             bounds[:, 1] - bounds[:, 0],
-            np.arctan2(there[:, 1, 0], there[:, 0, 0]),
+            np.arctan2(turn[:, 1, 0], turn[:, 0, 0]),
             [actor.name for actor in actors],
             np.array([actor.instance for actor in actors], np.int64),
             label=np.array([actor.label or 0 for actor in actors], np.int64),
@@ -123,8 +135,8 @@ class Stage:
         )
 
 
-def hit_times(ids: Array, start: float, instance: Array, second: Array) -> Array:
-    """The median ``second`` (k,) of the returns of each instance in ``ids`` (k,); ``start`` for those without."""
+def hit_times(ids: Array, start: float, instance: Array, time: Array) -> Array:
+    """The median ``time`` (k,) of the returns of each instance in ``ids`` (k,); ``start`` for those without."""
     times = np.full(len(ids), float(start))
     known = ids[ids > 0]
     if not len(known):
@@ -133,12 +145,8 @@ def hit_times(ids: Array, start: float, instance: Array, second: Array) -> Array
     order = of_actors[np.argsort(instance[of_actors], kind="stable")]
     begin, end = (np.searchsorted(instance[order], ids, side=side) for side in ("left", "right"))
     for at in np.flatnonzero((end > begin) & (ids > 0)).tolist():
-        times[at] = np.median(second[order[begin[at] : end[at]]])
+        times[at] = np.median(time[order[begin[at] : end[at]]])
     return times
-
-
-def _there(path: Trajectory, begin: float, end: float) -> bool:
-    return len(path) == 1 or (path.start <= end and path.end >= begin)
 
 
 def _check_instances(world: World, actors: Sequence[Actor]) -> None:
@@ -146,7 +154,7 @@ def _check_instances(world: World, actors: Sequence[Actor]) -> None:
     named = sorted((actor for actor in actors if actor.instance > 0), key=lambda actor: actor.instance)
     for _, group in itertools.groupby(named, key=lambda actor: actor.instance):
         for one, other in itertools.combinations(group, 2):
-            if _there(one.trajectory, other.trajectory.start, other.trajectory.end) or len(other.trajectory) == 1:
+            if one.is_present(other.trajectory.start, other.trajectory.end) or len(other.trajectory) == 1:
                 raise ResweepError(f"actors '{one.name}' and '{other.name}': both have instance {one.instance}")
     wanted = np.array([actor.instance for actor in named], np.int64)
     for layer in world.layers if len(wanted) else ():

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from resweep import _core
-from resweep.embree_library import open_embree
 from resweep.pose import Array, Trajectory, inverse
 from resweep.scenario import Actor
 from resweep.sensors import Firing, fire
+from resweep.simulate.pulses import Pulses
+from resweep.simulate.simulator import Simulator
 from resweep.sweep import Sweep
 
-if TYPE_CHECKING:
-    from resweep.simulate.simulator import Simulator
-
-_CHUNK = 128
 _MARGIN_RAD = 0.01  # beams diverge and jitter
 
 
-def returns_alone(simulator: Simulator, sweep: Sweep, index: int) -> Array:
+def count_unoccluded_returns(simulator: Simulator, sweep: Sweep, index: int) -> Array:
     """Returns (k,) int64 that each actor of ``sweep.boxes`` would have in an empty world.
 
     ``sweep`` is the ``index``-th of the simulator; the same pulses are fired again, but only those that can meet the
@@ -32,57 +25,27 @@ def returns_alone(simulator: Simulator, sweep: Sweep, index: int) -> Array:
     firing = fire(simulator.sensor, index)
     begin, end = sweep.timestamp, sweep.timestamp + float(firing.time[-1])
     motion = sweep.trajectory or Trajectory(np.array([begin]), sweep.pose[None])
-    knots = motion.poses.copy()
-    knots[:, :3, 3] -= simulator.world.origin
-    empty = _empty_scene()
-    cast = simulator._cast
-    by_instance = {actor.instance: at for at, actor in enumerate(cast.actors) if _present(actor, begin, end)}
+    by_instance = {actor.instance: actor for actor in simulator.actors if actor.is_present(begin, end)}
     counts = []
     for instance in sweep.boxes.track.tolist():
-        actor = cast.actors[by_instance[instance]]
-        rows = _towards(actor, firing, motion, begin, end)
-        if simulator._ego is not None and len(rows):
-            rows = rows[~simulator._ego.blocks(firing.direction[rows])]
-        if not len(rows):
+        actor = by_instance[instance]
+        beams = _beams_towards(actor, firing, motion, begin, end)
+        if simulator.ego is not None and len(beams):
+            beams = beams[~simulator.ego.blocks(firing.direction[beams])]
+        if not len(beams):
             counts.append(0)
             continue
-        centre = tuple(float(value) for value in knots[:, :3, 3].mean(axis=0))
-        stage = _core.Stage([cast._native(by_instance[instance])], begin, end, centre, 2 * simulator.sensor.range_max_m)
-        columns = empty.sweep(
-            simulator._plan,
-            firing=_firing(firing, rows),
-            knot_times=motion.times,
-            knots=knots,
-            start=begin,
-            seed=simulator.seed,
-            index=index,
-            threads=simulator.threads,
-            packet=simulator.packet,
-            stage=stage,
-        )
-        counts.append(len(columns["range"]))
+        pulses = Pulses.from_beams(firing, beams)
+        counts.append(len(simulator.tracer.with_only(actor).trace(pulses, motion, start=begin, index=index)))
     return np.array(counts, np.int64)
 
 
-@cache
-def _empty_scene() -> _core.Scene:
-    open_embree()
-    scene = _core.Scene()
-    scene.commit()
-    return scene
-
-
-def _present(actor: Actor, begin: float, end: float) -> bool:
-    path = actor.trajectory
-    return actor.instance > 0 and (len(path) == 1 or (path.start <= end and path.end >= begin))
-
-
-def _towards(actor: Actor, firing: Firing, motion: Trajectory, begin: float, end: float) -> Array:
-    """Rows of the pulses that can meet the actor: those in a cone around it, wide enough for all motion."""
+def _beams_towards(actor: Actor, firing: Firing, motion: Trajectory, begin: float, end: float) -> Array:
+    """Beams (n,) that can meet the actor: those in a cone around it, wide enough for all motion."""
     middle = []
     for time in (begin, (begin + end) / 2, end):
         T_sensor_world = inverse(motion.at(min(max(time, motion.start), motion.end)))
-        pose = actor._pose(time)
+        pose = actor.pose_at(time)
         centre = pose[:3, :3] @ actor.bounds.mean(axis=0) + pose[:3, 3]
         middle.append(T_sensor_world[:3, :3] @ centre + T_sensor_world[:3, 3])
     where = np.array(middle)
@@ -94,15 +57,3 @@ def _towards(actor: Actor, firing: Firing, motion: Trajectory, begin: float, end
     widest = np.cos(min(np.arcsin(reach / distance) + _MARGIN_RAD, np.pi))
     axis = (where[1] / distance).astype(np.float32)
     return np.flatnonzero(firing.direction @ axis >= widest)
-
-
-def _firing(firing: Firing, rows: Array) -> _core.Firing:
-    chunk = np.append(np.arange(0, len(rows), _CHUNK), len(rows)).astype(np.int32)
-    return _core.Firing(
-        direction=np.ascontiguousarray(firing.direction[rows].T),
-        time=firing.time[rows],
-        beam=rows.astype(np.int32),
-        chunk=chunk,
-        reported=firing.direction,
-        origin=None,
-    )

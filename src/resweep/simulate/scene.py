@@ -10,9 +10,21 @@ from resweep.sensors import Sensor, stencil
 from resweep.worlds import World
 from resweep.worlds.traced import traced
 
-_SPOTS = ("circular", "rectangular", "elliptical")
-_PROFILES = ("uniform", "gaussian")
-_MODES = ("first", "last", "strongest", "strongest-and-last", "multiple")
+# What the words of a sensor's spec are called natively.
+_SPOTS = {
+    "circular": _core.Spot.CIRCULAR,
+    "rectangular": _core.Spot.RECTANGULAR,
+    "elliptical": _core.Spot.ELLIPTICAL,
+}
+_PROFILES = {"uniform": _core.Profile.UNIFORM, "gaussian": _core.Profile.GAUSSIAN}
+_MODES = {
+    "first": _core.ReturnMode.FIRST,
+    "last": _core.ReturnMode.LAST,
+    "strongest": _core.ReturnMode.STRONGEST,
+    "strongest-and-last": _core.ReturnMode.STRONGEST_AND_LAST,
+    "multiple": _core.ReturnMode.MULTIPLE,
+}
+_STRONGEST_BY = {"ray": _core.StrongestBy.RAY, "echo": _core.StrongestBy.ECHO}
 
 
 def native_scene(world: World) -> _core.Scene:
@@ -29,31 +41,34 @@ def native_plan(sensor: Sensor) -> _core.Plan:
     drawn = beam.rays == "random"
     offsets, shares = (np.zeros((0, 2), np.float32), np.zeros(0, np.float32)) if drawn else stencil(beam)
     falls = receiver.intensity_falloff == "range-squared"
-    return _core.Plan.make(
-        offsets=np.ascontiguousarray(offsets),
-        shares=np.ascontiguousarray(shares),
-        random=drawn,
-        n_rays=beam.rays_per_pulse,
-        spot=_SPOTS.index(beam.spot),
-        profile=_PROFILES.index(beam.profile),
-        divergence=(beam.divergence_h_rad, beam.divergence_v_rad),
-        mode=_MODES.index(receiver.mode),
-        max_returns=receiver.max_returns,
-        receiver={
-            "signal_cutoff": receiver.signal_cutoff_m,
-            "strongest_by_echo": receiver.strongest_by == "echo",
-            "threshold": receiver.detection_threshold,
-            "range_min": sensor.range_min_m,
-            "range_max": sensor.range_max_m,
-            "falloff_reference": receiver.falloff_reference_m if falls else 0.0,
-        },
-        noise={
-            "range_sigma": receiver.range_noise_sigma_m,
-            "range_sigma_per_m": receiver.range_noise_per_m,
-            "range_quantum": receiver.range_quantisation_m,
-            "intensity_sigma": receiver.intensity_noise_sigma,
-            "encoder_step": pointing.encoder_step_rad,
-            "pointing_sigma_h": pointing.sigma_h_rad,
-            "pointing_sigma_v": pointing.sigma_v_rad,
-        },
+    return _core.Plan(
+        beam=_core.Beam(
+            offsets=np.ascontiguousarray(offsets),
+            shares=np.ascontiguousarray(shares),
+            random=drawn,
+            n_rays=beam.rays_per_pulse,
+            spot=_SPOTS[beam.spot],
+            profile=_PROFILES[beam.profile],
+            divergence_h=beam.divergence_h_rad,
+            divergence_v=beam.divergence_v_rad,
+        ),
+        receiver=_core.Receiver(
+            mode=_MODES[receiver.mode],
+            max_returns=receiver.max_returns,
+            strongest_by=_STRONGEST_BY[receiver.strongest_by],
+            signal_cutoff=receiver.signal_cutoff_m,
+            threshold=receiver.detection_threshold,
+            range_min=sensor.range_min_m,
+            range_max=sensor.range_max_m,
+            falloff_reference=receiver.falloff_reference_m if falls else 0.0,
+        ),
+        noise=_core.Noise(
+            range_sigma=receiver.range_noise_sigma_m,
+            range_sigma_per_m=receiver.range_noise_per_m,
+            range_quantum=receiver.range_quantisation_m,
+            intensity_sigma=receiver.intensity_noise_sigma,
+            encoder_step=pointing.encoder_step_rad,
+            pointing_sigma_h=pointing.sigma_h_rad,
+            pointing_sigma_v=pointing.sigma_v_rad,
+        ),
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Sequence
-from functools import cached_property, lru_cache
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,16 +16,13 @@ from resweep.errors import ResweepError
 from resweep.log import EmptyBeams, Log
 from resweep.pose import Array, Trajectory, check_rigid
 from resweep.scenario import Actor
-from resweep.sensors import Firing, Sensor, fire, load_sensor
-from resweep.simulate.actors import Cast
+from resweep.scenario.actors import common_labels
+from resweep.sensors import Sensor, fire, load_sensor
 from resweep.simulate.ego import Box, Ego
-from resweep.simulate.scene import native_plan, native_scene
+from resweep.simulate.pulses import Pulses
+from resweep.simulate.tracer import Tracer
 from resweep.sweep import Sweep
 from resweep.worlds import Mesh, World
-
-# Pulses are traced in chunks of one ring over this many columns: neighbours on a ring run through the
-# same geometry, neighbours in a column do not.
-_CHUNK_COLUMNS = 128
 
 
 class Simulator:
@@ -53,41 +50,61 @@ class Simulator:
         threads: int = 0,
         packet: int = 0,
     ) -> None:
-        self.world = world
-        self.sensor = load_sensor(sensor) if isinstance(sensor, str) else sensor
-        if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
-            raise ResweepError(f"seed: expected a whole number from 0 to 2^64 - 1, got {seed!r}")
         if packet not in (0, 1, 8, 16):
-            raise ResweepError(f"packet: expected 0 (chosen for you), 1, 8 or 16 rays, got {packet}")
-        self.seed = int(seed)
-        self.threads = int(threads)
-        self.packet = packet
-        self._plan = native_plan(self.sensor)
-        self._cast = Cast(world, actors)
-        self._ego = None if ego is None else Ego(ego)
+            raise ResweepError(f"packet: expected 0 (the best for the machine), 1, 8 or 16 rays, got {packet}")
+        chosen = load_sensor(sensor) if isinstance(sensor, str) else sensor
+        self.tracer = Tracer(world, chosen, actors, seed=_check_seed(seed), threads=int(threads), packet=packet)
+        self.ego = None if ego is None else Ego(ego)
+
+    @property
+    def world(self) -> World:
+        """The world that is swept."""
+        return self.tracer.world
+
+    @property
+    def sensor(self) -> Sensor:
+        """The sensor that sweeps it."""
+        return self.tracer.sensor
 
     @property
     def actors(self) -> tuple[Actor, ...]:
         """The actors."""
-        return self._cast.actors
+        return self.tracer.actors.actors
 
-    @cached_property
-    def scene(self) -> Any:
+    @property
+    def seed(self) -> int:
+        """What fixes all randomness."""
+        return self.tracer.seed
+
+    @property
+    def threads(self) -> int:
+        """Threads used; 0: all cores."""
+        return self.tracer.threads
+
+    @property
+    def scene(self) -> _core.Scene:
         """The native scene, built on first use."""
-        return native_scene(self.world)
+        return self.tracer.scene
 
     def with_sensor(self, sensor: Sensor | str) -> Simulator:
         """A simulator of another sensor in the same world, which shares the native scene."""
-        other = Simulator(self.world, sensor, seed=self.seed, threads=self.threads, packet=self.packet)
-        other.__dict__["scene"] = self.scene
-        other._cast = self._cast
-        other._ego = self._ego
-        return other
+        return self._with(self.tracer.with_sensor(load_sensor(sensor) if isinstance(sensor, str) else sensor))
 
     def with_actors(self, actors: Sequence[Actor]) -> Simulator:
         """A simulator of the same sensor and world with other actors; layers already built are built no more."""
-        other = self.with_sensor(self.sensor)
-        other._cast = Cast(self.world, actors, self._cast.shapes)
+        return self._with(self.tracer.with_actors(actors))
+
+    def with_seed(self, seed: int) -> Simulator:
+        """A simulator of the same with other random numbers."""
+        return self._with(self.tracer.with_seed(_check_seed(seed)))
+
+    def with_threads(self, threads: int) -> Simulator:
+        """A simulator of the same on another number of threads, which changes no result."""
+        return self._with(self.tracer.with_threads(threads))
+
+    def _with(self, tracer: Tracer) -> Simulator:
+        other = copy.copy(self)
+        other.tracer = tracer
         return other
 
     def sweep(self, pose: ArrayLike | Trajectory, *, start: float | None = None, index: int = 0) -> Sweep:
@@ -101,50 +118,24 @@ class Simulator:
             raise ResweepError(f"index: sweeps are numbered from 0, got {index}")
         firing = fire(self.sensor, index)
         motion, begin = self._motion(pose, start, float(firing.time[-1]))
-        fired = self._fired(firing, motion, begin)
-        stage = self._cast.stage(begin, begin + float(firing.time[-1]), motion, self.sensor.range_max_m)
-        columns = self.scene.sweep(
-            self._plan,
-            **fired,
-            seed=self.seed,
-            index=index,
-            threads=self.threads,
-            packet=self.packet,
-            stage=None if stage is None else stage.native,
-        )
-        points, extra = columns.pop("points"), {"primitive": columns.pop("kind")}
-        boxes = None
-        if stage is not None:
-            second = begin + firing.time[columns["beam"]]
-            extra["velocity"], seen = stage.velocities(
-                columns["instance"], second, points, fired["knot_times"], fired["knots"]
-            )
-            boxes = stage.boxes(motion.at(begin), begin, columns["instance"], second, seen)
-        sweep = Sweep(
+        traced = self.tracer.trace(Pulses.from_firing(firing, self.ego), motion, start=begin, index=index)
+        return traced.to_sweep(
             pose=motion.at(begin),
+            timestamp=begin,
+            trajectory=motion if len(motion) > 1 else None,
+            sensor=self.sensor.name,
             beam_origin=_no_origin(len(firing)),
             beam_direction=firing.direction,
             beam_time=begin + firing.time,
             beam_ring=firing.ring,
             beam_column=firing.column,
-            timestamp=begin,
-            trajectory=motion if len(motion) > 1 else None,
-            sensor=self.sensor.name,
-            extra=extra,
-            boxes=boxes,
-            **columns,
         )
-        sweep.__dict__["points"] = points  # the cached property, computed natively on the way
-        return sweep
 
     def rays(self, pose: ArrayLike | Trajectory, *, start: float | None = None, index: int = 0) -> tuple[Array, Array]:
         """Origins and directions (n, 3) float32 of every ray of a sweep, from the world's origin."""
         firing = fire(self.sensor, index)
         motion, begin = self._motion(pose, start, float(firing.time[-1]))
-        origins, directions = self.scene.rays(
-            self._plan, **self._fired(firing, motion, begin), seed=self.seed, index=index
-        )
-        return origins, directions
+        return self.tracer.rays(Pulses.from_firing(firing, self.ego), motion, start=begin, index=index)
 
     def run(self, trajectory: Trajectory | ArrayLike, *, sweeps: int | None = None) -> Log:
         """A drive, computed sweep by sweep as it is read.
@@ -168,7 +159,7 @@ class Simulator:
         times = trajectory.start + np.arange(count if sweeps is None else sweeps) * period
         return self._log(lambda i: self.sweep(trajectory, start=float(times[i]), index=i), times, trajectory.at(times))
 
-    def _log(self, load: Any, times: Array, poses: Array) -> Log:
+    def _log(self, load: Callable[[int], Sweep], times: Array, poses: Array) -> Log:
         meta = {"resweep": resweep.__version__, "seed": self.seed, "world": self.world.meta}
         return Log(
             load,
@@ -176,7 +167,7 @@ class Simulator:
             poses,
             name=self.sensor.name,
             sensor=self.sensor,
-            labels=self.world.labels,
+            labels=common_labels(self.world, self.actors),
             empty_beams=EmptyBeams("fired", "simulated"),
             meta=meta,
         )
@@ -193,36 +184,11 @@ class Simulator:
             )
         return pose.window(begin, begin + duration), begin
 
-    def _fired(self, firing: Firing, motion: Trajectory, begin: float) -> dict[str, Any]:
-        knots = motion.poses.copy()
-        knots[:, :3, 3] -= self.world.origin
-        return {"firing": _traced(firing, self._ego), "knot_times": motion.times, "knots": knots, "start": begin}
 
-
-@lru_cache(maxsize=16)
-def _traced(firing: Firing, ego: Ego | None) -> _core.Firing:
-    """The pulses that the vehicle does not block, in an order that keeps neighbours together in chunks."""
-    if firing.azimuth_step_deg == 0.0:
-        order = np.arange(len(firing))
-        group = order // _CHUNK_COLUMNS
-    else:
-        group = (firing.column // _CHUNK_COLUMNS) * np.int64(firing.n_rings) + firing.ring
-        order = np.lexsort((firing.column, group))
-        group = group[order]
-    if ego is not None:
-        free = ~ego.blocks(firing.direction)[order]
-        if not free.any():
-            raise ResweepError("ego: the vehicle blocks every beam of the sensor; check the frame of the box or mesh")
-        order, group = order[free], group[free]
-    begins = np.flatnonzero(np.diff(group, prepend=-1))
-    return _core.Firing(
-        direction=np.ascontiguousarray(firing.direction[order].T),
-        time=firing.time[order],
-        beam=order.astype(np.int32),
-        chunk=np.append(begins, len(order)).astype(np.int32),
-        reported=firing.direction,
-        origin=None,
-    )
+def _check_seed(seed: int) -> int:
+    if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
+        raise ResweepError(f"seed: expected a whole number from 0 to 2^64 - 1, got {seed!r}")
+    return int(seed)
 
 
 @lru_cache(maxsize=16)

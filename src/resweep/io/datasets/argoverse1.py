@@ -10,18 +10,20 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
-from resweep.io.datasets.common import Tracks, boxes_in, from_origins, pose_of, poses_of, read_json
-from resweep.io.empty_beams import uncompleted
+from resweep.io.datasets.boxes import Tracks, boxes_from_poses
+from resweep.io.datasets.json_files import read_json
 from resweep.io.files import ply
 from resweep.io.format import Format, read_as
-from resweep.log import Log
+from resweep.io.rigid import pose_from_quaternion, poses_from_quaternions
+from resweep.labels import NO_LABELS
+from resweep.log import EmptyBeams, Log
 from resweep.pose import Array
+from resweep.sensors import load_sensor
 from resweep.sweep import Sweep
 
 SENSOR = "velodyne-vlp-32c"
@@ -51,11 +53,19 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
         boxes = _boxes(path / _LABELS / f"tracked_object_labels_{stamps[at]}.json", tracks)
         stamp = float(times[at])
         scan = replace(scan, timestamp=stamp, beam_time=np.full(scan.n_beams, stamp), pose=poses[at], boxes=boxes)
-        return replace(from_origins(scan, np.broadcast_to(origin, (scan.n_beams, 3))), sensor=SENSOR)
+        return replace(scan.with_origins(np.broadcast_to(origin, (scan.n_beams, 3))), sensor=SENSOR)
 
-    meta: dict[str, Any] = {"format": "argoverse1", "path": str(path)}
-    log = Log(load, times, poses, path.name, sensor_name=SENSOR, meta=meta)
-    return uncompleted(log, "which of the two LiDARs a return came from is not published") if empty_beams else log
+    del empty_beams  # there is no telling which LiDAR's they are
+    return Log(
+        load,
+        times,
+        poses,
+        path.name,
+        sensor=load_sensor(SENSOR),
+        labels=NO_LABELS,
+        empty_beams=EmptyBeams("unknown", "not inferred: which of the two LiDARs a return came from is not published"),
+        meta={"format": "argoverse1", "path": str(path)},
+    )
 
 
 def _stamp(scan: Path) -> int:
@@ -69,7 +79,7 @@ def _pose(file: Path) -> Array:
     if not file.is_file():
         raise ResweepError(f"{file}: missing; every sweep needs the vehicle's pose at its time. Fetch the log again")
     record = read_json(file)
-    return pose_of(record["translation"], record["rotation"], str(file))
+    return pose_from_quaternion(record["translation"], record["rotation"], str(file))
 
 
 def _origin(file: Path) -> Array:
@@ -89,7 +99,9 @@ def _boxes(file: Path, tracks: Tracks) -> Boxes | None:
     turn = [[row["rotation"][axis] for axis in "wxyz"] for row in rows]
     size = np.array([[row["length"], row["width"], row["height"]] for row in rows], float).reshape(-1, 3)
     track = np.array([tracks[row["track_label_uuid"]] for row in rows], np.int64)
-    return boxes_in(np.eye(4), poses_of(centre, turn, str(file)), size, [row["label_class"] for row in rows], track)
+    return boxes_from_poses(
+        np.eye(4), poses_from_quaternions(centre, turn, str(file)), size, [row["label_class"] for row in rows], track
+    )
 
 
 FORMAT = Format("argoverse1", "Argoverse 1 log", recognises=recognises, open_log=open_log)

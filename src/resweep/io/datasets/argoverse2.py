@@ -16,15 +16,17 @@ from typing import Any
 import numpy as np
 
 from resweep.boxes import Boxes
-from resweep.errors import ResweepError
+from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.columns import sweep_from_columns
-from resweep.io.datasets.common import Tracks, boxes_in, extended, from_origins, poses_of, trajectory_of
-from resweep.io.empty_beams import Lidar, Rig, completed
+from resweep.io.datasets.boxes import Tracks, boxes_from_poses
+from resweep.io.empty_beams import Lidar, Rig, infer_empty_beams
 from resweep.io.format import Format
+from resweep.io.rigid import poses_from_quaternions, trajectory_from_rows
 from resweep.labels import load_labels
 from resweep.log import Log
 from resweep.optional import require
 from resweep.pose import Array, Trajectory, inverse, transform
+from resweep.sensors import load_sensor
 from resweep.sweep import Sweep
 
 SENSOR = "velodyne-vlp-32c"
@@ -59,7 +61,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
         table["time"] = times[at] + table.pop("offset_ns").astype(np.float64) * 1e-9
         table.update({axis: table[axis].astype(np.float32) for axis in "xyz"})
         scan = sweep_from_columns(table, str(scans[at]), drop_nan=drop_nan)
-        scan = from_origins(scan, _fired_from(scan, mounts[:, :3, 3], motion, poses[at]))
+        scan = scan.with_origins(_fired_from(scan, mounts[:, :3, 3], motion, poses[at]))
         boxes = _boxes(annotations(), int(stamps[at]), str(path / "annotations.feather"))
         return replace(scan, pose=poses[at], timestamp=float(times[at]), boxes=boxes, sensor=SENSOR)
 
@@ -68,12 +70,12 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
         times,
         poses,
         path.name,
-        sensor_name=SENSOR,
+        sensor=load_sensor(SENSOR),
         labels=load_labels("argoverse2"),
         meta={"format": "argoverse2", "path": str(path)},
     )
     lidars = [Lidar(at * _LASERS, (at + 1) * _LASERS, mount) for at, mount in enumerate(mounts)]
-    return completed(bare, empty_beams, Rig(lidars, motion))
+    return infer_empty_beams(bare, empty_beams, Rig(lidars, motion))
 
 
 def _stamp(scan: Path) -> int:
@@ -91,10 +93,14 @@ def _table(file: Path, columns: tuple[str, ...]) -> dict[str, Any]:
     try:
         table = feather.read_table(str(file), memory_map=False)
     except (arrow.ArrowException, OSError) as error:
-        raise ResweepError(f"{file}: truncated or not a feather file ({error}); fetch it again") from error
+        raise SweepError(
+            f"{file}: truncated or not a feather file ({error}); fetch it again", FaultKind.TRUNCATED
+        ) from error
     missing = [name for name in columns if name not in table.column_names]
     if missing:
-        raise ResweepError(f"{file}: no field '{missing[0]}'; it has {', '.join(table.column_names)}")
+        raise SweepError(
+            f"{file}: no field '{missing[0]}'; it has {', '.join(table.column_names)}", FaultKind.OTHER_FIELDS
+        )
     return {name: table[name].to_numpy() for name in columns}
 
 
@@ -103,13 +109,13 @@ _POSE = ("qw", "qx", "qy", "qz", "tx_m", "ty_m", "tz_m")
 
 def _poses(table: dict[str, Any], where: str) -> Array:
     quaternion, position = (np.stack([table[name] for name in part], axis=1) for part in (_POSE[:4], _POSE[4:]))
-    return poses_of(position, quaternion, where)
+    return poses_from_quaternions(position, quaternion, where)
 
 
 def _motion(file: Path) -> Trajectory:
     """``T_city_vehicle`` over time, a little beyond its ends."""
     table = _table(file, ("timestamp_ns", *_POSE))
-    return extended(trajectory_of(table["timestamp_ns"] * 1e-9, _poses(table, str(file)), str(file)), _REACH_S)
+    return trajectory_from_rows(table["timestamp_ns"] * 1e-9, _poses(table, str(file)), str(file)).extended(_REACH_S)
 
 
 def _mounts(file: Path) -> Array:
@@ -147,7 +153,9 @@ def _boxes(table: dict[str, Any] | None, stamp: int, where: str) -> Boxes | None
     here = table["timestamp_ns"] == stamp
     rows = {name: values[here] for name, values in table.items()}
     size = np.stack([rows[name] for name in ("length_m", "width_m", "height_m")], axis=1)
-    return boxes_in(np.eye(4), _poses(rows, where), size, [str(name) for name in rows["category"]], rows["track"])
+    return boxes_from_poses(
+        np.eye(4), _poses(rows, where), size, [str(name) for name in rows["category"]], rows["track"]
+    )
 
 
 FORMAT = Format("argoverse2", "Argoverse 2 sensor log", recognises=recognises, open_log=open_log)

@@ -10,18 +10,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from resweep.errors import ResweepError
-from resweep.io.datasets.common import chosen, extended, moving, rigid, trajectory_of
-from resweep.io.datasets.kitti_raw import RATE_HZ, SENSOR, numbered, read_scan
-from resweep.io.datasets.kitti_times import clocked, scan_times
-from resweep.io.empty_beams import completed
+from resweep.io.datasets.choices import choose_one
+from resweep.io.datasets.kitti_raw import RATE_HZ, SENSOR, read_scan
+from resweep.io.datasets.kitti_times import read_scan_times, set_times_by_azimuth
+from resweep.io.datasets.numbered_files import list_numbered
+from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.format import Format
+from resweep.io.rigid import pose_from_matrix, trajectory_from_rows
+from resweep.labels import load_labels
 from resweep.log import Log
 from resweep.pose import Array, inverse
+from resweep.sensors import load_sensor
 from resweep.sweep import Sweep
 
 _REACH_S = 0.25
@@ -45,28 +48,35 @@ def open_log(
     root = path.absolute()
     if (path / "data_3d_raw").is_dir():
         drives = sorted(item.name for item in (path / "data_3d_raw").iterdir() if (item / "velodyne_points").is_dir())
-        drive = chosen(sequence, drives, "sequence", path)
+        drive = choose_one(sequence, drives, "sequence", path)
     else:
         root, drive = root.parent.parent, root.name
     folder = root / "data_3d_raw" / drive / "velodyne_points"
-    scans, index = numbered(folder / "data", (".bin",))
+    scans, index = list_numbered(folder / "data", (".bin",))
     frames, poses, source = _poses(root, drive)
-    start, times, end, recorded = scan_times(folder, index, rate_hz, RATE_HZ)
+    start, times, end, recorded = read_scan_times(folder, index, rate_hz, RATE_HZ)
     posed = np.flatnonzero(np.isin(index, frames))
     if not len(posed):
         raise ResweepError(f"{root / 'data_poses' / drive / source}: no pose for any of the {len(index)} scans")
     row = np.searchsorted(frames, index[posed])
-    motion = extended(trajectory_of(times[posed], poses[row], source), _REACH_S)
-    meta: dict[str, Any] = {"format": "kitti360", "path": str(path), "unplaced": len(index) - len(posed)}
-    if not recorded:
-        meta["times"] = "assumed"
+    motion = trajectory_from_rows(times[posed], poses[row], source).extended(_REACH_S)
 
     def load(at: int) -> Sweep:
         which = posed[at]
-        scan = clocked(read_scan(scans[which], drop_nan), float(start[which]), float(end[which]))
-        return replace(moving(scan, motion, float(times[which])), sensor=SENSOR, pose=poses[row[at]])
+        scan = set_times_by_azimuth(read_scan(scans[which], drop_nan), float(start[which]), float(end[which]))
+        return replace(scan.with_motion(motion, float(times[which])), sensor=SENSOR, pose=poses[row[at]])
 
-    return completed(Log(load, times[posed], poses[row], drive, sensor_name=SENSOR, meta=meta), empty_beams)
+    log = Log(
+        load,
+        times[posed],
+        poses[row],
+        drive,
+        sensor=load_sensor(SENSOR),
+        labels=load_labels("kitti360"),
+        times_known=recorded,
+        meta={"format": "kitti360", "path": str(path), "unplaced": len(index) - len(posed)},
+    )
+    return infer_empty_beams(log, empty_beams)
 
 
 def _poses(root: Path, drive: str) -> tuple[Array, Array, str]:
@@ -90,7 +100,7 @@ def _framed(file: Path, width: int) -> tuple[Array, Array]:
             continue
         if len(words) != width:
             raise ResweepError(f"{file}, line {number}: {len(words)} values, {width} expected (frame and a pose)")
-        rows.append((int(float(words[0])), rigid(np.array(words[1:], float), f"{file}, line {number}")))
+        rows.append((int(float(words[0])), pose_from_matrix(np.array(words[1:], float), f"{file}, line {number}")))
     if not rows:
         raise ResweepError(f"{file}: holds no pose")
     rows.sort(key=lambda row: row[0])
@@ -103,7 +113,7 @@ def _framed(file: Path, width: int) -> tuple[Array, Array]:
 def _only_matrix(file: Path) -> Array:
     if not file.is_file():
         raise ResweepError(f"{file}: missing; the poses cannot be turned into the LiDAR's without. Fetch calibration")
-    return rigid(np.array(file.read_text().split(), float), str(file))
+    return pose_from_matrix(np.array(file.read_text().split(), float), str(file))
 
 
 def _named(file: Path, name: str) -> Array:
@@ -116,7 +126,7 @@ def _named(file: Path, name: str) -> Array:
     numbers = np.array(fields[name].split(), float)
     if numbers.size == 9:
         numbers = np.column_stack([numbers.reshape(3, 3), np.zeros(3)]).ravel()
-    return rigid(numbers, f"{file}, {name}")
+    return pose_from_matrix(numbers, f"{file}, {name}")
 
 
 FORMAT = Format("kitti360", "KITTI-360 drive", recognises=recognises, open_log=open_log)

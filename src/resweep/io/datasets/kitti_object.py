@@ -13,13 +13,16 @@ import numpy as np
 
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
-from resweep.io.datasets.common import rigid
-from resweep.io.datasets.kitti_raw import RATE_HZ, SENSOR, numbered
-from resweep.io.empty_beams import completed
+from resweep.io.datasets.kitti_raw import RATE_HZ, SENSOR
+from resweep.io.datasets.numbered_files import list_numbered
+from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.files import kitti_bin
 from resweep.io.format import Format, read_as
+from resweep.io.rigid import pose_from_matrix
+from resweep.labels import NO_LABELS
 from resweep.log import Log
 from resweep.pose import Array, inverse, transform
+from resweep.sensors import load_sensor
 from resweep.sweep import Sweep
 
 _COLUMNS = 15  # type truncated occluded alpha, box of the image (4), h w l, x y z, ry (KITTI object devkit, readme)
@@ -32,7 +35,7 @@ def recognises(path: Path) -> bool:
 
 def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, empty_beams: bool = True) -> Log:
     """The frames in ``path`` (``training`` or ``testing``), with boxes where there is label_2."""
-    scans, index = numbered(path / "velodyne", (".bin",))
+    scans, index = list_numbered(path / "velodyne", (".bin",))
     times = index / (rate_hz or RATE_HZ)
     poses = np.tile(np.eye(4), (len(scans), 1, 1))
 
@@ -44,8 +47,18 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
         beam_time = np.full(scan.n_beams, stamp)
         return replace(scan, timestamp=stamp, beam_time=beam_time, boxes=boxes, sensor=SENSOR)
 
-    meta = {"format": "kitti-object", "path": str(path), "poses": "unknown", "times": "assumed"}
-    return completed(Log(load, times, poses, path.name, sensor_name=SENSOR, meta=meta), empty_beams)
+    log = Log(
+        load,
+        times,
+        poses,
+        path.name,
+        sensor=load_sensor(SENSOR),
+        labels=NO_LABELS,
+        poses_known=False,
+        times_known=False,
+        meta={"format": "kitti-object", "path": str(path), "poses": "unknown"},
+    )
+    return infer_empty_beams(log, empty_beams)
 
 
 def _T_velo_camera(file: Path) -> Array:
@@ -58,7 +71,7 @@ def _T_velo_camera(file: Path) -> Array:
             raise ResweepError(f"{file}: no {key} of {count} numbers; fetch the calibration again")
     rectify = np.column_stack([np.array(fields["R0_rect"].split(), float).reshape(3, 3), np.zeros(3)])
     Tr = np.array(fields["Tr_velo_to_cam"].split(), float)
-    return inverse(rigid(rectify, f"{file}, R0_rect") @ rigid(Tr, f"{file}, Tr_velo_to_cam"))
+    return inverse(pose_from_matrix(rectify, f"{file}, R0_rect") @ pose_from_matrix(Tr, f"{file}, Tr_velo_to_cam"))
 
 
 def _boxes(file: Path, calib: Path) -> Boxes:

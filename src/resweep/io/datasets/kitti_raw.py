@@ -17,16 +17,19 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from resweep.boxes import Boxes
-from resweep.errors import ResweepError
+from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.columns import sweep_from_columns
-from resweep.io.datasets.common import extended, moving, rigid
-from resweep.io.datasets.kitti_times import clocked, read_stamps, scan_times
-from resweep.io.empty_beams import completed
-from resweep.io.faults import Faults
+from resweep.io.datasets.kitti_times import read_scan_times, read_stamps, set_times_by_azimuth
+from resweep.io.datasets.numbered_files import list_numbered
+from resweep.io.empty_beams import infer_empty_beams
+from resweep.io.faults import Faults, refuse_faulty
 from resweep.io.files import kitti_bin
 from resweep.io.format import Format, read_as
+from resweep.io.rigid import pose_from_matrix
+from resweep.labels import NO_LABELS
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse, transform
+from resweep.sensors import load_sensor
 from resweep.sweep import Sweep
 
 SENSOR = "velodyne-hdl-64e"
@@ -49,39 +52,34 @@ def open_log(
     keep_going: bool = False,
 ) -> Log:
     """The drive in ``path``; ``calib`` is calib_imu_to_velo.txt where it stands elsewhere."""
-    scans, index = numbered(path / "velodyne_points" / "data", (".bin", ".txt"))
-    start, times, end, recorded = scan_times(path / "velodyne_points", index, rate_hz, RATE_HZ)
-    meta: dict[str, Any] = {"format": "kitti-raw", "path": str(path)}
-    if not recorded:
-        meta["times"] = "assumed"
+    scans, index = list_numbered(path / "velodyne_points" / "data", (".bin", ".txt"))
+    start, times, end, recorded = read_scan_times(path / "velodyne_points", index, rate_hz, RATE_HZ)
     faults = Faults()
-    motion = _motion(path, index, times, recorded, calib, faults if keep_going else None)
-    if motion is None:
-        meta["poses"] = "unknown"
-        motion = Trajectory(np.array([times[0]]), np.eye(4)[None])
-    motion = extended(motion, _REACH_S)
+    packets = _motion(path, index, times, recorded, calib, faults if keep_going else None)
+    motion = Trajectory(np.array([times[0]]), np.eye(4)[None]) if packets is None else packets
+    motion = motion.extended(_REACH_S)
     _check_covered(path, motion, start, end, faults if keep_going else None)
     boxes = _tracklets(path / "tracklet_labels.xml")
     poses = motion.at(np.clip(times, motion.start, motion.end) if keep_going else times)
 
     def load(at: int) -> Sweep:
         scan = read_scan(scans[at], drop_nan)
-        scan = moving(clocked(scan, float(start[at]), float(end[at])), motion, float(times[at]))
-        frame = None if boxes is None else _undistorted(boxes.get(int(index[at]), _NO_BOXES), scan)
+        scan = set_times_by_azimuth(scan, float(start[at]), float(end[at])).with_motion(motion, float(times[at]))
+        frame = None if boxes is None else _undistort(boxes.get(int(index[at]), _NO_BOXES), scan)
         return replace(scan, sensor=SENSOR, boxes=frame, pose=poses[at])
 
-    return faults.guarded(completed(Log(load, times, poses, path.name, sensor_name=SENSOR, meta=meta), empty_beams))
-
-
-def numbered(folder: Path, suffixes: tuple[str, ...]) -> tuple[list[Path], Array]:
-    """The files of a folder that are named by number, in order, and their numbers."""
-    files = sorted(file for file in folder.iterdir() if file.suffix in suffixes)
-    if not files:
-        raise ResweepError(f"{folder}: no {' or '.join('*' + suffix for suffix in suffixes)} in it; fetch the scans")
-    try:
-        return files, np.array([int(file.stem) for file in files])
-    except ValueError as error:
-        raise ResweepError(f"{folder}: files must be named by number, as 0000000000{suffixes[0]} ({error})") from error
+    log = Log(
+        load,
+        times,
+        poses,
+        path.name,
+        sensor=load_sensor(SENSOR),
+        labels=NO_LABELS,
+        poses_known=packets is not None,
+        times_known=recorded,
+        meta={"format": "kitti-raw", "path": str(path), "poses": "unknown" if packets is None else "oxts"},
+    )
+    return refuse_faulty(infer_empty_beams(log, empty_beams), faults)
 
 
 def read_scan(path: Path, drop_nan: bool) -> Sweep:
@@ -93,7 +91,9 @@ def read_scan(path: Path, drop_nan: bool) -> Sweep:
     except (ValueError, OSError) as error:
         raise ResweepError(f"{path}: cannot be read as numbers ({error}); fetch it again") from error
     if len(numbers) % 4:
-        raise ResweepError(f"{path}: truncated ({len(numbers)} numbers are not rows of x y z reflectance)")
+        raise SweepError(
+            f"{path}: truncated ({len(numbers)} numbers are not rows of x y z reflectance)", FaultKind.TRUNCATED
+        )
     columns = dict(zip(("x", "y", "z", "intensity"), numbers.reshape(-1, 4).T, strict=True))
     return sweep_from_columns(columns, str(path), drop_nan=drop_nan)
 
@@ -105,14 +105,14 @@ def _motion(
     folder = path / "oxts" / "data"
     if not folder.is_dir():
         return None
-    files, numbers = numbered(folder, (".txt",))
+    files, numbers = list_numbered(folder, (".txt",))
     stamps = read_stamps(path / "oxts" / "timestamps.txt", numbers) if recorded else None
     if stamps is None:
         # Packets of synchronised drives pair with the scans by number.
         missing = np.setdiff1d(index, numbers)
         if faults is not None:
-            lost = np.flatnonzero(np.isin(index, missing)).tolist()
-            faults.update({at: f"no pose: {folder} has no packet {int(index[at]):010d}.txt" for at in lost})
+            for at in np.flatnonzero(np.isin(index, missing)).tolist():
+                faults.add(at, f"no pose: {folder} has no packet {int(index[at]):010d}.txt")
         elif len(missing):
             raise ResweepError(f"{folder}: no packet {int(missing[0]):010d}.txt for the scan of that number")
         stamps = np.interp(numbers, index, times) if recorded else times[0] + (numbers - index[0]) * _step(times, index)
@@ -121,7 +121,7 @@ def _motion(
         files, stamps = [file for file, kept in zip(files, keep, strict=True) if kept], stamps[keep]
     T_imu_velo = inverse(_imu_to_velo(path, calib))
     rows, good = _packets(files, index, faults)
-    return Trajectory(stamps[good], _placed(rows[good]) @ T_imu_velo)
+    return Trajectory(stamps[good], _project(rows[good]) @ T_imu_velo)
 
 
 def _step(times: Array, index: Array) -> float:
@@ -144,7 +144,7 @@ def _imu_to_velo(path: Path, calib: str | Path | None) -> Array:
     R, T = np.array(fields["R"].split(), float), np.array(fields["T"].split(), float)
     if R.size != 9 or T.size != 3:
         raise ResweepError(f"{file}: R has {R.size} numbers and T {T.size}; 9 and 3 expected")
-    return rigid(np.column_stack([R.reshape(3, 3), T]), str(file))
+    return pose_from_matrix(np.column_stack([R.reshape(3, 3), T]), str(file))
 
 
 def _packets(files: list[Path], index: Array, faults: Faults | None) -> tuple[Array, Array]:
@@ -157,7 +157,8 @@ def _packets(files: list[Path], index: Array, faults: Faults | None) -> tuple[Ar
             if faults is None:
                 raise
             good[at] = False
-            faults.update(dict.fromkeys(np.flatnonzero(index == int(file.stem)).tolist(), f"no pose: {error}"))
+            for sweep in np.flatnonzero(index == int(file.stem)).tolist():
+                faults.add(sweep, f"no pose: {error}")
     if not good.any():
         raise ResweepError(f"{files[0].parent}: no packet is readable; fetch them again")
     return rows, good
@@ -177,7 +178,7 @@ def _packet(file: Path) -> Array:
     return row
 
 
-def _placed(rows: Array) -> Array:
+def _project(rows: Array) -> Array:
     """``T_world_imu`` (n, 4, 4) from the rows of packets, in metres from the first."""
     latitude, longitude = np.radians(rows[:, 0]), np.radians(rows[:, 1])
     scale = np.cos(latitude[0])
@@ -198,7 +199,8 @@ def _placed(rows: Array) -> Array:
 def _check_covered(path: Path, motion: Trajectory, start: Array, end: Array, faults: Faults | None) -> None:
     bad = np.flatnonzero((start < motion.start) | (end > motion.end))
     if faults is not None:
-        faults.update(dict.fromkeys(bad.tolist(), f"no pose: the packets in {path / 'oxts'} do not cover it"))
+        for at in bad.tolist():
+            faults.add(at, f"no pose: the packets in {path / 'oxts'} do not cover it")
         return
     if len(motion) > 3 and len(bad):
         raise ResweepError(
@@ -230,7 +232,7 @@ def _tracklets(file: Path) -> dict[int, Boxes] | None:
     return {frame: _stacked(rows) for frame, rows in frames.items()}
 
 
-def _undistorted(boxes: Boxes, scan: Sweep) -> Boxes:
+def _undistort(boxes: Boxes, scan: Sweep) -> Boxes:
     """The boxes, which were drawn around raw points, around the same points with motion during the scan undone.
 
     Each is carried from where the sensor was when it faced the box. In drive 0051, at 14 m/s, they then fit

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
 from resweep.errors import ResweepError
-from resweep.io.datasets.common import utc_seconds
 from resweep.pose import Array
 from resweep.sweep import Sweep
 
 # HDL-64E at 10 Hz: 0.1728 degrees from one firing to the next (HDL-64E S2 manual, table of rotation speeds).
 _STEPS = 2083
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def clocked(sweep: Sweep, start: float, end: float) -> Sweep:
+def set_times_by_azimuth(sweep: Sweep, start: float, end: float) -> Sweep:
     """The sweep with times and columns from its azimuths.
 
     KITTI's scanners turn clockwise seen from above and cut their scans at the back: a scan begins behind the
@@ -39,13 +40,13 @@ def read_stamps(file: Path, index: Array) -> Array | None:
     stamps = np.empty(len(index))
     for at, number in enumerate(index.tolist()):
         try:
-            stamps[at] = utc_seconds(lines[number])
+            stamps[at] = parse_utc(lines[number])
         except ValueError as error:
             raise ResweepError(f"{file}, line {number + 1}: no date and time ({error})") from error
     return stamps
 
 
-def scan_times(
+def read_scan_times(
     folder: Path, index: Array, rate_hz: float | None, default_hz: float
 ) -> tuple[Array, Array, Array, bool]:
     """Start, reference (facing forward) and end (n,) in seconds of the scans ``index``; whether recorded.
@@ -62,3 +63,10 @@ def scan_times(
     if starts is None or ends is None or (ends <= starts).any():
         starts, ends = middle - half, middle + half
     return starts, middle, ends, recorded
+
+
+def parse_utc(text: str) -> float:
+    """Seconds since 1970 of ``2011-09-26 13:02:25.951199337``; digits below the microsecond count too."""
+    whole, _, fraction = text.strip().partition(".")
+    moment = datetime.strptime(whole, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+    return (moment - _EPOCH).total_seconds() + (float(f"0.{fraction}") if fraction else 0.0)

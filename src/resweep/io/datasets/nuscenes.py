@@ -15,18 +15,21 @@ from pathlib import Path
 import numpy as np
 
 from resweep.boxes import Boxes
-from resweep.errors import ResweepError
+from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.columns import sweep_from_columns
-from resweep.io.datasets.common import Tracks, boxes_in, chosen, pose_of, poses_of
-from resweep.io.datasets.nuscenes_firings import whole_firings
+from resweep.io.datasets.boxes import Tracks, boxes_from_poses
+from resweep.io.datasets.choices import choose_one
+from resweep.io.datasets.nuscenes_firings import split_firings
 from resweep.io.datasets.nuscenes_tables import Record, Tables, find_tables, records, single
 from resweep.io.datasets.nuscenes_write import TIME, write_log
-from resweep.io.empty_beams import completed
-from resweep.io.faults import Faults
+from resweep.io.empty_beams import infer_empty_beams
+from resweep.io.faults import Faults, refuse_faulty
 from resweep.io.format import Format, read_as
-from resweep.labels import load_labels
+from resweep.io.rigid import pose_from_quaternion, poses_from_quaternions
+from resweep.labels import NO_LABELS, LabelSet, load_labels
 from resweep.log import Log
 from resweep.pose import Array, inverse
+from resweep.sensors import load_sensor
 from resweep.sweep import Sweep
 
 SENSOR = "velodyne-hdl-32e"
@@ -43,7 +46,7 @@ def read(path: Path, drop_nan: bool = False) -> Sweep:
 
 def _sweep(columns: dict[str, Array], path: Path, drop_nan: bool) -> Sweep:
     """A sweep of whole firings, its beams beginning where the LiDAR was, or of bare points."""
-    firings = whole_firings(columns)
+    firings = split_firings(columns)
     if firings is None:
         return sweep_from_columns(columns, str(path), drop_nan=drop_nan)
     columns, origin = firings
@@ -54,9 +57,10 @@ def _sweep(columns: dict[str, Array], path: Path, drop_nan: bool) -> Sweep:
 def _scan_columns(path: Path) -> tuple[dict[str, Array], int]:
     data = path.read_bytes()
     if len(data) % _ROW_BYTES:
-        raise ResweepError(
+        raise SweepError(
             f"{path}: truncated or not a nuScenes scan ({len(data)} bytes are not rows of {_ROW_BYTES}: "
-            "x y z intensity ring)"
+            "x y z intensity ring)",
+            FaultKind.TRUNCATED,
         )
     rows = np.frombuffer(data, "<f4").reshape(-1, len(_COLUMNS)).astype(np.float32)
     return dict(zip(_COLUMNS, rows.T, strict=True)), len(rows)
@@ -86,7 +90,7 @@ def open_log(
     if tables is None:
         raise ResweepError(f"{path}: no v1.0-*/scene.json in it; give the folder that holds samples/ and the tables")
     scenes = {record["name"]: record for record in records(tables.folder / "scene.json")}
-    name = chosen(scene, sorted(scenes), "scene", path)
+    name = choose_one(scene, sorted(scenes), "scene", path)
     frames = _frames(tables, scenes[name]["token"], channel, keyframes_only)
     faults = Faults()
     poses = _poses(tables, frames, faults if keep_going else None)
@@ -102,13 +106,16 @@ def open_log(
             scan, pose=poses[at], timestamp=stamp, beam_time=np.full(scan.n_beams, stamp), boxes=boxes, sensor=SENSOR
         )
 
-    meta = {"format": "nuscenes", "path": str(path), "scene": name}
-    return faults.guarded(
-        completed(
-            Log(load, times, poses, name, sensor_name=SENSOR, labels=load_labels("nuscenes-lidarseg"), meta=meta),
-            empty_beams,
-        )
+    log = Log(
+        load,
+        times,
+        poses,
+        name,
+        sensor=load_sensor(SENSOR),
+        labels=load_labels("nuscenes-lidarseg") if notes.has_labels else NO_LABELS,
+        meta={"format": "nuscenes", "path": str(path), "scene": name},
     )
+    return refuse_faulty(infer_empty_beams(log, empty_beams), faults)
 
 
 def _frames(tables: Tables, scene: str, channel: str, keyframes_only: bool) -> list[Record]:
@@ -138,11 +145,11 @@ def _poses(tables: Tables, frames: list[Record], faults: Faults | None) -> Array
             where = f"{tables.folder / table}.json, record {frame[key]}"
             try:
                 row = single(found.get(frame[key], []), where)
-                placed[at] = placed[at] @ pose_of(row["translation"], row["rotation"], where)
+                placed[at] = placed[at] @ pose_from_quaternion(row["translation"], row["rotation"], where)
             except ResweepError as error:
                 if faults is None:
                     raise
-                faults[at] = f"no pose: {error}"
+                faults.add(at, f"no pose: {error}")
                 placed[at] = np.eye(4)
     return placed
 
@@ -169,16 +176,23 @@ class _Notes:
                 for record in tables.where(table, lambda record: record["sample_data_token"] in keys).values():
                     self._files[record["sample_data_token"]] = (table, record["filename"])
 
+    @property
+    def has_labels(self) -> bool:
+        """Whether any scan of the scene has labels."""
+        return bool(self._files)
+
     def boxes(self, frame: Record, T_sensor_world: Array) -> Boxes | None:
         """The boxes of a keyframe in the LiDAR's frame; None between keyframes."""
         if self._by_sample is None or not frame["is_key_frame"]:
             return None
         rows = self._by_sample.get(frame["sample_token"], [])
-        poses = poses_of([row["translation"] for row in rows], [row["rotation"] for row in rows], self._where)
+        poses = poses_from_quaternions(
+            [row["translation"] for row in rows], [row["rotation"] for row in rows], self._where
+        )
         size = np.array([row["size"] for row in rows], float).reshape(-1, 3)[:, [1, 0, 2]]  # theirs: width length
         names = [self._category[self._instance[row["instance_token"]]["category_token"]]["name"] for row in rows]
         track = np.array([self._tracks[row["instance_token"]] for row in rows], np.int64)
-        return boxes_in(T_sensor_world, poses, size, names, track)
+        return boxes_from_poses(T_sensor_world, poses, size, names, track)
 
     def labels(self, root: Path, frame: Record) -> dict[str, tuple[Path, Array]]:
         """Label columns of a keyframe with the file each is from."""
@@ -187,14 +201,16 @@ class _Notes:
         table, name = self._files[frame["token"]]
         file = root / name
         if not file.is_file():
-            raise ResweepError(f"{file}: missing, though {table}.json names it; fetch the labels")
+            raise SweepError(f"{file}: missing, though {table}.json names it; fetch the labels", FaultKind.MISSING)
         if table == "lidarseg":
             return {"label": (file, np.fromfile(file, np.uint8).astype(np.int32))}
         try:
             with np.load(file) as archive:
                 packed = archive["data"].astype(np.int32)
         except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
-            raise ResweepError(f"{file}: truncated or no panoptic labels ({error}); fetch it again") from error
+            raise SweepError(
+                f"{file}: truncated or no panoptic labels ({error}); fetch it again", FaultKind.TRUNCATED
+            ) from error
         return {"label": (file, packed // _PANOPTIC), "instance": (file, packed % _PANOPTIC)}
 
 
@@ -209,14 +225,23 @@ class _Labelled:
         columns, count = _scan_columns(path)
         for name, (file, values) in self._labels.items():
             if not count and len(values):
-                raise ResweepError(f"{path}: holds no point, but {file.name} has labels; fetch it again")
+                raise SweepError(f"{path}: holds no point, but {file.name} has labels; fetch it again", FaultKind.EMPTY)
             if len(values) != count:
-                raise ResweepError(f"{file}: {len(values)} labels for {count} points; it belongs to another scan")
+                raise SweepError(
+                    f"{file}: {len(values)} labels for {count} points; it belongs to another scan",
+                    FaultKind.OTHER_LABELS,
+                )
             columns[name] = values
         return _sweep(columns, path, drop_nan)
 
 
-SCAN = Format("nuscenes-scan", "nuScenes scan", (".pcd.bin",), frame="deskewed", read=read, spins=True)
+def labels(path: Path) -> LabelSet:
+    """None: the labels of a scan are in the dataset's tables."""
+    del path
+    return NO_LABELS
+
+
+SCAN = Format("nuscenes-scan", "nuScenes scan", (".pcd.bin",), frame="deskewed", read=read, spins=True, labels=labels)
 FORMAT = Format(
     "nuscenes",
     "nuScenes scene",

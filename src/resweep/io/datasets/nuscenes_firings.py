@@ -20,7 +20,7 @@ _MIN_FIRINGS = 20  # with an upper beam without return, for the way to be told
 _ROUNDS = 3
 
 
-def whole_firings(columns: dict[str, Array]) -> tuple[dict[str, Array], Array] | None:
+def split_firings(columns: dict[str, Array]) -> tuple[dict[str, Array], Array] | None:
     """Columns seen from the LiDAR when it fired, with ``column``, and its places (c, 3); None for other points.
 
     Points of beams without return are at exactly 0 0 0.

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from resweep.errors import ResweepError
-from resweep.io.columns import check_finite, framed_points
+from resweep.io.columns import check_finite, express_points
 from resweep.log import Log
 from resweep.pose import Array, from_xyz_rpy
 from resweep.sweep import Sweep
@@ -49,7 +49,7 @@ def write_log(log: Log, sweeps: Iterable[Sweep], folder: Path, frame: str = "des
 
 
 def _write_scan(sweep: Sweep, file: Path, frame: str) -> None:
-    points = framed_points(sweep, frame)
+    points = express_points(sweep, frame)
     check_finite(points, file.name)
     rows = np.empty((len(points), 5), "<f4")
     rows[:, :3], rows[:, 3], rows[:, 4] = points, sweep.intensity, sweep.ring

@@ -17,15 +17,19 @@ from typing import Any
 import numpy as np
 
 from resweep.boxes import Boxes
-from resweep.errors import ResweepError
+from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.columns import sweep_from_columns
-from resweep.io.datasets.common import Tracks, boxes_turned, extended, poses_of, read_json, trajectory_of
-from resweep.io.datasets.kitti_raw import numbered
-from resweep.io.empty_beams import Rig, completed, uncompleted
+from resweep.io.datasets.boxes import Tracks, boxes_from_yaws
+from resweep.io.datasets.json_files import read_json
+from resweep.io.datasets.numbered_files import list_numbered
+from resweep.io.empty_beams import Rig, infer_empty_beams
 from resweep.io.format import Format
-from resweep.log import Log
+from resweep.io.rigid import poses_from_quaternions, trajectory_from_rows
+from resweep.labels import NO_LABELS, load_labels
+from resweep.log import EmptyBeams, Log
 from resweep.optional import require
 from resweep.pose import Array, inverse, transform
+from resweep.sensors import find_sensor
 from resweep.sweep import Sweep
 
 _SENSORS = ("hesai-pandar64", "hesai-pandargt")
@@ -66,7 +70,7 @@ def open_log(
         raise ResweepError(f"lidar={lidar}: PandaSet has 0, the Pandar64, and 1, the PandarGT")
     scans = sorted([*(path / "lidar").glob("*.pkl.gz"), *(path / "lidar").glob("*.pkl")])
     if not scans:
-        numbered(path / "lidar", (".gz", ".pkl"))
+        list_numbered(path / "lidar", (".gz", ".pkl"))
     file = path / "lidar" / "poses.json"
     records = read_json(file)
     times = np.asarray(read_json(path / "lidar" / "timestamps.json"), np.float64)
@@ -75,7 +79,7 @@ def open_log(
             raise ResweepError(f"{path / 'lidar' / name}: {len(rows)} rows for {len(scans)} sweeps; they must pair up")
     position = [[row["position"][axis] for axis in "xyz"] for row in records]
     heading = [[row["heading"][axis] for axis in "wxyz"] for row in records]
-    poses = poses_of(position, heading, str(file))
+    poses = poses_from_quaternions(position, heading, str(file))
     tracks, sensor = Tracks(), _SENSORS[lidar]
 
     def load(at: int) -> Sweep:
@@ -91,16 +95,30 @@ def open_log(
         boxes = _boxes(path / "annotations" / "cuboids" / scans[at].name, T_sensor_world, lidar, tracks)
         return replace(scan, pose=poses[at], timestamp=float(times[at]), boxes=boxes, sensor=sensor)
 
-    bare = Log(load, times, poses, path.name, sensor_name=sensor, meta={"format": "pandaset", "path": str(path)})
-    if lidar == 1 and empty_beams:
-        return uncompleted(bare, "the PandarGT does not spin")
-    return completed(bare, empty_beams, Rig(motion=extended(trajectory_of(times, poses, str(file)), _REACH_S)))
+    bare = Log(
+        load,
+        times,
+        poses,
+        path.name,
+        sensor=find_sensor(sensor),
+        sensor_name=sensor,
+        labels=load_labels("pandaset") if (path / "annotations" / "semseg").is_dir() else NO_LABELS,
+        empty_beams=EmptyBeams("unknown", "not inferred: the PandarGT does not spin"),
+        meta={"format": "pandaset", "path": str(path)},
+    )
+    if lidar == 1:
+        return bare
+    return infer_empty_beams(
+        bare, empty_beams, Rig(motion=trajectory_from_rows(times, poses, str(file)).extended(_REACH_S))
+    )
 
 
 def _columns(table: Any, file: Path, T_sensor_world: Array) -> dict[str, Array]:
     missing = [name for name in ("x", "y", "z", "i", "t") if name not in table]
     if missing:
-        raise ResweepError(f"{file}: no field '{missing[0]}'; it has {', '.join(map(str, table.columns))}")
+        raise SweepError(
+            f"{file}: no field '{missing[0]}'; it has {', '.join(map(str, table.columns))}", FaultKind.OTHER_FIELDS
+        )
     world = np.stack([table[axis].to_numpy(np.float64) for axis in "xyz"], axis=1)
     columns: dict[str, Array] = dict(zip("xyz", transform(T_sensor_world, world).T, strict=True))
     columns.update(intensity=table["i"].to_numpy(np.float32), time=table["t"].to_numpy(np.float64))
@@ -114,7 +132,9 @@ def _labels(file: Path, count: int) -> Array | None:
         return None
     labels = _frame(file)["class"].to_numpy(np.int32)
     if len(labels) != count:
-        raise ResweepError(f"{file}: {len(labels)} labels for {count} points; it belongs to another sweep")
+        raise SweepError(
+            f"{file}: {len(labels)} labels for {count} points; it belongs to another sweep", FaultKind.OTHER_LABELS
+        )
     return np.asarray(labels)
 
 
@@ -129,7 +149,7 @@ def _boxes(file: Path, T_sensor_world: Array, lidar: int, tracks: Tracks) -> Box
     size = np.stack([table[f"dimensions.{axis}"].to_numpy(np.float64) for axis in "yxz"], axis=1)
     yaw = table["yaw"].to_numpy(np.float64) + np.pi / 2
     track = np.array([tracks[str(name)] for name in table["uuid"]], np.int64)
-    return boxes_turned(T_sensor_world, centre, yaw, size, [str(name) for name in table["label"]], track)
+    return boxes_from_yaws(T_sensor_world, centre, yaw, size, [str(name) for name in table["label"]], track)
 
 
 def _frame(file: Path) -> Any:
@@ -142,6 +162,8 @@ def _frame(file: Path) -> Any:
             known = (module, name) in _ALLOWED
             # A dotted name would reach through a module into whatever that imports.
             if known or (module.startswith(_ALLOWED_MODULES) and "." not in name):
+                if module.partition(".")[0] == "pyarrow":
+                    require("pyarrow", "reading PandaSet")
                 found = super().find_class(module, name)
                 own = isinstance(found, type) and found.__module__.startswith("pandas.")
                 if known or own or name in _MAKERS:
@@ -154,7 +176,9 @@ def _frame(file: Path) -> Any:
     except ResweepError:
         raise
     except (OSError, EOFError, zlib.error, ValueError, ImportError, AttributeError, TypeError, LookupError) as error:
-        raise ResweepError(f"{file}: truncated or not a pickled pandas frame ({error}); fetch it again") from error
+        raise SweepError(
+            f"{file}: truncated or not a pickled pandas frame ({error}); fetch it again", FaultKind.TRUNCATED
+        ) from error
     except Exception as error:  # pickle's own errors share no narrower base
         raise ResweepError(f"{file}: damaged ({error}); fetch it again") from error
     if not hasattr(table, "columns"):

@@ -13,17 +13,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.io import poses
-from resweep.io.empty_beams import completed
-from resweep.io.faults import Faults
+from resweep.io.empty_beams import infer_empty_beams
+from resweep.io.faults import Faults, refuse_faulty
 from resweep.io.files import kitti_bin
 from resweep.io.format import Format, read_as
-from resweep.labels import load_labels
+from resweep.labels import NO_LABELS, load_labels
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse
 from resweep.sweep import Sweep
@@ -54,10 +53,10 @@ def open_log(
         index = np.array([int(scan.stem) for scan in scans])
     except ValueError as error:
         raise ResweepError(f"{path / 'velodyne'}: scans must be named by number, as 000000.bin ({error})") from error
-    meta: dict[str, Any] = {"format": "semantickitti", "path": str(path)}
     faults = Faults()
-    times = _times(path, index, rate_hz, meta, faults if keep_going else None)
-    all_poses = _poses(path, index, meta, faults if keep_going else None)
+    times, recorded = _times(path, index, rate_hz, faults if keep_going else None)
+    pose_file = _find_pose_file(path)
+    all_poses = _poses(path, pose_file, index, faults if keep_going else None)
 
     def load(at: int) -> Sweep:
         labels = path / "labels" / f"{scans[at].stem}.label"
@@ -65,43 +64,55 @@ def open_log(
         stamp = float(times[at])
         return replace(scan, pose=all_poses[at], timestamp=stamp, beam_time=np.full(scan.n_beams, stamp))
 
-    return faults.guarded(
-        completed(Log(load, times, all_poses, path.name, labels=load_labels("semantickitti"), meta=meta), empty_beams)
+    log = Log(
+        load,
+        times,
+        all_poses,
+        path.name,
+        labels=load_labels("semantickitti") if (path / "labels").is_dir() else NO_LABELS,
+        poses_known=pose_file is not None,
+        times_known=recorded,
+        meta={"format": "semantickitti", "path": str(path), "poses": pose_file.name if pose_file else "unknown"},
     )
+    return refuse_faulty(infer_empty_beams(log, empty_beams), faults)
 
 
-def _times(path: Path, index: Array, rate_hz: float | None, meta: dict[str, Any], faults: Faults | None) -> Array:
+def _times(path: Path, index: Array, rate_hz: float | None, faults: Faults | None) -> tuple[Array, bool]:
+    """Seconds (n,) of the scans, and whether they were recorded."""
     file = path / "times.txt"
     if rate_hz is not None or not file.is_file():
-        meta["times"] = "assumed"
-        return np.asarray(index / (rate_hz or RATE_HZ))
-    return _lines(file, poses.read_times(file), index, faults)
+        return np.asarray(index / (rate_hz or RATE_HZ)), False
+    return _lines(file, poses.read_times(file), index, faults), True
 
 
-def _poses(path: Path, index: Array, meta: dict[str, Any], faults: Faults | None) -> Array:
+def _find_pose_file(path: Path) -> Path | None:
     # The odometry benchmark keeps poses apart from the sequences: dataset/poses/00.txt.
     apart = path.absolute().parent.parent / "poses" / f"{path.absolute().name}.txt"
-    file = next((f for f in (path / "poses.txt", apart) if f.is_file()), None)
+    return next((file for file in (path / "poses.txt", apart) if file.is_file()), None)
+
+
+def _poses(path: Path, file: Path | None, index: Array, faults: Faults | None) -> Array:
+    """``T_world_lidar`` (n, 4, 4); the identity for all where there is no file."""
     if file is None:
-        meta["poses"] = "unknown"
         return np.tile(np.eye(4), (len(index), 1, 1))
     Tr = poses.read_calib(path / "calib.txt")
     if Tr is None:
         raise ResweepError(f"{path / 'calib.txt'}: no Tr; the camera's poses cannot be turned into the LiDAR's without")
-    meta["poses"] = file.name
     if faults is None:
         camera = poses.read_matrices(file)
     else:
         _, camera, bad = poses.read_rows(file)
-        faults.update({at: bad[number] for at, number in enumerate(index.tolist()) if number in bad})
+        for at, number in enumerate(index.tolist()):
+            if number in bad:
+                faults.add(at, bad[number])
     return np.asarray(inverse(Tr) @ _lines(file, camera, index, faults) @ Tr)
 
 
 def _lines(file: Path, rows: Array, index: Array, faults: Faults | None) -> Array:
     """The rows of ``index``; a missing one is an error, or a fault where the log is to be read all the same."""
     if faults is not None:
-        beyond = np.flatnonzero(index >= len(rows)).tolist()
-        faults.update({at: f"no pose: {file} ends before scan {index[at]:06d}" for at in beyond})
+        for at in np.flatnonzero(index >= len(rows)).tolist():
+            faults.add(at, f"no pose: {file} ends before scan {index[at]:06d}")
         rows = np.concatenate([rows, np.repeat(rows[-1:], max(0, int(index.max()) + 1 - len(rows)), axis=0)])
     if index.max() >= len(rows):
         raise ResweepError(f"{file}: {len(rows)} lines, but there is a scan {index.max():06d}; it belongs elsewhere")

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from resweep.errors import ResweepError
+from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io import folder as folders
 from resweep.io.columns import sweep_from_columns
-from resweep.io.datasets.common import pose_of
 from resweep.io.format import Format
-from resweep.log import Log
+from resweep.io.rigid import pose_from_quaternion
+from resweep.log import EmptyBeams, Log
 from resweep.optional import require
 from resweep.pose import Array
 from resweep.sweep import Sweep
@@ -47,16 +47,24 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
     """The scans of a file, or the files of a folder, as a log; scans have no common clock, so times count up."""
     del empty_beams  # scanners on tripods do not fire in turns of one grid
     if path.is_dir():
-        return folders.open_sweeps(FORMAT, path, folders.sweep_files(path, (".e57",)), rate_hz, drop_nan=drop_nan)
+        return folders.open_sweeps(FORMAT, path, folders.list_sweep_files(path, (".e57",)), rate_hz, drop_nan=drop_nan)
     with _opened(path) as file:
         poses = np.stack([_pose(file.get_header(at), f"{path}, scan {at}") for at in range(file.scan_count)])
     times = np.arange(len(poses)) / (rate_hz or folders.RATE_HZ)
 
     def load(at: int) -> Sweep:
         with _opened(path) as file:
-            return folders.placed(_scan(file, path, at, drop_nan), float(times[at]), poses[at])
+            return folders.place_sweep(_scan(file, path, at, drop_nan), poses[at], float(times[at]))
 
-    return Log(load, times, poses, path.stem, times_known=False, meta={"format": "e57", "path": str(path)})
+    return Log(
+        load,
+        times,
+        poses,
+        path.stem,
+        times_known=False,
+        empty_beams=EmptyBeams("unknown", "not inferred: points that the file marks invalid are left out"),
+        meta={"format": "e57", "path": str(path)},
+    )
 
 
 @contextmanager
@@ -65,7 +73,9 @@ def _opened(path: Path) -> Iterator[Any]:
     try:
         file = pye57.E57(str(path))
     except Exception as error:  # the library's errors share no base
-        raise ResweepError(f"{path}: truncated or not an E57 file ({error}); fetch it again") from error
+        raise SweepError(
+            f"{path}: truncated or not an E57 file ({error}); fetch it again", FaultKind.TRUNCATED
+        ) from error
     try:
         if not file.scan_count:
             raise ResweepError(f"{path}: holds no scan")
@@ -78,7 +88,7 @@ def _pose(header: Any, where: str) -> Array:
     """``T_world_scanner``; a scan without pose stands at the origin."""
     position = header.translation if header.has_pose() else np.zeros(3)
     quaternion = header.rotation if header.has_pose() else np.array([1.0, 0, 0, 0])
-    return pose_of(position, quaternion, where)
+    return pose_from_quaternion(position, quaternion, where)
 
 
 def _scan(file: Any, path: Path, at: int, drop_nan: bool) -> Sweep:

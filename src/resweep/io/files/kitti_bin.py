@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from resweep.errors import ResweepError
-from resweep.io.columns import check_finite, framed_points, sweep_from_columns
+from resweep.errors import FaultKind, ResweepError, SweepError
+from resweep.io.columns import check_finite, express_points, sweep_from_columns
 from resweep.io.format import Format
+from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array
 from resweep.sweep import Sweep
 
@@ -25,7 +26,7 @@ _FLOAT32_M = 8192.0
 
 def write(sweep: Sweep, path: Path, frame: str = "deskewed", labels: bool = False, instances: bool = True) -> None:
     """Write points and intensity; with ``labels`` also ``.label`` beside, without ``instances`` only classes."""
-    points = framed_points(sweep, frame)
+    points = express_points(sweep, frame)
     check_finite(points, path.name)
     if frame == "world" and len(points) and np.abs(points).max() > _FLOAT32_M:
         raise ResweepError(
@@ -64,15 +65,16 @@ def read(path: Path, labels: Path | None = None, drop_nan: bool = False) -> Swee
         raise ResweepError(f"{path}: a nuScenes scan has five numbers a point, not KITTI's four; convert it first")
     data = path.read_bytes()
     if len(data) % _ROW_BYTES:
-        raise ResweepError(
-            f"{path}: truncated or not a KITTI scan ({len(data)} bytes are not rows of {_ROW_BYTES}: x y z intensity)"
+        raise SweepError(
+            f"{path}: truncated or not a KITTI scan ({len(data)} bytes are not rows of {_ROW_BYTES}: x y z intensity)",
+            FaultKind.TRUNCATED,
         )
     rows = np.frombuffer(data, "<f4").reshape(-1, 4).astype(np.float32)
     columns: dict[str, Array] = dict(zip(("x", "y", "z", "intensity"), rows.T, strict=True))
     beside = path.with_suffix(".label") if labels is None else Path(labels)
     if labels is not None or beside.is_file():
         if not len(rows) and beside.is_file() and beside.stat().st_size:
-            raise ResweepError(f"{path}: holds no point, but {beside.name} has labels; fetch it again")
+            raise SweepError(f"{path}: holds no point, but {beside.name} has labels; fetch it again", FaultKind.EMPTY)
         columns["label"], columns["instance"] = read_labels(beside, len(rows))
     return sweep_from_columns(columns, str(path), drop_nan=drop_nan)
 
@@ -81,11 +83,17 @@ def read_labels(path: Path, count: int) -> tuple[Array, Array]:
     """Labels and instances (n,) int32 of ``count`` points."""
     data = path.read_bytes()
     if len(data) != 4 * count:
-        raise ResweepError(
-            f"{path}: {len(data)} bytes for {count} points, {4 * count} expected; it belongs to another scan"
+        raise SweepError(
+            f"{path}: {len(data)} bytes for {count} points, {4 * count} expected; it belongs to another scan",
+            FaultKind.OTHER_LABELS,
         )
     packed = np.frombuffer(data, "<u4")
     return (packed & _HALF).astype(np.int32), (packed >> 16).astype(np.int32)
 
 
-FORMAT = Format("kitti", "KITTI scan", (".bin",), frame="deskewed", read=read, write=write, spins=True)
+def labels(path: Path) -> LabelSet:
+    """Labels of unknown meaning, or none where no ``.label`` file lies beside."""
+    return UNKNOWN_LABELS if path.with_suffix(".label").is_file() else NO_LABELS
+
+
+FORMAT = Format("kitti", "KITTI scan", (".bin",), frame="deskewed", read=read, write=write, spins=True, labels=labels)

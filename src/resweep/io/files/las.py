@@ -18,10 +18,11 @@ from typing import Any, BinaryIO
 import numpy as np
 
 import resweep
-from resweep.errors import ResweepError
-from resweep.io.columns import return_columns, sweep_from_columns
+from resweep.errors import FaultKind, ResweepError, SweepError
+from resweep.io.columns import columns_from_sweep, sweep_from_columns
 from resweep.io.files.header import Header
 from resweep.io.format import Format
+from resweep.labels import UNKNOWN_LABELS, LabelSet, load_labels
 from resweep.pose import Array
 from resweep.sweep import Sweep
 
@@ -44,7 +45,7 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", intensity_scale: floa
     """Write the returns of ``sweep``, compressed where ``path`` ends in ``.laz``."""
     import laspy
 
-    columns = return_columns(sweep, frame, path.name)
+    columns = columns_from_sweep(sweep, frame, path.name)
     scale = _intensity_scale(columns["intensity"]) if intensity_scale is None else float(intensity_scale)
     header = laspy.LasHeader(point_format=6, version="1.4")
     header.creation_date = _DATE
@@ -146,10 +147,13 @@ def _load(path: Path) -> Any:
     except ResweepError:
         raise
     except (laspy.LaspyException, LazrsError, ValueError, EOFError, struct.error, KeyError) as error:
-        raise ResweepError(f"{path}: truncated or not a LAS file ({error}); fetch or write it again") from error
+        raise SweepError(
+            f"{path}: truncated or not a LAS file ({error}); fetch or write it again", FaultKind.TRUNCATED
+        ) from error
     if len(las.points) != las.header.point_count:
-        raise ResweepError(
-            f"{path}: truncated ({len(las.points)} of {las.header.point_count} points); fetch or write it again"
+        raise SweepError(
+            f"{path}: truncated ({len(las.points)} of {las.header.point_count} points); fetch or write it again",
+            FaultKind.TRUNCATED,
         )
     return las
 
@@ -178,7 +182,9 @@ def _check_whole(path: Path, header: Any) -> None:
                 else:
                     need = max(need, size + 1)
     if size < need:
-        raise ResweepError(f"{path}: truncated or damaged ({size} bytes, {need} or more expected); fetch it again")
+        raise SweepError(
+            f"{path}: truncated or damaged ({size} bytes, {need} or more expected); fetch it again", FaultKind.TRUNCATED
+        )
 
 
 def _int64_at(file: BinaryIO, offset: int) -> int:
@@ -202,5 +208,10 @@ def _header(vlrs: Any, where: str) -> Header | None:
     return Header.from_json(b"".join(ours).decode("ascii", "replace"), where) if ours else None
 
 
-FORMAT = Format("las", "LAS point cloud", (".las",), read=read, write=write, peek=peek)
-COMPRESSED = Format("laz", "LAZ, compressed LAS", (".laz",), read=read, write=write, peek=peek)
+def labels(path: Path) -> LabelSet:
+    """The classes of the LAS specification; of a file that Resweep wrote, labels of unknown meaning."""
+    return load_labels("asprs") if peek(path) is None else UNKNOWN_LABELS
+
+
+FORMAT = Format("las", "LAS point cloud", (".las",), read=read, write=write, peek=peek, labels=labels)
+COMPRESSED = Format("laz", "LAZ, compressed LAS", (".laz",), read=read, write=write, peek=peek, labels=labels)

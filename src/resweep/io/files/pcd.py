@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from resweep.errors import ResweepError, nearest_names
-from resweep.io.columns import return_columns, sweep_from_columns
+from resweep.errors import FaultKind, ResweepError, SweepError, nearest_names
+from resweep.io.columns import columns_from_sweep, has_label_field, sweep_from_columns
 from resweep.io.files import lzf, rows
 from resweep.io.files.header import Header, read_head
 from resweep.io.format import Format
 from resweep.io.organised import cell_columns
+from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array
 from resweep.sweep import Sweep
 
@@ -52,7 +53,7 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", encoding: str = "bina
     """Write the returns of ``sweep``; ``encoding`` is one of `ENCODINGS`."""
     if encoding not in ENCODINGS:
         raise ResweepError(f"PCD encoding '{encoding}': {nearest_names(encoding, ENCODINGS)}")
-    columns = return_columns(sweep, frame, path.name)
+    columns = columns_from_sweep(sweep, frame, path.name)
     if encoding == "ascii":
         body = rows.to_text(columns)
     elif encoding == "binary":
@@ -108,6 +109,11 @@ def peek(path: Path) -> Header | None:
 def fields(path: Path) -> tuple[str, ...]:
     """The names of the points' fields."""
     return tuple(_layout(read_head(path, b"\nDATA"), str(path)).dtype.names or ())
+
+
+def labels(path: Path) -> LabelSet:
+    """Labels of unknown meaning, or none where no field holds any."""
+    return UNKNOWN_LABELS if has_label_field(fields(path)) else NO_LABELS
 
 
 def _header(layout: _Layout, where: str) -> Header | None:
@@ -181,7 +187,10 @@ def _columns(layout: _Layout, data: bytes, where: str) -> dict[str, Array]:
 
 def _need(have: int, need: int, where: str) -> None:
     if have < need:
-        raise ResweepError(f"{where}: truncated ({have} bytes of points, {need} expected); fetch or write it again")
+        raise SweepError(
+            f"{where}: truncated ({have} bytes of points, {need} expected); fetch or write it again",
+            FaultKind.TRUNCATED,
+        )
 
 
 def _by_field(raw: bytes, layout: _Layout, where: str) -> dict[str, Array]:
@@ -214,4 +223,6 @@ def _pose(viewpoint: tuple[float, ...], where: str) -> Array:
     return pose
 
 
-FORMAT = Format("pcd", "PCD point cloud", (".pcd",), read=read, write=write, peek=peek, spins=True, fields=fields)
+FORMAT = Format(
+    "pcd", "PCD point cloud", (".pcd",), read=read, write=write, peek=peek, spins=True, fields=fields, labels=labels
+)

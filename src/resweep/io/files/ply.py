@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from resweep.errors import ResweepError, nearest_names
-from resweep.io.columns import return_columns, sweep_from_columns
+from resweep.errors import FaultKind, ResweepError, SweepError, nearest_names
+from resweep.io.columns import columns_from_sweep, has_label_field, sweep_from_columns
 from resweep.io.files import rows as row_codec
 from resweep.io.files.header import Header, read_head
 from resweep.io.format import Format
+from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array
 from resweep.sweep import Sweep
 
@@ -59,7 +60,7 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", encoding: str = "bina
     """Write the returns of ``sweep``; ``encoding`` is one of `ENCODINGS`."""
     if encoding not in ENCODINGS:
         raise ResweepError(f"PLY encoding '{encoding}': {nearest_names(encoding, ENCODINGS)}")
-    columns = {name: _narrow(name, v, path.name) for name, v in return_columns(sweep, frame, path.name).items()}
+    columns = {name: _narrow(name, v, path.name) for name, v in columns_from_sweep(sweep, frame, path.name).items()}
     lines = [
         "ply",
         f"format {encoding} 1.0",
@@ -101,6 +102,11 @@ def fields(path: Path) -> tuple[str, ...]:
     """The names of the points' properties."""
     layout = parse_header(read_head(path, b"end_header"), str(path))
     return tuple(name for each in layout.elements if each.name == "vertex" for name, _, _ in each.properties)
+
+
+def labels(path: Path) -> LabelSet:
+    """Labels of unknown meaning, or none where no field holds any."""
+    return UNKNOWN_LABELS if has_label_field(fields(path)) else NO_LABELS
 
 
 def is_mesh(path: Path) -> bool:
@@ -145,7 +151,9 @@ def _vertices(layout: _Layout, data: bytes, where: str) -> dict[str, Array]:
     try:
         return _ascii_vertices(layout, data, where) if layout.encoding == "ascii" else _binary_vertices(layout, data)
     except (IndexError, _TruncatedError) as error:
-        raise ResweepError(f"{where}: truncated (its header promises more points); fetch or write it again") from error
+        raise SweepError(
+            f"{where}: truncated (its header promises more points); fetch or write it again", FaultKind.TRUNCATED
+        ) from error
 
 
 class _TruncatedError(Exception):
@@ -220,4 +228,6 @@ def _walk(element: _Element, data: bytes, at: int, order: str) -> tuple[dict[str
     return {name: column.astype(column.dtype.newbyteorder("=")) for name, column in joined.items()}, at
 
 
-FORMAT = Format("ply", "PLY point cloud", (".ply",), read=read, write=write, peek=peek, spins=True, fields=fields)
+FORMAT = Format(
+    "ply", "PLY point cloud", (".ply",), read=read, write=write, peek=peek, spins=True, fields=fields, labels=labels
+)

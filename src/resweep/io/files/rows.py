@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from resweep.errors import ResweepError
+from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.pose import Array
 
 
@@ -47,8 +47,12 @@ def from_text(words: Sequence[bytes], dtype: np.dtype[Any], count: int, where: s
     widths = [max(1, int(np.prod(dtype[name].shape))) for name in dtype.names or ()]
     need = count * sum(widths)
     if len(words) != need:
-        problem = "truncated" if len(words) < need else "longer than its header says"
-        raise ResweepError(f"{where}: {problem} ({len(words)} numbers, {need} expected); fetch or write it again")
+        short = len(words) < need
+        problem = "truncated" if short else "longer than its header says"
+        raise SweepError(
+            f"{where}: {problem} ({len(words)} numbers, {need} expected); fetch or write it again",
+            FaultKind.TRUNCATED if short else FaultKind.UNREADABLE,
+        )
     table = np.array(words, dtype=bytes).reshape(count, sum(widths))
     at = 0
     for name, width in zip(dtype.names or (), widths, strict=True):

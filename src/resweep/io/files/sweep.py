@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 
 from resweep.boxes import Boxes
-from resweep.errors import ResweepError
+from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.files.header import Header
 from resweep.io.format import Format
+from resweep.io.record import Facts
+from resweep.log import Log
 from resweep.pose import Array, Trajectory
 from resweep.sweep import Sweep
 
@@ -32,8 +34,11 @@ _BOXES = "boxes/"
 _BOX = ("centre", "size", "yaw", "track", "label", "velocity", "n_points")
 
 
-def write(sweep: Sweep, path: Path, frame: str = "sensor", compress: bool = False) -> None:
-    """Write all of ``sweep``; ``compress`` makes the file about half as large and slower to write."""
+def write(sweep: Sweep, path: Path, frame: str = "sensor", compress: bool = False, part_of: Log | None = None) -> None:
+    """Write all of ``sweep``; ``compress`` makes the file about half as large and slower to write.
+
+    ``part_of`` is the log that the sweep is from: what is known of it (labels, sensor ...) is then kept too.
+    """
     if frame != "sensor":
         raise ResweepError(f"{path.name}: .sweep keeps the beams as fired; frame='{frame}' needs another format")
     arrays: dict[str, Array] = {name: getattr(sweep, name) for name in (*_BEAM, *_RETURN)}
@@ -46,7 +51,7 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", compress: bool = Fals
         arrays.update({_BOXES + name: getattr(sweep.boxes, name) for name in _BOX})
     if sweep.trajectory is not None:
         arrays["trajectory_times"], arrays["trajectory_poses"] = sweep.trajectory.times, sweep.trajectory.poses
-    record = {
+    record: dict[str, Any] = {
         "format": "resweep-sweep",
         "version": VERSION,
         "sensor": sweep.sensor,
@@ -55,6 +60,8 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", compress: bool = Fals
         "constant": constant,
         "boxes": None if sweep.boxes is None else list(sweep.boxes.name),
     }
+    if part_of is not None:
+        record["log"] = Facts.of(part_of).to_dict()
     kind = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
     with zipfile.ZipFile(path, "w", kind, compresslevel=1) as archive:
         archive.writestr(_entry("sweep.json", kind), json.dumps(record, indent=1))
@@ -129,6 +136,16 @@ def peek(path: Path) -> Header | None:
         raise _damaged(path, error) from error
 
 
+def facts(path: Path) -> Facts | None:
+    """What is known of the log that the sweep was written from, or None if the file does not say."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            data = _record(archive, path).get("log")
+    except (zipfile.BadZipFile, KeyError, EOFError, RuntimeError, zlib.error) as error:
+        raise _damaged(path, error) from error
+    return None if data is None else Facts.from_dict(data, str(path))
+
+
 def _boxes(archive: zipfile.ZipFile, record: dict[str, Any]) -> Boxes | None:
     names = record.get("boxes")
     if names is None:
@@ -138,7 +155,7 @@ def _boxes(archive: zipfile.ZipFile, record: dict[str, Any]) -> Boxes | None:
 
 
 def _damaged(path: Path, error: Exception) -> ResweepError:
-    return ResweepError(f"{path}: truncated or not a .sweep file ({error}); fetch or write it again")
+    return SweepError(f"{path}: truncated or not a .sweep file ({error}); fetch or write it again", FaultKind.TRUNCATED)
 
 
 def _record(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
@@ -165,4 +182,13 @@ def _motion(archive: zipfile.ZipFile) -> Trajectory | None:
     return Trajectory(_array(archive, "trajectory_times"), _array(archive, "trajectory_poses"))
 
 
-FORMAT = Format("sweep", "Resweep sweep, lossless", (".sweep",), read=read, write=write, peek=peek)
+FORMAT = Format(
+    "sweep",
+    "Resweep sweep, lossless",
+    (".sweep",),
+    read=read,
+    write=write,
+    peek=peek,
+    keeps_beams=True,
+    facts=facts,
+)

@@ -19,15 +19,16 @@ from typing import Any
 import numpy as np
 import yaml
 
-from resweep.errors import ResweepError, nearest_names
-from resweep.io.columns import sweep_from_columns
-from resweep.io.datasets.common import extended, trajectory_of
-from resweep.io.empty_beams import Rig, completed
+from resweep.errors import FaultKind, ResweepError, SweepError, nearest_names
+from resweep.io.columns import has_label_field, sweep_from_columns
+from resweep.io.empty_beams import Rig, infer_empty_beams
 from resweep.io.format import Format
+from resweep.io.rigid import trajectory_from_rows
 from resweep.io.ros import index
 from resweep.io.ros.pointcloud2 import to_columns
 from resweep.io.ros.poses import POSE_TYPES, TF_TYPES, Frames, pose_in, seconds, topic_motion
 from resweep.io.ros.write import MOTION, write_log
+from resweep.labels import NO_LABELS, UNKNOWN_LABELS
 from resweep.log import Log
 from resweep.optional import require
 from resweep.pose import Array, Trajectory
@@ -74,7 +75,7 @@ def open_log(
     cloud = bag.choose(topic, (CLOUD,), "topic", "point clouds")
     index, times = bag.index(cloud)
     first = bag.cloud(cloud, index[0])
-    motion, meta = _placing(bag, first.header.frame_id.lstrip("/"), pose_topic, world)
+    motion, origin = _find_motion(bag, first.header.frame_id.lstrip("/"), pose_topic, world)
     keep, poses = _covered(path, times, motion)
     recorded = bag.motions()
     chosen = np.flatnonzero(keep)
@@ -93,9 +94,16 @@ def open_log(
             return sweep
         return replace(sweep, trajectory=_through(sweep.beam_time, motion))
 
-    facts = {"format": bag.format, "path": str(path), "topic": cloud, "unplaced": int((~keep).sum()), **meta}
-    bare = Log(load, times[keep], poses, path.stem, meta=facts)
-    return completed(bare, empty_beams, Rig(motion=motion if compensated else None))
+    bare = Log(
+        load,
+        times[keep],
+        poses,
+        path.stem,
+        labels=UNKNOWN_LABELS if has_label_field(field.name for field in first.fields) else NO_LABELS,
+        poses_known=motion is not None,
+        meta={"format": bag.format, "path": str(path), "topic": cloud, "unplaced": int((~keep).sum()), **origin},
+    )
+    return infer_empty_beams(bare, empty_beams, Rig(motion=motion if compensated else None))
 
 
 def _covered(path: Path, times: Array, motion: Trajectory | None) -> tuple[Array, Array]:
@@ -120,23 +128,23 @@ def _through(times: Array, motion: Trajectory) -> Trajectory | None:
     if first == last:
         return None
     reach = max(motion.start - first, last - motion.end, 0.0)
-    return (extended(motion, reach + _REACH_S) if reach > 0 else motion).window(first, last)
+    return (motion.extended(reach + _REACH_S) if reach > 0 else motion).window(first, last)
 
 
-def _placing(
+def _find_motion(
     bag: _Bag, frame: str, pose_topic: str | None, world: str | None
 ) -> tuple[Trajectory | None, dict[str, Any]]:
     """``T_world_cloud`` over time, a little beyond its ends, and what the log says about it."""
     frames = Frames.read(bag.every(bag.topics(TF_TYPES)), f"{bag.path}, TF")
     motion = None if pose_topic is not None else frames.motion(frame, world)
     if motion is not None:
-        return extended(motion, _REACH_S), {"poses": "TF"}
+        return motion.extended(_REACH_S), {"poses": "TF"}
     topics = bag.topics(POSE_TYPES)
     if pose_topic is None and not topics:
         return None, {"poses": "unknown"}
     source = bag.choose(pose_topic, POSE_TYPES, "pose_topic", "poses")
     motion, known = topic_motion(bag.every([source]), frames, frame, f"{bag.path}, {source}")
-    return extended(motion, _REACH_S), {"poses": source, **({} if known else {"extrinsic": "assumed identity"})}
+    return motion.extended(_REACH_S), {"poses": source, **({} if known else {"extrinsic": "assumed identity"})}
 
 
 class _Bag:
@@ -162,7 +170,9 @@ class _Bag:
         except ResweepError:
             raise
         except Exception as error:  # the library's errors share no base
-            raise ResweepError(f"{self.path}: truncated or not a ROS bag ({error}); fetch or reindex it") from error
+            raise SweepError(
+                f"{self.path}: truncated or not a ROS bag ({error}); fetch or reindex it", FaultKind.TRUNCATED
+            ) from error
 
     def topics(self, types: Iterable[str]) -> list[str]:
         """The topics that bear messages of these types, in order."""
@@ -256,7 +266,7 @@ class _Bag:
             knots = self.cloud(MOTION, places[stamp]).poses
             where = f"{self.path}, {MOTION}"
             poses = np.stack([pose_in(knot.pose, where) for knot in knots])
-            return trajectory_of(np.array([seconds(knot.header.stamp) for knot in knots]), poses, where)
+            return trajectory_from_rows(np.array([seconds(knot.header.stamp) for knot in knots]), poses, where)
 
         return motion
 

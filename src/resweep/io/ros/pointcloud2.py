@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.errors import ResweepError
+from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.organised import cell_columns
 from resweep.pose import Array
 
@@ -36,7 +36,7 @@ def to_columns(message: Any, stamp: float, where: str) -> dict[str, Array]:
         row_step = width * step  # some drivers leave it unset
     need = (rows - 1) * row_step + width * step if rows and width else 0
     if len(data) < need:
-        raise ResweepError(f"{where}: truncated ({len(data)} bytes of points, {need} expected)")
+        raise SweepError(f"{where}: truncated ({len(data)} bytes of points, {need} expected)", FaultKind.TRUNCATED)
     if rows > 1 and row_step != width * step:
         padded = np.zeros(rows * row_step, np.uint8)
         padded[: min(len(data), len(padded))] = data[: len(padded)]
@@ -68,7 +68,9 @@ def _dtype(message: Any, where: str) -> np.dtype[Any]:
         raise ResweepError(f"{where}: two fields of one name among {', '.join(names)}")
     missing = [axis for axis in "xyz" if axis not in names]
     if missing:
-        raise ResweepError(f"{where}: no field '{missing[0]}'; it has {', '.join(names) or 'none'}")
+        raise SweepError(
+            f"{where}: no field '{missing[0]}'; it has {', '.join(names) or 'none'}", FaultKind.OTHER_FIELDS
+        )
     try:
         layout = {"names": names, "formats": formats, "offsets": offsets, "itemsize": int(message.point_step)}
         return np.dtype(layout)  # type: ignore[call-overload,no-any-return]

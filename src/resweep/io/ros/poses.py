@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import ResweepError
-from resweep.io.datasets.common import pose_of, trajectory_of
+from resweep.io.rigid import pose_from_quaternion, trajectory_from_rows
 from resweep.pose import Array, Trajectory, inverse
 
 TF_TYPES = ("tf2_msgs/msg/TFMessage", "tf/msg/tfMessage", "tf2_msgs/TFMessage", "tf/tfMessage")
@@ -33,7 +33,7 @@ def pose_in(pose: Any, where: str) -> Array:
     turn = getattr(pose, "orientation", None)
     place = pose.translation if place is None else place
     turn = pose.rotation if turn is None else turn
-    return pose_of([place.x, place.y, place.z], [turn.w, turn.x, turn.y, turn.z], where)
+    return pose_from_quaternion([place.x, place.y, place.z], [turn.w, turn.x, turn.y, turn.z], where)
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Frames:
                 tree.fixed[child] = (parent, poses[0])
             else:
                 times = np.array([time for time, _ in rows])
-                tree.moving[child] = (parent, trajectory_of(times, poses, f"{where}, {parent} to {child}"))
+                tree.moving[child] = (parent, trajectory_from_rows(times, poses, f"{where}, {parent} to {child}"))
         return tree
 
     def lineage(self, frame: str, fixed_only: bool = False) -> list[str]:
@@ -127,7 +127,7 @@ def topic_motion(messages: Iterable[Any], frames: Frames, cloud: str, where: str
         poses.append(pose_in(pose, f"{where}, message {len(times) - 1}"))
     if not times:
         raise ResweepError(f"{where}: no message, so no pose; choose another with pose_topic=")
-    motion = trajectory_of(np.array(times), np.stack(poses), where)
+    motion = trajectory_from_rows(np.array(times), np.stack(poses), where)
     for base in [child] if child else _BASES:
         mount = frames.rigid(base, cloud)
         if mount is not None:

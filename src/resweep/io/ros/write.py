@@ -16,7 +16,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from resweep.errors import ResweepError, nearest_names
-from resweep.io.columns import check_finite, framed_points
+from resweep.io.columns import check_finite, express_points
 from resweep.io.ros.pointcloud2 import pack
 from resweep.log import Log
 from resweep.optional import require
@@ -53,7 +53,7 @@ def write_log(log: Log, sweeps: Iterable[Sweep], folder: Path, frame: str = "sen
 
 
 def _columns(sweep: Sweep, frame: str) -> dict[str, Array]:
-    points = framed_points(sweep, frame)
+    points = express_points(sweep, frame)
     check_finite(points, "ROS bag")
     columns: dict[str, Array] = {axis: np.ascontiguousarray(points[:, at], np.float32) for at, axis in enumerate("xyz")}
     columns.update(intensity=sweep.intensity, ring=sweep.ring, timestamp=sweep.time)

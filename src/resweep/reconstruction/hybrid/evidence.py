@@ -127,8 +127,8 @@ def _beam_gains(map: Map, sweep: Sweep, splats: Retracer, volumes: Retracer) -> 
     keep[sweep.beam[~map.find_mappable(sweep)]] = False
     sweep = sweep.select_beams(keep)
     real = _nearest_ranges(sweep)
-    predicted = [_nearest_ranges(world.expected(sweep)) for world in (splats, volumes)]
-    right = [_are_right(ranges, real, splats.expectation.window_m) for ranges in predicted]
+    predicted = [_nearest_ranges(world.predict(sweep)) for world in (splats, volumes)]
+    right = [_are_right(ranges, real, splats.prediction.window_m) for ranges in predicted]
     difference = volumes.log_likelihood(sweep) - splats.log_likelihood(sweep)
     gain = np.clip(difference, -_MAX_GAIN_NATS, _MAX_GAIN_NATS)
     gain = gain + _MAX_GAIN_NATS * (right[1].astype(float) - right[0])

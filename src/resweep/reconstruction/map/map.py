@@ -141,11 +141,10 @@ class Map:
     def world(self, layers: Sequence[Layer], meta: Mapping[str, Any] | None = None) -> World:
         """A world of layers around the map's origin, which keeps the calibration and the meaning of its labels."""
         facts = dict(meta or {})
-        if self.calibration is not None:
-            facts["calibration"] = self.calibration.to_dict()
         if self.misfit_m is not None:
             facts["misfit_m"] = list(self.misfit_m)
-        return World(layers, self.origin, {**facts, "points": len(self)}, self.labels)
+        facts["points"] = len(self)
+        return World(layers, self.origin, facts, self.labels, calibration=self.calibration)
 
 
 def _calibrate(

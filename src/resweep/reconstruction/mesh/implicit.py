@@ -61,7 +61,7 @@ class SignedDistance:
         index, rows = place
         start = index * self._tile
         side = self._tile + 1
-        value, known = _core.least_squares(
+        value, known = _core.signed_distances(
             cube=(self._cube[rows] - start).astype(np.int32),
             part=self._part[rows],
             normal=self._normal[rows],
@@ -77,13 +77,13 @@ def _method(config: MeshConfig) -> dict[str, Any]:
     robust = config.method == "rimls"
     reach = max(config.truncation_voxels, REACH_SIGMAS * config.sigma_voxels)
     return {
-        "robust": robust,
+        "method": _core.ImplicitMethod.RIMLS if robust else _core.ImplicitMethod.IMLS,
         "reach": config.kernel_m / config.voxel_m if robust else reach,
         "sigma": config.sigma_voxels,
         "truncation": config.truncation_voxels,
         "sigma_normal": config.sigma_normal,
         "refits": config.refits,
-        "fewest": FEWEST,
+        "min_points": FEWEST,
     }
 
 

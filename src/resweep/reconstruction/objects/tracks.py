@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from resweep.io.datasets.common import extended
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse, transform
 from resweep.progress import track as track_progress
@@ -38,7 +37,7 @@ class Track(Recorded):
     def motion(self) -> Trajectory:
         """``T_world_object`` over time, a little beyond both ends."""
         times, first = np.unique(self.times, return_index=True)
-        return extended(Trajectory(times, np.stack(self.poses)[first]), _REACH_S)
+        return Trajectory(times, np.stack(self.poses)[first]).extended(_REACH_S)
 
 
 @dataclass(frozen=True, eq=False)

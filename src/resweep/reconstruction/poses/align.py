@@ -10,7 +10,6 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from resweep.errors import ResweepError
-from resweep.io.folder import moved
 from resweep.log import Log
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, transform
@@ -103,7 +102,7 @@ def _move_log(log: Log, poses: Array, origin: Array) -> Log:
     there[:, :3, 3] += origin
 
     def move(sweep: Sweep, at: int) -> Sweep:
-        return moved(sweep, float(log.times[at]), there[at])
+        return sweep.moved_to(there[at], float(log.times[at]))
 
     return log.map(move, "align", indexed=True, poses=there)
 

@@ -20,7 +20,6 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from resweep.errors import ResweepError
-from resweep.io.datasets.common import extended, moving
 from resweep.log import Log
 from resweep.optional import require
 from resweep.pose import Array, Trajectory, inverse, transform
@@ -249,13 +248,13 @@ def _pose_log(log: Log, tracker: _Tracker, config: OdometryConfig) -> Log:
         )
     reach_s = 2.0 * float(np.diff(tracker.times).max())
     motion = Trajectory(np.array(tracker.times), np.stack(tracker.poses))
-    length_m, motion = motion.length_m, extended(motion, reach_s)
+    length_m, motion = motion.length_m, motion.extended(reach_s)
     motion = motion.moved(log.poses[0] @ inverse(motion.at(log.times[0])))
     poses, raw = motion.at(log.times), tracker.raw
 
     def place(sweep: Sweep, at: int) -> Sweep:
         if raw[at]:
-            return moving(sweep, motion, float(log.times[at]))
+            return sweep.with_motion(motion, float(log.times[at]))
         return replace(sweep, pose=poses[at], trajectory=None)
 
     found = {"misfit_m": float(np.median(tracker.misfit)), "weak_sweeps": lost, "length_m": length_m}

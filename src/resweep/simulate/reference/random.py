@@ -1,4 +1,4 @@
-"""The NumPy reference of the counter-based random numbers in cpp/random.hpp.
+"""The NumPy reference of the counter-based random numbers in cpp/core/random.hpp.
 
 Philox4x32 with 10 rounds (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"). A number
 depends on the seed, the sweep, the beam, the sub-ray and what it is for, never on thread or order.

@@ -1,0 +1,42 @@
+// What the files of this folder share: one function per subject that binds it, and the types that several bind.
+#pragma once
+
+#include <optional>
+
+#include "python/arrays.hpp"
+#include "python/geometry.hpp"
+#include "scene/actors.hpp"
+#include "scene/scene.hpp"
+#include "trace/pulses.hpp"
+
+namespace resweep::python {
+
+// A native scene and the arrays it reads.
+struct PyScene {
+    KeptArrays arrays;
+    Scene scene;
+};
+
+// The actors of one sweep, and the Python objects that own them.
+struct PyActorScene {
+    nb::list kept;
+    std::optional<ActorScene> scene;
+};
+
+// The pulses of a sweep, and the arrays they read.
+struct PyFiring {
+    Matrix3<float> reported;
+    std::optional<Matrix3<float>> origin;
+    Firing firing;
+};
+
+void bind_motion(nb::module_& m);
+void bind_plan(nb::module_& m);
+void bind_pulses(nb::module_& m);
+void bind_actors(nb::module_& m);
+void bind_scene(nb::module_& m);
+void bind_neighbours(nb::module_& m);
+void bind_map(nb::module_& m);
+void bind_references(nb::module_& m);
+
+}  // namespace resweep::python

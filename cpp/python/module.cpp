@@ -1,0 +1,32 @@
+// The native module; the files of this folder are the only ones that know Python.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include "core/embree.hpp"
+#include "core/parallel.hpp"
+#include "python/bindings.hpp"
+
+NB_MODULE(_core, m) {
+    using namespace resweep;
+    namespace nb = nanobind;
+
+    m.doc() = "The native core of Resweep; private, use the resweep package.";
+    m.def("load_embree", &load_embree, nb::arg("path"), "Open the Embree library at `path`; once a process.");
+    m.def("thread_count", &thread_count, nb::arg("requested"),
+          "Number of threads used when `requested` are requested (0: all cores).");
+    m.def(
+        "embree_version",
+        [] {
+            return std::make_pair(embree().device_property(embree_device(), kVersionMajor),
+                                  embree().device_property(embree_device(), kVersionMinor));
+        },
+        "Major and minor version of the loaded Embree.");
+    python::bind_motion(m);
+    python::bind_plan(m);
+    python::bind_pulses(m);
+    python::bind_actors(m);
+    python::bind_scene(m);
+    python::bind_neighbours(m);
+    python::bind_map(m);
+    python::bind_references(m);
+}

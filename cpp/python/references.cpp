@@ -1,0 +1,53 @@
+// Parts of the tracer on their own, so that tests compare them with their NumPy references.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "core/random.hpp"
+#include "python/bindings.hpp"
+#include "trace/trace.hpp"
+
+namespace resweep::python {
+namespace {
+
+using EchoRow = std::tuple<float, float, std::int32_t, std::int32_t>;
+
+std::pair<BeamStatus, std::vector<EchoRow>> receive_events(const Plan& plan, const Matrix3<float>& light,
+                                                           const Row<std::int32_t>& label,
+                                                           const Row<std::int32_t>& instance) {
+    std::vector<Event> events;
+    for (std::size_t i = 0; i < light.shape(0); ++i) {
+        const float* row = light.data() + 3 * i;
+        events.push_back({row[0], row[1], 1.0f, row[2], label.data()[i], instance.data()[i], PrimitiveKind::kMesh});
+    }
+    std::vector<Echo> echoes;
+    const BeamStatus status = receive(plan.receiver, events, echoes);
+    std::vector<EchoRow> rows;
+    for (const Echo& echo : echoes) rows.emplace_back(echo.range, echo.intensity, echo.label, echo.instance);
+    return {status, std::move(rows)};
+}
+
+}  // namespace
+
+void bind_references(nb::module_& m) {
+    nb::enum_<Purpose>(m, "Purpose", nb::is_arithmetic(), "What a random number is for.")
+        .value("RANGE_NOISE", Purpose::kRangeNoise)
+        .value("SPOT", Purpose::kSpot)
+        .value("POINTING", Purpose::kPointing)
+        .value("INTENSITY_NOISE", Purpose::kIntensityNoise)
+        .value("VOLUMES", Purpose::kVolumes);
+    m.def(
+        "philox",
+        [](std::uint64_t seed, std::uint64_t sweep, std::uint32_t beam, std::uint32_t ray, Purpose purpose) {
+            const auto words = Philox(seed, sweep).words(beam, ray, purpose);
+            return std::make_tuple(words[0], words[1], words[2], words[3]);
+        },
+        nb::arg("seed"), nb::arg("sweep"), nb::arg("beam"), nb::arg("ray"), nb::arg("purpose"),
+        "The four random words of one purpose.");
+    m.def("normal", &normal, nb::arg("word"), "The standard normal number of one random word.");
+    m.def("receive", &receive_events, nb::arg("plan"), nb::arg("light"), nb::arg("label"), nb::arg("instance"),
+          "The status and the echoes (range, intensity, label, instance) of one pulse. `light` (n, 3): range, share of "
+          "the beam and reflected light of its events.");
+}
+
+}  // namespace resweep::python

@@ -1,0 +1,137 @@
+// The native scene, and what is traced in it.
+#include "scene/scene.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+
+#include <stdexcept>
+
+#include "python/bindings.hpp"
+#include "trace/intersect.hpp"
+#include "trace/predict.hpp"
+#include "trace/raw_floor.hpp"
+#include "trace/trace.hpp"
+
+namespace resweep::python {
+namespace {
+
+Columns trace(const PyScene& self, const Plan& plan, const PyFiring& firing, const Motion& motion, double start,
+              std::uint64_t seed, std::uint64_t index, int threads, int packet, const PyActorScene* actors) {
+    TracedReturns traced;
+    {
+        nb::gil_scoped_release release;
+        traced = trace_pulses(self.scene, actors ? &*actors->scene : nullptr, plan,
+                              {firing.firing, motion, start, Philox(seed, index)}, {threads, packet});
+    }
+    Columns columns;
+    columns["beam"] = give(std::move(traced.beam));
+    columns["range"] = give(std::move(traced.range));
+    columns["intensity"] = give(std::move(traced.intensity));
+    columns["return_index"] = give(std::move(traced.return_index));
+    columns["label"] = give(std::move(traced.label));
+    columns["instance"] = give(std::move(traced.instance));
+    columns["kind"] = give(std::move(traced.kind));
+    columns["beam_status"] = give(std::move(traced.status));
+    columns["points"] = give(std::move(traced.points), 3);
+    return columns;
+}
+
+Columns closest_hits(const PyScene& self, const Matrix3<float>& origins, const Matrix3<float>& directions,
+                     float range_max, int threads) {
+    if (directions.shape(0) != origins.shape(0))
+        throw std::invalid_argument("origins, directions: expected one row per ray");
+    RayHits hits;
+    {
+        nb::gil_scoped_release release;
+        hits = intersect(self.scene, origins.data(), directions.data(), origins.shape(0), range_max, threads);
+    }
+    Columns columns;
+    columns["range"] = give(std::move(hits.range));
+    columns["cosine"] = give(std::move(hits.cosine));
+    columns["reflected"] = give(std::move(hits.reflected));
+    columns["label"] = give(std::move(hits.label));
+    columns["instance"] = give(std::move(hits.instance));
+    return columns;
+}
+
+Columns predict_beams(const PyScene& self, const Matrix3<float>& origins, const Matrix3<float>& directions,
+                      const std::optional<Row<float>>& measured, float sigma, float clutter, float window, float slope,
+                      float range_max, int threads) {
+    if (directions.shape(0) != origins.shape(0) || (measured && measured->shape(0) != origins.shape(0)))
+        throw std::invalid_argument("origins, directions, measured: expected one row per ray");
+    Predictions predicted;
+    {
+        nb::gil_scoped_release release;
+        predicted = predict(self.scene, origins.data(), directions.data(), measured ? measured->data() : nullptr,
+                            origins.shape(0), {sigma, clutter, window, slope, range_max}, threads);
+    }
+    Columns columns;
+    columns["range"] = give(std::move(predicted.range));
+    columns["probability"] = give(std::move(predicted.probability));
+    columns["returns"] = give(std::move(predicted.returns));
+    columns["log_likelihood"] = give(std::move(predicted.log_likelihood));
+    columns["reflected"] = give(std::move(predicted.reflected));
+    columns["label"] = give(std::move(predicted.label));
+    columns["instance"] = give(std::move(predicted.instance));
+    columns["kind"] = give(std::move(predicted.kind));
+    return columns;
+}
+
+std::pair<double, std::size_t> time_raw_floor(const PyScene& self, const Matrix3<float>& origins,
+                                              const Matrix3<float>& directions, float range_max, int packet,
+                                              int threads, int repeats) {
+    if (directions.shape(0) != origins.shape(0))
+        throw std::invalid_argument("origins, directions: expected one row per ray");
+    nb::gil_scoped_release release;
+    std::size_t hits = 0;
+    const double seconds = raw_floor(self.scene, origins.data(), directions.data(), origins.shape(0), range_max, packet,
+                                     threads, repeats, hits);
+    return {seconds, hits};
+}
+
+}  // namespace
+
+void bind_scene(nb::module_& m) {
+    nb::class_<PyScene>(m, "Scene", "Native geometry, built once and traced many times.")
+        .def(nb::init<>())
+        .def(
+            "add_triangles",
+            [](PyScene& self, nb::object triangles) { self.scene.add(self.arrays.triangles(triangles)); },
+            nb::arg("triangles"))
+        .def(
+            "add_instances",
+            [](PyScene& self, nb::object instances) { self.scene.add(self.arrays.instances(instances)); },
+            nb::arg("instances"))
+        .def(
+            "add_discs", [](PyScene& self, nb::object discs) { self.scene.add(self.arrays.discs(discs)); },
+            nb::arg("discs"))
+        .def(
+            "add_volumes", [](PyScene& self, nb::object source) { self.scene.add(volumes(source)); },
+            nb::arg("volumes"))
+        .def(
+            "commit",
+            [](PyScene& self) {
+                nb::gil_scoped_release release;
+                self.scene.commit();
+            },
+            "Build the hierarchy over all that was added; before anything is traced.")
+        .def(
+            "trace", &trace, nb::arg("plan"), nb::arg("firing"), nb::arg("motion"), nb::kw_only(),
+            nb::arg("start") = 0.0, nb::arg("seed"), nb::arg("index"), nb::arg("threads") = 0, nb::arg("packet") = 0,
+            nb::arg("actors").none() = nb::none(),
+            "What a sensor measures with these pulses: columns of returns (n,), `points` (n, 3) in the sensor's frame "
+            "when it fired, and `beam_status` (b,). `start`: seconds that are added to the times of the firing; `seed` "
+            "and `index` of the sweep pick the random numbers; `packet`: 1, 8 or 16 rays per Embree call, or 0.")
+        .def("intersect", &closest_hits, nb::arg("origins"), nb::arg("directions"), nb::arg("range_max"),
+             nb::arg("threads") = 0,
+             "Closest hits of rays (n, 3) with unit directions: range in metres, infinity for a miss.")
+        .def("predict", &predict_beams, nb::arg("origins"), nb::arg("directions"), nb::arg("measured").none(),
+             nb::kw_only(), nb::arg("sigma"), nb::arg("clutter"), nb::arg("window"), nb::arg("slope"),
+             nb::arg("range_max"), nb::arg("threads") = 0,
+             "The most likely return of rays (n, 3), without random draws.")
+        .def("raw_floor", &time_raw_floor, nb::arg("origins"), nb::arg("directions"), nb::arg("range_max"),
+             nb::arg("packet") = 0, nb::arg("threads") = 0, nb::arg("repeats") = 3,
+             "Seconds that Embree alone needs for these rays, the best of `repeats`, and how many hit.");
+}
+
+}  // namespace resweep::python

@@ -1,0 +1,57 @@
+// Splats: oriented discs. Each is traced as a square of two triangles, and a filter refuses hits outside the disc. The
+// same filter gathers overlapping discs along a ray in one traversal (C, 6.3.4).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "core/columns.hpp"
+#include "core/embree.hpp"
+#include "scene/event.hpp"
+
+namespace resweep {
+
+constexpr int kMaxDepth = 8;
+
+// The discs of one layer. The arrays belong to the caller and outlive the scene.
+struct Discs {
+    const float* centre;  // (n, 3)
+    const float* normal;  // (n, 3) unit
+    const float* radius;  // (n,)
+    std::size_t n_discs;
+    Column<std::int32_t> label, instance;
+    Column<float> reflectance;
+    int depth;            // how many discs of one label a ray gathers, at most
+    float gap;            // metres from one of these to the next, at most
+    bool moving = false;  // in an actor's frame: the normals rotate with it
+};
+
+// The nearest discs that one ray hit, in order of range.
+struct DiscHits {
+    int count = 0;
+    std::array<float, kMaxDepth> range;
+    std::array<std::uint32_t, kMaxDepth> disc;
+    std::array<const Discs*, kMaxDepth> layer;
+    std::array<std::uint32_t, kMaxDepth> instance;  // which copy of the layer
+};
+
+// Triangles for the discs, with the filter set. Embree keeps the address of `discs`.
+OwnedGeometry disc_geometry(const Discs& discs);
+
+// Squares around discs, one quad each, not yet committed: half the primitives of `disc_geometry`, and slower to trace
+// in narrow packets.
+OwnedGeometry disc_quads(const float* centre, const float* normal, const float* radius, std::size_t n);
+
+// The event of a hit on one disc.
+Event disc_event(const Hit& hit, const Discs& discs);
+
+// The gathered discs as one surface: weighted means (C, eqs. 16 and 17).
+struct DiscSurface {
+    float range, cosine, reflectance;
+    std::int32_t label, instance;
+};
+
+// Combine the discs nearer than `limit`; false if there is none. `direction` is in the frame of the nearest disc.
+bool combine_discs(const DiscHits& hits, const float direction[3], float limit, DiscSurface& surface);
+
+}  // namespace resweep

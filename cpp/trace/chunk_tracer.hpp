@@ -1,0 +1,255 @@
+// One thread's work on a sweep: traces chunks of pulses in packets of N rays, and forms their echoes.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "trace/packet_tracer.hpp"
+#include "trace/pulse_summary.hpp"
+#include "trace/trace.hpp"
+
+namespace resweep {
+
+// Everything that the threads share: what is traced, and where results go.
+struct TraceJob {
+    const Scene& scene;
+    const ActorScene* actors;
+    const Plan& plan;
+    const FiredSweep& sweep;
+    std::size_t largest_chunk;
+    std::uint8_t* status;  // by beam
+    std::uint8_t* counts;  // of returns, by beam
+    Echo* echoes;          // `max_returns` rows per beam
+
+    // Whether all that a ray can hit is of one kind, and which.
+    bool one_kind() const {
+        return scene.one_kind() &&
+               (!actors || actors->empty() || (actors->one_kind() && actors->kind() == scene.kind()));
+    }
+    PrimitiveKind kind() const { return scene.kind(); }
+};
+
+template <int N> class ChunkTracer {
+  public:
+    explicit ChunkTracer(const TraceJob& job)
+        : job_(job),
+          firing_(job.sweep.firing),
+          random_(job.sweep.random),
+          beam_(job.plan.beam),
+          receiver_(job.plan.receiver),
+          noise_(job.plan.noise),
+          maker_(job.sweep, noise_, beam_.axial()),
+          spread_(beam_, random_),
+          order_(beam_),
+          tracer_(job.scene, job.actors),
+          n_rays_(static_cast<std::size_t>(beam_.n_rays)),
+          shares_(beam_.shares) {
+        if (beam_.random) shares_.assign(n_rays_, 1.0f / static_cast<float>(n_rays_));
+        pulses_.resize(job.largest_chunk);
+        summary_.resize(job.largest_chunk);
+        measured_.resize(job.largest_chunk);
+        draws_.assign(job.largest_chunk, 0.0);
+        rays_.resize(job.largest_chunk * n_rays_);
+        hits_.resize(job.largest_chunk * n_rays_);
+        std::fill(hits_.kind.begin(), hits_.kind.end(), job.kind());
+        keys_.resize(job.scene.draws() ? job.largest_chunk : 0);
+        times_.resize(job.actors ? job.largest_chunk : 0);
+        if (n_rays_ == 1) tracer_.set_slope(std::sqrt(beam_.divergence_h * beam_.divergence_v));
+    }
+
+    void operator()(std::size_t chunk) {
+        const std::size_t first = firing_.begin(chunk), last = firing_.end(chunk);
+        if (first == last) return;
+        maker_.make(first, last, pulses_);
+        spread_.spread(pulses_, rays_);
+        if (!keys_.empty())
+            for (std::size_t i = 0; i < pulses_.count; ++i) {
+                const auto words = random_.words(pulses_.beam[i], 0, Purpose::kVolumes);
+                keys_[i] = std::uint64_t{words[1]} << 32 | words[0];
+            }
+        if (!times_.empty())
+            for (std::size_t i = 0; i < pulses_.count; ++i)
+                times_[i] = job_.actors->ray_time(job_.sweep.start + firing_.time[first + i]);
+        trace(order_.of(pulses_.count, pulse_spacing(firing_, first, last)));
+        summary_.summarise(hits_, shares_, pulses_.count);
+        if (noise_.has_range_noise())
+            normals(random_, pulses_.beam.data(), pulses_.count, 0, Purpose::kRangeNoise, draws_.data());
+        measure_ranges(noise_, draws_.data(), summary_.mean.data(), measured_.data(), pulses_.count);
+        empty_.clear();
+        for (std::size_t i = 0; i < pulses_.count; ++i) report(i);
+        look_beyond();
+    }
+
+  private:
+    // Trace all rays of the chunk into `hits_`.
+    void trace(const RayOrder::Order& order) {
+        RayPacket<N>& rays = tracer_.rays();
+        if (pulses_.one_origin) {
+            std::fill_n(rays.origin_x, N, pulses_.origin[0][0]);
+            std::fill_n(rays.origin_y, N, pulses_.origin[1][0]);
+            std::fill_n(rays.origin_z, N, pulses_.origin[2][0]);
+        }
+        std::fill_n(hits_.range.begin(), order.row.size(), kInfinity);
+        std::fill_n(hits_.reflected.begin(), order.row.size(), 0.0f);
+        for (std::size_t first = 0; first < order.row.size(); first += N) {
+            const int lanes = static_cast<int>(std::min<std::size_t>(N, order.row.size() - first));
+            const std::uint32_t* rows = order.row.data() + first;
+            select(rays_.direction[0].data(), rows, rays.direction_x, lanes);
+            select(rays_.direction[1].data(), rows, rays.direction_y, lanes);
+            select(rays_.direction[2].data(), rows, rays.direction_z, lanes);
+            set_pulses(order.pulse.data() + first, lanes);
+            tracer_.trace(lanes, receiver_.range_max);
+            const bool mixed = !job_.one_kind();
+            tracer_.events(lanes, [&](int lane, const Event& event) {
+                const std::uint32_t row = rows[lane];
+                if (mixed) hits_.kind[row] = event.kind;
+                hits_.range[row] = std::min(event.range, receiver_.range_max);
+                hits_.reflected[row] = event.reflected;
+                hits_.label[row] = event.label;
+                hits_.instance[row] = event.instance;
+            });
+        }
+    }
+
+    // Set what the rays of a packet have from their pulses: origins, random bits and times.
+    void set_pulses(const std::uint32_t* pulse, int lanes) {
+        RayPacket<N>& rays = tracer_.rays();
+        if (!pulses_.one_origin) {
+            select(pulses_.origin[0].data(), pulse, rays.origin_x, lanes);
+            select(pulses_.origin[1].data(), pulse, rays.origin_y, lanes);
+            select(pulses_.origin[2].data(), pulse, rays.origin_z, lanes);
+        }
+        if (!keys_.empty())
+            for (int lane = 0; lane < lanes; ++lane) tracer_.keys()[lane] = keys_[pulse[lane]];
+        if (!times_.empty()) select(times_.data(), pulse, rays.time, lanes);
+    }
+
+    // Form the echoes of pulse i, measure them, and write them to the rows of its beam.
+    void report(std::size_t i) {
+        const std::uint32_t beam = pulses_.beam[i];
+        Echo* echoes = job_.echoes + std::size_t{beam} * static_cast<std::size_t>(receiver_.max_returns);
+        BeamStatus status = BeamStatus::kReturn;
+        std::size_t count = 1;
+        if (summary_.farthest[i] == 0.0f) {
+            empty_.push_back(static_cast<std::uint32_t>(i));
+            status = BeamStatus::kNothingHit;
+            count = 0;
+        } else if (2.0f * (summary_.farthest[i] - summary_.nearest[i]) <= receiver_.signal_cutoff &&
+                   summary_.nearest[i] >= receiver_.range_min && receiver_.falloff_reference <= 0.0f) {
+            if (summary_.light[i] < receiver_.threshold) {
+                status = BeamStatus::kBelowThreshold;
+                count = 0;
+            } else {
+                echoes[0] = {measured_[i], summary_.light[i], summary_.label[i], summary_.instance[i], job_.kind()};
+                if (summary_.mixed[i]) label_by_most_light(i, echoes[0]);
+                if (!job_.one_kind()) echoes[0].kind = kind_of(i, echoes[0]);
+            }
+        } else {
+            status = receive_all(i);
+            count = echoes_.size();
+            std::copy(echoes_.begin(), echoes_.end(), echoes);
+        }
+        job_.status[beam] = static_cast<std::uint8_t>(status);
+        job_.counts[beam] = static_cast<std::uint8_t>(count);
+        if (noise_.intensity_sigma > 0.0)
+            for (std::uint32_t k = 0; k < count; ++k) {
+                const double draw = normal(random_.words(beam, k, Purpose::kIntensityNoise)[0]);
+                const double intensity = echoes[k].intensity + noise_.intensity_sigma * draw;
+                echoes[k].intensity = static_cast<float>(std::max(0.0, intensity));
+            }
+    }
+
+    // Give an echo of all of pulse i's light the label and instance that gave most of it.
+    void label_by_most_light(std::size_t i, Echo& echo) const {
+        const std::size_t count = pulses_.count;
+        float most = -1.0f;
+        for (std::size_t ray = 0; ray < n_rays_; ++ray) {
+            const std::size_t row = ray * count + i;
+            if (hits_.range[row] == kInfinity) continue;
+            float sum = 0.0f;
+            for (std::size_t other = 0; other < n_rays_; ++other) {
+                const std::size_t at = other * count + i;
+                if (hits_.range[at] < kInfinity && hits_.label[at] == hits_.label[row] &&
+                    hits_.instance[at] == hits_.instance[row])
+                    sum += shares_[other] * hits_.reflected[at];
+            }
+            if (sum > most) {
+                most = sum;
+                echo.label = hits_.label[row];
+                echo.instance = hits_.instance[row];
+            }
+            if (2.0f * most >= summary_.light[i]) return;  // no other can give more
+        }
+    }
+
+    // The kind of primitive that the first of pulse i's rays with the label and instance of the echo hit.
+    PrimitiveKind kind_of(std::size_t i, const Echo& echo) const {
+        for (std::size_t row = i; row < n_rays_ * pulses_.count; row += pulses_.count)
+            if (hits_.range[row] < kInfinity && hits_.label[row] == echo.label && hits_.instance[row] == echo.instance)
+                return hits_.kind[row];
+        return job_.kind();
+    }
+
+    // The receiver on all events of pulse i: what the summary does not suffice for.
+    BeamStatus receive_all(std::size_t i) {
+        events_.clear();
+        for (std::size_t ray = 0; ray < n_rays_; ++ray) {
+            const std::size_t row = ray * pulses_.count + i;
+            if (hits_.range[row] < kInfinity)
+                events_.push_back({hits_.range[row], shares_[ray], 1.0f, hits_.reflected[row], hits_.label[row],
+                                   hits_.instance[row], hits_.kind[row]});
+        }
+        const BeamStatus status = receive(receiver_, events_, echoes_);
+        for (std::uint32_t k = 0; k < echoes_.size(); ++k) {
+            double draw = draws_[i];
+            if (noise_.has_range_noise() && k > 0)
+                draw = normal(random_.words(pulses_.beam[i], k, Purpose::kRangeNoise)[0]);
+            const float range = echoes_[k].range;
+            measure_ranges(noise_, &draw, &range, &echoes_[k].range, 1);
+        }
+        return status;
+    }
+
+    // A pulse that hit nothing is out of range if there is something farther along its axis.
+    void look_beyond() {
+        RayPacket<N>& rays = tracer_.rays();
+        for (std::size_t first = 0; first < empty_.size(); first += N) {
+            const int lanes = static_cast<int>(std::min<std::size_t>(N, empty_.size() - first));
+            const std::uint32_t* rows = empty_.data() + first;
+            select(pulses_.d[0].data(), rows, rays.direction_x, lanes);
+            select(pulses_.d[1].data(), rows, rays.direction_y, lanes);
+            select(pulses_.d[2].data(), rows, rays.direction_z, lanes);
+            set_pulses(rows, lanes);
+            tracer_.trace_beyond(lanes, receiver_.range_max);
+            for (int lane = 0; lane < lanes; ++lane)
+                if (rays.t_far[lane] < 0.0f)
+                    job_.status[pulses_.beam[rows[lane]]] = static_cast<std::uint8_t>(BeamStatus::kOutOfRange);
+        }
+    }
+
+    const TraceJob& job_;
+    const Firing& firing_;
+    const Philox& random_;
+    const Beam& beam_;
+    const Receiver& receiver_;
+    const Noise& noise_;
+    PulseMaker maker_;
+    RaySpread spread_;
+    RayOrder order_;
+    PacketTracer<N> tracer_;
+    PulseBatch pulses_;
+    Rays rays_;
+    RayEvents hits_;
+    PulseSummary summary_;
+    std::size_t n_rays_;
+    std::vector<float> shares_, measured_;
+    std::vector<double> draws_;
+    std::vector<std::uint32_t> empty_;  // pulses of the chunk that hit nothing
+    std::vector<std::uint64_t> keys_;   // random bits of each pulse, for volumes
+    std::vector<float> times_;          // ray time of each pulse, for actors
+    std::vector<Event> events_;
+    std::vector<Echo> echoes_;
+};
+
+}  // namespace resweep

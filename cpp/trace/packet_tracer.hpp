@@ -1,0 +1,172 @@
+// Packets of rays: filled by the caller, traced by Embree, read as events.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "scene/actors.hpp"
+#include "scene/callback_context.hpp"
+#include "scene/scene.hpp"
+
+namespace resweep {
+
+inline void intersect_packet(SceneHandle scene, const int*, RayHitPacket<1>& packet, IntersectArguments& arguments) {
+    embree().intersect1(scene, &packet, &arguments);
+}
+inline void intersect_packet(SceneHandle scene, const int* valid, RayHitPacket<8>& packet,
+                             IntersectArguments& arguments) {
+    embree().intersect8(valid, scene, &packet, &arguments);
+}
+inline void intersect_packet(SceneHandle scene, const int* valid, RayHitPacket<16>& packet,
+                             IntersectArguments& arguments) {
+    embree().intersect16(valid, scene, &packet, &arguments);
+}
+
+inline void occlude_packet(SceneHandle scene, const int*, RayPacket<1>& rays, IntersectArguments& arguments) {
+    embree().occluded1(scene, &rays, &arguments);
+}
+inline void occlude_packet(SceneHandle scene, const int* valid, RayPacket<8>& rays, IntersectArguments& arguments) {
+    embree().occluded8(valid, scene, &rays, &arguments);
+}
+inline void occlude_packet(SceneHandle scene, const int* valid, RayPacket<16>& rays, IntersectArguments& arguments) {
+    embree().occluded16(valid, scene, &rays, &arguments);
+}
+
+// Absolute cosines between normals and directions.
+void cosines(const float* nx, const float* ny, const float* nz, const float* dx, const float* dy, const float* dz,
+             float* out, int count);
+
+// out[i] = values[rows[i]]
+void select(const float* values, const std::uint32_t* rows, float* out, int count);
+
+// Rays per Embree call when `requested` are requested (0: as many as the processor takes at once).
+int packet_width(int requested);
+
+// Traces rays in packets of N.
+template <int N> class PacketTracer {
+  public:
+    // Rays hit `actors`, if there are any, at their own time.
+    explicit PacketTracer(const Scene& scene, const ActorScene* actors = nullptr)
+        : scene_(scene),
+          actors_(actors && !actors->empty() ? actors : nullptr),
+          gathers_(scene.gathers() || (actors_ && actors_->gathers())) {
+        std::memset(&packet_, 0, sizeof packet_);
+        std::fill_n(packet_.ray.mask, N, 0xFFFFFFFFu);
+        std::fill_n(packet_.ray.direction_x, N, 1.0f);
+        arguments_.flags = N > 1 ? kCoherent : kIncoherent;
+        std::iota(packet_.ray.id, packet_.ray.id + N, 0u);  // its row in the arrays of the context
+        context_.hits = gathered_;
+        context_.keys = keys_;
+        std::fill_n(keys_, N, std::uint64_t{0});
+    }
+
+    // Random bits of each ray's pulse, and the width of its beam at 1 m if one ray stands for all of it.
+    std::uint64_t* keys() { return keys_; }
+    void set_slope(float slope) { context_.slope = slope; }
+
+    // From now on volumes let all rays pass, and their crossings are recorded.
+    void record_crossings() { context_.crossings = crossings_; }
+    std::vector<Crossing>& crossings(int lane) { return crossings_[lane]; }
+
+    RayPacket<N>& rays() { return packet_.ray; }
+    const RayHitPacket<N>& packet() const { return packet_; }
+
+    // Set the first `lanes` rays from origins and directions (n, 3).
+    void aim(const float* origins, const float* directions, int lanes) {
+        for (int lane = 0; lane < lanes; ++lane) {
+            const float *origin = origins + 3 * lane, *direction = directions + 3 * lane;
+            packet_.ray.origin_x[lane] = origin[0];
+            packet_.ray.origin_y[lane] = origin[1];
+            packet_.ray.origin_z[lane] = origin[2];
+            packet_.ray.direction_x[lane] = direction[0];
+            packet_.ray.direction_y[lane] = direction[1];
+            packet_.ray.direction_z[lane] = direction[2];
+        }
+    }
+
+    // Trace the first `lanes` rays of the packet up to `t_far`. Origins and directions must be set.
+    void trace(int lanes, float t_far) {
+        std::fill_n(packet_.ray.t_far, N, t_far);
+        trace(lanes);
+    }
+
+    // The same, up to the `t_far` that is set for each ray.
+    void trace(int lanes) {
+        for (int lane = 0; lane < N; ++lane) {
+            if (context_.crossings) crossings_[lane].clear();
+            packet_.hit.geometry[lane] = kInvalidId;
+            packet_.hit.instance[lane] = kInvalidId;
+            valid_[lane] = lane < lanes ? -1 : 0;
+        }
+        if (gathers_)
+            for (DiscHits& hits : gathered_) hits.count = 0;
+        arguments_.context = &context_.embree;
+        intersect_packet(scene_.handle(), valid_, packet_, arguments_);
+        if (!actors_) return;
+        std::copy_n(packet_.ray.t_far, N, world_far_);
+        intersect_packet(actors_->handle(), valid_, packet_, arguments_);
+    }
+
+    // Look for anything beyond `range`: t_far becomes negative for those of the first `lanes` rays that hit something.
+    void trace_beyond(int lanes, float range) {
+        for (int lane = 0; lane < N; ++lane) {
+            packet_.ray.t_near[lane] = range;
+            packet_.ray.t_far[lane] = kInfinity;
+            valid_[lane] = lane < lanes ? -1 : 0;
+        }
+        arguments_.context = &context_.embree;
+        occlude_packet(scene_.handle(), valid_, packet_.ray, arguments_);
+        if (actors_) {
+            for (int lane = 0; lane < N; ++lane)
+                if (packet_.ray.t_far[lane] < 0.0f) valid_[lane] = 0;
+            occlude_packet(actors_->handle(), valid_, packet_.ray, arguments_);
+        }
+        std::fill_n(packet_.ray.t_near, N, 0.0f);
+    }
+
+    // Call `use(lane, event)` for each of the first `lanes` rays that hit.
+    template <class Use> void events(int lanes, const Use& use) {
+        const HitPacket<N>& hit = packet_.hit;
+        const RayPacket<N>& ray = packet_.ray;
+        cosines(hit.normal_x, hit.normal_y, hit.normal_z, ray.direction_x, ray.direction_y, ray.direction_z, cosine_,
+                N);
+        for (int lane = 0; lane < lanes; ++lane) {
+            if (hit.geometry[lane] == kInvalidId && !gathers_) continue;
+            const bool moving = actors_ && ray.t_far[lane] < world_far_[lane];
+            const Hit one{{hit.normal_x[lane], hit.normal_y[lane], hit.normal_z[lane]},
+                          {ray.direction_x[lane], ray.direction_y[lane], ray.direction_z[lane]},
+                          ray.t_far[lane],
+                          cosine_[lane],
+                          hit.u[lane],
+                          hit.primitive[lane],
+                          hit.geometry[lane],
+                          hit.instance[lane],
+                          hit.instance_primitive[lane]};
+            Event event;
+            if (gathers_) {
+                if (gathered_event(scene_, actors_, one, moving, ray.time[lane], gathered_[lane], event))
+                    use(lane, event);
+            } else {
+                use(lane, moving ? actors_->event(one, ray.time[lane]) : scene_.event(one));
+            }
+        }
+    }
+
+  private:
+    const Scene& scene_;
+    const ActorScene* actors_;
+    bool gathers_;
+    RayHitPacket<N> packet_;
+    float world_far_[N];  // t_far of each ray before the actors are traced
+    alignas(64) int valid_[N];
+    alignas(64) float cosine_[N];
+    CallbackContext context_;
+    DiscHits gathered_[N];
+    std::uint64_t keys_[N];
+    std::vector<Crossing> crossings_[N];
+    IntersectArguments arguments_;
+};
+
+}  // namespace resweep

@@ -1,0 +1,144 @@
+#include "trace/predict.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/parallel.hpp"
+#include "trace/packet_tracer.hpp"
+
+namespace resweep {
+namespace {
+
+// One possible outcome of a beam: a return with this probability, whose range is Gaussian.
+struct Outcome {
+    double probability, centre, sigma;
+    float reflected;
+    std::int32_t label, instance;
+    PrimitiveKind kind;
+};
+
+// The possible returns of a ray in order, and the probability that there is none.
+class Outcomes {
+  public:
+    void set(std::vector<Crossing>& crossings, const Event* surface, const PredictionSettings& settings) {
+        std::sort(crossings.begin(), crossings.end(), [](const Crossing& a, const Crossing& b) {
+            return a.centre < b.centre || (a.centre == b.centre && a.volume < b.volume);
+        });
+        outcomes_.clear();
+        left_ = 1.0;
+        for (const Crossing& crossing : crossings) {
+            if (crossing.centre > (surface ? surface->range : settings.range_max)) break;
+            const double pass = std::exp(static_cast<double>(log_pass(crossing, settings.slope)));
+            const Volume& volume = crossing.layer->volume[crossing.volume];
+            const double sigma =
+                std::sqrt(double{crossing.sigma} * crossing.sigma + double{settings.sigma} * settings.sigma);
+            outcomes_.push_back({left_ * (1.0 - pass), crossing.centre, sigma, volume.reflectance, volume.label,
+                                 volume.instance, PrimitiveKind::kVolumes});
+            left_ *= pass;
+        }
+        if (!surface) return;
+        outcomes_.push_back({left_, surface->range, settings.sigma, surface->reflected, surface->label,
+                             surface->instance, surface->kind});
+        left_ = 0.0;
+    }
+
+    double no_return() const { return left_; }
+
+    // Log of the density per metre at `measured`, or of the probability of no return if that is infinite.
+    double log_likelihood(double measured, const PredictionSettings& settings) const {
+        const bool returned = measured < kInfinity;
+        double own = returned ? 0.0 : left_;
+        if (returned)
+            for (const Outcome& outcome : outcomes_) {
+                const double z = (measured - outcome.centre) / outcome.sigma;
+                if (std::fabs(z) > 2.0 * kTail) continue;
+                own += outcome.probability / outcome.sigma * kInverseRoot2Pi * std::exp(-0.5 * z * z);
+            }
+        const double any = returned ? 0.5 / settings.range_max : 0.5;
+        return std::log((1.0 - settings.clutter) * own + settings.clutter * any);
+    }
+
+    // The outcome with most probability within the window around it, and how much that is.
+    const Outcome* most_likely(const PredictionSettings& settings, double& mass) const {
+        const Outcome* best = nullptr;
+        mass = 0.0;
+        for (const Outcome& at : outcomes_) {
+            if (at.probability < kUnlikely) continue;
+            double sum = 0.0;
+            for (const Outcome& outcome : outcomes_)
+                if (std::fabs(outcome.centre - at.centre) < settings.window + kTail * outcome.sigma)
+                    sum += outcome.probability * within(outcome, at.centre, settings.window);
+            if (sum > mass) {
+                mass = sum;
+                best = &at;
+            }
+        }
+        return best;
+    }
+
+  private:
+    static constexpr double kInverseRoot2Pi = 0.3989422804014327, kInverseRoot2 = 0.7071067811865476;
+    static constexpr double kUnlikely = 1e-3;  // such an outcome counts only as a part of others
+    static constexpr double kTail = 4.0;       // standard deviations beyond which a Gaussian is neglected
+
+    // Share of an outcome within `window` of `middle`.
+    static double within(const Outcome& outcome, double middle, double window) {
+        const double low = (middle - window - outcome.centre) / outcome.sigma * kInverseRoot2;
+        const double high = (middle + window - outcome.centre) / outcome.sigma * kInverseRoot2;
+        return 0.5 * (std::erf(high) - std::erf(low));
+    }
+
+    std::vector<Outcome> outcomes_;
+    double left_ = 1.0;
+};
+
+}  // namespace
+
+Predictions predict(const Scene& scene, const float* origins, const float* directions, const float* measured,
+                    std::size_t count, const PredictionSettings& settings, int threads) {
+    Predictions found;
+    for (auto* column : {&found.range, &found.probability, &found.returns, &found.reflected}) column->resize(count);
+    found.log_likelihood.resize(measured ? count : 0);
+    found.label.resize(count);
+    found.instance.resize(count);
+    found.kind.resize(count);
+    constexpr std::size_t kChunk = 2048;
+    constexpr int kLanes = 8;
+    parallel((count + kChunk - 1) / kChunk, thread_count(threads), [&] {
+        return [&, tracer = PacketTracer<kLanes>(scene), outcomes = Outcomes()](std::size_t chunk) mutable {
+            tracer.record_crossings();
+            const std::size_t end = std::min(count, (chunk + 1) * kChunk);
+            for (std::size_t first = chunk * kChunk; first < end; first += kLanes) {
+                const int lanes = static_cast<int>(std::min<std::size_t>(kLanes, end - first));
+                tracer.aim(origins + 3 * first, directions + 3 * first, lanes);
+                tracer.trace(lanes, settings.range_max);
+                Event surface[kLanes];
+                bool hit[kLanes] = {};
+                tracer.events(lanes, [&](int lane, const Event& event) {
+                    surface[lane] = event;
+                    hit[lane] = true;
+                });
+                for (int lane = 0; lane < lanes; ++lane) {
+                    const std::size_t row = first + static_cast<std::size_t>(lane);
+                    outcomes.set(tracer.crossings(lane), hit[lane] ? &surface[lane] : nullptr, settings);
+                    if (measured)
+                        found.log_likelihood[row] =
+                            static_cast<float>(outcomes.log_likelihood(measured[row], settings));
+                    double mass;
+                    const Outcome* best = outcomes.most_likely(settings, mass);
+                    const bool returns = best && outcomes.no_return() < 0.5;
+                    found.returns[row] = static_cast<float>(1.0 - outcomes.no_return());
+                    found.range[row] = returns ? static_cast<float>(best->centre) : kInfinity;
+                    found.probability[row] = static_cast<float>(returns ? mass : outcomes.no_return());
+                    found.reflected[row] = returns ? best->reflected : 0.0f;
+                    found.label[row] = returns ? best->label : 0;
+                    found.instance[row] = returns ? best->instance : 0;
+                    found.kind[row] = returns ? static_cast<std::uint8_t>(best->kind) : 0;
+                }
+            }
+        };
+    });
+    return found;
+}
+
+}  // namespace resweep

@@ -1,0 +1,46 @@
+// The events of the rays of neighbouring pulses, and a summary of them per pulse.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "scene/event.hpp"
+
+namespace resweep {
+
+// The events of the rays of a batch, one array per quantity; rows as in `Rays`. A ray that hits nothing is at infinity
+// and sends back no light.
+struct RayEvents {
+    std::vector<float> range, reflected;
+    std::vector<std::int32_t> label, instance;
+    std::vector<PrimitiveKind> kind;  // not written where the scene has one kind
+
+    void resize(std::size_t count) {
+        kind.resize(count);
+        range.resize(count);
+        reflected.resize(count);
+        label.resize(count);
+        instance.resize(count);
+    }
+};
+
+// What the echoes of most pulses need, whose light all lies in one window and comes from one object: nearest, farthest
+// and mean range, light, and label and instance of the first event. `mixed` is not 0 where others differ from that.
+struct PulseSummary {
+    std::vector<float> nearest, farthest, mean, light;
+    std::vector<std::int32_t> label, instance, mixed;
+
+    // Summarise `events`, which hold one ray of each of `count` pulses for every share of the beam.
+    void summarise(const RayEvents& events, const std::vector<float>& shares, std::size_t count);
+
+    void resize(std::size_t count) {
+        for (auto* column : {&nearest, &farthest, &mean, &light}) column->resize(count);
+        for (auto* column : {&label, &instance, &mixed}) column->resize(count);
+    }
+
+  private:
+    std::vector<float> beyond_, weight_;
+    std::vector<std::int32_t> seen_;
+};
+
+}  // namespace resweep

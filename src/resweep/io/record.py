@@ -1,0 +1,174 @@
+"""log.json: the layout of a written log, what is known of it, and what made it."""
+
+from __future__ import annotations
+
+import json
+import platform
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+import resweep
+from resweep.config import validate
+from resweep.errors import ResweepError, nearest_names
+from resweep.labels import LabelSet
+from resweep.log import UNKNOWN_BEAMS, BeamSource, EmptyBeams, Log
+from resweep.sensors import Sensor, find_sensor
+
+VERSION = 2
+FILE = "log.json"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a log beside its sweeps, as log.json and .sweep files keep it.
+
+    ``labels`` is None where an older file does not say; the other fields are those of `Log`.
+    """
+
+    sensor_name: str = ""
+    sensor: Sensor | None = None
+    labels: LabelSet | None = None
+    poses_known: bool = True
+    times_known: bool = True
+    empty_beams: EmptyBeams = UNKNOWN_BEAMS
+
+    @classmethod
+    def of(cls, log: Log) -> Facts:
+        """The facts of a log; finds where its empty beams come from, if need be."""
+        return cls(log.sensor_name, log.sensor, log.labels, log.poses_known, log.times_known, log.empty_beams)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The facts as JSON can hold them: the whole vocabulary, and the whole spec of the sensor."""
+        return {
+            "sensor_name": self.sensor_name,
+            "sensor": None if self.sensor is None else self.sensor.model_dump(mode="json", exclude_none=True),
+            "labels": None if self.labels is None else self.labels.to_dict(),
+            "poses_known": self.poses_known,
+            "times_known": self.times_known,
+            "empty_beams": {"source": self.empty_beams.source, "detail": self.empty_beams.detail},
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], where: str) -> Facts:
+        """The facts written by `to_dict`; ``where`` names the file in errors."""
+        try:
+            sensor, labels, beams = data["sensor"], data["labels"], data["empty_beams"]
+            return cls(
+                str(data["sensor_name"]),
+                None if sensor is None else validate(sensor, Sensor, f"{where}, sensor"),
+                None if labels is None else validate(labels, LabelSet, f"{where}, labels"),
+                bool(data["poses_known"]),
+                bool(data["times_known"]),
+                _beams(beams["source"], str(beams["detail"]), where),
+            )
+        except (KeyError, TypeError) as error:
+            raise ResweepError(f"{where}: damaged (no field {error}); write the log again") from error
+
+    def apply(self, log: Log, keeps_beams: bool) -> Log:
+        """``log``, as its reader opened it, with what the facts know better.
+
+        A reader that had to assume times, or found no poses, knows best that they are gone. Empty beams are those of
+        the facts only in a layout that ``keeps_beams``: others were written without.
+        """
+        return replace(
+            log,
+            sensor_name=self.sensor_name,
+            sensor=self.sensor,
+            labels=log.labels if self.labels is None else self.labels,
+            poses_known=log.poses_known and self.poses_known,
+            times_known=log.times_known and self.times_known,
+            empty_beams=self.empty_beams if keeps_beams else log.empty_beams,
+        )
+
+
+@dataclass(frozen=True)
+class Record:
+    """What log.json says: the ``layout`` (a name of `FORMATS`), how many ``sweeps``, and the facts of the log."""
+
+    layout: str
+    sweeps: int
+    name: str = ""
+    facts: Facts = Facts()
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+def write_record(log: Log, folder: Path, layout: str, frame: str) -> None:
+    """Write log.json: the layout, the facts of the log, and the configuration, seed and versions behind it."""
+    record = {
+        "format": "resweep-log",
+        "version": VERSION,
+        "layout": layout,
+        "frame": frame,
+        "sweeps": len(log),
+        "name": log.name,
+        **Facts.of(log).to_dict(),
+        "versions": {"resweep": resweep.__version__, "numpy": np.__version__, "python": platform.python_version()},
+        "meta": _plain(log.meta),
+    }
+    (folder / FILE).write_text(json.dumps(record, indent=1) + "\n")
+
+
+def read_record(folder: Path) -> Record | None:
+    """What the log.json of a folder says, or None where there is none of ours."""
+    file = folder / FILE
+    if not file.is_file():
+        return None
+    try:
+        data = json.loads(file.read_text())
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ResweepError(f"{file}: damaged ({error}); write the log again") from error
+    if not isinstance(data, dict) or data.get("format") != "resweep-log":
+        return None
+    if data.get("version", 0) > VERSION:
+        raise ResweepError(f"{file}: version {data['version']}, this Resweep reads up to {VERSION}; upgrade Resweep")
+    meta = data.get("meta", {})
+    facts = Facts.from_dict(data, str(file)) if data["version"] > 1 else _first_facts(data, meta, str(file))
+    try:
+        return Record(str(data["layout"]), int(data["sweeps"]), str(data.get("name", "")), facts, meta)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ResweepError(f"{file}: damaged (no field {error}); write the log again") from error
+
+
+def _beams(source: str, detail: str, where: str) -> EmptyBeams:
+    for known in get_args(BeamSource):
+        if source == known:
+            return EmptyBeams(known, detail)
+    raise ResweepError(f"{where}: empty_beams.source '{source}': {nearest_names(source, get_args(BeamSource))}")
+
+
+def _first_facts(data: Mapping[str, Any], meta: Mapping[str, Any], where: str) -> Facts:
+    """The facts in a log.json of version 1, which kept some of them in its meta data, and others not at all."""
+    name, spec = str(data.get("sensor", "")), meta.get("sensor")
+    sensor = None
+    try:
+        sensor = find_sensor(name) if spec is None else validate(spec, Sensor, where)
+    except ResweepError as error:  # a spec of that time may have other fields
+        warnings.warn(f"{where}: its sensor '{name}' is unknown here ({error})", stacklevel=4)
+    return Facts(
+        name,
+        sensor,
+        None,
+        meta.get("poses") != "unknown",
+        meta.get("times") != "assumed",
+        EmptyBeams("unknown", str(meta.get("empty_beams", ""))),
+    )
+
+
+def _plain(value: Any) -> Any:
+    """``value`` as JSON can hold it."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain(asdict(value))
+    if callable(dump := getattr(value, "model_dump", None)):
+        return _plain(dump(mode="json"))
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

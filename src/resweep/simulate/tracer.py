@@ -1,0 +1,164 @@
+"""The one way by which sweeps are traced: pulses into a scene with actors, and what comes back on them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+from resweep import _core
+from resweep.boxes import Boxes
+from resweep.embree_library import open_embree
+from resweep.pose import Array, Trajectory
+from resweep.scenario import Actor
+from resweep.sensors import Sensor
+from resweep.simulate.actors import ActorSet, PresentActors
+from resweep.simulate.pulses import Pulses
+from resweep.simulate.scene import native_plan, native_scene
+from resweep.sweep import Sweep
+from resweep.worlds import World
+
+
+class Tracer:
+    """Pulses traced in one world, with the beam, receiver and noise of one sensor, among actors.
+
+    The native scene is built on first use and shared by the copies that the ``with_`` methods make. The same ``seed``
+    gives the same bytes, whatever ``threads`` (0: all cores) and ``packet`` (rays in one Embree call, 0: the best).
+    """
+
+    def __init__(
+        self,
+        world: World,
+        sensor: Sensor,
+        actors: Sequence[Actor] = (),
+        *,
+        seed: int = 0,
+        threads: int = 0,
+        packet: int = 0,
+    ) -> None:
+        self.world = world
+        self.sensor = sensor
+        self.seed = seed
+        self.threads = threads
+        self.packet = packet
+        self.plan = native_plan(sensor)
+        self.actors = ActorSet(world, actors)
+
+    @cached_property
+    def scene(self) -> _core.Scene:
+        """The native scene of the world."""
+        return native_scene(self.world)
+
+    def with_sensor(self, sensor: Sensor) -> Tracer:
+        """The same with another sensor."""
+        return self._copy(sensor=sensor, plan=native_plan(sensor))
+
+    def with_actors(self, actors: Sequence[Actor]) -> Tracer:
+        """The same with other actors; layers that are built already are not built again."""
+        return self._copy(actors=ActorSet(self.world, actors, self.actors.shapes))
+
+    def with_seed(self, seed: int) -> Tracer:
+        """The same with other random numbers."""
+        return self._copy(seed=seed)
+
+    def with_threads(self, threads: int) -> Tracer:
+        """The same on another number of threads."""
+        return self._copy(threads=threads)
+
+    def with_only(self, actor: Actor) -> Tracer:
+        """One of the actors in an otherwise empty world."""
+        return self._copy(actors=self.actors.only(actor), scene=_empty_scene())
+
+    def trace(self, pulses: Pulses, motion: Trajectory, *, start: float = 0.0, index: int = 0) -> Traced:
+        """What the pulses of the ``index``-th sweep measure.
+
+        ``motion`` holds ``T_world_sensor``; ``start`` is the second at which the times of the pulses begin.
+        """
+        begin, end = start + pulses.span[0], start + pulses.span[1]
+        present = self.actors.find_present(begin, end, motion, self.sensor.range_max_m)
+        sensor = self._motion(motion)
+        columns = self.scene.trace(
+            self.plan,
+            pulses.native,
+            sensor,
+            start=start,
+            seed=self.seed,
+            index=index,
+            threads=self.threads,
+            packet=self.packet,
+            actors=None if present is None else present.native,
+        )
+        points, primitive = columns.pop("points"), columns.pop("kind")
+        time = start + pulses.time[columns["beam"]]
+        return Traced(columns, points, primitive, time, sensor, present)
+
+    def rays(self, pulses: Pulses, motion: Trajectory, *, start: float = 0.0, index: int = 0) -> tuple[Array, Array]:
+        """Origins and directions (n, 3) float32 of the rays that `trace` traces, metres from the world's origin."""
+        return _core.pulse_rays(
+            self.plan, pulses.native, self._motion(motion), start=start, seed=self.seed, index=index
+        )
+
+    def _motion(self, motion: Trajectory) -> _core.Motion:
+        """The motion of the sensor around the world's origin."""
+        poses: Array = motion.poses.copy()
+        poses[:, :3, 3] -= self.world.origin
+        return _core.Motion(motion.times, poses)
+
+    def _copy(self, **changes: Any) -> Tracer:
+        other = copy.copy(self)
+        other.__dict__.update(changes if "scene" in changes else {**changes, "scene": self.scene})
+        return other
+
+
+@dataclass(frozen=True, eq=False)
+class Traced:
+    """What traced pulses measured.
+
+    ``columns`` are ``beam_status`` (b,) and the return columns (n,) of a `Sweep`. ``points`` (n, 3) float32 are the
+    returns as the sensor reports them, ``primitive`` (n,) the kinds of what was hit, ``time`` (n,) the seconds at which
+    they were fired, ``motion`` that of the sensor around the world's origin.
+    """
+
+    columns: dict[str, Array]
+    points: Array
+    primitive: Array
+    time: Array
+    motion: _core.Motion
+    present: PresentActors | None
+
+    def __len__(self) -> int:
+        """Number of returns."""
+        return len(self.points)
+
+    def to_sweep(self, *, pose: Array, timestamp: float, range_offset_m: Array | None = None, **fields: Any) -> Sweep:
+        """The sweep that was measured.
+
+        ``pose`` is ``T_world_sensor`` at ``timestamp``, the frame of the boxes. ``range_offset_m`` (b,) is by how much
+        each beam reads short. ``fields`` are the other fields of a `Sweep`: beams, trajectory and sensor.
+        """
+        extra, boxes = {"primitive": self.primitive}, None
+        if self.present is not None:
+            extra["velocity"], boxes = self._measure_actors(self.present, pose, timestamp)
+        columns: dict[str, Any] = self.columns
+        if range_offset_m is not None:
+            columns = {**columns, "range": columns["range"] - range_offset_m[columns["beam"]]}
+        sweep = Sweep(pose=pose, timestamp=timestamp, extra=extra, boxes=boxes, **columns, **fields)
+        if range_offset_m is None:
+            sweep.__dict__["points"] = self.points  # the cached property, computed natively on the way
+        return sweep
+
+    def _measure_actors(self, present: PresentActors, pose: Array, timestamp: float) -> tuple[Array, Boxes]:
+        """Velocity (n, 3) of what each return was measured on, and the boxes of the actors."""
+        instance = self.columns["instance"]
+        velocity, counts = present.compute_velocities(instance, self.time, self.points, self.motion)
+        return velocity, present.compute_boxes(pose, timestamp, instance, self.time, counts)
+
+
+@cache
+def _empty_scene() -> _core.Scene:
+    open_embree()
+    scene = _core.Scene()
+    scene.commit()
+    return scene
