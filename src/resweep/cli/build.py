@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from resweep.cli.inputs import METHOD_HELP
+from resweep.cli.options import Labels
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def build(
     format: Annotated[
         str | None, typer.Option("--format", "-f", help="The logs' format, if it is not guessed.")
     ] = None,
+    labels: Labels = None,
     poses: Annotated[Path | None, typer.Option(help="Poses to use in place of the log's own.")] = None,
     odometry: Annotated[
         bool, typer.Option("--odometry", help="Find the poses from the sweeps (KISS-ICP); replaces the log's own.")
@@ -63,7 +65,6 @@ def build(
       resweep build drive.bag -o place.world --odometry
     """
     from resweep.cli.inputs import check_writable
-    from resweep.cli.progress import warnings_told
 
     if output.exists() and not overwrite:
         raise ResweepError(f"{output}: exists; choose another name or give --overwrite")
@@ -73,12 +74,11 @@ def build(
         raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
     skipped: list[str] = []
     tolerant = skipped if keep_going else None
-    recordings = _open_logs(logs, format, poses, parse_slice(sweeps), tolerant)
+    recordings = _open_logs(logs, format, labels, poses, parse_slice(sweeps), tolerant)
     began = time.perf_counter()
-    with warnings_told():
-        recordings = _find_poses(recordings, odometry)
-        if align:
-            recordings = _align(recordings, chosen, tolerant)
+    recordings = _find_poses(recordings, odometry)
+    if align:
+        recordings = _align(recordings, chosen, tolerant)
     world = _build_to(output, recordings, chosen, overwrite, resume)
     for line in skipped:
         typer.echo(line, err=True)
@@ -92,9 +92,8 @@ def _find_poses(recordings: list[Log], odometry: bool) -> list[Log]:
 
         return [find_poses(log, progress=True) for log in recordings]
     for log in recordings:
-        if not log.poses_known and (len(log) > 1 or len(recordings) > 1):
-            where = log.meta.get("path", log.name)
-            raise ResweepError(f"{where}: its poses are unknown; give --poses FILE, or --odometry to find them")
+        if len(log) > 1 or len(recordings) > 1:
+            log.require_poses()
     return recordings
 
 
@@ -153,7 +152,7 @@ def _read_config(method: str | None, file: Path | None, changes: list[str]) -> B
 
 
 def parse_slice(word: str | None) -> slice:
-    """The sweeps that a word such as 0:150 names, as in Python; all of them without one."""
+    """The sweeps that ``A:B`` or ``A:B:STEP`` names; all of them for None."""
     if word is None:
         return slice(None)
     try:
@@ -166,16 +165,21 @@ def parse_slice(word: str | None) -> slice:
 
 
 def _open_logs(
-    paths: list[Path], format: str | None, poses: Path | None, chosen: slice, skipped: list[str] | None
+    paths: list[Path],
+    format: str | None,
+    labels: str | None,
+    poses: Path | None,
+    chosen: slice,
+    skipped: list[str] | None,
 ) -> list[Log]:
     """The logs; with a list in ``skipped``, what cannot be read is noted there and left out."""
-    from resweep.cli.inputs import recording
+    from resweep.cli.inputs import open_recording
     from resweep.io.faults import describe_skipped
 
     opened = []
     for path in paths:
         try:
-            log = recording(path, skipped is not None, format=format, poses=poses)
+            log = open_recording(path, skipped is not None, format=format, poses=poses, labels=labels)
             if skipped is not None and (text := describe_skipped(log)) is not None:
                 skipped.append(f"{path}: {text}")
             if len(log[chosen]) == 0:

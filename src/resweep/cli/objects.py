@@ -72,7 +72,7 @@ def objects(
         return
     if output is None:
         raise ResweepError(f"{path}: is no bank; to build one from this log, give -o BANK")
-    _build(path, output, _config(min_points, set_ or []), format, sweeps, json, overwrite)
+    _build(path, output, _read_config(min_points, set_ or []), format, sweeps, json, overwrite)
 
 
 def _build(
@@ -103,7 +103,7 @@ def _build(
         typer.echo(f"next: resweep objects {output} --gallery -o {output.name}.png")
 
 
-def _config(min_points: int | None, words: list[str]) -> ObjectConfig:
+def _read_config(min_points: int | None, words: list[str]) -> ObjectConfig:
     from resweep.cli.inputs import nested
     from resweep.reconstruction import ObjectConfig
 
@@ -143,8 +143,7 @@ def _show(bank: Bank, path: Path, json: bool) -> None:
     table.caption = "known: of the box's outline, from the worst to the best side"
     table.caption_justify = "left"
     Console().print(table)
-    if "log" in bank.meta:
-        typer.echo(f"from {bank.meta['log']}")
+    typer.echo(f"from {bank.meta.get('log', 'no recording')}")
 
 
 def _draw(bank: Bank, path: Path, output: Path | None, overwrite: bool) -> None:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resweep.errors import ResweepError
-
 if TYPE_CHECKING:
     from resweep.sweep import Sweep
 
@@ -39,10 +37,11 @@ def replay(
       resweep replay kitti/2011_09_26_drive_0051_sync -w 0051.world -s velodyne-hdl-64e -o again
     """
     from resweep.cli.inputs import check_folder, check_world, open_world
-    from resweep.cli.progress import Meter
+    from resweep.cli.progress import Tally
     from resweep.evaluation.objects import compare_objects
     from resweep.io import open_log, write_log
     from resweep.log import Log
+    from resweep.progress import open_progress
     from resweep.scenario import load_bank
     from resweep.scenario.actors import common_labels
     from resweep.scenario.replay import replay_actors, sweep_starts
@@ -52,12 +51,11 @@ def replay(
     check_folder(output, overwrite)
     check_world(world)
     real = open_log(path, empty_beams=False)[:sweeps]
-    if real.meta.get("poses") == "unknown":
-        raise ResweepError(f"{path}: this log knows no poses, so it cannot be driven again; give a log with poses")
-    with Meter() as meter:
-        meter.stage(f"reading {world}")
+    real.require_poses("it cannot be driven again")
+    with open_progress() as progress:
+        progress.start(f"reading {world}")
         place = open_world(world, seed)
-        meter.stage("gathering objects")
+        progress.start("gathering objects")
         if bank is None:
             from resweep.reconstruction import build_bank
 
@@ -79,13 +77,13 @@ def replay(
         poses = real.poses if motion is None else motion.at(starts)
         drive = Log(load, starts, poses, chosen.name, sensor=chosen, labels=common_labels(place, actors), meta=meta)
         write_log(
-            meter.tracked(drive, chosen.sweep_period_s, f"sweeping {chosen.name}"),
+            Tally(progress).count(drive, chosen.sweep_period_s, f"sweeping {chosen.name}"),
             output,
             format="sweep",
             overwrite=overwrite,
             progress=False,
         )
-        meter.stage("comparing the objects")
+        progress.start("comparing the objects")
         figures = compare_objects(open_log(output), real)
     (output / "objects.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     typer.echo(f"{output}: {len(drive)} sweeps of {chosen.name} with {len(tracks)} objects")

@@ -49,7 +49,7 @@ def ego_trajectory(scenario: Scenario, ground: Ground) -> Trajectory:
 
 def _log_motion(scenario: Scenario) -> Trajectory:
     log = open_log(str(scenario.ego.log), rate_hz=scenario.ego.rate_hz, empty_beams=False)
-    if log.meta.get("poses") == "unknown":
+    if not log.poses_known:
         raise ResweepError(f"scenario '{scenario.name}', ego.log: '{scenario.ego.log}' knows no poses; give ego.poses")
     return log.trajectory
 

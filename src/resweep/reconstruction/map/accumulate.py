@@ -24,10 +24,8 @@ def accumulate(log: Log, config: MapConfig | None = None, progress: bool = False
     config = config or MapConfig()
     if len(log) == 0:
         raise ResweepError(f"log '{log.name}': holds no sweep; give at least one to build from")
-    if not log.poses_known and len(log) > 1:
-        raise ResweepError(
-            f"log '{log.name}': its poses are unknown, so it makes no map; give poses, or find them with odometry"
-        )
+    if len(log) > 1:
+        log.require_poses("its sweeps make no map")
     labels = config.choose_labels(log)
     moving = MovingFinder(log, config, labels)
     origin = np.round(log.poses[0][:3, 3])

@@ -70,8 +70,7 @@ def align(
     """
     config = config or AlignConfig()
     for log in logs:
-        if not log.poses_known:
-            raise ResweepError(f"log '{log.name}': its poses are unknown; give poses, or find them with odometry")
+        log.require_poses("it cannot be aligned")
     if len(logs) < 2:
         return list(logs), []
     origin = np.round(logs[0].poses[0][:3, 3])

@@ -39,10 +39,7 @@ def dynamic_splats(log: Log, config: DynamicConfig | None = None, progress: bool
     if not moving:
         what = f"vocabulary '{labels.name}' has no moving classes" if labels.known else "its labels are unknown"
         raise ResweepError(f"log '{log.name}': {what}; set labels to a vocabulary that has moving classes")
-    if not log.poses_known:
-        raise ResweepError(
-            f"log '{log.name}': its poses are unknown, so its frames have no place in a world; give poses"
-        )
+    log.require_poses("its frames have no place in a world")
     frames: list[tuple[int, Cloud]] = []
     begins = np.array(log.times, np.float64)
     labelled = False
