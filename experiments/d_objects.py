@@ -21,7 +21,7 @@ from resweep.pose import from_xyz_rpy, transform
 from resweep.reconstruction.objects.bank import build_bank
 from resweep.reconstruction.objects.coloured_icp import make_target, register
 from resweep.reconstruction.objects.config import IcpConfig, ObjectConfig
-from resweep.scenario.coverage import sampled
+from resweep.scenario.coverage import sample_points
 from resweep.simulate.scene import native_scene
 from resweep.voxels import first_in_voxels
 
@@ -67,7 +67,7 @@ class Truth:
 
     def __init__(self, fast: bool = False) -> None:
         self.mesh = true_car()
-        self.surface = sampled(self.mesh, 100_000 if fast else 400_000)
+        self.surface = sample_points(self.mesh, 100_000 if fast else 400_000)
         self.origins, self.directions = views(0.1, 30.0) if fast else views(0.05, 15.0)
         self.ranges = traced(self.mesh, self.origins, self.directions)
         hit = np.isfinite(self.ranges)
@@ -175,7 +175,7 @@ def draw(result: dict[str, Any]) -> Figure:
     names = [name for name in VARIANTS if name in result["_shown"]]
     made, axes = figure(3.0 * len(names), 4.6, 2, len(names), sharex=True)
     mesh = true_car()
-    outline = sampled(mesh, 20_000)
+    outline = sample_points(mesh, 20_000)
     for column, name in enumerate(names):
         centre = result["_shown"][name]
         for axis, (x, y) in zip(axes[:, column], ((0, 1), (0, 2)), strict=True):

@@ -13,7 +13,7 @@ import resweep as rs
 from resweep.pose import from_xyz_rpy
 from resweep.scenario import Asset, Bank, load_bank
 from resweep.scenario.categories import category_of
-from resweep.scenario.coverage import coverage, seen_from
+from resweep.scenario.coverage import coverage, interpolate_coverage
 from resweep.scenes import ground_plane
 
 KITTI = rs.load_labels("semantickitti")
@@ -155,7 +155,7 @@ def test_coverage_knows_which_side_was_seen():
     left = coverage(wall("a").layers, (4.0, 1.8, 1.5))
     assert left[3] > 0.85  # 90 degrees counter-clockwise from the front
     assert left[9] == 0.0
-    assert 0.5 * left[3] < seen_from(left, np.radians(75)) < left[3]
+    assert 0.5 * left[3] < interpolate_coverage(left, np.radians(75)) < left[3]
     whole = Asset.from_mesh(box_mesh(), category="car").coverage
     assert min(whole) > 0.95
 
@@ -165,7 +165,7 @@ def test_the_best_fit_is_the_nearest_box_and_the_best_covered_side():
     assert bank.best_fit("car", (5.8, 2.0, 1.9)).name == "long"
     assert bank.best_fit("car", (4.0, 1.8, 1.5), heading_of_view=np.pi / 2).name == "left"
     assert bank.best_fit("car", (4.0, 1.8, 1.5), heading_of_view=-np.pi / 2).name == "right"
-    assert [name for name, _ in bank.ranked("car", (4.0, 1.8, 1.5))][:2] == ["left", "right"]
+    assert [name for name, _ in bank.rank("car", (4.0, 1.8, 1.5))][:2] == ["left", "right"]
     assert bank.by_category("car") == ("left", "right", "long")
     with pytest.raises(rs.ResweepError, match="did you mean 'car'"):
         bank.best_fit("cat", (4.0, 1.8, 1.5))
@@ -179,6 +179,8 @@ def test_a_bank_comes_back_whole_and_reads_what_is_asked_for(tmp_path):
     assert bank.meta == {"log": "drive"}
     assert not bank._assets, "nothing is read yet"
     assert bank.facts("left")["n_points"] == 800
+    with pytest.raises(rs.ResweepError, match=r"asset 'lefd': not in the bank; .*left"):
+        bank.facts("lefd")
     again, asset = bank["left"], made["left"]
     assert list(bank._assets) == ["left"]
     assert (again.name, again.label, again.category, again.size_m) == ("left", 10, "car", (4.0, 1.8, 1.5))

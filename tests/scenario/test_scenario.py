@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import resweep as rs
-from resweep.scenario import stock_bank
+from resweep.scenario import builtin_bank
 from resweep.scenario.ground import Ground
 from resweep.scenario.motion import Motion
 from resweep.scenario.scenario import SCENARIOS
@@ -57,16 +57,16 @@ def test_a_spline_passes_its_points_with_their_speeds() -> None:
 
 
 def test_waypoints_are_reached_on_time(flat: rs.World) -> None:
-    (actor,) = scene(waypoints=[[1, 0, 0], [3, 10, 0], [4, 10, 6]]).cast(flat)
+    (actor,) = scene(waypoints=[[1, 0, 0], [3, 10, 0], [4, 10, 6]]).make_actors(flat)
     assert np.allclose(actor.trajectory.at(2.0)[:3, 3], [10, 0, 0], atol=1e-5)
     assert np.allclose(actor.trajectory.at(3.0)[:3, 3], [10, 6, 0], atol=1e-5)
     assert actor.trajectory.end == pytest.approx(10.0)  # it stays until the end
-    leaving = scene(waypoints=[[1, 0, 0], [3, 10, 0]], after="leave").cast(flat)[0]
+    leaving = scene(waypoints=[[1, 0, 0], [3, 10, 0]], after="leave").make_actors(flat)[0]
     assert leaving.trajectory.end == pytest.approx(2.0)
 
 
 def test_actors_stand_on_the_slope(hill: rs.World) -> None:
-    (actor,) = scene(lane=[[-30, 5], [30, 5]], speed_mps=10).cast(hill)
+    (actor,) = scene(lane=[[-30, 5], [30, 5]], speed_mps=10).make_actors(hill)
     pose = actor.trajectory.at(3.0)
     assert pose[:3, 3] == pytest.approx([0, 5, 0], abs=1e-3)
     assert pose[2, 0] == pytest.approx(np.sin(np.arctan(0.1)), abs=1e-4)
@@ -84,12 +84,12 @@ def test_what_hangs_above_is_not_the_ground_unless_asked_for(flat: rs.World) -> 
 
 
 def test_a_trigger_starts_an_actor_when_the_ego_is_near(flat: rs.World) -> None:
-    (actor,) = scene(lane=[[0, 2], [20, 2]], speed_mps=5, start_within_m=20).cast(flat)
+    (actor,) = scene(lane=[[0, 2], [20, 2]], speed_mps=5, start_within_m=20).make_actors(flat)
     begin = (40 - np.sqrt(20**2 - 5**2)) / 8  # ego at -40 + 8 t, 5 m beside
     assert np.allclose(actor.trajectory.at(begin - 0.1)[:2, 3], [0, 2], atol=1e-6)
     assert actor.trajectory.at(begin + 2.0)[0, 3] == pytest.approx(10.0, abs=0.3)
     with pytest.raises(rs.ResweepError, match=r"actors\[0\] 'a', start_within_m: the ego comes no nearer than 5"):
-        scene(lane=[[0, 2], [20, 2]], speed_mps=5, start_within_m=1).cast(flat)
+        scene(lane=[[0, 2], [20, 2]], speed_mps=5, start_within_m=1).make_actors(flat)
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,8 @@ def test_overlap_may_be_allowed_and_crossing_actors_are_found(flat: rs.World) ->
 
 
 def test_objects_come_from_the_bank_by_size_or_from_a_file(flat: rs.World, tmp_path: Path) -> None:
-    bank = stock_bank()
-    (small,) = scene(asset=None, category="car", size_m=[3.9, 1.7, 1.5], at=[0, 5]).cast(flat)
+    bank = builtin_bank()
+    (small,) = scene(asset=None, category="car", size_m=[3.9, 1.7, 1.5], at=[0, 5]).make_actors(flat)
     assert small.layers[0] is bank["hatchback"].layers[0]
     import trimesh
 
@@ -151,7 +151,7 @@ def test_objects_come_from_the_bank_by_size_or_from_a_file(flat: rs.World, tmp_p
         "ego: {lane: [[-40, -3], [40, -3]], speed_mps: 8}\n"
         "actors:\n- {name: crate, cad: {file: crate.obj}, at: [0, 5]}\n"
     )
-    (crate,) = rs.load_scenario(tmp_path / "s.yaml").cast(flat)
+    (crate,) = rs.load_scenario(tmp_path / "s.yaml").make_actors(flat)
     assert crate.bounds[1] - crate.bounds[0] == pytest.approx([2, 1, 1])
     assert crate.label == 99
 
@@ -160,7 +160,7 @@ def test_instances_do_not_collide_with_the_world() -> None:
     world = rs.World([ground_plane((100, 100)), merged([box((1, 1, 1), (0, 20, 0), instance=77)], "boxes")])
     actors = rs.Scenario(
         ego=EGO, actors=[{"name": n, "asset": "cone", "at": [x, 5]} for n, x in zip("ab", (0, 3), strict=True)]
-    ).cast(world)
+    ).make_actors(world)
     assert [actor.instance for actor in actors] == [78, 79]
 
 

@@ -44,7 +44,7 @@ def replay(
     from resweep.progress import open_progress
     from resweep.scenario import load_bank
     from resweep.scenario.actors import common_labels
-    from resweep.scenario.replay import replay_actors, sweep_starts
+    from resweep.scenario.replay import find_sweep_starts, replay_actors
     from resweep.sensors import fire, load_sensor
 
     chosen = load_sensor(sensor)
@@ -67,7 +67,7 @@ def replay(
 
         simulator = Simulator(place, chosen, actors=actors, seed=seed)
         lasts = float(fire(chosen).time[-1])
-        starts = sweep_starts(real, lasts)
+        starts = find_sweep_starts(real, lasts)
         motion = real.trajectory.extended(lasts + chosen.sweep_period_s) if len(real) > 1 else None
 
         def load(at: int) -> Sweep:

@@ -21,7 +21,7 @@ from resweep.files import atomic_file
 from resweep.log import Log
 from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.progress import Progress, open_progress
-from resweep.scenario import Actor, Bank, load_bank, stock_bank
+from resweep.scenario import Actor, Bank, builtin_bank, load_bank
 from resweep.scenes.opening import open_world
 from resweep.simulate import Simulator
 from resweep.worlds import World
@@ -60,7 +60,7 @@ def generate(plan: Plan, output: str | Path, *, workers: int = 0, progress: bool
     runs = runs_of(plan)
     record = record_of(plan, runs)
     check_output(output, record)
-    bank = stock_bank() if plan.bank is None else load_bank(plan.bank)
+    bank = builtin_bank() if plan.bank is None else load_bank(plan.bank)
     with open_progress(progress) as shown:
         return _generate(plan, output, workers, runs, record, bank, shown)
 

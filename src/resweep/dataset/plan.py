@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 import resweep
 from resweep.config import Spec, SpecError, parse_yaml, read_text, validate
 from resweep.scenario import Scenario, load_scenario
-from resweep.scenario.scenario import SCENARIOS, scenario_from
+from resweep.scenario.scenario import SCENARIOS, validate_scenario
 from resweep.scenes.opening import SCENE, check_world
 from resweep.sensors import Sensor, load_sensor
 
@@ -120,7 +120,7 @@ def runs_of(plan: Plan) -> list[Run]:
         check_world(word)
     sensors = [_sensor(choice) for choice in plan.sensors]
     scenarios = [
-        load_scenario(item) if isinstance(item, str) else scenario_from(item, f"scenarios[{at}]")
+        load_scenario(item) if isinstance(item, str) else validate_scenario(item, f"scenarios[{at}]")
         for at, item in enumerate(plan.scenarios)
     ]
     wide = 2 if plan.layout == "semantickitti" else 4

@@ -26,9 +26,9 @@ def with_traffic(plan: Plan, run: Run, world: World, bank: Bank) -> Scenario:
     candidates = [_candidate(plan, rng, bank, f"traffic {at}") for at in range(_TRIES * wanted)]
     scenario = _joined(run.scenario, candidates)
     ground = ground_of(world)
-    actors = scenario.cast(ground, bank)
+    actors = scenario.make_actors(ground, bank)
     clashes: dict[str, set[str]] = {}
-    for found in scenario.overlaps(ground, actors):
+    for found in scenario.find_overlaps(ground, actors):
         clashes.setdefault(found.actor, set()).add(found.other or "world")
         clashes.setdefault(found.other, set()).add(found.actor)
     kept = {"world", "ego", *(spec.name for spec in run.scenario.actors)}

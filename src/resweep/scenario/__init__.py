@@ -3,7 +3,7 @@
 from resweep.scenario.actors import Actor
 from resweep.scenario.assets import Asset
 from resweep.scenario.bank import Bank, load_bank
+from resweep.scenario.builtin import builtin_bank
 from resweep.scenario.scenario import Scenario, load_scenario
-from resweep.scenario.stock import stock_bank
 
-__all__ = ["Actor", "Asset", "Bank", "Scenario", "load_bank", "load_scenario", "stock_bank"]
+__all__ = ["Actor", "Asset", "Bank", "Scenario", "builtin_bank", "load_bank", "load_scenario"]

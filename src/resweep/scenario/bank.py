@@ -12,14 +12,14 @@ import numpy as np
 
 from resweep.errors import ResweepError, nearest_names
 from resweep.scenario.assets import Asset, check_name
-from resweep.scenario.coverage import seen_from
+from resweep.scenario.coverage import interpolate_coverage
 from resweep.worlds import load_world
 from resweep.worlds.store import whole_folder
 
 FORMAT = "resweep-bank"
 FORMAT_VERSION = 1
 INDEX = "bank.json"
-VIEW_WEIGHT = 0.5  # an object unknown from the wanted side counts as one whose box is half as large again
+VIEW_WEIGHT = 0.5  # an object unknown from the wanted side: as bad as a box half as large again
 
 _FIELDS: dict[str, type] = {
     "name": str,
@@ -55,8 +55,7 @@ class Bank(Mapping[str, Asset]):
             self._facts[asset.name] = _facts_of(asset)
 
     def __getitem__(self, name: str) -> Asset:
-        if name not in self._facts:
-            raise UnknownAssetError(f"asset '{name}': not in the bank; {nearest_names(name, self)}")
+        self._check(name)
         if name not in self._assets:
             self._assets[name] = self._read(name)
         return self._assets[name]
@@ -73,6 +72,7 @@ class Bank(Mapping[str, Asset]):
 
     def facts(self, name: str) -> dict[str, Any]:
         """What is known of an asset without reading it: the fields of `Asset` but its layers, and its coverage."""
+        self._check(name)
         return dict(self._facts[name])
 
     @property
@@ -90,14 +90,14 @@ class Bank(Mapping[str, Asset]):
             raise ResweepError(f"category '{category}': the bank has no asset of it; {hint}")
         return self.categories[category]
 
-    def ranked(
+    def rank(
         self, category: str, size_m: Sequence[float], heading_of_view: float | None = None
     ) -> list[tuple[str, float]]:
-        """Names of a category's assets and how ill each fits, best first (D, 5.1).
+        """Names of a category's assets with the fit error of each, best first; lower is better (D, 5.1).
 
-        Ill fit is the distance of the box's dimensions, relative to the length of ``size_m``. With
-        ``heading_of_view``, the angle in radians from the object's front to the sensor, counter-clockwise,
-        it grows by `VIEW_WEIGHT` times the share of the outline that is not known from there.
+        The fit error is the distance between the dimensions of the boxes, relative to the length of ``size_m``.
+        ``heading_of_view`` is the angle in radians from the object's front to the sensor, counter-clockwise. Where it
+        is given, the share of the outline that is not known from there is added, times `VIEW_WEIGHT`.
         """
         wanted = np.asarray(size_m, np.float64)
         if wanted.shape != (3,) or not (np.isfinite(wanted).all() and (wanted > 0).all()):
@@ -107,13 +107,13 @@ class Bank(Mapping[str, Asset]):
             facts = self._facts[name]
             score = float(np.linalg.norm(np.array(facts["size_m"]) - wanted) / np.linalg.norm(wanted))
             if heading_of_view is not None:
-                score += VIEW_WEIGHT * (1.0 - seen_from(facts["coverage"], heading_of_view))
+                score += VIEW_WEIGHT * (1.0 - interpolate_coverage(facts["coverage"], heading_of_view))
             scores.append((name, score))
         return sorted(scores, key=lambda item: (item[1], item[0]))
 
     def best_fit(self, category: str, size_m: Sequence[float], heading_of_view: float | None = None) -> Asset:
-        """The asset of a category nearest in size and, where the view is given, best covered (see `ranked`)."""
-        return self[self.ranked(category, size_m, heading_of_view)[0][0]]
+        """The asset of a category nearest in size and, where the view is given, best covered (see `rank`)."""
+        return self[self.rank(category, size_m, heading_of_view)[0][0]]
 
     def save(self, path: str | Path, overwrite: bool = True) -> Path:
         """Write the bank to the folder ``path``, whole or not at all; returns the path.
@@ -134,6 +134,10 @@ class Bank(Mapping[str, Asset]):
             text = json.dumps(self._index(), indent=1, default=_plain)
             (folder / INDEX).write_text(text + "\n", encoding="utf-8")
         return path
+
+    def _check(self, name: str) -> None:
+        if name not in self._facts:
+            raise UnknownAssetError(f"asset '{name}': not in the bank; {nearest_names(name, self)}")
 
     def _index(self) -> dict[str, Any]:
         from resweep import __version__

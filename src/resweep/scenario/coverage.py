@@ -1,4 +1,4 @@
-"""How much of an object is known from each side: what decides which of two alike objects to place."""
+"""How much of an object is known from each side: it decides which of two similar objects to place."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def coverage(layers: Sequence[Layer], size_m: Sequence[float]) -> tuple[float, .
     return tuple(shares)
 
 
-def seen_from(shares: Sequence[float], heading_rad: float) -> float:
+def interpolate_coverage(shares: Sequence[float], heading_rad: float) -> float:
     """The coverage at any angle from the object's front, between those of `coverage`."""
     at = (heading_rad / (2 * np.pi) * len(shares)) % len(shares)
     low = int(at) % len(shares)
@@ -56,16 +56,16 @@ def _surface(layer: Layer) -> tuple[Array, Array, Array]:
     if isinstance(layer, Splats):
         return layer.centre.astype(np.float64), layer.normal.astype(np.float64), layer.radius.astype(np.float64)
     if isinstance(layer, Instances):
-        points = sampled(layer.mesh, max(100, _SAMPLES // len(layer.transforms)))
+        points = sample_points(layer.mesh, max(100, _SAMPLES // len(layer.transforms)))
         copies = layer.transforms.astype(np.float64)
         points = (np.einsum("kij,nj->kni", copies[:, :, :3], points) + copies[:, None, :, 3]).reshape(-1, 3)
     else:
         assert isinstance(layer, Mesh)  # assets have no volumes
-        points = sampled(layer, _SAMPLES)
+        points = sample_points(layer, _SAMPLES)
     return points, np.zeros_like(points), np.zeros(len(points))
 
 
-def sampled(mesh: Mesh, count: int) -> Array:
+def sample_points(mesh: Mesh, count: int) -> Array:
     """Points (count, 3) spread evenly over the faces of a mesh, the same each time."""
     corners = mesh.vertices[mesh.faces].astype(np.float64)
     area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)

@@ -1,4 +1,4 @@
-"""What runs into what: actors against each other and against the world, over time."""
+"""Collisions: actors that overlap each other or the world, over time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LEVELS = 4
 
 @dataclass(frozen=True)
 class Overlap:
-    """An actor that is where something else is: ``time_s`` the first moment, from the scenario's start."""
+    """An actor that is where something else is; ``time_s`` is when it first is, seconds from the scenario's start."""
 
     actor: str
     time_s: float
@@ -32,14 +32,14 @@ class Overlap:
         return f"actor '{self.actor}': runs into {self.what} at {self.time_s:.1f} s"
 
 
-def between_actors(actors: Sequence[Actor], start: float, end: float) -> list[Overlap]:
+def find_actor_overlaps(actors: Sequence[Actor], start: float, end: float) -> list[Overlap]:
     """The first moment at which the boxes of each two actors overlap."""
     times = _times(start, end)
-    boxes = [_box_over(actor, times) for actor in actors]
+    boxes = [_box_over_time(actor, times) for actor in actors]
     found = []
     for one in range(len(actors)):
         for other in range(one + 1, len(actors)):
-            hit = np.flatnonzero(_meet(boxes[one], boxes[other]))
+            hit = np.flatnonzero(_boxes_overlap(boxes[one], boxes[other]))
             if len(hit):
                 found.append(
                     Overlap(
@@ -52,7 +52,7 @@ def between_actors(actors: Sequence[Actor], start: float, end: float) -> list[Ov
     return found
 
 
-def with_world(actor: Actor, ground: Ground, start: float, end: float) -> Overlap | None:
+def find_world_overlap(actor: Actor, ground: Ground, start: float, end: float) -> Overlap | None:
     """The first moment at which something of the world stands within the actor's box, above the ground."""
     path = actor.trajectory
     still = actor.stands
@@ -75,7 +75,7 @@ def with_world(actor: Actor, ground: Ground, start: float, end: float) -> Overla
     if not len(hit):
         return None
     first = int(hit[0])
-    what = _name_of(int(found["label"][first]), int(found["instance"][first]), ground.labels)
+    what = _describe(int(found["label"][first]), int(found["instance"][first]), ground.labels)
     x, y = origins.reshape(-1, 3)[first, :2] + directions.reshape(-1, 3)[first, :2] * found["range"][first]
     when = 0.0 if still else float(times[first // len(length)] - start)
     return Overlap(actor.name, when, f"{what} of the world at ({x:.1f}, {y:.1f})")
@@ -85,7 +85,7 @@ def _times(start: float, end: float) -> Array:
     return np.arange(start, end + 1e-9, STEP_S)
 
 
-def _name_of(label: int, instance: int, labels: LabelSet) -> str:
+def _describe(label: int, instance: int, labels: LabelSet) -> str:
     name = labels.class_name(label) if labels.known else f"something of label {label}"
     name = name if label else "something"
     return f"{name} {instance}" if instance else name
@@ -106,7 +106,7 @@ def _rays(low: Array, high: Array) -> tuple[Array, Array, Array]:
     return begin, along, length
 
 
-def _box_over(actor: Actor, times: Array) -> tuple[Array, Array, Array, Array]:
+def _box_over_time(actor: Actor, times: Array) -> tuple[Array, Array, Array, Array]:
     """Centre (t, 3), heading (t, 2), half size (3,) and presence (t,) of an actor's box at times."""
     path = actor.trajectory
     there = np.ones(len(times), bool) if len(path) == 1 else (times >= path.start - 1e-9) & (times <= path.end + 1e-9)
@@ -116,7 +116,7 @@ def _box_over(actor: Actor, times: Array) -> tuple[Array, Array, Array, Array]:
     return centre, heading, (actor.bounds[1] - actor.bounds[0]) / 2 - _SHRINK_M, there
 
 
-def _meet(one: tuple[Array, Array, Array, Array], other: tuple[Array, Array, Array, Array]) -> Array:
+def _boxes_overlap(one: tuple[Array, Array, Array, Array], other: tuple[Array, Array, Array, Array]) -> Array:
     """Whether two boxes (t,) overlap: no axis of either separates them, and their heights share a part."""
     apart = other[0] - one[0]
     overlap = one[3] & other[3] & (np.abs(apart[:, 2]) < one[2][2] + other[2][2])

@@ -1,4 +1,4 @@
-"""A scenario put into a world: the ego's trajectory, and its actors standing on the ground."""
+"""A scenario placed in a world: the trajectory of the ego, and the actors on the ground."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from resweep.scenario.assets import Asset
 from resweep.scenario.bank import Bank
 from resweep.scenario.ground import Ground, ground_of
 from resweep.scenario.motion import Path
-from resweep.scenario.overlap import Overlap, between_actors, with_world
-from resweep.scenario.recorded import Recorded, recorded_in
+from resweep.scenario.overlap import Overlap, find_actor_overlaps, find_world_overlap
+from resweep.scenario.recorded import RecordedObject, find_recorded_objects
 from resweep.scenario.spec import ActorSpec, RecordedTrack
 from resweep.worlds import Instances, Mesh, Splats, World
 
@@ -28,33 +28,35 @@ _APART_S = 1e-6
 _TRIGGER_S = 0.05
 
 
-def ego_trajectory(scenario: Scenario, ground: Ground) -> Trajectory:
+def make_ego_trajectory(scenario: Scenario, ground: Ground) -> Trajectory:
     """``T_world_sensor`` for the scenario's duration."""
     ego = scenario.ego
     if ego.poses is not None or ego.log is not None:
         motion = read_poses(ego.poses, rate_hz=ego.rate_hz) if ego.poses is not None else _log_motion(scenario)
         motion = motion.offset(from_xyz_rpy(*ego.offset_m))
-        return motion if scenario.duration_s is None else _held(motion, motion.start + scenario.duration_s)
+        return motion if scenario.duration_s is None else _cut_or_hold(motion, motion.start + scenario.duration_s)
     path = ego.path()
     where = f"scenario '{scenario.name}', ego"
-    check_bounds(path, ground, where)
-    poses = standing(path, ground, (0.6, 0.6), where, ego.kinds()[0])
+    check_within_world(path, ground, where)
+    poses = place_on_ground(path, ground, (0.6, 0.6), where, ego.kinds()[0])
     if np.isfinite(path.places[:, 2]).all():
         poses[:, 2, 3] = path.places[:, 2]
     else:
         poses[:, :3, 3] += ego.height_m * poses[:, :3, 2]
     duration = path.end if scenario.duration_s is None else scenario.duration_s
-    return _held(Trajectory(path.times, poses), duration)
+    return _cut_or_hold(Trajectory(path.times, poses), duration)
 
 
 def _log_motion(scenario: Scenario) -> Trajectory:
     log = open_log(str(scenario.ego.log), rate_hz=scenario.ego.rate_hz, empty_beams=False)
     if not log.poses_known:
-        raise ResweepError(f"scenario '{scenario.name}', ego.log: '{scenario.ego.log}' knows no poses; give ego.poses")
+        raise ResweepError(
+            f"scenario '{scenario.name}', ego.log: the poses of '{scenario.ego.log}' are unknown; give ego.poses"
+        )
     return log.trajectory
 
 
-def _held(motion: Trajectory, end: float) -> Trajectory:
+def _cut_or_hold(motion: Trajectory, end: float) -> Trajectory:
     """The motion cut at ``end``, or standing at its last pose until then."""
     if motion.end > end:
         return motion.window(motion.start, end)
@@ -63,7 +65,7 @@ def _held(motion: Trajectory, end: float) -> Trajectory:
     return motion
 
 
-def check_bounds(path: Path, ground: Ground, where: str) -> None:
+def check_within_world(path: Path, ground: Ground, where: str) -> None:
     """Raise if a path leaves the world, seen from above."""
     low, high = ground.bounds[:, :2]
     outside = ((path.places[:, :2] < low) | (path.places[:, :2] > high)).any(axis=1)
@@ -76,8 +78,8 @@ def check_bounds(path: Path, ground: Ground, where: str) -> None:
         )
 
 
-def standing(path: Path, ground: Ground, size: tuple[float, float], where: str, field: str) -> Array:
-    """Poses (n, 4, 4) of the path on the ground, which must be there."""
+def place_on_ground(path: Path, ground: Ground, size: tuple[float, float], where: str, field: str) -> Array:
+    """Poses (n, 4, 4) of an object, ``size`` long and wide, that follows a path on the ground; raises if none."""
     poses = ground.poses(path.places, path.yaw, *size)
     lost = ~np.isfinite(poses[:, 2, 3])
     if lost.any():
@@ -90,28 +92,28 @@ def standing(path: Path, ground: Ground, size: tuple[float, float], where: str, 
     return poses
 
 
-def recorded_track(track: RecordedTrack) -> tuple[float, Recorded]:
-    """The object that a track names, and when its log begins."""
+def find_recorded_track(track: RecordedTrack) -> tuple[float, RecordedObject]:
+    """When the log of a track begins, seconds, and the object that the track names."""
     log = open_log(track.log, empty_beams=False)
-    for item in recorded_in(log):
+    for item in find_recorded_objects(log):
         if item.number == track.id:
             return float(log.times[0]), item
     raise ResweepError(f"log '{track.log}' has no track {track.id}")
 
 
-class Staging:
-    """The making of a scenario's actors in one world."""
+class ActorPlacer:
+    """Makes the actors of a scenario in one world."""
 
     def __init__(self, scenario: Scenario, world: World | Ground, bank: Bank, first_instance: int | None) -> None:
         self.scenario, self.bank = scenario, bank
         if isinstance(world, Ground):
             self.ground, self.first = world, first_instance or 1
         else:
-            self.ground, self.first = ground_of(world), first_instance or free_instance(world)
+            self.ground, self.first = ground_of(world), first_instance or find_free_instance(world)
 
-    def actors(self) -> list[Actor]:
-        """All actors; every asset is found before any is placed."""
-        ego = ego_trajectory(self.scenario, self.ground)
+    def place(self) -> list[Actor]:
+        """The actors of the scenario; every asset is found before any is placed."""
+        ego = make_ego_trajectory(self.scenario, self.ground)
         end = ego.start + (self.scenario.duration_s or ego.end - ego.start)
         names = [self._choose(at, ego) for at in range(len(self.scenario.actors))]
         assets: dict[str, Asset] = {}
@@ -119,11 +121,11 @@ class Staging:
         for at, (spec, chosen) in enumerate(zip(self.scenario.actors, names, strict=True)):
             asset = chosen if isinstance(chosen, Asset) else assets.setdefault(chosen, self.bank[chosen])
             motion = self._motion(spec, at, asset, ego, end)
-            made.append(actor_of(asset, motion, self.first + at, spec.name, self.ground.labels))
+            made.append(make_actor(asset, motion, self.first + at, spec.name, self.ground.labels))
         return made
 
     def where(self, at: int) -> str:
-        """How errors name an actor."""
+        """What errors call an actor."""
         return f"scenario '{self.scenario.name}', actors[{at}] '{self.scenario.actors[at].name}'"
 
     def _choose(self, at: int, ego: Trajectory) -> str | Asset:
@@ -134,18 +136,18 @@ class Staging:
                 options = spec.cad.model_dump(exclude={"file", "category"})
                 return Asset.from_mesh(spec.cad.file, category=spec.cad.category, name=f"cad-{at}", **options)
             if spec.asset is not None:
-                self.bank.facts(spec.asset) if spec.asset in self.bank else self.bank[spec.asset]
+                self.bank.facts(spec.asset)  # raises if the bank does not hold it
                 return spec.asset
             category, size = spec.category, spec.size_m
             if category is None:
                 assert spec.track is not None
-                recorded = recorded_track(spec.track)[1]
+                recorded = find_recorded_track(spec.track)[1]
                 category, size = recorded.category.name, recorded.size_m
             if size is None:
                 names = self.bank.by_category(category)
                 rng = np.random.default_rng([self.scenario.seed, at, 0x6173])
                 return str(names[int(rng.integers(len(names)))])
-            return self.bank.ranked(category, size, self._view(spec, ego))[0][0]
+            return self.bank.rank(category, size, self._view(spec, ego))[0][0]
         except ResweepError as error:
             field = "cad" if spec.cad else "asset" if spec.asset else "category" if spec.category else "track"
             raise ResweepError(f"{self.where(at)}, {field}: {error}") from error
@@ -158,30 +160,30 @@ class Staging:
         towards = ego.poses[0, :2, 3] - path.places[0, :2]
         return float(np.arctan2(towards[1], towards[0]) - path.yaw[0])
 
-    def _recorded(self, spec: ActorSpec, at: int) -> tuple[float, Recorded]:
+    def _recorded(self, spec: ActorSpec, at: int) -> tuple[float, RecordedObject]:
         assert spec.track is not None
         try:
-            return recorded_track(spec.track)
+            return find_recorded_track(spec.track)
         except ResweepError as error:
             raise ResweepError(f"{self.where(at)}, track: {error}") from error
 
     def _motion(self, spec: ActorSpec, at: int, asset: Asset, ego: Trajectory, end: float) -> Trajectory:
         if spec.track is not None:
             begin, item = self._recorded(spec, at)
-            longest = max(item.stretches(), key=len)
+            longest = max(item.motions(), key=len)
             return Trajectory(longest.times - begin + ego.start + spec.start_s, longest.poses)
         path, where = spec.path(), self.where(at)
-        check_bounds(path, self.ground, where)
+        check_within_world(path, self.ground, where)
         if spec.snap:
-            poses = standing(path, self.ground, asset.size_m[:2], where, spec.kinds()[0])
+            poses = place_on_ground(path, self.ground, asset.size_m[:2], where, spec.kinds()[0])
         elif np.isfinite(path.places).all():
             poses = np.stack(
                 [from_xyz_rpy(x, y, z, yaw=yaw) for (x, y, z), yaw in zip(path.places, path.yaw, strict=True)]
             )
         else:
-            raise ResweepError(f"{where}, snap: without the ground its points need z; give [x, y, z]")
+            raise ResweepError(f"{where}, snap: an actor that is not set on the ground needs z; give [x, y, z]")
         begin = self._begin(spec, at, poses[0], ego, end)
-        return _timed(path.times, poses, begin, ego.start, end, spec.after == "stay")
+        return _schedule(path.times, poses, begin, ego.start, end, spec.after == "stay")
 
     def _begin(self, spec: ActorSpec, at: int, pose: Array, ego: Trajectory, end: float) -> float:
         """When an actor's motion begins, on the ego's clock."""
@@ -192,13 +194,13 @@ class Staging:
         near = np.flatnonzero(distance <= spec.start_within_m)
         if not len(near):
             raise ResweepError(
-                f"{self.where(at)}, start_within_m: the ego comes no nearer than {distance.min():.1f} m, "
-                f"{spec.start_within_m:g} m are asked for; the actor would never start"
+                f"{self.where(at)}, start_within_m: the ego comes no nearer than {distance.min():.1f} m; "
+                f"give more than that, or the actor never starts"
             )
         return float(times[near[0]]) + spec.start_s
 
 
-def _timed(times: Array, poses: Array, begin: float, start: float, end: float, stays: bool) -> Trajectory:
+def _schedule(times: Array, poses: Array, begin: float, start: float, end: float, stays: bool) -> Trajectory:
     """A motion that waits at its first pose from ``start``, begins at ``begin``, and stays until ``end`` or leaves."""
     if len(times) == 1:
         return Trajectory(np.array([start]), poses)
@@ -210,19 +212,19 @@ def _timed(times: Array, poses: Array, begin: float, start: float, end: float, s
     return Trajectory(when, where)
 
 
-def overlaps(scenario: Scenario, ground: Ground, actors: list[Actor], ego: Trajectory) -> list[Overlap]:
+def find_overlaps(scenario: Scenario, ground: Ground, actors: list[Actor], ego: Trajectory) -> list[Overlap]:
     """What the actors run into, by time."""
     allowed = {spec.name for spec in scenario.actors if spec.allow_overlap}
     end = ego.start + (scenario.duration_s or ego.end - ego.start)
     checked = [actor for actor in actors if actor.name not in allowed]
-    found = [hit for actor in checked if (hit := with_world(actor, ground, ego.start, end)) is not None]
+    found = [hit for actor in checked if (hit := find_world_overlap(actor, ground, ego.start, end)) is not None]
     if scenario.ego.size_m is not None and checked:
-        checked = [*checked, _vehicle(scenario, ego)]
-    found += between_actors(checked, ego.start, end)
+        checked = [*checked, _make_vehicle(scenario, ego)]
+    found += find_actor_overlaps(checked, ego.start, end)
     return sorted(found, key=lambda item: item.time_s)
 
 
-def _vehicle(scenario: Scenario, ego: Trajectory) -> Actor:
+def _make_vehicle(scenario: Scenario, ego: Trajectory) -> Actor:
     """The ego's vehicle as a box below the sensor."""
     assert scenario.ego.size_m is not None
     length, width, height = scenario.ego.size_m
@@ -231,8 +233,8 @@ def _vehicle(scenario: Scenario, ego: Trajectory) -> Actor:
     return Actor((Mesh(corners, np.array([[0, 1, 2]])),), ego, 1, name=EGO)
 
 
-def free_instance(world: World) -> int:
-    """The first instance id above all of the world's."""
+def find_free_instance(world: World) -> int:
+    """The first instance id above all that the world uses."""
     top = 0
     for layer in world.layers:
         for part in (layer, layer.mesh) if isinstance(layer, Instances) else (layer,):
@@ -242,13 +244,13 @@ def free_instance(world: World) -> int:
     return top + 1
 
 
-def actor_of(asset: Asset, motion: Trajectory, instance: int, name: str, labels: LabelSet) -> Actor:
+def make_actor(asset: Asset, motion: Trajectory, instance: int, name: str, labels: LabelSet) -> Actor:
     """An asset as an actor, its label in the vocabulary of the world that it moves through."""
     own = labels if labels.known else asset.labels
-    return Actor(solid(asset), motion, instance, asset.label_in(labels), name, own)
+    return Actor(check_movable(asset), motion, instance, asset.label_in(labels), name, own)
 
 
-def solid(asset: Asset) -> tuple[Mesh | Splats, ...]:
+def check_movable(asset: Asset) -> tuple[Mesh | Splats, ...]:
     """The layers of an asset as an actor takes them; raises if one cannot move."""
     layers: list[Mesh | Splats] = []
     for layer in asset.layers:

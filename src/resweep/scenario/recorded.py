@@ -14,12 +14,12 @@ from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.scenario.categories import Category, category_of
 from resweep.sweep import Sweep
 
-_REACH_S = 0.15  # how far beyond its first and last box an object is followed: a sweep begins before its stamp
-_GAP_S = 1.1  # between two boxes of a track, beyond which it was out of sight: nuScenes annotates 2 a second
+_MARGIN_S = 0.15  # by which a motion reaches beyond its first and last box: a sweep begins before its stamp
+_GAP_S = 1.1  # between two boxes of a track; with a longer gap it was out of sight: nuScenes annotates 2 a second
 
 
 @dataclass
-class Recorded:
+class RecordedObject:
     """One annotated object of a log: its class, its boxes' sizes, and its poses ``T_world_object`` over time.
 
     The object's frame lies on the middle of its box's floor with x along the heading.
@@ -48,30 +48,30 @@ class Recorded:
         length, width, height = np.median(self.sizes, axis=0).tolist()
         return length, width, height
 
-    def stretches(self) -> list[Trajectory]:
-        """Its motion, in pieces where it was out of sight for long; each reaches a little beyond its ends."""
+    def motions(self) -> list[Trajectory]:
+        """Its motion ``T_world_object``, one for each time that it was in sight, a little longer at both ends."""
         times, first = np.unique(self.times, return_index=True)
         poses = np.stack(self.poses)[first]
         breaks = np.flatnonzero(np.diff(times) > _GAP_S) + 1
         pieces = zip(np.split(times, breaks), np.split(poses, breaks), strict=True)
-        return [Trajectory(when, where).extended(_REACH_S) for when, where in pieces]
+        return [Trajectory(when, where).extended(_MARGIN_S) for when, where in pieces]
 
 
-def recorded_in(log: Log, sweeps: Sequence[int] | None = None) -> list[Recorded]:
+def find_recorded_objects(log: Log, sweeps: Sequence[int] | None = None) -> list[RecordedObject]:
     """The annotated objects of a log, in the order of their first box; boxes without a track are left out."""
-    found: dict[int, Recorded] = {}
+    found: dict[int, RecordedObject] = {}
     untracked = 0
     for at in range(len(log)) if sweeps is None else sweeps:
         sweep = log[at]
         boxes = sweep.boxes
         if boxes is None or not len(boxes):
             continue
-        poses, times = sweep.pose @ floors(boxes), box_times(sweep, boxes)
+        poses, times = sweep.pose @ box_poses(boxes), estimate_box_times(sweep, boxes)
         for row, number in enumerate(boxes.track.tolist()):
             if number < 0:
                 untracked += 1
                 continue
-            track = found.setdefault(number, Recorded(number, boxes.name[row]))
+            track = found.setdefault(number, RecordedObject(number, boxes.name[row]))
             track.add(float(times[row]), poses[row], boxes.size[row])
     if not found:
         why = f"its {untracked} boxes have no tracks" if untracked else "no sweep has annotated boxes"
@@ -79,21 +79,22 @@ def recorded_in(log: Log, sweeps: Sequence[int] | None = None) -> list[Recorded]
     return list(found.values())
 
 
-def floors(boxes: Boxes) -> Array:
-    """``T_sweep_object`` (k, 4, 4) of boxes: on the middle of the floor, x along the heading."""
+def box_poses(boxes: Boxes) -> Array:
+    """``T_sweep_object`` (k, 4, 4) of boxes: the middle of the floor, x along the heading."""
     floor = boxes.centre - boxes.size * [0.0, 0.0, 0.5]
     return np.stack([from_xyz_rpy(x, y, z, yaw=yaw) for (x, y, z), yaw in zip(floor, boxes.yaw, strict=True)])
 
 
-def box_times(sweep: Sweep, boxes: Boxes, grow_m: float = 0.1) -> Array:
-    """When each object (k,) was where its box is, seconds: when half of the returns in it had been measured.
+def estimate_box_times(sweep: Sweep, boxes: Boxes, grow_m: float = 0.1) -> Array:
+    """When each object (k,) was where its box is, seconds: the median time of the returns in the box.
 
-    Boxes are drawn around returns, whenever in the sweep those were measured; one without any has the sweep's stamp.
+    Annotators draw boxes around returns, at whatever time of the sweep those were measured. A box without returns
+    has the timestamp of the sweep.
     """
     times = np.full(len(boxes), sweep.timestamp)
     points = sweep.deskewed()
     reach = np.linalg.norm(boxes.size, axis=1) / 2 + grow_m
-    for row, rows in enumerate(points_near(points, boxes.centre, reach)):
+    for row, rows in enumerate(find_points_near(points, boxes.centre, reach)):
         one = Boxes(boxes.centre[row], boxes.size[row], boxes.yaw[row : row + 1], boxes.name[row : row + 1])
         inside = rows[one.contains(points[rows], grow_m)[0]]
         if len(inside):
@@ -101,7 +102,7 @@ def box_times(sweep: Sweep, boxes: Boxes, grow_m: float = 0.1) -> Array:
     return times
 
 
-def points_near(points: Array, centres: Array, reach: Array) -> Iterator[Array]:
+def find_points_near(points: Array, centres: Array, reach: Array) -> Iterator[Array]:
     """For each centre (k, 3), the rows of the points (n, 3) within ``reach`` (k,) of it, seen from above."""
     for centre, radius in zip(centres, reach, strict=True):
         yield np.flatnonzero(((points[:, :2] - centre[:2]) ** 2).sum(axis=1) <= radius**2)

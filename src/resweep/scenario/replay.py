@@ -1,8 +1,9 @@
-"""A recorded drive's own traffic as actors: each annotated object replaced by one of a bank that fits (D, 5.1)."""
+"""The traffic of a recorded drive as actors: each annotated object becomes the best fit of a bank (D, 5.1)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,52 +12,61 @@ from resweep.log import Log
 from resweep.pose import Array, Trajectory
 from resweep.scenario.actors import Actor
 from resweep.scenario.bank import Bank
-from resweep.scenario.placing import actor_of, free_instance
-from resweep.scenario.recorded import Recorded, recorded_in
+from resweep.scenario.placing import find_free_instance, make_actor
+from resweep.scenario.recorded import RecordedObject, find_recorded_objects
 from resweep.worlds import World
 
 
-def replay_actors(
-    log: Log, world: World, bank: Bank, tracks: Sequence[Recorded] | None = None
-) -> tuple[list[Actor], dict[int, int], list[str]]:
-    """Actors that move as the annotated objects of a log do.
+class ReplayActors(NamedTuple):
+    """The recorded objects of a log as actors.
 
-    An object is taken from the bank by category, size and the side first seen; one that the bank has itself from this
-    log is taken as it is. Returns the actors, the track of each instance, and a line for each category of which
-    the bank has nothing and whose objects are left out.
+    ``tracks`` gives the recorded track of each instance; ``left_out`` counts, by category, the objects for which the
+    bank has no asset.
     """
-    first = free_instance(world)
+
+    actors: list[Actor]
+    tracks: dict[int, int]
+    left_out: dict[str, int]
+
+
+def replay_actors(log: Log, world: World, bank: Bank, objects: Sequence[RecordedObject] | None = None) -> ReplayActors:
+    """Actors that move as the annotated objects of a log do; ``objects`` are those, if they are known already.
+
+    An object is replaced by the asset of the bank that fits best by category, size and the side first seen. If the
+    bank has the object itself, cut out of this log, that one is taken.
+    """
+    first = find_free_instance(world)
     ego = log.trajectory
-    made: list[Actor] = []
-    track_of: dict[int, int] = {}
-    missing: dict[str, int] = {}
+    actors: list[Actor] = []
+    tracks: dict[int, int] = {}
+    left_out: dict[str, int] = {}
     own = {(str(bank.facts(name)["source"][0]), int(bank.facts(name)["source"][1])): name for name in bank}
-    for item in recorded_in(log) if tracks is None else tracks:
+    for item in find_recorded_objects(log) if objects is None else objects:
         category = item.category.name
         if category not in bank.categories:
-            missing[category] = missing.get(category, 0) + 1
+            left_out[category] = left_out.get(category, 0) + 1
             continue
-        stretches = item.stretches()
-        name = own.get((log.name, item.number)) or bank.ranked(category, item.size_m, _view(stretches[0], ego))[0][0]
-        instance = first + len(track_of)
-        track_of[instance] = item.number
+        motions = item.motions()
+        name = own.get((log.name, item.number)) or bank.rank(category, item.size_m, _view(motions[0], ego))[0][0]
+        instance = first + len(tracks)
+        tracks[instance] = item.number
         asset = bank[name]
-        made += [actor_of(asset, motion, instance, category, world.labels) for motion in stretches]
-    if not made:
+        actors += [make_actor(asset, motion, instance, category, world.labels) for motion in motions]
+    if not actors:
         raise ResweepError(
-            f"log '{log.name}': the bank has no object of its categories ({', '.join(sorted(missing))}); give another"
+            f"log '{log.name}': the bank has no object of its categories ({', '.join(sorted(left_out))}); give another"
         )
-    return made, track_of, [f"{count} of category '{category}'" for category, count in sorted(missing.items())]
+    return ReplayActors(actors, tracks, dict(sorted(left_out.items())))
 
 
-def sweep_starts(log: Log, lasts_s: float) -> Array:
-    """When sweeps that take ``lasts_s`` begin (n,), if the middle of each is to be that of the recorded one.
+def find_sweep_starts(log: Log, duration_s: float) -> Array:
+    """When sweeps of ``duration_s`` begin (n,), seconds, so that the middle of each is that of the recorded one.
 
-    A stamp may be that of a sweep's start, middle or end: what was measured when, its beams' times tell.
+    A timestamp may be that of a sweep's start, middle or end; the times of the beams say when it was measured.
     """
     middle = [float(sweep.beam_time.min() + sweep.beam_time.max()) / 2 if sweep.n_beams else sweep.timestamp
               for sweep in log]  # fmt: skip
-    return np.array(middle) - lasts_s / 2
+    return np.array(middle) - duration_s / 2
 
 
 def _view(motion: Trajectory, ego: Trajectory) -> float:

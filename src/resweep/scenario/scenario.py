@@ -13,11 +13,11 @@ from resweep.errors import ResweepError
 from resweep.pose import Trajectory
 from resweep.scenario.actors import Actor
 from resweep.scenario.bank import Bank
+from resweep.scenario.builtin import builtin_bank
 from resweep.scenario.categories import category_of
 from resweep.scenario.ground import Ground, ground_of
 from resweep.scenario.overlap import Overlap
-from resweep.scenario.spec import ActorSpec, EgoSpec, located
-from resweep.scenario.stock import stock_bank
+from resweep.scenario.spec import ActorSpec, EgoSpec, resolve_paths
 from resweep.worlds import World
 
 SCENARIOS = ("hidden-car", "animals", "construction")  # those that come with the package
@@ -46,32 +46,32 @@ class Scenario(Spec):
                 raise SpecError(f"actors[{at}].name", f"'{actor.name}' is the name of another actor; names differ")
             seen.add(actor.name)
         if self.ego.at is not None and self.duration_s is None:
-            raise SpecError("duration_s", "missing; an ego that stands needs to be told for how long")
+            raise SpecError("duration_s", "missing; an ego that stands still needs a duration")
         return self
 
     def trajectory(self, world: World | Ground) -> Trajectory:
         """``T_world_sensor`` of the ego for the scenario's duration."""
-        from resweep.scenario.placing import ego_trajectory
+        from resweep.scenario.placing import make_ego_trajectory
 
-        return ego_trajectory(self, ground_of(world))
+        return make_ego_trajectory(self, ground_of(world))
 
-    def cast(
+    def make_actors(
         self, world: World | Ground, bank: Bank | None = None, *, first_instance: int | None = None
     ) -> list[Actor]:
-        """The actors, placed on the world's ground, without looking at what they run into.
+        """The actors, placed on the ground of the world; whether they collide is not checked.
 
-        ``bank`` holds their objects (default: `stock_bank`); their instances count from ``first_instance`` (default:
+        ``bank`` holds their objects (default: `builtin_bank`); their instances count from ``first_instance`` (default:
         the first that the world does not use).
         """
-        from resweep.scenario.placing import Staging
+        from resweep.scenario.placing import ActorPlacer
 
-        return Staging(self, world, stock_bank() if bank is None else bank, first_instance).actors()
+        return ActorPlacer(self, world, builtin_bank() if bank is None else bank, first_instance).place()
 
     def categories(self, bank: Bank | None, actors: list[Actor]) -> dict[str, str]:
         """The class of each actor by its name: that of its object in the bank, or as the scenario says."""
-        from resweep.scenario.placing import recorded_track
+        from resweep.scenario.placing import find_recorded_track
 
-        known = stock_bank() if bank is None else bank
+        known = builtin_bank() if bank is None else bank
         found = {}
         for spec, actor in zip(self.actors, actors, strict=True):
             if spec.asset is not None:
@@ -81,21 +81,21 @@ class Scenario(Spec):
             elif spec.category is not None:
                 found[actor.name] = category_of(spec.category).name
             elif spec.track is not None:
-                found[actor.name] = recorded_track(spec.track)[1].category.name
+                found[actor.name] = find_recorded_track(spec.track)[1].category.name
         return found
 
-    def overlaps(self, world: World | Ground, actors: list[Actor]) -> list[Overlap]:
+    def find_overlaps(self, world: World | Ground, actors: list[Actor]) -> list[Overlap]:
         """What the actors run into, by time; those that ``allow_overlap`` are left out."""
-        from resweep.scenario.placing import overlaps
+        from resweep.scenario.placing import find_overlaps
 
         ground = ground_of(world)
-        return overlaps(self, ground, actors, self.trajectory(ground))
+        return find_overlaps(self, ground, actors, self.trajectory(ground))
 
     def place(self, world: World, bank: Bank | None = None) -> tuple[Trajectory, list[Actor]]:
         """The ego's trajectory and the checked actors; raises if an actor runs into another or the world."""
         ground = ground_of(world)
-        actors = self.cast(world, bank)
-        found = self.overlaps(ground, actors)
+        actors = self.make_actors(world, bank)
+        found = self.find_overlaps(ground, actors)
         if found:
             more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
             raise ResweepError(
@@ -138,11 +138,11 @@ def load_scenario(path: str | Path) -> Scenario:
 
 def parse_scenario(text: str, where: str, folder: Path | None = None) -> Scenario:
     """The scenario in a YAML text; ``where`` names it in errors."""
-    return scenario_from(parse_yaml(text, where, "a scenario with keys such as ego and actors"), where, folder)
+    return validate_scenario(parse_yaml(text, where, "a scenario with keys such as ego and actors"), where, folder)
 
 
-def scenario_from(data: Any, where: str, folder: Path | None = None) -> Scenario:
+def validate_scenario(data: Any, where: str, folder: Path | None = None) -> Scenario:
     """A scenario from plain data, with errors that name ``where`` it came from."""
     if not isinstance(data, dict):
         raise ResweepError(f"{where}: not a scenario; expected keys such as ego and actors")
-    return validate(data if folder is None else located(data, folder), Scenario, where)
+    return validate(data if folder is None else resolve_paths(data, folder), Scenario, where)

@@ -106,14 +106,14 @@ class ActorSpec(Motion):
         return self
 
 
-def located(data: Any, folder: FilePath) -> Any:
-    """Scenario data with the paths in it taken from ``folder`` where they are relative and exist there."""
+def resolve_paths(data: Any, folder: FilePath) -> Any:
+    """Scenario data in which relative paths are those in ``folder``, where they exist there."""
     if isinstance(data, dict):
         names = ("poses", "log", "file")
-        return {key: _found(value, folder) if key in names else located(value, folder) for key, value in data.items()}
-    return [located(item, folder) for item in data] if isinstance(data, list) else data
+        return {key: (_resolve if key in names else resolve_paths)(value, folder) for key, value in data.items()}
+    return [resolve_paths(item, folder) for item in data] if isinstance(data, list) else data
 
 
-def _found(value: Any, folder: FilePath) -> Any:
+def _resolve(value: Any, folder: FilePath) -> Any:
     beside = folder / value if isinstance(value, str) else None
     return str(beside) if beside is not None and beside.exists() else value

@@ -107,9 +107,9 @@ def _draw(axes: Any, asset: Asset, white: float) -> None:
 
 def _view(asset: Asset) -> Array:
     """The unit vector from the object to the eye: from the corner where most of it is known, from the front if even."""
-    from resweep.scenario.coverage import seen_from
+    from resweep.scenario.coverage import interpolate_coverage
 
-    known = [round(seen_from(asset.coverage, angle), 1) for angle in _QUARTERS]
+    known = [round(interpolate_coverage(asset.coverage, angle), 1) for angle in _QUARTERS]
     yaw = _QUARTERS[int(np.argmax(known))]
     level = np.cos(_ELEVATION)
     return np.array([level * np.cos(yaw), level * np.sin(yaw), np.sin(_ELEVATION)])

@@ -37,7 +37,7 @@ class HybridConfig(BuildConfig):
     """
 
     splats: SplatSettings = SplatSettings()
-    volumes: HybridVolumes = HybridVolumes()
+    volumes: VolumeSettings = HybridVolumes()
     permeable: tuple[Literal["ground", "surface", "linear", "non_surface"], ...] = ("non_surface", "linear")
     vote_k: Annotated[int, Field(ge=1, le=500)] = 20
     evidence: tuple[Literal["permeability", "likelihood"], ...] = ("permeability", "likelihood")
@@ -56,8 +56,12 @@ class HybridConfig(BuildConfig):
         for name in _OF_THE_WHOLE:
             if name in given:
                 raise SpecError(name, f"holds for the whole hybrid; set {name} of the hybrid itself")
-        part = SplatSettings if info.field_name == "splats" else VolumeSettings
-        return {name: getattr(value, name) for name in part.model_fields} if isinstance(value, part) else value
+        if isinstance(value, SplatSettings | VolumeSettings):
+            kind = SplatSettings if isinstance(value, SplatSettings) else VolumeSettings
+            return kind(**{name: getattr(value, name) for name in kind.model_fields})
+        if isinstance(value, dict):  # fields that are not given keep the hybrid's own defaults
+            return SplatSettings(**value) if info.field_name == "splats" else HybridVolumes(**value)
+        return value
 
     @property
     def splat_config(self) -> SplatConfig:

@@ -123,9 +123,7 @@ class _Trial:
 
 def _beam_gains(map: Map, sweep: Sweep, splats: Retracer, volumes: Retracer) -> tuple[Array, Array]:
     """Places (m, 3) around the map's origin where a sweep's beams say something, and their gains (m,) in nats."""
-    keep = np.ones(sweep.n_beams, bool)
-    keep[sweep.beam[~map.find_mappable(sweep)]] = False
-    sweep = sweep.select_beams(keep)
+    sweep = map.select_mappable(sweep)
     real = _nearest_ranges(sweep)
     predicted = [_nearest_ranges(world.predict(sweep)) for world in (splats, volumes)]
     right = [_are_right(ranges, real, splats.prediction.window_m) for ranges in predicted]

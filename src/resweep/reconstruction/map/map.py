@@ -15,7 +15,7 @@ from resweep.log import Log
 from resweep.pose import Array
 from resweep.progress import track
 from resweep.reconstruction.checkpoints import Checkpoints, pack_fields
-from resweep.reconstruction.map.accumulate import accumulate, find_mappable
+from resweep.reconstruction.map.accumulate import accumulate, find_mappable, select_mappable
 from resweep.reconstruction.map.beams import Beams, extract_beams
 from resweep.reconstruction.map.cloud import Cloud
 from resweep.reconstruction.map.config import MapConfig
@@ -115,6 +115,10 @@ class Map:
     def find_mappable(self, sweep: Sweep) -> Array:
         """Returns (n,) bool of a sweep that this map could hold."""
         return find_mappable(sweep, self.config, self.labels)
+
+    def select_mappable(self, sweep: Sweep) -> Sweep:
+        """The sweep without the beams that returned from what this map could not hold."""
+        return select_mappable(sweep, self.config, self.labels)
 
     def beams(self, sweep: Sweep, empty_range_m: float) -> Beams:
         """The beams of a sweep around the map's origin; those without return end at ``empty_range_m``."""

@@ -10,7 +10,7 @@ from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse, transform
 from resweep.progress import track as track_progress
 from resweep.reconstruction.objects.config import ObjectConfig
-from resweep.scenario.recorded import Recorded, box_times, floors, points_near
+from resweep.scenario.recorded import RecordedObject, box_poses, estimate_box_times, find_points_near
 from resweep.sweep import Sweep
 
 AROUND_M = 1.0  # how far around an object its ground is looked for
@@ -20,7 +20,7 @@ _SEARCH_S = 0.11  # how long before or after its box an object may be hit within
 
 
 @dataclass
-class Track(Recorded):
+class Track(RecordedObject):
     """An annotated object of a log, with the indices of the ``sweeps`` at which it has a box.
 
     ``number`` is -1 for a box without a track, which is an object alone.
@@ -64,9 +64,9 @@ def find_objects(log: Log, config: ObjectConfig, progress: bool = False) -> list
         boxes = sweep.boxes
         if boxes is None or len(boxes) == 0:
             continue
-        poses = sweep.pose @ floors(boxes)
+        poses = sweep.pose @ box_poses(boxes)
         by_returns = config.box_time == "returns"
-        times = box_times(sweep, boxes, config.grow_m) if by_returns else np.full(len(boxes), sweep.timestamp)
+        times = estimate_box_times(sweep, boxes, config.grow_m) if by_returns else np.full(len(boxes), sweep.timestamp)
         for row, number in enumerate(boxes.track.tolist()):
             key = (number, 0, 0) if number >= 0 else (-1, at, row)
             track = found.setdefault(key, Track(number, boxes.name[row]))
@@ -115,7 +115,7 @@ def _cut_view(
     step = motion.at(np.clip(sweep.timestamp + np.array([-_SEARCH_S, _SEARCH_S]), motion.start, motion.end))
     drift = float(np.linalg.norm(step[:, :3, 3] - middle[:3, 3], axis=1).max())
     reach = float(np.linalg.norm(track.size[:2])) / 2 + AROUND_M + drift
-    rows = next(points_near(points, middle[None, :3, 3], np.array([reach])))
+    rows = next(find_points_near(points, middle[None, :3, 3], np.array([reach])))
     rows = rows[sweep.range[rows] <= config.range_max_m]
     if len(rows) == 0:
         return None

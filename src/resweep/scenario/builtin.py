@@ -1,4 +1,4 @@
-"""The stock bank: objects made of plain shapes, for scenarios without a recording."""
+"""The built-in bank: objects made of plain shapes, for scenarios without a recording."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from resweep.scenes.labels import Label
 from resweep.scenes.traffic import animal, barrier, cone, debris, pedestrian, vehicle
 from resweep.worlds import Mesh
 
-SOURCE = "stock"
+SOURCE = "built-in"
 
 
 @lru_cache(maxsize=1)
-def stock_bank() -> Bank:
+def builtin_bank() -> Bank:
     """Three cars, a van, a bus, a truck, a pedestrian, an animal, and what blocks a lane."""
     made = {
         "hatchback": ("car", car(length_m=3.9, width_m=1.7, height_m=1.5, reflectance=0.6)),
@@ -32,10 +32,12 @@ def stock_bank() -> Bank:
         "barrier": ("barrier", barrier()),
         "debris": ("other object", debris()),
     }
-    return Bank([stock_asset(name, category, mesh) for name, (category, mesh) in made.items()], {"source": SOURCE})
+    return Bank(
+        [make_builtin_asset(name, category, mesh) for name, (category, mesh) in made.items()], {"source": SOURCE}
+    )
 
 
-def stock_asset(name: str, category: str, mesh: Mesh) -> Asset:
+def make_builtin_asset(name: str, category: str, mesh: Mesh) -> Asset:
     """An asset from a mesh of this package, set down on the ground in the middle of its footprint."""
     low, high = mesh.bounds
     x, y = (low + high)[:2] / 2
