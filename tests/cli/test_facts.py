@@ -38,9 +38,9 @@ def test_info_names_classes_by_the_vocabulary(resweep: Any, clouds: Path) -> Non
         return dict(json.loads(ended.out))
 
     assert facts(clouds)["first sweep: labels"] == {"label 40": 300}
-    assert facts(clouds)["first sweep: vocabulary"] == "unknown"
-    assert facts(clouds, "--labels", "semantickitti")["first sweep: labels"] == {"40 road": 300}
-    assert facts(clouds / "000000.pcd", "--labels", "semantickitti")["labels"] == {"40 road": 300}
+    assert facts(clouds)["vocabulary"].startswith("unknown")
+    assert facts(clouds, "--labels", "semantickitti")["first sweep: labels"] == {"road": 300}
+    assert facts(clouds / "000000.pcd", "--labels", "semantickitti")["labels"] == {"road": 300}
     assert facts(clouds)["empty beams"].startswith("not inferred: ")
     (clouds / "poses.txt").unlink()
     (clouds / "log.json").unlink()

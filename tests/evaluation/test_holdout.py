@@ -11,8 +11,7 @@ from resweep.errors import ResweepError
 from resweep.evaluation.holdout import holdout
 from resweep.log import Log
 from resweep.pose import Array, from_xyz_rpy
-from resweep.reconstruction import SplatConfig, build
-from resweep.reconstruction.config import CalibrateConfig
+from resweep.reconstruction import CalibrateConfig, SplatConfig, build
 from resweep.scenes import SCENES
 from resweep.simulate import Simulator
 from resweep.simulate.align import align

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from resweep.cli.inputs import METHOD_HELP
 from resweep.cli.options import Labels
 from resweep.errors import ResweepError
 
@@ -34,11 +35,11 @@ def evaluate(
         str | None, typer.Option("--holdout", help="Sweeps to hold out, such as 5 or 3,7: build from the rest.")
     ] = None,
     every: Annotated[int | None, typer.Option("--holdout-every", min=2, help="Hold out every N-th sweep.")] = None,
-    kind: Annotated[
-        str, typer.Option("--world-kind", help="With --holdout: hybrid, splats, surfels, volumes or mesh.")
+    method: Annotated[
+        str, typer.Option("--method", "-m", help=f"With --holdout: {METHOD_HELP}", show_default=False)
     ] = "hybrid",
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="With --holdout: a build option, such as method=basic.")
+        list[str] | None, typer.Option("--set", help="With --holdout: a build option, such as map.ego_radius_m=2.")
     ] = None,
     labels: Labels = None,
     odometry: Annotated[
@@ -57,7 +58,7 @@ def evaluate(
 
     Examples: resweep evaluate out kitti/sequences/00 -o report.html;
     resweep evaluate out/000000.pcd real.pcd --per-class --json;
-    resweep evaluate kitti/sequences/00 --holdout 5 --world-kind surfels;
+    resweep evaluate kitti/sequences/00 --holdout 5 --method surfels;
     resweep evaluate drive.bag --holdout-every 10 --odometry
     """
     from rich.console import Console
@@ -78,7 +79,7 @@ def evaluate(
     else:
         if real is not None:
             raise ResweepError("--holdout takes one log, the real one; leave out REAL or --holdout")
-        report = _hold_out(sim, holdout, every, kind, set_ or [], accumulate, keep_going, odometry, labels)
+        report = _hold_out(sim, holdout, every, method, set_ or [], accumulate, keep_going, odometry, labels)
     if output is not None:
         report.save(output)
     if as_json:
@@ -118,7 +119,7 @@ def _hold_out(
     path: Path,
     listed: str | None,
     every: int | None,
-    kind: str,
+    method: str,
     words: list[str],
     accumulate: bool,
     keep_going: bool,
@@ -130,9 +131,9 @@ def _hold_out(
     from resweep.evaluation.holdout import holdout
     from resweep.reconstruction import build
     from resweep.reconstruction import odometry as find_poses
-    from resweep.reconstruction.map.accumulate import mappable
+    from resweep.reconstruction.map.accumulate import find_mappable
 
-    config = build_config(kind, words)
+    config = build_config(method, words)
     log = open_recording(path, keep_going, labels=labels)
     report_skipped(path, log)
     held = list(range(every - 1, len(log), every)) if every is not None else []
@@ -142,11 +143,11 @@ def _hold_out(
         raise ResweepError(f"--holdout '{listed}': expected sweep numbers such as 5 or 3,7") from error
     if odometry:
         log = find_poses(log, progress=True)
-    vocabulary = config.map.labels_of(log)
+    vocabulary = config.map.choose_labels(log)
     return holdout(
         log,
         held,
         lambda rest: build(rest, config),
-        lambda sweep: mappable(sweep, config.map, vocabulary),
+        lambda sweep: find_mappable(sweep, config.map, vocabulary),
         accumulate=accumulate,
     )

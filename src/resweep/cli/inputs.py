@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from resweep.errors import ResweepError, nearest_names
+from resweep.errors import ResweepError
 from resweep.scenes.opening import check_world as check_world
 from resweep.scenes.opening import open_world as open_world
 
 if TYPE_CHECKING:
     from resweep.log import Log
     from resweep.pose import Array, Trajectory
-    from resweep.reconstruction.build import BuildConfig
+    from resweep.reconstruction import BuildConfig
 
 _ASSUMED_RATE_HZ = 10.0
+METHOD_HELP = (
+    "hybrid (default); splats, or splats-basic, splats-labels, splats-descriptors; surfels; volumes (voxels), or "
+    "volumes-top-down, volumes-bottom-up, volumes-neighbours; mesh-imls, mesh-rimls, mesh-rimls-meshlab, mesh-poisson."
+)
 
 
 def numbers(word: str) -> list[float] | None:
@@ -114,23 +118,16 @@ def settings(words: list[str]) -> dict[str, Any]:
     return changes
 
 
-def build_config(kind: str, words: list[str], given: dict[str, Any] | None = None) -> BuildConfig:
-    """The config of a kind of world, with dotted fields changed by words such as ``map.ego_radius_m=2``.
+def build_config(
+    method: str, words: list[str], given: dict[str, Any] | None = None, where: str = "--method"
+) -> BuildConfig:
+    """The settings of a method, with dotted fields changed by words such as ``map.ego_radius_m=2``.
 
-    ``given`` are the fields to begin with.
+    ``given`` are fields to begin with; ``where`` says in an error where the method was named.
     """
-    from resweep.reconstruction.config import HybridConfig, MeshConfig, SplatConfig, SurfelConfig, VolumeConfig
+    from resweep.reconstruction.methods import method_config
 
-    kinds: dict[str, type[BuildConfig]] = {
-        "hybrid": HybridConfig,
-        "splats": SplatConfig,
-        "surfels": SurfelConfig,
-        "volumes": VolumeConfig,
-        "mesh": MeshConfig,
-    }
-    if kind not in kinds:
-        raise ResweepError(f"world kind '{kind}': unknown; {nearest_names(kind, kinds)}")
-    return kinds[kind](**nested(words, given))
+    return method_config(method, nested(words, given), where)
 
 
 def nested(words: list[str], given: dict[str, Any] | None = None) -> dict[str, Any]:
