@@ -1,4 +1,4 @@
-"""Packages that only some formats need: imported late, and missed kindly."""
+"""Packages that only some formats need: imported when used, with an error that says how to install them."""
 
 from __future__ import annotations
 

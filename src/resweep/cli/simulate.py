@@ -95,7 +95,7 @@ def simulate(
 ) -> None:
     """Drive a sensor through a world and write what it measures.
 
-    With --like the world is taken to be one that was recorded: its surfaces bear the recording's noise, so that
+    With --like the world is taken to be one that was recorded: its surfaces have the recording's noise, so that
     only 5 mm are added to ranges, as SimKITTI32 has it, and not the sensor's own noise once more.
 
     Examples:
@@ -191,11 +191,11 @@ def _noise(given: float | None, like: str | None, words: list[str]) -> dict[str,
 def _noise_text(sensor: Sensor, name: str) -> str:
     from resweep.sensors import load_sensor
 
-    def told(receiver: Any) -> str:
+    def describe(receiver: Any) -> str:
         grows = receiver.range_noise_per_m
         return f"{1000 * receiver.range_noise_sigma_m:g} mm" + (f" + {1000 * grows:g} mm/m" if grows else "")
 
-    now, own = told(sensor.receiver), told(load_sensor(name).receiver)
+    now, own = describe(sensor.receiver), describe(load_sensor(name).receiver)
     return now if now == own else f"{now} (the sensor's own: {own})"
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.files.header import Header
 from resweep.pose import Array, inverse, transform
-from resweep.sensors.infer.stored_empty import with_stored_empty
+from resweep.sensors.infer.stored_empty import add_stored_empty
 from resweep.sweep import Sweep
 
 # The names other programs give to our columns, ours first.
@@ -137,7 +137,7 @@ def sweep_from_columns(
     if keep.all() or not {"ring", "column"} <= set(found):
         return sweep
     ring, column = _empty_cells(columns, ~keep)
-    return with_stored_empty(sweep, ring, column)
+    return add_stored_empty(sweep, ring, column)
 
 
 def _empty_cells(columns: Mapping[str, Array], empty: Array) -> tuple[Array, Array]:

@@ -21,8 +21,9 @@ import numpy as np
 from resweep.errors import ResweepError
 from resweep.log import EmptyBeams, Log
 from resweep.pose import Array, Trajectory, inverse, transform
-from resweep.sensors.infer.grid import Grid, complete_beams, estimate_grid
-from resweep.sensors.infer.grid_check import crowded, doubt
+from resweep.sensors.infer.complete import complete_beams
+from resweep.sensors.infer.grid import Grid, estimate_grid
+from resweep.sensors.infer.grid_check import check_grid, is_crowded
 from resweep.sweep import Sweep
 
 _SWEEPS = 5  # that the grid is estimated from
@@ -117,7 +118,7 @@ def _estimate_grids(log: Log, rig: Rig) -> tuple[list[Grid], EmptyBeams]:
         except ResweepError as error:
             return [], EmptyBeams("unknown", f"not inferred: {str(error).removeprefix('grid: ')}")
         for part in parts[:: max(1, len(parts) - 1)][:_CHECKED]:
-            if (why := doubt(grid, part)) is not None:
+            if (why := check_grid(grid, part)) is not None:
                 return [], EmptyBeams("unknown", f"not inferred: {why}")
         grids.append(grid)
     rings = {"given": "as the log gives them", "order": "by their stored order", "elevation": "by elevation"}
@@ -174,7 +175,7 @@ def _complete_sweep(sweep: Sweep, rig: Rig, grids: list[Grid]) -> Sweep:
     """``sweep`` with the empty beams of each LiDAR after its own; as it is where it does not fit the grids."""
     if rig.is_plain:
         full = complete_beams(sweep, grids[0])
-        return sweep if crowded(full, grids[0]) else _clip_times(full, sweep)
+        return sweep if is_crowded(full, grids[0]) else _clip_times(full, sweep)
     ring, column = sweep.beam_ring.copy(), sweep.beam_column.copy()
     parts: list[tuple[Array, ...]] = []
     for lidar, grid in zip(rig.lidars, grids, strict=True):
@@ -182,7 +183,7 @@ def _complete_sweep(sweep: Sweep, rig: Rig, grids: list[Grid]) -> Sweep:
         if not len(part):
             continue
         full = complete_beams(part, grid)
-        if crowded(full, grid):
+        if is_crowded(full, grid):
             return sweep
         rows = _rows(sweep, lidar)
         ring[rows] = full.beam_ring[: len(part)] + np.uint16(lidar.first_ring)

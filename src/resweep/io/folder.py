@@ -150,7 +150,7 @@ def _same_fields(entry: Format, files: list[Path]) -> Callable[[Path], None]:
             missing = sorted(wanted - frozenset(entry.fields(file)))
         if missing:
             raise SweepError(
-                f"{file}: no field '{missing[0]}', which {example} has; sweeps of a log must be alike",
+                f"{file}: no field '{missing[0]}', which {example} has; all sweeps of a log need the same fields",
                 FaultKind.OTHER_FIELDS,
             )
 

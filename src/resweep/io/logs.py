@@ -140,7 +140,7 @@ def _apply_record(log: Log, record: Record, entry: Format) -> Log:
 
 
 def _name_sensor(log: Log) -> Log:
-    """``log``, whose sweeps bear its sensor's name: layouts of whole logs keep none a sweep."""
+    """``log``, whose sweeps have its sensor's name: layouts of whole logs store none for each sweep."""
     name = log.sensor_name
     return log.map(lambda sweep: sweep if sweep.sensor == name else replace(sweep, sensor=name), "name the sensor")
 

@@ -79,7 +79,7 @@ def read_times(path: Path) -> Array:
 
 
 def read_matrices(path: Path) -> Array:
-    """Poses (n, 4, 4) from KITTI rows, in whichever frame the file has them."""
+    """Poses (n, 4, 4) from KITTI rows, in the frame that the file has them in."""
     lines = _lines(path)
     return _from_matrices(path, lines, _numbers(path, lines, 12, "kitti"))
 
@@ -88,7 +88,7 @@ def read_rows(path: Path) -> tuple[Array | None, Array, dict[int, str]]:
     """Times (n,), None in a KITTI file, and poses (n, 4, 4) of every row, and what is wrong with some, by row.
 
     For those who keep going: a row that is no rigid pose, or that repeats a time, stands as the identity. Poses
-    are in whichever frame the file has them.
+    are in the frame that the file has them in.
     """
     lines = _lines(path)
     widths = [len(line.split()) for _, line in lines]

@@ -1,7 +1,7 @@
 """nuScenes scenes: JSON tables, ``.pcd.bin`` scans, lidarseg and panoptic labels, boxes.
 
 A scan has rows of x y z intensity ring as little-endian float32, in the LiDAR's frame, motion-compensated.
-``T_world_sensor = ego_pose · calibrated_sensor``. Keyframes (2 Hz) bear boxes and labels; the scans between
+``T_world_sensor = ego_pose · calibrated_sensor``. Keyframes (2 Hz) have boxes and labels; the scans between
 them (``sweeps/``, up to 20 Hz in all) are in the log unless ``keyframes_only``. Scans hold every firing of the 32
 lasers: beams without return are points where the LiDAR was (`resweep.io.datasets.nuscenes_firings`).
 """

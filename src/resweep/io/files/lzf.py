@@ -31,7 +31,7 @@ def compress(data: bytes) -> bytes:
     while (at := worth.find(1, at)) >= 0:
         back = sources[at]
         stop = min(at + _COPY_MAX, end)
-        # The lowest set bit of the difference tells how many leading bytes agree.
+        # The lowest set bit of the difference is the number of leading bytes that agree.
         differs = int.from_bytes(data[at:stop], "little") ^ int.from_bytes(data[back : back + stop - at], "little")
         length = ((differs & -differs).bit_length() - 1) >> 3 if differs else stop - at
         if pending < at:

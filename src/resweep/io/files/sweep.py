@@ -28,7 +28,7 @@ from resweep.sweep import Sweep
 VERSION = 1
 _BEAM = ("beam_origin", "beam_direction", "beam_time", "beam_ring", "beam_column", "beam_status")
 _RETURN = ("beam", "range", "intensity", "return_index", "label", "instance")
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date a zip entry can bear
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date of a zip entry
 _EXTRA = "extra/"
 _BOXES = "boxes/"
 _BOX = ("centre", "size", "yaw", "track", "label", "velocity", "n_points")

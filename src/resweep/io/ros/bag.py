@@ -175,7 +175,7 @@ class _Bag:
             ) from error
 
     def topics(self, types: Iterable[str]) -> list[str]:
-        """The topics that bear messages of these types, in order."""
+        """The topics that have messages of these types, in order."""
         return sorted({c.topic for c in self._reader.connections if c.msgtype in set(types) and c.msgcount})
 
     def choose(self, given: str | None, types: tuple[str, ...], option: str, what: str) -> str:

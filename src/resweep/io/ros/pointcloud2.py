@@ -1,6 +1,6 @@
 """ROS PointCloud2 messages to and from columns, in the layouts of the usual drivers.
 
-Points may have any fields in any order and padding. Times are told apart by name and size: Velodyne's ``time``
+Points may have any fields in any order and padding. The unit of times is found by name and size: Velodyne's ``time``
 (float32 seconds from the stamp), Ouster's ``t`` (uint32 nanoseconds from the stamp), Hesai's and RoboSense's
 ``timestamp`` (float64 seconds since 1970), Livox's ``timestamp`` (float64 nanoseconds) and ``offset_time``.
 """
