@@ -148,7 +148,7 @@ def _sample_sweeps(log: Log) -> list[Sweep]:
     return sweeps
 
 
-def _rows(sweep: Sweep, lidar: Lidar) -> Array:
+def _find_beams(sweep: Sweep, lidar: Lidar) -> Array:
     """Beams (b,) bool of a LiDAR."""
     return np.asarray((sweep.beam_ring >= lidar.first_ring) & (sweep.beam_ring < lidar.last_ring))
 
@@ -157,7 +157,7 @@ def _take_measured(sweep: Sweep, rig: Rig, lidar: Lidar) -> Sweep:
     """The part of a sweep that a LiDAR measured, in the LiDAR's own frame when it fired."""
     if rig.is_plain:
         return sweep
-    rows = _rows(sweep, lidar)
+    rows = _find_beams(sweep, lidar)
     part = sweep if rows.all() else sweep.select_beams(rows)
     T_fired_frame = inverse(rig.T_frame_fired(lidar, sweep, part.beam_time))
     points = transform(T_fired_frame[part.beam], part.points.astype(np.float64))
@@ -185,7 +185,7 @@ def _complete_sweep(sweep: Sweep, rig: Rig, grids: list[Grid]) -> Sweep:
         full = complete_beams(part, grid)
         if is_crowded(full, grid):
             return sweep
-        rows = _rows(sweep, lidar)
+        rows = _find_beams(sweep, lidar)
         ring[rows] = full.beam_ring[: len(part)] + np.uint16(lidar.first_ring)
         column[rows] = full.beam_column[: len(part)]
         parts.append(_move_to_frame(full, len(part), rig, lidar, sweep))

@@ -72,7 +72,7 @@ def open_sweeps(
     faults = Faults()
     heads = None if find_pose_file(folder) is not None else _read_heads(entry, files, faults if keep_going else None)
     placing = _find_placing(folder, files, heads, rate_hz, faults if keep_going else None)
-    check = _same_fields(entry, files)
+    check = _require_same_fields(entry, files)
     times, all_poses = placing.times, placing.poses
 
     def load(at: int) -> Sweep:
@@ -126,7 +126,7 @@ def find_labels(entry: Format, files: list[Path]) -> LabelSet:
     return found
 
 
-def _same_fields(entry: Format, files: list[Path]) -> Callable[[Path], None]:
+def _require_same_fields(entry: Format, files: list[Path]) -> Callable[[Path], None]:
     """What raises for a file that lacks a field which most of the ``files`` have: points of mixed types."""
 
     @cache

@@ -29,14 +29,14 @@ def split_firings(columns: dict[str, Array]) -> tuple[dict[str, Array], Array] |
     if not count or count % LASERS or (columns["ring"].reshape(-1, LASERS) != np.arange(LASERS)).any():
         return None
     points = np.stack([columns[axis] for axis in "xyz"], axis=1).astype(np.float64)
-    place = _places(points.reshape(-1, LASERS, 3))
+    place = _fit_path(points.reshape(-1, LASERS, 3))
     measured = points - np.repeat(place, LASERS, axis=0)
     measured[np.linalg.norm(measured, axis=1) < _AT_LIDAR_M] = 0.0
     column = np.repeat(np.arange(len(place), dtype=np.int32), LASERS)
     return {**columns, **dict(zip("xyz", measured.T, strict=True)), "column": column}, place
 
 
-def _places(points: Array) -> Array:
+def _fit_path(points: Array) -> Array:
     """Where the LiDAR was (c, 3) at each firing of ``points`` (c, 32, 3); the origin where nothing shows it."""
     upper = points[:, _UPPER:]
     near = np.linalg.norm(upper, axis=2) < _REACH_M

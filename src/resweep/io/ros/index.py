@@ -22,7 +22,7 @@ class _HiddenError(Exception):
     """The index does not lead to the messages' bytes."""
 
 
-def messages(files: Sequence[Path], topic: str, limit: int | None) -> Found | None:
+def read_messages(files: Sequence[Path], topic: str, limit: int | None) -> Found | None:
     """Time of recording in ns and bytes (the first ``limit`` if given) of a topic's messages, by time.
 
     None where the bag is compressed, unindexed or damaged, or where two messages have one time.
