@@ -60,7 +60,7 @@ class Rig:
 
     @property
     def is_plain(self) -> bool:
-        """Whether points stand as one LiDAR measured them, in its own frame."""
+        """Whether points are as one LiDAR measured them, in its own frame."""
         return self.motion is None and len(self.lidars) == 1 and self.lidars[0].T_frame_lidar is None
 
     def T_frame_fired(self, lidar: Lidar, sweep: Sweep, times: Array) -> Array:

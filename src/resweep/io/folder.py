@@ -67,7 +67,7 @@ def open_sweeps(
 ) -> Log:
     """The sweep ``files`` of a folder as a log; poses from poses.txt, else from the files, else unknown.
 
-    With ``keep_going``, sweeps without a good pose raise only when they are loaded, and stand in ``skipped``.
+    With ``keep_going``, sweeps without a good pose raise only when they are loaded, and are listed in ``skipped``.
     """
     faults = Faults()
     heads = None if find_pose_file(folder) is not None else _read_heads(entry, files, faults if keep_going else None)

@@ -47,7 +47,7 @@ def parse_stamps(files: Sequence[Path]) -> Array | None:
 def _parse_stamp(stem: str) -> float | None:
     if found := re.search(r"(?<!\d)(\d{9,10})[._](\d{1,9})$", stem):
         whole, fraction = found.groups()
-        # After an underscore stand nanoseconds, whether padded or not; after a point, decimals.
+        # After an underscore come nanoseconds, whether padded or not; after a point, decimals.
         part = int(fraction) / 10**9 if "_" in found[0] else int(fraction) / 10 ** len(fraction)
         return int(whole) + part
     if (found := re.search(r"(?<!\d)(\d+)$", stem)) and len(found[1]) in _DIGITS and len(found[1]) > 10:

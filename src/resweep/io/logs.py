@@ -111,7 +111,7 @@ def _open(
 
 
 def _open_file(entry: Format, path: Path, empty_beams: bool, options: dict[str, Any]) -> Log:
-    """A log of the one sweep in a file; its facts are those in the file, or of the log in whose folder it lies."""
+    """A log of the one sweep in a file; its facts are those in the file, or of the log in its folder."""
     sweep = read_as(entry, path, **options)
     own = peek_as(entry, path) is not None
     log = Log.from_sweeps(

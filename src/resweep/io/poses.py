@@ -31,7 +31,7 @@ def read_poses(
     """The trajectory in a file, its format guessed from the content unless given.
 
     KITTI poses have no times: they come from ``times`` (an array, or a file of one number a line), else a
-    ``times.txt`` beside the file, else ``rate_hz``. Where a ``calib.txt`` with ``Tr`` stands beside a KITTI
+    ``times.txt`` beside the file, else ``rate_hz``. Where a ``calib.txt`` with ``Tr`` is beside a KITTI
     file its poses are the camera's, and are turned into the LiDAR's: inv(Tr) · pose · Tr.
     """
     path = Path(path)
@@ -87,7 +87,7 @@ def read_matrices(path: Path) -> Array:
 def read_rows(path: Path) -> tuple[Array | None, Array, dict[int, str]]:
     """Times (n,), None in a KITTI file, and poses (n, 4, 4) of every row, and what is wrong with some, by row.
 
-    For those who keep going: a row that is no rigid pose, or that repeats a time, stands as the identity. Poses
+    For readers that keep going: a row that is no rigid pose, or that repeats a time, becomes the identity. Poses
     are in the frame that the file has them in.
     """
     lines = _read_lines(path)

@@ -31,9 +31,9 @@ def ego_trajectory(scenario: Scenario, ground: Ground) -> Trajectory:
     """``T_world_sensor`` for the scenario's duration."""
     ego = scenario.ego
     if ego.poses is not None or ego.log is not None:
-        motion = read_poses(ego.poses, rate_hz=ego.rate_hz) if ego.poses is not None else _log_motion(scenario)
+        motion = read_poses(ego.poses, rate_hz=ego.rate_hz) if ego.poses is not None else _read_log_motion(scenario)
         motion = motion.offset(from_xyz_rpy(*ego.offset_m))
-        return motion if scenario.duration_s is None else _held(motion, motion.start + scenario.duration_s)
+        return motion if scenario.duration_s is None else _hold(motion, motion.start + scenario.duration_s)
     path = ego.path()
     where = f"scenario '{scenario.name}', ego"
     check_bounds(path, ground, where)
@@ -43,17 +43,17 @@ def ego_trajectory(scenario: Scenario, ground: Ground) -> Trajectory:
     else:
         poses[:, :3, 3] += ego.height_m * poses[:, :3, 2]
     duration = path.end if scenario.duration_s is None else scenario.duration_s
-    return _held(Trajectory(path.times, poses), duration)
+    return _hold(Trajectory(path.times, poses), duration)
 
 
-def _log_motion(scenario: Scenario) -> Trajectory:
+def _read_log_motion(scenario: Scenario) -> Trajectory:
     log = open_log(str(scenario.ego.log), rate_hz=scenario.ego.rate_hz, empty_beams=False)
     if not log.poses_known:
         raise ResweepError(f"scenario '{scenario.name}', ego.log: '{scenario.ego.log}' knows no poses; give ego.poses")
     return log.trajectory
 
 
-def _held(motion: Trajectory, end: float) -> Trajectory:
+def _hold(motion: Trajectory, end: float) -> Trajectory:
     """The motion cut at ``end``, or standing at its last pose until then."""
     if motion.end > end:
         return motion.window(motion.start, end)

@@ -1,6 +1,6 @@
 """Argoverse 1 tracking logs: ``lidar/PC_<ns>.ply``, ``poses/city_SE3_egovehicle_<ns>.json`` and labels.
 
-Points stand in the vehicle's frame, motion-compensated; ``pose`` is the vehicle's. Which of the two stacked
+Points are in the vehicle's frame, motion-compensated; ``pose`` is the vehicle's. Which of the two stacked
 LiDARs a return came from is not published, so beams begin midway between them, 6 cm from either, and those
 that returned nothing cannot be inferred.
 """

@@ -1,6 +1,6 @@
 """Argoverse 2 sensor logs: ``sensors/lidar/<ns>.feather``, the vehicle's poses, calibration and annotations.
 
-Points stand in the vehicle's frame at the sweep's time, motion-compensated; ``pose`` is the vehicle's. Lasers
+Points are in the vehicle's frame at the sweep's time, motion-compensated; ``pose`` is the vehicle's. Lasers
 0 to 31 are those of ``up_lidar``, 32 to 63 of ``down_lidar``; each beam begins where its LiDAR was when it
 fired, seen from the vehicle at the sweep's time. Beams that returned nothing are inferred for each LiDAR in its
 own frame, where the points' times and the vehicle's motion put the returns as they were measured.
@@ -121,7 +121,7 @@ def _read_motion(file: Path) -> Trajectory:
 
 
 def _read_mounts(file: Path) -> Array:
-    """Where the two LiDARs stand, and how (2, 4, 4): ``T_vehicle_lidar``."""
+    """Poses of the two LiDARs (2, 4, 4): ``T_vehicle_lidar``."""
     table = _read_table(file, ("sensor_name", *_POSE))
     names = [str(name) for name in table["sensor_name"]]
     missing = [name for name in _LIDARS if name not in names]

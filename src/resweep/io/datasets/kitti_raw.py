@@ -51,7 +51,7 @@ def open_log(
     empty_beams: bool = True,
     keep_going: bool = False,
 ) -> Log:
-    """The drive in ``path``; ``calib`` is calib_imu_to_velo.txt where it stands elsewhere."""
+    """The drive in ``path``; ``calib`` is calib_imu_to_velo.txt where it is elsewhere."""
     scans, index = list_numbered(path / "velodyne_points" / "data", (".bin", ".txt"))
     start, times, end, recorded = read_scan_times(path / "velodyne_points", index, rate_hz, RATE_HZ)
     faults = Faults()

@@ -137,7 +137,7 @@ def _find_frames(tables: Tables, scene: str, channel: str, keyframes_only: bool)
 
 
 def _read_poses(tables: Tables, frames: list[Record], faults: Faults | None) -> Array:
-    """``T_world_sensor`` (n, 4, 4); with ``faults``, frames without a pose are noted there and stand as identity."""
+    """``T_world_sensor`` (n, 4, 4); with ``faults``, frames without a pose are noted there and get the identity."""
     placed = np.tile(np.eye(4), (len(frames), 1, 1))
     for table, key in (("ego_pose", "ego_pose_token"), ("calibrated_sensor", "calibrated_sensor_token")):
         found = tables.look_up_all(table, {frame[key] for frame in frames})

@@ -1,6 +1,6 @@
 """PandaSet sequences: ``lidar/NN.pkl.gz`` with poses.json and timestamps.json, cuboids and classes.
 
-Points and cuboids stand in the world; they are turned into the LiDAR's frame at the sweep's pose. The files
+Points and cuboids are in world coordinates; they are transformed to the LiDAR's frame at the sweep's pose. The files
 are pickles of pandas frames: only pandas' and NumPy's own building blocks are unpickled, anything else that a
 file asks for is refused. ``lidar=0`` is the spinning Pandar64 (the default), ``1`` the forward PandarGT.
 """

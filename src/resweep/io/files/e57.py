@@ -85,7 +85,7 @@ def _open(path: Path) -> Iterator[Any]:
 
 
 def _read_pose(header: Any, where: str) -> Array:
-    """``T_world_scanner``; a scan without pose stands at the origin."""
+    """``T_world_scanner``; a scan without pose is at the origin."""
     position = header.translation if header.has_pose() else np.zeros(3)
     quaternion = header.rotation if header.has_pose() else np.array([1.0, 0, 0, 0])
     return pose_from_quaternion(position, quaternion, where)

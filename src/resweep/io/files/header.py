@@ -1,7 +1,7 @@
 """What a point file cannot hold in its points: frame, pose, motion, time and sensor of a sweep.
 
 Formats with room for free text (PCD and PLY comments, LAS records) carry it as one JSON object, so that
-a sweep read back stands where it stood. Other programs pass over it.
+a sweep read back has its pose and motion. Other programs ignore it.
 """
 
 from __future__ import annotations

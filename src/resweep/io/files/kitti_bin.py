@@ -92,7 +92,7 @@ def read_labels(path: Path, count: int) -> tuple[Array, Array]:
 
 
 def find_labels(path: Path) -> LabelSet:
-    """Labels of unknown meaning, or none where no ``.label`` file lies beside."""
+    """Labels of unknown meaning, or none where there is no ``.label`` file beside it."""
     return UNKNOWN_LABELS if path.with_suffix(".label").is_file() else NO_LABELS
 
 

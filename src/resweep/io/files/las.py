@@ -5,7 +5,7 @@ metres, the scale the finest power of ten from a micrometre up that spans it, so
 their digits. ``classification`` holds labels of 0 to 255, ``return_number`` counts from 1, ``gps_time`` is
 the firing time. ``intensity`` is the sweep's times a factor, clipped to 0..65535: 65535 where the sweep's
 values end at 1, 257 where they end at 255, 1 where they end at 65535, or ``intensity_scale``. What does not
-fit stands in extra dimensions: exact intensity, ring, column, instance, larger labels, ``sweep.extra``.
+fit is in extra dimensions: exact intensity, ring, column, instance, larger labels, ``sweep.extra``.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def _check_whole(path: Path, header: Any) -> None:
         if size >= need and points:
             with path.open("rb") as file:
                 table = _int64_at(file, start)
-                if table == -1:  # written to a stream: the place of the table stands at the very end
+                if table == -1:  # written to a stream: the place of the table is at the very end
                     table = _int64_at(file, size - 8)
                 # Version and number of chunks, each four bytes; a chunk holds at least one point.
                 need = table + 8

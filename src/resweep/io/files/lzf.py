@@ -48,7 +48,7 @@ def compress(data: bytes) -> bytes:
 
 
 def _candidates(data: Array) -> tuple[Array, bytes]:
-    """For each byte, where the bytes from it on last stood, and whether copying from there is worth it."""
+    """For each byte, where the bytes from it on occurred last, and whether copying from there is worth it."""
     count = len(data) - _COPY_MIN + 1
     # Eight bytes from every position on, read in place, of which the first few are kept.
     padded = np.concatenate([data, np.zeros(8, np.uint8)])
@@ -73,7 +73,7 @@ def _literals(data: bytes) -> bytes:
 
 
 def decompress(stream: bytes, size: int, where: str = "LZF data") -> bytes:
-    """The ``size`` bytes that ``stream`` stands for; ``where`` names the file in errors."""
+    """The ``size`` bytes that ``stream`` encodes; ``where`` names the file in errors."""
     out = bytearray()
     at, end = 0, len(stream)
     try:

@@ -1,7 +1,7 @@
 """PCD, the point cloud file of PCL: text, binary or LZF-compressed.
 
 Writes every return column; VIEWPOINT is the sweep's pose, except with ``frame="world"``, where the points
-already stand in the world. Reads what PCL and drivers write: any fields in any order, padding fields ``_``,
+are already in the world frame. Reads what PCL and drivers write: any fields in any order, padding fields ``_``,
 fields of several values, organised clouds (whose NaN points mean no return).
 """
 
@@ -59,7 +59,7 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", encoding: str = "bina
     elif encoding == "binary":
         body = rows.pack(columns).tobytes()
     else:
-        # Compressed bodies go field by field, so that like bytes stand together.
+        # Compressed bodies go field by field, so that similar bytes are together.
         raw = b"".join(values.astype(values.dtype.newbyteorder("<")).tobytes() for values in columns.values())
         packed = lzf.compress(raw)
         body = struct.pack("<II", len(packed), len(raw)) + packed

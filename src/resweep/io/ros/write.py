@@ -1,7 +1,7 @@
 """Writing logs as ROS 2 bags: PointCloud2 on ``/points``, the motion on ``/odom`` and ``/tf``.
 
 Points have x y z intensity ring ``timestamp`` (absolute seconds, as Hesai's driver has it), return_index, label
-and instance. The motion through each sweep of raw points stands on ``/resweep/motion`` as a Path of its stamp;
+and instance. The motion through each sweep of raw points is on ``/resweep/motion`` as a Path of its stamp;
 a sweep without is motion-compensated. Boxes and empty beams have no place.
 """
 
