@@ -23,7 +23,8 @@ from resweep.neighbours import Neighbours
 from resweep.reconstruction import MapConfig
 from resweep.reconstruction.map.accumulate import select_mappable
 from resweep.reconstruction.splats.descriptors import describe
-from resweep.sensors.infer.grid import complete_beams, estimate_grid
+from resweep.sensors.infer.complete import complete_beams
+from resweep.sensors.infer.grid import estimate_grid
 from resweep.simulate import Retracer
 
 Array = NDArray[Any]

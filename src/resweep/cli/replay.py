@@ -28,7 +28,7 @@ def replay(
 ) -> None:
     """Drive a recorded drive again: its poses, its boxes as moving objects, another sensor.
 
-    The sweeps pair up with those of the log; OUT/objects.json tells, by object and by class, the returns in
+    The sweeps pair up with those of the log; OUT/objects.json has, by object and by class, the returns in
     each annotated box, real and simulated, and how far their ranges are apart. Compare the rest with
     'resweep evaluate OUT LOG'.
 
