@@ -62,7 +62,7 @@ def run(fast: bool = False, threads: int = 0) -> Result:
     }
     start = poses[0]
     ground = float(start[2, 3]) - 1.8
-    drive = Trajectory([0.0, 3.0], np.stack([start, start @ from_xyz_rpy(24.0, yaw=0.3)]))
+    drive = Trajectory(np.array([0.0, 3.0]), np.stack([start, start @ from_xyz_rpy(24.0, yaw=0.3)]))
     for depth in DEPTHS:
         layers = [splats_on(car(), n_surfels, depth) for _ in range(n_actors)]
         actors = crowd(layers, n_actors, lambda x, y: ground)

@@ -27,9 +27,9 @@ def run(fast: bool = False, threads: int = 0) -> Result:
     per_run = 4 if fast else 40
     runs = (FAST if fast else SWEEPS) // per_run
     plan = Plan(
-        worlds=["scene:street"],
-        sensors=["velodyne-hdl-64e"],
-        scenarios=["hidden-car"],
+        worlds=("scene:street",),
+        sensors=("velodyne-hdl-64e",),
+        scenarios=("hidden-car",),
         variants=runs,
         sweeps=per_run,
     )

@@ -16,6 +16,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 
 import numpy as np
@@ -86,11 +87,13 @@ def drive(n: int) -> Cloud:
     sim = Simulator(street(0, StreetConfig(length_m=length)), sensor, seed=1)
     cloud = Cloud(
         np.zeros(3),
-        *(np.empty((n, 3), np.float32) for _ in range(2)),
-        *(np.empty(n, np.int32) for _ in range(2)),
-        np.empty(n, np.float32),
-        np.empty(n, np.int32),
-        np.ones(n, bool),
+        points=np.empty((n, 3), np.float32),
+        sensor=np.empty((n, 3), np.float32),
+        label=np.empty(n, np.int32),
+        instance=np.empty(n, np.int32),
+        intensity=np.empty(n, np.float32),
+        sweep=np.empty(n, np.int32),
+        seen=np.ones(n, bool),
     )
     begin = 0
     for index in count():
@@ -112,7 +115,7 @@ def _against_open3d(cloud: Cloud, rounds: int, threads: int) -> Result:
     processor: dict[str, list[float]] = {}
     work: dict[str, Callable[[], object]] = {
         "normals": lambda: Neighbours(cloud.points, threads).pca(K),
-        **{who: lambda config=config: build(cloud, config) for who, config in CONFIGS.items()},
+        **{who: partial(build, cloud, config) for who, config in CONFIGS.items()},
         "open3d_normals": lambda: open3d_normals(cloud.points),
     }
     contenders = {who: _timed_twice(once, processor.setdefault(who, [])) for who, once in work.items()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 
 import numpy as np
 from rich.table import Table
@@ -72,12 +73,12 @@ def run(fast: bool = False, threads: int = 0) -> Result:
         learned(sweeps, n) for n in ((100_000, 200_000) if fast else (12_500_000, 50_000_000, 100_000_000))
     ]
     result["beams_per_s"] = result["learning"][-1]["beams_per_s"]
-    logs = [[np.log(row[key]) for row in result["learning"]] for key in ("beams", "seconds")]
-    result["growth_exponent"] = float(np.polyfit(*logs, 1)[0])
+    beams, seconds = (np.log([row[key] for row in result["learning"]]) for key in ("beams", "seconds"))
+    result["growth_exponent"] = float(np.polyfit(beams, seconds, 1)[0])
     return result
 
 
-def _poses(poses: np.ndarray, count: int) -> list[np.ndarray]:
+def _poses(poses: Sequence[np.ndarray], count: int) -> list[np.ndarray]:
     """Poses a metre apart, from the first on."""
     moved = [np.array(poses[0]) for _ in range(count)]
     for step, pose in enumerate(moved):

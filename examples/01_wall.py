@@ -19,7 +19,8 @@ folder.mkdir(parents=True, exist_ok=True)
 
 # Metres; x forward, y left, z up. The wall's front face is the plane x = 10.
 WALL = 1
-world = rs.World([ground_plane((60, 60)), wall((10.1, -8), (10.1, 8), height_m=4, thickness_m=0.2, instance=WALL)])
+layers = [ground_plane((60, 60)), wall((10.1, -8), (10.1, 8), height_m=4, thickness_m=0.2, instance=WALL)]
+world = rs.World(layers, labels="semantickitti")  # whose ids the parts of scenes bear
 
 sensor = rs.load_sensor("velodyne-vlp-16")
 sweep = rs.Simulator(world, sensor, seed=7).sweep(from_xyz_rpy(z=1.8))

@@ -43,6 +43,6 @@ for rays in ("single", "nine"):
         f"{through:,} of those ({through / from_plant.sum():.0%}) also returned from the ground, wood or wall behind it"
     )
 
-range_image(sweep, folder / "courtyard.png")
+range_image(sweep, folder / "courtyard.png", labels=world.labels)
 rs.write_sweep(sweep, folder / "courtyard.laz")
 print(f"wrote {folder / 'courtyard.png'} and {folder / 'courtyard.laz'}")

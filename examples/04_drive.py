@@ -18,7 +18,8 @@ folder = Path(sys.argv[1] if len(sys.argv) > 1 else "out/examples")
 
 WALL_Y = 8.0
 trees = [pole(7.0, 0.4, (x, -6.0, 0.0), label=Label.TRUNK, instance=i) for i, x in enumerate(range(-30, 41, 10), 1)]
-world = rs.World([ground_plane((120, 60)), wall((-40, WALL_Y + 0.1), (50, WALL_Y + 0.1), 4, 0.2), *trees])
+layers = [ground_plane((120, 60)), wall((-40, WALL_Y + 0.1), (50, WALL_Y + 0.1), 4, 0.2), *trees]
+world = rs.World(layers, labels="semantickitti")  # whose ids the parts of scenes bear
 
 # A lane change at 20 m/s: knots every 50 ms, interpolated in between.
 times = np.arange(0.0, 1.0001, 0.05)
@@ -42,7 +43,7 @@ rs.write_log(drive, folder / "sequences/00", format="semantickitti", overwrite=T
 rs.write_log(drive, folder / "drive-las", format="las", frame="world", overwrite=True, progress=False)
 
 again = rs.open_log(folder / "sequences/00")
-labels = ", ".join(Label(label).name.lower() for label in np.unique(again[0].label))
+labels = ", ".join(again.labels.count(again[0].label))
 print(f"read back from SemanticKITTI: {len(again)} sweeps, {len(again[0]):,} points in the first; labels {labels}")
 cloud = rs.read_sweep(folder / "drive-las/000003.las")
 print(f"read back from LAS, world coordinates: {np.allclose(cloud.world_points(), sweep.world_points(), atol=2e-3)}")

@@ -16,7 +16,8 @@ from resweep.pose import from_xyz_rpy
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else "out/examples")
 folder.mkdir(parents=True, exist_ok=True)
-GROUND, FACADE, CAR, SIGN = 40, 50, 10, 81  # any numbers; these are SemanticKITTI's
+LABELS = rs.load_labels("semantickitti")  # any vocabulary, or a YAML file of your own
+GROUND, FACADE, CAR, SIGN = (LABELS.id_of(name) for name in ("road", "building", "car", "traffic sign"))
 
 # An OBJ as a modelling tool writes it: faces grouped by material, which an MTL file beside it lists.
 corners = [(-40, -40, 0), (40, -40, 0), (40, 40, 0), (-40, 40, 0), (20, -15, 0), (20, 15, 0), (20, 15, 6), (20, -15, 6)]
@@ -25,7 +26,8 @@ faces = "usemtl asphalt\nf 1 2 3 4\nusemtl brick\nf 5 6 7 8\n"
 (folder / "place.obj").write_text("mtllib place.mtl\n" + vertices + faces)
 (folder / "place.mtl").write_text("newmtl asphalt\nKd 0.2 0.2 0.2\nnewmtl brick\nKd 0.6 0.3 0.2\n")
 names = {"asphalt": GROUND, "brick": FACADE}
-place = rs.World.from_mesh(folder / "place.obj", label=names, reflectance={"asphalt": 0.15, "brick": 0.35})
+bright = {"asphalt": 0.15, "brick": 0.35}
+place = rs.World.from_mesh(folder / "place.obj", label=names, labels=LABELS, reflectance=bright)
 
 # A GLB that places one model three times: its triangles are kept once, however many copies there are; each gets an id.
 scene = trimesh.Scene()
@@ -43,7 +45,7 @@ sign = rs.Mesh(
     quad, np.array([[0, 1, 2], [0, 2, 3]]), label=SIGN, reflectance=0.6, materials=[sheeting], instance=9, name="sign"
 )
 
-world = place + rs.World([numbered, sign])
+world = place + rs.World([numbered, sign], labels=LABELS)
 print(world)
 sweep = rs.Simulator(world, rs.load_sensor("ouster-os1-64"), seed=3).sweep(from_xyz_rpy(z=1.8))
 for name, label in {"ground": GROUND, "facade": FACADE, "car": CAR, "sign": SIGN}.items():

@@ -12,7 +12,7 @@ import numpy as np
 
 import resweep as rs
 from resweep.pose import from_xyz_rpy
-from resweep.scenes import Label, meadow
+from resweep.scenes import SCENE_LABELS, Label, meadow
 from resweep.viewer import palette
 from resweep.viewer.grid import range_grid
 
@@ -29,24 +29,27 @@ left, upper, lower = figure.subplot_mosaic("ABB;ACC", width_ratios=(0.84, 0.6, 0
 
 points = around.deskewed()
 order = np.argsort(points[:, 2])
-left.scatter(*points[order, :2].T, s=1.2, c=palette.label_colours(around.label[order]), linewidths=0)
+left.scatter(*points[order, :2].T, s=1.2, c=palette.label_colours(around.label[order], SCENE_LABELS), linewidths=0)
 left.set(xlim=(-30, 30), ylim=(-30, 30), aspect="equal")
-palette.dress(left, f"{around.sensor} from above, {len(around):,} returns", "x, forward [m]", "y, left [m]")
+palette.style_axes(left, f"{around.sensor} from above, {len(around):,} returns", "x, forward [m]", "y, left [m]")
 
 grid = range_grid(around)
 assert grid is not None
 image = np.where(grid.cells < 0, np.nan, around.range[grid.cells])
 upper.imshow(image, extent=grid.extent, origin="lower", aspect="auto", cmap=palette.DEPTH_MAP, vmin=0, vmax=30)
-palette.dress(upper, "range of the nearest return, 0 (blue) to 30 m (red)", "azimuth [°]", "elevation [°]")
+palette.style_axes(upper, "range of the nearest return, 0 (blue) to 30 m (red)", "azimuth [°]", "elevation [°]")
 
 cloud = np.concatenate([frame.world_points() for frame in frames])
 label = np.concatenate([frame.label for frame in frames])
 shown = (np.abs(cloud[:, 1]) < 0.6) & (cloud[:, 0] > 11.5)
-lower.scatter(cloud[shown, 0], cloud[shown, 2], s=3.0, c=palette.label_colours(label[shown]), linewidths=0)
+colours = palette.label_colours(label[shown], SCENE_LABELS)
+lower.scatter(cloud[shown, 0], cloud[shown, 2], s=3.0, c=colours, linewidths=0)
 lower.set(xlim=(11.5, 19.5), ylim=(0.6, 3.0), aspect="equal")
-palette.dress(lower, f"{frames[0].sensor}, from the side: grass lets beams through, a wall does not", "x [m]", "z [m]")
+title = f"{frames[0].sensor}, from the side: grass lets beams through, a wall does not"
+palette.style_axes(lower, title, "x [m]", "z [m]")
 kinds = (Label.VEGETATION, Label.TERRAIN, Label.BUILDING, Label.TRUNK, Label.POLE)
-palette.add_legend(left, [palette.entry(int(kind)) for kind in kinds], loc="lower right")
+entries = [(SCENE_LABELS.class_name(kind), SCENE_LABELS.colour(kind)) for kind in kinds]
+palette.add_legend(left, entries, loc="lower right")
 
 beyond = shown & (cloud[:, 0] > 18.5)
 print(

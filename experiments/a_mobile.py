@@ -30,7 +30,7 @@ from resweep import (
 )
 from resweep.pose import from_xyz_rpy
 from resweep.reconstruction import MapConfig
-from resweep.scenes import TreeConfig, fractal_terrain, placements, shrub, spaced_positions, tree
+from resweep.scenes import SCENE_LABELS, TreeConfig, fractal_terrain, placements, shrub, spaced_positions, tree
 from resweep.simulate import Retracer
 from resweep.worlds import Layer
 
@@ -50,7 +50,7 @@ def trail(seed: int = 2) -> World:
         Instances(tree(seed, habit), placements(rng, beside[:22], scale=(0.7, 1.2), height_at=ground.height_at)),
         Instances(shrub(seed), placements(rng, beside[22:], scale=(0.8, 1.6), height_at=ground.height_at)),
     ]
-    return World(layers)
+    return World(layers, labels=SCENE_LABELS)
 
 
 def drive(world: World, sweeps: int, aside_m: float, seed: int, fast: bool) -> Log:

@@ -131,7 +131,7 @@ def _many_rays(truth: World, sweeps: int, pose: Any) -> list[dict[str, Any]]:
     rows = []
     known = learned(truth, sweeps, permeability="extinction", element_m=ELEMENTS_M["leaf, 4 cm"])
     for name, element in ELEMENTS_M.items():
-        world = World([layer.with_(element_m=element) for layer in known.layers], known.origin)
+        world = World([layer.with_(element_m=element) for layer in known.layers], known.origin, labels=known.labels)
         for mode in MODES:
             by = sensor(DIVERGENCES_RAD["wide"], 0.35, 16, mode)
             real, sim = (scanned(place_, by, pose, sweeps, seed) for place_, seed in ((truth, 31), (world, 32)))

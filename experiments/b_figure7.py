@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from experiments.presenting import BLUE, FILL, GREEN, GREY, INK, ORANGE, console, figure, main, progress, table
 from experiments.range_models import Array
 from resweep import Sensor, Simulator, Sweep, World, load_sensor
-from resweep.scenes import box, cylinder, merged
+from resweep.scenes import SCENE_LABELS, box, cylinder, merged
 
 ROW_M = 0.8  # B, 3.4.2: from the sensor to the row of rods
 SPACING_M = 0.127
@@ -38,7 +38,7 @@ def bench(offset: float) -> World:
         for i, y in enumerate(rod_places())
     ]
     board = box((0.02, 16.0, 2.0), (ROW_M + offset + 0.01, 0.0, -1.0), name="board")
-    return World([merged(rods, "rods"), board])
+    return World([merged(rods, "rods"), board], labels=SCENE_LABELS)
 
 
 def sick(changes: dict[str, Any] | None = None, noise: bool = False) -> Sensor:

@@ -17,7 +17,7 @@ from experiments.presenting import BLUE, FILL, GREEN, INK, ORANGE, console, figu
 from experiments.range_models import Array
 from resweep import Instances, Simulator, World, load_sensor
 from resweep.pose import from_xyz_rpy
-from resweep.scenes import Label, ground_plane, shrub
+from resweep.scenes import SCENE_LABELS, Label, ground_plane, shrub
 
 DISTANCE_M = 8.0  # B, 3.4.3
 PLACES = 91  # B, 3.4.3
@@ -32,7 +32,8 @@ CLAIM = "the distribution is broad, and bimodal: some returns from the trunk, ot
 
 def shrub_world(seed: int) -> World:
     """One shrub, with its foot at the origin, on level ground."""
-    return World([Instances(shrub(seed), np.eye(4)[:3], instance=SHRUB, name="shrub"), ground_plane((60.0, 60.0))])
+    plant = Instances(shrub(seed), np.eye(4)[:3], instance=SHRUB, name="shrub")
+    return World([plant, ground_plane((60.0, 60.0))], labels=SCENE_LABELS)
 
 
 def scan(world: World, height: float, angles_deg: Array, seed: int) -> tuple[Array, Array]:

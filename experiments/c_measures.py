@@ -17,7 +17,7 @@ from experiments.c_models import Model
 from experiments.c_places import Place, Truth
 from resweep.calibration import Calibration
 from resweep.evaluation.metrics import nearest_distances
-from resweep.labels import LabelSet
+from resweep.labels import LabelSet, load_labels
 from resweep.pose import Array
 from resweep.reconstruction import Cloud, MapConfig, accumulate
 from resweep.reconstruction.build import cover
@@ -26,7 +26,8 @@ from resweep.reconstruction.map.accumulate import mappable
 from resweep.reconstruction.poses.calibrate import calibrate
 from resweep.simulate import Retracer
 
-THIN = {51: "fence", 71: "trunk", 80: "pole", 81: "traffic sign"}
+# C, table 3, and trunks; only places labelled as SemanticKITTI have them.
+THIN = {load_labels("semantickitti").id_of(name): name for name in ("fence", "trunk", "pole", "traffic sign")}
 RIGHT_M = 0.2  # how near a beam's range must be to the real one for its target to count as recovered
 
 
@@ -76,7 +77,7 @@ def measure(prepared: Prepared, model: Model, sensor: rs.Sensor) -> dict[str, An
     begun = time.perf_counter()
     layers = cover(prepared.cloud, prepared.log, model.config, prepared.labels)
     row: dict[str, Any] = {"model": model.name, "generation_s": time.perf_counter() - begun}
-    world = rs.World(layers, prepared.cloud.origin, calibration=prepared.calibration)
+    world = rs.World(layers, prepared.cloud.origin, labels=prepared.labels, calibration=prepared.calibration)
     row["primitives"] = world.n_primitives
     row |= _along_new_trajectory(prepared, world, sensor)
     row |= _held_out(prepared, world)

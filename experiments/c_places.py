@@ -61,8 +61,9 @@ def known_street(length_m: float = 80.0, sweeps: int = 10, columns: int = 2250, 
     drive = rs.Simulator(truth, sensor, seed=seed).run(np.stack([from_xyz_rpy(at, -1.0, 1.73) for at in x]))
     rng = np.random.default_rng(seed)
     scanned = [replace(sweep, pose=_jittered(sweep.pose, rng)) for sweep in drive]
+    log = rs.Log.from_sweeps(scanned, "street", labels=drive.labels)
     # C's shift for SemanticKITTI would put the sensor into a parked car of this street.
-    return Place(STREET, rs.Log.from_sweeps(scanned, "street"), sweeps // 2, (1.0, 1.0, -0.25), truth)
+    return Place(STREET, log, sweeps // 2, (1.0, 1.0, -0.25), truth)
 
 
 def hdl64(columns: int = 2250, noise_m: float = 0.0) -> rs.Sensor:

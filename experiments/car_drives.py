@@ -10,7 +10,7 @@ from experiments.range_models import Array
 from resweep import Log, Mesh, Simulator, Sweep, Trajectory, World, load_sensor
 from resweep.boxes import Boxes
 from resweep.pose import from_xyz_rpy, inverse
-from resweep.scenes import ground_plane
+from resweep.scenes import SCENE_LABELS, ground_plane
 from resweep.scenes.cars import car
 
 CAR = 7  # its instance id
@@ -68,7 +68,7 @@ def recorded(
     the moving sensor sees of the moving car at every firing, and level ground looks the same everywhere.
     """
     spec = load_sensor(sensor)
-    simulator = Simulator(World([true_car(), ground_plane((400.0, 400.0))]), spec, seed=seed)
+    simulator = Simulator(World([true_car(), ground_plane((400.0, 400.0))], labels=SCENE_LABELS), spec, seed=seed)
     period = spec.sweep_period_s
     times = np.arange(sweeps.start * period, (sweeps.stop + 1) * period + KNOTS_S, KNOTS_S)
     relative = np.stack([inverse(drive.pose(time)) @ ego_pose(time) for time in times])
@@ -79,7 +79,7 @@ def recorded(
         window = ego.window(float(seen.beam_time.min()), float(seen.beam_time.max()))
         sweep = replace(seen, pose=ego.at(seen.timestamp), trajectory=window)
         made.append(replace(sweep, boxes=_drawn(drive, sweep, rng, shift_m, turn_deg), label=np.zeros_like(seen.label)))
-    return Log.from_sweeps(made, drive.name)
+    return Log.from_sweeps(made, drive.name, labels=SCENE_LABELS)
 
 
 def _drawn(drive: Drive, sweep: Sweep, rng: np.random.Generator, shift_m: float, turn_deg: float) -> Boxes:

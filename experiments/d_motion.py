@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from experiments.presenting import BLUE, GREY, ORANGE, console, figure, main, progress, table
 from resweep import Actor, Sensor, Simulator, Sweep, Trajectory, World, load_sensor
 from resweep.pose import Array, from_xyz_rpy
-from resweep.scenes import box, car, ground_plane
+from resweep.scenes import SCENE_LABELS, box, car, ground_plane
 from resweep.sensors import fire
 from resweep.simulate.pulses import Pulses
 from resweep.simulate.reference.pulses import rays, rebuilt_hits
@@ -35,7 +35,7 @@ PLAN |= {"pointing.encoder_step_rad": 0.0}
 def place() -> World:
     """A street: ground, and houses along it."""
     houses = [box((9, 8, 8), at=(x, y, 0)) for x in range(-60, 61, 12) for y in (-18, 18)]
-    return World([ground_plane((200.0, 200.0)), *houses])
+    return World([ground_plane((200.0, 200.0)), *houses], labels=SCENE_LABELS)
 
 
 def traffic(count: int) -> list[Actor]:
@@ -82,10 +82,7 @@ class Stepped:
         self.pulses = [Pulses.from_sweep(part) for part in parts]
         for pulses in self.pulses:
             _ = pulses.native
-        self.tracers = [
-            sim.tracer.with_actors([Actor(a.layers, a.trajectory.at(t), a.instance, a.label) for a in sim.actors])
-            for t in self.moments
-        ]
+        self.tracers = [sim.tracer.with_actors([_frozen(actor, t) for actor in sim.actors]) for t in self.moments]
 
     def place(self) -> list[Any]:
         """Place the actors at every step."""
@@ -101,6 +98,12 @@ class Stepped:
             reach[rows[columns["beam"]]] = columns["range"]
             instance[rows[columns["beam"]]] = columns["instance"]
         return reach, instance
+
+
+def _frozen(actor: Actor, time: float) -> Actor:
+    """The actor as it is at one time, standing still."""
+    pose = Trajectory(np.zeros(1), actor.trajectory.at(time)[None])
+    return Actor(actor.layers, pose, actor.instance, actor.label)
 
 
 def _milliseconds(work: Callable[[], object], repeats: int) -> float:

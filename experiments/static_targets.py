@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from resweep import Sensor, Simulator, Sweep, World, load_sensor
 from resweep.pose import from_xyz_rpy
-from resweep.scenes import Terrain, TreeConfig, grass_tile, merged, tree, wall
+from resweep.scenes import SCENE_LABELS, Terrain, TreeConfig, grass_tile, merged, tree, wall
 from resweep.worlds import Mesh
 
 Array = NDArray[Any]
@@ -55,7 +55,7 @@ def planes() -> World:
     """Two upright planes that meet in an edge towards the sensor."""
     edge = (DISTANCE_M, 0.0)
     walls = [wall(edge, (DISTANCE_M + 0.5, side * 0.9), 3.0, 0.01) for side in (-1, 1)]
-    return World([merged(walls, "planes")])
+    return World([merged(walls, "planes")], labels=SCENE_LABELS)
 
 
 def small_tree(leaves: int) -> World:
@@ -70,14 +70,14 @@ def small_tree(leaves: int) -> World:
         leaf_length_m=0.05,
         leaf_width_m=0.03,
     )
-    return World([_placed(tree(TREE_SEED, habit))])
+    return World([_placed(tree(TREE_SEED, habit))], labels=SCENE_LABELS)
 
 
 def grass(height_m: tuple[float, float], density_per_m2: float, width_m: tuple[float, float]) -> World:
     """A meadow of 4 m around 8 m, on uneven soil."""
     soil = Terrain(np.random.default_rng(5).normal(0.0, 0.006, (161, 161)), 4.0 / 160, -2.0, -2.0)
     blades = grass_tile(4.0, density_per_m2, height_m, seed=GRASS_SEED, width_m=width_m)
-    return World([_placed(soil.mesh()), _placed(blades)])
+    return World([_placed(soil.mesh()), _placed(blades)], labels=SCENE_LABELS)
 
 
 def _placed(mesh: Mesh) -> Mesh:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resweep import Sensor, Simulator, Trajectory, World
-from resweep.scenes import stems
+from resweep.scenes import SCENE_LABELS, stems
 
 Array = NDArray[Any]
 
@@ -73,7 +73,8 @@ def moving_sideways(distance: float, y: Array) -> Trajectory:
 
 def stand_simulator(density: float, diameter: float, seed: int) -> Simulator:
     """A simulator of a random stand; give it a sensor with `Simulator.with_sensor`."""
-    world = World([stems(WIDTH_M, DEPTH_M, density, diameter, 2 * HEIGHT_M, sides=STEM_SIDES, seed=seed)])
+    standing = stems(WIDTH_M, DEPTH_M, density, diameter, 2 * HEIGHT_M, sides=STEM_SIDES, seed=seed)
+    world = World([standing], labels=SCENE_LABELS)
     return Simulator(world, single_point_sensor(2), seed=seed)
 
 

@@ -16,3 +16,9 @@ def sample_data() -> Path:
     if not DATA.is_dir():
         pytest.skip("needs the sample recordings in ../shared/data")
     return DATA
+
+
+@pytest.fixture(autouse=True)
+def quiet_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No progress on stderr, which many tests read: how long work takes depends on the machine."""
+    monkeypatch.setattr("resweep.progress.PATIENCE_S", 3600.0)

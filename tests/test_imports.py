@@ -25,7 +25,7 @@ ORDER = [
     {"worlds", "sensors"},
     {"registration"},
     {"neighbours"},
-    {"calibration", "log"},
+    {"calibration", "log", "label_mapping"},
     {"sweep", "labels"},
     {"boxes"},
     {"pose"},

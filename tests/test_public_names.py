@@ -54,10 +54,12 @@ NAMES = [
     "load_scenario",
     "load_sensor",
     "load_world",
+    "map_labels",
     "odometry",
     "open_log",
     "read_poses",
     "read_sweep",
+    "relabel",
     "replay",
     "sensor_names",
     "write_log",
@@ -82,7 +84,7 @@ def test_each_name_resolves_to_what_its_module_holds(name: str) -> None:
 def test_type_checkers_see_the_same_names() -> None:
     """An editor completes `rs.` from the TYPE_CHECKING block: it holds what the table holds."""
     tree = ast.parse(Path(resweep.__file__).read_text(encoding="utf-8"))
-    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
     seen = {alias.name: item.module for item in block.body if isinstance(item, ast.ImportFrom) for alias in item.names}
     assert set(seen) == set(resweep._PUBLIC) | set(resweep._SUBMODULES)
     for name, module in resweep._PUBLIC.items():

@@ -98,7 +98,7 @@ void bind_map(nb::module_& m) {
         .value("IMLS", ImplicitMethod::kImls)
         .value("RIMLS", ImplicitMethod::kRimls);
     m.def("signed_distances", &tile_distances, nb::kw_only(), nb::arg("cube"), nb::arg("part"), nb::arg("normal"),
-          nb::arg("side"), nb::arg("method"), nb::arg("reach"), nb::arg("sigma"), nb::arg("truncation"),
+          nb::arg("side"), nb::arg("method").noconvert(), nb::arg("reach"), nb::arg("sigma"), nb::arg("truncation"),
           nb::arg("sigma_normal"), nb::arg("refits"), nb::arg("min_points"),
           "Signed distances (side³) at the corners of a tile, in voxels, and which of them are known.");
 }

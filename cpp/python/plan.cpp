@@ -77,12 +77,13 @@ void bind_plan(nb::module_& m) {
     bind_enums(m);
     nb::class_<Beam>(m, "Beam", "How one pulse becomes rays.")
         .def("__init__", &make_beam, nb::kw_only(), nb::arg("offsets"), nb::arg("shares"), nb::arg("random"),
-             nb::arg("n_rays"), nb::arg("spot"), nb::arg("profile"), nb::arg("divergence_h"), nb::arg("divergence_v"),
+             nb::arg("n_rays"), nb::arg("spot").noconvert(), nb::arg("profile").noconvert(), nb::arg("divergence_h"),
+             nb::arg("divergence_v"),
              "`offsets` (k, 2): tangents of the rays of a stencil; `shares` (k,): how much of the beam each carries. "
              "Both are empty if rays are drawn at `random`. Divergences are full angles in radians.");
     nb::class_<Receiver>(m, "Receiver", "How the light of a pulse becomes echoes.")
-        .def("__init__", &make_receiver, nb::kw_only(), nb::arg("mode"), nb::arg("max_returns"),
-             nb::arg("strongest_by"), nb::arg("signal_cutoff"), nb::arg("threshold"), nb::arg("range_min"),
+        .def("__init__", &make_receiver, nb::kw_only(), nb::arg("mode").noconvert(), nb::arg("max_returns"),
+             nb::arg("strongest_by").noconvert(), nb::arg("signal_cutoff"), nb::arg("threshold"), nb::arg("range_min"),
              nb::arg("range_max"), nb::arg("falloff_reference"),
              "Lengths in metres. A `falloff_reference` of 0: the intensity does not fall with range.");
     nb::class_<Noise>(m, "Noise", "Errors of direction, range and intensity.")

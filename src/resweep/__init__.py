@@ -27,6 +27,8 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep.io import read_sweep as read_sweep
     from resweep.io import write_log as write_log
     from resweep.io import write_sweep as write_sweep
+    from resweep.label_mapping import map_labels as map_labels
+    from resweep.label_mapping import relabel as relabel
     from resweep.labels import LabelSet as LabelSet
     from resweep.labels import load_labels as load_labels
     from resweep.log import Log as Log
@@ -111,10 +113,12 @@ _PUBLIC = {
     "load_scenario": "resweep.scenario",
     "load_sensor": "resweep.sensors",
     "load_world": "resweep.worlds",
+    "map_labels": "resweep.label_mapping",
     "odometry": "resweep.reconstruction",
     "open_log": "resweep.io",
     "read_poses": "resweep.io",
     "read_sweep": "resweep.io",
+    "relabel": "resweep.label_mapping",
     "replay": "resweep.dataset",
     "sensor_names": "resweep.sensors",
     "write_log": "resweep.io",
@@ -137,14 +141,16 @@ _SUBMODULES = (
 __all__ = sorted([*_PUBLIC, "__version__"])
 
 
-def __getattr__(name: str) -> Any:
-    if name in _PUBLIC:
-        value = getattr(importlib.import_module(_PUBLIC[name]), name)
-        globals()[name] = value
-        return value
-    if name in _SUBMODULES:
-        return importlib.import_module(f"resweep.{name}")
-    raise AttributeError(f"module 'resweep' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker would take any misspelt name for Any
+
+    def __getattr__(name: str) -> Any:
+        if name in _PUBLIC:
+            value = getattr(importlib.import_module(_PUBLIC[name]), name)
+            globals()[name] = value
+            return value
+        if name in _SUBMODULES:
+            return importlib.import_module(f"resweep.{name}")
+        raise AttributeError(f"module 'resweep' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

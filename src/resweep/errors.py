@@ -38,7 +38,11 @@ class SweepError(ResweepError):
 
 
 class UnknownPosesError(ResweepError):
-    """A log without poses, where poses are needed."""
+    """A log without poses, where poses are needed; ``problem`` is the message without what to do about it."""
+
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
+        super().__init__(f"{problem}; open it with poses=, or find them with resweep.odometry")
 
 
 def nearest_names(name: str, known: Iterable[str], count: int = 3) -> str:

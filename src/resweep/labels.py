@@ -14,13 +14,49 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from resweep.config import Spec, read_spec, spec_from_yaml
+from resweep.config import Spec, SpecError, read_spec, spec_from_yaml
 from resweep.errors import ResweepError, nearest_names
 from resweep.pose import Array
 
 _SPARE_COLOURS = ("#c9d1d9", "#79c0ff", "#d2a8ff", "#ffa657", "#7ee787", "#ff7b72")
+
+# Categories are the common names of what datasets call differently. Each key is the broader category of its row: a
+# vocabulary without a class for vans calls them cars, one without a class for cars calls them vehicles.
+_FAMILIES = {
+    "outlier": "ego vehicle, smoke, spray",
+    "vehicle": "car, truck, bus, train, trailer, motorcycle, bicycle, pedicab, construction vehicle, emergency vehicle",
+    "car": "van, pickup, police car",
+    "truck": "box truck, semi-truck, truck cab, large vehicle",
+    "bus": "articulated bus, school bus",
+    "train": "tram",
+    "emergency vehicle": "ambulance",
+    "trailer": "caravan, sign trailer",
+    "motorcycle": "scooter",
+    "bicycle": "mobility device",
+    "pedestrian": "child, worker, police officer, stroller, wheelchair, pedestrian with object, rider",
+    "rider": "cyclist, motorcyclist",
+    "ground": "road, sidewalk, terrain, rail track, concrete, water, snow",
+    "road": "parking, driveway, lane marking",
+    "lane marking": "stop line, road marking",
+    "terrain": "dirt, grass, mud",
+    "water": "puddle",
+    "structure": "building, fence, wall, bridge, tunnel, bus stop, pole, tower, wire",
+    "building": "garage",
+    "fence": "guard rail, gate",
+    "pole": "small pole, lamp, traffic sign, traffic light",
+    "traffic sign": "stop sign, mobile sign",
+    "wire": "wire connector",
+    "vegetation": "tree, bush, trunk, low vegetation, medium vegetation",
+    "trunk": "log",
+    "object": "structure, animal, cone, barrier, bollard, debris, rubble, box, street furniture",
+    "street furniture": "bicycle rack, trash bin, vending machine, cart",
+    "animal": "dog, bird",
+    "barrier": "barrel, temporary barrier",
+}
+_BROADER = {narrow: broad for broad, row in _FAMILIES.items() for narrow in row.split(", ")}
+_ALIASES = {"other vehicle": "vehicle", "other object": "object"}
 
 
 class Group(IntEnum):
@@ -38,7 +74,8 @@ class LabelClass(Spec):
 
     ``group`` is that of C, 3.2 (None: unknown). ``moving`` things were in motion when they were recorded,
     ``movable`` ones stand but could move, ``thin`` ones are those of C, table 3. ``outlier`` returns are no
-    part of the place. ``category`` is the common name by which classes of two vocabularies are matched.
+    part of the place. ``category`` is the common name by which classes of two vocabularies are matched (default: the
+    name of the class).
     """
 
     name: str
@@ -57,17 +94,58 @@ class LabelSet(Spec):
 
     name: str
     title: str = ""
-    classes: Mapping[int, LabelClass] = {}
+    classes: Mapping[Annotated[int, Field(ge=0)], LabelClass] = {}
+
+    @model_validator(mode="after")
+    def _check_names(self) -> LabelSet:
+        found: dict[str, int] = {}
+        for label, item in self.classes.items():
+            if item.name in found:
+                raise SpecError(f"classes[{label}].name", f"'{item.name}' is also the name of label {found[item.name]}")
+            found[item.name] = label
+        return self
 
     @property
     def known(self) -> bool:
         """Whether the meaning of any id is known."""
         return bool(self.classes)
 
+    def same_as(self, other: LabelSet) -> bool:
+        """Whether ids mean the same in both: one name, and one name for each id that both have.
+
+        A saved vocabulary may be older than the one that comes with Resweep: colours and further classes may differ.
+        """
+        shared = self.classes.keys() & other.classes.keys()
+        same = all(self.classes[label].name == other.classes[label].name for label in shared)
+        return self.name == other.name and self.known == other.known and same
+
     def class_name(self, label: int) -> str:
         """The name of a class; an id that the vocabulary does not hold is called by its number."""
         found = self.classes.get(int(label))
         return f"label {int(label)}" if found is None else found.name
+
+    def id_of(self, name: str) -> int:
+        """The id of the class of that name."""
+        if name not in self._by_name:
+            raise ResweepError(f"labels '{self.name}': no class '{name}'; {nearest_names(name, self._by_name)}")
+        return self._by_name[name]
+
+    def category(self, label: int) -> str:
+        """The category of a class, "" where an id has no class or its class says that there is none."""
+        found = self.classes.get(int(label))
+        if found is None or (found.unlabelled and not found.category):
+            return ""
+        return found.category or found.name.lower().replace("_", " ").replace("-", " ")
+
+    def id_of_category(self, category: str, moving: bool = False) -> int | None:
+        """The id of the class for a category such as "van", or for the nearest broader one; None if there is none.
+
+        Of several classes that of things in motion is taken if ``moving``, the first in the file otherwise.
+        """
+        for name in broader_categories(category):
+            if found := self._by_category.get(name):
+                return next((label for label in found if self.classes[label].moving == moving), found[0])
+        return None
 
     def colour(self, label: int) -> str:
         """A colour ``#rrggbb`` for a class."""
@@ -86,6 +164,15 @@ class LabelSet(Spec):
     def in_group(self, group: Group) -> tuple[int, ...]:
         """The ids of a group."""
         return tuple(label for label, item in self.classes.items() if item.group == group.name.lower())
+
+    def is_labelled(self, label: Array) -> Array:
+        """Whether each label (n,) stands for a class; of an unknown vocabulary, whether it is not 0."""
+        return ~np.isin(label, self.unlabelled if self.known else (0,))
+
+    def count(self, label: Array) -> dict[str, int]:
+        """How many labels there are of each class, by the name of the class and in the order of the ids."""
+        ids, counts = np.unique(label, return_counts=True)
+        return {self.class_name(item): int(count) for item, count in zip(ids.tolist(), counts, strict=True)}
 
     @cached_property
     def moving(self) -> tuple[int, ...]:
@@ -112,6 +199,22 @@ class LabelSet(Spec):
         """The ids of returns without a class."""
         return self._ids("unlabelled")
 
+    @property
+    def unlabelled_id(self) -> int:
+        """The id that a return without a class bears."""
+        return self.unlabelled[0] if self.unlabelled else 0
+
+    @cached_property
+    def _by_name(self) -> dict[str, int]:
+        return {item.name: label for label, item in self.classes.items()}
+
+    @cached_property
+    def _by_category(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for label in self.classes:
+            found.setdefault(self.category(label), []).append(label)
+        return found
+
     def _ids(self, fact: str) -> tuple[int, ...]:
         return tuple(label for label, item in self.classes.items() if getattr(item, fact))
 
@@ -124,12 +227,23 @@ UNKNOWN_LABELS = LabelSet(name="unknown", title="labels of unknown meaning")
 NO_LABELS = LabelSet(name="none", title="no labels")
 
 
+def broader_categories(category: str) -> tuple[str, ...]:
+    """A category and the ever broader ones that hold it: van, car, vehicle."""
+    chain = [_ALIASES.get(category, category)]
+    while chain[-1] in _BROADER:
+        chain.append(_BROADER[chain[-1]])
+    return tuple(chain)
+
+
 def label_set_names() -> list[str]:
     """The names of the vocabularies that come with Resweep."""
+    return [*_file_names(), "none", "unknown"]
+
+
+@cache
+def _file_names() -> tuple[str, ...]:
     files = resources.files("resweep").joinpath("label_sets").iterdir()
-    return sorted(
-        [item.name.removesuffix(".yaml") for item in files if item.name.endswith(".yaml")] + ["none", "unknown"]
-    )
+    return tuple(sorted(item.name.removesuffix(".yaml") for item in files if item.name.endswith(".yaml")))
 
 
 @cache
@@ -138,16 +252,18 @@ def _known_set(name: str) -> LabelSet:
     return spec_from_yaml(file.read_text(encoding="utf-8"), LabelSet, f"{name}.yaml")
 
 
-def load_labels(name: str | Path) -> LabelSet:
-    """The vocabulary of that name, or the one in a YAML file."""
+def load_labels(name: str | Path | LabelSet) -> LabelSet:
+    """The vocabulary of that name, or the one in a YAML file; a `LabelSet` is returned as it is."""
+    if isinstance(name, LabelSet):
+        return name
     for known in (UNKNOWN_LABELS, NO_LABELS):
         if name == known.name:
             return known
-    if str(name) in label_set_names():
+    if str(name) in _file_names():
         return _known_set(str(name))
     path = Path(name)
     if path.suffix in (".yaml", ".yml"):
         return read_spec(path, LabelSet)
     raise ResweepError(
-        f"labels '{name}': no such vocabulary; {nearest_names(str(name), label_set_names())}, or give a YAML file"
+        f"labels '{name}': no such vocabulary, and no YAML file; {nearest_names(str(name), label_set_names())}"
     )

@@ -166,9 +166,7 @@ class Log:
         """Raise `UnknownPosesError` unless the poses are known; ``purpose`` says what fails without them."""
         if not self.poses_known:
             so = f", so {purpose}" if purpose else ""
-            raise UnknownPosesError(
-                f"log '{self.name}': knows no poses{so}; open it with poses=, or find them with resweep.odometry"
-            )
+            raise UnknownPosesError(f"log '{self.name}': knows no poses{so}")
 
     @property
     def trajectory(self) -> Trajectory:

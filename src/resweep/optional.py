@@ -1,4 +1,4 @@
-"""Packages that only some formats need: imported late, and missed kindly."""
+"""Packages beyond the core install: imported late, and missed with the command that installs them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,24 @@ from typing import Any
 
 from resweep.errors import ResweepError
 
+# Module, the package that holds it as pip names it, and the extra of Resweep that installs it.
+EXTRAS = {
+    "kiss_icp": ("kiss-icp", "logs"),
+    "pandas": ("pandas", "logs"),
+    "pyarrow": ("pyarrow", "logs"),
+    "pye57": ("pye57", "logs"),
+    "pymeshlab": ("pymeshlab", "surfaces"),
+    "rosbags": ("rosbags", "logs"),
+    "skimage": ("scikit-image", "surfaces"),
+}
+
 
 def require(module: str, what: str) -> Any:
-    """The imported ``module``, or an error that says how to install what reads ``what``."""
+    """The imported ``module``, which may be dotted, or an error that says how to install what ``what`` needs."""
+    package, extra = EXTRAS[module.partition(".")[0]]
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        package = module.partition(".")[0]
         raise ResweepError(
-            f"{what} needs the package '{package}' ({error}); install it with: pip install 'resweep[logs]'"
+            f"{what} needs the package '{package}' ({error}); install it with: pip install 'resweep[{extra}]'"
         ) from error

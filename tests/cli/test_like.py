@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +53,11 @@ def simulated(resweep: Any, recorded: tuple[Path, Path], out: str, *words: str, 
 def test_labels_intensity_and_noise_survive_to_the_written_sequence(resweep: Any, recorded: tuple[Path, Path]) -> None:
     log, told = simulated(resweep, recorded, "sim")
     assert "range noise 5 mm (the sensor's own: 20 mm)" in told
-    record = json.loads(Path("sim/log.json").read_text())["meta"]
-    assert record["range_noise"] == "5 mm (the sensor's own: 20 mm)"
+    assert log.meta["range_noise"] == "5 mm (the sensor's own: 20 mm)"
+    assert log.sensor is not None
     assert log.sensor.receiver.range_noise_sigma_m == 0.005
-    assert record["poses_from"] == str(recorded[0])
-    assert record["offset_m"] == "0,0,-0.5"
+    assert log.meta["poses_from"] == str(recorded[0])
+    assert log.meta["offset_m"] == "0,0,-0.5"
     sweep = log[1]
     assert sweep.pose[2, 3] == pytest.approx(1.3, abs=1e-6)
     road, wall = sweep.label == ROAD, sweep.label == BUILDING
@@ -78,7 +77,9 @@ def test_labels_intensity_and_noise_survive_to_the_written_sequence(resweep: Any
 
 def test_noise_is_the_sensors_own_without_like_and_settings_win(resweep: Any, recorded: tuple[Path, Path]) -> None:
     def sigma(out: str) -> float:
-        return float(rs.open_log(out, empty_beams=False).sensor.receiver.range_noise_sigma_m)
+        sensor = rs.open_log(out).sensor
+        assert sensor is not None
+        return sensor.receiver.range_noise_sigma_m
 
     _, told = simulated(resweep, recorded, "own", like=False)
     assert sigma("own") == 0.02

@@ -93,6 +93,7 @@ def test_settings_reach_the_sensor(room: Path, resweep: Any) -> None:
     assert resweep("simulate", room, "-s", SENSOR, "-p", "0,0,0", "-o", "out", *words).status == 0
     log = open_log("out")
     used = log.sensor
+    assert used is not None
     assert (used.receiver.mode, used.receiver.max_returns) == ("strongest-and-last", 2)
     assert (used.beam.rays, used.beam.n_rays, used.range_max_m) == ("random", 4, 12.0)
     assert log[0].range.max() < 12.1

@@ -43,7 +43,7 @@ def test_info_of_a_sweep(sweep: Sweep, tmp_path: Path) -> None:
 def test_info_of_logs_and_poses(log: Log, tmp_path: Path) -> None:
     write_log(log, tmp_path / "out", format="pcd", progress=False)
     facts = describe(tmp_path / "out")
-    assert (facts["kind"], facts["sweeps"], facts["seed"]) == ("log (pcd)", 3, 7)
+    assert (facts["kind"], facts["sweeps"], facts["provenance"]["seed"]) == ("log (pcd)", 3, 7)
     assert facts["rate Hz"] == pytest.approx(10)
     write_poses(log.trajectory, tmp_path / "p.csv")
     assert describe(tmp_path / "p.csv")["poses"] == 3

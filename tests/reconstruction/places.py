@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from resweep.log import Log
@@ -58,7 +60,7 @@ def log_of(sweeps: list[Array], poses: list[Array], **columns: list[Array]) -> L
     made = []
     for at, (points, pose) in enumerate(zip(sweeps, poses, strict=True)):
         local = (points - pose[:3, 3]) @ pose[:3, :3]
-        extra = {name: values[at] for name, values in columns.items()}
+        extra: dict[str, Any] = {name: values[at] for name, values in columns.items()}
         made.append(Sweep.from_points(local, pose=pose, timestamp=0.1 * at, **extra))
     return Log.from_sweeps(made, "test")
 

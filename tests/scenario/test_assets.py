@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import trimesh
 
 import resweep as rs
+from resweep.pose import from_xyz_rpy
 from resweep.scenario import Asset, Bank, load_bank
 from resweep.scenario.categories import category_of
 from resweep.scenario.coverage import coverage, interpolate_coverage
+from resweep.scenes import ground_plane
+
+KITTI = rs.load_labels("semantickitti")
 
 
 def box_mesh(size=(4.0, 1.8, 1.5), at=(0.0, 0.0, 0.0)) -> trimesh.Trimesh:
@@ -26,7 +31,7 @@ def wall(name: str, size=(4.0, 1.8, 1.5), side: float = 1.0, category: str = "ca
     centre = np.stack([x.ravel(), np.full(x.size, side * size[1] / 2), z.ravel()], axis=1)
     normal = np.tile([0.0, side, 0.0], (x.size, 1))
     layer = rs.Splats(centre, normal, np.full(x.size, 0.06), 10, 0.4, extra={"intensity": np.full(x.size, 0.3)})
-    return Asset(name, 10, category, size, (layer,), ("drive", 7), 800, {"mirrored": False})
+    return Asset(name, 10, category, size, (layer,), ("drive", 7), 800, {"mirrored": False}, KITTI)
 
 
 def test_a_mesh_is_set_down_on_the_ground_in_the_middle_of_its_footprint():
@@ -84,7 +89,66 @@ def test_dataset_classes_are_called_alike():
     for category, spelt in names.items():
         assert {name: category_of(name).name for name in spelt} == dict.fromkeys(spelt, category)
     assert category_of("Misc").name == "misc"
-    assert category_of("Misc").label == 99
+    assert category_of("Misc").label(KITTI) == KITTI.id_of("other object")
+
+
+@pytest.mark.parametrize(
+    ("category", "vocabulary", "name"),
+    [
+        ("car", "semantickitti", "car"),
+        ("van", "semantickitti", "car"),
+        ("tram", "semantickitti", "on rails"),
+        ("construction vehicle", "semantickitti", "other vehicle"),
+        ("bollard", "semantickitti", "other object"),
+        ("car", "nuscenes-lidarseg", "vehicle.car"),
+        ("barrier", "nuscenes-lidarseg", "movable_object.barrier"),
+        ("cyclist", "argoverse2", "bicyclist"),
+        ("pedestrian", "pandaset", "Pedestrian"),
+        ("car", "asprs", "never classified"),
+    ],
+)
+def test_a_category_has_the_label_of_its_class_in_any_vocabulary(category, vocabulary, name):
+    labels = rs.load_labels(vocabulary)
+    assert category_of(category).label(labels) == labels.id_of(name)
+
+
+def test_an_asset_bears_the_label_of_the_world_it_is_placed_in():
+    nuscenes, unknown = rs.load_labels("nuscenes-lidarseg"), rs.load_labels("unknown")
+    stock = rs.scenario.builtin_bank()["bus"]
+    assert (stock.labels.name, stock.label) == ("semantickitti", KITTI.id_of("bus"))
+    assert stock.label_in(nuscenes) == nuscenes.id_of("vehicle.bus.rigid")
+    assert stock.label_in(KITTI) == stock.label_in(unknown) == stock.label
+    moving = replace(stock, label=KITTI.id_of("moving bus"))
+    assert moving.label_in(KITTI) == moving.label
+    assert moving.label_in(nuscenes) == nuscenes.id_of("vehicle.bus.rigid")
+    foreign = replace(stock, label=7, labels=unknown)  # ids of unknown meaning: the category says what it is
+    assert foreign.label_in(KITTI) == KITTI.id_of("bus")
+    assert (foreign.world + foreign.world).labels == unknown
+
+
+def test_a_scenario_places_actors_in_the_vocabulary_of_the_world():
+    scenario = rs.Scenario(ego={"at": [0, 0]}, duration_s=1, actors=[{"name": "a", "asset": "bus", "at": [12, 0]}])
+    nuscenes = rs.load_labels("nuscenes-lidarseg")
+    ground = ground_plane((60, 60), label=nuscenes.id_of("flat.driveable_surface"))
+    world = rs.World([ground], labels=nuscenes)
+    (actor,) = scenario.make_actors(world)
+    assert actor.label == nuscenes.id_of("vehicle.bus.rigid")
+    log = rs.Simulator(world, "velodyne-vlp-16", actors=[actor]).run(from_xyz_rpy(z=1.7)[None])
+    assert log.labels == nuscenes
+    assert set(nuscenes.count(log[0].label)) == {"flat.driveable_surface", "vehicle.bus.rigid"}
+
+
+def test_actors_bring_their_vocabulary_to_a_world_without_labels():
+    scenario = rs.Scenario(ego={"at": [0, 0]}, duration_s=1, actors=[{"name": "a", "asset": "bus", "at": [12, 0]}])
+    bare = rs.World.from_mesh(trimesh.creation.box((60, 60, 0.1)))
+    actors = scenario.make_actors(bare)
+    simulator = rs.Simulator(bare, "velodyne-vlp-16", actors=actors)
+    assert simulator.run(from_xyz_rpy(z=1.7)[None]).labels.name == "semantickitti"
+    assert simulator.with_actors([]).run(from_xyz_rpy(z=1.7)[None]).labels.name == "none"
+    foreign = replace(actors[0], labels=rs.load_labels("unknown"))
+    assert simulator.with_actors([foreign]).run(from_xyz_rpy(z=1.7)[None]).labels.name == "unknown"
+    labelled = rs.World.from_mesh(trimesh.creation.box((60, 60, 0.1)), label=7)  # of unknown meaning, and so stays all
+    assert rs.Simulator(labelled, "velodyne-vlp-16", actors=actors).run(np.eye(4)[None]).labels.name == "unknown"
 
 
 def test_coverage_knows_which_side_was_seen():
@@ -121,6 +185,8 @@ def test_a_bank_comes_back_whole_and_reads_what_is_asked_for(tmp_path):
     assert list(bank._assets) == ["left"]
     assert (again.name, again.label, again.category, again.size_m) == ("left", 10, "car", (4.0, 1.8, 1.5))
     assert (again.source, again.n_points, again.meta["mirrored"]) == (("drive", 7), 800, False)
+    assert again.labels == KITTI
+    assert bank.facts("left")["labels"] == "semantickitti"
     order, other = (np.lexsort(item.layers[0].centre.T) for item in (again, asset))
     for column in ("centre", "normal", "radius", "label", "reflectance"):
         np.testing.assert_array_equal(

@@ -21,7 +21,8 @@ EGO: dict[str, Any] = {"lane": [[-40, -3], [40, -3]], "speed_mps": 8}
 
 @pytest.fixture(scope="module")
 def flat() -> rs.World:
-    return rs.World([ground_plane((100, 100)), wall((10, 20), (30, 20), 3, 0.3), box((8, 4, 0.2), (0, 10, 4))])
+    layers = [ground_plane((100, 100)), wall((10, 20), (30, 20), 3, 0.3), box((8, 4, 0.2), (0, 10, 4))]
+    return rs.World(layers, labels="semantickitti")
 
 
 @pytest.fixture(scope="module")

@@ -217,6 +217,13 @@ def test_no_place_has_a_degenerate_triangle_or_an_unnamed_layer(name, areas):
         assert (prototype(item).label > 0).all(), item.name
 
 
+@pytest.mark.parametrize("name", sorted(SCENES))
+def test_every_label_of_a_place_has_a_class(name):
+    world = SMALL[name](0)
+    assert world.labels.name == "semantickitti"
+    assert set(world.label_counts) <= set(world.labels.classes)
+
+
 def test_every_scene_takes_a_seed():
     for name, make in SCENES.items():
         assert "seed" in inspect.signature(make).parameters, name

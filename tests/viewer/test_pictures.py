@@ -12,13 +12,15 @@ from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
 from resweep.errors import ResweepError
+from resweep.labels import UNKNOWN_LABELS, load_labels
 from resweep.pose import Array
 from resweep.simulate import Simulator
 from resweep.sweep import Sweep
 from resweep.viewer import birds_eye, close_up, palette, range_image
 from resweep.worlds import World
 
-BUILDING, CAR = 50, 10
+KITTI, NUSCENES = load_labels("semantickitti"), load_labels("nuscenes-lidarseg")
+BUILDING, CAR = KITTI.id_of("building"), KITTI.id_of("car")
 
 
 def room(sensor: str, label: int) -> Sweep:
@@ -36,12 +38,27 @@ def pixels(path: Path, colour: str) -> int:
     [(birds_eye, "velodyne-vlp-16"), (range_image, "velodyne-vlp-16"), (range_image, "livox-avia")],
 )
 def test_labels_show_in_their_colours(draw: Callable[..., Path], sensor: str, tmp_path: Path) -> None:
-    made = draw(room(sensor, BUILDING), tmp_path / "a.png")
+    made = draw(room(sensor, BUILDING), tmp_path / "a.png", labels=KITTI)
     assert made == tmp_path / "a.png"
-    assert pixels(made, palette.entry(BUILDING)[1]) > 1000
-    assert pixels(made, palette.entry(CAR)[1]) == 0
-    draw(room(sensor, CAR), made)
-    assert pixels(made, palette.entry(CAR)[1]) > 1000
+    assert pixels(made, KITTI.colour(BUILDING)) > 1000
+    assert pixels(made, KITTI.colour(CAR)) == 0
+    draw(room(sensor, CAR), made, labels=KITTI)
+    assert pixels(made, KITTI.colour(CAR)) > 1000
+
+
+@pytest.mark.parametrize("draw", [birds_eye, range_image])
+def test_ids_of_another_vocabulary_are_not_taken_for_semantickitti(draw: Callable[..., Path], tmp_path: Path) -> None:
+    sweep = room("velodyne-vlp-16", 10)  # a car of SemanticKITTI, debris of nuScenes, and anything else elsewhere
+    assert pixels(draw(sweep, tmp_path / "a.png", labels=NUSCENES), NUSCENES.colour(10)) > 1000
+    unknown = draw(sweep, tmp_path / "b.png")
+    assert pixels(unknown, UNKNOWN_LABELS.colour(10)) > 1000
+    assert pixels(unknown, KITTI.colour(10)) == pixels(tmp_path / "a.png", KITTI.colour(10)) == 0
+
+
+def test_returns_without_a_class_are_drawn_by_their_values(tmp_path: Path) -> None:
+    asprs = load_labels("asprs")
+    made = birds_eye(room("velodyne-vlp-16", asprs.id_of("unclassified")), tmp_path / "a.png", labels=asprs)
+    assert pixels(made, asprs.colour(1)) < 500  # the grey of some text
 
 
 @pytest.mark.parametrize("draw", [birds_eye, range_image])
@@ -49,14 +66,15 @@ def test_without_labels_values_are_drawn(draw: Callable[..., Path], tmp_path: Pa
     made = draw(room("velodyne-vlp-16", 0), tmp_path / "a.png")
     drawn = imread(made)[::3, ::3, :3].reshape(-1, 3)
     assert len(np.unique((50 * drawn).round().astype(int) @ [1, 100, 10_000])) > 100
-    assert pixels(made, palette.entry(BUILDING)[1]) == 0
+    assert pixels(made, KITTI.colour(BUILDING)) == 0
 
 
 def test_the_reach_is_what_is_shown(tmp_path: Path) -> None:
     sweep = room("velodyne-vlp-16", BUILDING)
     # The walls are 6 and 10 m away: within 3 m there is nothing but the legend's dot.
-    near = pixels(birds_eye(sweep, tmp_path / "near.png", reach_m=3.0), palette.entry(BUILDING)[1])
-    far = pixels(birds_eye(sweep, tmp_path / "far.png", reach_m=12.0), palette.entry(BUILDING)[1])
+    colour = UNKNOWN_LABELS.colour(BUILDING)
+    near = pixels(birds_eye(sweep, tmp_path / "near.png", reach_m=3.0), colour)
+    far = pixels(birds_eye(sweep, tmp_path / "far.png", reach_m=12.0), colour)
     assert near < 100 < far
 
 
@@ -93,11 +111,14 @@ def test_mistakes_say_what_to_do(tmp_path: Path) -> None:
     assert not (tmp_path / "a.png").exists()
 
 
-def test_every_label_has_a_name_and_a_colour_of_its_own() -> None:
-    assert palette.entry(50)[0] == "building"
-    assert palette.entry(1234)[0] == "label 1234"
-    colours = [colour for _, colour in palette.LABELS.values()]
-    assert len(set(colours)) == len(colours)
-    np.testing.assert_allclose(
-        palette.label_colours(np.array([50, 10, 50]))[[0, 2]], [to_rgb(palette.entry(50)[1])] * 2
-    )
+def test_labels_have_the_colours_of_their_vocabulary() -> None:
+    drawn = palette.label_colours(np.array([BUILDING, CAR, BUILDING]), KITTI)
+    np.testing.assert_allclose(drawn[[0, 2]], [to_rgb(KITTI.colour(BUILDING))] * 2)
+    np.testing.assert_allclose(drawn[1], to_rgb(KITTI.colour(CAR)))
+    assert palette.label_colours(np.zeros(0, int), KITTI).shape == (0, 3)
+
+
+def test_a_close_up_takes_names_and_colours_from_its_vocabulary(tmp_path: Path) -> None:
+    points = np.random.default_rng(0).uniform((0, 0, 0), (4, 1, 1), (400, 3))
+    made = close_up(points, np.full(400, CAR), tmp_path / "a.png", boxes=[(0, 4, 0, 1)], labels=KITTI)
+    assert pixels(made, KITTI.colour(CAR)) > 100

@@ -35,7 +35,8 @@ def ground(n: int = 61, step: float = 5.0, seed: int = 3) -> Mesh:
 
 def pyramid() -> Mesh:
     vertices = np.array([[0, 0, 2.0], [1, 0, 0], [0, 1, 0], [-1, -1, 0]])
-    return Mesh(vertices, [[0, 1, 2], [0, 2, 3], [0, 3, 1], [1, 3, 2]], label=4, reflectance=0.7, name="pyramid")
+    faces = np.array([[0, 1, 2], [0, 2, 3], [0, 3, 1], [1, 3, 2]])
+    return Mesh(vertices, faces, label=4, reflectance=0.7, name="pyramid")
 
 
 def placed(count: int = 40, seed: int = 5) -> np.ndarray:
@@ -48,7 +49,7 @@ def placed(count: int = 40, seed: int = 5) -> np.ndarray:
 
 def mixed() -> World:
     mesh, transforms = pyramid(), placed()
-    layers = [
+    layers: list[Mesh | Instances] = [
         ground(),
         Instances(mesh, transforms, instance=np.arange(1, 41), label=np.arange(40) % 3 - 1, name="stones"),
         Instances(mesh, placed(9, seed=6), name="rocks"),

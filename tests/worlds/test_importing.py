@@ -103,6 +103,14 @@ def test_labels_go_by_object_and_by_material(two_objects):
     assert sorted(int(value) for layer in unnamed for value in layer.label) == [0, 0, 10]
 
 
+def test_the_vocabulary_of_an_import_is_what_the_user_says(two_objects):
+    assert World.from_mesh(two_objects).labels.name == "none"
+    assert World.from_mesh(two_objects, label=10).labels.name == "unknown"
+    assert World.from_mesh(two_objects, label=10, labels="semantickitti").labels.class_name(10) == "car"
+    with pytest.raises(ResweepError, match="did you mean 'semantickitti'"):
+        World.from_mesh(two_objects, labels="kitti-semantic")
+
+
 def test_an_unknown_name_is_refused_with_the_nearest(two_objects):
     with pytest.raises(ResweepError, match=r"label names 'Caar'.*did you mean 'Car'"):
         load_mesh(two_objects, label={"Caar": 10})

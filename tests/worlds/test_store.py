@@ -16,6 +16,7 @@ import pytest
 
 from resweep.calibration import Calibration
 from resweep.errors import ResweepError
+from resweep.labels import LabelSet, load_labels
 from resweep.sensors import load_sensor
 from resweep.simulate import Simulator
 from resweep.worlds import Instances, Mesh, World, load_world, tiles
@@ -34,7 +35,7 @@ def assert_same_mesh(a: Mesh, b: Mesh) -> None:
 
 def assert_same_world(a: World, b: World) -> None:
     np.testing.assert_array_equal(a.origin, b.origin)
-    assert a.meta == b.meta
+    assert (a.meta, a.labels) == (b.meta, b.labels)
     assert [layer.kind for layer in a.layers] == [layer.kind for layer in b.layers]
     for one, other in zip(a.layers, b.layers, strict=True):
         if isinstance(one, Instances):
@@ -49,6 +50,25 @@ def assert_same_world(a: World, b: World) -> None:
 
 def one_face(**attributes: Any) -> World:
     return World([Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]], **attributes)])
+
+
+def test_the_vocabulary_comes_back_whole(tmp_path: Path) -> None:
+    mine = LabelSet(name="mine", classes={3: {"name": "kerb", "group": "ground", "colour": "#010203"}})
+    world = World(one_face(label=3).layers, labels=mine)
+    again = load_world(world.save(tmp_path / "a.world"))
+    assert again.labels == mine
+    assert index_of(tmp_path / "a.world")["label_counts"] == {"3": 1}
+
+
+def test_a_world_saved_without_a_vocabulary_has_an_unknown_one(tmp_path: Path) -> None:
+    path = one_face(label=3).save(tmp_path / "a.world")
+    index = index_of(path)
+    assert index.pop("labels")["name"] == "unknown"
+    (path / "world.json").write_text(json.dumps(index))
+    assert load_world(path).labels == load_labels("unknown")
+    (path / "world.json").write_text(json.dumps({**index, "labels": {"name": "a", "classes": {"x": {"name": "b"}}}}))
+    with pytest.raises(ResweepError, match=r"world\.json: labels: classes\.x: input should be a valid integer"):
+        load_world(path)
 
 
 def index_of(path: Path) -> dict[str, Any]:

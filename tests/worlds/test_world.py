@@ -7,8 +7,12 @@ import pytest
 
 from resweep.calibration import Calibration
 from resweep.errors import ResweepError
+from resweep.labels import LabelSet, load_labels
 from resweep.pose import from_xyz_rpy, transform
-from resweep.worlds import Instances, Mesh, World
+from resweep.worlds import Instances, Mesh, Splats, Volumes, World
+
+KITTI, NUSCENES = load_labels("semantickitti"), load_labels("nuscenes-lidarseg")
+CAR, ROAD, SIGN = (KITTI.id_of(name) for name in ("car", "road", "traffic sign"))
 
 
 def triangle(x: float = 0.0, **attributes: object) -> Mesh:
@@ -80,3 +84,56 @@ def test_a_calibration_stays_with_the_world_that_was_recorded() -> None:
     assert world.moved(from_xyz_rpy(1.0, yaw=0.3)).calibration is lasers
     assert (world + World([triangle(5.0)])).calibration is lasers
     assert (World([triangle(5.0)]) + world).calibration is None
+
+
+def test_a_world_without_labels_takes_those_of_the_other() -> None:
+    bare, street = World([triangle()]), World([triangle(label=ROAD)], labels="semantickitti")
+    assert (bare + street).labels == (street + bare).labels == KITTI
+    assert (bare + World([triangle()], labels="none")).labels.name == "none"
+    foreign = World([triangle(label=7)])
+    assert (bare + foreign).labels.name == (foreign + bare).labels.name == (foreign + foreign).labels.name == "unknown"
+
+
+def test_labels_of_another_vocabulary_are_mapped_when_worlds_are_added() -> None:
+    copies = Instances(triangle(label=ROAD), np.tile(np.c_[np.eye(3), [0, 0, 0]], (2, 1, 1)), label=[-1, CAR])
+    discs = Splats(np.zeros((2, 3)), np.tile([0.0, 0, 1], (2, 1)), np.ones(2), label=[CAR, SIGN])
+    leaves = Volumes(np.zeros((1, 3)), np.array([[1.0, 0, 0, 1, 0, 1]]), 0.5, label=KITTI.id_of("vegetation"))
+    one = World([triangle(label=NUSCENES.id_of("vehicle.car"))], labels=NUSCENES)
+    other = World([triangle(label=CAR), copies, copies, discs, leaves], origin=(5, 0, 0), labels=KITTI)
+    both = one + other
+    assert both.labels == NUSCENES
+    car, road = NUSCENES.id_of("vehicle.car"), NUSCENES.id_of("flat.driveable_surface")
+    made, manmade = both.layers, NUSCENES.id_of("static.manmade")
+    assert made[0].label.tolist() == made[1].label.tolist() == [car]
+    assert made[2].label.tolist() == [-1, car]
+    assert made[2].mesh.label.tolist() == [road]
+    assert made[4].label.tolist() == [car, manmade]
+    assert made[5].label.tolist() == [NUSCENES.id_of("static.vegetation")]
+    assert other.layers[1].mesh.label.tolist() == [ROAD]  # what was added is as it was
+
+
+def test_copies_of_one_mesh_share_it_after_relabelling() -> None:
+    mesh = triangle(label=ROAD)
+    world = World([Instances(mesh, np.c_[np.eye(3), [x, 0, 0]]) for x in (0, 5)], labels=KITTI).relabelled(NUSCENES)
+    assert world.layers[0].mesh is world.layers[1].mesh
+    assert world.layers[0].mesh.vertices is mesh.vertices
+
+
+@pytest.mark.parametrize("known_first", [True, False])
+def test_labels_of_unknown_meaning_cannot_be_added_to_known_ones(known_first: bool) -> None:
+    street, foreign = World([triangle(label=ROAD)], labels=KITTI), World([triangle(label=7)])
+    one, other = (street, foreign) if known_first else (foreign, street)
+    with pytest.raises(ResweepError, match=r"unknown meaning.* semantickitti's; .*labels='semantickitti'"):
+        one + other
+
+
+def test_a_saved_vocabulary_adds_to_the_one_of_today() -> None:
+    older = LabelSet(name="semantickitti", classes={label: KITTI.classes[label] for label in (CAR, ROAD)})
+    both = World([triangle(label=CAR)], labels=older) + World([triangle(label=SIGN)], labels=KITTI)
+    assert [layer.label[0] for layer in both.layers] == [CAR, SIGN]
+
+
+def test_labels_are_counted_in_every_copy() -> None:
+    transforms = np.tile(np.c_[np.eye(3), [0, 0, 0]], (3, 1, 1))
+    copies = Instances(triangle(label=ROAD), transforms, label=[-1, -1, CAR])
+    assert World([triangle(label=100_000), triangle(), copies]).label_counts == {0: 1, CAR: 1, ROAD: 2, 100_000: 1}

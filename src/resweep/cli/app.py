@@ -26,9 +26,11 @@ from resweep.cli.replay import replay
 from resweep.cli.sensors import sensors
 from resweep.cli.simulate import simulate
 from resweep.cli.view import view
-from resweep.errors import ResweepError
+from resweep.errors import ResweepError, SweepError, UnknownPosesError
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+# Options that give a log poses, and how to give them.
+_POSES_BY = {"--poses": "--poses FILE", "--odometry": "--odometry to find them"}
 
 # Typer carries its own copy of click's exceptions in newer versions and imports them in older ones:
 # the one it exports leads to their base in both.
@@ -102,7 +104,7 @@ def _run(arguments: list[str]) -> int:
     except _CommandError as error:
         return _complain(_usage(error), MISUSED if isinstance(error, _UsageError) else FAILED)
     except ResweepError as error:
-        return _complain(str(error), FAILED)
+        return _complain(_advise(error, _option_names(command, arguments), arguments), FAILED)
     except (KeyboardInterrupt, typer.Abort):
         return _complain("interrupted", INTERRUPTED)
     except BrokenPipeError:
@@ -115,6 +117,22 @@ def _run(arguments: list[str]) -> int:
     if status == INTERRUPTED:
         return _complain("interrupted", INTERRUPTED)
     return status if isinstance(status, int) else 0
+
+
+def _option_names(command: Any, arguments: list[str]) -> set[str]:
+    """The options of the command that the first argument names."""
+    chosen = getattr(command, "commands", {}).get(arguments[0])
+    return {name for parameter in getattr(chosen, "params", ()) for name in parameter.opts}
+
+
+def _advise(error: ResweepError, options: set[str], arguments: list[str]) -> str:
+    """The message of an error, with the options of this command that help."""
+    if isinstance(error, UnknownPosesError):
+        ways = [way for option, way in _POSES_BY.items() if option in options]
+        return f"{error.problem}; give {' or '.join(ways) or 'a log with poses'}"
+    if isinstance(error, SweepError) and "--keep-going" in options and "--keep-going" not in arguments:
+        return f"{error}; --keep-going leaves such sweeps out"
+    return str(error)
 
 
 def _warn(message: Warning | str, *where: object, **more: object) -> None:

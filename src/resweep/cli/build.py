@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from resweep.cli.options import Labels
 from resweep.errors import ResweepError, nearest_names
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def build(
     format: Annotated[
         str | None, typer.Option("--format", "-f", help="The logs' format, if it is not guessed.")
     ] = None,
+    labels: Labels = None,
     poses: Annotated[Path | None, typer.Option(help="Poses to use in place of the log's own.")] = None,
     odometry: Annotated[
         bool, typer.Option("--odometry", help="Find the poses from the sweeps (KISS-ICP); replaces the log's own.")
@@ -76,42 +78,39 @@ def build(
       resweep build drive.bag -o place.world --odometry
     """
     from resweep.cli.inputs import check_writable
-    from resweep.cli.progress import warnings_told
 
     if output.exists() and not overwrite:
         raise ResweepError(f"{output}: exists; choose another name or give --overwrite")
     check_writable(output)
-    chosen = _config(method, config, set_ or [])
+    chosen = _read_config(method, config, set_ or [])
     if odometry and poses is not None:
         raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
     skipped: list[str] = []
     tolerant = skipped if keep_going else None
-    recordings = _opened(logs, format, poses, _slice(sweeps), tolerant)
+    recordings = _open_logs(logs, format, labels, poses, parse_slice(sweeps), tolerant)
     began = time.perf_counter()
-    with warnings_told():
-        recordings = _posed(recordings, odometry)
-        if align:
-            recordings = _aligned(recordings, chosen, tolerant)
+    recordings = _find_poses(recordings, odometry)
+    if align:
+        recordings = _align(recordings, chosen, tolerant)
     world = _build_to(output, recordings, chosen, overwrite, resume)
     for line in skipped:
         typer.echo(line, err=True)
     _summarise(world, output, time.perf_counter() - began)
 
 
-def _posed(recordings: list[Log], odometry: bool) -> list[Log]:
+def _find_poses(recordings: list[Log], odometry: bool) -> list[Log]:
     """The logs with poses: their own, or found from their sweeps."""
     if odometry:
         from resweep.reconstruction import odometry as find_poses
 
         return [find_poses(log, progress=True) for log in recordings]
     for log in recordings:
-        if log.meta.get("poses") == "unknown" and (len(log) > 1 or len(recordings) > 1):
-            where = log.meta.get("path", log.name)
-            raise ResweepError(f"{where}: knows no poses; give --poses FILE, or --odometry to find them")
+        if len(log) > 1 or len(recordings) > 1:
+            log.require_poses()
     return recordings
 
 
-def _aligned(recordings: list[Log], config: BuildConfig, left_out: list[str] | None) -> list[Log]:
+def _align(recordings: list[Log], config: BuildConfig, left_out: list[str] | None) -> list[Log]:
     """The logs with the poses of all but the first corrected, and what that changed on stderr."""
     from resweep.reconstruction import align
     from resweep.reconstruction.map.accumulate import mappable
@@ -150,7 +149,7 @@ def _summarise(world: World, output: Path, seconds: float) -> None:
     typer.echo(f"next: resweep simulate {output} --sensor velodyne-hdl-32e --poses 0,0,0 -o out")
 
 
-def _config(method: str | None, file: Path | None, changes: list[str]) -> BuildConfig:
+def _read_config(method: str | None, file: Path | None, changes: list[str]) -> BuildConfig:
     """The settings of a file, with what the options change."""
     from resweep.cli.inputs import build_config
     from resweep.config import parse_yaml, read_text
@@ -168,7 +167,8 @@ def _config(method: str | None, file: Path | None, changes: list[str]) -> BuildC
     return build_config(_METHODS[word], changes, data)
 
 
-def _slice(word: str | None) -> slice:
+def parse_slice(word: str | None) -> slice:
+    """The sweeps that ``A:B`` or ``A:B:STEP`` names; all of them for None."""
     if word is None:
         return slice(None)
     try:
@@ -180,17 +180,22 @@ def _slice(word: str | None) -> slice:
     return slice(*parts)
 
 
-def _opened(
-    paths: list[Path], format: str | None, poses: Path | None, chosen: slice, skipped: list[str] | None
+def _open_logs(
+    paths: list[Path],
+    format: str | None,
+    labels: str | None,
+    poses: Path | None,
+    chosen: slice,
+    skipped: list[str] | None,
 ) -> list[Log]:
     """The logs; with a list in ``skipped``, what cannot be read is noted there and left out."""
-    from resweep.cli.inputs import recording
+    from resweep.cli.inputs import open_recording
     from resweep.io.faults import describe_skipped
 
     opened = []
     for path in paths:
         try:
-            log = recording(path, skipped is not None, format=format, poses=poses)
+            log = open_recording(path, skipped is not None, format=format, poses=poses, labels=labels)
             if skipped is not None and (text := describe_skipped(log)) is not None:
                 skipped.append(f"{path}: {text}")
             if len(log[chosen]) == 0:

@@ -33,20 +33,18 @@ def convert(
     resweep convert kitti/sequences/00 out --format ply;
     resweep convert drive.bag drive --format sweep --odometry
     """
-    from resweep.cli.inputs import recording, say_skipped
+    from resweep.cli.inputs import open_recording, report_skipped
     from resweep.io import write_log, write_sweep
     from resweep.io.registry import format_of, sweep_suffixes
 
     options: dict[str, Any] = {"drop_nan": True} if drop_nan else {}
     if odometry and poses is not None:
         raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
-    log = recording(source, keep_going, poses=poses, **options)
+    log = open_recording(source, keep_going, poses=poses, **options)
     if odometry:
-        from resweep.cli.progress import warnings_told
         from resweep.reconstruction import odometry as find_poses
 
-        with warnings_told():
-            log = find_poses(log, progress=True)
+        log = find_poses(log, progress=True)
     as_file = target.suffix.lower() in sweep_suffixes() and not target.is_dir()
     if as_file and len(log) == 1 and format in (None, format_of(target).name):
         if target.exists() and not overwrite:
@@ -63,7 +61,7 @@ def convert(
     if format is None:
         raise ResweepError(f"{target}: give --format for the log's sweeps, one of {', '.join(sorted(_writable()))}")
     write_log(log, target, format=format, frame=frame, overwrite=overwrite)
-    say_skipped(source, log)
+    report_skipped(source, log)
     typer.echo(f"{target}: {len(log)} sweeps as {format}")
 
 

@@ -30,12 +30,10 @@ def dataset(
       resweep dataset plan.yaml -o data --set variants=10 --set layout=kitti
     """
     from resweep.cli.inputs import check_writable, settings
-    from resweep.cli.progress import Meter
     from resweep.dataset import generate, load_plan
 
     chosen = load_plan(plan, settings(set_ or []))
     check_writable(output)
-    with Meter() as meter:
-        made = generate(chosen, output, workers=workers, progress=meter.steps)
+    made = generate(chosen, output, workers=workers)
     there = f", {made.resumed:,} of them from before" if made.resumed else ""
     typer.echo(f"{output}: {made.sweeps:,} sweeps in {made.runs} runs as {chosen.layout}{there}")

@@ -13,8 +13,9 @@ from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
     from resweep.cli.demo_figures import Passage
-    from resweep.cli.progress import Meter
+    from resweep.labels import LabelSet
     from resweep.pose import Trajectory
+    from resweep.progress import Progress
     from resweep.simulate import Simulator
     from resweep.sweep import Sweep
 
@@ -63,14 +64,14 @@ def demo(
 
 def make_demo(output: Path, seed: int, sweeps: int = SWEEPS) -> list[Drive]:
     """Write the demo to the folder ``output``, whole or not at all."""
-    from resweep.cli.progress import Meter
     from resweep.files import atomic_folder
     from resweep.io import write_poses
+    from resweep.progress import open_progress
     from resweep.scenes import meadow
     from resweep.simulate import Simulator
 
-    with Meter() as meter, atomic_folder(output) as folder:
-        meter.stage("growing a meadow")
+    with open_progress() as progress, atomic_folder(output) as folder:
+        progress.start("growing a meadow")
         place = Simulator(meadow(seed), next(iter(_SENSORS)), seed=seed)
         trajectory = _trajectory(sweeps)
         write_poses(trajectory, folder / "poses.txt")
@@ -79,7 +80,7 @@ def make_demo(output: Path, seed: int, sweeps: int = SWEEPS) -> list[Drive]:
             from resweep.sensors import load_sensor
 
             simulator = place.with_sensor(load_sensor(name).with_(**changes))
-            drives.append(_drive(simulator, trajectory, folder, format, sweeps, meter))
+            drives.append(_drive(simulator, trajectory, folder, format, sweeps, progress))
         record = {"seed": seed, "world": place.world.meta, "drives": [asdict(drive) for drive in drives]}
         (folder / _RECORD).write_text(json.dumps(record, indent=1) + "\n")
     return drives
@@ -99,15 +100,18 @@ def _trajectory(sweeps: int) -> Trajectory:
     )
 
 
-def _drive(simulator: Simulator, trajectory: Trajectory, folder: Path, format: str, sweeps: int, meter: Meter) -> Drive:
+def _drive(
+    simulator: Simulator, trajectory: Trajectory, folder: Path, format: str, sweeps: int, progress: Progress
+) -> Drive:
     """Drive one sensor, write its log and pictures into ``folder``."""
     from resweep.cli.demo_figures import draw_close_up, passage
+    from resweep.cli.progress import Tally
     from resweep.io import write_log
 
     name = simulator.sensor.name
     log = simulator.run(trajectory, sweeps=sweeps)
-    held = list(meter.tracked(log, simulator.sensor.sweep_period_s, f"sweeping {name}"))
-    meter.stage(f"writing {name}")
+    held = list(Tally(progress).count(log, simulator.sensor.sweep_period_s, f"sweeping {name}"))
+    progress.start(f"writing {name}")
     write_log(
         log.with_sweeps(held, name=name),
         folder / name,
@@ -116,19 +120,19 @@ def _drive(simulator: Simulator, trajectory: Trajectory, folder: Path, format: s
     )
     middle = len(held) // 2
     counted = passage(simulator, held[middle], trajectory, middle)
-    meter.stage(f"drawing {name}")
-    _draw(held[middle], folder)
+    progress.start(f"drawing {name}")
+    _draw(held[middle], log.labels, folder)
     if name == _CLOSE_UP:
         draw_close_up(simulator.world, held, folder / "close-up.png", counted)
     returns, beams = sum(map(len, held)), sum(sweep.n_beams for sweep in held)
     return Drive(name, format, len(held), returns, beams, counted)
 
 
-def _draw(sweep: Sweep, folder: Path) -> None:
+def _draw(sweep: Sweep, labels: LabelSet, folder: Path) -> None:
     from resweep.viewer import birds_eye, range_image
 
-    birds_eye(sweep, folder / f"{sweep.sensor}-above.png")
-    range_image(sweep, folder / f"{sweep.sensor}-range.png")
+    birds_eye(sweep, folder / f"{sweep.sensor}-above.png", labels=labels)
+    range_image(sweep, folder / f"{sweep.sensor}-range.png", labels=labels)
 
 
 def _report(output: Path, drives: list[Drive], seed: int) -> None:

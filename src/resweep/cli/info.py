@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from resweep.cli.options import Labels
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
+    from resweep.labels import LabelSet
     from resweep.log import Log
     from resweep.pose import Array, Trajectory
     from resweep.sweep import Sweep
@@ -26,13 +28,14 @@ def info(
     path: Annotated[
         Path, typer.Argument(help="A sweep, a log folder, a poses file, a mesh, a world folder or a sensor's YAML.")
     ],
+    labels: Labels = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
     """Say what a file or folder holds: counts, ranges, times, bounds, columns.
 
-    Example: resweep info kitti/sequences/00
+    Examples: resweep info kitti/sequences/00; resweep info tile.las --labels asprs
     """
-    facts = describe(path)
+    facts = describe(path, labels)
     if as_json:
         typer.echo(json.dumps(facts))
         return
@@ -47,14 +50,22 @@ def info(
     Console().print(table)
 
 
-def describe(path: Path) -> dict[str, Any]:
-    """Facts about whatever ``path`` is, by name; lengths in metres, times in seconds."""
+def describe(path: Path, labels: str | None = None) -> dict[str, Any]:
+    """Facts about whatever ``path`` is, by name; lengths in metres, times in seconds.
+
+    ``labels`` names the vocabulary of a log or sweep that does not say.
+    """
     if not path.exists():
         raise ResweepError(f"{path}: no such file or folder")
-    return _describer(path)(path)
+    describer = _describer(path)
+    if describer is _log:
+        return _log(path, labels)
+    if labels is not None:
+        raise ResweepError(f"--labels '{labels}': says what the ids of a log or sweep mean; {path} is neither")
+    return describer(path)
 
 
-def _describer(path: Path) -> Callable[[Path], dict[str, Any]]:
+def _describer(path: Path) -> Callable[..., dict[str, Any]]:
     suffix = path.suffix.lower()
     if path.is_dir():
         if (path / "bank.json").is_file():
@@ -63,19 +74,20 @@ def _describer(path: Path) -> Callable[[Path], dict[str, Any]]:
     if suffix == ".ply":
         from resweep.io.files.ply import is_mesh
 
-        return _mesh if is_mesh(path) else _sweep_file
+        return _mesh if is_mesh(path) else _log
     kinds = {**dict.fromkeys(_MESHES, _mesh), **dict.fromkeys(_POSES, _poses), **dict.fromkeys(_SENSORS, _sensor)}
     return kinds.get(suffix, _log)
 
 
-def _sweep_file(path: Path) -> dict[str, Any]:
-    from resweep.io import read_sweep
+def _sweep_file(path: Path, labels: str | None) -> dict[str, Any]:
+    from resweep.io import open_log
     from resweep.io.registry import format_of
 
-    return {"kind": f"sweep ({format_of(path).title})", **_sweep(read_sweep(path))}
+    log = open_log(path, empty_beams=False, labels=labels)
+    return {"kind": f"sweep ({format_of(path).title})", **_sweep(log[0], log.labels)}
 
 
-def _sweep(sweep: Sweep) -> dict[str, Any]:
+def _sweep(sweep: Sweep, labels: LabelSet) -> dict[str, Any]:
     facts: dict[str, Any] = {"returns": len(sweep), "beams": sweep.n_beams, "timestamp s": sweep.timestamp}
     if sweep.sensor:
         facts["sensor"] = sweep.sensor
@@ -90,32 +102,36 @@ def _sweep(sweep: Sweep) -> dict[str, Any]:
         facts["rings"] = len(np.unique(sweep.ring))
         facts["returns per beam"] = f"up to {int(np.bincount(sweep.beam).max())}"
         facts["bounds m"] = _bounds(sweep.points)
-        labels, counts = np.unique(sweep.label, return_counts=True)
-        facts["labels"] = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}
+        facts["vocabulary"] = labels.name
+        ids, counts = np.unique(sweep.label, return_counts=True)
+        names = [f"{label} {labels.class_name(label)}" if labels.known else str(label) for label in ids]
+        facts["labels"] = {name: int(count) for name, count in zip(names, counts, strict=True)}
         facts["instances"] = len(np.unique(sweep.instance[sweep.instance != 0]))
     if sweep.extra:
         facts["extra columns"] = {name: str(np.asarray(values).dtype) for name, values in sweep.extra.items()}
     return facts
 
 
-def _log(path: Path) -> dict[str, Any]:
+def _log(path: Path, labels: str | None = None) -> dict[str, Any]:
     from resweep.io import open_log
 
-    log = open_log(path)
+    log = open_log(path, labels=labels)
     if len(log) == 1 and path.is_file():
-        return _sweep_file(path)
+        return _sweep_file(path, labels)
     facts: dict[str, Any] = {"kind": f"log ({log.meta.get('format', '?')})", "sweeps": len(log)}
     facts.update({name: value for name, value in (("name", log.name), ("sensor", log.sensor_name)) if value})
     facts.update(_motion(log))
-    for name in ("seed", "config"):
-        if name in log.meta:
-            facts[name] = log.meta[name]
-    facts.update({f"first sweep: {name}": value for name, value in _sweep(log[0]).items() if name != "sensor"})
+    if not log.times_known:
+        facts["times"] = "assumed from a rate"
+    facts["provenance"] = dict(log.meta)
+    first = _sweep(log[0], log.labels)
+    facts.update({f"first sweep: {name}": value for name, value in first.items() if name != "sensor"})
+    facts["empty beams"] = log.empty_beams.detail or log.empty_beams.source
     return facts
 
 
 def _motion(log: Log) -> dict[str, Any]:
-    if log.meta.get("poses") == "unknown":
+    if not log.poses_known:
         return {"poses": "unknown; give --poses FILE or --odometry where they matter", "time s": _span(log.times)}
     return _trajectory(log.trajectory)
 

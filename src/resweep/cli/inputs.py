@@ -1,10 +1,12 @@
-"""What verbs are given as words: worlds, poses, sensor settings and places to write to."""
+"""What commands are given as words: worlds, logs, poses, sensor settings and places to write to."""
 
 from __future__ import annotations
 
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 from resweep.errors import ResweepError, nearest_names
 from resweep.scenes.opening import check_world as check_world
@@ -26,8 +28,11 @@ def numbers(word: str) -> list[float] | None:
         return None
 
 
-def recording(path: Path, keep_going: bool, **options: Any) -> Log:
-    """The log in ``path``: bad sweeps raise when they are read, or with ``keep_going`` are left out and counted."""
+def open_recording(path: Path, keep_going: bool, **options: Any) -> Log:
+    """The log in ``path``: bad sweeps raise when they are read, or with ``keep_going`` are left out.
+
+    ``options`` are those of `open_log`.
+    """
     from resweep.io import open_log
     from resweep.io.faults import refuse_empty
 
@@ -35,10 +40,8 @@ def recording(path: Path, keep_going: bool, **options: Any) -> Log:
     return log if keep_going else refuse_empty(log, path)
 
 
-def say_skipped(path: Path | str, log: Log) -> None:
-    """Say on stderr how many sweeps of a `recording` were left out, and why, if any were."""
-    import typer
-
+def report_skipped(path: Path | str, log: Log) -> None:
+    """Say on stderr how many sweeps of a log were left out when it was opened, and why, if any were."""
     from resweep.io.faults import describe_skipped
 
     if (text := describe_skipped(log)) is not None:
@@ -60,9 +63,8 @@ def read_motion(word: str, rate_hz: float | None, standing: bool, keep_going: bo
         raise ResweepError(f"{word}: no such poses file; give a file, a log's folder, or x,y,z[,yaw_deg]")
     if path.is_dir():
         log = open_log(path, rate_hz=rate_hz, keep_going="poses" if keep_going else False)
-        say_skipped(word, log)
-        if not log.poses_known:
-            raise ResweepError(f"{word}: this log knows no poses; give a poses file")
+        report_skipped(word, log)
+        log.require_poses()
         return log.poses if standing else log.trajectory
     if standing:  # the times of a KITTI file matter only to a sensor that moves
         return read_poses(path, rate_hz=rate_hz or _ASSUMED_RATE_HZ).poses

@@ -72,13 +72,13 @@ def objects(
         return
     if output is None:
         raise ResweepError(f"{path}: is no bank; to build one from this log, give -o BANK")
-    _build(path, output, _config(min_points, set_ or []), format, sweeps, json, overwrite)
+    _build(path, output, _read_config(min_points, set_ or []), format, sweeps, json, overwrite)
 
 
 def _build(
     log: Path, output: Path, config: ObjectConfig, format: str | None, sweeps: str | None, json: bool, overwrite: bool
 ) -> None:
-    from resweep.cli.build import _slice
+    from resweep.cli.build import parse_slice
     from resweep.cli.inputs import check_writable
     from resweep.io import open_log
     from resweep.reconstruction import build_bank
@@ -90,7 +90,7 @@ def _build(
         raise ResweepError(f"{output}: exists and is not a bank; choose another name or remove it")
     check_writable(output)
     began = time.perf_counter()
-    bank = build_bank(open_log(log, format=format)[_slice(sweeps)], config, progress=True)
+    bank = build_bank(open_log(log, format=format)[parse_slice(sweeps)], config, progress=True)
     bank.save(output, overwrite=overwrite)
     if not json:
         summary = bank.meta["summary"]
@@ -103,7 +103,7 @@ def _build(
         typer.echo(f"next: resweep objects {output} --gallery -o {output.name}.png")
 
 
-def _config(min_points: int | None, words: list[str]) -> ObjectConfig:
+def _read_config(min_points: int | None, words: list[str]) -> ObjectConfig:
     from resweep.cli.inputs import nested
     from resweep.reconstruction import ObjectConfig
 
@@ -143,8 +143,7 @@ def _show(bank: Bank, path: Path, json: bool) -> None:
     table.caption = "known: of the box's outline, from the worst to the best side"
     table.caption_justify = "left"
     Console().print(table)
-    if "log" in bank.meta:
-        typer.echo(f"from {bank.meta['log']}")
+    typer.echo(f"from {bank.meta.get('log', 'no recording')}")
 
 
 def _draw(bank: Bank, path: Path, output: Path | None, overwrite: bool) -> None:

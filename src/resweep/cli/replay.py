@@ -34,11 +34,12 @@ def replay(
       resweep replay kitti/2011_09_26_drive_0051_sync -w 0051.world -s velodyne-hdl-64e -o again
     """
     from resweep.cli.inputs import check_folder, check_world, open_world
-    from resweep.cli.progress import Meter
+    from resweep.cli.progress import Tally
     from resweep.dataset import replay
     from resweep.evaluation.objects import compare_objects
     from resweep.files import atomic_file
     from resweep.io import open_log, write_log
+    from resweep.progress import open_progress
     from resweep.scenario import load_bank
     from resweep.sensors import load_sensor
 
@@ -47,14 +48,14 @@ def replay(
     check_world(world)
     recorded = open_log(path, empty_beams=False)
     objects = None if bank is None else load_bank(bank)
-    with Meter() as meter:
-        meter.stage(f"reading {world}")
+    with open_progress() as progress:
+        progress.start(f"reading {world}")
         place = open_world(world, seed)
-        meter.stage("placing the objects")
+        progress.start("placing the objects")
         again = replay(recorded, place, chosen, bank=objects, seed=seed, sweeps=sweeps)
-        drive = meter.tracked(again.log, chosen.sweep_period_s, f"sweeping {chosen.name}")
+        drive = Tally(progress).count(again.log, chosen.sweep_period_s, f"sweeping {chosen.name}")
         write_log(drive, output, format="sweep", overwrite=overwrite, progress=False)
-        meter.stage("comparing the objects")
+        progress.start("comparing the objects")
         figures = compare_objects(open_log(output), again.recorded)
     with atomic_file(output / "objects.json") as part:
         part.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")

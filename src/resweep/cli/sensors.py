@@ -59,20 +59,17 @@ def sensors(
 
 
 def _fit(log: str, output: Path | None, plot: bool, json: bool) -> None:
+    from resweep.files import atomic_file
     from resweep.io import open_log
     from resweep.sensors.infer.fit import fit_log
 
     if output is not None and output.suffix.lower() not in (".yaml", ".yml"):
         raise ResweepError(f"{output}: a fitted sensor is written as YAML; give -o NAME.yaml")
-    opened = open_log(log)
-    if "empty_beams" in opened.meta:  # fit what was measured, not what was inferred
-        opened = open_log(log, empty_beams=False)
+    opened = open_log(log, empty_beams=False)  # fit what was measured, not what was inferred
     found = fit_log(opened, output.stem if output else opened.name or "fitted")
     if output is not None:
-        try:
-            output.write_text(found.sensor.to_yaml(), encoding="utf-8")
-        except OSError as error:
-            raise ResweepError(f"{output}: cannot be written ({error.strerror or error}); give another -o") from error
+        with atomic_file(output) as temporary:
+            temporary.write_text(found.sensor.to_yaml(), encoding="utf-8")
     if json:
         typer.echo(json_format.dumps(_fit_record(found, output), indent=2))
     else:
@@ -124,10 +121,7 @@ def _print_fit(found: Fit) -> None:
 def _plot(sensor: Sensor, path: Path, json: bool) -> None:
     from resweep.sensors.plot import plot_sensor
 
-    try:
-        plot_sensor(sensor, path)
-    except OSError as error:
-        raise ResweepError(f"{path}: cannot be written ({error.strerror or error}); give another -o") from error
+    plot_sensor(sensor, path)
     typer.echo(json_format.dumps({"name": sensor.name, "png": str(path)}) if json else str(path))
 
 

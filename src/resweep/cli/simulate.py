@@ -111,8 +111,9 @@ def simulate(
       resweep simulate scene:street -s velodyne-hdl-32e --scenario hidden-car -o hidden
     """
     from resweep.cli.inputs import check_folder, check_world, mount, open_world, read_motion
-    from resweep.cli.progress import Meter
+    from resweep.cli.progress import Tally
     from resweep.io import write_log
+    from resweep.progress import open_progress
 
     options: dict[str, object] = {"rotation_rate_hz": rate, "beam.rays": rays, "receiver.mode": mode}
     chosen = _sensor(sensor, {**options, **_noise(noise, like, set_ or [])}, set_ or [])
@@ -132,30 +133,31 @@ def simulate(
         else _sampled(mount(read_motion(path, pose_rate, standing, keep_going), offset), path, chosen, sweeps)
     )
     check_world(world)
-    with Meter() as meter:
-        meter.stage(f"reading {world}")
+    with open_progress() as progress:
+        progress.start(f"reading {world}")
         place = open_world(world, seed, up)
         actors: list[Actor] = []
         if staged is not None:
-            meter.stage("placing the actors")
+            progress.start("placing the actors")
             where, actors = staged.place(place)
             path = str(scenario)
             motion = _sampled(mount(where, offset), path, chosen, sweeps)
         assert motion is not None
-        meter.stage("starting the tracer")
+        progress.start("starting the tracer")
         from resweep.simulate import Simulator
 
         simulator = Simulator(place, chosen, actors=actors, seed=seed, threads=threads)
         _ = simulator.scene  # built here, so that the pace below is that of sweeping
         drive = simulator.run(motion, sweeps=sweeps)
         drive = replace(drive, meta={**drive.meta, **_provenance(chosen, sensor, path, offset)})
-        drive = meter.tracked(drive, chosen.sweep_period_s, f"sweeping {chosen.name}")
+        tally = Tally(progress)
+        drive = tally.count(drive, chosen.sweep_period_s, f"sweeping {chosen.name}")
         write_log(drive, output, format=format, overwrite=overwrite, progress=False)
-        seconds = meter.seconds
-    pace = meter.sweeps / seconds
-    many = "1 sweep" if meter.sweeps == 1 else f"{meter.sweeps:,} sweeps"
+        seconds = tally.seconds
+    pace = tally.sweeps / seconds
+    many = "1 sweep" if tally.sweeps == 1 else f"{tally.sweeps:,} sweeps"
     typer.echo(f"{output}: {many} of {chosen.name} as {format}")
-    typer.echo(f"{meter.returns:,} returns on {meter.beams:,} beams, range noise {_noise_text(chosen, sensor)}")
+    typer.echo(f"{tally.returns:,} returns on {tally.beams:,} beams, range noise {_noise_text(chosen, sensor)}")
     typer.echo(
         f"{seconds:.1f} s with writing, {pace:.1f} sweeps a second, {pace * chosen.sweep_period_s:.2f} × real time"
     )

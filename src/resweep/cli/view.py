@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from resweep.cli.options import Labels
 from resweep.errors import ResweepError
 
 
@@ -20,6 +21,7 @@ def view(
     reach: Annotated[
         float | None, typer.Option(min=0.1, metavar="M", help="How far to show around the sensor, metres.")
     ] = None,
+    labels: Labels = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace pictures that exist.")] = False,
 ) -> None:
     """Draw a sweep from above and as the sensor sees it.
@@ -40,9 +42,10 @@ def view(
         if target.exists() and not overwrite:
             raise ResweepError(f"{target}: exists; choose another -o or give --overwrite")
     check_writable(above)
-    log = open_log(path)
+    log = open_log(path, labels=labels)
     if not -len(log) <= sweep < len(log):
         raise ResweepError(f"{path}: holds {len(log)} sweeps, no sweep {sweep}; they count from 0")
     chosen = log[sweep]
-    for made in (birds_eye(chosen, above, reach_m=reach), range_image(chosen, seen)):
+    drawn = birds_eye(chosen, above, labels=log.labels, reach_m=reach), range_image(chosen, seen, labels=log.labels)
+    for made in drawn:
         typer.echo(str(made))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from resweep.errors import ResweepError
 from resweep.files import atomic_file
 from resweep.log import Log
 from resweep.pose import Trajectory, from_xyz_rpy
+from resweep.progress import Progress, open_progress
 from resweep.scenario import Actor, Bank, builtin_bank, load_bank
 from resweep.scenes.opening import open_world
 from resweep.simulate import Simulator
@@ -49,28 +49,33 @@ class Staged:
     names: dict[int, str]
 
 
-def generate(
-    plan: Plan, output: str | Path, *, workers: int = 0, progress: Callable[[int, int, str], None] | None = None
-) -> Summary:
+def generate(plan: Plan, output: str | Path, *, workers: int = 0, progress: bool = True) -> Summary:
     """Make the dataset of a plan in the folder ``output``.
 
     A folder that the same plan left unfinished is completed; the bytes are those of an unbroken run, whatever
-    ``workers`` (0: all cores). A folder of another plan, or of anything else, is an error. ``progress(done, total,
-    what)`` is called as it goes.
+    ``workers`` (0: all cores). A folder of another plan, or of anything else, is an error. ``progress`` is shown on
+    stderr.
     """
     output = Path(output)
     runs = runs_of(plan)
     record = record_of(plan, runs)
     check_output(output, record)
     bank = builtin_bank() if plan.bank is None else load_bank(plan.bank)
-    tell = progress or (lambda done, total, what: None)
-    tell(0, 0, "placing the actors")
+    with open_progress(progress) as shown:
+        return _generate(plan, output, workers, runs, record, bank, shown)
+
+
+def _generate(
+    plan: Plan, output: Path, workers: int, runs: list[Run], record: dict[str, Any], bank: Bank, progress: Progress
+) -> Summary:
+    progress.start("placing the actors")
     worlds = {word: open_world(word, plan.seed) for word in plan.worlds}
     staged = [stage(plan, run, worlds[run.world], bank) for run in runs]
     drives = [_drive(plan, item, worlds[item.run.world]) for item in staged]
     output.mkdir(parents=True, exist_ok=True)
     _write_json(output / RECORD, {"format": FORMAT, "hash": digest(record), "record": record})
     total, done, resumed = sum(len(log) for _, log in drives), 0, 0
+    progress.start("sweeping", total)
     shared: Simulator | None = None
     # One more than cores, as some wait for the disk; the sweeps of the next run begin before the last of one end.
     with ThreadPoolExecutor(workers or len(os.sched_getaffinity(0)) + 1) as pool:
@@ -81,6 +86,7 @@ def generate(
                 todo = [at for at in range(len(log)) if not complete(folder, at)]
                 resumed += len(log) - len(todo)
                 done += len(log) - len(todo)
+                progress.advance(len(log) - len(todo))
                 jobs: list[Future[None]] = []
                 if todo:
                     shared = _simulator(item, worlds[item.run.world], shared)
@@ -91,7 +97,7 @@ def generate(
                     for job in as_completed(jobs):
                         job.result()
                         done += 1
-                        tell(done, total, ready.run.folder)
+                        progress.advance(1, f"{done}/{total}, {ready.run.folder}")
                     run = ready.run
                     finish(output / run.folder, plan.layout, sweeps.times, sweeps.poses, run.folder, run.sensor.name)
                     begun.popleft()

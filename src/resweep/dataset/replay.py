@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.reconstruction import build_bank
 from resweep.scenario import Bank
@@ -44,8 +43,7 @@ def replay(
     one had. ``sweeps`` takes only the first so many. The same ``seed`` gives the same bytes.
     """
     recorded = log[:sweeps]
-    if not recorded.poses_known:
-        raise ResweepError(f"log '{log.name}': its poses are unknown, so it cannot be replayed; give a log with poses")
+    recorded.require_poses("it cannot be replayed")
     chosen = load_sensor(sensor) if isinstance(sensor, str) else sensor
     found = replay_actors(recorded, world, build_bank(recorded) if bank is None else bank)
     simulator = Simulator(world, chosen, actors=found.actors, seed=seed)

@@ -65,7 +65,7 @@ def build(
         "accumulate", lambda: accumulate(log, config.map, progress), pack_fields, lambda columns: Cloud(**columns)
     )
     layers = cover(cloud, log, config, labels, progress, stages)
-    world = World(layers, cloud.origin, {**meta, "points": len(cloud)}, calibration=calibration)
+    world = World(layers, cloud.origin, {**meta, "points": len(cloud)}, labels, calibration=calibration)
     if not isinstance(resume, Stages):
         stages.remove()
     return world

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,8 +12,10 @@ from scipy.spatial.transform import Rotation
 
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
+from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array, Trajectory, check_rigid, transform
-from resweep.worlds import Mesh, Splats
+from resweep.worlds import Mesh, Splats, World
+from resweep.worlds.relabel import any_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +27,8 @@ class Actor:
     there for as long as it lasts. One pose, which may be a plain 4x4 matrix, stands still for ever.
 
     ``instance`` (above 0) names the actor on its returns and boxes. 0 keeps the ids of its layers; such an actor
-    stands still and has no box. ``label`` is that of all its returns; None keeps the labels of its layers.
+    stands still and has no box. ``label`` is that of all its returns; None keeps the labels of its layers. Labels
+    are in the vocabulary of the world it is simulated in; in a world without labels, in that of ``labels``.
     """
 
     layers: tuple[Mesh | Splats, ...]
@@ -32,6 +36,7 @@ class Actor:
     instance: int
     label: int | None = None
     name: str = ""
+    labels: LabelSet = UNKNOWN_LABELS
 
     def __post_init__(self) -> None:
         what = f"actor '{self.name}'" if self.name else f"actor {self.instance}"
@@ -114,3 +119,14 @@ class Actor:
         duration = path.times[left + 1] - path.times[left]
         turn = first[:3, :3] @ Rotation.from_matrix(first[:3, :3].T @ second[:3, :3]).as_rotvec()
         return (second[:3, 3] - first[:3, 3]) / duration, turn / duration, pose[:3, 3]
+
+
+def common_labels(world: World, actors: Sequence[Actor]) -> LabelSet:
+    """The vocabulary of what a sensor sees of a world and actors: the world's, or where that has no labels the actors'.
+
+    Actors of several vocabularies in a world without labels have none in common: it is unknown.
+    """
+    found = [actor.labels for actor in actors if actor.label or (actor.label is None and any_labels(actor.layers))]
+    if world.labels.known or not found or world.has_labels:
+        return world.labels
+    return found[0] if all(labels.same_as(found[0]) for labels in found) else UNKNOWN_LABELS

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import ResweepError
+from resweep.label_mapping import map_labels
+from resweep.labels import UNKNOWN_LABELS, LabelSet, load_labels
 from resweep.pose import Array, from_xyz_rpy
-from resweep.scenario.categories import category_of
+from resweep.scenario.categories import OBJECT_LABELS, category_of
 from resweep.scenario.coverage import coverage
 from resweep.worlds import Layer, Volumes, World
 from resweep.worlds.mesh_files import load_mesh
@@ -32,8 +34,9 @@ class Asset:
 
     Its frame has x forward, y left, z up, and its origin on the ground in the middle of its footprint.
     ``layers`` are those of a `World` in that frame; ``size_m`` is length, width and height of its box, metres;
-    ``category`` a class such as "car" and ``label`` its id on returns. ``source`` is the log it was cut from
-    and its track there, or a mesh file and -1; ``n_points`` the returns it was made of, 0 for a mesh.
+    ``category`` a class such as "car" and ``label`` its id on returns, in the vocabulary ``labels``. ``source`` is the
+    log it was cut from and its track there, or a mesh file and -1; ``n_points`` the returns it was made of, 0 for a
+    mesh.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Asset:
     source: tuple[str, int] = ("", -1)
     n_points: int = 0
     meta: Mapping[str, Any] = field(default_factory=dict)
+    labels: LabelSet = UNKNOWN_LABELS
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -61,7 +65,21 @@ class Asset:
     @property
     def world(self) -> World:
         """The object as a world of its own, at the origin; ``asset.world.moved(pose)`` places it."""
-        return World(self.layers, meta={"asset": self.name, "category": self.category, "source": list(self.source)})
+        meta = {"asset": self.name, "category": self.category, "source": list(self.source)}
+        return World(self.layers, meta=meta, labels=self.labels)
+
+    def label_in(self, labels: LabelSet) -> int:
+        """Its label in the vocabulary of a world; where that is unknown, its own.
+
+        A label of a known vocabulary is mapped (`resweep.map_labels`), one of unknown meaning goes by the category.
+        """
+        if not labels.known or labels.same_as(self.labels):
+            return self.label
+        if self.labels.known and self.labels.is_labelled(np.array([self.label])).all():
+            mapping = map_labels(self.labels, labels)
+            if self.label in mapping.ids and self.label not in mapping.lost:
+                return mapping.ids[self.label]
+        return category_of(self.category).label(labels)
 
     @cached_property
     def coverage(self) -> tuple[float, ...]:
@@ -76,6 +94,7 @@ class Asset:
         category: str,
         name: str | None = None,
         label: int | Mapping[str, int] | None = None,
+        labels: LabelSet | str | Path | None = None,
         scale: float = 1.0,
         up: str = "z",
         forward: str = "x",
@@ -85,20 +104,22 @@ class Asset:
 
         ``scale`` is metres per unit of the file; ``up`` its upward axis, "y" or "z"; ``forward`` the axis that
         the object's front points along once z is up ("x", "-x", "y" or "-y"; a glTF model that keeps to its
-        specification faces "-y"). It is set down on the ground in the middle of its footprint. ``label`` and
-        ``reflectance`` as in `World.from_mesh`; without a label it is that of the category.
+        specification faces "-y"). It is set down on the ground in the middle of its footprint. ``label``, ``labels``
+        and ``reflectance`` as in `World.from_mesh`; without a ``label`` it is that of the category, of SemanticKITTI
+        if no ``labels`` are given.
         """
         kind = category_of(category)
         if forward not in _FORWARD:
             raise ResweepError(f"asset: forward must be one of {', '.join(_FORWARD)}, got {forward!r}")
         given = str(mesh) if isinstance(mesh, str | Path) else type(mesh).__name__
-        chosen = kind.label if label is None else label
+        vocabulary = load_labels((OBJECT_LABELS if label is None else UNKNOWN_LABELS) if labels is None else labels)
+        chosen = kind.label(vocabulary) if label is None else label
         layers, origin = load_mesh(mesh, label=chosen, reflectance=reflectance, scale=scale, up=up)
         world = World(layers, origin).moved(from_xyz_rpy(yaw=_FORWARD[forward]))
         low, high = world.bounds
         _check_size(high - low, scale, up, kind.name, f"mesh '{given}'")
         shift = from_xyz_rpy(*(world.origin - [*(low + high)[:2] / 2, low[2]]))
-        single = chosen if isinstance(chosen, int) else kind.label
+        single = chosen if isinstance(chosen, int) else kind.label(vocabulary)
         return cls(
             name=name or re.sub(r"[^A-Za-z0-9._-]+", "-", Path(given).stem).strip("-.") or kind.name,
             label=single,
@@ -106,6 +127,7 @@ class Asset:
             size_m=tuple((high - low).tolist()),
             layers=tuple(layer.moved(shift) for layer in world.layers),
             source=(given, -1),
+            labels=vocabulary,
         )
 
     def __repr__(self) -> str:

@@ -160,7 +160,8 @@ class Bank(Mapping[str, Asset]):
         fields = {key: facts[key] for key in ("name", "label", "category", "n_points")}
         meta = {**facts["meta"], "coverage": facts["coverage"]}
         log, track = facts["source"]
-        return Asset(size_m=tuple(facts["size_m"]), layers=world.layers, source=(log, int(track)), meta=meta, **fields)
+        fields["size_m"], fields["source"] = tuple(facts["size_m"]), (log, int(track))
+        return Asset(layers=world.layers, meta=meta, labels=world.labels, **fields)
 
 
 def load_bank(path: str | Path) -> Bank:
@@ -205,6 +206,7 @@ def _facts_of(asset: Asset) -> dict[str, Any]:
     return {
         "name": asset.name,
         "label": asset.label,
+        "labels": asset.labels.name,
         "category": asset.category,
         "size_m": list(asset.size_m),
         "source": list(asset.source),

@@ -7,9 +7,10 @@ from functools import lru_cache
 from resweep.pose import from_xyz_rpy
 from resweep.scenario.assets import Asset
 from resweep.scenario.bank import Bank
-from resweep.scenario.categories import category_of
+from resweep.scenario.categories import OBJECT_LABELS, category_of
 from resweep.scenes import car
-from resweep.scenes.traffic import BUS, TRUCK, animal, barrier, cone, debris, pedestrian, vehicle
+from resweep.scenes.labels import Label
+from resweep.scenes.traffic import animal, barrier, cone, debris, pedestrian, vehicle
 from resweep.worlds import Mesh
 
 SOURCE = "built-in"
@@ -22,9 +23,9 @@ def builtin_bank() -> Bank:
         "hatchback": ("car", car(length_m=3.9, width_m=1.7, height_m=1.5, reflectance=0.6)),
         "saloon": ("car", car(length_m=4.7, width_m=1.85, height_m=1.45, reflectance=0.35)),
         "suv": ("car", car(length_m=4.6, width_m=1.95, height_m=1.75, reflectance=0.15)),
-        "van": ("van", vehicle(5.3, 1.95, 2.3, 10, "van")),
-        "bus": ("bus", vehicle(12.0, 2.55, 3.1, BUS, "bus")),
-        "truck": ("truck", vehicle(8.5, 2.5, 3.5, TRUCK, "truck")),
+        "van": ("van", vehicle(5.3, 1.95, 2.3, Label.CAR, "van")),
+        "bus": ("bus", vehicle(12.0, 2.55, 3.1, Label.BUS, "bus")),
+        "truck": ("truck", vehicle(8.5, 2.5, 3.5, Label.TRUCK, "truck")),
         "pedestrian": ("pedestrian", pedestrian()),
         "deer": ("animal", animal()),
         "cone": ("cone", cone()),
@@ -43,9 +44,10 @@ def make_builtin_asset(name: str, category: str, mesh: Mesh) -> Asset:
     kind = category_of(category)
     return Asset(
         name=name,
-        label=kind.label,
+        label=kind.label(OBJECT_LABELS),
         category=kind.name,
         size_m=tuple((high - low).tolist()),
         layers=(mesh.moved(from_xyz_rpy(-float(x), -float(y), -float(low[2]))),),
         source=(SOURCE, -1),
+        labels=OBJECT_LABELS,
     )

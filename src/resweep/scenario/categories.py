@@ -1,14 +1,14 @@
-"""The classes of objects: one name and label for what each dataset spells its own way.
-
-Labels are SemanticKITTI's ids (``semantic-kitti.yaml``), as in the scenes.
-"""
+"""The classes of objects: one name for what each dataset spells its own way, and its label in any vocabulary."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-_OTHER_OBJECT = 99
+from resweep.labels import LabelSet, load_labels
+
+# The vocabulary of objects that bring no label of their own: stock objects, CAD models, objects of unlabelled drives.
+OBJECT_LABELS = load_labels("semantickitti")
 
 
 @dataclass(frozen=True)
@@ -20,30 +20,36 @@ class Category:
     """
 
     name: str
-    label: int = _OTHER_OBJECT
     symmetric: bool = False
     rigid: bool = True
     one_piece: bool = True
+
+    def label(self, labels: LabelSet) -> int:
+        """Its id in a vocabulary: of its own class, a broader one, or other objects; else that of unlabelled ones."""
+        for category in (self.name, "object"):
+            if (found := labels.id_of_category(category)) is not None:
+                return found
+        return labels.unlabelled_id
 
 
 CATEGORIES = {
     item.name: item
     for item in (
-        Category("car", 10, symmetric=True),
-        Category("van", 10, symmetric=True),
-        Category("bus", 13, symmetric=True),
-        Category("truck", 18, symmetric=True),
-        Category("tram", 16, symmetric=True, one_piece=False),
-        Category("trailer", 20, symmetric=True, one_piece=False),
-        Category("construction vehicle", 20),
-        Category("other vehicle", 20),
-        Category("bicycle", 11),
-        Category("motorcycle", 15),
-        Category("pedestrian", 30, rigid=False),
-        Category("cyclist", 31, rigid=False),
-        Category("motorcyclist", 32, rigid=False),
-        Category("animal", _OTHER_OBJECT, rigid=False),
-        Category("traffic sign", 81),
+        Category("car", symmetric=True),
+        Category("van", symmetric=True),
+        Category("bus", symmetric=True),
+        Category("truck", symmetric=True),
+        Category("tram", symmetric=True, one_piece=False),
+        Category("trailer", symmetric=True, one_piece=False),
+        Category("construction vehicle"),
+        Category("other vehicle"),
+        Category("bicycle"),
+        Category("motorcycle"),
+        Category("pedestrian", rigid=False),
+        Category("cyclist", rigid=False),
+        Category("motorcyclist", rigid=False),
+        Category("animal", rigid=False),
+        Category("traffic sign"),
         Category("cone"),
         Category("barrier"),
         Category("bollard"),
@@ -76,7 +82,7 @@ _SPELLINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 
 def category_of(name: str) -> Category:
-    """The category of a dataset's class name; an unknown one keeps its name, with the label of other objects."""
+    """The category of a dataset's class name; an unknown one keeps its name and counts as another object."""
     words = re.sub(r"[^a-z0-9]+", " ", name.lower()).strip()
     if words in CATEGORIES:
         return CATEGORIES[words]

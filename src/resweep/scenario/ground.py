@@ -7,12 +7,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from resweep.errors import ResweepError
+from resweep.labels import Group
 from resweep.pose import Array
 from resweep.worlds import Volumes, World
 from resweep.worlds.traced import traced
 
-# Road, parking, sidewalk, other ground, lane marking, terrain (SemanticKITTI's semantic-kitti.yaml).
-GROUND_LABELS = (40, 44, 48, 49, 60, 72)
 _DEEPEST = 12  # surfaces met on the way down
 _SKIP_M = 0.01
 _UPWARD = 0.3  # cosine of the steepest surface that one can stand on
@@ -30,6 +29,8 @@ class Ground:
         if not solid:
             raise ResweepError("scenario: the world has only permeable volumes; actors need ground to stand on")
         self.origin, self.bounds = world.origin, world.bounds
+        self.labels = world.labels
+        self._ground_ids = world.labels.in_group(Group.GROUND)
         self.scene = traced(solid)
 
     def hits(self, origins: Array, directions: Array, range_max_m: float) -> dict[str, Array]:
@@ -39,6 +40,10 @@ class Ground:
             start, np.ascontiguousarray(directions, np.float32), float(range_max_m)
         )
         return found
+
+    def is_ground(self, label: Array) -> Array:
+        """Whether each label (n,) is of the ground; of an unknown vocabulary, none is."""
+        return np.isin(label, self._ground_ids)
 
     def heights(self, places: Array) -> Array:
         """Height (n,) of the ground under places (n, 3); NaN where there is none.
@@ -57,7 +62,7 @@ class Ground:
             met = np.isfinite(found["range"])
             rows, height = active[met], z[active[met]] - found["range"][met].astype(np.float64)
             stand = np.abs(found["cosine"][met]) >= _UPWARD
-            labelled = np.isin(found["label"][met], GROUND_LABELS)
+            labelled = self.is_ground(found["label"][met])
             given = np.isfinite(wanted[rows])
             order = np.where(given, np.abs(height - wanted[rows]), height) + np.where(given | labelled, 0.0, 1e6)
             better = stand & (order <= rank[rows])

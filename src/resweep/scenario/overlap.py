@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from resweep.labels import LabelSet
 from resweep.pose import Array
 from resweep.scenario.actors import Actor
-from resweep.scenario.ground import GROUND_LABELS, Ground
-from resweep.scenes import Label
+from resweep.scenario.ground import Ground
 
 STEP_S = 0.1
 _SHRINK_M = 0.03  # boxes may touch by this much
@@ -70,12 +70,12 @@ def find_world_overlap(actor: Actor, ground: Ground, start: float, end: float) -
     turn = poses[:, :3, :3].transpose(0, 2, 1)
     origins, directions = begin @ turn + poses[:, None, :3, 3], along @ turn
     found = ground.hits(origins.reshape(-1, 3), directions.reshape(-1, 3), float(length.max()))
-    within = (found["range"] <= np.tile(length, len(times))) & ~np.isin(found["label"], GROUND_LABELS)
+    within = (found["range"] <= np.tile(length, len(times))) & ~ground.is_ground(found["label"])
     hit = np.flatnonzero(within)
     if not len(hit):
         return None
     first = int(hit[0])
-    what = _describe(int(found["label"][first]), int(found["instance"][first]))
+    what = _describe(int(found["label"][first]), int(found["instance"][first]), ground.labels)
     x, y = origins.reshape(-1, 3)[first, :2] + directions.reshape(-1, 3)[first, :2] * found["range"][first]
     when = 0.0 if still else float(times[first // len(length)] - start)
     return Overlap(actor.name, when, f"{what} of the world at ({x:.1f}, {y:.1f})")
@@ -85,9 +85,9 @@ def _times(start: float, end: float) -> Array:
     return np.arange(start, end + 1e-9, STEP_S)
 
 
-def _describe(label: int, instance: int) -> str:
-    known = {int(item): item.name.lower().replace("_", " ") for item in Label}
-    name = known.get(label, f"something of label {label}") if label else "something"
+def _describe(label: int, instance: int, labels: LabelSet) -> str:
+    name = labels.class_name(label) if labels.known else f"something of label {label}"
+    name = name if label else "something"
     return f"{name} {instance}" if instance else name
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.io import open_log, read_poses
+from resweep.labels import LabelSet
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.scenario.actors import Actor
 from resweep.scenario.assets import Asset
@@ -49,9 +50,7 @@ def make_ego_trajectory(scenario: Scenario, ground: Ground) -> Trajectory:
 def _log_motion(scenario: Scenario) -> Trajectory:
     log = open_log(str(scenario.ego.log), rate_hz=scenario.ego.rate_hz, empty_beams=False)
     if not log.poses_known:
-        raise ResweepError(
-            f"scenario '{scenario.name}', ego.log: the poses of '{scenario.ego.log}' are unknown; give ego.poses"
-        )
+        raise ResweepError(f"scenario '{scenario.name}', ego.log: '{scenario.ego.log}' knows no poses; give ego.poses")
     return log.trajectory
 
 
@@ -120,7 +119,7 @@ class ActorPlacer:
         for at, (spec, chosen) in enumerate(zip(self.scenario.actors, names, strict=True)):
             asset = chosen if isinstance(chosen, Asset) else assets.setdefault(chosen, self.bank[chosen])
             motion = self._motion(spec, at, asset, ego, end)
-            made.append(Actor(check_movable(asset), motion, self.first + at, asset.label, spec.name))
+            made.append(make_actor(asset, motion, self.first + at, spec.name, self.ground.labels))
         return made
 
     def where(self, at: int) -> str:
@@ -241,6 +240,12 @@ def find_free_instance(world: World) -> int:
             if len(column):
                 top = max(top, int((column[:1] if column.strides == (0,) else column).max()))
     return top + 1
+
+
+def make_actor(asset: Asset, motion: Trajectory, instance: int, name: str, labels: LabelSet) -> Actor:
+    """An asset as an actor, its label in the vocabulary of the world that it moves through."""
+    own = labels if labels.known else asset.labels
+    return Actor(check_movable(asset), motion, instance, asset.label_in(labels), name, own)
 
 
 def check_movable(asset: Asset) -> tuple[Mesh | Splats, ...]:

@@ -12,7 +12,7 @@ from resweep.log import Log
 from resweep.pose import Array, Trajectory
 from resweep.scenario.actors import Actor
 from resweep.scenario.bank import Bank
-from resweep.scenario.placing import check_movable, find_free_instance
+from resweep.scenario.placing import find_free_instance, make_actor
 from resweep.scenario.recorded import RecordedObject, find_recorded_objects
 from resweep.worlds import World
 
@@ -51,7 +51,7 @@ def replay_actors(log: Log, world: World, bank: Bank, objects: Sequence[Recorded
         instance = first + len(tracks)
         tracks[instance] = item.number
         asset = bank[name]
-        actors += [Actor(check_movable(asset), motion, instance, asset.label, category) for motion in motions]
+        actors += [make_actor(asset, motion, instance, category, world.labels) for motion in motions]
     if not actors:
         raise ResweepError(
             f"log '{log.name}': the bank has no object of its categories ({', '.join(sorted(left_out))}); give another"

@@ -8,7 +8,7 @@ from resweep.scenes.cars import car
 from resweep.scenes.courtyard import CourtyardConfig, courtyard
 from resweep.scenes.facades import building
 from resweep.scenes.grass import blades, grass_tile, stems
-from resweep.scenes.labels import Label
+from resweep.scenes.labels import SCENE_LABELS, Label
 from resweep.scenes.meadow import meadow
 from resweep.scenes.parts import box, cylinder, ground_plane, merged, pole, wall
 from resweep.scenes.root import RootConfig, root, root_mesh
@@ -29,6 +29,7 @@ SCENES: dict[str, Callable[..., World]] = {
 
 __all__ = [
     "SCENES",
+    "SCENE_LABELS",
     "CourtyardConfig",
     "Label",
     "RootConfig",

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.scenes.grass import grass_tile
-from resweep.scenes.labels import Label
+from resweep.scenes.labels import SCENE_LABELS, Label
 from resweep.scenes.parts import ground_plane, merged, wall
 from resweep.scenes.scatter import jittered_positions, placements, spaced_positions, tilings
 from resweep.scenes.trees import TreeConfig, detailed_tree
@@ -93,7 +93,7 @@ def courtyard(seed: int = 0, config: CourtyardConfig | None = None) -> World:
             name="trees",
         ),
     ]
-    world = World(layers)
+    world = World(layers, labels=SCENE_LABELS)
     world.meta.update(scene="courtyard", seed=seed, config=config.model_dump(mode="json"), blades=config.blades)
     world.meta.update(trees=config.trees, triangles=world.n_triangles)
     return world

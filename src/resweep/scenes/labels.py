@@ -1,7 +1,7 @@
-"""The labels and reflectances that the procedural places are painted with.
+"""The labels and reflectances of the procedural places.
 
-Labels are SemanticKITTI ids, so a simulated street can be scored by the tools made for that data
-set (ids as listed in its ``semantic-kitti.yaml``). Everything that grows and is not wood is
+Labels are those of SemanticKITTI (`SCENE_LABELS`), so a simulated street can be scored by the tools made for that
+data set. Everything that grows and is not wood is
 ``VEGETATION``: leaves, shrubs and standing grass. ``TERRAIN`` is the ground beneath it, which
 SemanticKITTI also uses for mown lawn; keeping tall grass apart from it lets one count how many
 returns reached the ground.
@@ -11,24 +11,31 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from resweep.labels import load_labels
+
+SCENE_LABELS = load_labels("semantickitti")
+
 
 class Label(IntEnum):
-    """SemanticKITTI class ids used by the scenes."""
+    """The classes of `SCENE_LABELS` that the scenes use, by their ids."""
 
-    UNLABELED = 0
-    CAR = 10
-    ROAD = 40
-    PARKING = 44
-    SIDEWALK = 48
-    BUILDING = 50
-    FENCE = 51
-    OTHER_STRUCTURE = 52
-    VEGETATION = 70
-    TRUNK = 71
-    TERRAIN = 72
-    POLE = 80
-    TRAFFIC_SIGN = 81
-    OTHER_OBJECT = 99
+    UNLABELED = SCENE_LABELS.id_of("unlabelled")
+    CAR = SCENE_LABELS.id_of("car")
+    BUS = SCENE_LABELS.id_of("bus")
+    TRUCK = SCENE_LABELS.id_of("truck")
+    PERSON = SCENE_LABELS.id_of("person")
+    ROAD = SCENE_LABELS.id_of("road")
+    PARKING = SCENE_LABELS.id_of("parking")
+    SIDEWALK = SCENE_LABELS.id_of("pavement")
+    BUILDING = SCENE_LABELS.id_of("building")
+    FENCE = SCENE_LABELS.id_of("fence")
+    OTHER_STRUCTURE = SCENE_LABELS.id_of("structure")
+    VEGETATION = SCENE_LABELS.id_of("vegetation")
+    TRUNK = SCENE_LABELS.id_of("trunk")
+    TERRAIN = SCENE_LABELS.id_of("ground")
+    POLE = SCENE_LABELS.id_of("pole")
+    TRAFFIC_SIGN = SCENE_LABELS.id_of("traffic sign")
+    OTHER_OBJECT = SCENE_LABELS.id_of("other object")
 
 
 # Diffuse reflectance near 905 nm. Green leaves send back about half of the near infrared between 0.7

@@ -6,7 +6,7 @@ import numpy as np
 
 from resweep.pose import Array
 from resweep.scenes.grass import grass_tile
-from resweep.scenes.labels import PLASTER_REFLECTANCE, Label
+from resweep.scenes.labels import PLASTER_REFLECTANCE, SCENE_LABELS, Label
 from resweep.scenes.parts import box, merged, pole, wall
 from resweep.scenes.scatter import jittered_positions, placements, spaced_positions, tilings
 from resweep.scenes.shrubs import ShrubConfig, shrub
@@ -52,7 +52,7 @@ def meadow(seed: int = 0, *, trees: int = 8, shrubs: int = 14, poles: int = 4) -
             name="trees",
         ),
     ]
-    world = World(layers)
+    world = World(layers, labels=SCENE_LABELS)
     world.meta.update(scene="meadow", seed=seed, triangles=world.n_triangles)
     return world
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.scenes.grass import grass_tile
-from resweep.scenes.labels import BARK_REFLECTANCE, SOIL_REFLECTANCE, Label
+from resweep.scenes.labels import BARK_REFLECTANCE, SCENE_LABELS, SOIL_REFLECTANCE, Label
 from resweep.scenes.scatter import placements, spaced_positions, tilings
 from resweep.scenes.shapes import Shape, joined
 from resweep.scenes.terrain import fractal_heights, grid_faces
@@ -91,7 +91,7 @@ def root(seed: int = 0, config: RootConfig | None = None) -> World:
             name="trees",
         ),
     ]
-    world = World(layers)
+    world = World(layers, labels=SCENE_LABELS)
     world.meta.update(scene="root", seed=seed, config=config.model_dump(mode="json"), copies=config.copies)
     world.meta.update(trees=config.trees, triangles=world.n_triangles)
     return world

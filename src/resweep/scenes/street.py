@@ -14,6 +14,7 @@ from resweep.scenes.labels import (
     ASPHALT_REFLECTANCE,
     CONCRETE_REFLECTANCE,
     METAL_REFLECTANCE,
+    SCENE_LABELS,
     SIGN_REFLECTANCE,
     Label,
 )
@@ -67,7 +68,7 @@ def street(seed: int = 0, config: StreetConfig | None = None) -> World:
             name="trees",
         )
     )
-    world = World(layers)
+    world = World(layers, labels=SCENE_LABELS)
     world.meta.update(scene="street", seed=seed, config=config.model_dump(mode="json"), triangles=world.n_triangles)
     return world
 

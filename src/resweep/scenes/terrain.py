@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from resweep.errors import ResweepError
 from resweep.pose import Array
-from resweep.scenes.labels import SOIL_REFLECTANCE, Label
+from resweep.scenes.labels import SCENE_LABELS, SOIL_REFLECTANCE, Label
 from resweep.worlds import Mesh, World
 
 
@@ -71,7 +71,7 @@ class Terrain:
 
     def world(self) -> World:
         """The surface as a world of its own."""
-        return World([self.mesh()])
+        return World([self.mesh()], labels=SCENE_LABELS)
 
 
 def grid_faces(nx: int, ny: int) -> Array:

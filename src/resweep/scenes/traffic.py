@@ -9,7 +9,6 @@ from resweep.scenes.parts import box, cylinder, merged
 from resweep.scenes.shapes import tubes
 from resweep.worlds import Mesh
 
-BUS, TRUCK, PERSON = 13, 18, 30  # SemanticKITTI ids that the standing scenes have no use for
 _FUR_REFLECTANCE = 0.4
 _RUBBER = 0.05
 
@@ -54,11 +53,10 @@ def animal(length_m: float = 1.6, height_m: float = 1.4) -> Mesh:
 def pedestrian(height_m: float = 1.75) -> Mesh:
     """A standing person: legs, trunk and head."""
     h = height_m
-    parts = [
-        cylinder(0.08, 0.48 * h, (0, side * 0.1, 0), 10, label=PERSON, reflectance=0.3, name="leg") for side in (-1, 1)
-    ]
-    parts.append(cylinder(0.2, 0.37 * h, (0, 0, 0.48 * h), 14, label=PERSON, reflectance=0.4, name="trunk"))
-    parts.append(cylinder(0.1, 0.15 * h, (0, 0, 0.85 * h), 12, label=PERSON, reflectance=0.4, name="head"))
+    legs = [(0, side * 0.1, 0) for side in (-1, 1)]
+    parts = [cylinder(0.08, 0.48 * h, at, 10, label=Label.PERSON, reflectance=0.3, name="leg") for at in legs]
+    parts.append(cylinder(0.2, 0.37 * h, (0, 0, 0.48 * h), 14, label=Label.PERSON, reflectance=0.4, name="trunk"))
+    parts.append(cylinder(0.1, 0.15 * h, (0, 0, 0.85 * h), 12, label=Label.PERSON, reflectance=0.4, name="head"))
     return merged(parts, "pedestrian")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep.files import atomic_file
 from resweep.pose import Array
 from resweep.sensors.firing import Firing, fire
 from resweep.sensors.patterns import Rosette
@@ -53,7 +54,8 @@ def plot_sensor(sensor: Sensor, path: str | Path) -> Path:
         _draw_rings(rings, sensor)
     _draw_spot(spot, sensor.beam)
     target = Path(path)
-    figure.savefig(target, dpi=110, format="png")
+    with atomic_file(target) as temporary:
+        figure.savefig(temporary, dpi=110, format="png")
     return target
 
 

@@ -16,6 +16,7 @@ from resweep.errors import ResweepError
 from resweep.log import EmptyBeams, Log
 from resweep.pose import Array, Trajectory, check_rigid
 from resweep.scenario import Actor
+from resweep.scenario.actors import common_labels
 from resweep.sensors import Sensor, fire, load_sensor
 from resweep.simulate.ego import Box, Ego
 from resweep.simulate.pulses import Pulses
@@ -179,7 +180,7 @@ class Simulator:
             poses,
             name=self.sensor.name,
             sensor=self.sensor,
-            labels=self.world.labels,
+            labels=common_labels(self.world, self.actors),
             empty_beams=EmptyBeams("fired", "simulated"),
             meta=meta,
         )

@@ -1,4 +1,4 @@
-"""Names and colours of labels, and the look of every picture."""
+"""The look of every picture: its colours, axes, colour bars and legends."""
 
 from __future__ import annotations
 
@@ -6,61 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from resweep.labels import LabelSet
 from resweep.pose import Array
 
 PAPER, INK, FAINT = "#10151c", "#dfe6ee", "#3a4654"
 DEPTH_MAP = "turbo"
 
-# Label ids are SemanticKITTI's (semantic-kitti.yaml); the colours are chosen to be told apart on a dark ground.
-LABELS: dict[int, tuple[str, str]] = {
-    0: ("unlabelled", "#8a97a6"),
-    1: ("outlier", "#ff4d6d"),
-    10: ("car", "#5aa9ff"),
-    11: ("bicycle", "#7fd6ff"),
-    13: ("bus", "#3f7fd0"),
-    15: ("motorcycle", "#4cc9f0"),
-    18: ("truck", "#6c8cff"),
-    20: ("other vehicle", "#8fa8ff"),
-    30: ("person", "#ff3b30"),
-    31: ("bicyclist", "#ff6f91"),
-    32: ("motorcyclist", "#e05780"),
-    40: ("road", "#b392c8"),
-    44: ("parking", "#d8a7d8"),
-    48: ("pavement", "#8e6fae"),
-    49: ("other ground", "#9c7a8a"),
-    50: ("building", "#ffb347"),
-    51: ("fence", "#e07b39"),
-    52: ("structure", "#d9a066"),
-    60: ("lane marking", "#f4d6ff"),
-    70: ("vegetation", "#4fd06a"),
-    71: ("trunk", "#b5763a"),
-    72: ("ground", "#a89f7c"),
-    80: ("pole", "#fff275"),
-    81: ("traffic sign", "#ff5ea8"),
-    99: ("other object", "#6fe3e1"),
-    252: ("moving car", "#2f6bff"),
-    253: ("moving bicyclist", "#ff9ab0"),
-    254: ("moving person", "#ff8a80"),
-    255: ("moving motorcyclist", "#ff5c93"),
-    256: ("moving train", "#b0c4ff"),
-    257: ("moving bus", "#2b5fb0"),
-    258: ("moving truck", "#4b6bff"),
-    259: ("moving vehicle", "#a9bcff"),
-}
-_SPARE = ("#c9d1d9", "#79c0ff", "#d2a8ff", "#ffa657", "#7ee787", "#ff7b72")
 
-
-def entry(label: int) -> tuple[str, str]:
-    """Name and colour of a label; an unknown one is called by its number."""
-    return LABELS.get(label, (f"label {label}", _SPARE[label % len(_SPARE)]))
-
-
-def label_colours(label: Array) -> Array:
-    """RGB (n, 3) float from 0 to 1 of labels (n,)."""
+def label_colours(label: Array, labels: LabelSet) -> Array:
+    """RGB (n, 3) float from 0 to 1 of labels (n,), as their vocabulary gives them."""
     from matplotlib.colors import to_rgb
 
     known, where = np.unique(label, return_inverse=True)
-    table = np.array([to_rgb(entry(int(item))[1]) for item in known]).reshape(-1, 3)
+    table = np.array([to_rgb(labels.colour(int(item))) for item in known]).reshape(-1, 3)
     return np.asarray(table[where])
 
 
@@ -75,8 +33,8 @@ def new_figure(width: float, height: float, title: str) -> Any:
     return figure
 
 
-def dress(axes: Any, title: str, x: str, y: str) -> None:
-    """Give ``axes`` the common look, a title and names with units."""
+def style_axes(axes: Any, title: str, x: str, y: str) -> None:
+    """Give ``axes`` the common look, a title, and names of the axes with units."""
     axes.set_facecolor(PAPER)
     axes.set_title(title, color=INK, fontsize=11, loc="left")
     axes.set_xlabel(x, color=INK)

@@ -11,6 +11,7 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.files import atomic_file
+from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array
 from resweep.sweep import Sweep
 from resweep.viewer import palette
@@ -19,11 +20,19 @@ from resweep.viewer.grid import angles_deg, range_grid
 _DPI = 110
 
 
-def birds_eye(sweep: Sweep, path: str | Path, *, reach_m: float | None = None, title: str | None = None) -> Path:
+def birds_eye(
+    sweep: Sweep,
+    path: str | Path,
+    *,
+    labels: LabelSet = UNKNOWN_LABELS,
+    reach_m: float | None = None,
+    title: str | None = None,
+) -> Path:
     """Draw the returns from above, in the frame of ``sweep.pose`` with motion undone, as a PNG.
 
-    Colours are labels where the sweep has any, else heights. ``reach_m`` is how far to show around the
-    sensor (default: enough for 98 % of the returns); circles mark the distance.
+    Colours are labels where the sweep has any, else heights. ``labels`` is the vocabulary that names and colours them,
+    as ``log.labels`` or ``world.labels`` has it. ``reach_m`` is how far to show around the sensor (default: enough for
+    98 % of the returns); circles mark the distance.
     """
     _check_drawable(sweep)
     points = sweep.deskewed()
@@ -38,9 +47,9 @@ def birds_eye(sweep: Sweep, path: str | Path, *, reach_m: float | None = None, t
     size = _dot(len(points))
     order = np.argsort(points[:, 2])  # what is higher lies on top
     x, y, z = points[order].T
-    if _is_labelled(label):
-        axes.scatter(x, y, s=size, c=palette.label_colours(label[order]), linewidths=0, rasterized=True)
-        palette.add_legend(axes, _entries(label), loc="upper right")
+    if labels.is_labelled(label).any():
+        axes.scatter(x, y, s=size, c=palette.label_colours(label[order], labels), linewidths=0, rasterized=True)
+        palette.add_legend(axes, _entries(label, labels), loc="upper right")
     else:
         low, high = np.quantile(z, (0.02, 0.98)) if len(z) else (0.0, 1.0)
         dots = axes.scatter(x, y, s=size, c=z, vmin=low, vmax=high, cmap="viridis", linewidths=0, rasterized=True)
@@ -48,15 +57,16 @@ def birds_eye(sweep: Sweep, path: str | Path, *, reach_m: float | None = None, t
     _draw_rings(axes, reach)
     axes.plot(0, 0, marker=(3, 0, -90), markersize=11, color=palette.INK)  # the sensor, pointing forward
     axes.set(xlim=across, ylim=up, aspect="equal")
-    palette.dress(axes, "", "x, forward [m]", "y, left [m]")
+    palette.style_axes(axes, "", "x, forward [m]", "y, left [m]")
     return _save(figure, path)
 
 
-def range_image(sweep: Sweep, path: str | Path, *, title: str | None = None) -> Path:
+def range_image(sweep: Sweep, path: str | Path, *, labels: LabelSet = UNKNOWN_LABELS, title: str | None = None) -> Path:
     """Draw the sweep as the sensor sees it, azimuth across and elevation up, as a PNG.
 
     Above the range of the nearest return of each beam, below its label (or intensity where nothing is
-    labelled). Beams without return stay dark. Scans without rings are drawn as dots.
+    labelled), with names and colours of the vocabulary ``labels``. Beams without return stay dark. Scans without
+    rings are drawn as dots.
     """
     _check_drawable(sweep)
     figure = palette.new_figure(14.0, 6.6, title or _title(sweep, "as the sensor sees"))
@@ -65,10 +75,11 @@ def range_image(sweep: Sweep, path: str | Path, *, title: str | None = None) -> 
     view = _view(sweep)
     drawn = view.draw(upper, sweep.range, cmap=palette.DEPTH_MAP, vmin=0.0, vmax=float(np.quantile(sweep.range, 0.98)))
     palette.add_bar(figure, drawn, "range [m]", cax=bar)
-    palette.dress(upper, "range of the nearest return (dark: none)", "", "elevation [°]")
-    if _is_labelled(sweep.label):
-        view.draw(lower, palette.label_colours(sweep.label))
-        entries = _entries(sweep.label, most=9)
+    palette.style_axes(upper, "range of the nearest return (dark: none)", "", "elevation [°]")
+    labelled = labels.is_labelled(sweep.label).any()
+    if labelled:
+        view.draw(lower, palette.label_colours(sweep.label, labels))
+        entries = _entries(sweep.label, labels, most=9)
         palette.add_legend(
             lower, entries, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(entries), frameon=False
         )
@@ -78,8 +89,7 @@ def range_image(sweep: Sweep, path: str | Path, *, title: str | None = None) -> 
         palette.add_bar(
             figure, view.draw(lower, sweep.intensity, cmap="magma", vmin=0.0, vmax=bright), "", cax=lower_bar
         )
-    what = "label" if _is_labelled(sweep.label) else "intensity"
-    palette.dress(lower, what, "azimuth [°], left is positive", "elevation [°]")
+    palette.style_axes(lower, "label" if labelled else "intensity", "azimuth [°], left is positive", "elevation [°]")
     left, right, bottom, top = view.extent
     for axes in (upper, lower):
         axes.set(xlim=(left, right), ylim=(bottom, top))
@@ -94,18 +104,19 @@ def close_up(
     path: str | Path,
     *,
     boxes: Sequence[tuple[float, float, float, float]],
+    labels: LabelSet = UNKNOWN_LABELS,
     legend: Mapping[int, tuple[str, str]] | None = None,
     title: str = "",
     notes: Sequence[tuple[float, float, str]] = (),
 ) -> Path:
     """Draw points (n, 3) from the side, x across and z up in metres, coloured by ``label`` (n,), as a PNG.
 
-    Each of ``boxes`` (x from, x to, z from, z to) is one panel with equal scales. ``legend`` gives name and
-    colour of labels that are not SemanticKITTI's; ``notes`` (x, z, text) are written into the first panel.
+    Each of ``boxes`` (x from, x to, z from, z to) is one panel with equal scales. ``labels`` is the vocabulary;
+    ``legend`` gives names and colours in its place. ``notes`` (x, z, text) are written into the first panel.
     """
     from matplotlib.colors import to_rgb
 
-    table = dict(legend or {item: palette.entry(item) for item in np.unique(label).tolist()})
+    table = dict(legend or {item: _entry(item, labels) for item in np.unique(label).tolist()})
     shapes = [(top - bottom) / (right - left) for left, right, bottom, top in boxes]
     figure = palette.new_figure(13.0, 0.45 + sum(12.2 * shape + 0.55 for shape in shapes), title)
     panels = np.atleast_1d(figure.subplots(len(boxes), 1, height_ratios=shapes))
@@ -116,7 +127,7 @@ def close_up(
             x, _, z = points[seen & (label == item)].T
             axes.scatter(x, z, s=size, color=to_rgb(colour), linewidths=0)
         axes.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
-        palette.dress(axes, "", "x, world [m]", "z, world [m]")
+        palette.style_axes(axes, "", "x, world [m]", "z, world [m]")
     for x, z, text in notes:
         panels[0].text(x, z, text, color=palette.INK, fontsize=10, va="center", ha="left")
     used = [table[item] for item in table if (label == item).any()]
@@ -186,15 +197,15 @@ def _check_drawable(sweep: Sweep) -> None:
         raise ResweepError("picture: the sweep has no return, so there is nothing to draw; choose another sweep")
 
 
-def _is_labelled(label: Array) -> bool:
-    return bool((label != 0).any())
-
-
-def _entries(label: Array, most: int = 12) -> list[tuple[str, str]]:
+def _entries(label: Array, labels: LabelSet, most: int = 12) -> list[tuple[str, str]]:
     """Names and colours of the ``most`` frequent labels, by id."""
     known, counts = np.unique(label, return_counts=True)
     listed = np.sort(known[np.argsort(-counts, kind="stable")[:most]])
-    return [palette.entry(int(item)) for item in listed]
+    return [_entry(int(item), labels) for item in listed]
+
+
+def _entry(label: int, labels: LabelSet) -> tuple[str, str]:
+    return labels.class_name(label), labels.colour(label)
 
 
 def _title(sweep: Sweep, how: str) -> str:

@@ -1,7 +1,8 @@
 """Worlds on disk: a directory with world.json and Zarr v3 arrays per layer.
 
-``world.json`` holds the format version, the world's meta data, what wrote it, units and origin, and an
-index of layers; ``layers/<n>`` holds each layer's columns, grouped by tiles (`resweep.worlds.layer_files`).
+``world.json`` holds the format version, the world's meta data, what wrote it, units, origin, the vocabulary of its
+labels and an index of layers; ``layers/<n>`` holds the columns of each layer, grouped by tiles
+(`resweep.worlds.layer_files`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ import zarr
 from numpy.typing import ArrayLike
 
 from resweep.calibration import Calibration
+from resweep.config import validate
 from resweep.errors import ResweepError
+from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array
 from resweep.worlds.layer_files import KINDS, Reading, Writing, need
 from resweep.worlds.world import World
@@ -101,7 +104,15 @@ def load_world(path: str | Path, bounds: ArrayLike | None = None) -> World:
             layers.append(layer)
     if not layers:
         raise ResweepError(f"{path}: nothing lies within the bounds; the world spans {data.get('bounds')}")
-    return World(layers, origin, need(data, "meta", dict, where), calibration=_calibration(data, where))
+    meta, labels = need(data, "meta", dict, where), saved_labels(data, where)
+    return World(layers, origin, meta, labels, calibration=_calibration(data, where))
+
+
+def saved_labels(data: dict[str, Any], where: str) -> LabelSet:
+    """The vocabulary in the record of a world or a bank, unknown if it was saved before there were any."""
+    if "labels" not in data:
+        return UNKNOWN_LABELS
+    return validate(data["labels"], LabelSet, f"{where}: labels")
 
 
 def _write(world: World, folder: Path, tile_size_m: float) -> None:
@@ -122,6 +133,8 @@ def _write(world: World, folder: Path, tile_size_m: float) -> None:
         "bounds": world.bounds.tolist(),
         "tile_size_m": tile_size_m,
         "calibration": None if world.calibration is None else world.calibration.to_dict(),
+        "labels": world.labels.to_dict(),
+        "label_counts": {str(label): count for label, count in world.label_counts.items()},
         "meta": world.meta,
         "layers": entries,
     }

@@ -11,11 +11,13 @@ from numpy.typing import ArrayLike
 
 from resweep.calibration import Calibration
 from resweep.errors import ResweepError
-from resweep.labels import UNKNOWN_LABELS, LabelSet
+from resweep.label_mapping import map_labels
+from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet, load_labels
 from resweep.pose import Array, check_rigid
 from resweep.worlds.mesh import Instances, Mesh
 from resweep.worlds.mesh_files import load_mesh
 from resweep.worlds.native import Native
+from resweep.worlds.relabel import any_labels, count_labels, relabelled
 from resweep.worlds.splats import Splats
 from resweep.worlds.volumes import Volumes
 
@@ -26,8 +28,8 @@ class World:
     """Layers of geometry; their coordinates are float32 metres from a float64 ``origin``.
 
     The origin keeps what float32 cannot: a world at UTM coordinates measures as one at zero.
-    ``labels`` says what the label ids of its primitives mean. ``calibration`` is that of the lasers that recorded it,
-    None if it is unknown. ``meta`` is provenance and is saved with it.
+    ``labels`` says what the label ids of its primitives mean: a `LabelSet`, or its name. ``calibration`` is that of the
+    lasers that recorded it, None if it is unknown. ``meta`` is provenance and is saved with it.
     """
 
     def __init__(
@@ -35,7 +37,7 @@ class World:
         layers: Sequence[Layer],
         origin: ArrayLike = (0.0, 0.0, 0.0),
         meta: Mapping[str, Any] | None = None,
-        labels: LabelSet = UNKNOWN_LABELS,
+        labels: LabelSet | str | Path = UNKNOWN_LABELS,
         *,
         calibration: Calibration | None = None,
     ) -> None:
@@ -45,29 +47,64 @@ class World:
         self.origin = np.array(origin, dtype=np.float64)
         if self.origin.shape != (3,) or not np.isfinite(self.origin).all():
             raise ResweepError(f"world: origin must be three finite numbers, got {origin!r}")
-        self.labels = labels
+        self.labels = load_labels(labels)
         self.calibration = calibration
         self.meta: dict[str, Any] = dict(meta or {})
 
     @classmethod
-    def from_mesh(cls, mesh: Any, label: Any = None, reflectance: Any = None, **options: Any) -> World:
+    def from_mesh(
+        cls,
+        mesh: Any,
+        label: Any = None,
+        reflectance: Any = None,
+        labels: LabelSet | str | Path | None = None,
+        **options: Any,
+    ) -> World:
         """A world of one mesh: a path (OBJ, PLY, STL, GLB/glTF) or a trimesh object.
 
-        ``label`` and ``reflectance`` (0 to 1) take one value, or a dict by mesh or material name;
-        ``scale``, ``up`` and ``transform`` as in `resweep.worlds.mesh_files.load_mesh`.
+        ``label`` and ``reflectance`` (0 to 1) take one value, or a dict by mesh or material name; ``labels`` is the
+        vocabulary of the label ids (default: unknown, or none without a ``label``). ``scale``, ``up`` and
+        ``transform`` as in `resweep.worlds.mesh_files.load_mesh`.
         """
         layers, origin = load_mesh(mesh, label=label, reflectance=reflectance, **options)
         source = str(mesh) if isinstance(mesh, str | Path) else type(mesh).__name__
-        return cls(layers, origin, {"source": source})
+        if labels is None:
+            labels = NO_LABELS if label is None else UNKNOWN_LABELS
+        return cls(layers, origin, {"source": source}, labels)
 
     def __add__(self, other: World) -> World:
-        """Both worlds as one, around the first one's origin and with its calibration."""
+        """Both worlds as one, around the first one's origin, with its vocabulary and its calibration.
+
+        Labels of another vocabulary are mapped to that of the first world; a world without labels takes the other's.
+        """
         if not isinstance(other, World):
             return NotImplemented
+        labels = _common_labels(self, other)
+        layers = other.relabelled(labels).layers if other.has_labels else other.layers
         shift = np.eye(4)
         shift[:3, 3] = other.origin - self.origin
-        layers = other.layers if not shift[:3, 3].any() else [layer.moved(shift) for layer in other.layers]
-        return World([*self.layers, *layers], self.origin, {**other.meta, **self.meta}, calibration=self.calibration)
+        if shift[:3, 3].any():
+            layers = tuple(layer.moved(shift) for layer in layers)
+        meta = {**other.meta, **self.meta}
+        return World([*self.layers, *layers], self.origin, meta, labels, calibration=self.calibration)
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether any primitive bears a label other than 0."""
+        return any_labels(self.layers)
+
+    @property
+    def label_counts(self) -> dict[int, int]:
+        """How many primitives bear each label id, counted in every instance."""
+        return count_labels(self.layers)
+
+    def relabelled(self, labels: LabelSet | str | Path) -> World:
+        """The same world with its labels mapped to another vocabulary (`resweep.map_labels`)."""
+        target = load_labels(labels)
+        if target.same_as(self.labels):
+            return World(self.layers, self.origin, self.meta, target, calibration=self.calibration)
+        layers = relabelled(self.layers, map_labels(self.labels, target))
+        return World(layers, self.origin, self.meta, target, calibration=self.calibration)
 
     def moved(self, T_new_world: ArrayLike) -> World:
         """The same world after a rigid motion of the whole of it."""
@@ -111,3 +148,19 @@ class World:
         return (
             f"World({kinds}{more}; {self.n_primitives:,} primitives; {size[0]:.1f} x {size[1]:.1f} x {size[2]:.1f} m)"
         )
+
+
+def _common_labels(one: World, other: World) -> LabelSet:
+    """The vocabulary of two worlds put together; raises if the labels of one of them cannot be understood."""
+    if one.labels.same_as(other.labels) or not other.has_labels:
+        return one.labels if one.labels.known or one.has_labels else other.labels
+    if not one.has_labels:
+        return other.labels
+    for which, world in (("first", one), ("second", other)):
+        if not world.labels.known:
+            known = (other if world is one else one).labels.name
+            raise ResweepError(
+                f"worlds cannot be added: the labels of the {which} are of unknown meaning, those of the other are "
+                f"{known}'s; say what they are, as in World(..., labels='{known}') or World.from_mesh(..., labels=...)"
+            )
+    return one.labels

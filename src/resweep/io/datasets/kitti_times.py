@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ from resweep.sweep import Sweep
 
 # HDL-64E at 10 Hz: 0.1728 degrees from one firing to the next (HDL-64E S2 manual, table of rotation speeds).
 _STEPS = 2083
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def set_times_by_azimuth(sweep: Sweep, start: float, end: float) -> Sweep:
@@ -68,5 +68,5 @@ def read_scan_times(
 def parse_utc(text: str) -> float:
     """Seconds since 1970 of ``2011-09-26 13:02:25.951199337``; digits below the microsecond count too."""
     whole, _, fraction = text.strip().partition(".")
-    moment = datetime.strptime(whole, "%Y-%m-%d %H:%M:%S").replace(tzinfo=timezone.utc)
+    moment = datetime.strptime(whole, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
     return (moment - _EPOCH).total_seconds() + (float(f"0.{fraction}") if fraction else 0.0)

@@ -162,6 +162,8 @@ def _frame(file: Path) -> Any:
             known = (module, name) in _ALLOWED
             # A dotted name would reach through a module into whatever that imports.
             if known or (module.startswith(_ALLOWED_MODULES) and "." not in name):
+                if module.partition(".")[0] == "pyarrow":
+                    require("pyarrow", "reading PandaSet")
                 found = super().find_class(module, name)
                 own = isinstance(found, type) and found.__module__.startswith("pandas.")
                 if known or own or name in _MAKERS:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from resweep import _core
+from resweep.optional import require
 from resweep.pose import Array
 from resweep.reconstruction.mesh.implicit import SignedDistance, Tile
 
@@ -45,8 +46,7 @@ def _piece(tile: Tile) -> tuple[Array, Array, Array]:
 
 def _marched(tile: Tile) -> tuple[Array, Array]:
     """Vertices in voxels from the tile's first corner, and triangles; none of either if no surface crosses it."""
-    from skimage.measure import marching_cubes
-
+    measure = require("skimage.measure", "a mesh over a map")
     nothing = np.zeros((0, 3)), np.zeros((0, 3), np.int64)
     known = tile.known
     whole = known[:-1, :-1, :-1].copy()
@@ -59,7 +59,7 @@ def _marched(tile: Tile) -> tuple[Array, Array]:
     mask = np.zeros(known.shape, bool)
     mask[1:, 1:, 1:] = whole  # scikit-image asks the last corner of each cube
     try:
-        vertices, triangles, _, _ = marching_cubes(value, 0.0, mask=mask)
+        vertices, triangles, _, _ = measure.marching_cubes(value, 0.0, mask=mask)
     except RuntimeError:  # its way to say that it found no surface
         return nothing
     return vertices.astype(np.float64), triangles.astype(np.int64)

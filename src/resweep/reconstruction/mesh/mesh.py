@@ -5,13 +5,13 @@ C (6.1.1) compares its splats with IMLS and screened Poisson, A (V-C) its volume
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.neighbours import Neighbours
+from resweep.optional import require
 from resweep.pose import Array
 from resweep.reconstruction.config import MeshConfig
 from resweep.reconstruction.map.accumulate import Cloud
@@ -69,7 +69,7 @@ def reconstruct(points: Array, normals: Array, config: MeshConfig) -> tuple[Arra
     elif config.method == "rimls-meshlab":
         vertices, faces = _meshlab_rimls(places - origin, directions, config)
     else:
-        _require("skimage", "scikit-image", config.method)
+        require("skimage", f"method: {config.method}")
         vertices, faces = polygonise(SignedDistance(places - origin, directions, config), config.voxel_m)
     if len(faces) == 0:
         raise ResweepError(f"surface: {config.method} found none; accumulate more sweeps or take larger voxels")
@@ -126,7 +126,7 @@ def _meshlab_rimls(points: Array, normals: Array, config: MeshConfig) -> tuple[A
 
 def _meshlab(points: Array, normals: Array, config: MeshConfig) -> tuple[Any, Any]:
     """MeshLab, and a set of meshes with the points in it."""
-    meshlab = _require("pymeshlab", "pymeshlab", config.method)
+    meshlab = require("pymeshlab", f"method: {config.method}")
     work = meshlab.MeshSet(verbose=False)
     work.add_mesh(meshlab.Mesh(vertex_matrix=points, v_normals_matrix=normals))
     return meshlab, work
@@ -155,13 +155,3 @@ def _seen(cloud: Cloud, centre: Array, normal: Array, config: MeshConfig) -> tup
 
 def _blocks(rows: Array) -> list[Array]:
     return [rows[begin : begin + _BLOCK] for begin in range(0, len(rows), _BLOCK)]
-
-
-def _require(module: str, package: str, method: str) -> Any:
-    """The imported ``module``, or an error that says how to install it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise ResweepError(
-            f"method: {method} needs '{package}' ({error}); install it with: pip install 'resweep[surfaces]'"
-        ) from error

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from resweep.errors import ResweepError, nearest_names
+from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, transform
@@ -24,7 +25,7 @@ from resweep.reconstruction.objects.surfels import object_surfels
 from resweep.reconstruction.objects.tracks import Track, View, tracks_in, views_of
 from resweep.scenario.assets import Asset
 from resweep.scenario.bank import Bank
-from resweep.scenario.categories import CATEGORIES
+from resweep.scenario.categories import CATEGORIES, OBJECT_LABELS
 from resweep.worlds import Splats
 
 _FEW, _STREWN, _HIDDEN = "too few points", "no surface", "mostly hidden"
@@ -49,7 +50,7 @@ def build_bank(log: Log, config: ObjectConfig | None = None, *, progress: bool =
         seen = _above_ground(seen, track, config)
         count = sum(len(view.points) for view in seen)
         most = max(most, count)
-        made = None if count < config.min_points else _cover(seen, track, config)
+        made = None if count < config.min_points else _cover(seen, track, config, log.labels)
         asset = None if made is None else _asset(made, track, at, log)
         if asset is None:
             skipped[_FEW if count < config.min_points else _STREWN] += 1
@@ -120,8 +121,10 @@ def _ground(points: Array, few: int = 30, near_m: float = 0.15) -> Array:
     return np.asarray(plane)
 
 
-def _cover(views: list[View], track: Track, config: ObjectConfig) -> tuple[Splats, dict[str, Any]] | None:
-    """Surfels over an object, and how they came about; None where its returns make no surface."""
+def _cover(
+    views: list[View], track: Track, config: ObjectConfig, labels: LabelSet
+) -> tuple[Splats, LabelSet, dict[str, Any]] | None:
+    """Surfels over an object, their vocabulary and how they came about; None where its returns make no surface."""
     views = _chosen(views, track, config)
     colours = _colours(views)
     facts: dict[str, Any] = {"class": track.name, "sweeps": len(views), "returns": sum(len(v.points) for v in views)}
@@ -131,7 +134,8 @@ def _cover(views: list[View], track: Track, config: ObjectConfig) -> tuple[Splat
         facts["misfit_m"] = [round(value, 4) for value in misfit]
         if facts["aligned"]:
             views = [_moved(view, pose) for view, pose in zip(views, poses, strict=True)]
-    cloud = _cloud(views, _label(views, track))
+    label, labels = _label(views, track, labels)
+    cloud = _cloud(views, label)
     shade, width = np.concatenate(colours), float(track.size[1])
     symmetry = find_symmetry(cloud.points.astype(np.float64), shade, track.category, width, config)
     facts["mirrored"] = symmetry.holds
@@ -139,7 +143,7 @@ def _cover(views: list[View], track: Track, config: ObjectConfig) -> tuple[Splat
         facts["symmetry"] = {"share": round(symmetry.share, 3), "misfit_m": round(symmetry.misfit_m, 4)}
     cloud = _completed(_smoothed(_without_outliers(cloud, config), config), symmetry, config)
     splats = object_surfels(cloud, config)
-    return None if splats is None else (splats, facts)
+    return None if splats is None else (splats, labels, facts)
 
 
 def _chosen(views: list[View], track: Track, config: ObjectConfig) -> list[View]:
@@ -160,11 +164,14 @@ def _moved(view: View, T: Array) -> View:
     return replace(view, points=transform(T, view.points), sensor=transform(T, view.sensor))
 
 
-def _label(views: list[View], track: Track) -> int:
-    """What most labelled returns bear, else the label of the category."""
+def _label(views: list[View], track: Track, labels: LabelSet) -> tuple[int, LabelSet]:
+    """What most labelled returns bear, else the label of the category; and the vocabulary that it is of."""
     label = np.concatenate([view.label for view in views])
     label = label[label > 0]
-    return int(np.bincount(label).argmax()) if len(label) else track.category.label
+    if len(label):
+        return int(np.bincount(label).argmax()), labels
+    labels = labels if labels.known else OBJECT_LABELS
+    return track.category.label(labels), labels
 
 
 def _cloud(views: list[View], label: int) -> Cloud:
@@ -221,8 +228,8 @@ def _places(cloud: Cloud) -> tuple[Array, Array]:
     return cloud.points, cloud.sensor
 
 
-def _asset(made: tuple[Splats, dict[str, Any]], track: Track, at: int, log: Log) -> Asset:
-    splats, facts = made
+def _asset(made: tuple[Splats, LabelSet, dict[str, Any]], track: Track, at: int, log: Log) -> Asset:
+    splats, labels, facts = made
     number = f"{track.number:04d}" if track.number >= 0 else f"box{at:04d}"
     return Asset(
         name=f"{track.category.name.replace(' ', '-')}-{number}",
@@ -233,4 +240,5 @@ def _asset(made: tuple[Splats, dict[str, Any]], track: Track, at: int, log: Log)
         source=(log.name, track.number),
         n_points=int(facts["returns"]),
         meta=facts,
+        labels=labels,
     )

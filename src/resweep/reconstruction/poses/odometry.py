@@ -271,4 +271,5 @@ def _posed(log: Log, tracker: _Tracker, config: OdometryConfig) -> Log:
         return replace(sweep, pose=poses[at], trajectory=None)
 
     found = {"misfit_m": float(np.median(tracker.misfit)), "weak_sweeps": lost, "length_m": length_m}
-    return replace(log, load=placed, poses=poses, meta={**log.meta, "poses": "odometry", "odometry": found})
+    meta = {**log.meta, "poses": "odometry", "odometry": found}
+    return replace(log, load=placed, poses=poses, poses_known=True, meta=meta)

@@ -1,0 +1,18 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+# Of every command that opens a log and looks at its labels.
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        "--labels",
+        metavar="NAME",
+        help="What the log's label ids mean, where it does not say: a vocabulary's name or YAML file.",
+        show_default=False,
+    ),
+]
