@@ -13,6 +13,7 @@ import typer
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
+    from resweep.labels import LabelSet
     from resweep.log import Log
     from resweep.pose import Array, Trajectory
     from resweep.sweep import Sweep
@@ -69,13 +70,14 @@ def _describer(path: Path) -> Callable[[Path], dict[str, Any]]:
 
 
 def _sweep_file(path: Path) -> dict[str, Any]:
-    from resweep.io import read_sweep
+    from resweep.io import open_log
     from resweep.io.registry import format_of
 
-    return {"kind": f"sweep ({format_of(path).title})", **_sweep(read_sweep(path))}
+    log = open_log(path, empty_beams=False)
+    return {"kind": f"sweep ({format_of(path).title})", **_sweep(log[0], log.labels)}
 
 
-def _sweep(sweep: Sweep) -> dict[str, Any]:
+def _sweep(sweep: Sweep, labels: LabelSet) -> dict[str, Any]:
     facts: dict[str, Any] = {"returns": len(sweep), "beams": sweep.n_beams, "timestamp s": sweep.timestamp}
     if sweep.sensor:
         facts["sensor"] = sweep.sensor
@@ -90,8 +92,8 @@ def _sweep(sweep: Sweep) -> dict[str, Any]:
         facts["rings"] = len(np.unique(sweep.ring))
         facts["returns per beam"] = f"up to {int(np.bincount(sweep.beam).max())}"
         facts["bounds m"] = _bounds(sweep.points)
-        labels, counts = np.unique(sweep.label, return_counts=True)
-        facts["labels"] = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}
+        facts["vocabulary"] = _vocabulary(labels)
+        facts["labels"] = labels.count(sweep.label)
         facts["instances"] = len(np.unique(sweep.instance[sweep.instance != 0]))
     if sweep.extra:
         facts["extra columns"] = {name: str(np.asarray(values).dtype) for name, values in sweep.extra.items()}
@@ -110,12 +112,14 @@ def _log(path: Path) -> dict[str, Any]:
     for name in ("seed", "config"):
         if name in log.meta:
             facts[name] = log.meta[name]
-    facts.update({f"first sweep: {name}": value for name, value in _sweep(log[0]).items() if name != "sensor"})
+    facts["vocabulary"] = _vocabulary(log.labels)
+    first = _sweep(log[0], log.labels)
+    facts.update({f"first sweep: {name}": first[name] for name in first if name not in ("sensor", "vocabulary")})
     return facts
 
 
 def _motion(log: Log) -> dict[str, Any]:
-    if log.meta.get("poses") == "unknown":
+    if not log.poses_known:
         return {"poses": "unknown; give --poses FILE or --odometry where they matter", "time s": _span(log.times)}
     return _trajectory(log.trajectory)
 
@@ -163,7 +167,12 @@ def _world(path: Path) -> dict[str, Any]:
         raise ResweepError(f"{file}: damaged ({error}); build or save the world again") from error
     if not isinstance(record, dict):
         raise ResweepError(f"{file}: not a world's record; build or save the world again")
-    return {"kind": "world", **record}
+    from resweep.worlds.store import saved_labels
+
+    labels = saved_labels(record, str(file))
+    counts = record.pop("label_counts", {})
+    named = {labels.class_name(int(label)): count for label, count in counts.items()}
+    return {"kind": "world", **record, "vocabulary": _vocabulary(labels), "labels": named}
 
 
 def _bank(path: Path) -> dict[str, Any]:
@@ -171,13 +180,19 @@ def _bank(path: Path) -> dict[str, Any]:
 
     bank = load_bank(path)
     counts = {category: len(names) for category, names in bank.categories.items()}
-    return {"kind": "object bank", "assets": len(bank), "categories": counts, **bank.meta}
+    labels = ", ".join(sorted({str(bank.facts(name).get("labels", "unknown")) for name in bank}))
+    return {"kind": "object bank", "assets": len(bank), "categories": counts, "vocabulary": labels, **bank.meta}
 
 
 def _sensor(path: Path) -> dict[str, Any]:
     from resweep.sensors import load_sensor
 
     return {"kind": "sensor", **load_sensor(str(path)).model_dump(mode="json")}
+
+
+def _vocabulary(labels: LabelSet) -> str:
+    """The vocabulary's name, with its title if it is known."""
+    return f"{labels.name} ({labels.title})" if labels.known and labels.title else labels.name
 
 
 def _span(values: Array) -> list[float]:
