@@ -61,3 +61,8 @@ experiments: $(VENV)/.developing
 
 clean:
 	rm -rf $(VENV) build dist demo-output out
+
+# The native tests under the address, undefined-behaviour and thread sanitizers: some minutes.
+.PHONY: sanitize
+sanitize: $(VENV)/.developing
+	$(BIN)/python tests/native/sanitize.py
