@@ -38,8 +38,7 @@ from benchmarks.report import (
 from resweep.labels import load_labels
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, from_xyz_rpy, transform
-from resweep.reconstruction import Cloud, SplatConfig, paper_c
-from resweep.reconstruction.splats.splats import build_splats
+from resweep.reconstruction import Cloud, Map, SplatConfig, fit, paper_c
 from resweep.scenes import StreetConfig, street
 from resweep.simulate import Simulator
 from resweep.worlds.splats import Splats
@@ -53,13 +52,13 @@ EGO_M = 3.0  # a map leaves out what is nearer to the sensor
 STRIDE_M = 2.0  # driven between sweeps
 CONFIGS = {"build": SplatConfig(resample=True), "default": SplatConfig(), "paper_c": paper_c()}
 # Functions of the build that do not call each other; the rest is counted as such.
-STAGES = {
-    "index": ("neighbours.py", "__init__"),
-    "shapes": ("neighbours.py", "pca"),
-    "growing": ("neighbours.py", "grow"),
-    "resampling": ("resample.py", "resample"),
-    "carving": ("carve.py", "carve"),
-    "observing": ("observe.py", "observed"),
+STEPS = {
+    "index": ("resweep/neighbours.py", "__init__"),
+    "shapes": ("resweep/neighbours.py", "pca"),
+    "growing": ("resweep/neighbours.py", "grow"),
+    "resampling": ("splats/resample.py", "resample"),
+    "carving": ("splats/carve.py", "carve"),
+    "observing": ("map/reflectance.py", "observe_discs"),
 }
 
 
@@ -74,7 +73,7 @@ def run(fast: bool = False, threads: int = 0) -> Result:
     result["points_build_s"] = [figures["build_s"] for figures in apart]
     result["points_mb_per_million"] = [figures["mb"] / size * 1e6 for figures, size in zip(apart, sizes, strict=True)]
     result["mb_per_million_points"] = result["points_mb_per_million"][-1]
-    result["stages_points"], result["stages_s"] = sizes[-1], apart[-1]["stages_s"]
+    result["steps_points"], result["steps_s"] = sizes[-1], apart[-1]["steps_s"]
     result["points_exponent"] = float(np.polyfit(np.log(sizes), np.log(result["points_build_s"]), 1)[0])
     return result
 
@@ -147,7 +146,9 @@ def _timed_twice(work: Callable[[], object], processor: list[float]) -> Contende
 
 def build(cloud: Cloud, config: SplatConfig) -> Splats:
     """Adaptive splats by labels."""
-    return build_splats(cloud, config, load_labels("semantickitti"))
+    (splats,) = fit(Map(cloud, load_labels("semantickitti")), config)
+    assert isinstance(splats, Splats)
+    return splats
 
 
 def open3d_normals(points: Array) -> Array:
@@ -169,18 +170,18 @@ def measure(n: int) -> Result:
         "build_s": seconds,
         "mb": 1e3 * (peak_rss_gb() - before),
         "splats": len(splats.radius),
-        "stages_s": _stages(profile, seconds),
+        "steps_s": _time_steps(profile, seconds),
     }
 
 
-def _stages(profile: cProfile.Profile, whole: float) -> dict[str, float]:
-    """Seconds in each of the STAGES, called from the build itself, and in the rest."""
-    spent = dict.fromkeys(STAGES, 0.0)
+def _time_steps(profile: cProfile.Profile, whole: float) -> dict[str, float]:
+    """Seconds in each of the STEPS, called from the estimator itself, and in the rest."""
+    spent = dict.fromkeys(STEPS, 0.0)
     for (path, _, function), (_, _, _, _, callers) in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
-        for stage, (file, name) in STAGES.items():
-            if function == name and path.endswith(f"build/{file}"):
-                of_build = [told for caller, told in callers.items() if caller[0].endswith("build/splats.py")]
-                spent[stage] += sum(cumulative for _, _, _, cumulative in of_build)
+        for step, (file, name) in STEPS.items():
+            if function == name and path.endswith(file):
+                of_fit = [times for caller, times in callers.items() if caller[0].endswith("splats/splats.py")]
+                spent[step] += sum(cumulative for _, _, _, cumulative in of_fit)
     return spent | {"rest": whole - sum(spent.values())}
 
 
@@ -210,7 +211,7 @@ def tables(result: Result) -> list[Table]:
             ["points", "s", "MB a million points"],
             [list(row) for row in zip(*columns, strict=True)],
         ),
-        table(f"Its stages at {result['stages_points']:,} points", ["", "s"], list(result["stages_s"].items())),
+        table(f"Its steps at {result['steps_points']:,} points", ["", "s"], list(result["steps_s"].items())),
     ]
 
 

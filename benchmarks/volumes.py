@@ -43,7 +43,7 @@ def learned(sweeps: list[rs.Sweep], n_beams: int) -> dict[str, float]:
     count = max(1, round(n_beams / sweeps[0].n_beams))
     times = 0.1 * np.arange(count)
     poses = np.stack([sweeps[at % len(sweeps)].pose for at in range(count)])
-    log = rs.Log(lambda at: sweeps[at % len(sweeps)], times, poses, name="repeated", sensor="velodyne-hdl-64e")
+    log = rs.Log(lambda at: sweeps[at % len(sweeps)], times, poses, name="repeated", sensor=hdl64(1))
     config = VolumeConfig(voxel_m=0.3, calibrate=None, map=MapConfig(moving="none"))
     begin = time.perf_counter()
     world = build(log, config, progress=False)

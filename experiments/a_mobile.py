@@ -62,7 +62,7 @@ def drive(world: World, sweeps: int, aside_m: float, seed: int, fast: bool) -> L
     places = np.linspace(-LENGTH_M / 2, LENGTH_M / 2, sweeps)
     poses = [from_xyz_rpy(float(x), aside_m + 0.2 * np.sin(x / 3), 2.2, yaw=0.03 * np.cos(x / 3)) for x in places]
     made = [together([simulator.sweep(pose, start=float(i), index=i)]) for i, pose in enumerate(poses)]
-    return Log.from_sweeps(made)
+    return Log.from_sweeps(made, sensor=sensor)
 
 
 def configs() -> dict[str, Any]:

@@ -18,11 +18,13 @@ import resweep as rs
 from experiments.presenting import BLUE, GREEN, GREY, INK, ORANGE, console, figure, main, progress, table
 from resweep import BeamStatus, HybridConfig, Log, SplatConfig, SurfelConfig, Sweep, VolumeConfig, World
 from resweep.evaluation import Shots, histogram_distance, noise_floor, shots_of
+from resweep.labels import Group
 from resweep.neighbours import Neighbours
 from resweep.reconstruction import MapConfig
-from resweep.reconstruction.map.accumulate import mappable
-from resweep.reconstruction.splats.descriptors import Group, describe
-from resweep.sensors.infer.grid import complete_beams, estimate_grid
+from resweep.reconstruction.map.accumulate import select_mappable
+from resweep.reconstruction.splats.descriptors import describe
+from resweep.sensors.infer.complete import complete_beams
+from resweep.sensors.infer.grid import estimate_grid
 from resweep.simulate import Retracer
 
 Array = NDArray[Any]
@@ -198,10 +200,8 @@ def drive(fast: bool) -> dict[str, Any] | str:
     log = rs.open_log(path)
     labels = log.labels
     config = MapConfig(range_max_m=40.0) if fast else MapConfig()
-    rest, held = log[[3, 4, 6, 7] if fast else [0, 1, 2, 3, 4, 6, 7, 8, 9]], log[5]
-    keep = np.ones(held.n_beams, bool)
-    keep[held.beam[~mappable(held, config, labels)]] = False
-    held = held.select_beams(keep)
+    rest = log[[3, 4, 6, 7] if fast else [0, 1, 2, 3, 4, 6, 7, 8, 9]]
+    held = select_mappable(log[5], config, labels)
     rows = []
     for name, chosen in configs(config, 0.3, not fast).items():
         if fast and name not in ("volumes", "hybrid"):

@@ -36,7 +36,6 @@ def configs() -> dict[str, Any]:
     """How each world is built: A's voxels of 5 cm (VI-A), and the others for shots as dense as these."""
     common: dict[str, Any] = {"map": MAP, "calibrate": None}
     fine: dict[str, Any] = {"noise_m": NOISE_M, "rounds": ROUNDS}
-    every = ("ground", "surface", "linear", "non_surface")
     return {
         "voxels": VolumeConfig(voxel_m=0.05, **fine, **common),
         "top_down": VolumeConfig(method="top-down", leaf_points=200, **fine, **common),
@@ -44,7 +43,7 @@ def configs() -> dict[str, Any]:
         "splats": SplatConfig(thin_m=0.025, **common),
         "hybrid": HybridConfig(
             volumes=VolumeConfig(voxel_m=0.02, permeability="extinction", **fine),
-            permeable=every,
+            permeable=("ground", "surface", "linear", "non_surface"),
             evidence=(),
             **common,
         ),

@@ -70,7 +70,7 @@ def learned(truth: World, sweeps: int, **options: Any) -> World:
     """Volumes from three sides of the tree, shot with 1.5 mrad and 9 rays a spot."""
     by = sensor(DIVERGENCES_RAD["as learned"], 0.2, 9)
     scans = [scanned(truth, by, place(angle, 8.0), sweeps, 3 + i) for i, angle in enumerate(LEARN_DEG)]
-    log = Log.from_sweeps(scans, meta={"sensor": by.model_dump(mode="json")})
+    log = Log.from_sweeps(scans, sensor=by)
     config = VolumeConfig(
         voxel_m=VOXEL_M,
         noise_m=NOISE_M,

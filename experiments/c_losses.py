@@ -17,11 +17,11 @@ from matplotlib.figure import Figure
 import resweep as rs
 from experiments.c_places import Place, places
 from experiments.presenting import BLUE, ORANGE, console, figure, main, progress, table
+from resweep.labels import Group, LabelSet
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.reconstruction import accumulate
-from resweep.reconstruction.map.accumulate import mappable
-from resweep.reconstruction.splats.descriptors import Group, LabelSet
+from resweep.reconstruction.map.accumulate import select_mappable
 from resweep.simulate import Retracer
 
 RIGHT_M = 0.1
@@ -34,13 +34,10 @@ WORLDS: dict[str, Any] = {"splats": rs.SplatConfig(), "hybrid": rs.HybridConfig(
 def lost_beams(place: Place, held: int, config: Any) -> dict[str, Any]:
     """Shares of one held-out sweep's true returns that are lost, by cause and by how."""
     log = place.log
-    labels = config.map.labels_of(log)
+    labels = config.map.choose_labels(log)
     rest = log[[at for at in range(len(log)) if at != held]]
     world = rs.build(rest, config, progress=False)
-    sweep = log[held]
-    keep = np.ones(sweep.n_beams, bool)
-    keep[sweep.beam[~mappable(sweep, config.map, labels)]] = False
-    sweep = sweep.select_beams(keep)
+    sweep = select_mappable(log[held], config.map, labels)
     tracer = Retracer(world, aligned=True)
     pose = tracer.find_pose(sweep)
     found = tracer.predict(sweep, pose)

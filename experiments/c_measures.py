@@ -15,15 +15,10 @@ import numpy as np
 import resweep as rs
 from experiments.c_models import Model
 from experiments.c_places import Place, Truth
-from resweep.calibration import Calibration
-from resweep.evaluation.metrics import nearest_distances
-from resweep.labels import LabelSet, load_labels
+from resweep.evaluation.nearest import nearest_distances
+from resweep.labels import load_labels
 from resweep.pose import Array
-from resweep.reconstruction import Cloud, MapConfig, accumulate
-from resweep.reconstruction.build import cover
-from resweep.reconstruction.config import CalibrateConfig
-from resweep.reconstruction.map.accumulate import mappable
-from resweep.reconstruction.poses.calibrate import calibrate
+from resweep.reconstruction import CalibrateConfig, Map, fit
 from resweep.simulate import Retracer
 
 # C, table 3, and trunks; only places labelled as SemanticKITTI have them.
@@ -33,13 +28,10 @@ RIGHT_M = 0.2  # how near a beam's range must be to the real one for its target 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What every model of a place starts from: the map and its calibration, the held-out sweep, and the truth."""
+    """What every model of a place starts from: the calibrated map, the held-out sweep, and the truth."""
 
     place: Place
-    log: rs.Log
-    cloud: Cloud
-    labels: LabelSet
-    calibration: Calibration | None
+    map: Map
     held: rs.Sweep
     truth: Truth | None
     shifted: Array  # (n, 4, 4) poses of the new trajectory
@@ -47,37 +39,26 @@ class Prepared:
     @property
     def labelled(self) -> bool:
         """Whether the map knows any thin class."""
-        return bool(np.isin(self.cloud.label, list(THIN)).any())
+        return bool(np.isin(self.map.cloud.label, list(THIN)).any())
 
 
 def prepare(place: Place, sweeps: int, calibration: CalibrateConfig | None = None) -> Prepared:
     """The map of all sweeps but the held-out one, calibrated as `rs.build` does, and ``sweeps`` shifted poses."""
     rest = place.log[[at for at in range(len(place.log)) if at != place.held]]
-    config = MapConfig()
-    labels = place.log.labels
-
-    def keep(sweep: rs.Sweep) -> Array:
-        return mappable(sweep, config, labels)
-
-    lasers: Calibration | None = None
-    if len(rest) > 1:
-        found = calibrate(rest, calibration, keep)
-        rest, lasers = found.log, found.calibration
-    held = place.log[place.held]
-    wanted = np.ones(held.n_beams, bool)
-    wanted[held.beam[~keep(held)]] = False
-    poses = rest.poses[np.linspace(0, len(rest) - 1, min(sweeps, len(rest))).round().astype(int)].copy()
+    map = Map.from_log(rest, calibration=calibration or CalibrateConfig())
+    known = map.beam_log.poses
+    poses = known[np.linspace(0, len(known) - 1, min(sweeps, len(known))).round().astype(int)].copy()
     poses[:, :3, 3] += place.shift_m
     truth = None if place.truth is None else Truth(place.truth)
-    return Prepared(place, rest, accumulate(rest, config), labels, lasers, held.select_beams(wanted), truth, poses)
+    return Prepared(place, map, map.select_mappable(place.log[place.held]), truth, poses)
 
 
 def measure(prepared: Prepared, model: Model, sensor: rs.Sensor) -> dict[str, Any]:
     """One row: cost and C2C along the new trajectory (C, Tables 1 to 6), and the held-out beams."""
     begun = time.perf_counter()
-    layers = cover(prepared.cloud, prepared.log, model.config, prepared.labels)
+    layers = fit(prepared.map, model.config)
     row: dict[str, Any] = {"model": model.name, "generation_s": time.perf_counter() - begun}
-    world = rs.World(layers, prepared.cloud.origin, labels=prepared.labels, calibration=prepared.calibration)
+    world = prepared.map.world(layers)
     row["primitives"] = world.n_primitives
     row |= _along_new_trajectory(prepared, world, sensor)
     row |= _held_out(prepared, world)
@@ -92,7 +73,7 @@ def _along_new_trajectory(prepared: Prepared, world: rs.World, sensor: rs.Sensor
     row: dict[str, Any] = {"lidar_hz": len(sweeps) / (time.perf_counter() - begun)}
     points = np.concatenate([sweep.world_points() for sweep in sweeps])
     label = np.concatenate([sweep.label for sweep in sweeps])
-    away = nearest_distances(points - prepared.cloud.origin, prepared.cloud.points)
+    away = nearest_distances(points - prepared.map.cloud.origin, prepared.map.cloud.points)
     row |= {"sim_points": len(points), "c2c_m": float(away.mean()), "c2c_median_m": float(np.median(away))}
     each = {name: _class_c2c(prepared, points, label, number) for number, name in THIN.items()}
     row["thin_c2c_by_class_m"] = each
@@ -107,8 +88,8 @@ def _along_new_trajectory(prepared: Prepared, world: rs.World, sensor: rs.Sensor
 
 def _class_c2c(prepared: Prepared, points: Array, label: Array, number: int) -> float | None:
     """C2C of one class (C, Table 3), None where either cloud lacks it."""
-    own = points[label == number] - prepared.cloud.origin
-    other = prepared.cloud.points[prepared.cloud.label == number]
+    own = points[label == number] - prepared.map.cloud.origin
+    other = prepared.map.cloud.points[prepared.map.cloud.label == number]
     return float(nearest_distances(own, other).mean()) if len(own) and len(other) else None
 
 

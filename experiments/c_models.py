@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import resweep as rs
-from resweep.reconstruction import CarveConfig, paper_c
-from resweep.reconstruction.build import BuildConfig
+from resweep.reconstruction import METHODS, BuildConfig, CarveConfig, method_config, paper_c
 
 
 @dataclass(frozen=True)
@@ -26,10 +25,10 @@ _FIRST: dict[str, Any] = {"depth": 1}
 _BASIC: dict[str, Any] = {"method": "basic", "denoise": False, "resample": False, "carve": CarveConfig(rounds=0)}
 
 MODELS: tuple[Model, ...] = (
-    Model("mesh, Poisson", rs.MeshConfig(method="poisson", cell_m=0.07), "Mesh-Poisson", tags=("rival",)),
-    Model("mesh, IMLS", rs.MeshConfig(method="imls"), "Mesh-IMLS", tags=("rival",)),
-    Model("mesh, RIMLS", rs.MeshConfig(method="rimls")),
-    Model("surfels of D", rs.SurfelConfig()),
+    Model("mesh, Poisson", method_config("mesh-poisson", {"cell_m": 0.07}), "Mesh-Poisson", tags=("rival",)),
+    Model("mesh, IMLS", METHODS["mesh-imls"], "Mesh-IMLS", tags=("rival",)),
+    Model("mesh, RIMLS", METHODS["mesh-rimls"]),
+    Model("surfels of D", METHODS["surfels"]),
     Model("basic, as C", rs.SplatConfig(**_BASIC, **_FIRST), "Basic Splats", tags=("rival", "basic")),
     Model("descriptors, as C, no resampling", paper_c(method="descriptors", resample=False, **_FIRST)),
     Model("descriptors, as C", paper_c(method="descriptors", **_FIRST), "AdaSplats-Descr"),
@@ -40,16 +39,16 @@ MODELS: tuple[Model, ...] = (
         labels=True,
     ),
     Model("labels, as C", paper_c(method="labels", **_FIRST), "AdaSplats-GT", labels=True, tags=("adaptive C",)),
-    Model("basic, ours", rs.SplatConfig(method="basic"), tags=("carved basic",)),
-    Model("descriptors, ours", rs.SplatConfig(method="descriptors")),
-    Model("labels, ours", rs.SplatConfig(method="labels"), labels=True, tags=("adaptive ours",)),
-    Model("hybrid, ours", rs.HybridConfig()),
-    Model("labels, ours, resampled", rs.SplatConfig(method="labels", resample=True), labels=True),
+    Model("basic, ours", METHODS["splats-basic"], tags=("carved basic",)),
+    Model("descriptors, ours", METHODS["splats-descriptors"]),
+    Model("labels, ours", METHODS["splats-labels"], labels=True, tags=("adaptive ours",)),
+    Model("hybrid, ours", METHODS["hybrid"]),
+    Model("labels, ours, resampled", method_config("splats-labels", {"resample": True}), labels=True),
 )
 
 # Of the fast run: coarse, and without the methods that take long.
 FAST: tuple[Model, ...] = (
-    Model("mesh, IMLS", rs.MeshConfig(method="imls", voxel_m=0.2), "Mesh-IMLS", tags=("rival",)),
+    Model("mesh, IMLS", method_config("mesh-imls", {"voxel_m": 0.2}), "Mesh-IMLS", tags=("rival",)),
     *(model for model in MODELS if model.name in ("basic, as C", "labels, as C", "labels, ours")),
 )
 

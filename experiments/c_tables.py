@@ -15,7 +15,7 @@ from experiments.c_measures import RIGHT_M, THIN, Prepared, measure, prepare
 from experiments.c_models import FAST, MODELS, PAPER, PAPER_THIN, Model
 from experiments.c_places import hdl64, places
 from experiments.presenting import BLUE, GREEN, GREY, INK, ORANGE, console, figure, main, progress, table
-from resweep.reconstruction.config import CalibrateConfig
+from resweep.reconstruction import CalibrateConfig
 
 CLAIM = (
     "adaptive splats by labels beat basic splats, Poisson and IMLS on thin structures, with fewer primitives than basic"
@@ -43,7 +43,7 @@ def _summary(prepared: Prepared, rows: list[dict[str, Any]], models: list[Model]
     return {
         "place": place.name,
         "sweeps": len(place.log) - 1,
-        "points": len(prepared.cloud),
+        "points": len(prepared.map),
         "held_out": place.held,
         "thin_beams_held_out": int(sum(prepared.held.label == number for number in THIN).sum()),
         "rows": rows,

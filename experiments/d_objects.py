@@ -19,11 +19,11 @@ from resweep import Asset, Splats, World
 from resweep.neighbours import Neighbours
 from resweep.pose import from_xyz_rpy, transform
 from resweep.reconstruction.objects.bank import build_bank
-from resweep.reconstruction.objects.coloured_icp import register, target_of
+from resweep.reconstruction.objects.coloured_icp import make_target, register
 from resweep.reconstruction.objects.config import IcpConfig, ObjectConfig
-from resweep.reconstruction.splats.surfels import one_per_voxel
 from resweep.scenario.coverage import sample_points
 from resweep.simulate.scene import native_scene
+from resweep.voxels import first_in_voxels
 
 SHIFT_M, TURN_DEG = 0.06, 1.0  # how far boxes are off
 NEAR_M = 0.1  # within which the true surface counts as covered, and a traced ray as right
@@ -72,7 +72,7 @@ class Truth:
         self.ranges = traced(self.mesh, self.origins, self.directions)
         hit = np.isfinite(self.ranges)
         seen = self.origins[hit] + self.directions[hit] * self.ranges[hit, None].astype(np.float32)
-        self.outside = seen[one_per_voxel(seen, 0.03)].astype(np.float64)
+        self.outside = seen[first_in_voxels(seen, 0.03)].astype(np.float64)
 
     def judge(self, asset: Asset) -> dict[str, float]:
         """How far an asset's surfels are from the car, how much of it they cover, and what rays meet of them."""
@@ -102,8 +102,8 @@ class Truth:
 
     def _fitted(self, points: Array) -> Array:
         config = IcpConfig(geometric_share=1.0, normal_radius_m=0.08, iterations=20)
-        rows = one_per_voxel(self.surface, 0.02)
-        target = target_of(self.surface[rows], np.zeros(len(rows)), config)
+        rows = first_in_voxels(self.surface, 0.02)
+        target = make_target(self.surface[rows], np.zeros(len(rows)), config)
         assert target is not None
         T = np.eye(4)
         for reach in (0.3, 0.15, 0.1):

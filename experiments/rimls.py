@@ -13,12 +13,12 @@ from resweep.errors import ResweepError
 from resweep.neighbours import Neighbours
 from resweep.reconstruction import MeshConfig
 from resweep.reconstruction.mesh.mesh import reconstruct
-from resweep.reconstruction.splats.splats import facing
+from resweep.reconstruction.splats.splats import face_sensor
 
 Array = NDArray[Any]
 
 VOXEL_M, KERNEL_M = 0.01, 0.04  # A, VI-A
-THIN_M = 0.02  # repeated shots become one point, as neighbours of one beam tell no surface
+THIN_M = 0.02  # repeated shots become one point, as neighbours of one beam make no surface
 
 
 def rimls_world(sweep: Sweep, voxel_m: float = VOXEL_M, kernel_m: float = KERNEL_M) -> World | None:
@@ -27,11 +27,11 @@ def rimls_world(sweep: Sweep, voxel_m: float = VOXEL_M, kernel_m: float = KERNEL
         return None
     points = _thinned(sweep.world_points(), max(THIN_M, 0.5 * voxel_m))
     shape = Neighbours(points.astype(np.float32)).pca(24, 4 * kernel_m)
-    told = shape.count >= 3
-    normal = facing(shape.normal[told], points[told], sweep.pose[:3, 3][None])
+    flat = shape.count >= 3
+    normal = face_sensor(shape.normal[flat], points[flat], sweep.pose[:3, 3][None])
     config = MeshConfig(method="rimls-meshlab", voxel_m=voxel_m, kernel_m=kernel_m)
     try:
-        vertices, faces = reconstruct(points[told], normal, config)
+        vertices, faces = reconstruct(points[flat], normal, config)
     except ResweepError:  # too few points on one plane, as a bare stem
         return None
     return World([Mesh(vertices, faces, name="surface")])

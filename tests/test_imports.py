@@ -24,7 +24,7 @@ ORDER = [
     {"scenes"},
     {"worlds", "sensors"},
     {"registration"},
-    {"neighbours"},
+    {"neighbours", "voxels"},
     {"calibration", "log", "label_mapping"},
     {"sweep", "labels"},
     {"boxes"},

@@ -26,10 +26,10 @@ def atomic_file(path: Path) -> Iterator[Path]:
     """
     if path.is_dir():
         raise ResweepError(f"{path}: is a folder; give the name of a file")
-    with _workshop(path) as workshop:
-        yield workshop / path.name
+    with _temporary_folder(path, path) as folder:
+        yield folder / path.name
         # The named file comes last: once it is new, what belongs to it is new as well.
-        for made in sorted(workshop.iterdir(), key=lambda item: item.name == path.name):
+        for made in sorted(folder.iterdir(), key=lambda item: item.name == path.name):
             os.replace(made, path.with_name(made.name))
 
 
@@ -37,21 +37,21 @@ def atomic_file(path: Path) -> Iterator[Path]:
 def atomic_folder(path: Path) -> Iterator[Path]:
     """Give a temporary folder that on success takes the place of ``path``, old contents included.
 
-    Whether an old folder may be replaced is for the caller to have checked. On any error the temporary
-    folder goes and the old one stays as it was.
+    A link is followed: the folder that it leads to is replaced. Whether an old folder may be replaced is for the
+    caller to have checked. On any error, and if interrupted, the temporary folder goes and the old one stays.
     """
-    with _workshop(path) as workshop:
-        made = workshop / "new"
+    target = path.resolve()
+    with _temporary_folder(target, path) as folder:
+        made, old = folder / "new", folder / "old"
         made.mkdir()
         yield made
-        old = workshop / "old"
-        if path.exists():
-            os.rename(path, old)
         try:
-            os.rename(made, path)
-        except OSError:
-            if old.exists():
-                os.rename(old, path)
+            if target.exists():
+                os.rename(target, old)
+            os.rename(made, target)
+        except BaseException:
+            if old.exists() and not target.exists():
+                os.rename(old, target)
             raise
 
 
@@ -94,25 +94,28 @@ def _write_sparse(file: BinaryIO, data: bytes | NDArray[Any]) -> None:
 
 
 @contextmanager
-def _workshop(path: Path) -> Iterator[Path]:
-    """A hidden folder beside ``path``, on the same disk so that renaming out of it is atomic."""
-    parents: list[Path] = []
+def _temporary_folder(target: Path, named: Path) -> Iterator[Path]:
+    """A hidden folder beside ``target``, on the same disk so that renaming out of it is atomic.
+
+    Errors name ``named``. Folders that were made on the way go too if the work fails.
+    """
+    place = target.absolute().parent
+    made = [parent for parent in target.absolute().parents if not parent.exists()]
     done = False
-    workshop: Path | None = None
+    folder: Path | None = None
     try:
-        parents = [parent for parent in path.absolute().parents if not parent.exists()]
-        path.absolute().parent.mkdir(parents=True, exist_ok=True)
-        workshop = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.absolute().parent))
-        yield workshop
+        place.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=place))
+        yield folder
         done = True
     except OSError as error:
         raise ResweepError(
-            f"{path}: cannot be written ({error.strerror or error}); check the folder, its permissions and the disk"
+            f"{named}: cannot be written ({error.strerror or error}); check the folder, its permissions and the disk"
         ) from error
     finally:
-        if workshop is not None:
-            shutil.rmtree(workshop, ignore_errors=True)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
         if not done:
-            for parent in parents:
+            for parent in made:
                 if parent.is_dir() and not any(parent.iterdir()):
                     parent.rmdir()

@@ -91,7 +91,7 @@ class Log:
 
     ``load(i)`` gives the i-th sweep. ``times`` (n,) are sweep timestamps and ``poses`` (n, 4, 4) the
     sweeps' ``T_world_sensor``, both there without loading any sweep; ``poses_known`` is false where they are
-    identities that stand for nothing, ``times_known`` where times were assumed from a rate.
+    identities that mean nothing, ``times_known`` where times were assumed from a rate.
 
     ``sensor`` is the spec of the sensor, None where it is unknown; ``sensor_name`` is what the log calls it.
     ``labels`` says what the label ids of its returns mean, ``empty_beams`` where beams without return come from.

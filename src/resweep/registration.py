@@ -1,29 +1,43 @@
-"""Point-to-plane registration: where points lie best in the flat parts of a map.
+"""Point-to-plane registration: the motion that brings points onto the planes of a map.
 
-A map's points are averaged in voxels; where the neighbourhood of one is a plane, it is a `Surface` that other
-points can be held to. Points move by small turns and shifts of *knots*: one knot moves them rigidly, knots along
-a drive let the correction change along it. Each step is a robust least-squares solution.
+The residual of a point is its signed distance from a plane, e = n · (p − q). A small turn and shift of the point about
+a centre c changes it by [(p − c) × n, n] · (turn, shift): a row of the Jacobian J. Robust weights W keep wrong pairs
+from counting much. A step solves the normal equations JᵀWJ x = −JᵀWe. What is unknown besides one rigid motion
+(lasers, knots along a drive, several sweeps at once) adds columns to J and priors to the equations.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.spatial.transform import Rotation
 
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
+from resweep.voxels import voxel_means
 
 _K = 16
-_FLAT_M = 0.06  # what a plane may measure across, as a standard deviation
+_FLAT_M = 0.06  # largest standard deviation across a plane
 _FLATNESS = 0.05  # variance across a plane over that along its short side
 _BREADTH = 0.05  # variance along the short side over that along the long one: a scan line spans no plane
 _MIN_COUNT = 6
+_DAMPING = 1e-6  # per residual: directions that no plane constrains stay as they are
 
 
 @dataclass(frozen=True, eq=False)
-class Surface:
+class Matches:
+    """Points near a plane: their ``row`` (m,), the ``normal`` (m, 3) there and the signed ``error`` (m,) in metres."""
+
+    row: Array
+    normal: Array
+    error: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Planes:
     """The flat places of a map: ``points`` on them and unit ``normal`` (n, 3) float64, metres."""
 
     points: Array
@@ -33,71 +47,96 @@ class Surface:
     def __len__(self) -> int:
         return len(self.points)
 
-    def met_by(self, points: Array, reach_m: float) -> Met:
-        """The plane nearest to each of ``points`` (m, 3), if one is within ``reach_m``."""
+    def match(self, points: Array, reach_m: float) -> Matches:
+        """The plane nearest to each of ``points`` (n, 3); points without one within ``reach_m`` are left out."""
         if len(self) == 0 or len(points) == 0:
-            return Met(np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros(0))
+            return Matches(np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros(0))
         nearest = self.index.knn(points, 1, reach_m).index[:, 0]
         row = np.flatnonzero(nearest >= 0)
         at = nearest[row]
-        return Met(row, self.normal[at], ((points[row] - self.points[at]) * self.normal[at]).sum(axis=1))
+        return Matches(row, self.normal[at], plane_distances(points[row], self.points[at], self.normal[at]))
 
 
-@dataclass(frozen=True, eq=False)
-class Met:
-    """Points that lie near a surface: their ``row``, the ``normal`` (n, 3) there and the signed ``error`` in metres."""
+def find_planes(points: Array, voxel_m: float, radius_m: float) -> Planes:
+    """The flat places of a map of ``points`` (n, 3): of the voxels' means, those whose neighbourhood is a plane.
 
-    row: Array
-    normal: Array
-    error: Array
-
-
-def surface(points: Array, voxel_m: float, radius_m: float) -> Surface:
-    """The flat places of a map of ``points`` (n, 3): one for each voxel, told by what lies within ``radius_m``."""
+    The neighbourhood of a mean is what lies within ``radius_m`` of it.
+    """
     thin = voxel_means(points, voxel_m)
     if len(thin) < _MIN_COUNT:
         none = np.zeros((0, 3))
-        return Surface(none, none, Neighbours(none))
+        return Planes(none, none, Neighbours(none))
     shape = Neighbours(thin).pca(_K, radius_m)
     long, short, across = shape.eigenvalues.T.astype(np.float64)
     flat = (across < _FLAT_M**2) & (across < _FLATNESS * short) & (short > _BREADTH * long)
     flat &= shape.count >= _MIN_COUNT
     places = thin[flat] + shape.mean_offset[flat]
-    return Surface(places, shape.normal[flat].astype(np.float64), Neighbours(places))
+    return Planes(places, shape.normal[flat].astype(np.float64), Neighbours(places))
 
 
-def voxel_means(points: Array, size_m: float) -> Array:
-    """The mean (m, 3) float64 of the points in each occupied voxel of side ``size_m``, in the voxels' order."""
-    if len(points) == 0:
-        return np.zeros((0, 3))
-    cell = np.floor((points - points.min(axis=0)) / size_m).astype(np.int64)
-    extent = cell.max(axis=0) + 1
-    key = (cell[:, 0] * extent[1] + cell[:, 1]) * extent[2] + cell[:, 2]
-    _, voxel, count = np.unique(key, return_inverse=True, return_counts=True)
-    sums = [np.bincount(voxel, points[:, axis], len(count)) for axis in range(3)]
-    return np.stack(sums, axis=1) / count[:, None]
+def plane_distances(points: Array, places: Array, normal: Array) -> Array:
+    """Signed distances (n,) of ``points`` (n, 3) from the planes through ``places`` (n, 3) with unit ``normal``."""
+    return np.asarray(((points - places) * normal).sum(axis=1))
 
 
-def robust_weight(error: Array, least_m: float) -> Array:
-    """Weights (n,) of distances: Geman and McClure's, whose width is their typical size or ``least_m``."""
+def motion_jacobian(lever: Array, direction: Array) -> Array:
+    """Rows (n, 6): how direction · point changes with a small turn and shift.
+
+    ``lever`` (n, 3) is the point less the centre that it is turned about, ``direction`` (n, 3) the plane's normal.
+    """
+    return np.concatenate([np.cross(lever, direction), direction], axis=1)
+
+
+def huber_weight(error: Array, width_m: float) -> Array:
+    """Weights (n,) of residuals: 1 up to ``width_m``, then falling as 1 / |error| (Huber)."""
+    return np.asarray(1.0 / np.maximum(1.0, np.abs(error) / width_m))
+
+
+def geman_mcclure_weight(error: Array, least_m: float) -> Array:
+    """Weights (n,) of residuals (Geman and McClure); the width is three times their median, or ``least_m``."""
     width = max(least_m, 3.0 * float(np.median(np.abs(error)))) if len(error) else least_m
     return np.asarray(1.0 / (1.0 + (error / width) ** 2) ** 2)
 
 
-def rigid_step(points: Array, centre: Array, met: Met, least_m: float) -> Array:
-    """The turn about ``centre`` and the shift (6,) that bring the points that met a surface nearer to it."""
-    slopes = np.concatenate([np.cross(points[met.row] - centre, met.normal), met.normal], axis=1)
-    weighted = slopes * robust_weight(met.error, least_m)[:, None]
-    # Directions that nothing tells stay as they are.
-    system = weighted.T @ slopes + 1e-6 * max(len(slopes), 1) * np.eye(6)
-    return np.asarray(np.linalg.solve(system, -weighted.T @ met.error))
+def normal_equations(jacobian: Any, error: Array, weight: Array) -> tuple[Any, Array]:
+    """JᵀWJ (k, k) and JᵀWe (k,) of residuals ``error`` (n,) with a dense or sparse ``jacobian`` (n, k)."""
+    if sparse.issparse(jacobian):
+        return jacobian.T @ jacobian.multiply(weight[:, None]), jacobian.T @ (weight * error)
+    weighted = jacobian * weight[:, None]
+    return weighted.T @ jacobian, weighted.T @ error
 
 
-def nudged(pose: Array, change: Array, centre: Array | None = None) -> Array:
-    """A pose turned about ``centre`` (its own place by default) and shifted by ``change`` (6,), in world axes."""
+def solve_step(jacobian: Any, error: Array, weight: Array, prior: Array, so_far: Array) -> Array:
+    """The Gauss-Newton step (k,) of unknowns that are ``so_far`` (k,) and expected to be within ``prior`` (k,) of 0."""
+    system, slope = normal_equations(jacobian, error, weight)
+    dense = system.toarray() if sparse.issparse(system) else system
+    return np.asarray(np.linalg.solve(dense + np.diag(1.0 / prior**2), -slope - so_far / prior**2))
+
+
+def rigid_step(points: Array, centre: Array, normal: Array, error: Array, weight: Array) -> Array:
+    """The turn about ``centre`` (3,) and the shift (6,) that bring ``points`` (n, 3) nearer to their planes."""
+    system, slope = normal_equations(motion_jacobian(points - centre, normal), error, weight)
+    return np.asarray(np.linalg.solve(system + _DAMPING * max(len(error), 1) * np.eye(6), -slope))
+
+
+def move_pose(pose: Array, change: Array, centre: Array | None = None) -> Array:
+    """A pose turned about ``centre`` (its own position by default) and shifted by ``change`` (6,), in world axes."""
     pivot = pose[:3, 3] if centre is None else centre
     turn = Rotation.from_rotvec(change[:3])
     moved = np.array(pose)
     moved[:3, :3] = turn.as_matrix() @ pose[:3, :3]
     moved[:3, 3] = turn.apply(pose[:3, 3] - pivot) + pivot + change[3:]
     return moved
+
+
+def motion_matrix(change: Array) -> Array:
+    """The motion (4, 4) of a turn vector and a shift (6,)."""
+    T = np.eye(4)
+    T[:3, :3] = Rotation.from_rotvec(change[:3]).as_matrix()
+    T[:3, 3] = change[3:]
+    return T
+
+
+def motion_vector(T: Array) -> Array:
+    """The turn vector and the shift (6,) of a motion (4, 4)."""
+    return np.concatenate([Rotation.from_matrix(T[:3, :3]).as_rotvec(), T[:3, 3]])

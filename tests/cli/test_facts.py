@@ -37,10 +37,10 @@ def test_info_names_classes_by_the_vocabulary(resweep: Any, clouds: Path) -> Non
         assert ended.status == 0, ended.err
         return dict(json.loads(ended.out))
 
-    assert facts(clouds)["first sweep: labels"] == {"40": 300}
-    assert facts(clouds)["first sweep: vocabulary"] == "unknown"
-    assert facts(clouds, "--labels", "semantickitti")["first sweep: labels"] == {"40 road": 300}
-    assert facts(clouds / "000000.pcd", "--labels", "semantickitti")["labels"] == {"40 road": 300}
+    assert facts(clouds)["first sweep: labels"] == {"label 40": 300}
+    assert facts(clouds)["vocabulary"].startswith("unknown")
+    assert facts(clouds, "--labels", "semantickitti")["first sweep: labels"] == {"road": 300}
+    assert facts(clouds / "000000.pcd", "--labels", "semantickitti")["labels"] == {"road": 300}
     assert facts(clouds)["empty beams"].startswith("not inferred: ")
     (clouds / "poses.txt").unlink()
     (clouds / "log.json").unlink()
@@ -55,7 +55,7 @@ def test_labels_must_be_known_and_have_a_meaning(resweep: Any, clouds: Path, roo
     for words in (("info", clouds), ("view", clouds), ("evaluate", clouds, clouds), ("build", clouds, "-o", "w")):
         ended = resweep(*words, "--labels", "semantickity")
         assert ended.status == 1
-        assert "labels 'semantickity': no such vocabulary; did you mean 'semantickitti'?" in ended.err
+        assert "labels 'semantickity': no such vocabulary, and no YAML file; did you mean 'semantickitti'?" in ended.err
     assert "room.obj is neither" in resweep("info", room, "--labels", "semantickitti").err
 
 

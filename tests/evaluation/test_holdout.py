@@ -11,8 +11,7 @@ from resweep.errors import ResweepError
 from resweep.evaluation.holdout import holdout
 from resweep.log import Log
 from resweep.pose import Array, from_xyz_rpy
-from resweep.reconstruction import SplatConfig, build
-from resweep.reconstruction.config import CalibrateConfig
+from resweep.reconstruction import CalibrateConfig, SplatConfig, build
 from resweep.scenes import SCENES
 from resweep.simulate import Simulator
 from resweep.simulate.align import align
@@ -24,7 +23,8 @@ def drive() -> Log:
     sim = Simulator(SCENES["street"](seed=1), "velodyne-hdl-64e", seed=1)
     sim = sim.with_sensor(sim.sensor.with_(**{"beam.rays": "single", "receiver.range_noise_sigma_m": 0.005}))
     poses = np.stack([from_xyz_rpy(x, 0, 1.9) for x in np.linspace(-4, 4, 7)])
-    return Log.from_sweeps(list(sim.run(poses)))
+    log = sim.run(poses)
+    return log.with_sweeps(list(log))
 
 
 def test_a_simulated_street_is_met_again_in_its_splats(drive: Log) -> None:
@@ -42,6 +42,7 @@ def test_a_simulated_street_is_met_again_in_its_splats(drive: Log) -> None:
     assert report["c2c_m"] <= report["c2c_sweep_m"]
     assert report["chamfer_m"] == pytest.approx((report["c2c_sweep_m"] + report["c2c_reverse_m"]) / 2)
     assert list(report.metrics)[:2] == ["c2c_m", "c2c_sweep_m"]
+    assert {"road", "pavement"} <= set(report.per_class)
     assert "held out: sweeps 3" in report.notes[-1]
 
 

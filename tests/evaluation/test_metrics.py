@@ -9,7 +9,8 @@ import pytest
 
 from resweep import ResweepError
 from resweep.evaluation import METRICS, cloud_to_cloud, psnr, ssim
-from resweep.evaluation.metrics import PSNR_MAX_DB, nearest_distances
+from resweep.evaluation.metrics import PSNR_MAX_DB
+from resweep.evaluation.nearest import Nearest, nearest_distances
 from resweep.pose import Array
 
 
@@ -51,6 +52,27 @@ def test_nearest_distances_are_those_of_all_pairs(rng: np.random.Generator) -> N
     every = np.linalg.norm(first[:, None] - second[None], axis=2)
     np.testing.assert_allclose(nearest_distances(first, second), every.min(axis=1), rtol=1e-12)
     assert cloud_to_cloud(first, second) == pytest.approx(every.min(axis=1).mean())
+
+
+def test_nearest_distances_are_exact_at_utm_coordinates(rng: np.random.Generator) -> None:
+    utm = np.array([512_345.678, 5_412_345.678, 120.0])
+    first, second = rng.normal(0, 5, (200, 3)) + utm, rng.normal(0, 5, (300, 3)) + utm
+    every = np.linalg.norm(first[:, None] - second[None], axis=2)
+    np.testing.assert_allclose(nearest_distances(first, second), every.min(axis=1), rtol=1e-9)
+    assert (nearest_distances(first, first) == 0).all()
+
+
+def test_nearest_gives_the_row_and_says_where_there_is_none(rng: np.random.Generator) -> None:
+    points = rng.normal(0, 5, (50, 3))
+    distance, row = Nearest(points).find(points + 1e-6)
+    assert row.tolist() == list(range(50))
+    second, _ = Nearest(points).find(points, k=2)
+    every = np.linalg.norm(points[:, None] - points[None], axis=2)
+    np.testing.assert_allclose(second, np.sort(every, axis=1)[:, 1])
+    assert distance.max() < 1e-5
+    for nothing in (Nearest(np.zeros((0, 3))).find(points), Nearest(points[:2]).find(points, k=3)):
+        assert np.isinf(nothing[0]).all()
+        assert (nothing[1] == -1).all()
 
 
 def test_c2c_goes_from_simulated_to_real_only() -> None:

@@ -16,23 +16,25 @@ from typer.testing import CliRunner
 from resweep import Log, ResweepError, Sweep, write_log, write_sweep
 from resweep.cli.evaluate import evaluate as verb
 from resweep.evaluation import METRICS, Report, evaluate
-from resweep.evaluation.report import shown
+from resweep.evaluation.report import format_value
+from resweep.labels import load_labels
 
 MakeSweep = Callable[..., Sweep]
 ROWS, COLUMNS = 8, 90  # of the scans that make_sweep makes
 BEAMS = ROWS * COLUMNS
+KITTI = load_labels("semantickitti")
 
 
 @pytest.fixture
 def logs(make_sweep: MakeSweep, rng: np.random.Generator) -> tuple[Log, Log]:
-    label = np.where(np.arange(BEAMS) % 2 == 0, 80, 50)
+    label = np.where(np.arange(BEAMS) % 2 == 0, KITTI.id_of("pole"), KITTI.id_of("building"))
     ranges = rng.uniform(10, 30, (2, BEAMS))
     bright = rng.random(BEAMS)
     noisy = ranges + rng.normal(0, 0.05, ranges.shape)
     noisy[:, ::9] = np.nan
     real = [make_sweep(row, label=label, intensity=bright, timestamp=0.1 * at) for at, row in enumerate(ranges)]
     sim = [make_sweep(row, label=label, intensity=bright * 0.9, timestamp=0.1 * at) for at, row in enumerate(noisy)]
-    return Log.from_sweeps(sim, "<sim>"), Log.from_sweeps(real, "real")
+    return Log.from_sweeps(sim, "<sim>", labels=KITTI), Log.from_sweeps(real, "real", labels=KITTI)
 
 
 def strict(text: str) -> Any:
@@ -62,7 +64,7 @@ def test_printed_reports_name_every_metric_with_its_unit(logs: tuple[Log, Log]) 
     text = str(report)
     assert max(map(len, text.splitlines())) <= 118
     for name in report.metrics:
-        assert re.search(rf"{re.escape(name)}\s.*{shown(report[name])}\s.*{METRICS[name].unit}", text), name
+        assert re.search(rf"{re.escape(name)}\s.*{format_value(report[name])}\s.*{METRICS[name].unit}", text), name
     assert "<sim> against real, 2 sweeps" in text
 
 
@@ -71,7 +73,7 @@ def test_printed_reports_name_every_metric_with_its_unit(logs: tuple[Log, Log]) 
     [(None, "–"), (0.0, "0"), (0.123456, "0.1235"), (1234567.0, "1,234,567"), (1.05e-6, "1.05e-06"), (12.345, "12.35")],
 )
 def test_figures_are_shown_as_people_read_them(value: float | None, text: str) -> None:
-    assert shown(value) == text
+    assert format_value(value) == text
 
 
 def test_html_is_whole_in_one_file(logs: tuple[Log, Log], tmp_path: Path) -> None:
@@ -124,14 +126,15 @@ def test_the_command_prints_json_last(logs: tuple[Log, Log], tmp_path: Path, run
     for log, name in zip(logs, ("sim", "real"), strict=True):
         write_log(log, tmp_path / name, progress=False)
     page = tmp_path / "report.html"
-    done = run(tmp_path / "sim", tmp_path / "real", "--json", "--per-class", "-o", page)
+    done = run(tmp_path / "sim", tmp_path / "real", "--json", "--per-class", "--labels", "semantickitti", "-o", page)
     assert done.exit_code == 0, done.output
     facts = strict(done.stdout.strip().splitlines()[-1])
     expected = evaluate(*logs)
     assert facts["c2c_m"] == pytest.approx(expected["c2c_m"], rel=1e-4)
     assert facts["return_recall"] == pytest.approx(8 / 9)
     assert facts["sweeps"] == 2
-    assert facts["per_class"]["pole"]["label"] == 80
+    assert facts["per_class"]["pole"]["label"] == KITTI.id_of("pole")
+    assert facts["labels"] == "semantickitti"
     assert page.stat().st_size > 10_000
 
 
@@ -141,6 +144,9 @@ def test_the_command_prints_tables_of_sweep_files(logs: tuple[Log, Log], tmp_pat
     done = run(tmp_path / "sim.ply", tmp_path / "real.ply", "--per-class")
     assert done.exit_code == 0, done.output
     assert "chamfer_m" in done.stdout
+    assert "label 50" in done.stdout  # a PLY file does not say whose ids it holds
+    done = run(tmp_path / "sim.ply", tmp_path / "real.ply", "--per-class", "--labels", "semantickitti")
+    assert "by class (SemanticKITTI)" in done.stdout
     assert "building" in done.stdout
 
 

@@ -18,6 +18,7 @@ from resweep.errors import ResweepError
 from resweep.io import open_log, read_sweep, write_log, write_poses, write_sweep
 from resweep.log import Log
 from resweep.sweep import Sweep
+from resweep.worlds import Mesh, World
 
 app = typer.Typer()
 app.command()(info)
@@ -40,6 +41,38 @@ def test_info_of_a_sweep(sweep: Sweep, tmp_path: Path) -> None:
     assert "returns" in run("info", tmp_path / "s.sweep")
 
 
+def test_info_names_the_classes_by_the_vocabulary(tmp_path: Path, log: Log) -> None:
+    points = np.random.default_rng(0).normal(0, 5, (30, 3))
+    named = [Sweep.from_points(points, label=np.repeat([40, 70, 5], 10))]
+    write_log(Log.from_sweeps(named), tmp_path / "00", format="semantickitti", progress=False)
+    facts = json.loads(run("info", tmp_path / "00", "--json"))
+    assert facts["vocabulary"] == "semantickitti (SemanticKITTI)"
+    assert facts["first sweep: labels"] == {"label 5": 10, "road": 10, "vegetation": 10}
+    assert "vegetation: 10" in run("info", tmp_path / "00")
+    write_sweep(named[0], tmp_path / "s.pcd")
+    assert describe(tmp_path / "s.pcd")["labels"] == {"label 5": 10, "label 40": 10, "label 70": 10}
+    assert describe(tmp_path / "s.pcd")["vocabulary"].startswith("unknown")
+
+
+def test_labels_are_mapped_on_request(tmp_path: Path) -> None:
+    points = np.random.default_rng(0).normal(0, 5, (30, 3))
+    sweep = Sweep.from_points(points, label=np.repeat([40, 16, 252], 10))
+    write_log(Log.from_sweeps([sweep]), tmp_path / "00", format="semantickitti", progress=False)
+    out = run("convert", tmp_path / "00", tmp_path / "a", "--format", "pcd", "--labels", "nuscenes-lidarseg")
+    assert "labels: semantickitti to nuscenes-lidarseg; no counterpart, now noise: on rails" in out
+    assert open_log(tmp_path / "a")[0].label.tolist() == [24] * 10 + [0] * 10 + [17] * 10
+    write_sweep(sweep, tmp_path / "s.pcd")
+    with pytest.raises(ResweepError, match=r"meaning of its labels is unknown.*give --from-labels NAME"):
+        run("convert", tmp_path / "s.pcd", tmp_path / "t.pcd", "--labels", "argoverse2")
+    assert not (tmp_path / "t.pcd").exists()
+    words = ["--from-labels", "semantickitti", "--labels", "kitti360"]
+    out = run("convert", tmp_path / "s.pcd", tmp_path / "t.pcd", *words)
+    assert "every class has a counterpart" in out
+    assert np.unique(read_sweep(tmp_path / "t.pcd").label).tolist() == [7, 26, 31]
+    with pytest.raises(ResweepError, match="did you mean 'nuscenes-lidarseg'"):
+        run("convert", tmp_path / "00", tmp_path / "b", "--format", "pcd", "--labels", "nuscenes")
+
+
 def test_info_of_logs_and_poses(log: Log, tmp_path: Path) -> None:
     write_log(log, tmp_path / "out", format="pcd", progress=False)
     facts = describe(tmp_path / "out")
@@ -60,7 +93,12 @@ def test_info_of_a_mesh(suffix: str, tmp_path: Path) -> None:
 def test_info_of_a_world(tmp_path: Path) -> None:
     (tmp_path / "w.world").mkdir()
     (tmp_path / "w.world" / "world.json").write_text('{"version": 1, "layers": ["road"]}')
-    assert describe(tmp_path / "w.world") == {"kind": "world", "version": 1, "layers": ["road"]}
+    facts = describe(tmp_path / "w.world")
+    assert facts == {"kind": "world", "version": 1, "layers": ["road"], "vocabulary": "unknown", "labels": {}}
+    ground = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]], label=40)
+    World([ground], labels="semantickitti").save(tmp_path / "v.world")
+    facts = json.loads(run("info", tmp_path / "v.world", "--json"))
+    assert (facts["vocabulary"], facts["labels"]) == ("semantickitti (SemanticKITTI)", {"road": 1})
 
 
 @pytest.mark.parametrize("content", ["", "t,x\n", "\x00\x01"])

@@ -13,7 +13,7 @@ import pytest
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.io import open_log, read_sweep, write_log, write_sweep
-from resweep.io.datasets.nuscenes_tables import records
+from resweep.io.datasets.nuscenes_tables import read_records
 from resweep.log import Log
 from resweep.pose import from_xyz_rpy
 
@@ -148,7 +148,7 @@ def test_tables_longer_than_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         (tmp_path / "t.json").write_text(json.dumps(rows, indent=indent))
         for block in (1, 17, 1000):
             monkeypatch.setattr("resweep.io.datasets.nuscenes_tables._BLOCK", block)
-            assert list(records(tmp_path / "t.json")) == rows
+            assert list(read_records(tmp_path / "t.json")) == rows
 
 
 def test_written_logs_keep_boxes_and_labels(log: Log, tmp_path: Path) -> None:
@@ -169,9 +169,9 @@ def test_written_logs_keep_boxes_and_labels(log: Log, tmp_path: Path) -> None:
         assert (sweep.boxes.name, sweep.boxes.track.tolist()) == (("car",), [0])
         assert sweep.boxes.yaw[0] == pytest.approx(0.3, abs=1e-6)
     tables = tmp_path / "out" / "v1.0-resweep"
-    samples = list(records(tables / "sample.json"))
+    samples = list(read_records(tables / "sample.json"))
     assert [row["next"] for row in samples[:-1]] == [row["token"] for row in samples[1:]]
-    (instance,) = records(tables / "instance.json")
+    (instance,) = read_records(tables / "instance.json")
     assert instance["nbr_annotations"] == 3
 
 

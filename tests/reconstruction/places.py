@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from resweep.labels import LabelSet, load_labels
 from resweep.log import Log
 from resweep.pose import Array, from_xyz_rpy
-from resweep.reconstruction import Cloud
+from resweep.reconstruction import Cloud, Map
 from resweep.sweep import Sweep
 from resweep.worlds import Splats
 
-ROAD, BUILDING, POLE, CAR = 40, 50, 80, 10
+LABELS = load_labels("semantickitti")
+ROAD, BUILDING, POLE, CAR, VEGETATION, MOVING_CAR = 40, 50, 80, 10, 70, 252  # its ids
 
 
 def cloud_of(
@@ -31,6 +33,11 @@ def cloud_of(
         np.zeros(count, np.int32),
         np.ones(count, bool),
     )
+
+
+def map_of(points: Array, label: Array | int = 0, sensor: Array | None = None, labels: LabelSet = LABELS) -> Map:
+    """A map of bare points without a log, as `cloud_of` makes them."""
+    return Map(cloud_of(points, label, sensor), labels)
 
 
 def plane(half: float = 3.0, step: float = 0.1, noise: float = 0.0, seed: int = 1) -> Array:
@@ -55,14 +62,14 @@ def nearest_hits(splats: Splats, origins: Array, directions: Array) -> Array:
     return ranges
 
 
-def log_of(sweeps: list[Array], poses: list[Array], **columns: list[Array]) -> Log:
+def log_of(sweeps: list[Array], poses: list[Array], labels: LabelSet = LABELS, **columns: list[Array]) -> Log:
     """A log of world points (one array a sweep), each seen from its pose at 10 Hz."""
     made = []
     for at, (points, pose) in enumerate(zip(sweeps, poses, strict=True)):
         local = (points - pose[:3, 3]) @ pose[:3, :3]
         extra: dict[str, Any] = {name: values[at] for name, values in columns.items()}
         made.append(Sweep.from_points(local, pose=pose, timestamp=0.1 * at, **extra))
-    return Log.from_sweeps(made, "test")
+    return Log.from_sweeps(made, "test", labels=labels)
 
 
 def at(x: float, y: float = 0.0, z: float = 2.0) -> Array:

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from places import CAR, ROAD, at, log_of, plane
+from places import CAR, MOVING_CAR, ROAD, at, log_of, plane
 
 import resweep as rs
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
+from resweep.labels import UNKNOWN_LABELS, LabelClass, LabelSet
 from resweep.log import Log
 from resweep.pose import Trajectory
 from resweep.reconstruction import HybridConfig, MapConfig, SplatConfig, SurfelConfig, accumulate
@@ -64,16 +65,41 @@ def test_the_recording_vehicle_is_left_out():
 
 def test_labels_say_what_is_left_out():
     points = plane(8.0, 0.5) + np.array([10.0, 0.0, 0.0])
-    label = np.resize([ROAD, CAR, 252, 1, 0], len(points))
+    label = np.resize([ROAD, CAR, MOVING_CAR, 1, 0], len(points))
     log = log_of([points], [at(0.0)], label=[label])
 
     def left(**options):
         return set(np.unique(accumulate(log, MapConfig(ego_radius_m=0, **options)).label))
 
     assert left() == {ROAD, CAR, 0}
-    assert left(moving="none", drop_outliers=False) == {ROAD, CAR, 252, 1, 0}
+    assert left(moving="none", drop_outliers=False) == {ROAD, CAR, MOVING_CAR, 1, 0}
     assert left(drop_movable=True, drop_unlabelled=True) == {ROAD}
     assert left(drop_labels=(ROAD,)) == {CAR, 0}
+
+
+def test_ids_of_an_unknown_vocabulary_are_not_semantickittis():
+    """252 is a moving car and 1 an outlier there; of other ids nothing is known until the user says it."""
+    points = plane(8.0, 0.5) + np.array([10.0, 0.0, 0.0])
+    label = np.resize([ROAD, CAR, MOVING_CAR, 1, 70], len(points))
+    log = log_of([points] * 2, [at(0.0), at(0.5)], UNKNOWN_LABELS, label=[label] * 2)
+    everything = MapConfig(ego_radius_m=0, drop_movable=True, drop_unlabelled=True)
+    assert set(np.unique(accumulate(log, everything).label)) == {ROAD, CAR, MOVING_CAR, 1, 70}
+    named = everything.model_copy(update={"labels": "semantickitti"})
+    assert set(np.unique(accumulate(log, named).label)) == {ROAD, 70}
+    world = rs.build(log, SurfelConfig(map=everything, voxel_m=0.5, normal_radius_m=2.0), progress=False)
+    assert not world.labels.known
+    for config, says in ((MapConfig(moving="labels"), "its labels are unknown; set labels to the vocabulary"),):
+        with pytest.raises(ResweepError, match=says):
+            accumulate(log, config)
+
+
+def test_a_vocabulary_without_moving_classes_finds_nothing_moving_by_label():
+    points = plane(4.0, 0.5)
+    vocabulary = LabelSet(name="still", classes={40: LabelClass(name="road")})
+    log = log_of([points], [at(0.0)], vocabulary, label=[np.full(len(points), 40)])
+    with pytest.raises(ResweepError, match="vocabulary 'still' has no moving classes"):
+        accumulate(log, MapConfig(moving="labels"))
+    assert rs.build(log, SurfelConfig(map=NO_EGO, voxel_m=0.5, normal_radius_m=2.0)).labels == vocabulary
 
 
 @pytest.mark.parametrize("speed", [0.0, 2.0])
@@ -114,7 +140,7 @@ def test_asking_for_what_a_log_has_not_is_an_error():
             accumulate(log, MapConfig(moving=moving))
     with pytest.raises(ResweepError, match="ego_radius_m"):
         accumulate(log, MapConfig(ego_radius_m=100.0))
-    lost = Log(log.load, log.times, log.poses, "lost", "", {"poses": "unknown"})
+    lost = replace(log, name="lost", poses_known=False)
     with pytest.raises(ResweepError, match="poses"):
         accumulate(lost)
 

@@ -10,7 +10,7 @@ import pytest
 from resweep.calibration import Calibration
 from resweep.log import Log
 from resweep.pose import from_xyz_rpy
-from resweep.reconstruction.config import CalibrateConfig
+from resweep.reconstruction import CalibrateConfig
 from resweep.reconstruction.poses.calibrate import calibrate
 from resweep.scenes import SCENES
 from resweep.simulate import Simulator

@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 from places import cloud_of
 
-from resweep.reconstruction import reference
-from resweep.reconstruction.config import CarveConfig
+from resweep.labels import Group
+from resweep.reconstruction import CarveConfig, reference
 from resweep.reconstruction.splats.carve import carve
-from resweep.reconstruction.splats.descriptors import Group
 from resweep.reconstruction.splats.splats import Grown
 
 

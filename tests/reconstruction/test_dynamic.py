@@ -8,10 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from places import LABELS, MOVING_CAR
 from scipy.spatial import cKDTree
 
 from resweep.errors import ResweepError
 from resweep.io import open_log
+from resweep.labels import UNKNOWN_LABELS
 from resweep.log import Log
 from resweep.pose import Trajectory, from_xyz_rpy, transform
 from resweep.reconstruction import DynamicConfig, dynamic_splats
@@ -21,7 +23,6 @@ from resweep.sensors import load_sensor
 from resweep.simulate import Retracer, Simulator
 from resweep.worlds import World
 
-MOVING_CAR = 252
 ORIGIN = np.array([400_000.0, 5_000_000.0, 50.0])
 SHIFT = np.block([[np.eye(3), ORIGIN[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]])
 
@@ -41,7 +42,7 @@ def drive() -> Log:
     times = 0.5 + 0.12 * np.arange(8) + np.random.default_rng(1).uniform(0, 0.015, 8)
     pose = SHIFT @ from_xyz_rpy(z=1.8)
     sweeps = [sim.sweep(pose, start=float(t), index=i) for i, t in enumerate(times)]
-    return Log.from_sweeps([replace(sweep, boxes=None, extra={}) for sweep in sweeps], "passing")
+    return Log.from_sweeps([replace(sweep, boxes=None, extra={}) for sweep in sweeps], "passing", labels=LABELS)
 
 
 def off_the_car(points: np.ndarray, time: float, duration: float) -> np.ndarray:
@@ -111,12 +112,20 @@ def test_retraced_sweeps_get_their_movers_back(drive: Log) -> None:
 
 
 def test_a_log_without_labels_is_refused(drive: Log) -> None:
-    bare = Log.from_sweeps([replace(sweep, label=np.zeros_like(sweep.label)) for sweep in drive], "bare")
+    bare = Log.from_sweeps([replace(sweep, label=np.zeros_like(sweep.label)) for sweep in drive], "bare", labels=LABELS)
     with pytest.raises(ResweepError, match=r"log 'bare': no return has a label"):
         dynamic_splats(bare)
     with pytest.raises(ResweepError, match=r"knows no poses"):
-        dynamic_splats(replace(drive, meta={"poses": "unknown"}))
-    assert dynamic_splats(Log.from_sweeps([replace(s, label=np.full_like(s.label, 40)) for s in drive])) == []
+        dynamic_splats(replace(drive, poses_known=False))
+    still = [replace(s, label=np.full_like(s.label, 40)) for s in drive]
+    assert dynamic_splats(Log.from_sweeps(still, labels=LABELS)) == []
+
+
+def test_labels_of_unknown_meaning_move_nothing(drive: Log) -> None:
+    unknown = replace(drive, labels=UNKNOWN_LABELS)
+    with pytest.raises(ResweepError, match="its labels are unknown; set labels"):
+        dynamic_splats(unknown)
+    assert len(dynamic_splats(unknown, DynamicConfig(labels="semantickitti"))) == len(drive)
 
 
 def test_settings_reach_the_splats(drive: Log) -> None:

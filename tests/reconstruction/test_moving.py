@@ -1,17 +1,17 @@
-"""Moving objects told by what later beams see through, against known truth."""
+"""Moving objects found by what later beams see through, against known truth."""
 
 from __future__ import annotations
 
 import pytest
 import trimesh
-from places import at
+from places import LABELS, MOVING_CAR, at
 
 import resweep as rs
 from resweep.log import Log
 from resweep.reconstruction import MapConfig, accumulate
 from resweep.scenes import SCENES
 
-MOVER = 252
+MOVER = MOVING_CAR
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def street() -> Log:
         car.apply_translation((8.0 + 2.0 * step, 0.0, 0.9))
         world = place + rs.World.from_mesh(car, label=MOVER)
         sweeps.append(rs.Simulator(world, sensor, seed=3).sweep(at(0.8 * step)))
-    return Log.from_sweeps(sweeps, "street")
+    return Log.from_sweeps(sweeps, "street", labels=LABELS)
 
 
 def test_visibility_finds_what_moves_and_little_else(street):

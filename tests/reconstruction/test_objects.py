@@ -15,9 +15,10 @@ from resweep.log import Log
 from resweep.pose import from_xyz_rpy, inverse, transform
 from resweep.reconstruction import IcpConfig, ObjectConfig, build_bank
 from resweep.reconstruction.objects.align import align
-from resweep.reconstruction.objects.coloured_icp import motion_of, register, target_of
+from resweep.reconstruction.objects.coloured_icp import make_target, register
 from resweep.reconstruction.objects.mirror import FLIP, find_symmetry
 from resweep.reconstruction.objects.surfels import gaps
+from resweep.registration import motion_matrix
 from resweep.scenario.categories import CATEGORIES
 from resweep.sweep import Sweep
 
@@ -143,12 +144,12 @@ def test_boxes_that_are_off_are_aligned():
 def test_registration_finds_a_known_motion_and_needs_colour_to_slide_along_a_wall():
     rng = np.random.default_rng(3)
     plane = np.column_stack([rng.uniform(-2, 2, 6000), np.zeros(6000), rng.uniform(0, 1.5, 6000)])
-    T = motion_of(np.array([0.0, 0.0, 0.01, 0.06, 0.05, 0.0]))
+    T = motion_matrix(np.array([0.0, 0.0, 0.01, 0.06, 0.05, 0.0]))
     source = transform(inverse(T), plane[::2] + rng.normal(0, 0.002, (3000, 3)))
     found = {}
     for share in (0.968, 1.0):
         config = IcpConfig(geometric_share=share, iterations=20)
-        target = target_of(plane[1::2], shine(plane[1::2]), config)
+        target = make_target(plane[1::2], shine(plane[1::2]), config)
         found[share] = register(source, shine(plane[::2]), None, target, np.eye(4), np.full(6, 0.1), 0.2, config)
     np.testing.assert_allclose(found[0.968][:3, 3], [0.06, 0.05, 0.0], atol=0.012)
     assert found[1.0][0, 3] == pytest.approx(0.0, abs=0.012)  # geometry alone does not know

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from places import BUILDING, POLE, ROAD, cloud_of, nearest_hits, plane
+from places import BUILDING, POLE, ROAD, cloud_of, map_of, nearest_hits, plane
 
 from resweep.errors import ResweepError
-from resweep.labels import load_labels
-from resweep.reconstruction import GroupFactors, SplatConfig, paper_c
-from resweep.reconstruction.config import CarveConfig
-from resweep.reconstruction.splats.descriptors import Group
+from resweep.labels import UNKNOWN_LABELS, Group, load_labels
+from resweep.reconstruction import CarveConfig, GroupFactors, Map, SplatConfig, paper_c
 from resweep.reconstruction.splats.resample import resample
-from resweep.reconstruction.splats.splats import Grown, build_splats
+from resweep.reconstruction.splats.splats import Grown, fit
 
 LABELS = load_labels("semantickitti")
 METHODS = ("basic", "labels", "descriptors")
@@ -20,7 +18,8 @@ METHODS = ("basic", "labels", "descriptors")
 
 def built(points, label=ROAD, **options):
     sensor = options.pop("sensor", None)
-    return build_splats(cloud_of(points, label, sensor), SplatConfig(**options), LABELS)
+    (splats,) = fit(map_of(points, label, sensor), SplatConfig(**options))
+    return splats
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -99,7 +98,7 @@ def test_labels_keep_a_pole_narrower_than_basic_splats(config):
     label = np.repeat([POLE, BUILDING, 70], [len(bar), len(wall), len(hedge)])
     width = {}
     for method in ("basic", "labels"):
-        splats = build_splats(cloud_of(points, label), config.model_copy(update={"method": method}), LABELS)
+        (splats,) = fit(map_of(points, label), config.model_copy(update={"method": method}))
         mine = splats.label == POLE
         reach = np.abs(splats.centre[mine, 1]) + splats.radius[mine] * np.sqrt(1 - splats.normal[mine, 1] ** 2)
         width[method] = np.percentile(reach, [50, 95])
@@ -153,7 +152,7 @@ def test_splats_remember_what_was_seen():
     points = plane(1.0, 0.05)
     bright = points[:, 0] > 0
     cloud = cloud_of(points, ROAD, np.array([0.0, 0.0, 3.0]), np.where(bright, 0.6, 0.2))
-    splats = build_splats(cloud, SplatConfig(resample=False), LABELS)
+    (splats,) = fit(Map(cloud, LABELS), SplatConfig(resample=False))
     inner = np.abs(splats.centre[:, 0]) > 0.1
     assert np.allclose(splats.extra["intensity"][inner], np.where(splats.centre[inner, 0] > 0, 0.6, 0.2), atol=0.02)
     distance = np.linalg.norm(splats.centre - [0, 0, 3], axis=1)
@@ -172,8 +171,28 @@ def test_same_map_gives_same_splats_and_a_moved_one_moved_splats():
 
 
 def test_labels_method_without_labels_is_an_error():
-    with pytest.raises(ResweepError, match="descriptors"):
+    with pytest.raises(ResweepError, match="no return of the log has a label; use descriptors"):
         built(plane(1.0), 0, method="labels")
+    with pytest.raises(ResweepError, match="meaning of the log's labels is unknown; use descriptors"):
+        fit(map_of(plane(1.0), ROAD, labels=UNKNOWN_LABELS), SplatConfig(method="labels"))
+
+
+def test_labels_of_unknown_meaning_leave_it_to_the_descriptors():
+    points = plane(1.5)
+    label = np.where(points[:, 0] < 0, ROAD, POLE)
+    (unknown,) = fit(map_of(points, label, labels=UNKNOWN_LABELS), SplatConfig())
+    (described,) = fit(map_of(points, label), SplatConfig(method="descriptors"))
+    np.testing.assert_array_equal(unknown.radius, described.radius)
+    np.testing.assert_array_equal(unknown.extra["group"], described.extra["group"])
+    (labelled,) = fit(map_of(points, label), SplatConfig())
+    assert set(labelled.extra["group"]) == {Group.GROUND, Group.LINEAR}
+    assert Group.GROUND not in unknown.extra["group"]
+
+
+def test_basic_splats_are_not_resampled():
+    with pytest.raises(ResweepError, match="resample: basic splats are not resampled"):
+        SplatConfig(method="basic", resample=True)
+    assert not paper_c(method="basic").resample
 
 
 def test_too_few_points_are_an_error():

@@ -8,20 +8,21 @@ from places import cloud_of, nearest_hits, plane
 
 from resweep.errors import ResweepError
 from resweep.reconstruction import SurfelConfig
-from resweep.reconstruction.splats.surfels import build_surfels, one_per_voxel
+from resweep.reconstruction.splats.surfels import cover_cloud
+from resweep.voxels import first_in_voxels
 
 
 def test_one_surfel_a_voxel():
     points = plane(0.5, 0.01).astype(np.float32)
-    rows = one_per_voxel(points, 0.04)
+    rows = first_in_voxels(points, 0.04)
     cell = np.floor((points - points.min(axis=0)) / 0.04).astype(int)
     assert len(rows) == len(np.unique(cell, axis=0))
     assert len(np.unique(cell[rows], axis=0)) == len(rows)
-    assert len(build_surfels(cloud_of(points), SurfelConfig())) == len(rows)
+    assert len(cover_cloud(cloud_of(points), SurfelConfig())) == len(rows)
 
 
 def test_surfels_of_a_dense_plane_have_no_holes():
-    surfels = build_surfels(cloud_of(plane(0.5, 0.01)), SurfelConfig())
+    surfels = cover_cloud(cloud_of(plane(0.5, 0.01)), SurfelConfig())
     assert (surfels.normal[:, 2] > 0.99).all()
     rng = np.random.default_rng(2)
     origins = np.column_stack([rng.uniform(-0.45, 0.45, (300, 2)), np.ones(300)])
@@ -29,7 +30,7 @@ def test_surfels_of_a_dense_plane_have_no_holes():
 
 
 def test_surfels_keep_range_incidence_and_intensity():
-    surfels = build_surfels(cloud_of(plane(0.5, 0.02), intensity=0.4), SurfelConfig())
+    surfels = cover_cloud(cloud_of(plane(0.5, 0.02), intensity=0.4), SurfelConfig())
     distance = np.linalg.norm(surfels.centre - [0, 0, 2], axis=1)
     assert np.allclose(surfels.extra["range_m"], distance, atol=0.03)
     assert np.allclose(surfels.extra["cosine"], 2 / distance, atol=0.03)
@@ -38,6 +39,6 @@ def test_surfels_keep_range_incidence_and_intensity():
 
 def test_lone_points_have_no_normal_and_are_left_out():
     points = np.concatenate([plane(0.3, 0.02), [[50.0, 50.0, 0.0]]])
-    assert build_surfels(cloud_of(points), SurfelConfig()).centre[:, 0].max() < 1
+    assert cover_cloud(cloud_of(points), SurfelConfig()).centre[:, 0].max() < 1
     with pytest.raises(ResweepError, match="normal_radius_m"):
-        build_surfels(cloud_of(points[-1:]), SurfelConfig())
+        cover_cloud(cloud_of(points[-1:]), SurfelConfig())

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from places import at, log_of, plane
+from places import BUILDING, LABELS, VEGETATION, at, log_of, plane
 
 import resweep as rs
 from resweep.errors import ResweepError
-from resweep.labels import load_labels
-from resweep.reconstruction import HybridConfig, MapConfig, VolumeConfig, accumulate
-from resweep.reconstruction.volumes.clusters import bottom_up, top_down, voxels
-from resweep.reconstruction.volumes.permeability import OwnVolumes, sweep_beams
-from resweep.reconstruction.volumes.volumes import fit_gaussians, fit_neighbours, follow_beams
+from resweep.reconstruction import HybridConfig, Map, MapConfig, VolumeConfig
+from resweep.reconstruction.map.beams import extract_beams
+from resweep.reconstruction.volumes.clusters import bottom_up, top_down
+from resweep.reconstruction.volumes.gaussians import fit_gaussians, fit_neighbours
+from resweep.reconstruction.volumes.permeability import OwnVolumes
+from resweep.reconstruction.volumes.volumes import VolumeEstimate
 from resweep.simulate import Retracer
 from resweep.simulate.reference.volumes import count_beams
 from resweep.sweep import Sweep
+from resweep.voxels import number_voxels
 from resweep.worlds import Splats, Volumes, World
 
 BARE = {"calibrate": None, "map": MapConfig(ego_radius_m=0.0, moving="none")}
-BUSH, WALL = 70, 50  # SemanticKITTI's vegetation and building
+BUSH, WALL = VEGETATION, BUILDING
 
 
 def bush_log(sweeps: int = 6, seed: int = 0, pose: np.ndarray | None = None) -> rs.Log:
@@ -37,13 +39,13 @@ def bush_log(sweeps: int = 6, seed: int = 0, pose: np.ndarray | None = None) -> 
         reach += 0.005 * rng.standard_normal(len(y))
         label = np.where(stopped, BUSH, WALL).astype(np.int32)
         made.append(Sweep.from_points(direction * reach[:, None], pose=pose, timestamp=0.1 * index, label=label))
-    return rs.Log.from_sweeps(made, "bush")
+    return rs.Log.from_sweeps(made, "bush", labels=LABELS)
 
 
 def test_voxels_are_maximum_likelihood_gaussians() -> None:
     rng = np.random.default_rng(1)
     points = rng.uniform(0, 1, (4000, 3)).astype(np.float32)
-    cluster = voxels(points, np.zeros(4000, int), 0.5)
+    cluster = number_voxels(points, 0.5)
     config = VolumeConfig(voxel_m=0.5, noise_m=0.001)
     fitted = fit_gaussians(points, cluster, config)
     assert len(fitted.mean) == 8
@@ -59,7 +61,7 @@ def test_labels_never_share_a_volume() -> None:
     points = np.random.default_rng(2).uniform(0, 0.3, (300, 3)).astype(np.float32)
     kind = np.arange(300) % 3
     for cluster in (
-        voxels(points, kind, 0.3),
+        number_voxels(points, 0.3, kind),
         top_down(points, kind, 10, 0.0, 0.01),
         bottom_up(points, kind, 0.1, 0.5, 1.0, 0.01),
     ):
@@ -84,7 +86,7 @@ def test_neighbours_are_wider_where_the_map_is_sparse() -> None:
         np.float32
     )
     config = VolumeConfig(method="neighbours", voxel_m=0.05, noise_m=0.001)
-    cluster = voxels(points, np.zeros(len(points), int), config.voxel_m)
+    cluster = number_voxels(points, config.voxel_m)
     fitted = fit_neighbours(points, cluster, config)
     size = np.cbrt(np.sqrt(fitted.covariance[:, [0, 3, 5]].prod(axis=1)))
     dense, sparse = size[fitted.mean[:, 0] < 3].mean(), size[fitted.mean[:, 0] > 3].mean()
@@ -138,12 +140,14 @@ def test_permeability_is_that_of_the_beams() -> None:
 
 def test_counts_are_those_of_every_beam_against_every_volume() -> None:
     log, config = bush_log(3), VolumeConfig(voxel_m=0.5, noise_m=0.01, **BARE)
-    cloud = accumulate(log, config.map)
-    cluster = voxels(cloud.points, cloud.label, config.voxel_m)
-    shape = fit_gaussians(cloud.points, cluster, config)
-    volumes, counts = follow_beams(cloud, cluster, shape, log, config, load_labels("semantickitti"))
-    own = OwnVolumes(cloud.points, cluster, volumes)
-    parts = [own.ended(sweep_beams(sweep, cloud.origin, np.ones(len(sweep), bool), 80.0)) for sweep in log]
+    map = Map.from_log(log, config.map)
+    estimate = VolumeEstimate(map, config)
+    for sweep in map.sweeps("counting"):
+        estimate.add(map.beams(sweep, config.empty_range_m))
+    volumes, counts = estimate.volumes, estimate.counts
+    own = OwnVolumes(map.cloud.points, estimate.cluster, volumes)
+    every = [extract_beams(sweep, map.origin, np.ones(len(sweep), bool), 80.0) for sweep in log]
+    parts = [own.clip_to_own_volume(beams) for beams in every]
     columns = [np.concatenate([getattr(part, name) for part in parts]) for name in ("origin", "direction", "length")]
     passed, stopped, _ = count_beams(volumes, *columns, np.concatenate([part.returned for part in parts]))
     assert np.abs(counts.passed - passed).max() <= 2
@@ -152,7 +156,7 @@ def test_counts_are_those_of_every_beam_against_every_volume() -> None:
 
 def test_beams_that_met_nothing_pass_and_those_on_movers_end() -> None:
     sweep = Sweep.from_points(np.array([[5.0, 0, 0], [0, 7.0, 0]]), pose=np.eye(4))
-    beams = sweep_beams(sweep, np.zeros(3), np.array([True, False]), 60.0)
+    beams = extract_beams(sweep, np.zeros(3), np.array([True, False]), 60.0)
     assert beams.length.tolist() == [5.0, 7.0]
     assert beams.returned.tolist() == [True, False]
 

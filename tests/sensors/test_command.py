@@ -75,10 +75,14 @@ def test_random_rays_are_drawn_too(tmp_path: Path) -> None:
         (["velodyne-hdl-64"], "velodyne-hdl-64e"),
         (["velodyne-vlp-16", "--rate", "100"], "rotation_rate_hz: 100 Hz is outside"),
         (["--plot"], "need the NAME"),
-        (["velodyne-vlp-16", "-o", "absent/folder/x.png"], "absent/folder/x.png: cannot be written"),
+        (["velodyne-vlp-16", "-o", "a-file/x.png"], "a-file/x.png: cannot be written"),
     ],
 )
-def test_mistakes_are_one_line(arguments: list[str], message: str) -> None:
+def test_mistakes_are_one_line(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a-file").write_text("in the way of a folder")
     result = run(*arguments)
     assert isinstance(result.exception, ResweepError)
     assert message in str(result.exception)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,10 @@ from typer.testing import CliRunner, Result
 
 from resweep.cli.sensors import sensors
 from resweep.errors import ResweepError
+from resweep.log import Log
 from resweep.scenes import SCENES
 from resweep.sensors import Spinning, load_sensor
-from resweep.sensors.infer.fit import fit_log, fit_sensor, nearest_sensor, quantum_m
+from resweep.sensors.infer.fit import estimate_quantum_m, find_nearest_sensor, fit_log, fit_sensor
 from resweep.simulate import Simulator
 from resweep.sweep import Sweep
 
@@ -72,7 +74,7 @@ def test_azimuth_offsets_show_where_columns_are_numbered(street: Simulator) -> N
 
 def test_the_nearest_of_the_catalog() -> None:
     for name in ("velodyne-hdl-32e", "velodyne-vlp-32c", "ouster-os1-128", "hesai-pandar64"):
-        near, rms = nearest_sensor(np.array(load_sensor(name).elevations_deg) + 0.01)
+        near, rms = find_nearest_sensor(np.array(load_sensor(name).elevations_deg) + 0.01)
         assert near.name == name
         assert rms == pytest.approx(0.01, abs=1e-6)
 
@@ -81,7 +83,7 @@ def test_the_nearest_of_the_catalog() -> None:
 def test_the_rounding_of_ranges(quantum: float) -> None:
     ranges = np.random.default_rng(1).uniform(2, 90, 30_000)
     rounded = np.round(ranges / quantum) * quantum if quantum else ranges
-    assert quantum_m(rounded.astype(np.float32).astype(np.float64)) == quantum
+    assert estimate_quantum_m(rounded.astype(np.float32).astype(np.float64)) == quantum
 
 
 def test_a_log_without_times_says_what_it_assumes() -> None:
@@ -91,6 +93,15 @@ def test_a_log_without_times_says_what_it_assumes() -> None:
     assert "rotation rate from the catalog's" in fit.sensor.description
     assert "clockwise is assumed" in fit.sensor.description
     assert fit.returns.sum() > 20_000
+
+
+def test_times_that_were_assumed_give_no_rate() -> None:
+    elevation, height = two_blocks()
+    sweep = Spin(elevation, height, 900).record(0.0)[0]
+    log = Log.from_sweeps([sweep, replace(sweep, timestamp=sweep.timestamp + 0.2)])
+    assert fit_log(log).sensor.rotation_rate_hz == pytest.approx(5.0)
+    assumed = fit_log(replace(log, times_known=False))
+    assert "rotation rate from the catalog's" in assumed.sensor.description
 
 
 def run(*arguments: str) -> Result:

@@ -13,7 +13,8 @@ from resweep.errors import ResweepError
 from resweep.io import open_log
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.scenes import SCENES
-from resweep.sensors.infer.grid import complete_beams, estimate_grid
+from resweep.sensors.infer.complete import complete_beams
+from resweep.sensors.infer.grid import estimate_grid
 from resweep.simulate import Simulator
 from resweep.sweep import BeamStatus, Sweep
 
@@ -196,7 +197,7 @@ def test_a_ring_without_any_return_is_filled_whole() -> None:
 
 def test_points_without_rings_are_refused() -> None:
     points = np.random.default_rng(0).normal(size=(20_000, 3)) * 10
-    with pytest.raises(ResweepError, match="no rings can be told"):
+    with pytest.raises(ResweepError, match="no rings can be found"):
         estimate_grid([Sweep.from_points(points)])
 
 

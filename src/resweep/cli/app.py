@@ -102,7 +102,7 @@ def _run(arguments: list[str]) -> int:
             warnings.showwarning = _warn
             status = command.main(arguments, prog_name="resweep", standalone_mode=False)
     except _CommandError as error:
-        return _complain(_usage(error), MISUSED if isinstance(error, _UsageError) else FAILED)
+        return _complain(_describe_usage(error), MISUSED if isinstance(error, _UsageError) else FAILED)
     except ResweepError as error:
         return _complain(_advise(error, _option_names(command, arguments), arguments), FAILED)
     except (KeyboardInterrupt, typer.Abort):
@@ -140,7 +140,7 @@ def _warn(message: Warning | str, *where: object, **more: object) -> None:
     typer.echo(f"resweep: warning: {' '.join(str(message).split())}", err=True)
 
 
-def _usage(error: Any) -> str:
+def _describe_usage(error: Any) -> str:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "resweep"
     message = error.format_message().rstrip(".")

@@ -8,22 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from resweep.cli.inputs import METHOD_HELP
 from resweep.cli.options import Labels
-from resweep.errors import ResweepError, nearest_names
+from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
     from resweep.log import Log
-    from resweep.reconstruction.build import BuildConfig
+    from resweep.reconstruction import BuildConfig
     from resweep.worlds import World
-
-# What --method takes, and the kind of world that it is a method of.
-_METHODS = {
-    "hybrid": "hybrid",
-    **dict.fromkeys(("auto", "basic", "labels", "descriptors"), "splats"),
-    "surfels": "surfels",
-    **dict.fromkeys(("voxels", "top-down", "bottom-up", "neighbours"), "volumes"),
-    **dict.fromkeys(("imls", "rimls", "rimls-meshlab", "poisson"), "mesh"),
-}
 
 
 def build(
@@ -31,12 +23,7 @@ def build(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="WORLD", help="The .world folder to write.")],
     method: Annotated[
         str | None,
-        typer.Option(
-            "--method",
-            "-m",
-            help="hybrid (default), splats by auto, basic, labels or descriptors, surfels, volumes by voxels, "
-            "top-down, bottom-up or neighbours, or a mesh by imls, rimls, rimls-meshlab or poisson.",
-        ),
+        typer.Option("--method", "-m", help=METHOD_HELP, show_default=False),
     ] = None,
     sweeps: Annotated[
         str | None, typer.Option(metavar="A:B", help="Only these sweeps of each log, as in Python.", show_default=False)
@@ -62,7 +49,7 @@ def build(
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the world at WORLD.")] = False,
     resume: Annotated[
-        bool, typer.Option("--resume/--no-resume", help="Keep finished stages in WORLD.partial until the end.")
+        bool, typer.Option("--resume/--no-resume", help="Keep finished steps in WORLD.partial until the end.")
     ] = True,
 ) -> None:
     """Build a world from recordings, without what moved: splats over surfaces, permeable volumes in vegetation.
@@ -73,7 +60,7 @@ def build(
 
       resweep build kitti/sequences/00 -o town.world --sweeps 0:150
 
-      resweep build drive1 drive2 -o place.world --method descriptors --set map.ego_radius_m=2.5
+      resweep build drive1 drive2 -o place.world --method splats-descriptors --set map.ego_radius_m=2.5
 
       resweep build drive.bag -o place.world --odometry
     """
@@ -113,13 +100,13 @@ def _find_poses(recordings: list[Log], odometry: bool) -> list[Log]:
 def _align(recordings: list[Log], config: BuildConfig, left_out: list[str] | None) -> list[Log]:
     """The logs with the poses of all but the first corrected, and what that changed on stderr."""
     from resweep.reconstruction import align
-    from resweep.reconstruction.map.accumulate import mappable
+    from resweep.reconstruction.map.accumulate import find_mappable
 
     if len(recordings) < 2:
         return recordings
-    labels = config.map.labels_of(recordings[0])
+    labels = config.map.choose_labels(recordings[0])
     logs, shifts = align(
-        recordings, keep=lambda sweep: mappable(sweep, config.map, labels), left_out=left_out, progress=True
+        recordings, keep=lambda sweep: find_mappable(sweep, config.map, labels), left_out=left_out, progress=True
     )
     for shift in shifts:
         typer.echo(str(shift), err=True)
@@ -127,17 +114,18 @@ def _align(recordings: list[Log], config: BuildConfig, left_out: list[str] | Non
 
 
 def _build_to(output: Path, recordings: list[Log], config: BuildConfig, overwrite: bool, resume: bool) -> World:
-    """The world, written; finished stages lie beside it until then."""
+    """The world, written; checkpoints lie beside it until then."""
+    from resweep.reconstruction import Checkpoints, join
     from resweep.reconstruction import build as estimate
-    from resweep.reconstruction.checkpoints import Stages
-    from resweep.reconstruction.poses.join import join
 
     log = join(recordings)
     partial = output.with_name(output.name + ".partial")
-    stages = Stages.open(partial, log, config, lambda line: typer.echo(line, err=True)) if resume else Stages()
-    world = estimate(log, config, progress=True, resume=stages)
+    checkpoints = Checkpoints()
+    if resume:
+        checkpoints = Checkpoints.open(partial, log, config, lambda line: typer.echo(line, err=True))
+    world = estimate(log, config, progress=True, resume=checkpoints)
     world.save(output, overwrite=overwrite)
-    stages.remove()
+    checkpoints.remove()
     return world
 
 
@@ -154,17 +142,13 @@ def _read_config(method: str | None, file: Path | None, changes: list[str]) -> B
     from resweep.cli.inputs import build_config
     from resweep.config import parse_yaml, read_text
 
-    if method is not None and method not in _METHODS:
-        raise ResweepError(f"--method '{method}': {nearest_names(method, _METHODS)}")
-    data: Any = {}
+    data: dict[str, Any] = {}
     if file is not None:
         data = parse_yaml(read_text(file, "a YAML file") or "{}", str(file), "settings as 'key: value' lines")
-    word = method or data.pop("method", None) or "hybrid"
-    if word not in _METHODS:
-        raise ResweepError(f"{file}: method '{word}': {nearest_names(word, _METHODS)}")
-    if word not in ("hybrid", "surfels"):
-        data["method"] = word
-    return build_config(_METHODS[word], changes, data)
+    of_file = data.pop("method", None)
+    if method is None and of_file is not None:
+        return build_config(str(of_file), changes, data, f"{file}: method")
+    return build_config(method or "hybrid", changes, data)
 
 
 def parse_slice(word: str | None) -> slice:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from resweep.errors import ResweepError
+
+if TYPE_CHECKING:
+    from resweep.labels import LabelSet
+    from resweep.log import Log
 
 
 def convert(
@@ -20,6 +25,12 @@ def convert(
         str | None, typer.Option(help="sensor (as fired), deskewed (motion undone) or world coordinates.")
     ] = None,
     poses: Annotated[Path | None, typer.Option(help="Poses to use in place of the input's own.")] = None,
+    labels: Annotated[
+        str | None, typer.Option(help="Map labels to this vocabulary, such as nuscenes-lidarseg, or a YAML file.")
+    ] = None,
+    from_labels: Annotated[
+        str | None, typer.Option("--from-labels", help="Vocabulary of the input's labels, in place of its own.")
+    ] = None,
     odometry: Annotated[bool, typer.Option("--odometry", help="Find the poses from the sweeps (KISS-ICP).")] = False,
     drop_nan: Annotated[bool, typer.Option("--drop-nan", help="Leave out points that hold NaN.")] = False,
     keep_going: Annotated[
@@ -31,12 +42,17 @@ def convert(
 
     Examples: resweep convert scan.pcd scan.laz --frame world;
     resweep convert kitti/sequences/00 out --format ply;
-    resweep convert drive.bag drive --format sweep --odometry
+    resweep convert drive.bag drive --format sweep --odometry;
+    resweep convert kitti/sequences/00 out --format sweep --labels nuscenes-lidarseg
     """
     from resweep.cli.inputs import open_recording, report_skipped
     from resweep.io import write_log, write_sweep
     from resweep.io.registry import format_of, sweep_suffixes
+    from resweep.labels import load_labels
 
+    for word in (labels, from_labels):
+        if word is not None:
+            load_labels(word)  # a wrong name is said before the work
     options: dict[str, Any] = {"drop_nan": True} if drop_nan else {}
     if odometry and poses is not None:
         raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
@@ -45,12 +61,16 @@ def convert(
         from resweep.reconstruction import odometry as find_poses
 
         log = find_poses(log, progress=True)
+    seen: set[int] = set()
+    found = log.labels if from_labels is None else load_labels(from_labels)
+    log = _with_labels(log, source, labels, from_labels, seen)
     as_file = target.suffix.lower() in sweep_suffixes() and not target.is_dir()
     if as_file and len(log) == 1 and format in (None, format_of(target).name):
         if target.exists() and not overwrite:
             raise ResweepError(f"{target}: exists; choose another name or give --overwrite")
         write_sweep(log[0], target, frame=frame)
         typer.echo(f"{target}: 1 sweep as {format_of(target).title}")
+        _say_lost(found, log, seen)
         return
     if format is None and as_file:
         raise ResweepError(
@@ -63,6 +83,38 @@ def convert(
     write_log(log, target, format=format, frame=frame, overwrite=overwrite)
     report_skipped(source, log)
     typer.echo(f"{target}: {len(log)} sweeps as {format}")
+    _say_lost(found, log, seen)
+
+
+def _with_labels(log: Log, source: Path, labels: str | None, from_labels: str | None, seen: set[int]) -> Log:
+    """The log with its labels mapped as asked for; the ids that occur are added to ``seen`` as they are read."""
+    from resweep.label_mapping import relabel
+    from resweep.labels import load_labels
+
+    if from_labels is not None:
+        log = replace(log, labels=load_labels(from_labels))
+    if labels is None:
+        return log
+    if not log.labels.known:
+        raise ResweepError(
+            f"{source}: the meaning of its labels is unknown, so they cannot be mapped to {labels}; "
+            "give --from-labels NAME, such as semantickitti"
+        )
+    return relabel(log, labels, seen=seen)
+
+
+def _say_lost(source: LabelSet, log: Log, seen: set[int]) -> None:
+    """Say which classes that occurred had no counterpart in the vocabulary of the log, if labels were mapped."""
+    import numpy as np
+
+    from resweep.label_mapping import map_labels
+
+    if not seen:
+        return
+    lost = map_labels(source, log.labels).lost_names(np.array(sorted(seen)))
+    name = log.labels.class_name(log.labels.unlabelled_id)
+    what = f"no counterpart, now {name}: {', '.join(lost)}" if lost else "every class has a counterpart"
+    typer.echo(f"labels: {source.name} to {log.labels.name}; {what}")
 
 
 def _writable() -> list[str]:

@@ -29,10 +29,10 @@ def dataset(
 
       resweep dataset plan.yaml -o data --set variants=10 --set layout=kitti
     """
-    from resweep.cli.inputs import check_writable, settings
+    from resweep.cli.inputs import check_writable, parse_settings
     from resweep.dataset import generate, load_plan
 
-    chosen = load_plan(plan, settings(set_ or []))
+    chosen = load_plan(plan, parse_settings(set_ or []))
     check_writable(output)
     made = generate(chosen, output, workers=workers)
     there = f", {made.resumed:,} of them from before" if made.resumed else ""

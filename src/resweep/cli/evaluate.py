@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from resweep.cli.inputs import METHOD_HELP
 from resweep.cli.options import Labels
 from resweep.errors import ResweepError
 
@@ -28,17 +29,17 @@ def evaluate(
     ] = None,
     per_class: Annotated[bool, typer.Option("--per-class", help="Also give the figures of each class.")] = False,
     accumulate: Annotated[
-        bool, typer.Option("--accumulate", help="Also compare all sweeps as one cloud (C2C as published).")
+        bool, typer.Option("--accumulate", help="Also compare the paired sweeps as one cloud each.")
     ] = False,
     holdout: Annotated[
         str | None, typer.Option("--holdout", help="Sweeps to hold out, such as 5 or 3,7: build from the rest.")
     ] = None,
     every: Annotated[int | None, typer.Option("--holdout-every", min=2, help="Hold out every N-th sweep.")] = None,
-    kind: Annotated[
-        str, typer.Option("--world-kind", help="With --holdout: hybrid, splats, surfels, volumes or mesh.")
+    method: Annotated[
+        str, typer.Option("--method", "-m", help=f"With --holdout: {METHOD_HELP}", show_default=False)
     ] = "hybrid",
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="With --holdout: a build option, such as method=basic.")
+        list[str] | None, typer.Option("--set", help="With --holdout: a build option, such as map.ego_radius_m=2.")
     ] = None,
     labels: Labels = None,
     odometry: Annotated[
@@ -51,18 +52,22 @@ def evaluate(
 ) -> None:
     """Compare simulated sweeps with real ones, in true metres.
 
-    Logs of equal length are compared sweep by sweep, others by nearest time. With --holdout a world is
-    built from the other sweeps of one real log, and the held-out beams are traced again in it.
+    Logs of equal length are compared sweep by sweep, others by nearest time. c2c_m is to all sweeps of REAL as one
+    cloud, c2c_sweep_m to the paired sweep. With --holdout a world is built from the other sweeps of one real log, and
+    the held-out beams are traced again in it; the cloud is then the whole log.
 
     Examples: resweep evaluate out kitti/sequences/00 -o report.html;
     resweep evaluate out/000000.pcd real.pcd --per-class --json;
-    resweep evaluate kitti/sequences/00 --holdout 5 --world-kind surfels;
+    resweep evaluate kitti/sequences/00 --holdout 5 --method surfels;
     resweep evaluate drive.bag --holdout-every 10 --odometry
     """
     from rich.console import Console
 
     from resweep.cli.inputs import check_writable
+    from resweep.labels import load_labels
 
+    if labels is not None:
+        load_labels(labels)  # a wrong name is said before the work
     if output is not None:
         if output.suffix.lower() not in (".html", ".json"):
             raise ResweepError(f"--output '{output}': a report is .html or .json; choose one of them")
@@ -70,15 +75,15 @@ def evaluate(
     if holdout is None and every is None:
         if odometry:
             raise ResweepError("--odometry: goes with --holdout; sweeps are compared in their own frames without it")
-        report = _compared(sim, real, accumulate, keep_going, labels)
+        report = _compare(sim, real, accumulate, keep_going, labels)
     else:
         if real is not None:
             raise ResweepError("--holdout takes one log, the real one; leave out REAL or --holdout")
-        report = _held_out(sim, holdout, every, kind, set_ or [], accumulate, keep_going, odometry, labels)
+        report = _hold_out(sim, holdout, every, method, set_ or [], accumulate, keep_going, odometry, labels)
     if output is not None:
         report.save(output)
     if as_json:
-        facts = {"sweeps": len(report.per_sweep), **report.metrics}
+        facts = {"sweeps": len(report.per_sweep), "labels": report.settings["labels"], **report.metrics}
         typer.echo(json.dumps({**facts, "per_class": report.per_class} if per_class else facts, allow_nan=False))
         return
     console = Console()
@@ -89,7 +94,7 @@ def evaluate(
         console.print(f"report: {output}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _compared(sim: Path, real: Path | None, accumulate: bool, keep_going: bool, labels: str | None) -> Report:
+def _compare(sim: Path, real: Path | None, accumulate: bool, keep_going: bool, labels: str | None) -> Report:
     """Simulated sweeps against real ones."""
     from resweep.cli.inputs import open_recording, report_skipped
     from resweep.cli.progress import Tally
@@ -110,11 +115,11 @@ def _compared(sim: Path, real: Path | None, accumulate: bool, keep_going: bool, 
         return compare(simulated, recorded, accumulate=accumulate)
 
 
-def _held_out(
+def _hold_out(
     path: Path,
     listed: str | None,
     every: int | None,
-    kind: str,
+    method: str,
     words: list[str],
     accumulate: bool,
     keep_going: bool,
@@ -126,9 +131,9 @@ def _held_out(
     from resweep.evaluation.holdout import holdout
     from resweep.reconstruction import build
     from resweep.reconstruction import odometry as find_poses
-    from resweep.reconstruction.map.accumulate import mappable
+    from resweep.reconstruction.map.accumulate import find_mappable
 
-    config = build_config(kind, words)
+    config = build_config(method, words)
     log = open_recording(path, keep_going, labels=labels)
     report_skipped(path, log)
     held = list(range(every - 1, len(log), every)) if every is not None else []
@@ -138,11 +143,11 @@ def _held_out(
         raise ResweepError(f"--holdout '{listed}': expected sweep numbers such as 5 or 3,7") from error
     if odometry:
         log = find_poses(log, progress=True)
-    vocabulary = config.map.labels_of(log)
+    vocabulary = config.map.choose_labels(log)
     return holdout(
         log,
         held,
         lambda rest: build(rest, config),
-        lambda sweep: mappable(sweep, config.map, vocabulary),
+        lambda sweep: find_mappable(sweep, config.map, vocabulary),
         accumulate=accumulate,
     )

@@ -46,7 +46,7 @@ def info(
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in facts.items():
-        table.add_row(name, _text(value))
+        table.add_row(name, _format(value))
     Console().print(table)
 
 
@@ -57,37 +57,41 @@ def describe(path: Path, labels: str | None = None) -> dict[str, Any]:
     """
     if not path.exists():
         raise ResweepError(f"{path}: no such file or folder")
-    describer = _describer(path)
-    if describer is _log:
-        return _log(path, labels)
+    describer = _find_describer(path)
+    if describer is _describe_log:
+        return _describe_log(path, labels)
     if labels is not None:
         raise ResweepError(f"--labels '{labels}': says what the ids of a log or sweep mean; {path} is neither")
     return describer(path)
 
 
-def _describer(path: Path) -> Callable[..., dict[str, Any]]:
+def _find_describer(path: Path) -> Callable[..., dict[str, Any]]:
     suffix = path.suffix.lower()
     if path.is_dir():
         if (path / "bank.json").is_file():
-            return _bank
-        return _world if (path / "world.json").is_file() else _log
+            return _describe_bank
+        return _describe_world if (path / "world.json").is_file() else _describe_log
     if suffix == ".ply":
         from resweep.io.files.ply import is_mesh
 
-        return _mesh if is_mesh(path) else _log
-    kinds = {**dict.fromkeys(_MESHES, _mesh), **dict.fromkeys(_POSES, _poses), **dict.fromkeys(_SENSORS, _sensor)}
-    return kinds.get(suffix, _log)
+        return _describe_mesh if is_mesh(path) else _describe_log
+    kinds = {
+        **dict.fromkeys(_MESHES, _describe_mesh),
+        **dict.fromkeys(_POSES, _describe_poses),
+        **dict.fromkeys(_SENSORS, _describe_sensor),
+    }
+    return kinds.get(suffix, _describe_log)
 
 
-def _sweep_file(path: Path, labels: str | None) -> dict[str, Any]:
+def _describe_file(path: Path, labels: str | None) -> dict[str, Any]:
     from resweep.io import open_log
     from resweep.io.registry import format_of
 
     log = open_log(path, empty_beams=False, labels=labels)
-    return {"kind": f"sweep ({format_of(path).title})", **_sweep(log[0], log.labels)}
+    return {"kind": f"sweep ({format_of(path).title})", **_describe_sweep(log[0], log.labels)}
 
 
-def _sweep(sweep: Sweep, labels: LabelSet) -> dict[str, Any]:
+def _describe_sweep(sweep: Sweep, labels: LabelSet) -> dict[str, Any]:
     facts: dict[str, Any] = {"returns": len(sweep), "beams": sweep.n_beams, "timestamp s": sweep.timestamp}
     if sweep.sensor:
         facts["sensor"] = sweep.sensor
@@ -102,48 +106,47 @@ def _sweep(sweep: Sweep, labels: LabelSet) -> dict[str, Any]:
         facts["rings"] = len(np.unique(sweep.ring))
         facts["returns per beam"] = f"up to {int(np.bincount(sweep.beam).max())}"
         facts["bounds m"] = _bounds(sweep.points)
-        facts["vocabulary"] = labels.name
-        ids, counts = np.unique(sweep.label, return_counts=True)
-        names = [f"{label} {labels.class_name(label)}" if labels.known else str(label) for label in ids]
-        facts["labels"] = {name: int(count) for name, count in zip(names, counts, strict=True)}
+        facts["vocabulary"] = _vocabulary(labels)
+        facts["labels"] = labels.count(sweep.label)
         facts["instances"] = len(np.unique(sweep.instance[sweep.instance != 0]))
     if sweep.extra:
         facts["extra columns"] = {name: str(np.asarray(values).dtype) for name, values in sweep.extra.items()}
     return facts
 
 
-def _log(path: Path, labels: str | None = None) -> dict[str, Any]:
+def _describe_log(path: Path, labels: str | None = None) -> dict[str, Any]:
     from resweep.io import open_log
 
     log = open_log(path, labels=labels)
     if len(log) == 1 and path.is_file():
-        return _sweep_file(path, labels)
+        return _describe_file(path, labels)
     facts: dict[str, Any] = {"kind": f"log ({log.meta.get('format', '?')})", "sweeps": len(log)}
     facts.update({name: value for name, value in (("name", log.name), ("sensor", log.sensor_name)) if value})
-    facts.update(_motion(log))
+    facts.update(_describe_motion(log))
     if not log.times_known:
         facts["times"] = "assumed from a rate"
     facts["provenance"] = dict(log.meta)
-    first = _sweep(log[0], log.labels)
-    facts.update({f"first sweep: {name}": value for name, value in first.items() if name != "sensor"})
+    facts["vocabulary"] = _vocabulary(log.labels)
+    first = _describe_sweep(log[0], log.labels)
+    facts.update({f"first sweep: {name}": first[name] for name in first if name not in ("sensor", "vocabulary")})
     facts["empty beams"] = log.empty_beams.detail or log.empty_beams.source
     return facts
 
 
-def _motion(log: Log) -> dict[str, Any]:
+def _describe_motion(log: Log) -> dict[str, Any]:
     if not log.poses_known:
         return {"poses": "unknown; give --poses FILE or --odometry where they matter", "time s": _span(log.times)}
-    return _trajectory(log.trajectory)
+    return _describe_trajectory(log.trajectory)
 
 
-def _poses(path: Path) -> dict[str, Any]:
+def _describe_poses(path: Path) -> dict[str, Any]:
     from resweep.io import read_poses
 
     trajectory = read_poses(path)
-    return {"kind": "poses", "poses": len(trajectory), **_trajectory(trajectory)}
+    return {"kind": "poses", "poses": len(trajectory), **_describe_trajectory(trajectory)}
 
 
-def _trajectory(trajectory: Trajectory) -> dict[str, Any]:
+def _describe_trajectory(trajectory: Trajectory) -> dict[str, Any]:
     facts: dict[str, Any] = {"time s": [trajectory.start, trajectory.end], "path length m": trajectory.length_m}
     if trajectory.end > trajectory.start:
         facts["rate Hz"] = (len(trajectory) - 1) / (trajectory.end - trajectory.start)
@@ -151,7 +154,7 @@ def _trajectory(trajectory: Trajectory) -> dict[str, Any]:
     return {**facts, "positions m": _bounds(trajectory.poses[:, :3, 3])}
 
 
-def _mesh(path: Path) -> dict[str, Any]:
+def _describe_mesh(path: Path) -> dict[str, Any]:
     import trimesh
 
     try:
@@ -171,7 +174,7 @@ def _mesh(path: Path) -> dict[str, Any]:
     }
 
 
-def _world(path: Path) -> dict[str, Any]:
+def _describe_world(path: Path) -> dict[str, Any]:
     file = path / "world.json"
     try:
         record = json.loads(file.read_text())
@@ -179,21 +182,32 @@ def _world(path: Path) -> dict[str, Any]:
         raise ResweepError(f"{file}: damaged ({error}); build or save the world again") from error
     if not isinstance(record, dict):
         raise ResweepError(f"{file}: not a world's record; build or save the world again")
-    return {"kind": "world", **record}
+    from resweep.worlds.store import saved_labels
+
+    labels = saved_labels(record, str(file))
+    counts = record.pop("label_counts", {})
+    named = {labels.class_name(int(label)): count for label, count in counts.items()}
+    return {"kind": "world", **record, "vocabulary": _vocabulary(labels), "labels": named}
 
 
-def _bank(path: Path) -> dict[str, Any]:
+def _describe_bank(path: Path) -> dict[str, Any]:
     from resweep.scenario import load_bank
 
     bank = load_bank(path)
     counts = {category: len(names) for category, names in bank.categories.items()}
-    return {"kind": "object bank", "assets": len(bank), "categories": counts, **bank.meta}
+    labels = ", ".join(sorted({str(bank.facts(name).get("labels", "unknown")) for name in bank}))
+    return {"kind": "object bank", "assets": len(bank), "categories": counts, "vocabulary": labels, **bank.meta}
 
 
-def _sensor(path: Path) -> dict[str, Any]:
+def _describe_sensor(path: Path) -> dict[str, Any]:
     from resweep.sensors import load_sensor
 
     return {"kind": "sensor", **load_sensor(str(path)).model_dump(mode="json")}
+
+
+def _vocabulary(labels: LabelSet) -> str:
+    """The vocabulary's name, with its title if it is known."""
+    return f"{labels.name} ({labels.title})" if labels.known and labels.title else labels.name
 
 
 def _span(values: Array) -> list[float]:
@@ -204,14 +218,14 @@ def _bounds(points: Array) -> dict[str, list[float]]:
     return {axis: _span(points[:, at]) for at, axis in enumerate("xyz")}
 
 
-def _text(value: Any) -> str:
+def _format(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.10g}"
     if isinstance(value, list) and len(value) == 2 and all(isinstance(item, float) for item in value):
-        return f"{_text(value[0])} to {_text(value[1])}"
+        return f"{_format(value[0])} to {_format(value[1])}"
     if isinstance(value, list | tuple):
-        shown = ", ".join(_text(item) for item in value[:8])
+        shown = ", ".join(_format(item) for item in value[:8])
         return f"{shown}, ... ({len(value)})" if len(value) > 8 else shown
     if isinstance(value, Mapping):
-        return "\n".join(f"{name}: {_text(item)}" for name, item in value.items())
+        return "\n".join(f"{name}: {_format(item)}" for name, item in value.items())
     return "yes" if value is True else "no" if value is False else str(value)

@@ -8,19 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from resweep.errors import ResweepError, nearest_names
+from resweep.errors import ResweepError
 from resweep.scenes.opening import check_world as check_world
 from resweep.scenes.opening import open_world as open_world
 
 if TYPE_CHECKING:
     from resweep.log import Log
     from resweep.pose import Array, Trajectory
-    from resweep.reconstruction.build import BuildConfig
+    from resweep.reconstruction import BuildConfig
 
 _ASSUMED_RATE_HZ = 10.0
+METHOD_HELP = (
+    "hybrid (default); splats, or splats-basic, splats-labels, splats-descriptors; surfels; volumes (voxels), or "
+    "volumes-top-down, volumes-bottom-up, volumes-neighbours; mesh-imls, mesh-rimls, mesh-rimls-meshlab, mesh-poisson."
+)
 
 
-def numbers(word: str) -> list[float] | None:
+def parse_numbers(word: str) -> list[float] | None:
     """The numbers in ``1,2.5,-3``, or None if it is anything else."""
     try:
         return [float(part) for part in word.split(",")] if "," in word else None
@@ -56,8 +60,8 @@ def read_motion(word: str, rate_hz: float | None, standing: bool, keep_going: bo
     """
     from resweep.io import open_log, read_poses
 
-    if (values := numbers(word)) is not None:
-        return _standing_pose(word, values)
+    if (values := parse_numbers(word)) is not None:
+        return _parse_pose(word, values)
     path = Path(word)
     if not path.exists():
         raise ResweepError(f"{word}: no such poses file; give a file, a log's folder, or x,y,z[,yaw_deg]")
@@ -71,7 +75,7 @@ def read_motion(word: str, rate_hz: float | None, standing: bool, keep_going: bo
     return read_poses(path, rate_hz=rate_hz)
 
 
-def _standing_pose(word: str, values: list[float]) -> Array:
+def _parse_pose(word: str, values: list[float]) -> Array:
     import math
 
     from resweep.pose import from_xyz_rpy
@@ -84,13 +88,13 @@ def _standing_pose(word: str, values: list[float]) -> Array:
     return from_xyz_rpy(x, y, z, yaw=math.radians(yaw_deg))[None]
 
 
-def mount(motion: Trajectory | Array, word: str | None) -> Trajectory | Array:
+def mount_sensor(motion: Trajectory | Array, word: str | None) -> Trajectory | Array:
     """Poses of a sensor mounted ``word`` = ``x,y,z`` metres from the frame that ``motion`` moves."""
     from resweep.pose import Trajectory, from_xyz_rpy
 
     if word is None:
         return motion
-    values = numbers(word)
+    values = parse_numbers(word)
     if values is None or len(values) != 3 or not all(abs(value) < 1e9 for value in values):
         raise ResweepError(f"--offset '{word}': expected three numbers x,y,z in metres, such as 0,0,1.73")
     x, y, z = values
@@ -98,7 +102,7 @@ def mount(motion: Trajectory | Array, word: str | None) -> Trajectory | Array:
     return motion.offset(T_frame_sensor) if isinstance(motion, Trajectory) else motion @ T_frame_sensor
 
 
-def settings(words: list[str]) -> dict[str, Any]:
+def parse_settings(words: list[str]) -> dict[str, Any]:
     """Dotted sensor fields from words such as ``receiver.range_noise_sigma_m=0.02``, values as in YAML."""
     import yaml
 
@@ -114,29 +118,22 @@ def settings(words: list[str]) -> dict[str, Any]:
     return changes
 
 
-def build_config(kind: str, words: list[str], given: dict[str, Any] | None = None) -> BuildConfig:
-    """The config of a kind of world, with dotted fields changed by words such as ``map.ego_radius_m=2``.
+def build_config(
+    method: str, words: list[str], given: dict[str, Any] | None = None, where: str = "--method"
+) -> BuildConfig:
+    """The settings of a method, with dotted fields changed by words such as ``map.ego_radius_m=2``.
 
-    ``given`` are the fields to begin with.
+    ``given`` are fields to begin with; ``where`` says in an error where the method was named.
     """
-    from resweep.reconstruction.config import HybridConfig, MeshConfig, SplatConfig, SurfelConfig, VolumeConfig
+    from resweep.reconstruction.methods import method_config
 
-    kinds: dict[str, type[BuildConfig]] = {
-        "hybrid": HybridConfig,
-        "splats": SplatConfig,
-        "surfels": SurfelConfig,
-        "volumes": VolumeConfig,
-        "mesh": MeshConfig,
-    }
-    if kind not in kinds:
-        raise ResweepError(f"world kind '{kind}': unknown; {nearest_names(kind, kinds)}")
-    return kinds[kind](**nested(words, given))
+    return method_config(method, nest_settings(words, given), where)
 
 
-def nested(words: list[str], given: dict[str, Any] | None = None) -> dict[str, Any]:
+def nest_settings(words: list[str], given: dict[str, Any] | None = None) -> dict[str, Any]:
     """Fields from words such as ``map.ego_radius_m=2``, dots as levels, put over those ``given``."""
     data: dict[str, Any] = dict(given or {})
-    for key, value in settings(words).items():
+    for key, value in parse_settings(words).items():
         *path, last = key.split(".")
         place = data
         for part in path:

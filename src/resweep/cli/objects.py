@@ -104,10 +104,10 @@ def _build(
 
 
 def _read_config(min_points: int | None, words: list[str]) -> ObjectConfig:
-    from resweep.cli.inputs import nested
+    from resweep.cli.inputs import nest_settings
     from resweep.reconstruction import ObjectConfig
 
-    data = nested(words)
+    data = nest_settings(words)
     if min_points is not None:
         data["min_points"] = min_points
     return ObjectConfig(**data)

@@ -38,7 +38,7 @@ def sensors(
     if fit is not None:
         if name is not None or rate is not None:
             raise ResweepError("sensors: --fit takes a log, and no NAME or --rate of a sensor")
-        _fit(fit, output, plot, json)
+        _fit_to_log(fit, output, plot, json)
         return
     if name is None:
         if plot or output is not None or rate is not None:
@@ -52,13 +52,13 @@ def sensors(
         _plot(sensor, output or Path(f"{sensor.name}.png"), json)
     elif json:
         typer.echo(
-            json_format.dumps({**sensor.model_dump(mode="json", exclude_none=True), **_figures(sensor)}, indent=2)
+            json_format.dumps({**sensor.model_dump(mode="json", exclude_none=True), **_count_figures(sensor)}, indent=2)
         )
     else:
         _print_spec(sensor)
 
 
-def _fit(log: str, output: Path | None, plot: bool, json: bool) -> None:
+def _fit_to_log(log: str, output: Path | None, plot: bool, json: bool) -> None:
     from resweep.files import atomic_file
     from resweep.io import open_log
     from resweep.sensors.infer.fit import fit_log
@@ -71,7 +71,7 @@ def _fit(log: str, output: Path | None, plot: bool, json: bool) -> None:
         with atomic_file(output) as temporary:
             temporary.write_text(found.sensor.to_yaml(), encoding="utf-8")
     if json:
-        typer.echo(json_format.dumps(_fit_record(found, output), indent=2))
+        typer.echo(json_format.dumps(_make_record(found, output), indent=2))
     else:
         _print_fit(found)
         typer.echo(str(output) if output else "give -o NAME.yaml to keep it")
@@ -79,10 +79,10 @@ def _fit(log: str, output: Path | None, plot: bool, json: bool) -> None:
         _plot(found.sensor, (output or Path(f"{found.sensor.name}.yaml")).with_suffix(".png"), json=False)
 
 
-def _fit_record(found: Fit, output: Path | None) -> dict[str, Any]:
+def _make_record(found: Fit, output: Path | None) -> dict[str, Any]:
     return {
         **found.sensor.model_dump(mode="json", exclude_none=True),
-        **_figures(found.sensor),
+        **_count_figures(found.sensor),
         "nearest": found.nearest.name,
         "elevation_rms_deg": round(found.elevation_rms_deg, 3),
         "yaml": None if output is None else str(output),
@@ -125,7 +125,7 @@ def _plot(sensor: Sensor, path: Path, json: bool) -> None:
     typer.echo(json_format.dumps({"name": sensor.name, "png": str(path)}) if json else str(path))
 
 
-def _figures(sensor: Sensor) -> dict[str, Any]:
+def _count_figures(sensor: Sensor) -> dict[str, Any]:
     """What a table shows of a sensor; counted from the firing pattern itself."""
     from resweep.sensors import fire
     from resweep.sensors.plot import angles_deg
@@ -144,7 +144,7 @@ def _figures(sensor: Sensor) -> dict[str, Any]:
 
 
 def _print_catalog(catalog: list[Sensor], json: bool) -> None:
-    rows = [(sensor, _figures(sensor)) for sensor in catalog]
+    rows = [(sensor, _count_figures(sensor)) for sensor in catalog]
     if json:
         keys = ("name", "title", "range_min_m", "range_max_m")
         brief = [{**{key: getattr(sensor, key) for key in keys}, **figures} for sensor, figures in rows]
@@ -174,7 +174,7 @@ def _print_catalog(catalog: list[Sensor], json: bool) -> None:
 
 
 def _print_spec(sensor: Sensor) -> None:
-    figures = _figures(sensor)
+    figures = _count_figures(sensor)
     typer.echo(sensor.to_yaml(), nl=False)
     typer.echo(f"# {figures['pulses_per_sweep']:,} pulses in a sweep of {figures['sweep_period_s']:g} s")
     if figures["azimuth_step_deg"]:

@@ -95,7 +95,7 @@ def simulate(
 ) -> None:
     """Drive a sensor through a world and write what it measures.
 
-    With --like the world is taken to be one that was recorded: its surfaces bear the recording's noise, so that
+    With --like the world is taken to be one that was recorded: its surfaces have the recording's noise, so that
     only 5 mm are added to ranges, as SimKITTI32 has it, and not the sensor's own noise once more.
 
     Examples:
@@ -110,13 +110,13 @@ def simulate(
 
       resweep simulate scene:street -s velodyne-hdl-32e --scenario hidden-car -o hidden
     """
-    from resweep.cli.inputs import check_folder, check_world, mount, open_world, read_motion
+    from resweep.cli.inputs import check_folder, check_world, mount_sensor, open_world, read_motion
     from resweep.cli.progress import Tally
     from resweep.io import write_log
     from resweep.progress import open_progress
 
     options: dict[str, object] = {"rotation_rate_hz": rate, "beam.rays": rays, "receiver.mode": mode}
-    chosen = _sensor(sensor, {**options, **_noise(noise, like, set_ or [])}, set_ or [])
+    chosen = _load_sensor(sensor, {**options, **_choose_noise(noise, like, set_ or [])}, set_ or [])
     _check_format(format)
     check_folder(output, overwrite)
     if [poses, like, scenario].count(None) != 2:
@@ -130,7 +130,9 @@ def simulate(
     motion = (
         None
         if staged
-        else _sampled(mount(read_motion(path, pose_rate, standing, keep_going), offset), path, chosen, sweeps)
+        else _check_motion(
+            mount_sensor(read_motion(path, pose_rate, standing, keep_going), offset), path, chosen, sweeps
+        )
     )
     check_world(world)
     with open_progress() as progress:
@@ -141,7 +143,7 @@ def simulate(
             progress.start("placing the actors")
             where, actors = staged.place(place)
             path = str(scenario)
-            motion = _sampled(mount(where, offset), path, chosen, sweeps)
+            motion = _check_motion(mount_sensor(where, offset), path, chosen, sweeps)
         assert motion is not None
         progress.start("starting the tracer")
         from resweep.simulate import Simulator
@@ -149,7 +151,7 @@ def simulate(
         simulator = Simulator(place, chosen, actors=actors, seed=seed, threads=threads)
         _ = simulator.scene  # built here, so that the pace below is that of sweeping
         drive = simulator.run(motion, sweeps=sweeps)
-        drive = replace(drive, meta={**drive.meta, **_provenance(chosen, sensor, path, offset)})
+        drive = replace(drive, meta={**drive.meta, **_collect_provenance(chosen, sensor, path, offset)})
         tally = Tally(progress)
         drive = tally.count(drive, chosen.sweep_period_s, f"sweeping {chosen.name}")
         write_log(drive, output, format=format, overwrite=overwrite, progress=False)
@@ -157,7 +159,7 @@ def simulate(
     pace = tally.sweeps / seconds
     many = "1 sweep" if tally.sweeps == 1 else f"{tally.sweeps:,} sweeps"
     typer.echo(f"{output}: {many} of {chosen.name} as {format}")
-    typer.echo(f"{tally.returns:,} returns on {tally.beams:,} beams, range noise {_noise_text(chosen, sensor)}")
+    typer.echo(f"{tally.returns:,} returns on {tally.beams:,} beams, range noise {_describe_noise(chosen, sensor)}")
     typer.echo(
         f"{seconds:.1f} s with writing, {pace:.1f} sweeps a second, {pace * chosen.sweep_period_s:.2f} × real time"
     )
@@ -177,7 +179,7 @@ class _Staged:
         return self.scenario.place(world, self.bank)
 
 
-def _noise(given: float | None, like: str | None, words: list[str]) -> dict[str, object]:
+def _choose_noise(given: float | None, like: str | None, words: list[str]) -> dict[str, object]:
     """The settings of range noise that ``--noise-m`` or ``--like`` stands for; ``--set`` has the last word."""
     set_too = any(word.split("=")[0].strip().startswith(_NOISE) for word in words)
     if given is not None and set_too:
@@ -188,30 +190,30 @@ def _noise(given: float | None, like: str | None, words: list[str]) -> dict[str,
     return {f"{_NOISE}_sigma_m": sigma, f"{_NOISE}_per_m": 0.0}
 
 
-def _noise_text(sensor: Sensor, name: str) -> str:
+def _describe_noise(sensor: Sensor, name: str) -> str:
     from resweep.sensors import load_sensor
 
-    def told(receiver: Any) -> str:
+    def describe(receiver: Any) -> str:
         grows = receiver.range_noise_per_m
         return f"{1000 * receiver.range_noise_sigma_m:g} mm" + (f" + {1000 * grows:g} mm/m" if grows else "")
 
-    now, own = told(sensor.receiver), told(load_sensor(name).receiver)
+    now, own = describe(sensor.receiver), describe(load_sensor(name).receiver)
     return now if now == own else f"{now} (the sensor's own: {own})"
 
 
-def _provenance(sensor: Sensor, name: str, poses: str, offset: str | None) -> dict[str, Any]:
+def _collect_provenance(sensor: Sensor, name: str, poses: str, offset: str | None) -> dict[str, Any]:
     """What the log's record says of this run, beside the whole sensor and the world."""
-    facts = {"range_noise": _noise_text(sensor, name), "poses_from": poses}
+    facts = {"range_noise": _describe_noise(sensor, name), "poses_from": poses}
     return facts if offset is None else {**facts, "offset_m": offset}
 
 
-def _sensor(name: str, options: dict[str, object], words: list[str]) -> Sensor:
+def _load_sensor(name: str, options: dict[str, object], words: list[str]) -> Sensor:
     """The sensor with what the options and the ``--set`` words change."""
-    from resweep.cli.inputs import settings
+    from resweep.cli.inputs import parse_settings
     from resweep.sensors import load_sensor
 
     changes = {key: value for key, value in options.items() if value is not None}
-    return load_sensor(name).with_(**{**changes, **settings(words)})
+    return load_sensor(name).with_(**{**changes, **parse_settings(words)})
 
 
 def _check_format(name: str) -> None:
@@ -223,7 +225,7 @@ def _check_format(name: str) -> None:
         raise ResweepError(f"--format '{name}': {nearest_names(name, writable)}")
 
 
-def _sampled(motion: Trajectory | Array, word: str, sensor: Sensor, sweeps: int | None) -> Trajectory | Array:
+def _check_motion(motion: Trajectory | Array, word: str, sensor: Sensor, sweeps: int | None) -> Trajectory | Array:
     """``motion``, which must last for the sweeps; a single standing pose is repeated for each of them."""
     import numpy as np
 

@@ -49,7 +49,7 @@ def write_sweep(folder: Path, layout: str, at: int, sweep: Sweep, found: Annotat
         rows[:, 4] = sweep.ring
     scan = Path("samples", "LIDAR_TOP", f"{stem}.pcd.bin") if nuscenes else Path("velodyne", f"{stem}.bin")
     write_file(folder / scan, rows)
-    write_file(folder / "labels" / f"{stem}.label", kitti_bin.packed_labels(sweep, f"{stem}.label"))
+    write_file(folder / "labels" / f"{stem}.label", kitti_bin.pack_labels(sweep, f"{stem}.label"))
     velocity = sweep.extra.get("velocity")
     still = np.zeros((len(sweep), 3), "<f4") if velocity is None else np.ascontiguousarray(velocity, "<f4")
     write_file(folder / "velocity" / f"{stem}.bin", still, sparse=True)

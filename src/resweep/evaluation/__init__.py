@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from resweep.evaluation.classes import THIN_LABELS
 from resweep.evaluation.compare import evaluate
 from resweep.evaluation.histograms import (
     NO_RETURN,
@@ -19,7 +18,6 @@ from resweep.evaluation.report import Report
 __all__ = [
     "METRICS",
     "NO_RETURN",
-    "THIN_LABELS",
     "Metric",
     "Report",
     "Shots",

@@ -1,4 +1,4 @@
-"""What a reader of the figures must know about how they came about."""
+"""What a reader of the figures must know about how they were measured."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import numpy as np
 
 from resweep.evaluation.beams import relative_pose
 from resweep.evaluation.pair import Pair
+from resweep.labels import LabelSet
 from resweep.sweep import Sweep
 
 _APART_M = 0.5
 
 
-class Notes:
-    """Watches the pairs being compared, and says in whole sentences what was unusual about them."""
+class Caveats:
+    """Collects how the pairs of two logs were compared, and what was unusual, as whole sentences.
+
+    ``n_pairs`` of ``n_sim`` and ``n_real`` sweeps are compared; with ``same_frame``, as if from the same place.
+    """
 
     def __init__(self, n_sim: int, n_real: int, n_pairs: int, same_frame: bool) -> None:
         self._how: dict[str, int] = {}
@@ -22,7 +26,7 @@ class Notes:
         self._same_frame = same_frame
         self._counts = (n_sim, n_real, n_pairs)
 
-    def see(self, sim: Sweep, real: Sweep, pair: Pair) -> None:
+    def add(self, sim: Sweep, real: Sweep, pair: Pair) -> None:
         """Take one pair into account."""
         self._how[pair.match.how] = self._how.get(pair.match.how, 0) + 1
         self._layouts.add(pair.images.layout)
@@ -32,7 +36,7 @@ class Notes:
             self._apart_m = max(self._apart_m, float(np.linalg.norm(relative_pose(sim, real)[:3, 3])))
 
     def lines(self) -> list[str]:
-        """The notes, one sentence each."""
+        """The caveats, one sentence each."""
         n_sim, n_real, n_pairs = self._counts
         lines = []
         if n_sim != n_real:
@@ -44,10 +48,32 @@ class Notes:
             if self._all_returned[side]:
                 lines.append(f"The {side} sweeps keep no beam without return, so {metric} cannot be below 1.")
         if self._same_frame:
-            lines.append("A log knows no poses: sweeps were compared in the sensor's frame, as if from the same place.")
+            lines.append(
+                "The poses of a log are unknown: sweeps were compared in the sensor's frame, as if from the same place."
+            )
+            if n_real > 1:
+                lines.append("Without poses the real sweeps make no cloud: there is no c2c_m, see c2c_sweep_m.")
         if self._apart_m > _APART_M:
             lines.append(
                 f"Paired sweeps are up to {self._apart_m:.2f} m apart: beam-by-beam figures then compare different "
                 "views, cloud figures remain valid."
             )
         return lines
+
+
+def label_lines(sim: LabelSet, real: LabelSet, used: LabelSet, thin: tuple[int, ...], lost: list[str]) -> list[str]:
+    """What to know about labels: the vocabularies of both sides, the one ``used``, and what is ``lost`` in it."""
+    lines = []
+    if not used.known:
+        lines.append("The vocabulary of the labels is unknown: classes are called by their number, none is thin.")
+    else:
+        lines.append(f"Classes are those of {used.title or used.name}.")
+        if not thin:
+            lines.append(f"{used.title or used.name} has no class of thin structures, so there is no thin_c2c_m.")
+    if sim.known and real.known and not sim.same_as(real):
+        without = f"; without counterpart, and unlabelled now: {', '.join(lost)}" if lost else ""
+        lines.append(f"Simulated labels were mapped from {sim.name} to {real.name}{without}.")
+    elif sim.known != real.known and "none" not in (sim.name, real.name):
+        which = "real" if sim.known else "simulated"
+        lines.append(f"The vocabulary of the {which} labels is unknown: ids were compared as numbers.")
+    return lines

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import resweep
 from resweep.errors import ResweepError, nearest_names
-from resweep.evaluation.caveats import Notes
-from resweep.evaluation.classes import THIN_LABELS
-from resweep.evaluation.metrics import COST_METRICS, METRICS, nearest_distances
-from resweep.evaluation.pair import Cloud, Pair, compare_pair, tally_classes
+from resweep.evaluation.caveats import Caveats, label_lines
+from resweep.evaluation.metrics import COST_METRICS, METRICS
+from resweep.evaluation.nearest import nearest_distances
+from resweep.evaluation.pair import Cloud, Pair, compare_pair, sum_classes, sum_recorded
+from resweep.evaluation.pairing import pair_sweeps
+from resweep.evaluation.recorded import KeptClouds, RecordedCloud
 from resweep.evaluation.report import Report
-from resweep.evaluation.sums import Tally, Values
+from resweep.evaluation.sums import MetricSums, Values
+from resweep.label_mapping import map_labels, relabel
+from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet, load_labels
 from resweep.log import Log
 from resweep.pose import Array, inverse, transform
 from resweep.simulate.retrace import Retracer
@@ -27,39 +33,47 @@ def evaluate(
     real: Log | Sweep,
     *,
     extra: Mapping[str, float] | None = None,
+    recorded: Log | None = None,
     accumulate: bool = False,
-    thin_labels: Iterable[int] = THIN_LABELS,
+    labels: LabelSet | str | Path | None = None,
+    thin_labels: Iterable[int] | None = None,
     range_max_m: float | None = None,
     tolerance_rad: float | None = None,
     max_gap_s: float | None = None,
     world: World | None = None,
-    workers: int = -1,
+    threads: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
     """Compare simulated sweeps with real ones; every metric is defined in `METRICS`.
 
     Logs of equal length pair up by index, others by nearest timestamp within ``max_gap_s`` (default: half
     the shorter sweep period). Clouds are compared in world coordinates with motion undone, or in the
-    sensor's frame where a log does not know its poses. ``accumulate`` also compares all sweeps as one
-    cloud, which takes memory for all of their points. ``range_max_m`` is the data range of the range images
-    (default: that of the real sensor, then of the simulated one, then the largest real range).
-    ``tolerance_rad`` is how far apart beams matched by direction may be. ``extra`` takes figures that the
-    caller knows: primitives, build_s, sweeps_per_s. With a ``world``, ``log_likelihood`` says how likely it holds
-    the real beams to be (`resweep.simulate.Retracer`). ``progress(done, total)`` is called after each pair.
+    sensor's frame where a log does not know its poses. ``c2c_m`` is to the whole recorded cloud: all sweeps of
+    ``recorded`` (default: of ``real``), which is labelled like ``real``. ``accumulate`` also compares the paired
+    sweeps as one cloud each, which takes memory for all of their points.
+
+    Classes are named by the vocabulary of ``real``; simulated labels of another one are mapped to it. ``labels`` is
+    the vocabulary of a side that does not know its own. ``thin_labels`` are the ids of thin structures (default:
+    those of the vocabulary). ``range_max_m`` is the data range of the range images (default: that of the real sensor,
+    then of the simulated one, then the largest real range). ``tolerance_rad`` is how far apart beams matched by
+    direction may be. ``extra`` takes figures that the caller knows: primitives, build_s, sweeps_per_s. With a
+    ``world``, ``log_likelihood`` says how likely it holds the real beams to be (`resweep.simulate.Retracer`).
+    ``threads``: 0 for all cores. ``progress(done, total)`` is called after each pair.
     """
-    sim_log, real_log = _as_log(sim, "the simulated"), _as_log(real, "the real")
+    sim_log, real_log = _as_log(sim, "the simulated", labels), _as_log(real, "the real", labels)
     known = _checked_extra(extra or {})
     _check_positive(range_max_m=range_max_m, tolerance_rad=tolerance_rad, max_gap_s=max_gap_s)
     pairs = pair_sweeps(sim_log, real_log, max_gap_s)
-    run = _Run(sim_log, real_log, len(pairs), tuple(int(label) for label in thin_labels), range_max_m)
+    run = _Run(sim_log, real_log, recorded, len(pairs), thin_labels, range_max_m, threads)
     if accumulate and run.same_frame:
         raise ResweepError("evaluate: accumulate needs poses, and a log knows none; open it with poses=")
     for done, (at_sim, at_real) in enumerate(pairs, start=1):
-        run.add(at_sim, at_real, accumulate, tolerance_rad=tolerance_rad, workers=workers)
+        run.add(at_sim, at_real, accumulate, tolerance_rad)
         if progress is not None:
             progress(done, len(pairs))
+    run.compare_with_recorded()
     if accumulate:
-        _tally_map(run.total, run.clouds, workers)
+        _sum_map(run.total, run.clouds, threads)
     if world is not None:
         slope = None if real_log.sensor is None else real_log.sensor.beam_slope
         retracer = Retracer(world, beam_slope=slope)
@@ -69,32 +83,77 @@ def evaluate(
 
 
 class _Run:
-    """Pairs compared so far: their sums, a row of metrics each, and the worst of them for drawing."""
+    """Pairs compared so far: their sums, and the worst of them for drawing."""
 
-    def __init__(self, sim: Log, real: Log, n_pairs: int, thin: tuple[int, ...], range_max_m: float | None) -> None:
-        self.sim, self.real, self.thin, self.range_max_m = sim, real, thin, range_max_m
-        self.same_frame = "unknown" in (sim.meta.get("poses"), real.meta.get("poses"))
-        self.total = Tally()
-        self.rows: list[dict[str, Any]] = []
+    def __init__(
+        self,
+        sim: Log,
+        real: Log,
+        recorded: Log | None,
+        n_pairs: int,
+        thin: Iterable[int] | None,
+        range_max_m: float | None,
+        threads: int,
+    ) -> None:
+        self.given, self.real, self.recorded = sim.labels, real, recorded or real
+        self.seen: set[int] = set()
+        mapped = sim.labels.known and real.labels.known and not sim.labels.same_as(real.labels)
+        self.sim = relabel(sim, real.labels, seen=self.seen) if mapped else sim
+        self.labels = real.labels
+        self.thin = self.labels.thin if thin is None else tuple(int(label) for label in thin)
+        self.range_max_m, self.threads = range_max_m, threads
+        self.same_frame = not (sim.poses_known and real.poses_known)
+        self.total = MetricSums()
+        self.pairs: list[tuple[int, int, MetricSums]] = []
         self.clouds: list[tuple[Cloud, Cloud]] = []
-        self.notes = Notes(len(sim), len(real), n_pairs, self.same_frame)
+        self.caveats = Caveats(len(sim), len(real), n_pairs, self.same_frame)
         self.worst: tuple[float, int, Pair] | None = None
+        # One recorded sweep is the cloud itself: nothing has to be gathered.
+        gathers = not self.same_frame and (len(self.recorded) > 1 or self.recorded is not real)
+        self.cloud = RecordedCloud(real.poses[0][:3, 3], threads) if gathers else None
+        self.kept = KeptClouds()
 
-    def add(self, at_sim: int, at_real: int, keep_clouds: bool, **options: Any) -> None:
+    def add(self, at_sim: int, at_real: int, keep_clouds: bool, tolerance_rad: float | None) -> None:
         """Compare one pair; ``keep_clouds`` for the accumulated clouds."""
         sim, real = self.sim[at_sim], self.real[at_real]
         if self.range_max_m is None:
             self.range_max_m = _range_max(self.sim, sim, self.real, real)
-        pair = compare_pair(sim, real, self.range_max_m, same_frame=self.same_frame, **options)
-        self.notes.see(sim, real, pair)
-        self.total.add(pair.tally)
-        values = pair.tally.metrics(self.thin, self.range_max_m)
-        badness = values["c2c_m"] or 0.0
-        if self.worst is None or badness > self.worst[0]:
-            self.worst = (badness, len(self.rows), pair)
-        self.rows.append({"sim": at_sim, "real": at_real, "time_s": float(self.real.times[at_real]), **values})
+        pair = compare_pair(
+            sim,
+            real,
+            self.range_max_m,
+            self.labels,
+            same_frame=self.same_frame,
+            tolerance_rad=tolerance_rad,
+            threads=self.threads,
+        )
+        self.caveats.add(sim, real, pair)
+        count = pair.sums.totals["c2c_sweep_n"]
+        error_m = pair.sums.totals["c2c_sweep"] / count if count else 0.0
+        if self.worst is None or error_m > self.worst[0]:
+            self.worst = (error_m, len(self.pairs), pair)
+        self.pairs.append((at_sim, at_real, pair.sums))
+        if self.cloud is not None:
+            self.kept.append(sim)
+            if self.recorded is self.real:
+                self.cloud.add(real)
         if keep_clouds:
-            self.clouds.append(_in_world(pair, real, self.real.poses[self.rows[0]["real"]]))
+            self.clouds.append(_in_world(pair, real, self.real.poses[self.pairs[0][1]]))
+
+    def compare_with_recorded(self) -> None:
+        """Add the distances of all pairs to the whole recorded cloud, and the sums of all pairs to the total."""
+        if self.cloud is not None:
+            own = self.recorded is self.real
+            gathered = {at_real for _, at_real, _ in self.pairs} if own else set()
+            for at in range(len(self.recorded)):
+                if at not in gathered:
+                    self.cloud.add(self.recorded[at])
+        for at, (_, _, sums) in enumerate(self.pairs):
+            if self.cloud is not None:
+                sum_recorded(sums, *self.kept[at], self.cloud)
+            elif len(self.recorded) == 1:
+                sums.copy_distances("c2c_sweep", "c2c")
+            self.total.add(sums)
 
     def report(self, known: Values) -> Report:
         """The report of all pairs, with figures that the caller knew."""
@@ -102,34 +161,55 @@ class _Run:
         assert self.range_max_m is not None
         _, drawn_row, drawn = self.worst
         values = {**self.total.metrics(self.thin, self.range_max_m), **known}
+        lost = map_labels(self.given, self.labels).lost_names(np.array(sorted(self.seen))) if self.seen else []
+        real = self.labels if self._labelled("real") else NO_LABELS
+        labels = self.given if real is NO_LABELS and self.given.known else self.labels
+        thin = self.thin or labels.thin
+        lines = label_lines(self.given, real, labels, thin, lost) if self._labelled("real", "sim") else []
         return Report(
             metrics={name: values[name] for name in METRICS if name in values},
-            per_sweep=self.rows,
-            per_class=self.total.per_class(),
+            per_sweep=[self._row(*pair) for pair in self.pairs],
+            per_class=self.total.per_class(labels),
             range_errors=self.total.error_curves(),
-            notes=self.notes.lines(),
+            notes=[*self.caveats.lines(), *lines],
             settings={
                 "resweep": resweep.__version__,
                 "sim": _title(self.sim),
                 "real": _title(self.real),
-                "sweeps": len(self.rows),
+                "sweeps": len(self.pairs),
                 "range_max_m": self.range_max_m,
+                "labels": labels.name,
+                "labels_title": labels.title,
+                "unlabelled_labels": list(labels.unlabelled) if labels.known else [0],
                 "thin_labels": list(self.thin),
                 "drawn_row": drawn_row,
             },
             drawn=drawn,
         )
 
+    def _labelled(self, *sides: str) -> bool:
+        """Whether any return of the sides ("sim", "real") is labelled."""
+        found = [label for label, sums in self.total.classes.items() if any(sums[side] for side in sides)]
+        return bool(self.labels.is_labelled(np.array(found, np.int64)).any())
 
-def _as_log(given: Any, which: str) -> Log:
+    def _row(self, at_sim: int, at_real: int, sums: MetricSums) -> dict[str, Any]:
+        assert self.range_max_m is not None
+        place = {"sim": at_sim, "real": at_real, "time_s": float(self.real.times[at_real])}
+        return {**place, **sums.metrics(self.thin, self.range_max_m)}
+
+
+def _as_log(given: Any, which: str, labels: LabelSet | str | Path | None) -> Log:
+    """A log, with the vocabulary ``labels`` where it does not know its own."""
     if isinstance(given, Sweep):
-        return Log.from_sweeps([given])
+        given = Log.from_sweeps([given])
     if not isinstance(given, Log):
         raise ResweepError(
             f"evaluate: {which} side is a {type(given).__name__}; give a Log (rs.open_log) or a Sweep (rs.read_sweep)"
         )
     if len(given) == 0:
         raise ResweepError(f"evaluate: {which} log '{given.name}' holds no sweep; choose a longer part of it")
+    if labels is not None and given.labels.same_as(UNKNOWN_LABELS):
+        return replace(given, labels=load_labels(labels))
     return given
 
 
@@ -148,44 +228,12 @@ def _check_positive(**options: float | None) -> None:
             raise ResweepError(f"evaluate: {name} is {value}; give a number above 0")
 
 
-def pair_sweeps(sim: Log, real: Log, max_gap_s: float | None = None) -> list[tuple[int, int]]:
-    """Which sweeps to compare, as (simulated, real) indices in order of time.
-
-    By index where the logs are equally long; else each sweep of the shorter log takes the one nearest in
-    time of the longer, if it is within ``max_gap_s`` and no other is nearer to that.
-    """
-    if len(sim) == len(real) and max_gap_s is None:
-        return [(at, at) for at in range(len(sim))]
-    swap = len(sim) > len(real)
-    few, many = (real.times, sim.times) if swap else (sim.times, real.times)
-    gap_s = _half_period(sim.times, real.times) if max_gap_s is None else max_gap_s
-    apart = np.abs(few[:, None] - many[None, :])
-    nearest = apart.argmin(axis=1)
-    taken: dict[int, int] = {}
-    for at in np.argsort(apart.min(axis=1), kind="stable").tolist():
-        if apart[at, nearest[at]] <= gap_s:
-            taken.setdefault(int(nearest[at]), at)
-    if not taken:
-        raise ResweepError(
-            f"evaluate: no simulated sweep ({sim.times[0]:.3f} to {sim.times[-1]:.3f} s) lies within {gap_s:.3f} s of "
-            f"a real one ({real.times[0]:.3f} to {real.times[-1]:.3f} s); give logs of equal length or matching times"
-        )
-    both = [(other, at) if swap else (at, other) for other, at in taken.items()]
-    return sorted(both)
-
-
-def _half_period(*times: Array) -> float:
-    periods = [float(np.median(np.diff(np.sort(each)))) for each in times if len(each) > 1]
-    return min(periods) / 2
-
-
 def _range_max(sim_log: Log, sim: Sweep, real_log: Log, real: Sweep) -> float:
     from resweep.sensors import load_sensor, sensor_names
 
     for log, sweep in ((real_log, real), (sim_log, sim)):
-        spec = log.meta.get("sensor")
-        if isinstance(spec, Mapping) and "range_max_m" in spec:
-            return float(spec["range_max_m"])
+        if log.sensor is not None:
+            return float(log.sensor.range_max_m)
         if sweep.sensor in sensor_names():
             return float(load_sensor(sweep.sensor).range_max_m)
     largest = [float(np.nanmax(sweep.range)) for sweep in (real, sim) if len(sweep)]
@@ -199,7 +247,7 @@ def _in_world(pair: Pair, real: Sweep, origin: Array) -> tuple[Cloud, Cloud]:
     return Cloud(moved[0].astype(np.float32), pair.sim.label), Cloud(moved[1].astype(np.float32), pair.real.label)
 
 
-def _tally_map(total: Tally, clouds: list[tuple[Cloud, Cloud]], workers: int) -> None:
+def _sum_map(total: MetricSums, clouds: list[tuple[Cloud, Cloud]], threads: int) -> None:
     sim, real = (
         Cloud(
             np.concatenate([both[side].points for both in clouds]),
@@ -208,9 +256,9 @@ def _tally_map(total: Tally, clouds: list[tuple[Cloud, Cloud]], workers: int) ->
         for side in (0, 1)
     )
     if len(sim.points) and len(real.points):
-        total.sums["map_n"] = len(sim.points)
-        total.sums["map"] = float(nearest_distances(sim.points, real.points, workers).sum())
-        tally_classes(total, sim, real, "map", workers)
+        total.totals["map_n"] = len(sim.points)
+        total.totals["map"] = float(nearest_distances(sim.points, real.points, threads).sum())
+        sum_classes(total, sim, real, "map", threads)
 
 
 def _title(log: Log) -> str:

@@ -26,7 +26,7 @@ def draw_range_errors(curves: dict[str, list[float]]) -> bytes:
     left.stairs(share, edges, fill=True, color=_BLUE)
     left.axvline(0.0, color=_INK, linewidth=0.8)
     left.set(yscale="log", xlim=(edges[0], edges[-1]), ylim=(max(share[share > 0].min() / 2, 1e-7), 1.5))
-    _dress(left, "simulated − real range (beyond ±1 m: in the last bins)", "range error [m]", "share of beams")
+    _style_axes(left, "simulated − real range (beyond ±1 m: in the last bins)", "range error [m]", "share of beams")
     at, cdf = curves["cdf_at_m"], curves["cdf_share"]
     right.plot(at, cdf, color=_BLUE, linewidth=2.0)
     for threshold in WITHIN_M:
@@ -38,7 +38,7 @@ def draw_range_errors(curves: dict[str, list[float]]) -> bytes:
         offset = (7, -13) if below else (7, -4)
         right.annotate(text, (threshold, reached), xytext=offset, textcoords="offset points", fontsize=8, color=_INK)
     right.set(xscale="log", xlim=(at[0], 30.0), ylim=(0.0, 1.03))
-    _dress(right, "beams whose ranges agree", "absolute range error [m]", "cumulative share of beams")
+    _style_axes(right, "beams whose ranges agree", "absolute range error [m]", "cumulative share of beams")
     return _png(figure)
 
 
@@ -57,7 +57,7 @@ def draw_birds_eye(pair: Pair) -> bytes:
     figure = _figure(width, float(np.clip(0.86 * width * (high[1] - low[1]) / (high[0] - low[0]), 3.5, 9.0)))
     axes = figure.add_subplot()
     axes.scatter(real[:, 0], real[:, 1], s=0.6, color="#c9d1d9", linewidths=0, rasterized=True)
-    order = np.argsort(pair.distance)  # the worst lie on top
+    order = np.argsort(pair.distance)  # the worst are drawn last
     size = np.where(pair.distance[order] > 0.2, 3.0, 1.0)
     colour = np.clip(pair.distance[order], *_DISTANCES_M)
     norm = LogNorm(*_DISTANCES_M)
@@ -70,7 +70,7 @@ def draw_birds_eye(pair: Pair) -> bytes:
     bar.set_label("to the nearest real point", color=_INK, fontsize=9)
     axes.plot(0, 0, marker=(3, 0, -90), markersize=10, color=_INK)
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
-    _dress(axes, "simulated points from above (grey: real points)", "x, forward [m]", "y, left [m]")
+    _style_axes(axes, "simulated points from above (grey: real points)", "x, forward [m]", "y, left [m]")
     return _png(figure)
 
 
@@ -86,7 +86,7 @@ def draw_range_images(pair: Pair) -> bytes:
     for axes, image, title in zip(panels, (images.real, images.sim), ("real", "simulated"), strict=False):
         shown = np.where(image > 0, image, np.nan)
         drawn = axes.imshow(shown, aspect="auto", interpolation="nearest", cmap="turbo", vmin=0.0, vmax=top)
-        _dress(axes, f"{title} range (white: no return, or no match)", "", "row", grid=False)
+        _style_axes(axes, f"{title} range (white: no return, or no match)", "", "row", grid=False)
         figure.colorbar(drawn, ax=axes, pad=0.01, label="range [m]")
     both = (images.real > 0) & (images.sim > 0)
     difference = np.where(both, images.sim - images.real, np.nan)
@@ -96,12 +96,12 @@ def draw_range_images(pair: Pair) -> bytes:
     only_real, only_sim = (images.real > 0) & ~both, (images.sim > 0) & ~both
     panels[2].imshow(_mask(only_real, _AMBER), aspect="auto", interpolation="nearest")
     panels[2].imshow(_mask(only_sim, "#2c9c47"), aspect="auto", interpolation="nearest")
-    _dress(panels[2], "difference", f"column ({images.layout})", "row", grid=False)
+    _style_axes(panels[2], "difference", f"column ({images.layout})", "row", grid=False)
     panels[2].set_facecolor("#b9c2cc")
     marks = [
         Patch(color="#b9c2cc", label="no return in either, or no match"),
-        Patch(color=_AMBER, label="return missing"),
-        Patch(color="#2c9c47", label="return too many"),
+        Patch(color=_AMBER, label="missing return"),
+        Patch(color="#2c9c47", label="surplus return"),
     ]
     panels[2].legend(
         handles=marks, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, fontsize=8, frameon=False, borderpad=0.1
@@ -129,12 +129,12 @@ def draw_intensity(pair: Pair) -> bytes | None:
     figure.colorbar(drawn, ax=axes, pad=0.02, label="beams")
     axes.plot([0, top], [0, top], color=_RED, linewidth=1.0, label="equal")
     axes.legend(loc="upper left", fontsize=8, frameon=False)
-    _dress(axes, "intensity of matched beams", "real", "simulated")
+    _style_axes(axes, "intensity of matched beams", "real", "simulated")
     return _png(figure)
 
 
 def draw_sweeps(rows: list[dict[str, Any]]) -> bytes | None:
-    """How distance and range errors run through the log, or None for a single sweep."""
+    """Distance and range errors of each sweep of the log, or None for a single sweep."""
     if len(rows) < 2:
         return None
     figure = _figure(11.0, 3.0)
@@ -146,7 +146,7 @@ def draw_sweeps(rows: list[dict[str, Any]]) -> bytes | None:
     axes.set_ylim(bottom=0.0)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.legend(fontsize=8, frameon=False, ncols=3, loc="lower right", bbox_to_anchor=(1.0, 1.0))
-    _dress(axes, "sweep by sweep", "real sweep", "metres")
+    _style_axes(axes, "sweep by sweep", "real sweep", "metres")
     return _png(figure)
 
 
@@ -159,7 +159,7 @@ def _figure(width: float, height: float) -> Any:
     return figure
 
 
-def _dress(axes: Any, title: str, x: str, y: str, grid: bool = True) -> None:
+def _style_axes(axes: Any, title: str, x: str, y: str, grid: bool = True) -> None:
     axes.set_title(title, loc="left", fontsize=10, color=_INK)
     axes.set_xlabel(x, fontsize=9, color=_INK)
     axes.set_ylabel(y, fontsize=9, color=_INK)

@@ -11,7 +11,7 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.evaluation.compare import evaluate
-from resweep.evaluation.metrics import METRICS, nearest_distances
+from resweep.evaluation.metrics import METRICS
 from resweep.evaluation.report import Report
 from resweep.log import Log
 from resweep.pose import Array
@@ -29,12 +29,12 @@ def holdout(
 ) -> Report:
     """Build from all sweeps but ``held``, trace the beams of those again at their poses, and compare.
 
-    ``mappable(sweep)`` (n,) tells the returns that a map of the place could hold; beams that returned from
+    ``mappable(sweep)`` (n,) says which returns a map of the place could hold; beams that returned from
     anything else, such as moving cars, are left out on both sides, and the report says how many.
-    The held-out poses are first found again in the world (`resweep.simulate.align`), since calibrating the
+    The held-out poses are first aligned with the world (`resweep.simulate.align`), since calibrating the
     lasers and poses of the others moves the map by centimetres. Every beam is given its most likely return, since
-    even a perfect stochastic world scatters; ``log_likelihood`` is that of the whole distribution. ``options`` go
-    to `evaluate`.
+    even a perfect stochastic world scatters; ``log_likelihood`` is that of the whole distribution. The recorded cloud
+    of ``c2c_m`` is the whole log. ``options`` go to `evaluate`.
     """
     chosen = sorted({int(index) for index in held})
     for index in chosen:
@@ -63,24 +63,20 @@ def holdout(
         likelihoods.append(retracer.log_likelihood(sweep, pose))
         real.append(sweep)
     known = {"primitives": world.n_primitives, "build_s": build_s, "sweeps_per_s": len(real) / tracing_s}
-    report = evaluate(log.with_sweeps(simulated, name="simulated"), log.with_sweeps(real), extra=known, **options)
-    metrics = {**report.metrics, "log_likelihood": float(np.concatenate(likelihoods).mean())}
-    metrics = _against_all(metrics, simulated, log)
+    # A vocabulary that the build was given for an unknown log is that of the log.
+    labels = log.labels if log.labels.known else world.labels
+    report = evaluate(
+        log.with_sweeps(simulated, name="simulated", labels=world.labels),
+        log.with_sweeps(real, labels=labels),
+        extra=known,
+        recorded=log,
+        **options,
+    )
+    values = {**report.metrics, "log_likelihood": float(np.concatenate(likelihoods).mean())}
+    metrics = {name: values[name] for name in METRICS if name in values}
     beams = sum(sweep.n_beams for sweep in real) + left_out
     note = (
         f"held out: sweeps {', '.join(map(str, chosen))}; built from {len(rest)} others; {left_out:,} of {beams:,} "
         "beams left out, as they returned from what no map holds (moving, outliers, the vehicle itself)"
     )
     return replace(report, metrics=metrics, notes=[*report.notes, note])
-
-
-def _against_all(metrics: dict[str, float | None], simulated: list[Sweep], log: Log) -> dict[str, float | None]:
-    """C, eq. 15: simulated points against the whole recorded cloud; what was c2c_m is c2c_sweep_m."""
-    origin = log.poses[0][:3, 3]
-    recorded = np.concatenate([sweep.world_points() - origin for sweep in log])
-    points = np.concatenate([sweep.world_points() - origin for sweep in simulated])
-    if len(points) == 0:
-        return metrics
-    c2c = float(nearest_distances(points, recorded).mean())
-    values = {**metrics, "c2c_m": c2c, "c2c_sweep_m": metrics["c2c_m"]}
-    return {name: values[name] for name in METRICS if name in values}

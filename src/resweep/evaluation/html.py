@@ -1,4 +1,4 @@
-"""A report as one HTML file that needs nothing beside it."""
+"""A report as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from resweep.evaluation.metrics import METRICS
 if TYPE_CHECKING:
     from resweep.evaluation.report import Report
 
-_HEADLINES = ("c2c_m", "range_median_m", "within_0.10m", "fscore_0.10m", "return_f1", "range_ssim")
+_HEADLINES = ("c2c_m", "c2c_sweep_m", "range_median_m", "within_0.10m", "fscore_0.10m", "return_f1", "range_ssim")
 _STYLE = """
 :root { --ink: #1d2733; --faint: #66758a; --line: #dde3ea; --soft: #f5f7fa; --accent: #1f6fb4; }
 * { box-sizing: border-box; }
@@ -56,15 +56,15 @@ def render(report: Report) -> str:
     )
 
 
-def _shown(value: float | None, missing: str = "–") -> str:
-    from resweep.evaluation.report import shown
+def _value(value: float | None, missing: str = "–") -> str:
+    from resweep.evaluation.report import format_value
 
-    return escape(shown(value, missing))
+    return escape(format_value(value, missing))
 
 
 def _cards(report: Report) -> str:
     cards = [
-        f'<div class="card"><b>{_shown(report.metrics[name])} <small>{METRICS[name].unit}</small></b>'
+        f'<div class="card"><b>{_value(report.metrics[name])} <small>{METRICS[name].unit}</small></b>'
         f"<span>{name}</span></div>"
         for name in _HEADLINES
         if report.metrics.get(name) is not None
@@ -81,8 +81,8 @@ def _metrics(report: Report) -> str:
             group = metric.group
             rows.append(f'<tr class="group"><th colspan="6">{escape(group)}</th></tr>')
         rows.append(
-            f'<tr><td class="k">{name}</td><td class="n">{_shown(value)}</td><td>{escape(metric.unit)}</td>'
-            f'<td class="n">{_shown(metric.perfect, "")}</td><td>{better[metric.better]}</td>'
+            f'<tr><td class="k">{name}</td><td class="n">{_value(value)}</td><td>{escape(metric.unit)}</td>'
+            f'<td class="n">{_value(metric.perfect, "")}</td><td>{better[metric.better]}</td>'
             f"<td>{escape(metric.definition)}</td></tr>"
         )
     head = '<th>metric</th><th class="n">value</th><th>unit</th><th class="n">perfect</th><th>better</th><th></th>'
@@ -90,21 +90,23 @@ def _metrics(report: Report) -> str:
 
 
 def _classes(report: Report) -> str:
-    if set(report.per_class) <= {"unlabelled"}:
+    unlabelled = set(report.settings.get("unlabelled_labels", (0,)))
+    if all(values["label"] in unlabelled for values in report.per_class.values()):
         return ""
     thin = set(report.settings.get("thin_labels", ()))
     columns = list(next(iter(report.per_class.values())))
     rows = []
     for name, values in report.per_class.items():
         kind = ' class="thin"' if values.get("label") in thin else ""
-        cells = "".join(f'<td class="n">{_shown(values.get(column))}</td>' for column in columns)
+        cells = "".join(f'<td class="n">{_value(values.get(column))}</td>' for column in columns)
         rows.append(f"<tr{kind}><td>{escape(name)}</td>{cells}</tr>")
     head = "<th>class</th>" + "".join(f'<th class="n">{escape(column)}</th>' for column in columns)
     about = (
-        '<p class="sub">c2c_m is between points of the same class; range_mean_m and return_recall are of the beams '
-        "whose real return has the class.</p>"
+        '<p class="sub">c2c_m and c2c_sweep_m are between points of the same class; range_mean_m and return_recall are '
+        "of the beams whose real return has the class.</p>"
     )
-    return f"<h2>By class</h2>{about}{_table(head, rows)}"
+    title = report.class_title()
+    return f"<h2>{escape(title[0].upper() + title[1:])}</h2>{about}{_table(head, rows)}"
 
 
 def _pictures(report: Report) -> str:
@@ -118,7 +120,7 @@ def _pictures(report: Report) -> str:
     if report.drawn is not None:
         row = report.per_sweep[int(report.settings.get("drawn_row", 0))]
         which = f"simulated sweep {row['sim']} and real sweep {row['real']}"
-        which += ", the pair with the largest c2c_m" if len(report.per_sweep) > 1 else ""
+        which += ", the pair with the largest c2c_sweep_m" if len(report.per_sweep) > 1 else ""
         if len(report.drawn.sim.points) and len(report.drawn.real.points):
             parts.append(_figure(figures.draw_birds_eye(report.drawn), f"From above: {which}."))
         parts.append(_figure(figures.draw_range_images(report.drawn), f"As the sensor sees: {which}."))
@@ -131,10 +133,10 @@ def _pictures(report: Report) -> str:
 def _sweeps(report: Report) -> str:
     if len(report.per_sweep) < 2:
         return ""
-    columns = ("c2c_m", "chamfer_m", "range_mean_m", "range_median_m", "within_0.10m", "return_f1", "range_ssim")
+    columns = ("c2c_m", "c2c_sweep_m", "chamfer_m", "range_mean_m", "range_median_m", "within_0.10m", "return_f1")
     rows = [
         f'<tr><td class="n">{row["sim"]}</td><td class="n">{row["real"]}</td>'
-        + "".join(f'<td class="n">{_shown(row.get(column))}</td>' for column in columns)
+        + "".join(f'<td class="n">{_value(row.get(column))}</td>' for column in columns)
         + "</tr>"
         for row in report.per_sweep
     ]

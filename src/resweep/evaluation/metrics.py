@@ -1,8 +1,7 @@
 """Every metric by name, and the formulas behind them.
 
-Lengths are true metres. Metrics that are widely published under a name that promises something else
-(squared distances called Chamfer distance, an F-score "at 0.05" of squared metres) are given beside the
-true ones, under names that say what they are.
+Lengths are metres. Some published metrics are not what their names say: squared distances called Chamfer distance,
+an F-score "at 0.05" of squared metres. They are given beside the plain ones, under names that say what they are.
 """
 
 from __future__ import annotations
@@ -12,17 +11,17 @@ from typing import Literal
 
 import numpy as np
 from scipy.ndimage import correlate1d
-from scipy.spatial import cKDTree
 
 from resweep.errors import ResweepError
+from resweep.evaluation.nearest import nearest_distances
 from resweep.pose import Array
 
 FSCORE_M = (0.02, 0.05, 0.10, 0.20)
 FSCORE_SQ_M2 = 0.05
 WITHIN_M = (0.05, 0.10, 0.20)
-ASTRAY_M = 0.5
+LARGE_ERROR_M = 0.5
 # Equal images have no finite PSNR. 120 dB is an error of a millionth of the data range, finer than any
-# LiDAR resolves, so nothing real is lost by stopping there and every report stays valid JSON.
+# LiDAR resolves: the cap loses nothing and keeps every report valid JSON.
 PSNR_MAX_DB = 120.0
 
 
@@ -49,15 +48,14 @@ _CLOUD, _RANGE, _RETURNS = "Point clouds", "Range, beam by beam", "Returns and n
 _INTENSITY, _IMAGE, _LABELS, _COST = "Intensity", "Range image", "Labels", "Cost"
 
 METRICS: dict[str, Metric] = {
-    "c2c_m": _lower(
-        _CLOUD, "m", "mean, simulated point to nearest real one (Richa 2022, eq. 15); held out: of the log"
-    ),
-    "c2c_sweep_m": _lower(_CLOUD, "m", "held out: the same, to the nearest real point of the one sweep"),
-    "c2c_reverse_m": _lower(_CLOUD, "m", "mean, real point to nearest simulated one"),
+    "c2c_m": _lower(_CLOUD, "m", "mean, simulated point to nearest of the whole recorded cloud (Richa 2022, eq. 15)"),
+    "c2c_sweep_m": _lower(_CLOUD, "m", "mean, simulated point to nearest real one of the paired sweep"),
+    "c2c_reverse_m": _lower(_CLOUD, "m", "mean, real point to nearest simulated one of the paired sweep"),
     "thin_c2c_m": _lower(_CLOUD, "m", "c2c_m within each thin class, their mean (Richa 2022, table 3)"),
-    "c2c_map_m": _lower(_CLOUD, "m", "c2c_m between the accumulated clouds, as Richa 2022 has it"),
-    "thin_c2c_map_m": _lower(_CLOUD, "m", "thin_c2c_m between the accumulated clouds"),
-    "chamfer_m": _lower(_CLOUD, "m", "half the sum of both mean distances between the clouds of a sweep"),
+    "thin_c2c_sweep_m": _lower(_CLOUD, "m", "c2c_sweep_m within each thin class, their mean"),
+    "c2c_map_m": _lower(_CLOUD, "m", "mean distance, all simulated points to all real ones of the paired sweeps"),
+    "thin_c2c_map_m": _lower(_CLOUD, "m", "c2c_map_m within each thin class, their mean"),
+    "chamfer_m": _lower(_CLOUD, "m", "half the sum of c2c_sweep_m and c2c_reverse_m"),
     **{
         f"fscore_{t:.2f}m": _higher(_CLOUD, "", f"share of points within {t:g} m of the other cloud, both ways (F1)")
         for t in FSCORE_M
@@ -82,10 +80,12 @@ METRICS: dict[str, Metric] = {
         )
         for t in WITHIN_M
     },
-    f"too_early_{ASTRAY_M:g}m": _lower(
-        _RANGE, "", f"share that stops > {ASTRAY_M:g} m early, of beams returned in both"
-    ),
-    f"too_late_{ASTRAY_M:g}m": _lower(_RANGE, "", f"share that stops > {ASTRAY_M:g} m late, of beams returned in both"),
+    **{
+        f"too_{when}_{LARGE_ERROR_M:g}m": _lower(
+            _RANGE, "", f"share that stops > {LARGE_ERROR_M:g} m {when}, of beams returned in both"
+        )
+        for when in ("early", "late")
+    },
     "matched": _higher(_RETURNS, "", "share of real beams that have a simulated counterpart"),
     "return_precision": _higher(_RETURNS, "", "share truly returned, of matched beams simulated to return"),
     "return_recall": _higher(_RETURNS, "", "share simulated to return, of matched beams that truly returned"),
@@ -108,16 +108,7 @@ METRICS: dict[str, Metric] = {
 COST_METRICS = tuple(name for name, metric in METRICS.items() if metric.group == _COST)
 
 
-def nearest_distances(source: Array, target: Array, workers: int = -1) -> Array:
-    """Distance (n,) float64 from each of ``source`` (n, 3) to the nearest of ``target`` (m, 3); inf if m is 0."""
-    if len(target) == 0 or len(source) == 0:
-        return np.full(len(source), np.inf)
-    # Sliding midpoints make the tree in half the time, and on scans it answers as fast as a balanced one.
-    tree = cKDTree(target, balanced_tree=False, compact_nodes=False)
-    return np.asarray(tree.query(source, workers=workers)[0])
-
-
-def cloud_to_cloud(sim: Array, real: Array, workers: int = -1) -> float:
+def cloud_to_cloud(sim: Array, real: Array, threads: int = 0) -> float:
     """C2C of C, eq. 15: mean distance in metres from points ``sim`` (n, 3) to the nearest of ``real`` (m, 3).
 
     It is not symmetric: what is real but was not simulated does not count.
@@ -125,11 +116,11 @@ def cloud_to_cloud(sim: Array, real: Array, workers: int = -1) -> float:
     if len(sim) == 0 or len(real) == 0:
         empty = "simulated" if len(sim) == 0 else "real"
         raise ResweepError(f"cloud-to-cloud distance: the {empty} cloud has no points; both need at least one")
-    return float(nearest_distances(sim, real, workers).mean())
+    return float(nearest_distances(sim, real, threads).mean())
 
 
 def psnr(mean_square_error: float, data_range: float) -> float:
-    """Peak signal-to-noise ratio in dB, at most `PSNR_MAX_DB`, which stands for equal images."""
+    """Peak signal-to-noise ratio in dB, at most `PSNR_MAX_DB`, the value of equal images."""
     if mean_square_error <= data_range**2 * 10 ** (-PSNR_MAX_DB / 10):
         return PSNR_MAX_DB
     return float(10 * np.log10(data_range**2 / mean_square_error))

@@ -29,9 +29,9 @@ class Report:
 
     ``metrics`` maps names of `METRICS` to values over all sweeps, None where there was nothing to compare.
     ``per_sweep`` has the same for each pair, with the indices ``sim`` and ``real``; ``per_class`` maps class
-    names to their counts and distances. ``range_errors`` holds curves for drawing, ``notes`` how sweeps and
-    beams were matched. ``drawn`` is the pair of sweeps with the largest c2c_m, which the HTML shows; a
-    report loaded from JSON has none.
+    names to their counts and distances; ``settings["labels"]`` is the vocabulary of the names. ``range_errors`` holds
+    curves for drawing, ``notes`` how it was measured. ``drawn`` is the pair of sweeps with the largest c2c_sweep_m,
+    which the HTML shows; a report loaded from JSON has none.
     """
 
     metrics: dict[str, float | None]
@@ -107,6 +107,11 @@ class Report:
         pairs = "1 sweep" if count == 1 else f"{count} sweeps"
         return f"{self.settings.get('sim', 'simulated')} against {self.settings.get('real', 'real')}, {pairs}"
 
+    def class_title(self) -> str:
+        """The heading of the classes: whose they are."""
+        vocabulary = self.settings.get("labels_title") or self.settings.get("labels")
+        return f"by class ({vocabulary})" if vocabulary else "by class"
+
     def table(self) -> RenderableType:
         """The metrics as a table for the terminal."""
         from rich.markup import escape
@@ -124,7 +129,7 @@ class Report:
             if metric.group != group:
                 table.add_section()
             group = metric.group
-            table.add_row(name, shown(value), metric.unit, shown(metric.perfect, ""), metric.definition)
+            table.add_row(name, format_value(value), metric.unit, format_value(metric.perfect, ""), metric.definition)
         return table
 
     def class_table(self) -> RenderableType:
@@ -132,18 +137,18 @@ class Report:
         from rich.markup import escape
         from rich.table import Table
 
-        table = Table(title="by class", title_justify="left", pad_edge=False)
+        table = Table(title=escape(self.class_title()), title_justify="left", pad_edge=False)
         table.add_column("class", style="bold", overflow="fold")
         columns = list(next(iter(self.per_class.values()), {}))
-        for column in columns:  # narrow heads, so that figures stay whole on a narrow terminal
+        for column in columns:  # narrow heads, so that values are not cut on a narrow terminal
             table.add_column(column.replace("_", "\n"), justify="right", overflow="fold")
         for name, values in self.per_class.items():
-            table.add_row(escape(name), *(shown(values.get(column)) for column in columns))
+            table.add_row(escape(name), *(format_value(values.get(column)) for column in columns))
         return table
 
 
-def shown(value: float | None, missing: str = "–") -> str:
-    """A figure as people read it: four digits that count, whole numbers whole, ``missing`` for None."""
+def format_value(value: float | None, missing: str = "–") -> str:
+    """A value for people: four significant digits, whole numbers without decimals, ``missing`` for None."""
     if value is None:
         return missing
     if value == int(value) and abs(value) < 1e15:

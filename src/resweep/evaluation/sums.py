@@ -1,4 +1,4 @@
-"""Sums over points and beams, from which the metrics of one sweep or of a whole log follow alike.
+"""Sums over points and beams, from which the metrics of one sweep or of a whole log are computed.
 
 A log's metrics are those of all its points and beams together, not means of its sweeps' metrics: a sweep
 with few returns weighs little.
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from resweep.evaluation.classes import class_name
-from resweep.evaluation.metrics import ASTRAY_M, FSCORE_M, FSCORE_SQ_M2, WITHIN_M, psnr
+from resweep.evaluation.metrics import FSCORE_M, FSCORE_SQ_M2, LARGE_ERROR_M, WITHIN_M, psnr
+from resweep.labels import LabelSet
 from resweep.pose import Array
 
 Values = dict[str, float | None]
-Sums = dict[str, float]
+Totals = dict[str, float]
 
 # Thresholds in metres of all F-scores by the name of their metric.
 FSCORES = {**{f"fscore_{t:.2f}m": t for t in FSCORE_M}, f"fscore_sq_{FSCORE_SQ_M2:.2f}": FSCORE_SQ_M2**0.5}
@@ -26,21 +26,32 @@ _CDF_M = np.geomspace(1e-3, 100.0, 151)
 
 
 @dataclass
-class Tally:
-    """What adds up over sweeps: ``sums`` by name, ``classes`` by label, and the range ``errors`` (m,) of each sweep."""
+class MetricSums:
+    """What adds up over sweeps: ``totals`` by name, ``classes`` by label, and the range ``errors`` (m,) of each sweep.
 
-    sums: Sums = field(default_factory=lambda: defaultdict(float))
-    classes: dict[int, Sums] = field(default_factory=lambda: defaultdict(lambda: defaultdict(float)))
+    Distances are summed under ``c2c`` (to the whole recorded cloud), ``c2c_sweep`` (to the paired sweep) and ``map``
+    (between the accumulated clouds), in all and by class; their numbers under the same names with ``_n``.
+    """
+
+    totals: Totals = field(default_factory=lambda: defaultdict(float))
+    classes: dict[int, Totals] = field(default_factory=lambda: defaultdict(lambda: defaultdict(float)))
     errors: list[Array] = field(default_factory=list)
 
-    def add(self, other: Tally) -> None:
+    def add(self, other: MetricSums) -> None:
         """Add the sums of another sweep."""
-        for name, value in other.sums.items():
-            self.sums[name] += value
-        for label, sums in other.classes.items():
-            for name, value in sums.items():
+        for name, value in other.totals.items():
+            self.totals[name] += value
+        for label, totals in other.classes.items():
+            for name, value in totals.items():
                 self.classes[label][name] += value
         self.errors.extend(other.errors)
+
+    def copy_distances(self, source: str, target: str) -> None:
+        """Give the distances summed under one name another name too."""
+        for totals in (self.totals, *self.classes.values()):
+            for name in ("", "_n"):
+                if f"{source}{name}" in totals:
+                    totals[f"{target}{name}"] = totals[f"{source}{name}"]
 
     @property
     def range_errors(self) -> Array:
@@ -49,33 +60,37 @@ class Tally:
 
     def metrics(self, thin: Iterable[int], range_max_m: float) -> Values:
         """Every metric that the sums determine, None where nothing was there to compare."""
-        s = self.sums
-        values = {**_clouds(s), **self._thin(thin, "c2c", "thin_c2c_m"), **self._ranges(), **_returns(s)}
-        values.update(_intensities(s))
+        s, thin = self.totals, tuple(thin)
+        values: Values = {"c2c_m": _ratio(s["c2c"], s["c2c_n"]), "thin_c2c_m": self._thin(thin, "c2c")}
+        values.update(_clouds(s))
+        values["thin_c2c_sweep_m"] = self._thin(thin, "c2c_sweep")
+        values.update({**self._ranges(), **_returns(s), **_intensities(s)})
         squares = _ratio(s["image_sq"], s["image_n"])
         values["range_psnr_db"] = None if squares is None else psnr(squares, range_max_m)
         values["range_ssim"] = _ratio(s["ssim"], s["image_n"])
         values["label_agreement"] = _ratio(s["label_equal"], s["label_n"])
         if s["map_n"]:
             values["c2c_map_m"] = _ratio(s["map"], s["map_n"])
-            values.update(self._thin(thin, "map", "thin_c2c_map_m"))
+            values["thin_c2c_map_m"] = self._thin(thin, "map")
         return values
 
-    def per_class(self) -> dict[str, Values]:
+    def per_class(self, labels: LabelSet) -> dict[str, Values]:
         """By class name, the label and what is known of its points and beams; classes in neither sweep are absent."""
         table: dict[str, Values] = {}
         for label in sorted(self.classes):
             s = self.classes[label]
-            table[class_name(label)] = {
+            row: Values = {
                 "label": label,
                 "sim_points": int(s["sim"]),
                 "real_points": int(s["real"]),
                 "c2c_m": _ratio(s["c2c"], s["c2c_n"]),
+                "c2c_sweep_m": _ratio(s["c2c_sweep"], s["c2c_sweep_n"]),
                 "range_mean_m": _ratio(s["range"], s["range_n"]),
                 "return_recall": _ratio(s["range_n"], s["matched"]),
             }
-            if self.sums["map_n"]:
-                table[class_name(label)]["c2c_map_m"] = _ratio(s["map"], s["map_n"])
+            if self.totals["map_n"]:
+                row["c2c_map_m"] = _ratio(s["map"], s["map_n"])
+            table[labels.class_name(label)] = row
         return table
 
     def error_curves(self) -> dict[str, list[float]]:
@@ -92,10 +107,11 @@ class Tally:
             "cdf_share": share.round(6).tolist(),
         }
 
-    def _thin(self, thin: Iterable[int], key: str, name: str) -> Values:
+    def _thin(self, thin: Iterable[int], key: str) -> float | None:
+        """The mean over thin classes of their mean distances."""
         known = [self.classes[label] for label in thin if label in self.classes]
         each = [s[key] / s[f"{key}_n"] for s in known if s[f"{key}_n"]]
-        return {name: float(np.mean(each)) if each else None}
+        return float(np.mean(each)) if each else None
 
     def _ranges(self) -> Values:
         errors = self.range_errors.astype(np.float64)
@@ -108,19 +124,19 @@ class Tally:
             "range_rmse_m": _root(_ratio(float((errors**2).sum()), count)),
         }
         values.update({f"within_{t:.2f}m": _ratio(float((size <= t).sum()), count) for t in WITHIN_M})
-        returned = self.sums["real_returned"]
+        returned = self.totals["real_returned"]
         values.update({f"recovered_{t:.2f}m": _ratio(float((size <= t).sum()), returned) for t in WITHIN_M})
-        values[f"too_early_{ASTRAY_M:g}m"] = _ratio(float((errors < -ASTRAY_M).sum()), count)
-        values[f"too_late_{ASTRAY_M:g}m"] = _ratio(float((errors > ASTRAY_M).sum()), count)
+        values[f"too_early_{LARGE_ERROR_M:g}m"] = _ratio(float((errors < -LARGE_ERROR_M).sum()), count)
+        values[f"too_late_{LARGE_ERROR_M:g}m"] = _ratio(float((errors > LARGE_ERROR_M).sum()), count)
         return values
 
 
-def _clouds(s: Sums) -> Values:
-    forward, backward = _ratio(s["forward"], s["forward_n"]), _ratio(s["backward"], s["backward_n"])
-    values: Values = {"c2c_m": forward, "c2c_reverse_m": backward, "chamfer_m": None, "chamfer_sq_sum_m2": None}
+def _clouds(s: Totals) -> Values:
+    forward, backward = _ratio(s["c2c_sweep"], s["c2c_sweep_n"]), _ratio(s["reverse"], s["reverse_n"])
+    values: Values = {"c2c_sweep_m": forward, "c2c_reverse_m": backward, "chamfer_m": None, "chamfer_sq_sum_m2": None}
     if forward is not None and backward is not None:
         values["chamfer_m"] = (forward + backward) / 2
-        values["chamfer_sq_sum_m2"] = s["forward_sq"] / s["forward_n"] + s["backward_sq"] / s["backward_n"]
+        values["chamfer_sq_sum_m2"] = s["c2c_sweep_sq"] / s["c2c_sweep_n"] + s["reverse_sq"] / s["reverse_n"]
     for name in FSCORES:
         precision, recall = _ratio(s[f"{name} sim"], s["sim"]), _ratio(s[f"{name} real"], s["real"])
         # An empty cloud has no share of points that are near, and none that should have been
@@ -129,7 +145,7 @@ def _clouds(s: Sums) -> Values:
     return values
 
 
-def _returns(s: Sums) -> Values:
+def _returns(s: Totals) -> Values:
     precision = _ratio(s["both"], s["sim_returned"])
     recall = _ratio(s["both"], s["real_returned"])
     known = precision is not None or recall is not None
@@ -141,7 +157,7 @@ def _returns(s: Sums) -> Values:
     }
 
 
-def _intensities(s: Sums) -> Values:
+def _intensities(s: Totals) -> Values:
     n = s["both"]
     values: Values = {
         "intensity_rmse": _root(_ratio(s["intensity_sq"], n)),

@@ -17,7 +17,7 @@ import numpy as np
 from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.files.header import Header
 from resweep.pose import Array, inverse, transform
-from resweep.sensors.infer.stored_empty import with_stored_empty
+from resweep.sensors.infer.stored_empty import add_stored_empty
 from resweep.sweep import Sweep
 
 # The names other programs give to our columns, ours first.
@@ -69,7 +69,7 @@ def columns_from_sweep(sweep: Sweep, frame: str, where: str) -> dict[str, Array]
     for name in ("column", "label", "instance", "return_index"):
         columns[name] = getattr(sweep, name)
     for name, values in sweep.extra.items():
-        columns.update(_plain(name, np.asarray(values), columns, where))
+        columns.update(_split_extra(name, np.asarray(values), columns, where))
     return columns
 
 
@@ -83,7 +83,7 @@ def check_finite(points: Array, where: str) -> None:
         )
 
 
-def _plain(name: str, values: Array, taken: Mapping[str, Array], where: str) -> dict[str, Array]:
+def _split_extra(name: str, values: Array, taken: Mapping[str, Array], where: str) -> dict[str, Array]:
     """An extra column as (n,) columns of plain numbers; wide ones become ``name_0``, ``name_1`` ..."""
     if not re.fullmatch(r"[A-Za-z_]\w*", name) or name in taken:
         raise ResweepError(f"{where}: extra column '{name}' needs another name (letters, digits, _; not one of ours)")
@@ -136,11 +136,11 @@ def sweep_from_columns(
     sweep = _assemble(points, found, extra, header, pose)
     if keep.all() or not {"ring", "column"} <= set(found):
         return sweep
-    ring, column = _empty_cells(columns, ~keep)
-    return with_stored_empty(sweep, ring, column)
+    ring, column = _find_empty_cells(columns, ~keep)
+    return add_stored_empty(sweep, ring, column)
 
 
-def _empty_cells(columns: Mapping[str, Array], empty: Array) -> tuple[Array, Array]:
+def _find_empty_cells(columns: Mapping[str, Array], empty: Array) -> tuple[Array, Array]:
     """Ring and column (m,) of the ``empty`` rows, those that have both."""
     by_name = {name.lower(): np.asarray(values) for name, values in columns.items()}
     ring, column = (

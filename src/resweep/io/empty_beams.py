@@ -21,8 +21,9 @@ import numpy as np
 from resweep.errors import ResweepError
 from resweep.log import EmptyBeams, Log
 from resweep.pose import Array, Trajectory, inverse, transform
-from resweep.sensors.infer.grid import Grid, complete_beams, estimate_grid
-from resweep.sensors.infer.grid_check import crowded, doubt
+from resweep.sensors.infer.complete import complete_beams
+from resweep.sensors.infer.grid import Grid, estimate_grid
+from resweep.sensors.infer.grid_check import check_grid, is_crowded
 from resweep.sweep import Sweep
 
 _SWEEPS = 5  # that the grid is estimated from
@@ -59,7 +60,7 @@ class Rig:
 
     @property
     def is_plain(self) -> bool:
-        """Whether points stand as one LiDAR measured them, in its own frame."""
+        """Whether points are as one LiDAR measured them, in its own frame."""
         return self.motion is None and len(self.lidars) == 1 and self.lidars[0].T_frame_lidar is None
 
     def T_frame_fired(self, lidar: Lidar, sweep: Sweep, times: Array) -> Array:
@@ -117,7 +118,7 @@ def _estimate_grids(log: Log, rig: Rig) -> tuple[list[Grid], EmptyBeams]:
         except ResweepError as error:
             return [], EmptyBeams("unknown", f"not inferred: {str(error).removeprefix('grid: ')}")
         for part in parts[:: max(1, len(parts) - 1)][:_CHECKED]:
-            if (why := doubt(grid, part)) is not None:
+            if (why := check_grid(grid, part)) is not None:
                 return [], EmptyBeams("unknown", f"not inferred: {why}")
         grids.append(grid)
     rings = {"given": "as the log gives them", "order": "by their stored order", "elevation": "by elevation"}
@@ -147,7 +148,7 @@ def _sample_sweeps(log: Log) -> list[Sweep]:
     return sweeps
 
 
-def _rows(sweep: Sweep, lidar: Lidar) -> Array:
+def _find_beams(sweep: Sweep, lidar: Lidar) -> Array:
     """Beams (b,) bool of a LiDAR."""
     return np.asarray((sweep.beam_ring >= lidar.first_ring) & (sweep.beam_ring < lidar.last_ring))
 
@@ -156,7 +157,7 @@ def _take_measured(sweep: Sweep, rig: Rig, lidar: Lidar) -> Sweep:
     """The part of a sweep that a LiDAR measured, in the LiDAR's own frame when it fired."""
     if rig.is_plain:
         return sweep
-    rows = _rows(sweep, lidar)
+    rows = _find_beams(sweep, lidar)
     part = sweep if rows.all() else sweep.select_beams(rows)
     T_fired_frame = inverse(rig.T_frame_fired(lidar, sweep, part.beam_time))
     points = transform(T_fired_frame[part.beam], part.points.astype(np.float64))
@@ -174,7 +175,7 @@ def _complete_sweep(sweep: Sweep, rig: Rig, grids: list[Grid]) -> Sweep:
     """``sweep`` with the empty beams of each LiDAR after its own; as it is where it does not fit the grids."""
     if rig.is_plain:
         full = complete_beams(sweep, grids[0])
-        return sweep if crowded(full, grids[0]) else _clip_times(full, sweep)
+        return sweep if is_crowded(full, grids[0]) else _clip_times(full, sweep)
     ring, column = sweep.beam_ring.copy(), sweep.beam_column.copy()
     parts: list[tuple[Array, ...]] = []
     for lidar, grid in zip(rig.lidars, grids, strict=True):
@@ -182,9 +183,9 @@ def _complete_sweep(sweep: Sweep, rig: Rig, grids: list[Grid]) -> Sweep:
         if not len(part):
             continue
         full = complete_beams(part, grid)
-        if crowded(full, grid):
+        if is_crowded(full, grid):
             return sweep
-        rows = _rows(sweep, lidar)
+        rows = _find_beams(sweep, lidar)
         ring[rows] = full.beam_ring[: len(part)] + np.uint16(lidar.first_ring)
         column[rows] = full.beam_column[: len(part)]
         parts.append(_move_to_frame(full, len(part), rig, lidar, sweep))

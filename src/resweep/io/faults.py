@@ -22,7 +22,7 @@ class Faults(dict[int, Fault]):
 
 
 def refuse_faulty(log: Log, faults: Faults) -> Log:
-    """``log``, whose faulty sweeps raise instead of loading and stand in ``skipped``; their poses stand for nothing."""
+    """``log``, whose faulty sweeps raise instead of loading and are listed in ``skipped``; their poses mean nothing."""
     if not faults:
         return log
 
@@ -48,7 +48,7 @@ def refuse_empty(log: Log, path: Path) -> Log:
 def skip_faulty(log: Log, path: Path, read: bool = True) -> Log:
     """``log`` without the sweeps that have no pose or, if ``read``, cannot be read; each gives a warning.
 
-    They stand in ``skipped`` of the result.
+    The result lists them in ``skipped``.
     """
     known = {fault.sweep: fault for fault in log.skipped if fault.sweep is not None}
     skipped = [fault for fault in log.skipped if fault.sweep is None]

@@ -67,12 +67,12 @@ def open_sweeps(
 ) -> Log:
     """The sweep ``files`` of a folder as a log; poses from poses.txt, else from the files, else unknown.
 
-    With ``keep_going``, sweeps without a good pose raise only when they are loaded, and stand in ``skipped``.
+    With ``keep_going``, sweeps without a good pose raise only when they are loaded, and are listed in ``skipped``.
     """
     faults = Faults()
     heads = None if find_pose_file(folder) is not None else _read_heads(entry, files, faults if keep_going else None)
     placing = _find_placing(folder, files, heads, rate_hz, faults if keep_going else None)
-    check = _same_fields(entry, files)
+    check = _require_same_fields(entry, files)
     times, all_poses = placing.times, placing.poses
 
     def load(at: int) -> Sweep:
@@ -126,7 +126,7 @@ def find_labels(entry: Format, files: list[Path]) -> LabelSet:
     return found
 
 
-def _same_fields(entry: Format, files: list[Path]) -> Callable[[Path], None]:
+def _require_same_fields(entry: Format, files: list[Path]) -> Callable[[Path], None]:
     """What raises for a file that lacks a field which most of the ``files`` have: points of mixed types."""
 
     @cache
@@ -150,7 +150,7 @@ def _same_fields(entry: Format, files: list[Path]) -> Callable[[Path], None]:
             missing = sorted(wanted - frozenset(entry.fields(file)))
         if missing:
             raise SweepError(
-                f"{file}: no field '{missing[0]}', which {example} has; sweeps of a log must be alike",
+                f"{file}: no field '{missing[0]}', which {example} has; all sweeps of a log need the same fields",
                 FaultKind.OTHER_FIELDS,
             )
 

@@ -37,17 +37,17 @@ def parse_stamps(files: Sequence[Path]) -> Array | None:
     Read are ``1566246592.123456``, ``1566246592_123456789``, and whole numbers of 13, 16 or 19 digits; anything
     before the last such number, as in ``cloud_1566246592123456789``, is passed over.
     """
-    times = [_stamp(file.stem.removesuffix(".pcd")) for file in files]  # nuScenes scans end in .pcd.bin
+    times = [_parse_stamp(file.stem.removesuffix(".pcd")) for file in files]  # nuScenes scans end in .pcd.bin
     if not files or any(time is None for time in times):
         return None
     stamps = np.array(times, np.float64)
     return stamps if (np.diff(stamps) > 0).all() else None
 
 
-def _stamp(stem: str) -> float | None:
+def _parse_stamp(stem: str) -> float | None:
     if found := re.search(r"(?<!\d)(\d{9,10})[._](\d{1,9})$", stem):
         whole, fraction = found.groups()
-        # After an underscore stand nanoseconds, whether padded or not; after a point, decimals.
+        # After an underscore come nanoseconds, whether padded or not; after a point, decimals.
         part = int(fraction) / 10**9 if "_" in found[0] else int(fraction) / 10 ** len(fraction)
         return int(whole) + part
     if (found := re.search(r"(?<!\d)(\d+)$", stem)) and len(found[1]) in _DIGITS and len(found[1]) > 10:

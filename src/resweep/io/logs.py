@@ -111,7 +111,7 @@ def _open(
 
 
 def _open_file(entry: Format, path: Path, empty_beams: bool, options: dict[str, Any]) -> Log:
-    """A log of the one sweep in a file; its facts are those in the file, or of the log in whose folder it lies."""
+    """A log of the one sweep in a file; its facts are those in the file, or of the log in its folder."""
     sweep = read_as(entry, path, **options)
     own = peek_as(entry, path) is not None
     log = Log.from_sweeps(
@@ -140,7 +140,7 @@ def _apply_record(log: Log, record: Record, entry: Format) -> Log:
 
 
 def _name_sensor(log: Log) -> Log:
-    """``log``, whose sweeps bear its sensor's name: layouts of whole logs keep none a sweep."""
+    """``log``, whose sweeps have its sensor's name: layouts of whole logs store none for each sweep."""
     name = log.sensor_name
     return log.map(lambda sweep: sweep if sweep.sensor == name else replace(sweep, sensor=name), "name the sensor")
 

@@ -9,7 +9,7 @@ from resweep.pose import Array
 _MAX_RINGS = 256  # an image with more rows and columns is a camera's
 
 
-def cell_columns(columns: dict[str, Array], height: int, width: int) -> dict[str, Array]:
+def add_cells(columns: dict[str, Array], height: int, width: int) -> dict[str, Array]:
     """``columns`` of an image of ``height`` x ``width`` points, row by row, with ``ring`` and ``column`` added.
 
     A ring that the cloud gives itself is kept, and says whether rows or columns of the image are the firings.

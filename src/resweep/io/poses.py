@@ -31,23 +31,23 @@ def read_poses(
     """The trajectory in a file, its format guessed from the content unless given.
 
     KITTI poses have no times: they come from ``times`` (an array, or a file of one number a line), else a
-    ``times.txt`` beside the file, else ``rate_hz``. Where a ``calib.txt`` with ``Tr`` stands beside a KITTI
+    ``times.txt`` beside the file, else ``rate_hz``. Where a ``calib.txt`` with ``Tr`` is beside a KITTI
     file its poses are the camera's, and are turned into the LiDAR's: inv(Tr) · pose · Tr.
     """
     path = Path(path)
-    lines = _lines(path)
+    lines = _read_lines(path)
     kind = format or _guess_lines(path, lines)
     if kind not in FORMATS:
         raise ResweepError(f"{path}: poses format '{kind}'; {nearest_names(kind, FORMATS)}")
     if kind == "csv":
         stamps, poses = _from_csv(path, lines)
     else:
-        rows = _numbers(path, lines, 8 if kind == "tum" else 12, kind)
+        rows = _parse_numbers(path, lines, 8 if kind == "tum" else 12, kind)
         if kind == "tum":
             stamps, poses = rows[:, 0], _from_quaternions(path, lines, rows[:, 1:4], rows[:, 4:8])
         else:
             poses = _from_matrices(path, lines, rows)
-            stamps = _kitti_times(path, len(poses), times, rate_hz)
+            stamps = _find_kitti_times(path, len(poses), times, rate_hz)
             if (Tr := read_calib(path.with_name("calib.txt"))) is not None:
                 poses = inverse(Tr) @ poses @ Tr
             return Trajectory(stamps, poses)
@@ -75,22 +75,22 @@ def write_poses(trajectory: Trajectory, path: str | Path, format: str | None = N
 
 def read_times(path: Path) -> Array:
     """Seconds (n,) from a file of one number a line."""
-    return _numbers(path, _lines(path), 1, "times")[:, 0]
+    return _parse_numbers(path, _read_lines(path), 1, "times")[:, 0]
 
 
 def read_matrices(path: Path) -> Array:
-    """Poses (n, 4, 4) from KITTI rows, in whichever frame the file has them."""
-    lines = _lines(path)
-    return _from_matrices(path, lines, _numbers(path, lines, 12, "kitti"))
+    """Poses (n, 4, 4) from KITTI rows, in the frame that the file has them in."""
+    lines = _read_lines(path)
+    return _from_matrices(path, lines, _parse_numbers(path, lines, 12, "kitti"))
 
 
 def read_rows(path: Path) -> tuple[Array | None, Array, dict[int, str]]:
     """Times (n,), None in a KITTI file, and poses (n, 4, 4) of every row, and what is wrong with some, by row.
 
-    For those who keep going: a row that is no rigid pose, or that repeats a time, stands as the identity. Poses
-    are in whichever frame the file has them.
+    For readers that keep going: a row that is no rigid pose, or that repeats a time, becomes the identity. Poses
+    are in the frame that the file has them in.
     """
-    lines = _lines(path)
+    lines = _read_lines(path)
     widths = [len(line.split()) for _, line in lines]
     kind = "csv" if "," in lines[0][1] else "tum" if widths.count(8) > widths.count(12) else "kitti"
     if kind == "csv":
@@ -102,7 +102,7 @@ def read_rows(path: Path) -> tuple[Array | None, Array, dict[int, str]]:
     last = -np.inf
     for at, line in enumerate(lines):
         try:
-            row = _numbers(path, [line], 8 if kind == "tum" else 12, kind)
+            row = _parse_numbers(path, [line], 8 if kind == "tum" else 12, kind)
             if kind == "kitti":
                 poses[at] = _from_matrices(path, [line], row)[0]
                 continue
@@ -120,15 +120,15 @@ def read_calib(path: Path) -> Array | None:
     """``T_camera_lidar`` (4, 4), the ``Tr`` of a KITTI calib.txt, or None where there is none."""
     if not path.is_file():
         return None
-    for number, line in _lines(path, comments=False):
+    for number, line in _read_lines(path, comments=False):
         key, _, values = line.partition(":")
         if key.strip() in ("Tr", "Tr_velo_to_cam", "Tr_velo_cam"):
-            row = _numbers(path, [(number, values)], 12, "kitti")
+            row = _parse_numbers(path, [(number, values)], 12, "kitti")
             return np.asarray(_from_matrices(path, [(number, values)], row)[0])
     return None
 
 
-def _lines(path: Path, comments: bool = True) -> list[tuple[int, str]]:
+def _read_lines(path: Path, comments: bool = True) -> list[tuple[int, str]]:
     """Numbered lines that hold something; comments are left out, but for a commented CSV header."""
     if path.is_dir():
         raise ResweepError(f"{path}: is a folder; give a poses file, or use open_log(...).trajectory")
@@ -151,7 +151,7 @@ def _is_head(line: str) -> bool:
 
 def guess_format(path: Path) -> str:
     """The format of a file of poses, by its first line: one of `FORMATS`."""
-    return _guess_lines(path, _lines(path))
+    return _guess_lines(path, _read_lines(path))
 
 
 def _guess_lines(path: Path, lines: list[tuple[int, str]]) -> str:
@@ -166,7 +166,9 @@ def _guess_lines(path: Path, lines: list[tuple[int, str]]) -> str:
     )
 
 
-def _numbers(path: Path, lines: list[tuple[int, str]], width: int, kind: str, separator: str | None = None) -> Array:
+def _parse_numbers(
+    path: Path, lines: list[tuple[int, str]], width: int, kind: str, separator: str | None = None
+) -> Array:
     rows = []
     for number, line in lines:
         words = line.split(separator)
@@ -189,7 +191,7 @@ def _from_quaternions(path: Path, lines: list[tuple[int, str]], position: Array,
             f"{path}, line {lines[bad[0]][0]}: quaternion of length {norm[bad[0]]:.6g}, not 1; "
             "check the order qx qy qz qw"
         )
-    return _poses(Rotation.from_quat(quaternion).as_matrix(), position)
+    return _make_poses(Rotation.from_quat(quaternion).as_matrix(), position)
 
 
 def _from_matrices(path: Path, lines: list[tuple[int, str]], rows: Array) -> Array:
@@ -203,10 +205,10 @@ def _from_matrices(path: Path, lines: list[tuple[int, str]], rows: Array) -> Arr
             "a KITTI row is the 3x4 matrix row by row"
         )
     # Few printed digits leave matrices slightly skew; the nearest rotation is meant.
-    return _poses(Rotation.from_matrix(rotation).as_matrix(), matrices[:, :, 3])
+    return _make_poses(Rotation.from_matrix(rotation).as_matrix(), matrices[:, :, 3])
 
 
-def _poses(rotation: Array, position: Array) -> Array:
+def _make_poses(rotation: Array, position: Array) -> Array:
     poses = np.tile(np.eye(4), (len(position), 1, 1))
     poses[:, :3, :3] = rotation
     poses[:, :3, 3] = position
@@ -218,7 +220,7 @@ def _from_csv(path: Path, lines: list[tuple[int, str]]) -> tuple[Array, Array]:
     names = [name.strip().strip('"').lower() for name in head.split(",")]
     if not any(name in _TIME_NAMES for name in names):
         raise ResweepError(f"{path}, line {number}: no time column; the header needs t, x, y, z and a rotation")
-    columns = dict(zip(names, _numbers(path, lines[1:], len(names), "the header", ",").T, strict=True))
+    columns = dict(zip(names, _parse_numbers(path, lines[1:], len(names), "the header", ",").T, strict=True))
     if not len(lines) > 1:
         raise ResweepError(f"{path}: a header but no pose")
     times = next(columns[name] for name in names if name in _TIME_NAMES)
@@ -233,13 +235,13 @@ def _from_csv(path: Path, lines: list[tuple[int, str]]) -> tuple[Array, Array]:
         angles = [f"{name}{suffix}" for name in ("yaw", "pitch", "roll")]
         if all(name in columns for name in angles):
             euler = np.stack([columns[name] * unit for name in angles], axis=1)
-            return times, _poses(Rotation.from_euler("ZYX", euler).as_matrix(), position)
+            return times, _make_poses(Rotation.from_euler("ZYX", euler).as_matrix(), position)
     raise ResweepError(
         f"{path}, line {number}: no rotation; give qx,qy,qz,qw or roll,pitch,yaw (radians, or with _deg)"
     )
 
 
-def _kitti_times(path: Path, count: int, times: str | Path | Array | None, rate_hz: float | None) -> Array:
+def _find_kitti_times(path: Path, count: int, times: str | Path | Array | None, rate_hz: float | None) -> Array:
     beside = path.with_name("times.txt")
     if times is None and rate_hz is not None:
         return np.arange(count) / rate_hz
@@ -250,7 +252,7 @@ def _kitti_times(path: Path, count: int, times: str | Path | Array | None, rate_
     else:
         file = beside if times is None else Path(times)
         name, stamps = str(file), read_times(file)
-        _check_times(file, _lines(file), stamps)
+        _check_times(file, _read_lines(file), stamps)
     if len(stamps) != count:
         raise ResweepError(f"{name}: {len(stamps)} times for the {count} poses of {path}; they must pair up")
     return stamps

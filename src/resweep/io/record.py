@@ -64,7 +64,7 @@ class Facts:
                 None if labels is None else validate(labels, LabelSet, f"{where}, labels"),
                 bool(data["poses_known"]),
                 bool(data["times_known"]),
-                _beams(beams["source"], str(beams["detail"]), where),
+                _parse_beams(beams["source"], str(beams["detail"]), where),
             )
         except (KeyError, TypeError) as error:
             raise ResweepError(f"{where}: damaged (no field {error}); write the log again") from error
@@ -108,7 +108,7 @@ def write_record(log: Log, folder: Path, layout: str, frame: str) -> None:
         "name": log.name,
         **Facts.of(log).to_dict(),
         "versions": {"resweep": resweep.__version__, "numpy": np.__version__, "python": platform.python_version()},
-        "meta": _plain(log.meta),
+        "meta": _to_plain(log.meta),
     }
     (folder / FILE).write_text(json.dumps(record, indent=1) + "\n")
 
@@ -127,21 +127,21 @@ def read_record(folder: Path) -> Record | None:
     if data.get("version", 0) > VERSION:
         raise ResweepError(f"{file}: version {data['version']}, this Resweep reads up to {VERSION}; upgrade Resweep")
     meta = data.get("meta", {})
-    facts = Facts.from_dict(data, str(file)) if data["version"] > 1 else _first_facts(data, meta, str(file))
+    facts = Facts.from_dict(data, str(file)) if data["version"] > 1 else _read_first_facts(data, meta, str(file))
     try:
         return Record(str(data["layout"]), int(data["sweeps"]), str(data.get("name", "")), facts, meta)
     except (KeyError, TypeError, ValueError) as error:
         raise ResweepError(f"{file}: damaged (no field {error}); write the log again") from error
 
 
-def _beams(source: str, detail: str, where: str) -> EmptyBeams:
+def _parse_beams(source: str, detail: str, where: str) -> EmptyBeams:
     for known in get_args(BeamSource):
         if source == known:
             return EmptyBeams(known, detail)
     raise ResweepError(f"{where}: empty_beams.source '{source}': {nearest_names(source, get_args(BeamSource))}")
 
 
-def _first_facts(data: Mapping[str, Any], meta: Mapping[str, Any], where: str) -> Facts:
+def _read_first_facts(data: Mapping[str, Any], meta: Mapping[str, Any], where: str) -> Facts:
     """The facts in a log.json of version 1, which kept some of them in its meta data, and others not at all."""
     name, spec = str(data.get("sensor", "")), meta.get("sensor")
     sensor = None
@@ -159,16 +159,16 @@ def _first_facts(data: Mapping[str, Any], meta: Mapping[str, Any], where: str) -
     )
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     """``value`` as JSON can hold it."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _to_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(item) for item in value]
+        return [_to_plain(item) for item in value]
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if is_dataclass(value) and not isinstance(value, type):
-        return _plain(asdict(value))
+        return _to_plain(asdict(value))
     if callable(dump := getattr(value, "model_dump", None)):
-        return _plain(dump(mode="json"))
+        return _to_plain(dump(mode="json"))
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)

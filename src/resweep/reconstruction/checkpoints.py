@@ -1,7 +1,7 @@
-"""Finished stages of a build, kept on disk so that one that was stopped can go on.
+"""Checkpoints of a build: results of its finished steps on disk, from which a stopped build resumes.
 
-A folder holds ``stages.json``, which says what it belongs to (version, settings, inputs), and one ``.npz`` a stage.
-Each file appears whole or not at all. Stages of anything else than the build at hand are discarded.
+A folder holds ``checkpoints.json``, which says what it belongs to (version, settings, inputs), and one ``.npz`` a step.
+Each file appears whole or not at all. Checkpoints of another build are discarded.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from pydantic import BaseModel
 
 import resweep
 from resweep.errors import ResweepError
 from resweep.files import atomic_file
+from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.pose import Array
+from resweep.reconstruction.config import BuildConfig
 from resweep.sweep import Sweep
 
-_RECORD = "stages.json"
+_RECORD = "checkpoints.json"
 _WHAT = {"version": "another version of Resweep", "config": "other settings", "inputs": "other inputs"}
 T = TypeVar("T")
 
@@ -35,8 +36,11 @@ def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-class Stages:
-    """The stages of one build in ``folder``; without a folder every stage is made and none kept."""
+class Checkpoints:
+    """The checkpoints of one build in ``folder``; without a folder every step is run and none kept.
+
+    ``kept`` names the steps that were found there, ``made`` those that were run.
+    """
 
     def __init__(self, folder: Path | None = None, say: Callable[[str], None] = _say) -> None:
         self.folder = folder
@@ -45,16 +49,20 @@ class Stages:
         self.made: list[str] = []
 
     @classmethod
-    def open(cls, folder: str | Path, log: Log, config: BaseModel, say: Callable[[str], None] = _say) -> Stages:
-        """The stages in ``folder`` that belong to a build of ``log`` by ``config``; others there are discarded."""
+    def open(cls, folder: str | Path, log: Log, config: BuildConfig, say: Callable[[str], None] = _say) -> Checkpoints:
+        """The checkpoints in ``folder`` of a build of ``log`` by ``config``; those of another build are discarded."""
         folder = Path(folder)
-        key = {"version": resweep.__version__, "config": _config_key(config), "inputs": _inputs_key(log)}
-        stages = cls(folder, say)
+        key = {
+            "version": resweep.__version__,
+            "config": _hash_config(config),
+            "inputs": _hash_inputs(log, config.map.choose_labels(log)),
+        }
+        checkpoints = cls(folder, say)
         if folder.exists():
-            old = _record(folder)
+            old = _read_record(folder)
             if old != key:
                 differs = [text for name, text in _WHAT.items() if old.get(name) != key[name]]
-                say(f"{folder}: stages of a build with {' and '.join(differs)} are discarded; starting anew")
+                say(f"{folder}: checkpoints of a build with {' and '.join(differs)} are discarded; starting anew")
                 shutil.rmtree(folder)
             else:
                 done = [file.stem for file in sorted(folder.glob("*.npz"), key=lambda file: file.stat().st_mtime_ns)]
@@ -63,7 +71,7 @@ class Stages:
         if not folder.exists():
             with atomic_file(folder / _RECORD) as file:
                 file.write_text(json.dumps(key, indent=1) + "\n")
-        return stages
+        return checkpoints
 
     def run(
         self,
@@ -72,9 +80,10 @@ class Stages:
         pack: Callable[[T], Mapping[str, Array]],
         unpack: Callable[[dict[str, Array]], T],
     ) -> T:
-        """What ``make`` makes, or what it made before; ``pack`` and ``unpack`` turn it into arrays and back.
+        """The result of step ``name``: from its checkpoint, or of ``make()``, which is then kept.
 
-        Whether kept or new, the result has passed through the same arrays, so that both give the same bytes.
+        ``pack`` and ``unpack`` turn it into arrays and back. Whether kept or new, the result has passed through the
+        same arrays, so that both give the same bytes.
         """
         if self.folder is None:
             return make()
@@ -101,7 +110,7 @@ class Stages:
             with np.load(file, allow_pickle=False) as archive:
                 return {name: archive[name] for name in archive.files}
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            self._say(f"{file}: damaged ({error}); this stage is made again")
+            self._say(f"{file}: damaged ({error}); this step is run again")
             return None
 
 
@@ -110,36 +119,38 @@ def pack_fields(value: Any) -> dict[str, Array]:
     return {item.name: np.asarray(getattr(value, item.name)) for item in fields(value)}
 
 
-def _record(folder: Path) -> dict[str, Any]:
-    """What the stages in ``folder`` belong to; a folder that holds anything else is an error."""
+def _read_record(folder: Path) -> dict[str, Any]:
+    """What the checkpoints in ``folder`` belong to; a folder that holds anything else is an error."""
     try:
         record = json.loads((folder / _RECORD).read_text())
         return record if isinstance(record, dict) else {}
     except (OSError, ValueError) as error:
         if not folder.is_dir() or any(folder.iterdir()):
             raise ResweepError(
-                f"{folder}: holds no stages of a build ({_RECORD}), so it is left alone; move it or choose another name"
+                f"{folder}: holds no checkpoints of a build ({_RECORD}), so it is left alone; move it or choose another"
             ) from error
         return {}
 
 
-def _config_key(config: BaseModel) -> str:
+def _hash_config(config: BuildConfig) -> str:
     text = f"{type(config).__name__} {config.model_dump_json()}"
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _inputs_key(log: Log) -> str:
+def _hash_inputs(log: Log, labels: LabelSet) -> str:
     """A hash of what a log is read from: files by name, size and time of change, and which sweeps of them.
 
-    One sweep is read as well, since options of the reader change what is read from the same files. A log
-    without files is known by all that its sweeps hold.
+    Its sensor and the meaning of its labels count as well. One sweep is read too, since options of the reader change
+    what is read from the same files. A log without files is identified by all that its sweeps hold.
     """
     digest = hashlib.sha256()
     paths = [Path(path) for path in log.meta.get("paths", [log.meta.get("path")]) if path is not None]
     for path in paths:
-        for file in _files(path):
+        for file in _list_files(path):
             state = file.stat()
             digest.update(f"{file.absolute()} {state.st_size} {state.st_mtime_ns}\n".encode())
+    facts = (labels, log.sensor)
+    digest.update("".join(fact.model_dump_json() for fact in facts if fact is not None).encode())
     for values in (log.times, log.poses):
         digest.update(np.ascontiguousarray(values).tobytes())
     recorded = bool(paths) and all(path.exists() for path in paths)
@@ -148,7 +159,7 @@ def _inputs_key(log: Log) -> str:
     return digest.hexdigest()
 
 
-def _files(path: Path) -> Iterable[Path]:
+def _list_files(path: Path) -> Iterable[Path]:
     return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path][: path.exists()]
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from resweep.neighbours import Growth, Pca
 from resweep.pose import Array
-from resweep.reconstruction.config import CarveConfig
-from resweep.reconstruction.map.accumulate import Cloud
+from resweep.reconstruction.map.cloud import Cloud
+from resweep.reconstruction.splats.config import CarveConfig
 
 
 def neighbourhoods(points: Array, k: Array, radius: Array) -> list[Array]:

@@ -14,7 +14,7 @@ from resweep.errors import ResweepError, nearest_names
 from resweep.scenario.assets import Asset, check_name
 from resweep.scenario.coverage import interpolate_coverage
 from resweep.worlds import load_world
-from resweep.worlds.store import whole_folder
+from resweep.worlds.store import atomic_folder
 
 FORMAT = "resweep-bank"
 FORMAT_VERSION = 1
@@ -127,7 +127,7 @@ class Bank(Mapping[str, Asset]):
             if not overwrite:
                 raise ResweepError(f"{path}: exists already; choose another name or pass overwrite=True")
         assets = [self[name] for name in self]  # read before an old bank, perhaps their own, goes
-        with whole_folder(path) as folder:
+        with atomic_folder(path) as folder:
             folder.mkdir()
             for asset in assets:
                 asset.world.save(folder / _file(asset.name))

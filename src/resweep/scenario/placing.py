@@ -32,7 +32,7 @@ def make_ego_trajectory(scenario: Scenario, ground: Ground) -> Trajectory:
     """``T_world_sensor`` for the scenario's duration."""
     ego = scenario.ego
     if ego.poses is not None or ego.log is not None:
-        motion = read_poses(ego.poses, rate_hz=ego.rate_hz) if ego.poses is not None else _log_motion(scenario)
+        motion = read_poses(ego.poses, rate_hz=ego.rate_hz) if ego.poses is not None else _read_log_motion(scenario)
         motion = motion.offset(from_xyz_rpy(*ego.offset_m))
         return motion if scenario.duration_s is None else _cut_or_hold(motion, motion.start + scenario.duration_s)
     path = ego.path()
@@ -47,7 +47,7 @@ def make_ego_trajectory(scenario: Scenario, ground: Ground) -> Trajectory:
     return _cut_or_hold(Trajectory(path.times, poses), duration)
 
 
-def _log_motion(scenario: Scenario) -> Trajectory:
+def _read_log_motion(scenario: Scenario) -> Trajectory:
     log = open_log(str(scenario.ego.log), rate_hz=scenario.ego.rate_hz, empty_beams=False)
     if not log.poses_known:
         raise ResweepError(f"scenario '{scenario.name}', ego.log: '{scenario.ego.log}' knows no poses; give ego.poses")

@@ -45,34 +45,34 @@ def fire(sensor: Sensor, sweep_index: int = 0) -> Firing:
     Only a rosette differs from sweep to sweep, since its phase runs on; the others are computed once.
     """
     if isinstance(sensor.pattern, Rosette):
-        return _rosette(sensor.pattern, int(sweep_index))
-    return _repeated(sensor)
+        return _fire_rosette(sensor.pattern, int(sweep_index))
+    return _fire_repeated(sensor)
 
 
 @lru_cache(maxsize=8)
-def _repeated(sensor: Sensor) -> Firing:
+def _fire_repeated(sensor: Sensor) -> Firing:
     pattern, rate = sensor.pattern, sensor.rotation_rate_hz or 1.0
     if isinstance(pattern, Spinning):
-        return _spinning(pattern, rate)
+        return _fire_spinning(pattern, rate)
     if isinstance(pattern, TwoBlock):
-        return _two_block(pattern, rate)
+        return _fire_two_block(pattern, rate)
     assert isinstance(pattern, Raster)
-    return _raster(pattern)
+    return _fire_raster(pattern)
 
 
-def _spinning(pattern: Spinning, rate_hz: float) -> Firing:
+def _fire_spinning(pattern: Spinning, rate_hz: float) -> Firing:
     step_deg = pattern.azimuth_step_deg(rate_hz)
     n_columns = count_steps(pattern.azimuth_max_deg - pattern.azimuth_min_deg, step_deg)
-    sign, start = _sense(pattern.direction, pattern.azimuth_min_deg, pattern.azimuth_max_deg)
+    sign, start = _find_start(pattern.direction, pattern.azimuth_min_deg, pattern.azimuth_max_deg)
     column = np.arange(n_columns)[:, None]
-    elevation, offset, delay = _channels(pattern.channels)
+    elevation, offset, delay = _list_channels(pattern.channels)
     time = column * (step_deg / (360.0 * rate_hz)) + delay
     # The head turns on while the channels of one step fire one after the other.
     azimuth = start + sign * (column * step_deg + 360.0 * rate_hz * delay) + offset
-    return _assemble(azimuth, elevation, time, _rank(elevation), column, step_deg, n_columns)
+    return _assemble(azimuth, elevation, time, _rank_channels(elevation), column, step_deg, n_columns)
 
 
-def _two_block(pattern: TwoBlock, rate_hz: float) -> Firing:
+def _fire_two_block(pattern: TwoBlock, rate_hz: float) -> Firing:
     """Three packets of the upper block, then one of the lower in place of the fourth (B 3.5.2).
 
     As in B the blocks are two sensors that both start at the seam, each on its own grid of azimuth:
@@ -86,18 +86,18 @@ def _two_block(pattern: TwoBlock, rate_hz: float) -> Firing:
     packet = (column // group) * pattern.lower_packets + column % group - pattern.upper_packets
     turned = np.where(is_lower, packet * lower_deg, column * upper_deg)
 
-    sign, start = _sense(pattern.direction, -180.0, 180.0)
-    angles = np.array([_channels(pattern.upper), _channels(pattern.lower)])  # block, quantity, channel
+    sign, start = _find_start(pattern.direction, -180.0, 180.0)
+    angles = np.array([_list_channels(pattern.upper), _list_channels(pattern.lower)])  # block, quantity, channel
     elevation, offset, delay = angles[is_lower.astype(int)].transpose(1, 0, 2)
     azimuth = start + sign * (turned[:, None] + 360.0 * rate_hz * delay) + offset
     time = column[:, None] / (pattern.steps_per_turn(rate_hz) * rate_hz) + delay
-    rings = np.array([_rank(angles[0, 0]) + pattern.lower.n_channels, _rank(angles[1, 0])])
+    rings = np.array([_rank_channels(angles[0, 0]) + pattern.lower.n_channels, _rank_channels(angles[1, 0])])
     return _assemble(azimuth, elevation, time, rings[is_lower.astype(int)], column[:, None], upper_deg, n_columns)
 
 
-def _raster(pattern: Raster) -> Firing:
+def _fire_raster(pattern: Raster) -> Firing:
     step_deg, n_lines, n_per_line = pattern.azimuth_resolution_deg, pattern.n_lines, pattern.n_per_line
-    sign, start = _sense(pattern.direction, pattern.azimuth_min_deg, pattern.azimuth_max_deg)
+    sign, start = _find_start(pattern.direction, pattern.azimuth_min_deg, pattern.azimuth_max_deg)
     line = np.arange(n_lines)[:, None]
     ring = np.arange(n_per_line)[::-1]  # the mirror runs from the top of the line down
     elevation = pattern.elevation_min_deg + ring * pattern.elevation_resolution_deg
@@ -108,7 +108,7 @@ def _raster(pattern: Raster) -> Firing:
 
 
 @lru_cache(maxsize=4)
-def _rosette(pattern: Rosette, sweep_index: int) -> Firing:
+def _fire_rosette(pattern: Rosette, sweep_index: int) -> Firing:
     n_columns = max(1, round(pattern.points_per_second * pattern.frame_s / pattern.lines))
     period = pattern.lines / pattern.points_per_second
     column = np.arange(n_columns)[:, None]
@@ -117,28 +117,28 @@ def _rosette(pattern: Rosette, sweep_index: int) -> Firing:
 
     # Across the axis: left + i·up, as direction cosines.
     aside = (line - (pattern.lines - 1) / 2.0) * np.sin(np.radians(pattern.line_spacing_deg))
-    across = aside * _turning(pattern.line_rate_hz, pattern.line_tilt_deg, seconds)
+    across = aside * _turn(pattern.line_rate_hz, pattern.line_tilt_deg, seconds)
     for prism in pattern.prisms:
         bend = np.sin(np.radians(prism.deflection_deg))
-        across = across + bend * _turning(prism.rate_hz, prism.phase_deg, seconds)
+        across = across + bend * _turn(prism.rate_hz, prism.phase_deg, seconds)
     along = np.sqrt(1.0 - np.abs(across) ** 2)
 
     tilt = np.radians(pattern.boresight_elevation_deg)
     forward = along * np.cos(tilt) - across.imag * np.sin(tilt)
     up = along * np.sin(tilt) + across.imag * np.cos(tilt)
-    level = (forward + 1j * across.real) * _turning(pattern.head_rate_hz, pattern.head_phase_deg, seconds)
+    level = (forward + 1j * across.real) * _turn(pattern.head_rate_hz, pattern.head_phase_deg, seconds)
     direction = np.stack([level.real, level.imag, up], axis=-1).reshape(-1, 3)
     shape = up.shape
     time, ring, column = (np.broadcast_to(values, shape).reshape(-1) for values in (column * period, line, column))
-    return _frozen(direction, time, ring, column, 0.0, n_columns, pattern.lines)
+    return _freeze(direction, time, ring, column, 0.0, n_columns, pattern.lines)
 
 
-def _turning(rate_hz: float, phase_deg: float, seconds: Array) -> Array:
+def _turn(rate_hz: float, phase_deg: float, seconds: Array) -> Array:
     """A unit complex number that turns; whole turns are dropped first to keep precision for late sweeps."""
     return np.asarray(np.exp(2j * np.pi * ((rate_hz * seconds + phase_deg / 360.0) % 1.0)))
 
 
-def _channels(block: Block) -> tuple[Array, Array, Array]:
+def _list_channels(block: Block) -> tuple[Array, Array, Array]:
     """Elevation and azimuth offset in degrees and delay in seconds, each (channels,)."""
     zeros = np.zeros(block.n_channels)
     offset = zeros if block.azimuth_offset_deg is None else np.array(block.azimuth_offset_deg)
@@ -146,14 +146,14 @@ def _channels(block: Block) -> tuple[Array, Array, Array]:
     return np.array(block.elevations_deg), offset, delay
 
 
-def _rank(elevation: Array) -> Array:
+def _rank_channels(elevation: Array) -> Array:
     """Ring of each channel: 0 for the lowest elevation; equal elevations keep the order of the spec."""
     rank = np.empty(len(elevation), dtype=np.int64)
     rank[np.argsort(elevation, kind="stable")] = np.arange(len(elevation))
     return rank
 
 
-def _sense(direction: str, azimuth_min_deg: float, azimuth_max_deg: float) -> tuple[float, float]:
+def _find_start(direction: str, azimuth_min_deg: float, azimuth_max_deg: float) -> tuple[float, float]:
     """Sign of the turn and the azimuth where it starts; on a full turn both starts are the same seam."""
     return (-1.0, azimuth_max_deg) if direction == "clockwise" else (1.0, azimuth_min_deg)
 
@@ -175,10 +175,10 @@ def _assemble(
     if (np.diff(flat) < 0).any():
         order = np.argsort(flat, kind="stable")
         flat, ring, column, direction = flat[order], ring[order], column[order], direction[order]
-    return _frozen(direction, flat, ring, column, step_deg, n_columns, n_rings)
+    return _freeze(direction, flat, ring, column, step_deg, n_columns, n_rings)
 
 
-def _frozen(
+def _freeze(
     direction: Array, time: Array, ring: Array, column: Array, step_deg: float, n_columns: int, n_rings: int
 ) -> Firing:
     arrays = (

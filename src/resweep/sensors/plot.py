@@ -88,7 +88,7 @@ def _summary(sensor: Sensor, firing: Firing) -> str:
 
 
 def _draw_field(figure: Any, axes: Any, azimuth: Array, elevation: Array, firing: Firing) -> None:
-    # Whole columns are thinned, since every n-th pulse would show rings or lines that are not there.
+    # Whole columns are left out, since every n-th pulse would show rings or lines that are not there.
     thin = max(1, -(-len(firing) // _MAX_DOTS))
     keep = firing.column % thin == 0
     size = float(np.clip(6e4 / max(int(keep.sum()), 1), 0.6, 12.0))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.spatial import cKDTree
-from scipy.spatial.transform import Rotation
 
 from resweep.pose import Array, transform
+from resweep.registration import huber_weight, move_pose, plane_distances, rigid_step
 from resweep.sweep import Sweep
 from resweep.worlds import Mesh, Splats, Volumes, World
 from resweep.worlds.mesh import unit_normals
@@ -39,17 +39,13 @@ def align(world: World, sweep: Sweep, iterations: int = 10) -> Array:
         distance, nearest = tree.query(points, distance_upper_bound=_REACH_M, workers=-1)
         met = np.isfinite(distance)
         points, at = points[met], np.asarray(nearest)[met]
-        error = ((points - centre[at]) * normal[at]).sum(axis=1)
+        error = plane_distances(points, centre[at], normal[at])
         near = np.abs(error) < 5 * _HUBER_M
         points, at, error = points[near], at[near], error[near]
         if len(error) < 100:
             break
-        slopes = np.concatenate([np.cross(points - pose[:3, 3], normal[at]), normal[at]], axis=1)
-        weight = 1.0 / np.maximum(1.0, np.abs(error) / _HUBER_M)
-        system = (slopes * weight[:, None]).T @ slopes + 1e-6 * len(error) * np.eye(6)
-        change = np.linalg.solve(system, -(slopes * weight[:, None]).T @ error)
-        pose[:3, :3] = Rotation.from_rotvec(change[:3]).as_matrix() @ pose[:3, :3]
-        pose[:3, 3] += change[3:]
+        change = rigid_step(points, pose[:3, 3], normal[at], error, huber_weight(error, _HUBER_M))
+        pose = move_pose(pose, change)
     pose[:3, 3] += world.origin
     return np.asarray(pose)
 

@@ -1,6 +1,6 @@
 """Argoverse 1 tracking logs: ``lidar/PC_<ns>.ply``, ``poses/city_SE3_egovehicle_<ns>.json`` and labels.
 
-Points stand in the vehicle's frame, motion-compensated; ``pose`` is the vehicle's. Which of the two stacked
+Points are in the vehicle's frame, motion-compensated; ``pose`` is the vehicle's. Which of the two stacked
 LiDARs a return came from is not published, so beams begin midway between them, 6 cm from either, and those
 that returned nothing cannot be inferred.
 """
@@ -39,18 +39,18 @@ def recognises(path: Path) -> bool:
 def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, empty_beams: bool = True) -> Log:
     """The log in ``path``; its times are those in the files' names, so ``rate_hz`` is not used."""
     del rate_hz
-    scans = sorted((path / "lidar").glob("PC_*.ply"), key=_stamp)
+    scans = sorted((path / "lidar").glob("PC_*.ply"), key=_parse_stamp)
     if not scans:
         raise ResweepError(f"{path}: no lidar/PC_*.ply in it; give the folder of one log")
-    stamps = np.array([_stamp(scan) for scan in scans])
-    poses = np.stack([_pose(path / "poses" / f"city_SE3_egovehicle_{stamp}.json") for stamp in stamps.tolist()])
+    stamps = np.array([_parse_stamp(scan) for scan in scans])
+    poses = np.stack([_read_pose(path / "poses" / f"city_SE3_egovehicle_{stamp}.json") for stamp in stamps.tolist()])
     times = stamps * 1e-9
-    origin = _origin(path / "vehicle_calibration_info.json")
+    origin = _read_origin(path / "vehicle_calibration_info.json")
     tracks = Tracks()
 
     def load(at: int) -> Sweep:
         scan = read_as(ply.FORMAT, scans[at], drop_nan=drop_nan)
-        boxes = _boxes(path / _LABELS / f"tracked_object_labels_{stamps[at]}.json", tracks)
+        boxes = _read_boxes(path / _LABELS / f"tracked_object_labels_{stamps[at]}.json", tracks)
         stamp = float(times[at])
         scan = replace(scan, timestamp=stamp, beam_time=np.full(scan.n_beams, stamp), pose=poses[at], boxes=boxes)
         return replace(scan.with_origins(np.broadcast_to(origin, (scan.n_beams, 3))), sensor=SENSOR)
@@ -68,21 +68,21 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
     )
 
 
-def _stamp(scan: Path) -> int:
+def _parse_stamp(scan: Path) -> int:
     found = re.fullmatch(r"PC_(\d+)", scan.stem)
     if found is None:
         raise ResweepError(f"{scan}: scans are named by their time in nanoseconds, as PC_315966265259836000.ply")
     return int(found[1])
 
 
-def _pose(file: Path) -> Array:
+def _read_pose(file: Path) -> Array:
     if not file.is_file():
         raise ResweepError(f"{file}: missing; every sweep needs the vehicle's pose at its time. Fetch the log again")
     record = read_json(file)
     return pose_from_quaternion(record["translation"], record["rotation"], str(file))
 
 
-def _origin(file: Path) -> Array:
+def _read_origin(file: Path) -> Array:
     """Between the two LiDARs (3,) in the vehicle's frame."""
     record = read_json(file)
     missing = [name for name in _LIDARS if name not in record]
@@ -91,7 +91,7 @@ def _origin(file: Path) -> Array:
     return np.asarray(np.mean([record[name]["translation"] for name in _LIDARS], axis=0), np.float64)
 
 
-def _boxes(file: Path, tracks: Tracks) -> Boxes | None:
+def _read_boxes(file: Path, tracks: Tracks) -> Boxes | None:
     if not file.is_file():
         return None
     rows = read_json(file)

@@ -1,6 +1,6 @@
 """Argoverse 2 sensor logs: ``sensors/lidar/<ns>.feather``, the vehicle's poses, calibration and annotations.
 
-Points stand in the vehicle's frame at the sweep's time, motion-compensated; ``pose`` is the vehicle's. Lasers
+Points are in the vehicle's frame at the sweep's time, motion-compensated; ``pose`` is the vehicle's. Lasers
 0 to 31 are those of ``up_lidar``, 32 to 63 of ``down_lidar``; each beam begins where its LiDAR was when it
 fired, seen from the vehicle at the sweep's time. Beams that returned nothing are inferred for each LiDAR in its
 own frame, where the points' times and the vehicle's motion put the returns as they were measured.
@@ -43,26 +43,26 @@ def recognises(path: Path) -> bool:
 def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, empty_beams: bool = True) -> Log:
     """The log in ``path``; its times are those in the files' names, so ``rate_hz`` is not used."""
     del rate_hz
-    scans = sorted((path / "sensors" / "lidar").glob("*.feather"), key=_stamp)
+    scans = sorted((path / "sensors" / "lidar").glob("*.feather"), key=_parse_stamp)
     if not scans:
         raise ResweepError(f"{path}: no sensors/lidar/*.feather in it; give the folder of one log")
-    stamps = np.array([_stamp(scan) for scan in scans])
-    motion = _motion(path / "city_SE3_egovehicle.feather")
+    stamps = np.array([_parse_stamp(scan) for scan in scans])
+    motion = _read_motion(path / "city_SE3_egovehicle.feather")
     times = stamps * 1e-9
     outside = np.flatnonzero((times < motion.start) | (times > motion.end))
     if len(outside):
         raise ResweepError(f"{path / 'city_SE3_egovehicle.feather'}: no pose at the time of {scans[outside[0]].name}")
     poses = motion.at(times)
-    mounts = _mounts(path / "calibration" / "egovehicle_SE3_sensor.feather")
-    annotations = lru_cache(maxsize=1)(lambda: _annotations(path / "annotations.feather"))
+    mounts = _read_mounts(path / "calibration" / "egovehicle_SE3_sensor.feather")
+    annotations = lru_cache(maxsize=1)(lambda: _read_annotations(path / "annotations.feather"))
 
     def load(at: int) -> Sweep:
-        table = _table(scans[at], ("x", "y", "z", "intensity", "laser_number", "offset_ns"))
+        table = _read_table(scans[at], ("x", "y", "z", "intensity", "laser_number", "offset_ns"))
         table["time"] = times[at] + table.pop("offset_ns").astype(np.float64) * 1e-9
         table.update({axis: table[axis].astype(np.float32) for axis in "xyz"})
         scan = sweep_from_columns(table, str(scans[at]), drop_nan=drop_nan)
-        scan = scan.with_origins(_fired_from(scan, mounts[:, :3, 3], motion, poses[at]))
-        boxes = _boxes(annotations(), int(stamps[at]), str(path / "annotations.feather"))
+        scan = scan.with_origins(_find_origins(scan, mounts[:, :3, 3], motion, poses[at]))
+        boxes = _select_boxes(annotations(), int(stamps[at]), str(path / "annotations.feather"))
         return replace(scan, pose=poses[at], timestamp=float(times[at]), boxes=boxes, sensor=SENSOR)
 
     bare = Log(
@@ -78,13 +78,13 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
     return infer_empty_beams(bare, empty_beams, Rig(lidars, motion))
 
 
-def _stamp(scan: Path) -> int:
+def _parse_stamp(scan: Path) -> int:
     if not scan.stem.isdigit():
         raise ResweepError(f"{scan}: sweeps are named by their time in nanoseconds, as 315966265259836000.feather")
     return int(scan.stem)
 
 
-def _table(file: Path, columns: tuple[str, ...]) -> dict[str, Any]:
+def _read_table(file: Path, columns: tuple[str, ...]) -> dict[str, Any]:
     """Columns of a feather file as arrays."""
     feather = require("pyarrow.feather", "reading Argoverse 2")
     arrow = require("pyarrow", "reading Argoverse 2")
@@ -107,28 +107,30 @@ def _table(file: Path, columns: tuple[str, ...]) -> dict[str, Any]:
 _POSE = ("qw", "qx", "qy", "qz", "tx_m", "ty_m", "tz_m")
 
 
-def _poses(table: dict[str, Any], where: str) -> Array:
+def _parse_poses(table: dict[str, Any], where: str) -> Array:
     quaternion, position = (np.stack([table[name] for name in part], axis=1) for part in (_POSE[:4], _POSE[4:]))
     return poses_from_quaternions(position, quaternion, where)
 
 
-def _motion(file: Path) -> Trajectory:
+def _read_motion(file: Path) -> Trajectory:
     """``T_city_vehicle`` over time, a little beyond its ends."""
-    table = _table(file, ("timestamp_ns", *_POSE))
-    return trajectory_from_rows(table["timestamp_ns"] * 1e-9, _poses(table, str(file)), str(file)).extended(_REACH_S)
+    table = _read_table(file, ("timestamp_ns", *_POSE))
+    return trajectory_from_rows(table["timestamp_ns"] * 1e-9, _parse_poses(table, str(file)), str(file)).extended(
+        _REACH_S
+    )
 
 
-def _mounts(file: Path) -> Array:
-    """Where the two LiDARs stand, and how (2, 4, 4): ``T_vehicle_lidar``."""
-    table = _table(file, ("sensor_name", *_POSE))
+def _read_mounts(file: Path) -> Array:
+    """Poses of the two LiDARs (2, 4, 4): ``T_vehicle_lidar``."""
+    table = _read_table(file, ("sensor_name", *_POSE))
     names = [str(name) for name in table["sensor_name"]]
     missing = [name for name in _LIDARS if name not in names]
     if missing:
         raise ResweepError(f"{file}: no sensor '{missing[0]}'; fetch the log again")
-    return _poses(table, str(file))[[names.index(name) for name in _LIDARS]]
+    return _parse_poses(table, str(file))[[names.index(name) for name in _LIDARS]]
 
 
-def _fired_from(scan: Sweep, origins: Array, motion: Trajectory, pose: Array) -> Array:
+def _find_origins(scan: Sweep, origins: Array, motion: Trajectory, pose: Array) -> Array:
     """The beams' origins (n, 3) in the vehicle's frame at ``pose``."""
     lidar = (scan.ring >= _LASERS).astype(int)
     # The vehicle moves smoothly: a pose every millisecond serves all beams around it.
@@ -137,24 +139,24 @@ def _fired_from(scan: Sweep, origins: Array, motion: Trajectory, pose: Array) ->
     return transform(moved[which], origins[lidar])
 
 
-def _annotations(file: Path) -> dict[str, Any] | None:
+def _read_annotations(file: Path) -> dict[str, Any] | None:
     if not file.is_file():
         return None
     columns = ("timestamp_ns", "track_uuid", "category", "length_m", "width_m", "height_m", *_POSE)
-    table = _table(file, columns)
+    table = _read_table(file, columns)
     tracks = Tracks(map(str, table["track_uuid"]))
     table["track"] = np.array([tracks[str(name)] for name in table["track_uuid"]], np.int64)
     return table
 
 
-def _boxes(table: dict[str, Any] | None, stamp: int, where: str) -> Boxes | None:
+def _select_boxes(table: dict[str, Any] | None, stamp: int, where: str) -> Boxes | None:
     if table is None:
         return None
     here = table["timestamp_ns"] == stamp
     rows = {name: values[here] for name, values in table.items()}
     size = np.stack([rows[name] for name in ("length_m", "width_m", "height_m")], axis=1)
     return boxes_from_poses(
-        np.eye(4), _poses(rows, where), size, [str(name) for name in rows["category"]], rows["track"]
+        np.eye(4), _parse_poses(rows, where), size, [str(name) for name in rows["category"]], rows["track"]
     )
 
 

@@ -53,7 +53,7 @@ def open_log(
         root, drive = root.parent.parent, root.name
     folder = root / "data_3d_raw" / drive / "velodyne_points"
     scans, index = list_numbered(folder / "data", (".bin",))
-    frames, poses, source = _poses(root, drive)
+    frames, poses, source = _read_poses(root, drive)
     start, times, end, recorded = read_scan_times(folder, index, rate_hz, RATE_HZ)
     posed = np.flatnonzero(np.isin(index, frames))
     if not len(posed):
@@ -79,20 +79,24 @@ def open_log(
     return infer_empty_beams(log, empty_beams)
 
 
-def _poses(root: Path, drive: str) -> tuple[Array, Array, str]:
+def _read_poses(root: Path, drive: str) -> tuple[Array, Array, str]:
     """Frame numbers (n,) in order, ``T_world_velodyne`` (n, 4, 4), and the name of the file they are from."""
     folder, calibration = root / "data_poses" / drive, root / "calibration"
-    T_cam_velo = inverse(_only_matrix(calibration / "calib_cam_to_velo.txt"))
+    T_cam_velo = inverse(_read_matrix(calibration / "calib_cam_to_velo.txt"))
     if (folder / "poses.txt").is_file():
-        frames, imu = _framed(folder / "poses.txt", 13)
-        return frames, imu @ _named(calibration / "calib_cam_to_pose.txt", "image_00") @ T_cam_velo, "poses.txt"
+        frames, imu = _read_framed(folder / "poses.txt", 13)
+        return frames, imu @ _read_named(calibration / "calib_cam_to_pose.txt", "image_00") @ T_cam_velo, "poses.txt"
     if (folder / "cam0_to_world.txt").is_file():
-        frames, camera = _framed(folder / "cam0_to_world.txt", 17)
-        return frames, camera @ _named(calibration / "perspective.txt", "R_rect_00") @ T_cam_velo, "cam0_to_world.txt"
+        frames, camera = _read_framed(folder / "cam0_to_world.txt", 17)
+        return (
+            frames,
+            camera @ _read_named(calibration / "perspective.txt", "R_rect_00") @ T_cam_velo,
+            "cam0_to_world.txt",
+        )
     raise ResweepError(f"{folder}: neither poses.txt nor cam0_to_world.txt; fetch data_poses")
 
 
-def _framed(file: Path, width: int) -> tuple[Array, Array]:
+def _read_framed(file: Path, width: int) -> tuple[Array, Array]:
     rows = []
     for number, line in enumerate(file.read_text().splitlines(), 1):
         words = line.split()
@@ -110,13 +114,13 @@ def _framed(file: Path, width: int) -> tuple[Array, Array]:
     return frames, np.stack([pose for _, pose in rows])
 
 
-def _only_matrix(file: Path) -> Array:
+def _read_matrix(file: Path) -> Array:
     if not file.is_file():
         raise ResweepError(f"{file}: missing; the poses cannot be turned into the LiDAR's without. Fetch calibration")
     return pose_from_matrix(np.array(file.read_text().split(), float), str(file))
 
 
-def _named(file: Path, name: str) -> Array:
+def _read_named(file: Path, name: str) -> Array:
     """The matrix ``name`` of a calibration file of ``name: numbers`` lines."""
     if not file.is_file():
         raise ResweepError(f"{file}: missing; the poses cannot be turned into the LiDAR's without. Fetch calibration")

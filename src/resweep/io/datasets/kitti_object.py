@@ -42,7 +42,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
     def load(at: int) -> Sweep:
         scan, stem = read_as(kitti_bin.FORMAT, scans[at], drop_nan=drop_nan), scans[at].stem
         label = path / "label_2" / f"{stem}.txt"
-        boxes = _boxes(label, path / "calib" / f"{stem}.txt") if label.is_file() else None
+        boxes = _read_boxes(label, path / "calib" / f"{stem}.txt") if label.is_file() else None
         stamp = float(times[at])
         beam_time = np.full(scan.n_beams, stamp)
         return replace(scan, timestamp=stamp, beam_time=beam_time, boxes=boxes, sensor=SENSOR)
@@ -61,7 +61,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
     return infer_empty_beams(log, empty_beams)
 
 
-def _T_velo_camera(file: Path) -> Array:
+def _read_T_velo_camera(file: Path) -> Array:
     """``T_velo_rect`` (4, 4): inverse of R0_rect · Tr_velo_to_cam."""
     if not file.is_file():
         raise ResweepError(f"{file}: missing; the boxes cannot be turned into the LiDAR's frame without")
@@ -74,7 +74,7 @@ def _T_velo_camera(file: Path) -> Array:
     return inverse(pose_from_matrix(rectify, f"{file}, R0_rect") @ pose_from_matrix(Tr, f"{file}, Tr_velo_to_cam"))
 
 
-def _boxes(file: Path, calib: Path) -> Boxes:
+def _read_boxes(file: Path, calib: Path) -> Boxes:
     rows = []
     for number, line in enumerate(file.read_text().splitlines(), 1):
         words = line.split()
@@ -86,7 +86,7 @@ def _boxes(file: Path, calib: Path) -> Boxes:
             rows.append((words[0], *map(float, words[8:15])))
         except ValueError as error:
             raise ResweepError(f"{file}, line {number}: {error}") from error
-    T_velo_camera = _T_velo_camera(calib)
+    T_velo_camera = _read_T_velo_camera(calib)
     values = np.array([row[1:] for row in rows], float).reshape(-1, 7)
     height, width, length, turn = values[:, 0], values[:, 1], values[:, 2], values[:, 6]
     # The place is the middle of the floor, and the camera's y points down.

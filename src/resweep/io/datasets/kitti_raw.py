@@ -51,15 +51,15 @@ def open_log(
     empty_beams: bool = True,
     keep_going: bool = False,
 ) -> Log:
-    """The drive in ``path``; ``calib`` is calib_imu_to_velo.txt where it stands elsewhere."""
+    """The drive in ``path``; ``calib`` is calib_imu_to_velo.txt where it is elsewhere."""
     scans, index = list_numbered(path / "velodyne_points" / "data", (".bin", ".txt"))
     start, times, end, recorded = read_scan_times(path / "velodyne_points", index, rate_hz, RATE_HZ)
     faults = Faults()
-    packets = _motion(path, index, times, recorded, calib, faults if keep_going else None)
+    packets = _read_motion(path, index, times, recorded, calib, faults if keep_going else None)
     motion = Trajectory(np.array([times[0]]), np.eye(4)[None]) if packets is None else packets
     motion = motion.extended(_REACH_S)
     _check_covered(path, motion, start, end, faults if keep_going else None)
-    boxes = _tracklets(path / "tracklet_labels.xml")
+    boxes = _read_tracklets(path / "tracklet_labels.xml")
     poses = motion.at(np.clip(times, motion.start, motion.end) if keep_going else times)
 
     def load(at: int) -> Sweep:
@@ -98,7 +98,7 @@ def read_scan(path: Path, drop_nan: bool) -> Sweep:
     return sweep_from_columns(columns, str(path), drop_nan=drop_nan)
 
 
-def _motion(
+def _read_motion(
     path: Path, index: Array, times: Array, recorded: bool, calib: str | Path | None, faults: Faults | None
 ) -> Trajectory | None:
     """``T_world_velodyne`` over time from the packets, or None where the drive has none."""
@@ -115,20 +115,22 @@ def _motion(
                 faults.add(at, f"no pose: {folder} has no packet {int(index[at]):010d}.txt")
         elif len(missing):
             raise ResweepError(f"{folder}: no packet {int(missing[0]):010d}.txt for the scan of that number")
-        stamps = np.interp(numbers, index, times) if recorded else times[0] + (numbers - index[0]) * _step(times, index)
+        stamps = (
+            np.interp(numbers, index, times) if recorded else times[0] + (numbers - index[0]) * _mean_step(times, index)
+        )
     else:
         keep = np.r_[True, np.diff(stamps) > 0]  # the recorder repeats a packet here and there
         files, stamps = [file for file, kept in zip(files, keep, strict=True) if kept], stamps[keep]
-    T_imu_velo = inverse(_imu_to_velo(path, calib))
-    rows, good = _packets(files, index, faults)
+    T_imu_velo = inverse(_read_imu_to_velo(path, calib))
+    rows, good = _read_packets(files, index, faults)
     return Trajectory(stamps[good], _project(rows[good]) @ T_imu_velo)
 
 
-def _step(times: Array, index: Array) -> float:
+def _mean_step(times: Array, index: Array) -> float:
     return float((times[-1] - times[0]) / (index[-1] - index[0])) if len(index) > 1 else 1 / RATE_HZ
 
 
-def _imu_to_velo(path: Path, calib: str | Path | None) -> Array:
+def _read_imu_to_velo(path: Path, calib: str | Path | None) -> Array:
     """``T_velo_imu`` (4, 4) from the R and T of calib_imu_to_velo.txt."""
     name = "calib_imu_to_velo.txt"
     places = [Path(calib)] if calib is not None else [path / name, path.absolute().parent / name]
@@ -147,12 +149,12 @@ def _imu_to_velo(path: Path, calib: str | Path | None) -> Array:
     return pose_from_matrix(np.column_stack([R.reshape(3, 3), T]), str(file))
 
 
-def _packets(files: list[Path], index: Array, faults: Faults | None) -> tuple[Array, Array]:
+def _read_packets(files: list[Path], index: Array, faults: Faults | None) -> tuple[Array, Array]:
     """Rows (n, 6) of packets, and which of them are good: all, or a bad one is the fault of the scan of its number."""
     rows, good = np.zeros((len(files), 6)), np.ones(len(files), bool)
     for at, file in enumerate(files):
         try:
-            rows[at] = _packet(file)
+            rows[at] = _read_packet(file)
         except ResweepError as error:
             if faults is None:
                 raise
@@ -164,7 +166,7 @@ def _packets(files: list[Path], index: Array, faults: Faults | None) -> tuple[Ar
     return rows, good
 
 
-def _packet(file: Path) -> Array:
+def _read_packet(file: Path) -> Array:
     """Lat lon alt roll pitch yaw (degrees, m, rad), with which a packet begins."""
     words = file.read_text().split()
     if len(words) < 6:
@@ -212,7 +214,7 @@ def _check_covered(path: Path, motion: Trajectory, start: Array, end: Array, fau
 _NO_BOXES = Boxes(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0), ())
 
 
-def _tracklets(file: Path) -> dict[int, Boxes] | None:
+def _read_tracklets(file: Path) -> dict[int, Boxes] | None:
     """Boxes by frame number; a tracklet's place is the middle of its floor (KITTI raw devkit, tracklets)."""
     if not file.is_file():
         return None
@@ -222,14 +224,14 @@ def _tracklets(file: Path) -> dict[int, Boxes] | None:
         raise ResweepError(f"{file}: damaged ({error}); fetch it again") from error
     frames: dict[int, list[tuple[Any, ...]]] = {}
     for track, item in enumerate(items):
-        height, width, length = (_number(item, name, file) for name in ("h", "w", "l"))
-        first = int(_number(item, "first_frame", file))
+        height, width, length = (_read_number(item, name, file) for name in ("h", "w", "l"))
+        first = int(_read_number(item, "first_frame", file))
         name = item.findtext("objectType", "")
         for at, pose in enumerate(item.findall("poses/item")):
-            x, y, z, yaw = (_number(pose, key, file) for key in ("tx", "ty", "tz", "rz"))
+            x, y, z, yaw = (_read_number(pose, key, file) for key in ("tx", "ty", "tz", "rz"))
             row = ((x, y, z + height / 2), (length, width, height), yaw, name, track)
             frames.setdefault(first + at, []).append(row)
-    return {frame: _stacked(rows) for frame, rows in frames.items()}
+    return {frame: _stack(rows) for frame, rows in frames.items()}
 
 
 def _undistort(boxes: Boxes, scan: Sweep) -> Boxes:
@@ -250,12 +252,12 @@ def _undistort(boxes: Boxes, scan: Sweep) -> Boxes:
     return replace(boxes, centre=transform(then, boxes.centre), yaw=yaw)
 
 
-def _stacked(rows: list[tuple[Any, ...]]) -> Boxes:
+def _stack(rows: list[tuple[Any, ...]]) -> Boxes:
     centre, size, yaw, name, track = zip(*rows, strict=True)
     return Boxes(np.array(centre), np.array(size), np.array(yaw), name, np.array(track))
 
 
-def _number(item: ET.Element, name: str, file: Path) -> float:
+def _read_number(item: ET.Element, name: str, file: Path) -> float:
     text = item.findtext(name)
     if text is None:
         raise ResweepError(f"{file}: a tracklet without '{name}'; fetch it again")

@@ -22,7 +22,7 @@ def set_times_by_azimuth(sweep: Sweep, start: float, end: float) -> Sweep:
 
     KITTI's scanners turn clockwise seen from above and cut their scans at the back: a scan begins behind the
     car, passes its left side, faces forward in the middle and ends behind. Lasers point up to 9 degrees away
-    from the head's azimuth, which the scans do not tell; times are off by up to 2.5 ms for it.
+    from the head's azimuth, which the scans do not store; times are off by up to 2.5 ms.
     """
     points = sweep.points
     share = 0.5 * (1.0 - np.arctan2(points[:, 1], points[:, 0]) / np.pi)

@@ -1,7 +1,7 @@
 """nuScenes scenes: JSON tables, ``.pcd.bin`` scans, lidarseg and panoptic labels, boxes.
 
 A scan has rows of x y z intensity ring as little-endian float32, in the LiDAR's frame, motion-compensated.
-``T_world_sensor = ego_pose · calibrated_sensor``. Keyframes (2 Hz) bear boxes and labels; the scans between
+``T_world_sensor = ego_pose · calibrated_sensor``. Keyframes (2 Hz) have boxes and labels; the scans between
 them (``sweeps/``, up to 20 Hz in all) are in the log unless ``keyframes_only``. Scans hold every firing of the 32
 lasers: beams without return are points where the LiDAR was (`resweep.io.datasets.nuscenes_firings`).
 """
@@ -20,7 +20,7 @@ from resweep.io.columns import sweep_from_columns
 from resweep.io.datasets.boxes import Tracks, boxes_from_poses
 from resweep.io.datasets.choices import choose_one
 from resweep.io.datasets.nuscenes_firings import split_firings
-from resweep.io.datasets.nuscenes_tables import Record, Tables, find_tables, records, single
+from resweep.io.datasets.nuscenes_tables import Record, Tables, find_tables, read_records, take_single
 from resweep.io.datasets.nuscenes_write import TIME, write_log
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.faults import Faults, refuse_faulty
@@ -41,10 +41,10 @@ _PANOPTIC = 1000  # panoptic label = class · 1000 + instance (nuScenes panoptic
 
 def read(path: Path, drop_nan: bool = False) -> Sweep:
     """The scan in a ``.pcd.bin`` file, in the LiDAR's frame."""
-    return replace(_sweep(_scan_columns(path)[0], path, drop_nan), sensor=SENSOR)
+    return replace(_make_sweep(_read_columns(path)[0], path, drop_nan), sensor=SENSOR)
 
 
-def _sweep(columns: dict[str, Array], path: Path, drop_nan: bool) -> Sweep:
+def _make_sweep(columns: dict[str, Array], path: Path, drop_nan: bool) -> Sweep:
     """A sweep of whole firings, its beams beginning where the LiDAR was, or of bare points."""
     firings = split_firings(columns)
     if firings is None:
@@ -54,7 +54,7 @@ def _sweep(columns: dict[str, Array], path: Path, drop_nan: bool) -> Sweep:
     return replace(sweep, beam_origin=origin[sweep.beam_column].astype(np.float32)) if origin.any() else sweep
 
 
-def _scan_columns(path: Path) -> tuple[dict[str, Array], int]:
+def _read_columns(path: Path) -> tuple[dict[str, Array], int]:
     data = path.read_bytes()
     if len(data) % _ROW_BYTES:
         raise SweepError(
@@ -89,11 +89,11 @@ def open_log(
     tables = Tables(path) if inside else find_tables(path, version)
     if tables is None:
         raise ResweepError(f"{path}: no v1.0-*/scene.json in it; give the folder that holds samples/ and the tables")
-    scenes = {record["name"]: record for record in records(tables.folder / "scene.json")}
+    scenes = {record["name"]: record for record in read_records(tables.folder / "scene.json")}
     name = choose_one(scene, sorted(scenes), "scene", path)
-    frames = _frames(tables, scenes[name]["token"], channel, keyframes_only)
+    frames = _find_frames(tables, scenes[name]["token"], channel, keyframes_only)
     faults = Faults()
-    poses = _poses(tables, frames, faults if keep_going else None)
+    poses = _read_poses(tables, frames, faults if keep_going else None)
     times = np.array([frame.get(TIME, frame["timestamp"] / 1e6) for frame in frames])
     notes = _Notes(tables, frames)
 
@@ -118,12 +118,12 @@ def open_log(
     return refuse_faulty(infer_empty_beams(log, empty_beams), faults)
 
 
-def _frames(tables: Tables, scene: str, channel: str, keyframes_only: bool) -> list[Record]:
+def _find_frames(tables: Tables, scene: str, channel: str, keyframes_only: bool) -> list[Record]:
     """The LiDAR's sample_data of a scene in the order of time."""
-    samples = set(tables.where("sample", lambda record: record["scene_token"] == scene))
-    sensors = set(tables.where("sensor", lambda record: record["channel"] == channel))
-    mounts = set(tables.where("calibrated_sensor", lambda record: record["sensor_token"] in sensors))
-    found = tables.where(
+    samples = set(tables.select("sample", lambda record: record["scene_token"] == scene))
+    sensors = set(tables.select("sensor", lambda record: record["channel"] == channel))
+    mounts = set(tables.select("calibrated_sensor", lambda record: record["sensor_token"] in sensors))
+    found = tables.select(
         "sample_data",
         lambda record: (
             record["sample_token"] in samples
@@ -136,15 +136,15 @@ def _frames(tables: Tables, scene: str, channel: str, keyframes_only: bool) -> l
     return sorted(found.values(), key=lambda record: record["timestamp"])
 
 
-def _poses(tables: Tables, frames: list[Record], faults: Faults | None) -> Array:
-    """``T_world_sensor`` (n, 4, 4); with ``faults``, frames without a pose are noted there and stand as identity."""
+def _read_poses(tables: Tables, frames: list[Record], faults: Faults | None) -> Array:
+    """``T_world_sensor`` (n, 4, 4); with ``faults``, frames without a pose are noted there and get the identity."""
     placed = np.tile(np.eye(4), (len(frames), 1, 1))
     for table, key in (("ego_pose", "ego_pose_token"), ("calibrated_sensor", "calibrated_sensor_token")):
-        found = tables.every(table, {frame[key] for frame in frames})
+        found = tables.look_up_all(table, {frame[key] for frame in frames})
         for at, frame in enumerate(frames):
             where = f"{tables.folder / table}.json, record {frame[key]}"
             try:
-                row = single(found.get(frame[key], []), where)
+                row = take_single(found.get(frame[key], []), where)
                 placed[at] = placed[at] @ pose_from_quaternion(row["translation"], row["rotation"], where)
             except ResweepError as error:
                 if faults is None:
@@ -164,16 +164,18 @@ class _Notes:
         self._by_sample: dict[str, list[Record]] | None = None
         if tables.has("sample_annotation"):
             self._by_sample = {}
-            found = tables.where("sample_annotation", lambda record: record["sample_token"] in samples)
+            found = tables.select("sample_annotation", lambda record: record["sample_token"] in samples)
             for record in found.values():
                 self._by_sample.setdefault(record["sample_token"], []).append(record)
-            self._instance = tables.named("instance", {record["instance_token"] for record in found.values()})
-            self._category = tables.named("category", {record["category_token"] for record in self._instance.values()})
+            self._instance = tables.look_up("instance", {record["instance_token"] for record in found.values()})
+            self._category = tables.look_up(
+                "category", {record["category_token"] for record in self._instance.values()}
+            )
             self._tracks = Tracks(record["instance_token"] for record in found.values())
         self._files: dict[str, tuple[str, str]] = {}
         for table in ("lidarseg", "panoptic"):  # panoptic labels hold the classes too, so they come last
             if tables.has(table):
-                for record in tables.where(table, lambda record: record["sample_data_token"] in keys).values():
+                for record in tables.select(table, lambda record: record["sample_data_token"] in keys).values():
                     self._files[record["sample_data_token"]] = (table, record["filename"])
 
     @property
@@ -222,7 +224,7 @@ class _Labelled:
         self.format = replace(SCAN, read=self._read)
 
     def _read(self, path: Path, drop_nan: bool = False) -> Sweep:
-        columns, count = _scan_columns(path)
+        columns, count = _read_columns(path)
         for name, (file, values) in self._labels.items():
             if not count and len(values):
                 raise SweepError(f"{path}: holds no point, but {file.name} has labels; fetch it again", FaultKind.EMPTY)
@@ -232,16 +234,18 @@ class _Labelled:
                     FaultKind.OTHER_LABELS,
                 )
             columns[name] = values
-        return _sweep(columns, path, drop_nan)
+        return _make_sweep(columns, path, drop_nan)
 
 
-def labels(path: Path) -> LabelSet:
+def find_labels(path: Path) -> LabelSet:
     """None: the labels of a scan are in the dataset's tables."""
     del path
     return NO_LABELS
 
 
-SCAN = Format("nuscenes-scan", "nuScenes scan", (".pcd.bin",), frame="deskewed", read=read, spins=True, labels=labels)
+SCAN = Format(
+    "nuscenes-scan", "nuScenes scan", (".pcd.bin",), frame="deskewed", read=read, spins=True, labels=find_labels
+)
 FORMAT = Format(
     "nuscenes",
     "nuScenes scene",

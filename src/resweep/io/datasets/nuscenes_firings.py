@@ -2,7 +2,7 @@
 
 A scan holds whole firings of the 32 lasers, one after the other. A beam without return was measured as a point at
 range 0, which motion compensation then moved as it moved all others: to where the LiDAR was when it fired, seen
-from where it was at the scan's time. So these points tell both the empty beams and the LiDAR's way, which is
+from where it was at the scan's time. So these points show both the empty beams and the LiDAR's path, which is
 straight to less than a millimetre over the 50 ms of a scan.
 """
 
@@ -16,7 +16,7 @@ LASERS = 32
 _UPPER = 16  # the lasers from here on look above the carrier's roof
 _REACH_M = 2.0  # the LiDAR moves less than this in a scan
 _AT_LIDAR_M = 0.02  # points this near to the LiDAR's place were measured at range 0
-_MIN_FIRINGS = 20  # with an upper beam without return, for the way to be told
+_MIN_FIRINGS = 20  # with an upper beam without return, for the path to be fitted
 _ROUNDS = 3
 
 
@@ -29,15 +29,15 @@ def split_firings(columns: dict[str, Array]) -> tuple[dict[str, Array], Array] |
     if not count or count % LASERS or (columns["ring"].reshape(-1, LASERS) != np.arange(LASERS)).any():
         return None
     points = np.stack([columns[axis] for axis in "xyz"], axis=1).astype(np.float64)
-    place = _places(points.reshape(-1, LASERS, 3))
+    place = _fit_path(points.reshape(-1, LASERS, 3))
     measured = points - np.repeat(place, LASERS, axis=0)
     measured[np.linalg.norm(measured, axis=1) < _AT_LIDAR_M] = 0.0
     column = np.repeat(np.arange(len(place), dtype=np.int32), LASERS)
     return {**columns, **dict(zip("xyz", measured.T, strict=True)), "column": column}, place
 
 
-def _places(points: Array) -> Array:
-    """Where the LiDAR was (c, 3) at each firing of ``points`` (c, 32, 3); the origin where nothing tells."""
+def _fit_path(points: Array) -> Array:
+    """Where the LiDAR was (c, 3) at each firing of ``points`` (c, 32, 3); the origin where nothing shows it."""
     upper = points[:, _UPPER:]
     near = np.linalg.norm(upper, axis=2) < _REACH_M
     at, laser = np.nonzero(near)

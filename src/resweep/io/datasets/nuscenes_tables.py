@@ -20,7 +20,7 @@ _SPACE = " \t\r\n"
 _BETWEEN = _SPACE + ","
 
 
-def records(file: Path) -> Iterator[Record]:
+def read_records(file: Path) -> Iterator[Record]:
     """The records of one table, in order, without holding the table."""
     if not file.is_file():
         raise ResweepError(f"{file}: missing; fetch the metadata of this version of nuScenes again")
@@ -52,22 +52,22 @@ class Tables:
 
     folder: Path
 
-    def where(self, table: str, wanted: Callable[[Record], bool]) -> dict[str, Record]:
+    def select(self, table: str, wanted: Callable[[Record], bool]) -> dict[str, Record]:
         """The records of ``table`` that are wanted, by token."""
-        return {record["token"]: record for record in records(self.folder / f"{table}.json") if wanted(record)}
+        return {record["token"]: record for record in read_records(self.folder / f"{table}.json") if wanted(record)}
 
-    def named(self, table: str, tokens: set[str]) -> dict[str, Record]:
+    def look_up(self, table: str, tokens: set[str]) -> dict[str, Record]:
         """The records of ``table`` with these tokens; a missing one is an error."""
-        found = self.where(table, lambda record: record["token"] in tokens)
+        found = self.select(table, lambda record: record["token"] in tokens)
         missing = tokens - set(found)
         if missing:
             raise ResweepError(f"{self.folder / table}.json: no record {min(missing)}, which another table names")
         return found
 
-    def every(self, table: str, tokens: set[str]) -> dict[str, list[Record]]:
+    def look_up_all(self, table: str, tokens: set[str]) -> dict[str, list[Record]]:
         """All records of ``table`` with these tokens, of which each should be the only one of its token."""
         found: dict[str, list[Record]] = {}
-        for record in records(self.folder / f"{table}.json"):
+        for record in read_records(self.folder / f"{table}.json"):
             if record["token"] in tokens:
                 found.setdefault(record["token"], []).append(record)
         return found
@@ -77,7 +77,7 @@ class Tables:
         return (self.folder / f"{table}.json").is_file()
 
 
-def single(found: list[Record], where: str) -> Record:
+def take_single(found: list[Record], where: str) -> Record:
     """The one record of a token; none, or several that differ, are an error."""
     if not found:
         raise ResweepError(f"{where}: no such record, which another table names; fetch the metadata again")

@@ -1,6 +1,6 @@
 """Writing logs as nuScenes: one scene, every sweep a keyframe of ``LIDAR_TOP``, with the tables devkits load.
 
-Points keep the log's sensor frame (x forward), and the calibrated sensor stands in the vehicle's origin; the
+Points keep the log's sensor frame (x forward), and the calibrated sensor is at the vehicle's origin; the
 cameras, maps and attributes that a full dataset has are left out, their tables are empty.
 """
 

@@ -1,6 +1,6 @@
 """PandaSet sequences: ``lidar/NN.pkl.gz`` with poses.json and timestamps.json, cuboids and classes.
 
-Points and cuboids stand in the world; they are turned into the LiDAR's frame at the sweep's pose. The files
+Points and cuboids are in world coordinates; they are transformed to the LiDAR's frame at the sweep's pose. The files
 are pickles of pandas frames: only pandas' and NumPy's own building blocks are unpickled, anything else that a
 file asks for is refused. ``lidar=0`` is the spinning Pandar64 (the default), ``1`` the forward PandarGT.
 """
@@ -83,16 +83,16 @@ def open_log(
     tracks, sensor = Tracks(), _SENSORS[lidar]
 
     def load(at: int) -> Sweep:
-        table, T_sensor_world = _frame(scans[at]), inverse(poses[at])
-        columns = _columns(table, scans[at], T_sensor_world)
-        labels = _labels(path / "annotations" / "semseg" / scans[at].name, len(table))
+        table, T_sensor_world = _read_frame(scans[at]), inverse(poses[at])
+        columns = _make_columns(table, scans[at], T_sensor_world)
+        labels = _read_labels(path / "annotations" / "semseg" / scans[at].name, len(table))
         if labels is not None:
             columns["label"] = labels
         if "d" in columns:
             mine = columns.pop("d") == lidar
             columns = {name: values[mine] for name, values in columns.items()}
         scan = sweep_from_columns(columns, str(scans[at]), drop_nan=drop_nan)
-        boxes = _boxes(path / "annotations" / "cuboids" / scans[at].name, T_sensor_world, lidar, tracks)
+        boxes = _read_boxes(path / "annotations" / "cuboids" / scans[at].name, T_sensor_world, lidar, tracks)
         return replace(scan, pose=poses[at], timestamp=float(times[at]), boxes=boxes, sensor=sensor)
 
     bare = Log(
@@ -113,7 +113,7 @@ def open_log(
     )
 
 
-def _columns(table: Any, file: Path, T_sensor_world: Array) -> dict[str, Array]:
+def _make_columns(table: Any, file: Path, T_sensor_world: Array) -> dict[str, Array]:
     missing = [name for name in ("x", "y", "z", "i", "t") if name not in table]
     if missing:
         raise SweepError(
@@ -127,10 +127,10 @@ def _columns(table: Any, file: Path, T_sensor_world: Array) -> dict[str, Array]:
     return columns
 
 
-def _labels(file: Path, count: int) -> Array | None:
+def _read_labels(file: Path, count: int) -> Array | None:
     if not file.is_file():
         return None
-    labels = _frame(file)["class"].to_numpy(np.int32)
+    labels = _read_frame(file)["class"].to_numpy(np.int32)
     if len(labels) != count:
         raise SweepError(
             f"{file}: {len(labels)} labels for {count} points; it belongs to another sweep", FaultKind.OTHER_LABELS
@@ -138,10 +138,10 @@ def _labels(file: Path, count: int) -> Array | None:
     return np.asarray(labels)
 
 
-def _boxes(file: Path, T_sensor_world: Array, lidar: int, tracks: Tracks) -> Boxes | None:
+def _read_boxes(file: Path, T_sensor_world: Array, lidar: int, tracks: Tracks) -> Boxes | None:
     if not file.is_file():
         return None
-    table = _frame(file)
+    table = _read_frame(file)
     if "cuboids.sensor_id" in table:  # objects where both LiDARs see are drawn once for each
         table = table[np.isin(table["cuboids.sensor_id"].to_numpy(np.int64), (-1, lidar))]
     centre = np.stack([table[f"position.{axis}"].to_numpy(np.float64) for axis in "xyz"], axis=1)
@@ -152,7 +152,7 @@ def _boxes(file: Path, T_sensor_world: Array, lidar: int, tracks: Tracks) -> Box
     return boxes_from_yaws(T_sensor_world, centre, yaw, size, [str(name) for name in table["label"]], track)
 
 
-def _frame(file: Path) -> Any:
+def _read_frame(file: Path) -> Any:
     """The pandas frame in a pickle, made of nothing but pandas' and NumPy's own parts."""
     require("pandas", "reading PandaSet")
     base: Any = require("pandas.compat.pickle_compat", "reading PandaSet").Unpickler

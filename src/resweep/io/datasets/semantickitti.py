@@ -54,9 +54,9 @@ def open_log(
     except ValueError as error:
         raise ResweepError(f"{path / 'velodyne'}: scans must be named by number, as 000000.bin ({error})") from error
     faults = Faults()
-    times, recorded = _times(path, index, rate_hz, faults if keep_going else None)
+    times, recorded = _read_times(path, index, rate_hz, faults if keep_going else None)
     pose_file = _find_pose_file(path)
-    all_poses = _poses(path, pose_file, index, faults if keep_going else None)
+    all_poses = _read_poses(path, pose_file, index, faults if keep_going else None)
 
     def load(at: int) -> Sweep:
         labels = path / "labels" / f"{scans[at].stem}.label"
@@ -77,12 +77,12 @@ def open_log(
     return refuse_faulty(infer_empty_beams(log, empty_beams), faults)
 
 
-def _times(path: Path, index: Array, rate_hz: float | None, faults: Faults | None) -> tuple[Array, bool]:
+def _read_times(path: Path, index: Array, rate_hz: float | None, faults: Faults | None) -> tuple[Array, bool]:
     """Seconds (n,) of the scans, and whether they were recorded."""
     file = path / "times.txt"
     if rate_hz is not None or not file.is_file():
         return np.asarray(index / (rate_hz or RATE_HZ)), False
-    return _lines(file, poses.read_times(file), index, faults), True
+    return _take_lines(file, poses.read_times(file), index, faults), True
 
 
 def _find_pose_file(path: Path) -> Path | None:
@@ -91,7 +91,7 @@ def _find_pose_file(path: Path) -> Path | None:
     return next((file for file in (path / "poses.txt", apart) if file.is_file()), None)
 
 
-def _poses(path: Path, file: Path | None, index: Array, faults: Faults | None) -> Array:
+def _read_poses(path: Path, file: Path | None, index: Array, faults: Faults | None) -> Array:
     """``T_world_lidar`` (n, 4, 4); the identity for all where there is no file."""
     if file is None:
         return np.tile(np.eye(4), (len(index), 1, 1))
@@ -105,10 +105,10 @@ def _poses(path: Path, file: Path | None, index: Array, faults: Faults | None) -
         for at, number in enumerate(index.tolist()):
             if number in bad:
                 faults.add(at, bad[number])
-    return np.asarray(inverse(Tr) @ _lines(file, camera, index, faults) @ Tr)
+    return np.asarray(inverse(Tr) @ _take_lines(file, camera, index, faults) @ Tr)
 
 
-def _lines(file: Path, rows: Array, index: Array, faults: Faults | None) -> Array:
+def _take_lines(file: Path, rows: Array, index: Array, faults: Faults | None) -> Array:
     """The rows of ``index``; a missing one is an error, or a fault where the log is to be read all the same."""
     if faults is not None:
         for at in np.flatnonzero(index >= len(rows)).tolist():

@@ -37,10 +37,10 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path, drop_nan: bool = False, scan: int | None = None) -> Sweep:
     """The scan number ``scan`` of a file, or its only one."""
-    with _opened(path) as file:
+    with _open(path) as file:
         if scan is None and file.scan_count > 1:
             raise ResweepError(f"{path}: holds {file.scan_count} scans; give scan=NUMBER, or open_log it alone")
-        return _scan(file, path, scan or 0, drop_nan)
+        return _read_scan(file, path, scan or 0, drop_nan)
 
 
 def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, empty_beams: bool = True) -> Log:
@@ -48,13 +48,13 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
     del empty_beams  # scanners on tripods do not fire in turns of one grid
     if path.is_dir():
         return folders.open_sweeps(FORMAT, path, folders.list_sweep_files(path, (".e57",)), rate_hz, drop_nan=drop_nan)
-    with _opened(path) as file:
-        poses = np.stack([_pose(file.get_header(at), f"{path}, scan {at}") for at in range(file.scan_count)])
+    with _open(path) as file:
+        poses = np.stack([_read_pose(file.get_header(at), f"{path}, scan {at}") for at in range(file.scan_count)])
     times = np.arange(len(poses)) / (rate_hz or folders.RATE_HZ)
 
     def load(at: int) -> Sweep:
-        with _opened(path) as file:
-            return folders.place_sweep(_scan(file, path, at, drop_nan), poses[at], float(times[at]))
+        with _open(path) as file:
+            return folders.place_sweep(_read_scan(file, path, at, drop_nan), poses[at], float(times[at]))
 
     return Log(
         load,
@@ -68,7 +68,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def _open(path: Path) -> Iterator[Any]:
     pye57 = require("pye57", "reading E57")
     try:
         file = pye57.E57(str(path))
@@ -84,14 +84,14 @@ def _opened(path: Path) -> Iterator[Any]:
         file.close()
 
 
-def _pose(header: Any, where: str) -> Array:
-    """``T_world_scanner``; a scan without pose stands at the origin."""
+def _read_pose(header: Any, where: str) -> Array:
+    """``T_world_scanner``; a scan without pose is at the origin."""
     position = header.translation if header.has_pose() else np.zeros(3)
     quaternion = header.rotation if header.has_pose() else np.array([1.0, 0, 0, 0])
     return pose_from_quaternion(position, quaternion, where)
 
 
-def _scan(file: Any, path: Path, at: int, drop_nan: bool) -> Sweep:
+def _read_scan(file: Any, path: Path, at: int, drop_nan: bool) -> Sweep:
     where = f"{path}, scan {at}"
     if not 0 <= at < file.scan_count:
         raise ResweepError(f"{path}: no scan {at}; it holds {file.scan_count}")
@@ -99,7 +99,7 @@ def _scan(file: Any, path: Path, at: int, drop_nan: bool) -> Sweep:
         raw = {name: np.asarray(values) for name, values in file.read_scan_raw(at, True).items()}
     except Exception as error:  # the library's errors share no base
         raise ResweepError(f"{where}: damaged ({error}); fetch it again") from error
-    columns = _coordinates(raw, where)
+    columns = _convert_coordinates(raw, where)
     for name in _INVALID:
         if name in raw:
             valid = raw.pop(name) == 0
@@ -110,11 +110,11 @@ def _scan(file: Any, path: Path, at: int, drop_nan: bool) -> Sweep:
             columns[_OURS.get(name, name)] = values
     sweep = sweep_from_columns(columns, where, drop_nan=drop_nan)
     if np.any(sweep.pose != np.eye(4)):  # a cloud far from its own origin was moved near; the scan's pose comes first
-        return replace(sweep, pose=_pose(file.get_header(at), where) @ sweep.pose)
-    return replace(sweep, pose=_pose(file.get_header(at), where))
+        return replace(sweep, pose=_read_pose(file.get_header(at), where) @ sweep.pose)
+    return replace(sweep, pose=_read_pose(file.get_header(at), where))
 
 
-def _coordinates(raw: dict[str, Array], where: str) -> dict[str, Array]:
+def _convert_coordinates(raw: dict[str, Array], where: str) -> dict[str, Array]:
     if all(name in raw for name in _CARTESIAN):
         return {axis: raw[name].astype(np.float64) for axis, name in zip("xyz", _CARTESIAN, strict=True)}
     if not all(name in raw for name in _SPHERICAL):

@@ -1,7 +1,7 @@
 """What a point file cannot hold in its points: frame, pose, motion, time and sensor of a sweep.
 
 Formats with room for free text (PCD and PLY comments, LAS records) carry it as one JSON object, so that
-a sweep read back stands where it stood. Other programs pass over it.
+a sweep read back has its pose and motion. Other programs ignore it.
 """
 
 from __future__ import annotations
@@ -67,10 +67,12 @@ class Header:
                     f"{where}: written by a newer Resweep (header version {record['version']}, "
                     f"this one reads {VERSION}); upgrade Resweep"
                 )
-            motion = Trajectory(np.array(record["times"]), _matrices(record["poses"])) if "times" in record else None
+            motion = (
+                Trajectory(np.array(record["times"]), _make_matrices(record["poses"])) if "times" in record else None
+            )
             return cls(
                 record["frame"],
-                _matrices([record["pose"]])[0],
+                _make_matrices([record["pose"]])[0],
                 float(record["timestamp"]),
                 record["sensor"],
                 motion,
@@ -102,7 +104,7 @@ def read_head(path: Path, mark: bytes) -> bytes:
         return data + file.read(64)  # the rest of the marked line, where a block ends within it
 
 
-def _matrices(rows: Any) -> Array:
+def _make_matrices(rows: Any) -> Array:
     poses = np.tile(np.eye(4), (len(rows), 1, 1))
     poses[:, :3] = np.asarray(rows, dtype=np.float64).reshape(-1, 3, 4)
     return poses

@@ -43,10 +43,10 @@ def write(sweep: Sweep, path: Path, frame: str = "deskewed", labels: bool = Fals
 
 def write_labels(sweep: Sweep, path: Path, instances: bool = True) -> None:
     """Write one uint32 a return: the label in the low half, the instance in the high half."""
-    path.write_bytes(packed_labels(sweep, path.name, instances).tobytes())
+    path.write_bytes(pack_labels(sweep, path.name, instances).tobytes())
 
 
-def packed_labels(sweep: Sweep, name: str, instances: bool = True) -> Array:
+def pack_labels(sweep: Sweep, name: str, instances: bool = True) -> Array:
     """Labels and instances (n,) as SemanticKITTI's little-endian uint32; ``name`` is the file's, for errors."""
     instance = sweep.instance if instances else np.zeros_like(sweep.instance)
     for what, values, hint in (
@@ -91,9 +91,11 @@ def read_labels(path: Path, count: int) -> tuple[Array, Array]:
     return (packed & _HALF).astype(np.int32), (packed >> 16).astype(np.int32)
 
 
-def labels(path: Path) -> LabelSet:
-    """Labels of unknown meaning, or none where no ``.label`` file lies beside."""
+def find_labels(path: Path) -> LabelSet:
+    """Labels of unknown meaning, or none where there is no ``.label`` file beside it."""
     return UNKNOWN_LABELS if path.with_suffix(".label").is_file() else NO_LABELS
 
 
-FORMAT = Format("kitti", "KITTI scan", (".bin",), frame="deskewed", read=read, write=write, spins=True, labels=labels)
+FORMAT = Format(
+    "kitti", "KITTI scan", (".bin",), frame="deskewed", read=read, write=write, spins=True, labels=find_labels
+)

@@ -5,7 +5,7 @@ metres, the scale the finest power of ten from a micrometre up that spans it, so
 their digits. ``classification`` holds labels of 0 to 255, ``return_number`` counts from 1, ``gps_time`` is
 the firing time. ``intensity`` is the sweep's times a factor, clipped to 0..65535: 65535 where the sweep's
 values end at 1, 257 where they end at 255, 1 where they end at 65535, or ``intensity_scale``. What does not
-fit stands in extra dimensions: exact intensity, ring, column, instance, larger labels, ``sweep.extra``.
+fit is in extra dimensions: exact intensity, ring, column, instance, larger labels, ``sweep.extra``.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", intensity_scale: floa
     import laspy
 
     columns = columns_from_sweep(sweep, frame, path.name)
-    scale = _intensity_scale(columns["intensity"]) if intensity_scale is None else float(intensity_scale)
+    scale = _choose_scale(columns["intensity"]) if intensity_scale is None else float(intensity_scale)
     header = laspy.LasHeader(point_format=6, version="1.4")
     header.creation_date = _DATE
     header.generating_software = f"resweep {resweep.__version__}"
     header.system_identifier = "resweep"
     header.global_encoding.wkt = True  # required of point format 6
     points = np.stack([columns.pop(axis) for axis in "xyz"], axis=1).astype(np.float64)
-    header.offsets, header.scales = _grid(points, path.name)
+    header.offsets, header.scales = _choose_grid(points, path.name)
     text = Header.of(sweep, frame, scale).to_json().encode("ascii")
     for at in range(0, len(text), _RECORD_BYTES):
         header.vlrs.append(laspy.VLR(_USER, _RECORD, "sweep header", text[at : at + _RECORD_BYTES]))
-    standard = _standard(columns, sweep, scale)
+    standard = _take_standard(columns, sweep, scale)
     for name, values in columns.items():
         if len(name) > 31:
             raise ResweepError(f"{path.name}: extra column '{name}' has a name too long for LAS (31 letters at most)")
@@ -72,7 +72,7 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", intensity_scale: floa
     las.write(str(path))
 
 
-def _standard(columns: dict[str, Array], sweep: Sweep, scale: float) -> dict[str, Array]:
+def _take_standard(columns: dict[str, Array], sweep: Sweep, scale: float) -> dict[str, Array]:
     """LAS' own dimensions; what they hold whole is taken out of ``columns``, the rest stays an extra one."""
     columns[_EXACT] = columns.pop("intensity")
     scaled = np.nan_to_num(columns[_EXACT].astype(np.float64), nan=0.0) * scale
@@ -92,7 +92,7 @@ def _standard(columns: dict[str, Array], sweep: Sweep, scale: float) -> dict[str
     }
 
 
-def _intensity_scale(intensity: Array) -> float:
+def _choose_scale(intensity: Array) -> float:
     top = float(np.nanmax(intensity)) if len(intensity) and np.isfinite(intensity).any() else 0.0
     for end in (1.0, 255.0, 65535.0):
         if top <= end:
@@ -100,7 +100,7 @@ def _intensity_scale(intensity: Array) -> float:
     return 65535.0 / top
 
 
-def _grid(points: Array, where: str) -> tuple[Array, Array]:
+def _choose_grid(points: Array, where: str) -> tuple[Array, Array]:
     """Offsets and scales (3,) in metres such that every coordinate fits int32."""
     if not len(points):
         return np.zeros(3), np.full(3, _FINEST_M)
@@ -128,7 +128,7 @@ def read(path: Path, drop_nan: bool = False) -> Sweep:
         values = np.asarray(las[name])
         if name not in _QUIET or values.any():
             columns[name] = values
-    header = _header(las.header.vlrs, str(path))
+    header = _find_header(las.header.vlrs, str(path))
     if header is None:
         columns["number_of_returns"] = np.asarray(las["number_of_returns"])
     for name in extra:
@@ -171,7 +171,7 @@ def _check_whole(path: Path, header: Any) -> None:
         if size >= need and points:
             with path.open("rb") as file:
                 table = _int64_at(file, start)
-                if table == -1:  # written to a stream: the place of the table stands at the very end
+                if table == -1:  # written to a stream: the place of the table is at the very end
                     table = _int64_at(file, size - 8)
                 # Version and number of chunks, each four bytes; a chunk holds at least one point.
                 need = table + 8
@@ -198,20 +198,20 @@ def peek(path: Path) -> Header | None:
 
     try:
         with laspy.open(str(path)) as file:
-            return _header(file.header.vlrs, str(path))
+            return _find_header(file.header.vlrs, str(path))
     except (laspy.LaspyException, ValueError, EOFError, struct.error) as error:
         raise error if isinstance(error, ResweepError) else ResweepError(f"{path}: not a LAS file ({error})") from error
 
 
-def _header(vlrs: Any, where: str) -> Header | None:
+def _find_header(vlrs: Any, where: str) -> Header | None:
     ours = [vlr.record_data_bytes() for vlr in vlrs if (vlr.user_id, vlr.record_id) == (_USER, _RECORD)]
     return Header.from_json(b"".join(ours).decode("ascii", "replace"), where) if ours else None
 
 
-def labels(path: Path) -> LabelSet:
+def find_labels(path: Path) -> LabelSet:
     """The classes of the LAS specification; of a file that Resweep wrote, labels of unknown meaning."""
     return load_labels("asprs") if peek(path) is None else UNKNOWN_LABELS
 
 
-FORMAT = Format("las", "LAS point cloud", (".las",), read=read, write=write, peek=peek, labels=labels)
-COMPRESSED = Format("laz", "LAZ, compressed LAS", (".laz",), read=read, write=write, peek=peek, labels=labels)
+FORMAT = Format("las", "LAS point cloud", (".las",), read=read, write=write, peek=peek, labels=find_labels)
+COMPRESSED = Format("laz", "LAZ, compressed LAS", (".laz",), read=read, write=write, peek=peek, labels=find_labels)

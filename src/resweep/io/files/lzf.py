@@ -31,7 +31,7 @@ def compress(data: bytes) -> bytes:
     while (at := worth.find(1, at)) >= 0:
         back = sources[at]
         stop = min(at + _COPY_MAX, end)
-        # The lowest set bit of the difference tells how many leading bytes agree.
+        # The lowest set bit of the difference is the number of leading bytes that agree.
         differs = int.from_bytes(data[at:stop], "little") ^ int.from_bytes(data[back : back + stop - at], "little")
         length = ((differs & -differs).bit_length() - 1) >> 3 if differs else stop - at
         if pending < at:
@@ -48,7 +48,7 @@ def compress(data: bytes) -> bytes:
 
 
 def _candidates(data: Array) -> tuple[Array, bytes]:
-    """For each byte, where the bytes from it on last stood, and whether copying from there is worth it."""
+    """For each byte, where the bytes from it on occurred last, and whether copying from there is worth it."""
     count = len(data) - _COPY_MIN + 1
     # Eight bytes from every position on, read in place, of which the first few are kept.
     padded = np.concatenate([data, np.zeros(8, np.uint8)])
@@ -73,7 +73,7 @@ def _literals(data: bytes) -> bytes:
 
 
 def decompress(stream: bytes, size: int, where: str = "LZF data") -> bytes:
-    """The ``size`` bytes that ``stream`` stands for; ``where`` names the file in errors."""
+    """The ``size`` bytes that ``stream`` encodes; ``where`` names the file in errors."""
     out = bytearray()
     at, end = 0, len(stream)
     try:

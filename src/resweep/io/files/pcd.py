@@ -1,7 +1,7 @@
 """PCD, the point cloud file of PCL: text, binary or LZF-compressed.
 
 Writes every return column; VIEWPOINT is the sweep's pose, except with ``frame="world"``, where the points
-already stand in the world. Reads what PCL and drivers write: any fields in any order, padding fields ``_``,
+are already in the world frame. Reads what PCL and drivers write: any fields in any order, padding fields ``_``,
 fields of several values, organised clouds (whose NaN points mean no return).
 """
 
@@ -21,7 +21,7 @@ from resweep.io.columns import columns_from_sweep, has_label_field, sweep_from_c
 from resweep.io.files import lzf, rows
 from resweep.io.files.header import Header, read_head
 from resweep.io.format import Format
-from resweep.io.organised import cell_columns
+from resweep.io.organised import add_cells
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array
 from resweep.sweep import Sweep
@@ -59,14 +59,14 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", encoding: str = "bina
     elif encoding == "binary":
         body = rows.pack(columns).tobytes()
     else:
-        # Compressed bodies go field by field, so that like bytes stand together.
+        # Compressed bodies go field by field, so that similar bytes are together.
         raw = b"".join(values.astype(values.dtype.newbyteorder("<")).tobytes() for values in columns.values())
         packed = lzf.compress(raw)
         body = struct.pack("<II", len(packed), len(raw)) + packed
-    path.write_bytes(_header_text(sweep, frame, encoding, columns).encode("ascii") + body)
+    path.write_bytes(_make_header(sweep, frame, encoding, columns).encode("ascii") + body)
 
 
-def _header_text(sweep: Sweep, frame: str, encoding: str, columns: dict[str, Array]) -> str:
+def _make_header(sweep: Sweep, frame: str, encoding: str, columns: dict[str, Array]) -> str:
     kinds = {"i": "I", "u": "U", "f": "F"}
     pose = np.eye(4) if frame == "world" else sweep.pose
     x, y, z, w = Rotation.from_matrix(pose[:3, :3]).as_quat().tolist()
@@ -91,36 +91,36 @@ def _header_text(sweep: Sweep, frame: str, encoding: str, columns: dict[str, Arr
 def read(path: Path, drop_nan: bool = False) -> Sweep:
     """The sweep in a PCD file; ``drop_nan`` leaves out points that hold NaN, as organised clouds always do."""
     data = path.read_bytes()
-    layout = _layout(data, str(path))
-    header = _header(layout, str(path))
-    columns = {name: values for name, values in _columns(layout, data, str(path)).items() if not _is_padding(name)}
+    layout = _parse_layout(data, str(path))
+    header = _find_header(layout, str(path))
+    columns = {name: values for name, values in _read_columns(layout, data, str(path)).items() if not _is_padding(name)}
     if layout.organised:
-        columns = cell_columns(columns, layout.height, layout.points // layout.height)
+        columns = add_cells(columns, layout.height, layout.points // layout.height)
     return sweep_from_columns(
-        columns, str(path), header, _pose(layout.viewpoint, str(path)), drop_nan=drop_nan or layout.organised
+        columns, str(path), header, _parse_viewpoint(layout.viewpoint, str(path)), drop_nan=drop_nan or layout.organised
     )
 
 
 def peek(path: Path) -> Header | None:
     """Pose and time from the file's head, or None if it names neither."""
-    return _header(_layout(read_head(path, b"\nDATA"), str(path)), str(path))
+    return _find_header(_parse_layout(read_head(path, b"\nDATA"), str(path)), str(path))
 
 
-def fields(path: Path) -> tuple[str, ...]:
+def read_fields(path: Path) -> tuple[str, ...]:
     """The names of the points' fields."""
-    return tuple(_layout(read_head(path, b"\nDATA"), str(path)).dtype.names or ())
+    return tuple(_parse_layout(read_head(path, b"\nDATA"), str(path)).dtype.names or ())
 
 
-def labels(path: Path) -> LabelSet:
+def find_labels(path: Path) -> LabelSet:
     """Labels of unknown meaning, or none where no field holds any."""
-    return UNKNOWN_LABELS if has_label_field(fields(path)) else NO_LABELS
+    return UNKNOWN_LABELS if has_label_field(read_fields(path)) else NO_LABELS
 
 
-def _header(layout: _Layout, where: str) -> Header | None:
+def _find_header(layout: _Layout, where: str) -> Header | None:
     return Header.from_lines(layout.comments, where)
 
 
-def _layout(data: bytes, where: str) -> _Layout:
+def _parse_layout(data: bytes, where: str) -> _Layout:
     found = re.search(rb"^DATA[ \t]+(\w+)[^\n]*(?:\n|\Z)", data[:_HEADER_MAX], re.MULTILINE)
     if found is None:
         raise ResweepError(f"{where}: no PCD header (no DATA line); is it a PCD file, whole?")
@@ -139,7 +139,7 @@ def _layout(data: bytes, where: str) -> _Layout:
         width, height = int(fields["WIDTH"][0]), int(fields.get("HEIGHT", ["1"])[0])
         points = int(fields["POINTS"][0]) if "POINTS" in fields else width * height
         viewpoint = tuple(float(value) for value in fields.get("VIEWPOINT", list("0001000")))
-        dtype = _dtype(fields, where)
+        dtype = _parse_dtype(fields, where)
     except (KeyError, IndexError) as error:
         raise ResweepError(f"{where}: the PCD header lacks {error}; write the file again") from error
     except ValueError as error:
@@ -151,7 +151,7 @@ def _layout(data: bytes, where: str) -> _Layout:
     return _Layout(dtype, points, height, encoding, viewpoint, tuple(comments), found.end())
 
 
-def _dtype(fields: dict[str, list[str]], where: str) -> np.dtype[Any]:
+def _parse_dtype(fields: dict[str, list[str]], where: str) -> np.dtype[Any]:
     names = fields["FIELDS"]
     counts = fields.get("COUNT", ["1"] * len(names))
     if not len(names) == len(fields["SIZE"]) == len(fields["TYPE"]) == len(counts):
@@ -170,22 +170,22 @@ def _is_padding(name: str) -> bool:
     return re.fullmatch(r"_\d*", name) is not None
 
 
-def _columns(layout: _Layout, data: bytes, where: str) -> dict[str, Array]:
+def _read_columns(layout: _Layout, data: bytes, where: str) -> dict[str, Array]:
     dtype, count = layout.dtype, layout.points
     if layout.encoding == "ascii":
         return rows.unpack(rows.from_text(data[layout.body :].split(), dtype, count, where))
     if layout.encoding == "binary":
         need = count * dtype.itemsize
-        _need(len(data) - layout.body, need, where)
+        _check_length(len(data) - layout.body, need, where)
         return rows.unpack(np.frombuffer(data, dtype, count, layout.body))
-    _need(len(data) - layout.body, 8, where)
+    _check_length(len(data) - layout.body, 8, where)
     packed, size = struct.unpack_from("<II", data, layout.body)
     start = layout.body + 8
-    _need(len(data) - start, packed, where)
-    return _by_field(lzf.decompress(data[start : start + packed], size, where), layout, where)
+    _check_length(len(data) - start, packed, where)
+    return _split_fields(lzf.decompress(data[start : start + packed], size, where), layout, where)
 
 
-def _need(have: int, need: int, where: str) -> None:
+def _check_length(have: int, need: int, where: str) -> None:
     if have < need:
         raise SweepError(
             f"{where}: truncated ({have} bytes of points, {need} expected); fetch or write it again",
@@ -193,7 +193,7 @@ def _need(have: int, need: int, where: str) -> None:
         )
 
 
-def _by_field(raw: bytes, layout: _Layout, where: str) -> dict[str, Array]:
+def _split_fields(raw: bytes, layout: _Layout, where: str) -> dict[str, Array]:
     names = list(layout.dtype.names or ())
     # PCL leaves padding out of compressed bodies, though its header may still list it; others keep it in.
     bare = [name for name in names if not _is_padding(name)]
@@ -212,7 +212,7 @@ def _by_field(raw: bytes, layout: _Layout, where: str) -> dict[str, Array]:
     return columns
 
 
-def _pose(viewpoint: tuple[float, ...], where: str) -> Array:
+def _parse_viewpoint(viewpoint: tuple[float, ...], where: str) -> Array:
     """``T_world_sensor`` from VIEWPOINT: tx ty tz qw qx qy qz."""
     pose = np.eye(4)
     numbers = np.array(viewpoint)
@@ -224,5 +224,13 @@ def _pose(viewpoint: tuple[float, ...], where: str) -> Array:
 
 
 FORMAT = Format(
-    "pcd", "PCD point cloud", (".pcd",), read=read, write=write, peek=peek, spins=True, fields=fields, labels=labels
+    "pcd",
+    "PCD point cloud",
+    (".pcd",),
+    read=read,
+    write=write,
+    peek=peek,
+    spins=True,
+    fields=read_fields,
+    labels=find_labels,
 )

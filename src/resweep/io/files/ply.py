@@ -89,7 +89,7 @@ def read(path: Path, drop_nan: bool = False) -> Sweep:
     """The sweep in the vertices of a PLY file; ``drop_nan`` leaves out points that hold NaN."""
     data = path.read_bytes()
     layout = parse_header(data, str(path))
-    columns = _vertices(layout, data, str(path))
+    columns = _read_vertices(layout, data, str(path))
     return sweep_from_columns(columns, str(path), Header.from_lines(layout.comments, str(path)), drop_nan=drop_nan)
 
 
@@ -98,15 +98,15 @@ def peek(path: Path) -> Header | None:
     return Header.from_lines(parse_header(read_head(path, b"end_header"), str(path)).comments, str(path))
 
 
-def fields(path: Path) -> tuple[str, ...]:
+def read_fields(path: Path) -> tuple[str, ...]:
     """The names of the points' properties."""
     layout = parse_header(read_head(path, b"end_header"), str(path))
     return tuple(name for each in layout.elements if each.name == "vertex" for name, _, _ in each.properties)
 
 
-def labels(path: Path) -> LabelSet:
+def find_labels(path: Path) -> LabelSet:
     """Labels of unknown meaning, or none where no field holds any."""
-    return UNKNOWN_LABELS if has_label_field(fields(path)) else NO_LABELS
+    return UNKNOWN_LABELS if has_label_field(read_fields(path)) else NO_LABELS
 
 
 def is_mesh(path: Path) -> bool:
@@ -145,11 +145,11 @@ def parse_header(data: bytes, where: str) -> _Layout:
     return _Layout(encoding, tuple(_Element(n, c, tuple(p)) for n, c, p in elements), tuple(comments), body)
 
 
-def _vertices(layout: _Layout, data: bytes, where: str) -> dict[str, Array]:
+def _read_vertices(layout: _Layout, data: bytes, where: str) -> dict[str, Array]:
     if not any(element.name == "vertex" for element in layout.elements):
         raise ResweepError(f"{where}: no 'vertex' element; it holds no points")
     try:
-        return _ascii_vertices(layout, data, where) if layout.encoding == "ascii" else _binary_vertices(layout, data)
+        return _read_ascii(layout, data, where) if layout.encoding == "ascii" else _read_binary(layout, data)
     except (IndexError, _TruncatedError) as error:
         raise SweepError(
             f"{where}: truncated (its header promises more points); fetch or write it again", FaultKind.TRUNCATED
@@ -160,7 +160,7 @@ class _TruncatedError(Exception):
     """The body ends before the element it should hold."""
 
 
-def _ascii_vertices(layout: _Layout, data: bytes, where: str) -> dict[str, Array]:
+def _read_ascii(layout: _Layout, data: bytes, where: str) -> dict[str, Array]:
     lines = [line for line in data[layout.body :].splitlines() if line.strip()]
     for element in layout.elements:
         if element.name == "vertex":
@@ -187,7 +187,7 @@ def _scalars(words: list[bytes], element: _Element) -> list[bytes]:
     return kept
 
 
-def _binary_vertices(layout: _Layout, data: bytes) -> dict[str, Array]:
+def _read_binary(layout: _Layout, data: bytes) -> dict[str, Array]:
     order = "<" if layout.encoding == "binary_little_endian" else ">"
     at = layout.body
     for element in layout.elements:
@@ -229,5 +229,13 @@ def _walk(element: _Element, data: bytes, at: int, order: str) -> tuple[dict[str
 
 
 FORMAT = Format(
-    "ply", "PLY point cloud", (".ply",), read=read, write=write, peek=peek, spins=True, fields=fields, labels=labels
+    "ply",
+    "PLY point cloud",
+    (".ply",),
+    read=read,
+    write=write,
+    peek=peek,
+    spins=True,
+    fields=read_fields,
+    labels=find_labels,
 )

@@ -28,7 +28,7 @@ from resweep.sweep import Sweep
 VERSION = 1
 _BEAM = ("beam_origin", "beam_direction", "beam_time", "beam_ring", "beam_column", "beam_status")
 _RETURN = ("beam", "range", "intensity", "return_index", "label", "instance")
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date a zip entry can bear
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date of a zip entry
 _EXTRA = "extra/"
 _BOXES = "boxes/"
 _BOX = ("centre", "size", "yaw", "track", "label", "velocity", "n_points")
@@ -64,7 +64,7 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", compress: bool = Fals
         record["log"] = Facts.of(part_of).to_dict()
     kind = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
     with zipfile.ZipFile(path, "w", kind, compresslevel=1) as archive:
-        archive.writestr(_entry("sweep.json", kind), json.dumps(record, indent=1))
+        archive.writestr(_make_entry("sweep.json", kind), json.dumps(record, indent=1))
         for name, values in arrays.items():
             buffer = io.BytesIO()
             if values.dtype.hasobject:
@@ -72,7 +72,7 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", compress: bool = Fals
                     f"{path.name}: extra column '{name}' holds Python objects; make it an array of numbers"
                 )
             np.lib.format.write_array(buffer, np.ascontiguousarray(values), allow_pickle=False)
-            archive.writestr(_entry(f"{name}.npy", kind), buffer.getvalue())
+            archive.writestr(_make_entry(f"{name}.npy", kind), buffer.getvalue())
 
 
 def _is_constant(values: Array) -> bool:
@@ -85,7 +85,7 @@ def _is_constant(values: Array) -> bool:
     return bool((rows[1] == rows[0]).all() and (rows == rows[0]).all())
 
 
-def _entry(name: str, kind: int) -> zipfile.ZipInfo:
+def _make_entry(name: str, kind: int) -> zipfile.ZipInfo:
     entry = zipfile.ZipInfo(name, _EPOCH)
     entry.compress_type = kind
     entry.external_attr = 0o644 << 16
@@ -105,60 +105,66 @@ def read(path: Path, drop_nan: bool = False) -> Sweep:
 def _read(path: Path) -> Sweep:
     try:
         with zipfile.ZipFile(path) as archive:
-            record = _record(archive, path)
+            record = _read_record(archive, path)
             constant: dict[str, int] = record["constant"]
-            columns = {name: _array(archive, name, constant.get(name)) for name in (*_BEAM, *_RETURN)}
-            extra = {name: _array(archive, _EXTRA + name, constant.get(_EXTRA + name)) for name in record["extra"]}
+            columns = {name: _read_array(archive, name, constant.get(name)) for name in (*_BEAM, *_RETURN)}
+            extra = {name: _read_array(archive, _EXTRA + name, constant.get(_EXTRA + name)) for name in record["extra"]}
             return Sweep(
-                pose=_array(archive, "pose"),
-                trajectory=_motion(archive),
+                pose=_read_array(archive, "pose"),
+                trajectory=_read_motion(archive),
                 timestamp=record["timestamp"],
                 sensor=record["sensor"],
                 extra=extra,
-                boxes=_boxes(archive, record),
+                boxes=_read_boxes(archive, record),
                 **columns,
             )
     except (zipfile.BadZipFile, KeyError, EOFError, RuntimeError, zlib.error) as error:
-        raise _damaged(path, error) from error
+        raise _damage_error(path, error) from error
     except ValueError as error:
-        raise error if isinstance(error, ResweepError) else _damaged(path, error) from error
+        raise error if isinstance(error, ResweepError) else _damage_error(path, error) from error
 
 
 def peek(path: Path) -> Header | None:
     """Pose, time and sensor without the columns."""
     try:
         with zipfile.ZipFile(path) as archive:
-            record = _record(archive, path)
+            record = _read_record(archive, path)
             return Header(
-                "sensor", _array(archive, "pose"), record["timestamp"], record["sensor"], trajectory=_motion(archive)
+                "sensor",
+                _read_array(archive, "pose"),
+                record["timestamp"],
+                record["sensor"],
+                trajectory=_read_motion(archive),
             )
     except (zipfile.BadZipFile, KeyError, EOFError, RuntimeError, zlib.error) as error:
-        raise _damaged(path, error) from error
+        raise _damage_error(path, error) from error
 
 
-def facts(path: Path) -> Facts | None:
+def read_facts(path: Path) -> Facts | None:
     """What is known of the log that the sweep was written from, or None if the file does not say."""
     try:
         with zipfile.ZipFile(path) as archive:
-            data = _record(archive, path).get("log")
+            data = _read_record(archive, path).get("log")
     except (zipfile.BadZipFile, KeyError, EOFError, RuntimeError, zlib.error) as error:
-        raise _damaged(path, error) from error
+        raise _damage_error(path, error) from error
     return None if data is None else Facts.from_dict(data, str(path))
 
 
-def _boxes(archive: zipfile.ZipFile, record: dict[str, Any]) -> Boxes | None:
+def _read_boxes(archive: zipfile.ZipFile, record: dict[str, Any]) -> Boxes | None:
     names = record.get("boxes")
     if names is None:
         return None
     held = set(archive.namelist())  # earlier files lack the last columns
-    return Boxes(name=names, **{name: _array(archive, _BOXES + name) for name in _BOX if f"{_BOXES}{name}.npy" in held})
+    return Boxes(
+        name=names, **{name: _read_array(archive, _BOXES + name) for name in _BOX if f"{_BOXES}{name}.npy" in held}
+    )
 
 
-def _damaged(path: Path, error: Exception) -> ResweepError:
+def _damage_error(path: Path, error: Exception) -> ResweepError:
     return SweepError(f"{path}: truncated or not a .sweep file ({error}); fetch or write it again", FaultKind.TRUNCATED)
 
 
-def _record(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
+def _read_record(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
     record: dict[str, Any] = json.loads(archive.read("sweep.json"))
     if record["version"] > VERSION:
         raise ResweepError(
@@ -167,7 +173,7 @@ def _record(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
     return record
 
 
-def _array(archive: zipfile.ZipFile, name: str, rows: int | None = None) -> Array:
+def _read_array(archive: zipfile.ZipFile, name: str, rows: int | None = None) -> Array:
     values: Array = np.lib.format.read_array(io.BytesIO(archive.read(f"{name}.npy")), allow_pickle=False)
     if rows is None:
         return values
@@ -176,10 +182,10 @@ def _array(archive: zipfile.ZipFile, name: str, rows: int | None = None) -> Arra
     return spread if name == "beam_origin" else spread.copy()
 
 
-def _motion(archive: zipfile.ZipFile) -> Trajectory | None:
+def _read_motion(archive: zipfile.ZipFile) -> Trajectory | None:
     if "trajectory_times.npy" not in archive.namelist():
         return None
-    return Trajectory(_array(archive, "trajectory_times"), _array(archive, "trajectory_poses"))
+    return Trajectory(_read_array(archive, "trajectory_times"), _read_array(archive, "trajectory_poses"))
 
 
 FORMAT = Format(
@@ -190,5 +196,5 @@ FORMAT = Format(
     write=write,
     peek=peek,
     keeps_beams=True,
-    facts=facts,
+    facts=read_facts,
 )

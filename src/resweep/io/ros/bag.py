@@ -26,7 +26,7 @@ from resweep.io.format import Format
 from resweep.io.rigid import trajectory_from_rows
 from resweep.io.ros import index
 from resweep.io.ros.pointcloud2 import to_columns
-from resweep.io.ros.poses import POSE_TYPES, TF_TYPES, Frames, pose_in, seconds, topic_motion
+from resweep.io.ros.poses import POSE_TYPES, TF_TYPES, Frames, pose_from_message, read_topic_motion, to_seconds
 from resweep.io.ros.write import MOTION, write_log
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS
 from resweep.log import Log
@@ -76,7 +76,7 @@ def open_log(
     index, times = bag.index(cloud)
     first = bag.cloud(cloud, index[0])
     motion, origin = _find_motion(bag, first.header.frame_id.lstrip("/"), pose_topic, world)
-    keep, poses = _covered(path, times, motion)
+    keep, poses = _find_covered(path, times, motion)
     recorded = bag.motions()
     chosen = np.flatnonzero(keep)
 
@@ -92,7 +92,7 @@ def open_log(
             return replace(sweep, trajectory=recorded(stamp))
         if motion is None or compensated or not sweep.n_beams:
             return sweep
-        return replace(sweep, trajectory=_through(sweep.beam_time, motion))
+        return replace(sweep, trajectory=_cut_motion(sweep.beam_time, motion))
 
     bare = Log(
         load,
@@ -106,7 +106,7 @@ def open_log(
     return infer_empty_beams(bare, empty_beams, Rig(motion=motion if compensated else None))
 
 
-def _covered(path: Path, times: Array, motion: Trajectory | None) -> tuple[Array, Array]:
+def _find_covered(path: Path, times: Array, motion: Trajectory | None) -> tuple[Array, Array]:
     """Which clouds lie within the poses, and their poses; identity for all where there is no motion."""
     if motion is None:
         return np.ones(len(times), bool), np.tile(np.eye(4), (len(times), 1, 1))
@@ -122,7 +122,7 @@ def _covered(path: Path, times: Array, motion: Trajectory | None) -> tuple[Array
     return keep, motion.at(times[keep])
 
 
-def _through(times: Array, motion: Trajectory) -> Trajectory | None:
+def _cut_motion(times: Array, motion: Trajectory) -> Trajectory | None:
     """The motion through the points' times, or None where all points have one time."""
     first, last = float(times.min()), float(times.max())
     if first == last:
@@ -143,7 +143,7 @@ def _find_motion(
     if pose_topic is None and not topics:
         return None, {"poses": "unknown"}
     source = bag.choose(pose_topic, POSE_TYPES, "pose_topic", "poses")
-    motion, known = topic_motion(bag.every([source]), frames, frame, f"{bag.path}, {source}")
+    motion, known = read_topic_motion(bag.every([source]), frames, frame, f"{bag.path}, {source}")
     return motion.extended(_REACH_S), {"poses": source, **({} if known else {"extrinsic": "assumed identity"})}
 
 
@@ -157,7 +157,7 @@ class _Bag:
         paths = sorted(path.glob("*.bag")) if path.is_dir() and recognises_bag(path) else [path]
         self.is2 = paths[0].suffix.lower() != ".bag"
         self.format = "ros2" if self.is2 else "ros1"
-        self._files = _stored_files(path) if self.is2 else paths
+        self._files = _list_files(path) if self.is2 else paths
         store = typesys.Stores.ROS2_HUMBLE if self.is2 else typesys.Stores.ROS1_NOETIC
         with self._errors():
             self._reader = highlevel.AnyReader(paths, default_typestore=typesys.get_typestore(store))
@@ -175,7 +175,7 @@ class _Bag:
             ) from error
 
     def topics(self, types: Iterable[str]) -> list[str]:
-        """The topics that bear messages of these types, in order."""
+        """The topics that have messages of these types, in order."""
         return sorted({c.topic for c in self._reader.connections if c.msgtype in set(types) and c.msgcount})
 
     def choose(self, given: str | None, types: tuple[str, ...], option: str, what: str) -> str:
@@ -197,7 +197,7 @@ class _Bag:
         """All messages of some topics, decoded."""
         if not topics:
             return
-        indexed = [(topic, index.messages(self._files, topic, None)) for topic in topics]
+        indexed = [(topic, index.read_messages(self._files, topic, None)) for topic in topics]
         if all(found is not None for _, found in indexed):
             for topic, found in indexed:
                 (kind, *_) = {c.msgtype for c in self._connections([topic])}
@@ -214,7 +214,7 @@ class _Bag:
         """Each message's time of recording in ns and rank among its equals, and the header stamps in seconds."""
         places: list[tuple[int, int]] = []
         stamps: list[float] = []
-        heads = index.messages(self._files, topic, _HEAD_BYTES)
+        heads = index.read_messages(self._files, topic, _HEAD_BYTES)
         with self._errors():
             if heads is None:
                 through = self._reader.messages(connections=self._connections([topic]))
@@ -265,13 +265,13 @@ class _Bag:
                 return None
             knots = self.cloud(MOTION, places[stamp]).poses
             where = f"{self.path}, {MOTION}"
-            poses = np.stack([pose_in(knot.pose, where) for knot in knots])
-            return trajectory_from_rows(np.array([seconds(knot.header.stamp) for knot in knots]), poses, where)
+            poses = np.stack([pose_from_message(knot.pose, where) for knot in knots])
+            return trajectory_from_rows(np.array([to_seconds(knot.header.stamp) for knot in knots]), poses, where)
 
         return motion
 
 
-def _stored_files(path: Path) -> list[Path]:
+def _list_files(path: Path) -> list[Path]:
     """The files of a ROS 2 bag, or none where its messages or files are compressed."""
     if path.is_file():
         return [path]

@@ -1,7 +1,7 @@
 """Messages of one topic straight from a bag's own index, whole or only their beginnings.
 
 Bags hold clouds and small messages side by side, so going through them for stamps and poses would read every
-point. Uncompressed bags allow better: their indexes say where each message lies (ROS bag format 2.0; MCAP
+point. Uncompressed bags allow better: their indexes say where each message is (ROS bag format 2.0; MCAP
 specification, sections Chunk, Message Index and Chunk Index; rosbag2's SQLite schema). Where a bag is
 compressed or has no index, nothing is given and the caller reads it through.
 """
@@ -22,7 +22,7 @@ class _HiddenError(Exception):
     """The index does not lead to the messages' bytes."""
 
 
-def messages(files: Sequence[Path], topic: str, limit: int | None) -> Found | None:
+def read_messages(files: Sequence[Path], topic: str, limit: int | None) -> Found | None:
     """Time of recording in ns and bytes (the first ``limit`` if given) of a topic's messages, by time.
 
     None where the bag is compressed, unindexed or damaged, or where two messages have one time.

@@ -1,6 +1,6 @@
 """ROS PointCloud2 messages to and from columns, in the layouts of the usual drivers.
 
-Points may have any fields in any order and padding. Times are told apart by name and size: Velodyne's ``time``
+Points may have any fields in any order and padding. The unit of times is found by name and size: Velodyne's ``time``
 (float32 seconds from the stamp), Ouster's ``t`` (uint32 nanoseconds from the stamp), Hesai's and RoboSense's
 ``timestamp`` (float64 seconds since 1970), Livox's ``timestamp`` (float64 nanoseconds) and ``offset_time``.
 """
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import FaultKind, ResweepError, SweepError
-from resweep.io.organised import cell_columns
+from resweep.io.organised import add_cells
 from resweep.pose import Array
 
 # The constants of sensor_msgs/PointField.
@@ -28,7 +28,7 @@ _EPOCH_S = 1e6  # below this a stamp may be one of simulated time, which point t
 
 def to_columns(message: Any, stamp: float, where: str) -> dict[str, Array]:
     """The fields of a cloud as columns (n,); ``time`` in absolute seconds where there is any time."""
-    dtype = _dtype(message, where)
+    dtype = _parse_fields(message, where)
     rows, width = int(message.height), int(message.width)
     data = np.asarray(message.data, np.uint8).reshape(-1)
     step, row_step = int(message.point_step), int(message.row_step)
@@ -48,12 +48,12 @@ def to_columns(message: Any, stamp: float, where: str) -> dict[str, Array]:
         columns[name] = values.astype(values.dtype.newbyteorder("="))
     for name in _TIMES:
         if name in columns and columns[name].ndim == 1 and len(columns[name]):
-            columns["time"] = _seconds(name, columns.pop(name), stamp)
+            columns["time"] = _convert_times(name, columns.pop(name), stamp)
             break
-    return cell_columns(columns, rows, width) if rows > 1 else columns
+    return add_cells(columns, rows, width) if rows > 1 else columns
 
 
-def _dtype(message: Any, where: str) -> np.dtype[Any]:
+def _parse_fields(message: Any, where: str) -> np.dtype[Any]:
     order = ">" if message.is_bigendian else "<"
     names, formats, offsets = [], [], []
     for field in message.fields:
@@ -78,7 +78,7 @@ def _dtype(message: Any, where: str) -> np.dtype[Any]:
         raise ResweepError(f"{where}: fields do not fit point_step {message.point_step} ({error})") from error
 
 
-def _seconds(name: str, values: Array, stamp: float) -> Array:
+def _convert_times(name: str, values: Array, stamp: float) -> Array:
     """Point times as absolute seconds."""
     whole = values.dtype.kind in "iu"
     times = values.astype(np.float64)

@@ -22,12 +22,12 @@ _STATIC = 1e-9
 _BASES = ("base_link", "base_footprint", "base")
 
 
-def seconds(stamp: Any) -> float:
+def to_seconds(stamp: Any) -> float:
     """Seconds of a ROS time."""
     return int(int(stamp.sec) * 10**9 + int(stamp.nanosec)) / 10**9
 
 
-def pose_in(pose: Any, where: str) -> Array:
+def pose_from_message(pose: Any, where: str) -> Array:
     """A 4x4 from a message's position and orientation, or translation and rotation."""
     place = getattr(pose, "position", None)
     turn = getattr(pose, "orientation", None)
@@ -49,9 +49,11 @@ class Frames:
         edges: dict[tuple[str, str], list[tuple[float, Array]]] = {}
         for message in messages:
             for item in message.transforms:
-                names = (_bare(item.header.frame_id), _bare(item.child_frame_id))
+                names = (_strip(item.header.frame_id), _strip(item.child_frame_id))
                 at = f"{where}, {names[0]} to {names[1]}"
-                edges.setdefault(names, []).append((seconds(item.header.stamp), pose_in(item.transform, at)))
+                edges.setdefault(names, []).append(
+                    (to_seconds(item.header.stamp), pose_from_message(item.transform, at))
+                )
         tree = cls()
         for (parent, child), rows in edges.items():
             poses = np.stack([pose for _, pose in rows])
@@ -113,18 +115,18 @@ class Frames:
         return Trajectory(times, poses)
 
 
-def _bare(name: str) -> str:
+def _strip(name: str) -> str:
     return str(name).lstrip("/")  # early TF wrote /base_link
 
 
-def topic_motion(messages: Iterable[Any], frames: Frames, cloud: str, where: str) -> tuple[Trajectory, bool]:
+def read_topic_motion(messages: Iterable[Any], frames: Frames, cloud: str, where: str) -> tuple[Trajectory, bool]:
     """``T_world_cloud`` from odometry or pose messages; whether the way to the cloud's frame is known."""
     times, poses, child = [], [], ""
     for message in messages:
-        child = _bare(getattr(message, "child_frame_id", "")) or child
+        child = _strip(getattr(message, "child_frame_id", "")) or child
         pose = message.pose.pose if hasattr(message.pose, "pose") else message.pose
-        times.append(seconds(message.header.stamp))
-        poses.append(pose_in(pose, f"{where}, message {len(times) - 1}"))
+        times.append(to_seconds(message.header.stamp))
+        poses.append(pose_from_message(pose, f"{where}, message {len(times) - 1}"))
     if not times:
         raise ResweepError(f"{where}: no message, so no pose; choose another with pose_topic=")
     motion = trajectory_from_rows(np.array(times), np.stack(poses), where)

@@ -1,7 +1,7 @@
 """Writing logs as ROS 2 bags: PointCloud2 on ``/points``, the motion on ``/odom`` and ``/tf``.
 
-Points bear x y z intensity ring ``timestamp`` (absolute seconds, as Hesai's driver has it), return_index, label
-and instance. The motion through each sweep of raw points stands on ``/resweep/motion`` as a Path of its stamp;
+Points have x y z intensity ring ``timestamp`` (absolute seconds, as Hesai's driver has it), return_index, label
+and instance. The motion through each sweep of raw points is on ``/resweep/motion`` as a Path of its stamp;
 a sweep without is motion-compensated. Boxes and empty beams have no place.
 """
 
@@ -46,13 +46,13 @@ def write_log(log: Log, sweeps: Iterable[Sweep], folder: Path, frame: str = "sen
             out.pose(time, log.poses[at])
             if sweep.trajectory is not None and frame == "sensor":
                 out.motion(time, sweep.trajectory)
-            out.cloud(time, _columns(sweep, frame))
+            out.cloud(time, _make_columns(sweep, frame))
     for made in bag.iterdir():
         made.rename(folder / made.name)
     bag.rmdir()
 
 
-def _columns(sweep: Sweep, frame: str) -> dict[str, Array]:
+def _make_columns(sweep: Sweep, frame: str) -> dict[str, Array]:
     points = express_points(sweep, frame)
     check_finite(points, "ROS bag")
     columns: dict[str, Array] = {axis: np.ascontiguousarray(points[:, at], np.float32) for at, axis in enumerate("xyz")}
@@ -61,7 +61,7 @@ def _columns(sweep: Sweep, frame: str) -> dict[str, Array]:
     return columns
 
 
-def _nanoseconds(time: float) -> int:
+def _to_nanoseconds(time: float) -> int:
     """Whole nanoseconds of a float's exact value, so that the float comes back from them."""
     return round(Fraction(time) * 10**9)
 
@@ -88,12 +88,12 @@ class _Topics:
         return self._types[kind](*values)
 
     def _header(self, time: float, frame: str) -> Any:
-        sec, nanosec = divmod(_nanoseconds(time), 10**9)
+        sec, nanosec = divmod(_to_nanoseconds(time), 10**9)
         return self._make("std_msgs/msg/Header", self._make("builtin_interfaces/msg/Time", sec, nanosec), frame)
 
     def _send(self, topic: str, time: float, message: Any) -> None:
         channel, kind = self._channels[topic]
-        self._writer.write(channel, _nanoseconds(time), self._store.serialize_cdr(message, kind))
+        self._writer.write(channel, _to_nanoseconds(time), self._store.serialize_cdr(message, kind))
 
     def pose(self, time: float, pose: Array) -> None:
         """The sensor's pose at a time, on /odom and /tf."""

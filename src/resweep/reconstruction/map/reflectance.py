@@ -6,13 +6,15 @@ import numpy as np
 
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
-from resweep.reconstruction.config import ReflectanceConfig
-from resweep.reconstruction.map.accumulate import Cloud
+from resweep.reconstruction.map.cloud import Cloud
+from resweep.reconstruction.map.config import FalloffConfig, ReflectanceConfig
 
 _BLOCK = 1 << 20
 
 
-def observed(cloud: Cloud, centre: Array, normal: Array, seed: Array, config: ReflectanceConfig) -> dict[str, Array]:
+def observe_discs(
+    cloud: Cloud, centre: Array, normal: Array, seed: Array, config: ReflectanceConfig
+) -> dict[str, Array]:
     """Columns (m,) of discs: ``intensity``, ``range_m``, ``cosine``, ``count``, ``reflectance``.
 
     Every measured point is given to the disc with the nearest centre; a disc keeps the mean over its
@@ -27,23 +29,27 @@ def observed(cloud: Cloud, centre: Array, normal: Array, seed: Array, config: Re
     for begin in range(0, len(seen), _BLOCK):
         rows = seen[begin : begin + _BLOCK]
         disc = near.knn(cloud.points[rows], 1).index[:, 0]
-        for total, values in zip(sums, views(cloud, rows, normal[disc], config), strict=True):
+        for total, values in zip(sums, observe_points(cloud, rows, normal[disc], config), strict=True):
             total += np.bincount(disc, values, minlength=count)
         number += np.bincount(disc, minlength=count)
     alone = np.flatnonzero(number == 0)
-    sums[:, alone] = views(cloud, seed[alone], normal[alone], config)
+    sums[:, alone] = observe_points(cloud, seed[alone], normal[alone], config)
     mean = (sums / np.maximum(number, 1)).astype(np.float32)
     names = ("intensity", "range_m", "cosine", "reflectance")
     return {**dict(zip(names, mean, strict=True)), "count": number.astype(np.int32)}
 
 
-def views(cloud: Cloud, rows: Array, normal: Array, config: ReflectanceConfig) -> tuple[Array, ...]:
+def observe_points(cloud: Cloud, rows: Array, normal: Array, config: ReflectanceConfig) -> tuple[Array, ...]:
     """Intensity, range, cosine and reflectance of each of the cloud's ``rows`` on a disc with its ``normal``."""
     to_sensor = cloud.sensor[rows] - cloud.points[rows]
     distance = np.linalg.norm(to_sensor, axis=1)
     cosine = np.abs(np.einsum("ni,ni->n", to_sensor, normal)) / np.maximum(distance, 1e-6)
     cosine = np.minimum(cosine, 1.0)
     intensity = cloud.intensity[rows]
-    gain = (distance / config.range_reference_m) ** config.range_exponent
     fall = np.maximum(cosine, config.cosine_min) ** config.incidence_exponent
-    return intensity, distance, cosine, intensity * gain / fall
+    return intensity, distance, cosine, compensate_range(intensity, distance, config) / fall
+
+
+def compensate_range(intensity: Array, distance: Array, config: FalloffConfig) -> Array:
+    """Intensities (n,) as if measured from ``config.range_reference_m``; ``distance`` (n,) in metres."""
+    return np.asarray(intensity * (distance / config.range_reference_m) ** config.range_exponent)

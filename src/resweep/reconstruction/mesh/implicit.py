@@ -16,7 +16,8 @@ import numpy as np
 from resweep import _core
 from resweep.errors import ResweepError
 from resweep.pose import Array
-from resweep.reconstruction.config import MeshConfig
+from resweep.reconstruction.mesh.config import MeshConfig
+from resweep.voxels import pack_cells
 
 TILE = 64  # cubes along a side of a tile
 REACH_SIGMAS = 2.0  # of IMLS: beyond, a point weighs less than 2 % of one at hand (C, eq. 3)
@@ -90,19 +91,17 @@ def _by_tile(cube: Array, reach: int, tile: int) -> Iterator[tuple[Array, Array]
     """Each tile (3,) that a point can reach, and the rows of those points in their order."""
     low = (cube - reach - 1) // tile  # a tile's last corners are the next one's first
     high = (cube + reach) // tile
-    first, extent = low.min(axis=0), np.ptp(np.concatenate([low, high]), axis=0) + 1
+    first = low.min(axis=0)
+    extent = [int(length) + 1 for length in np.ptp(np.concatenate([low, high]), axis=0)]
     keys, rows = [], []
     spans = [range(int((high - low)[:, axis].max()) + 1) for axis in range(3)]
     for step in np.stack(np.meshgrid(*spans, indexing="ij"), axis=-1).reshape(-1, 3):
         place = low + step
         held = np.flatnonzero((place <= high).all(axis=1))
-        place = place[held] - first
-        keys.append((place[:, 0] * extent[1] + place[:, 1]) * extent[2] + place[:, 2])
+        keys.append(pack_cells(tuple((place[held] - first).T), extent))
         rows.append(held)
     key, row = np.concatenate(keys), np.concatenate(rows)
     order = np.lexsort((row, key))
     ends = np.flatnonzero(np.diff(key[order])) + 1
     for group in np.split(order, ends):
-        x, rest = divmod(int(key[group[0]]), int(extent[1] * extent[2]))
-        y, z = divmod(rest, int(extent[2]))
-        yield np.array([x, y, z]) + first, row[group]
+        yield np.array(np.unravel_index(key[group[0]], extent)) + first, row[group]

@@ -13,12 +13,14 @@ from resweep.errors import ResweepError
 from resweep.neighbours import Neighbours
 from resweep.optional import require
 from resweep.pose import Array
-from resweep.reconstruction.config import MeshConfig
-from resweep.reconstruction.map.accumulate import Cloud
-from resweep.reconstruction.map.reflectance import views
+from resweep.reconstruction.map.cloud import Cloud
+from resweep.reconstruction.map.map import Map
+from resweep.reconstruction.map.reflectance import observe_points
+from resweep.reconstruction.mesh.config import MeshConfig
 from resweep.reconstruction.mesh.implicit import SignedDistance
 from resweep.reconstruction.mesh.marching_cubes import polygonise
-from resweep.reconstruction.splats.splats import MIN_POINTS, facing
+from resweep.reconstruction.splats.splats import MIN_POINTS, face_sensor
+from resweep.worlds import Layer
 from resweep.worlds.mesh import BRIGHTEST, Mesh, unit_normals
 
 _FEWEST_POINTS = 10
@@ -29,23 +31,24 @@ _SHALLOWEST = 5
 _FEWEST_MESHLAB_CUBES, _MOST_MESHLAB_CUBES = 20, 700  # along the longest side of the box
 
 
-def build_mesh(cloud: Cloud, config: MeshConfig) -> Mesh:
+def fit(map: Map, config: MeshConfig) -> tuple[Layer, ...]:
     """The map as triangles by ``config.method``, each with label, instance and reflectance of the nearest points."""
-    rows, normals = oriented(cloud, config.k)
+    cloud = map.cloud
+    rows, normals = estimate_normals(cloud, config.k)
     vertices, faces = reconstruct(cloud.points[rows], normals, config)
     corners = vertices[faces]
     centre = corners.mean(axis=1).astype(np.float32)
     normal = unit_normals(corners).astype(np.float32)
-    label, instance, reflectance = _seen(cloud, centre, normal, config)
-    return Mesh(vertices, faces, label, reflectance, instance=instance, name=config.method)
+    label, instance, reflectance = _observe_faces(cloud, centre, normal, config)
+    return (Mesh(vertices, faces, label, reflectance, instance=instance, name=config.method),)
 
 
-def oriented(cloud: Cloud, k: int) -> tuple[Array, Array]:
+def estimate_normals(cloud: Cloud, k: int) -> tuple[Array, Array]:
     """Rows (m,) of the points that have a normal, and those normals (m, 3), towards where each was seen from."""
     near = Neighbours(cloud.points)
     shape = near.pca(k, near.mean_radius(k))
     rows = np.flatnonzero(shape.count >= MIN_POINTS)
-    return rows, facing(shape.normal[rows], cloud.points[rows], cloud.sensor[rows])
+    return rows, face_sensor(shape.normal[rows], cloud.points[rows], cloud.sensor[rows])
 
 
 def reconstruct(points: Array, normals: Array, config: MeshConfig) -> tuple[Array, Array]:
@@ -78,7 +81,7 @@ def reconstruct(points: Array, normals: Array, config: MeshConfig) -> tuple[Arra
 
 def _poisson(points: Array, normals: Array, config: MeshConfig) -> tuple[Array, Array]:
     """Screened Poisson reconstruction, without what lies far from every point."""
-    meshlab, work = _meshlab(points, normals, config)
+    meshlab, work = _open_meshlab(points, normals, config)
     extent = _POISSON_SCALE * float(np.ptp(points, axis=0).max())
     depth = int(np.clip(np.ceil(np.log2(max(extent / config.cell_m, 1.0))), _SHALLOWEST, config.depth_max))
     try:
@@ -93,14 +96,14 @@ def _poisson(points: Array, normals: Array, config: MeshConfig) -> tuple[Array, 
     made = work.current_mesh()
     vertices, faces = made.vertex_matrix(), made.face_matrix().astype(np.int64)
     near = Neighbours(points)
-    distance = [near.knn(block, 1).distance2[:, 0] for block in _blocks(vertices[faces].mean(axis=1))]
+    distance = [near.knn(block, 1).distance2[:, 0] for block in _split_blocks(vertices[faces].mean(axis=1))]
     kept = faces[np.concatenate(distance) <= config.trim_m**2] if distance else faces
-    return _used(vertices, kept)
+    return _drop_unused(vertices, kept)
 
 
 def _meshlab_rimls(points: Array, normals: Array, config: MeshConfig) -> tuple[Array, Array]:
     """RIMLS and marching cubes as MeshLab has them, on a grid over the whole box of the points."""
-    meshlab, work = _meshlab(points, normals, config)
+    meshlab, work = _open_meshlab(points, normals, config)
     cubes = int(np.ceil(np.ptp(points, axis=0).max() / config.voxel_m))
     if cubes > _MOST_MESHLAB_CUBES:
         raise ResweepError(
@@ -120,11 +123,11 @@ def _meshlab_rimls(points: Array, normals: Array, config: MeshConfig) -> tuple[A
         raise ResweepError(f"surface: MeshLab's RIMLS failed ({str(error).strip()})") from error
     made = work.current_mesh()
     vertices, faces = made.vertex_matrix(), made.face_matrix().astype(np.int64)
-    told = np.isfinite(vertices).all(axis=1)  # where the surface was not told, vertices are NaN
-    return _used(vertices, faces[told[faces].all(axis=1)])
+    known = np.isfinite(vertices).all(axis=1)  # where the surface is unknown, vertices are NaN
+    return _drop_unused(vertices, faces[known[faces].all(axis=1)])
 
 
-def _meshlab(points: Array, normals: Array, config: MeshConfig) -> tuple[Any, Any]:
+def _open_meshlab(points: Array, normals: Array, config: MeshConfig) -> tuple[Any, Any]:
     """MeshLab, and a set of meshes with the points in it."""
     meshlab = require("pymeshlab", f"method: {config.method}")
     work = meshlab.MeshSet(verbose=False)
@@ -132,13 +135,13 @@ def _meshlab(points: Array, normals: Array, config: MeshConfig) -> tuple[Any, An
     return meshlab, work
 
 
-def _used(vertices: Array, faces: Array) -> tuple[Array, Array]:
+def _drop_unused(vertices: Array, faces: Array) -> tuple[Array, Array]:
     """The vertices that faces use, and the faces over them."""
     used, number = np.unique(faces, return_inverse=True)
     return vertices[used], number.reshape(-1, 3)
 
 
-def _seen(cloud: Cloud, centre: Array, normal: Array, config: MeshConfig) -> tuple[Array, Array, Array]:
+def _observe_faces(cloud: Cloud, centre: Array, normal: Array, config: MeshConfig) -> tuple[Array, Array, Array]:
     """Label and instance (f,) of the point nearest to each face, and the mean reflectance (f,) of the nearest few."""
     near = Neighbours(cloud.points)
     nearest, bright = [], []
@@ -146,12 +149,13 @@ def _seen(cloud: Cloud, centre: Array, normal: Array, config: MeshConfig) -> tup
     for begin in range(0, len(centre), _BLOCK):
         turned = np.repeat(normal[begin : begin + _BLOCK], few, axis=0)
         index = near.knn(centre[begin : begin + _BLOCK], few).index
-        reflectance = views(cloud, index.reshape(-1), turned, config.reflectance)[3]
+        reflectance = observe_points(cloud, index.reshape(-1), turned, config.reflectance)[3]
         nearest.append(index[:, 0])
         bright.append(reflectance.reshape(-1, few).mean(axis=1))
     row = np.concatenate(nearest)
     return cloud.label[row], cloud.instance[row], np.clip(np.concatenate(bright), 0.0, BRIGHTEST)
 
 
-def _blocks(rows: Array) -> list[Array]:
+def _split_blocks(rows: Array) -> list[Array]:
+    """The rows in pieces that are searched at once."""
     return [rows[begin : begin + _BLOCK] for begin in range(0, len(rows), _BLOCK)]

@@ -1,4 +1,4 @@
-"""Many sweeps of one object brought together at once, by coloured ICP between all of them.
+"""Many sweeps of one object aligned at once, by coloured ICP between all of them.
 
 Registering one sweep after the other to the rest would let groups of sweeps drift: those that saw the left flank and
 those that saw the right one share little but the roof. Here all motions are unknowns of one problem, whose priors
@@ -13,9 +13,10 @@ import numpy as np
 
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, transform
-from resweep.reconstruction.objects.coloured_icp import alike, box_prior, motion_of, residuals, step_of, surface_of
+from resweep.reconstruction.objects.coloured_icp import box_prior, estimate_surface, residuals, similar_normals
 from resweep.reconstruction.objects.config import IcpConfig
-from resweep.reconstruction.splats.surfels import one_per_voxel
+from resweep.registration import motion_matrix, motion_vector, plane_distances
+from resweep.voxels import first_in_voxels
 
 _NEAREST = 24  # points among which one of another sweep is looked for
 
@@ -26,7 +27,7 @@ def align(clouds: Sequence[Array], colours: Sequence[Array], config: IcpConfig) 
     ``clouds`` (n, 3) stand where their boxes say, with ``colours`` (n,). Misfit is the median distance of points
     to the surface of the other clouds.
     """
-    kept = [_thinned(points, config) for points in clouds]
+    kept = [_thin(points, config) for points in clouds]
     thin = [points[rows] for points, rows in zip(clouds, kept, strict=True)]
     colour = np.concatenate([shade[rows] for shade, rows in zip(colours, kept, strict=True)])
     owner = np.repeat(np.arange(len(thin)), [len(cloud) for cloud in thin])
@@ -34,27 +35,27 @@ def align(clouds: Sequence[Array], colours: Sequence[Array], config: IcpConfig) 
     misfit = []
     for turn in range(config.rounds + 1):
         points = np.concatenate([transform(pose, cloud) for pose, cloud in zip(poses, thin, strict=True)])
-        surface = surface_of(points, colour, config)
+        surface = estimate_surface(points, colour, config)
         reach = max(config.reach_m / 2 ** (turn / 2), config.reach_min_m)
-        first, second = _pairs(points, owner, surface[0], config.reach_m)
-        height = np.abs(np.einsum("ni,ni->n", surface[1][second], points[first] - points[second]))
+        first, second = _find_pairs(points, owner, surface[0], config.reach_m)
+        height = np.abs(plane_distances(points[first], points[second], surface[1][second]))
         misfit.append(float(np.median(height)) if len(height) else float("nan"))
         near = np.linalg.norm(points[first] - points[second], axis=1) <= reach
-        near &= ~surface[0][first] | alike(surface[1][first], surface[1][second])
+        near &= ~surface[0][first] | similar_normals(surface[1][first], surface[1][second])
         if turn == config.rounds or not near.any():
             break
         steps = _joint_step(points, colour, owner, surface, first[near], second[near], poses, config)
-        poses = np.stack([motion_of(step) @ pose for step, pose in zip(steps, poses, strict=True)])
+        poses = np.stack([motion_matrix(step) @ pose for step, pose in zip(steps, poses, strict=True)])
     return poses, (misfit[0], misfit[-1])
 
 
-def _thinned(points: Array, config: IcpConfig) -> Array:
+def _thin(points: Array, config: IcpConfig) -> Array:
     """Rows of one cloud that take part: one a voxel, and every so many of them where they are too many."""
-    rows = one_per_voxel(points, config.voxel_m)
+    rows = first_in_voxels(points, config.voxel_m)
     return rows[:: -(-len(rows) // config.points_per_sweep)]
 
 
-def _pairs(points: Array, owner: Array, flat: Array, reach_m: float) -> tuple[Array, Array]:
+def _find_pairs(points: Array, owner: Array, flat: Array, reach_m: float) -> tuple[Array, Array]:
     """Rows of points, and for each the nearest point on a surface that another cloud saw, within ``reach_m``."""
     index = Neighbours(points).knn(None, min(_NEAREST, len(points)), reach_m).index
     other = (index >= 0) & flat[index] & (owner[index] != owner[:, None])
@@ -93,6 +94,6 @@ def _joint_step(
             H[:, i, :, j] -= block + block.T
             H[np.arange(count), i, np.arange(count), j] += block.sum(axis=0) + block.sum(axis=1)
     prior = box_prior(config)
-    so_far = np.stack([step_of(pose) for pose in poses])
+    so_far = np.stack([motion_vector(pose) for pose in poses])
     matrix = H.reshape(6 * count, 6 * count) + np.diag(np.tile(1.0 / prior**2, count))
     return np.asarray(-np.linalg.solve(matrix, (b + so_far / prior**2).ravel()).reshape(count, 6))

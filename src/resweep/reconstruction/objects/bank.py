@@ -17,12 +17,12 @@ from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, transform
-from resweep.reconstruction.map.accumulate import Cloud
+from resweep.reconstruction.map.cloud import Cloud
 from resweep.reconstruction.objects.align import align
 from resweep.reconstruction.objects.config import ObjectConfig
 from resweep.reconstruction.objects.mirror import FLIP, Symmetry, find_symmetry
 from resweep.reconstruction.objects.surfels import object_surfels
-from resweep.reconstruction.objects.tracks import Track, View, tracks_in, views_of
+from resweep.reconstruction.objects.tracks import Track, View, collect_views, find_objects
 from resweep.scenario.assets import Asset
 from resweep.scenario.bank import Bank
 from resweep.scenario.categories import CATEGORIES, OBJECT_LABELS
@@ -38,11 +38,11 @@ def build_bank(log: Log, config: ObjectConfig | None = None, *, progress: bool =
     """The objects of a log with annotated boxes, as a bank; ``meta["summary"]`` counts what was skipped and why."""
     config = config or ObjectConfig()
     _check_categories(config)
-    tracks = tracks_in(log, config, progress)
+    tracks = find_objects(log, config, progress)
     if not tracks:
         what = f"boxes of {', '.join(config.categories)}" if config.categories else "annotated boxes"
         raise ResweepError(f"log '{log.name}': no sweep has {what}; give a log whose format has boxes (tracklets)")
-    views = views_of(log, tracks, config, progress)
+    views = collect_views(log, tracks, config, progress)
     assets: list[Asset] = []
     skipped: Counter[str] = Counter()
     most = 0

@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, transform
 from resweep.reconstruction.objects.config import IcpConfig
+from resweep.registration import motion_jacobian, motion_matrix, motion_vector, plane_distances, solve_step
 
-_FEW = 6  # neighbours for a plane and a gradient to be told
+_FEW = 6  # neighbours that a plane and a gradient need
 _ALIKE = 0.8  # the cosine between normals of partners
 _FLAT = 0.3  # the least eigenvalue's share of the middle one, above which there is no plane
 
@@ -33,17 +33,17 @@ class Target:
     gradient: Array
 
 
-def target_of(points: Array, colour: Array, config: IcpConfig) -> Target | None:
-    """A target from points (n, 3) and colours (n,); None where no surface can be told."""
+def make_target(points: Array, colour: Array, config: IcpConfig) -> Target | None:
+    """A target from points (n, 3) and colours (n,); None where they make no surface."""
     if len(points) < _FEW:
         return None
-    flat, normal, gradient = surface_of(points, colour, config)
+    flat, normal, gradient = estimate_surface(points, colour, config)
     if flat.sum() < _FEW:
         return None
     return Target(Neighbours(points[flat]), points[flat], normal[flat], colour[flat], gradient[flat])
 
 
-def surface_of(points: Array, colour: Array, config: IcpConfig) -> tuple[Array, Array, Array]:
+def estimate_surface(points: Array, colour: Array, config: IcpConfig) -> tuple[Array, Array, Array]:
     """Which points (n,) lie on a surface, their normals (n, 3) and the gradients (n, 3) of colour along it."""
     k = min(config.neighbours, len(points))
     near = Neighbours(points)
@@ -53,11 +53,11 @@ def surface_of(points: Array, colour: Array, config: IcpConfig) -> tuple[Array, 
     rows = np.flatnonzero(flat)
     if len(rows):
         found = near.knn(points[rows], k, config.normal_radius_m).index
-        gradient[rows] = _gradients(points, colour, rows, normal[rows], found)
+        gradient[rows] = _estimate_gradients(points, colour, rows, normal[rows], found)
     return flat, normal, gradient
 
 
-def _gradients(points: Array, colour: Array, rows: Array, normal: Array, found: Array) -> Array:
+def _estimate_gradients(points: Array, colour: Array, rows: Array, normal: Array, found: Array) -> Array:
     """Least-squares gradients (m, 3) of colour in the tangent planes at ``rows`` (Park et al., eqs. 10 and 11)."""
     there = found >= 0
     offset = np.where(there[..., None], points[found] - points[rows][:, None], 0.0)
@@ -92,31 +92,28 @@ def register(
         partner = target.near.knn(moved, 1, reach_m).index[:, 0]
         met = np.flatnonzero(partner >= 0)
         if normal is not None:
-            met = met[alike(normal[met] @ T[:3, :3].T, target.normal[partner[met]])]
+            met = met[similar_normals(normal[met] @ T[:3, :3].T, target.normal[partner[met]])]
         step = _step(moved[met], colour[met], target, partner[met], T, prior, config)
-        T = motion_of(step) @ T
+        T = motion_matrix(step) @ T
         if np.abs(step).max() < 1e-5:
             break
     return np.asarray(T)
 
 
-def alike(first: Array, second: Array) -> Array:
+def similar_normals(first: Array, second: Array) -> Array:
     """Whether normals (n, 3) of partners agree, whichever way they point."""
     return np.asarray(np.abs(np.einsum("ni,ni->n", first, second)) > _ALIKE)
 
 
-def misfits(points: Array, target: Target, reach_m: float) -> tuple[Array, Array]:
+def measure_misfits(points: Array, target: Target, reach_m: float) -> tuple[Array, Array]:
     """Distances (m,) of points (n, 3) to the target's surface, metres, and the target's point that each met.
 
     Only of the points that have one within ``reach_m``.
     """
     partner = target.near.knn(points, 1, reach_m).index[:, 0]
     met = partner >= 0
-    return np.abs(_distances(points[met], target, partner[met])), partner[met]
-
-
-def _distances(points: Array, target: Target, partner: Array) -> Array:
-    return np.asarray(np.einsum("ni,ni->n", target.normal[partner], points - target.points[partner]))
+    at = partner[met]
+    return np.abs(plane_distances(points[met], target.points[at], target.normal[at])), at
 
 
 def _step(
@@ -125,9 +122,7 @@ def _step(
     """One Gauss-Newton step (6,) towards the target, with the prior."""
     at = (target.points[partner], target.normal[partner], target.colour[partner], target.gradient[partner])
     rows, residual, weight = residuals(moved, colour, *at, config)
-    H = (rows.T * weight) @ rows + np.diag(1.0 / prior**2)
-    b = (rows.T * weight) @ residual + step_of(T) / prior**2
-    return np.asarray(-np.linalg.solve(H, b))
+    return solve_step(rows, residual, weight, prior, motion_vector(T))
 
 
 def residuals(
@@ -138,31 +133,18 @@ def residuals(
     First come the distances to the partners' planes, then the differences to their linear colours (Park et
     al., eqs. 14 to 18); the weights hold σ and 1 − σ, the noise, and how well the two belong together.
     """
-    height = np.einsum("ni,ni->n", normal, moved - points)
+    height = plane_distances(moved, points, normal)
     on_plane = moved - points - height[:, None] * normal
     differs = shade + np.einsum("ni,ni->n", gradient, on_plane) - colour
     fits = 1.0 / (1.0 + (height / (2 * config.noise_m)) ** 2) / config.noise_m**2
     alike = fits / (1.0 + (differs / config.colour_noise) ** 2)  # a glint is seen from one side only
     share = config.geometric_share
     along = np.concatenate([normal, gradient])
-    rows = np.concatenate([np.cross(np.concatenate([moved, moved]), along), along], axis=1)
+    rows = motion_jacobian(np.concatenate([moved, moved]), along)
     return rows, np.concatenate([height, differs]), np.concatenate([share * fits, (1 - share) * alike])
 
 
-def motion_of(step: Array) -> Array:
-    """The motion (4, 4) of a turn vector and a shift (6,)."""
-    T = np.eye(4)
-    T[:3, :3] = Rotation.from_rotvec(step[:3]).as_matrix()
-    T[:3, 3] = step[3:]
-    return T
-
-
-def step_of(T: Array) -> Array:
-    """Turn vector and shift (6,) of a motion (4, 4)."""
-    return np.concatenate([Rotation.from_matrix(T[:3, :3]).as_rotvec(), T[:3, 3]])
-
-
 def box_prior(config: IcpConfig) -> Array:
-    """What boxes are expected to be off by (6,), as `register` takes it."""
+    """How far boxes are expected to be off (6,), as `register` takes it."""
     tilt, shift = config.tilt_prior_rad, config.shift_prior_m
     return np.array([tilt, tilt, config.turn_prior_rad, shift, shift, config.lift_prior_m])

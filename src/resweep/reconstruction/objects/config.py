@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from resweep.config import Spec
-from resweep.reconstruction.config import Positive, ReflectanceConfig, Share
+from resweep.config import Positive, Share, Spec
+from resweep.reconstruction.map.config import ReflectanceConfig
 
 
 class IcpConfig(Spec):

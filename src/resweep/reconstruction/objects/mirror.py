@@ -8,10 +8,10 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from resweep.pose import Array, transform
-from resweep.reconstruction.objects.coloured_icp import Target, box_prior, misfits, register, target_of
+from resweep.reconstruction.objects.coloured_icp import Target, box_prior, make_target, measure_misfits, register
 from resweep.reconstruction.objects.config import IcpConfig, ObjectConfig
-from resweep.reconstruction.splats.surfels import one_per_voxel
 from resweep.scenario.categories import Category
+from resweep.voxels import first_in_voxels
 
 FLIP = np.array([1.0, -1.0, 1.0])
 _STIFF = 1e-4  # of what a mirror plane cannot do: shift along itself, or turn about its normal
@@ -44,15 +44,15 @@ def find_symmetry(points: Array, colour: Array, category: Category, width_m: flo
     if config.mirror == "never" or (config.mirror == "auto" and not category.symmetric):
         return none
     icp = config.icp or IcpConfig()
-    rows = one_per_voxel(points, icp.voxel_m)
+    rows = first_in_voxels(points, icp.voxel_m)
     thin, shade = points[rows], colour[rows]
-    target = target_of(thin, shade, icp)
+    target = make_target(thin, shade, icp)
     if target is None:
         return Symmetry(config.mirror == "always", np.eye(4), 0.0, float("nan"))
     T = np.eye(4) if config.icp is None else _onto_itself(target, icp)
     # Judged with the wide reach, as what does not fit must not go unseen, and on walls: any roof fits its image.
     wall = np.abs(target.normal[:, 2]) < _STEEP
-    apart, met = misfits(transform(T, target.points[wall] * FLIP), target, icp.reach_m)
+    apart, met = measure_misfits(transform(T, target.points[wall] * FLIP), target, icp.reach_m)
     apart = apart[wall[met]]
     share, misfit = len(apart) / max(int(wall.sum()), 1), float(np.median(apart)) if len(apart) else 0.0
     fitting = float((apart <= config.mirror_fit_m).sum()) / max(int(wall.sum()), 1)

@@ -7,10 +7,10 @@ import numpy as np
 from resweep.errors import ResweepError
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
-from resweep.reconstruction.config import SurfelConfig
-from resweep.reconstruction.map.accumulate import Cloud
+from resweep.reconstruction.map.cloud import Cloud
 from resweep.reconstruction.objects.config import ObjectConfig
-from resweep.reconstruction.splats.surfels import build_surfels
+from resweep.reconstruction.splats.config import SurfelConfig
+from resweep.reconstruction.splats.surfels import cover_cloud
 from resweep.worlds import Splats
 
 _RING = 6  # neighbours, or sectors, that surround a point on a surface
@@ -29,7 +29,7 @@ def object_surfels(cloud: Cloud, config: ObjectConfig) -> Splats | None:
         reflectance=config.reflectance,
     )
     try:
-        splats = build_surfels(cloud, settings)
+        splats = cover_cloud(cloud, settings)
     except ResweepError:  # no point has neighbours: the returns are strewn about
         return None
     if len(splats) <= _RING:

@@ -8,7 +8,7 @@ import numpy as np
 
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse, transform
-from resweep.reconstruction.map.accumulate import tracked
+from resweep.progress import track as track_progress
 from resweep.reconstruction.objects.config import ObjectConfig
 from resweep.scenario.recorded import RecordedObject, box_poses, estimate_box_times, find_points_near
 from resweep.sweep import Sweep
@@ -44,7 +44,7 @@ class Track(RecordedObject):
 class View:
     """The returns (n,) of one sweep around one object, in the object's frame.
 
-    ``points`` and ``sensor`` (n, 3) float64: the return and where it was measured from. ``inside`` tells those
+    ``points`` and ``sensor`` (n, 3) float64: the return and where it was measured from. ``inside`` marks those
     in the box, a little grown; the others are around it, as the ground is.
     """
 
@@ -57,10 +57,10 @@ class View:
     inside: Array
 
 
-def tracks_in(log: Log, config: ObjectConfig, progress: bool = False) -> list[Track]:
+def find_objects(log: Log, config: ObjectConfig, progress: bool = False) -> list[Track]:
     """The annotated objects of a log, in the order of their first box; a box without a track is an object alone."""
     found: dict[tuple[int, int, int], Track] = {}
-    for at, sweep in tracked(log, "following boxes", progress):
+    for at, sweep in enumerate(track_progress(log, "following boxes", show=progress)):
         boxes = sweep.boxes
         if boxes is None or len(boxes) == 0:
             continue
@@ -76,23 +76,23 @@ def tracks_in(log: Log, config: ObjectConfig, progress: bool = False) -> list[Tr
     return [track for track in found.values() if not wanted or track.category.name in wanted]
 
 
-def views_of(log: Log, tracks: list[Track], config: ObjectConfig, progress: bool = False) -> list[list[View]]:
+def collect_views(log: Log, tracks: list[Track], config: ObjectConfig, progress: bool = False) -> list[list[View]]:
     """The returns around each track in every sweep it is followed through, its motion within the sweep undone."""
     motions = [track.motion for track in tracks]
     views: list[list[View]] = [[] for _ in tracks]
-    for at, sweep in tracked(log, "gathering objects", progress):
+    for at, sweep in enumerate(track_progress(log, "gathering objects", show=progress)):
         if len(sweep) == 0:
             continue
         points = sweep.world_points()
         for track, motion, gathered in zip(tracks, motions, views, strict=True):
-            if at in track.sweeps or (sweep.boxes is None and _bridged(track, sweep.timestamp)):
-                view = _view(at, sweep, points, track, motion, config)
+            if at in track.sweeps or (sweep.boxes is None and _is_bridged(track, sweep.timestamp)):
+                view = _cut_view(at, sweep, points, track, motion, config)
                 if view is not None:
                     gathered.append(view)
     return views
 
 
-def _origins(sweep: Sweep, rows: Array) -> Array:
+def _beam_origins(sweep: Sweep, rows: Array) -> Array:
     """Where the returns ``rows`` (n,) were measured from (n, 3), in the world."""
     origin = sweep.beam_origin[sweep.beam[rows]].astype(np.float64)
     if sweep.trajectory is None:
@@ -100,14 +100,16 @@ def _origins(sweep: Sweep, rows: Array) -> Array:
     return transform(sweep.trajectory.at(sweep.time[rows]), origin)
 
 
-def _bridged(track: Track, time: float) -> bool:
+def _is_bridged(track: Track, time: float) -> bool:
     """Whether a sweep without annotations lies between two boxes of a track that are near in time."""
     times = np.sort(track.times)
     after = int(np.searchsorted(times, time))
     return 0 < after < len(times) and bool(times[after] - times[after - 1] <= _GAP_S)
 
 
-def _view(at: int, sweep: Sweep, points: Array, track: Track, motion: Trajectory, config: ObjectConfig) -> View | None:
+def _cut_view(
+    at: int, sweep: Sweep, points: Array, track: Track, motion: Trajectory, config: ObjectConfig
+) -> View | None:
     """The returns of a sweep around a track, each seen from where the object was when it was hit."""
     middle = motion.at(np.clip(sweep.timestamp, motion.start, motion.end))
     step = motion.at(np.clip(sweep.timestamp + np.array([-_SEARCH_S, _SEARCH_S]), motion.start, motion.end))
@@ -132,7 +134,7 @@ def _view(at: int, sweep: Sweep, points: Array, track: Track, motion: Trajectory
         sweep=at,
         time=float(np.median(sweep.time[rows[kept & inside]])),
         points=local[kept],
-        sensor=transform(T_object_world[kept], _origins(sweep, chosen)),
+        sensor=transform(T_object_world[kept], _beam_origins(sweep, chosen)),
         intensity=sweep.intensity[chosen].astype(np.float64),
         label=sweep.label[chosen],
         inside=inside[kept],

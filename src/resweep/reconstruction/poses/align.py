@@ -1,4 +1,4 @@
-"""Several drives of one place brought together: each is laid onto the map of those before it, as D does (3.1)."""
+"""Several drives of one place aligned: each is registered to the map of those before it, as D does (3.1)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, transform
-from resweep.reconstruction.map.accumulate import tracked
-from resweep.reconstruction.poses.drives import AlignConfig, Drive, Map, bent, moved_whole
-from resweep.reconstruction.splats.surfels import one_per_voxel
-from resweep.registration import surface, voxel_means
+from resweep.progress import track
+from resweep.reconstruction.poses.config import AlignConfig
+from resweep.reconstruction.poses.drives import Drive, PlaneMap, correct_drift, register_drive
+from resweep.registration import find_planes
 from resweep.sweep import Sweep
+from resweep.voxels import first_in_voxels, voxel_means
 
 Keep = Callable[[Sweep], Array]
 
@@ -26,12 +27,12 @@ _RADIUS_PER_VOXEL = 3.75
 _MOST_POINTS = 2000
 _MIN_SWEEPS = 4
 _BETTER = 1.1
-_OWN_PLACE_M = 0.5  # a log that moves less than that has been left where its poses are
+_OWN_PLACE_M = 0.5  # a log that moves less than that stays where its poses are
 
 
 @dataclass(frozen=True)
 class Shift:
-    """What was found for one drive: its mean ``shift_m`` and ``turn_deg``, how the shift varies, and how well it fits.
+    """How one drive was corrected: its mean ``shift_m`` and ``turn_deg``, how the shift varies, and how well it fits.
 
     ``drift_m`` is the largest distance of the shift along the drive from its mean, ``overlap`` the share of the points
     within a metre of the map, ``misfit_m`` the median distance from the map's planes before and after.
@@ -62,28 +63,27 @@ def align(
     left_out: list[str] | None = None,
     progress: bool = False,
 ) -> tuple[list[Log], list[Shift]]:
-    """The logs with the poses of all but the first corrected onto the map of those before, and the shifts found.
+    """The logs with the poses of all but the first corrected onto the map of those before, and the corrections.
 
-    ``keep(sweep)`` (n,) tells the returns that take part. A log that cannot be brought onto the map is an error;
-    with a list in ``left_out``, it is noted there and left out.
+    ``keep(sweep)`` (n,) says which returns take part. A log that does not fit the map is an error; with a list in
+    ``left_out``, the error is noted there and the log is left out.
     """
     config = config or AlignConfig()
     for log in logs:
-        if log.meta.get("poses") == "unknown":
-            raise ResweepError(f"log '{log.name}': knows no poses; give --poses, or --odometry to find them")
+        log.require_poses("it cannot be aligned")
     if len(logs) < 2:
         return list(logs), []
     origin = np.round(logs[0].poses[0][:3, 3])
-    _, cloud = _gathered(logs[0], origin, config, keep, progress)
+    _, cloud = _sample_drive(logs[0], origin, config, keep, progress)
     clouds, done, shifts = [cloud], [logs[0]], []
     for log in logs[1:]:
         try:
-            place = _map(clouds)
-            drive = _gathered(log, origin, config, keep, progress)[0]
-            poses, sure = _laid(drive, place, config)
-            there = _placed(log, poses, origin)
-            cloud = _gathered(there, origin, config, keep, progress)[1]
-            shift = _checked(drive, poses, cloud, place, sure, config)
+            place = _map_planes(clouds)
+            drive = _sample_drive(log, origin, config, keep, progress)[0]
+            poses, unique = _register(drive, place, config)
+            there = _move_log(log, poses, origin)
+            cloud = _sample_drive(there, origin, config, keep, progress)[1]
+            shift = _check_fit(drive, poses, cloud, place, unique, config)
         except ResweepError as error:
             if left_out is None:
                 raise
@@ -95,15 +95,21 @@ def align(
     return done, shifts
 
 
-def _placed(log: Log, poses: Array, origin: Array) -> Log:
+def _move_log(log: Log, poses: Array, origin: Array) -> Log:
     """The log at ``poses`` (n, 4, 4), which are from ``origin``; the motion within sweeps moves along."""
-    there, load = poses.copy(), log.load
+    there = poses.copy()
     there[:, :3, 3] += origin
-    return replace(log, load=lambda at: load(at).moved_to(there[at], float(log.times[at])), poses=there)
+
+    def move(sweep: Sweep, at: int) -> Sweep:
+        return sweep.moved_to(there[at], float(log.times[at]))
+
+    return log.map(move, "align", indexed=True, poses=there)
 
 
-def _gathered(log: Log, origin: Array, config: AlignConfig, keep: Keep | None, progress: bool) -> tuple[Drive, Array]:
-    """What takes part of a log: a sample of its points, and its map as means of voxels."""
+def _sample_drive(
+    log: Log, origin: Array, config: AlignConfig, keep: Keep | None, progress: bool
+) -> tuple[Drive, Array]:
+    """What takes part of a log: a sample of its points, and its map (n, 3) as means of voxels."""
     poses = log.poses.copy()
     poses[:, :3, 3] -= origin
     path_m = np.r_[0.0, np.cumsum(np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1))]
@@ -111,14 +117,14 @@ def _gathered(log: Log, origin: Array, config: AlignConfig, keep: Keep | None, p
     if len(chosen) < _MIN_SWEEPS:  # the drive is short, or stands
         chosen = np.unique(np.linspace(0, len(log) - 1, min(len(log), _MIN_SWEEPS)).astype(np.int64))
     samples, owners, cloud = [np.zeros((0, 3))], [np.zeros(0, np.int64)], [np.zeros((0, 3))]
-    for row, sweep in tracked(log[chosen.tolist()], f"laying out {log.name}", progress):
+    for row, sweep in enumerate(track(log[chosen.tolist()], f"sampling {log.name}", show=progress)):
         near = (sweep.range < config.range_max_m) & np.isfinite(sweep.points).all(axis=1)
         if keep is not None:
             near &= keep(sweep)
         if not near.any():
             continue
         local = sweep.deskewed()[near].astype(np.float64)
-        rows = one_per_voxel(local, _SAMPLE_VOXEL_M)
+        rows = first_in_voxels(local, _SAMPLE_VOXEL_M)
         rows = rows[:: 1 + len(rows) // _MOST_POINTS]
         samples.append(local[rows])
         owners.append(np.full(len(rows), chosen[row]))
@@ -126,33 +132,33 @@ def _gathered(log: Log, origin: Array, config: AlignConfig, keep: Keep | None, p
     name = str(log.meta.get("path", log.name))
     drive = Drive(name, np.concatenate(samples), np.concatenate(owners), poses, path_m)
     if len(drive.points) == 0:
-        raise ResweepError(f"{name}: no return of it is left to lay it onto other logs; loosen what is left out")
+        raise ResweepError(f"{name}: no return is left to align it by; widen range_max_m or keep more returns")
     return drive, voxel_means(np.concatenate(cloud), _VOXEL_M)
 
 
-def _map(clouds: list[Array]) -> Map:
+def _map_planes(clouds: list[Array]) -> PlaneMap:
     points = voxel_means(np.concatenate(clouds), _VOXEL_M)
-    coarse, fine = (surface(points, size, _RADIUS_PER_VOXEL * size) for size in (_COARSE_VOXEL_M, _VOXEL_M))
-    return Map(Neighbours(points), coarse, fine)
+    coarse, fine = (find_planes(points, size, _RADIUS_PER_VOXEL * size) for size in (_COARSE_VOXEL_M, _VOXEL_M))
+    return PlaneMap(Neighbours(points), coarse, fine)
 
 
-def _laid(drive: Drive, place: Map, config: AlignConfig) -> tuple[Array, bool]:
+def _register(drive: Drive, place: PlaneMap, config: AlignConfig) -> tuple[Array, bool]:
     """The drive's poses (n, 4, 4) on the map, and whether it fits in one place only."""
     if place.overlap(drive.world(drive.poses), config.shift_max_m) < config.overlap_min:
         raise ResweepError(
             f"{drive.name}: does not overlap the logs before it; give logs of one place with poses in one world frame"
         )
-    start, sure = moved_whole(drive, place, config)
-    poses = bent(drive, place, start, config)
+    start, unique = register_drive(drive, place, config)
+    poses = correct_drift(drive, place, start, config)
     if _misfit(drive, place, drive.poses) <= _BETTER * _misfit(drive, place, poses):
-        return drive.poses, sure  # as good as found: where little tells, moving would only add noise
-    return poses, sure
+        return drive.poses, unique  # hardly better: with few constraints, moving would only add noise
+    return poses, unique
 
 
-def _checked(drive: Drive, poses: Array, cloud: Array, place: Map, sure: bool, config: AlignConfig) -> Shift:
-    """What laying the drive at ``poses`` changed; an error if it, or its map ``cloud`` (n, 3), does not fit there."""
+def _check_fit(drive: Drive, poses: Array, cloud: Array, place: PlaneMap, unique: bool, config: AlignConfig) -> Shift:
+    """The correction of a drive at ``poses``; an error if it, or its map ``cloud`` (n, 3), does not fit there."""
     agreement = place.agreement(cloud)
-    shift = _shift(drive, place, poses, agreement.share)
+    shift = _summarise(drive, place, poses, agreement.share)
     largest = float(np.linalg.norm(poses[:, :3, 3] - drive.poses[:, :3, 3], axis=1).max())
     what = ""
     if shift.overlap < config.overlap_min:
@@ -163,19 +169,20 @@ def _checked(drive: Drive, poses: Array, cloud: Array, place: Map, sure: bool, c
         what = f"in one direction only {shift.agreement:.0%} of its surfaces lie in theirs"
     elif largest > config.shift_max_m or shift.turn_deg > config.turn_max_deg:
         what = f"it would move by {largest:.1f} m and {shift.turn_deg:.1f}°, more than poses are expected to err"
-    elif not sure and shift.shift_m > _OWN_PLACE_M:
+    elif not unique and shift.shift_m > _OWN_PLACE_M:
         what = "it fits in several places, away from its own poses"
     if what:
-        raise ResweepError(f"{drive.name}: does not fit onto the logs before it: {what}; give better --poses")
-    if agreement.untold or not sure:
+        raise ResweepError(f"{drive.name}: does not fit onto the logs before it: {what}; give better poses")
+    if agreement.unconstrained or not unique:
         warnings.warn(
-            f"{drive.name}: fits onto the logs before it in more than one place; where nothing tells, its poses stand",
+            f"{drive.name}: fits onto the logs before it in more than one place; where no surface constrains them, "
+            "its poses are kept",
             stacklevel=3,
         )
     return shift
 
 
-def _shift(drive: Drive, place: Map, poses: Array, agreement: float) -> Shift:
+def _summarise(drive: Drive, place: PlaneMap, poses: Array, agreement: float) -> Shift:
     change = poses[:, :3, 3] - drive.poses[:, :3, 3]
     mean = change.mean(axis=0)
     turn = Rotation.from_matrix(poses[:, :3, :3] @ drive.poses[:, :3, :3].transpose(0, 2, 1)).mean()
@@ -190,7 +197,7 @@ def _shift(drive: Drive, place: Map, poses: Array, agreement: float) -> Shift:
     )
 
 
-def _misfit(drive: Drive, place: Map, poses: Array) -> float:
+def _misfit(drive: Drive, place: PlaneMap, poses: Array) -> float:
     """The median distance in metres of the drive's points, at ``poses``, from the map's planes."""
-    error = place.fine.met_by(drive.world(poses), 1.0).error
+    error = place.fine.match(drive.world(poses), 1.0).error
     return float(np.median(np.abs(error))) if len(error) else float("inf")

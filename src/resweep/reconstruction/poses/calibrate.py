@@ -8,20 +8,22 @@ and a range correction for every laser, and a small motion for every sweep.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.spatial.transform import Rotation
 
 from resweep.calibration import Calibration
 from resweep.log import Log
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
-from resweep.reconstruction.config import CalibrateConfig
-from resweep.reconstruction.map.accumulate import tracked
+from resweep.progress import track
+from resweep.reconstruction.poses.config import CalibrateConfig
+from resweep.registration import huber_weight, motion_jacobian, move_pose, plane_distances, solve_step
 from resweep.sweep import Sweep
+
+Keep = Callable[[Sweep], Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,22 +48,24 @@ class _View:
     change: Array  # (6,) turn and shift so far
 
 
-def calibrate(log: Log, config: CalibrateConfig | None = None, keep: Any = None, progress: bool = False) -> Calibrated:
-    """Corrections found on a log; ``keep(sweep)`` (n,) tells the returns that take part.
+def calibrate(
+    log: Log, config: CalibrateConfig | None = None, keep: Keep | None = None, progress: bool = False
+) -> Calibrated:
+    """The log with its lasers and poses corrected; ``keep(sweep)`` (n,) says which returns take part.
 
     At most ``config.sweeps`` sweeps are used; the poses of a longer log stay as they are.
     """
     config = config or CalibrateConfig()
     used = min(len(log), config.sweeps)
     rng = np.random.default_rng(0)
-    views = [_view(sweep, config, rng, keep) for _, sweep in tracked(log[:used], "calibrating lasers", progress)]
+    views = [_view(sweep, config, rng, keep) for sweep in track(log[:used], "calibrating lasers", show=progress)]
     n_rings = 1 + max((int(view.ring.max()) for view in views if len(view.ring)), default=0)
     calibration = Calibration(np.zeros(n_rings), np.zeros(n_rings))
     origin = views[0].pose[:3, 3].copy()
     for view in views:
         view.pose = view.pose.copy()
         view.pose[:3, 3] -= origin
-    if n_rings == 1:  # the lasers are not told apart: there is nothing to calibrate but the poses
+    if n_rings == 1:  # lasers cannot be distinguished: only the poses are refined
         config = config.model_copy(update={"elevation_prior_rad": 1e-9, "range_prior_m": 1e-9})
     misfits: list[float] = []
     for _ in range(config.iterations):
@@ -71,23 +75,22 @@ def calibrate(log: Log, config: CalibrateConfig | None = None, keep: Any = None,
     if used == len(log):
         poses = np.stack([view.pose for view in views])
         poses[:, :3, 3] += origin
-    return Calibrated(corrected(log, calibration, poses), calibration, (misfits[0], misfits[-1]))
+    return Calibrated(correct_log(log, calibration, poses), calibration, (misfits[0], misfits[-1]))
 
 
-def corrected(log: Log, calibration: Calibration, poses: Array) -> Log:
+def correct_log(log: Log, calibration: Calibration, poses: Array) -> Log:
     """The log with its lasers calibrated and its sweeps at ``poses`` (n, 4, 4)."""
-    load = log.load
 
-    def corrected_sweep(at: int) -> Sweep:
-        sweep = calibration.applied(load(at))
+    def correct(sweep: Sweep, at: int) -> Sweep:
+        sweep = calibration.applied(sweep)
         change = poses[at] @ np.linalg.inv(sweep.pose)
         motion = None if sweep.trajectory is None else sweep.trajectory.moved(change)
         return replace(sweep, pose=poses[at], trajectory=motion)
 
-    return replace(log, load=corrected_sweep, poses=poses)
+    return log.map(correct, "calibrate", indexed=True, poses=poses)
 
 
-def _view(sweep: Sweep, config: CalibrateConfig, rng: np.random.Generator, keep: Any) -> _View:
+def _view(sweep: Sweep, config: CalibrateConfig, rng: np.random.Generator, keep: Keep | None) -> _View:
     chosen = sweep.range < config.range_max_m
     if keep is not None:
         chosen &= keep(sweep)
@@ -100,7 +103,10 @@ def _view(sweep: Sweep, config: CalibrateConfig, rng: np.random.Generator, keep:
 def _step(
     views: list[_View], calibration: Calibration, config: CalibrateConfig, rng: np.random.Generator
 ) -> tuple[Calibration, float]:
-    """One Gauss-Newton step: moves the views' poses and returns the calibration and the misfit before it."""
+    """One Gauss-Newton step: moves the views' poses; gives the calibration, and the misfit (metres) before it.
+
+    Unknowns are an elevation and a range for each ring, then a turn and a shift for each sweep.
+    """
     sweep = np.repeat(np.arange(len(views)), [len(view.ring) for view in views])
     ring = np.concatenate([view.ring for view in views])
     seen = calibration.corrected_points(np.concatenate([view.points for view in views]), ring)
@@ -108,32 +114,23 @@ def _step(
     points = np.einsum("nij,nj->ni", turns[sweep], seen.points) + places[sweep]
     rows, normal, error = _planes(points, config, rng)
     along, up = (np.einsum("nij,nj->ni", turns[sweep[rows]], axis[rows]) for axis in (seen.along, seen.up))
-    reach = seen.range[rows]
     n_rings, n_rows = len(calibration.elevation_rad), len(rows)
-    at = np.arange(n_rows)
     motion = 2 * n_rings + 6 * sweep[rows]
-    turn = np.cross(points[rows] - places[sweep[rows]], normal)
     columns = [ring[rows], n_rings + ring[rows], *(motion + axis for axis in range(6))]
-    slopes = [(normal * up).sum(axis=1) * reach, (normal * along).sum(axis=1), *turn.T, *normal.T]
-    n_unknowns = 2 * n_rings + 6 * len(views)
+    slopes = [
+        (normal * up).sum(axis=1) * seen.range[rows],
+        (normal * along).sum(axis=1),
+        *motion_jacobian(points[rows] - places[sweep[rows]], normal).T,
+    ]
     jacobian = sparse.csr_matrix(
-        (np.concatenate(slopes), (np.tile(at, 8), np.concatenate(columns))), shape=(n_rows, n_unknowns)
+        (np.concatenate(slopes), (np.tile(np.arange(n_rows), 8), np.concatenate(columns))),
+        shape=(n_rows, 2 * n_rings + 6 * len(views)),
     )
-    weight = 1.0 / np.maximum(1.0, np.abs(error) / config.huber_m) / config.noise_m**2
-    prior = np.concatenate(
-        [
-            np.full(n_rings, config.elevation_prior_rad),
-            np.full(n_rings, config.range_prior_m),
-            np.tile([config.turn_prior_rad] * 3 + [config.shift_prior_m] * 3, len(views)),
-        ]
-    )
-    normal_matrix = (jacobian.T @ jacobian.multiply(weight[:, None])).toarray() + np.diag(1.0 / prior**2)
+    weight = huber_weight(error, config.huber_m) / config.noise_m**2
     so_far = np.concatenate([calibration.elevation_rad, calibration.range_m, *(view.change for view in views)])
-    change = np.linalg.solve(normal_matrix, -(jacobian.T @ (weight * error)) - so_far / prior**2)
-    for index, view in enumerate(views):
-        small = change[2 * n_rings + 6 * index : 2 * n_rings + 6 * (index + 1)]
-        view.pose[:3, :3] = Rotation.from_rotvec(small[:3]).as_matrix() @ view.pose[:3, :3]
-        view.pose[:3, 3] += small[3:]
+    change = solve_step(jacobian, error, weight, _priors(n_rings, len(views), config), so_far)
+    for view, small in zip(views, change[2 * n_rings :].reshape(-1, 6), strict=True):
+        view.pose = move_pose(view.pose, small)
         view.change = view.change + small
     better = Calibration(
         calibration.elevation_rad + change[:n_rings], calibration.range_m + change[n_rings : 2 * n_rings]
@@ -141,8 +138,20 @@ def _step(
     return better, float(np.median(np.abs(error))) if n_rows else 0.0
 
 
+def _priors(n_rings: int, n_sweeps: int, config: CalibrateConfig) -> Array:
+    """How large each unknown is expected to be."""
+    motion = [config.turn_prior_rad] * 3 + [config.shift_prior_m] * 3
+    return np.concatenate(
+        [
+            np.full(n_rings, config.elevation_prior_rad),
+            np.full(n_rings, config.range_prior_m),
+            np.tile(motion, n_sweeps),
+        ]
+    )
+
+
 def _planes(points: Array, config: CalibrateConfig, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-    """Rows of ``points`` whose neighbourhood is a plane, its normal, and their signed distance from it."""
+    """Rows (m,) of ``points`` whose neighbourhood is a plane, its normal (m, 3), and their signed distance from it."""
     rows = rng.choice(len(points), min(config.samples, len(points)), replace=False)
     found = Neighbours(points).knn(points[rows], config.k)
     whole = (found.index >= 0).all(axis=1) & (found.distance2[:, -1] < config.neighbour_radius_m**2)
@@ -151,7 +160,7 @@ def _planes(points: Array, config: CalibrateConfig, rng: np.random.Generator) ->
     near = near - middle[:, None]
     spread, axes = np.linalg.eigh(np.einsum("nki,nkj->nij", near, near) / config.k)
     normal = axes[:, :, 0]
-    error = ((points[rows] - middle) * normal).sum(axis=1)
+    error = plane_distances(points[rows], middle, normal)
     flat = (spread[:, 0] < config.thickness_m**2) & (spread[:, 0] < config.flatness * spread[:, 1])
     flat &= spread[:, 1] > config.breadth * spread[:, 2]  # points on one scan line span no plane
     flat &= np.abs(error) < 5 * config.huber_m

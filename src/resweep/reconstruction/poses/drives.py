@@ -1,6 +1,6 @@
-"""One drive laid onto the map of another: first moved as a whole, then bent along its path.
+"""One drive registered to the map of others: first as a whole, then its drift.
 
-Both steps minimise the distances of the drive's points from the map's planes. Long drives are moved in segments,
+Both minimise the distances of the drive's points from the map's planes. A long drive is registered in segments,
 outwards from the one that overlaps the map most, which is tried from several starts. Then knots along the path take
 corrections of their own, held together by how fast poses are expected to drift.
 """
@@ -9,52 +9,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import Annotated
 
 import numpy as np
-from pydantic import Field
 from scipy import sparse
 from scipy.sparse.linalg import spsolve
 from scipy.spatial.transform import Rotation
 
-from resweep.config import Spec
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, Trajectory, transform
-from resweep.reconstruction.config import Positive
-from resweep.registration import Surface, nudged, rigid_step, robust_weight, surface
+from resweep.reconstruction.poses.config import AlignConfig
+from resweep.registration import (
+    Matches,
+    Planes,
+    find_planes,
+    geman_mcclure_weight,
+    motion_jacobian,
+    move_pose,
+    normal_equations,
+    plane_distances,
+    rigid_step,
+)
 
 _NEAR_M = 0.15
 _AGREE_VOXEL_M, _MATCH_M = 0.2, 0.5
 _SAME_PLANE_M, _SAME_COSINE, _FACING_COSINE, _MIN_PLACES = 0.1, 0.8, 0.7, 30
 _REACHES_M = (3.0, 2.0, 1.5, 1.0, 0.75, 0.5)
-_BEND_REACHES_M = (1.0, 0.75, 0.5, 0.5, 0.3, 0.3, 0.3, 0.3)
+_DRIFT_REACHES_M = (1.0, 0.75, 0.5, 0.5, 0.3, 0.3, 0.3, 0.3)
+_LEAST_WIDTH_M = 0.05  # of the robust weight
 _TRIAL_POINTS = 4000
-_CLEARLY = 1.02  # another start must give this much more agreement than the log's own poses
+_CLEARLY = 1.02  # another start must score this much higher than the log's own poses
 _DISTINCT_M = 0.5
 _NOISE_M = 0.05
-
-
-class AlignConfig(Spec):
-    """How drives are brought together; metres, degrees.
-
-    Up to ``shift_max_m`` and ``turn_max_deg`` are put right. Returns nearer than ``range_max_m`` of sweeps
-    ``sweep_gap_m`` apart take part. Drives are moved in segments of ``segment_m`` and bent at knots ``knot_gap_m``
-    apart, from one of which to the next the correction changes by about ``drift_m`` and ``drift_deg``. At least
-    ``overlap_min`` of a drive's points must lie within a metre of the map, half of those within ``misfit_max_m`` of its
-    planes, and in every direction ``agreement_min`` of its flat places must lie in planes of the map.
-    """
-
-    shift_max_m: Positive = 3.0
-    turn_max_deg: Positive = 5.0
-    range_max_m: Positive = 50.0
-    sweep_gap_m: Positive = 1.0
-    segment_m: Positive = 60.0
-    knot_gap_m: Positive = 5.0
-    drift_m: Positive = 0.05
-    drift_deg: Positive = 0.1
-    overlap_min: Annotated[float, Field(ge=0.0, le=1.0)] = 0.1
-    misfit_max_m: Positive = 0.1
-    agreement_min: Annotated[float, Field(ge=0.0, le=1.0)] = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,52 +62,54 @@ class Drive:
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """How well two maps agree: the least ``share`` over all directions, and the directions (3,) that nothing tells."""
+    """How well two maps agree.
+
+    ``share`` is the least over all directions; nothing constrains the directions (3,) in ``unconstrained``.
+    """
 
     share: float
-    untold: list[Array]
+    unconstrained: list[Array]
 
 
 @dataclass(frozen=True, eq=False)
-class Map:
-    """What a drive is laid on: an index of the map's points, and its planes, coarse and fine."""
+class PlaneMap:
+    """What a drive is registered to: an index of the map's points, and its planes, coarse and fine."""
 
     index: Neighbours
-    coarse: Surface
-    fine: Surface
+    coarse: Planes
+    fine: Planes
 
     def closeness(self, points: Array) -> float:
-        """How near points are to those of the map, 0 to 1 for points on it."""
+        """How near points are to those of the map: from 0 to 1, which points on it have."""
         squared = self.index.knn(points, 1, 1.0).distance2[:, 0].astype(np.float64)
         return float((1.0 / (1.0 + squared / _NEAR_M**2)).mean())
 
     def agreement(self, points: Array) -> Agreement:
         """How well the flat places of another map of ``points`` (n, 3) agree with those of this one.
 
-        A road and its walls agree however far one is pushed along them. So it is told for each of the three directions
-        that planes face: of its places that face it, the share that lies in a plane of this map.
+        A road and its walls agree however far one is pushed along them. So each of the three directions that planes
+        face is judged apart: of the places that face it, the share that lies in a plane of this map.
         """
-        own = surface(points, _AGREE_VOXEL_M, 0.75)
+        own = find_planes(points, _AGREE_VOXEL_M, 0.75)
         near = self.index.knn(own.points, 1, 1.0).index[:, 0] >= 0
         places, normal = own.points[near], own.normal[near]
         directions = np.linalg.eigh(normal.T @ normal)[1].T
         there = self.fine.index.knn(places, 1, _MATCH_M).index[:, 0]
         other = self.fine.normal[there]
-        off = np.abs(((places - self.fine.points[there]) * other).sum(axis=1))
+        off = np.abs(plane_distances(places, self.fine.points[there], other))
         same = (there >= 0) & (off < _SAME_PLANE_M) & (np.abs((normal * other).sum(axis=1)) > _SAME_COSINE)
         facing = [np.abs(normal @ direction) > _FACING_COSINE for direction in directions]
-        told = [int(rows.sum()) >= _MIN_PLACES for rows in facing]
-        shares = [float(same[rows].mean()) for rows, enough in zip(facing, told, strict=True) if enough]
-        return Agreement(
-            min(shares, default=0.0), [at for at, enough in zip(directions, told, strict=True) if not enough]
-        )
+        constrained = [int(rows.sum()) >= _MIN_PLACES for rows in facing]
+        shares = [float(same[rows].mean()) for rows, enough in zip(facing, constrained, strict=True) if enough]
+        free = [at for at, enough in zip(directions, constrained, strict=True) if not enough]
+        return Agreement(min(shares, default=0.0), free)
 
     def overlap(self, points: Array, reach_m: float) -> float:
         """The share of points within ``reach_m`` of the map."""
         return float((self.index.knn(points, 1, reach_m).index[:, 0] >= 0).mean()) if len(points) else 0.0
 
 
-def moved_whole(drive: Drive, place: Map, config: AlignConfig) -> tuple[Array, bool]:
+def register_drive(drive: Drive, place: PlaneMap, config: AlignConfig) -> tuple[Array, bool]:
     """Poses (m, 4, 4) of the drive after moving its segments rigidly, and whether only one place fits."""
     count = max(1, round(drive.path_m[-1] / config.segment_m))
     middle = (np.arange(count) + 0.5) * drive.path_m[-1] / count
@@ -132,17 +119,17 @@ def moved_whole(drive: Drive, place: Map, config: AlignConfig) -> tuple[Array, b
     on_map = [place.overlap(part, config.shift_max_m) * len(part) for part in parts]
     best = int(np.argmax(on_map))
     moves: dict[int, Array] = {}
-    moves[best], sure = _tried(parts[best], place, config)
+    moves[best], unique = _register_from_starts(parts[best], place, config)
     for at in sorted(set(range(count)) - {best}, key=lambda other: abs(other - best)):
         start = moves[at + 1 if at < best else at - 1]
         enough = on_map[at] >= config.overlap_min * max(len(parts[at]), 1)
-        moves[at] = _registered(parts[at], place, start) if enough and len(parts[at]) else start
+        moves[at] = _register(parts[at], place, start) if enough and len(parts[at]) else start
     knots = np.stack([moves[at] for at in range(count)])
     along = np.clip(drive.path_m, middle[0], middle[-1])
-    return Trajectory(middle, knots).at(along) @ drive.poses, sure
+    return Trajectory(middle, knots).at(along) @ drive.poses, unique
 
 
-def _tried(points: Array, place: Map, config: AlignConfig) -> tuple[Array, bool]:
+def _register_from_starts(points: Array, place: PlaneMap, config: AlignConfig) -> tuple[Array, bool]:
     """The rigid motion (4, 4) that fits best from any start within the expected error, and whether no other does."""
     few = points[:: 1 + len(points) // _TRIAL_POINTS]
     centre = few.mean(axis=0)
@@ -150,8 +137,8 @@ def _tried(points: Array, place: Map, config: AlignConfig) -> tuple[Array, bool]
     half = config.shift_max_m / 2
     yaw = np.radians(config.turn_max_deg / 2)
     for turn, x, y in sorted(product((-yaw, 0.0, yaw), (-half, 0.0, half), (-half, 0.0, half)), key=np.linalg.norm):
-        start = nudged(np.eye(4), np.array([0.0, 0.0, turn, x, y, 0.0]), centre)
-        motion = _registered(few, place, start)
+        start = move_pose(np.eye(4), np.array([0.0, 0.0, turn, x, y, 0.0]), centre)
+        motion = _register(few, place, start)
         found.append((place.closeness(transform(motion, few)), motion))
     best, motion = max(found[1:], key=lambda each: each[0])
     if best <= _CLEARLY * found[0][0]:
@@ -162,38 +149,37 @@ def _tried(points: Array, place: Map, config: AlignConfig) -> tuple[Array, bool]
         for score, other in found
         if np.linalg.norm(transform(other, centre[None]) - here) > _DISTINCT_M and score * _CLEARLY > best
     ]
-    return _registered(points, place, motion), not rivals
+    return _register(points, place, motion), not rivals
 
 
-def _registered(points: Array, place: Map, start: Array) -> Array:
+def _register(points: Array, place: PlaneMap, start: Array) -> Array:
     """The rigid motion (4, 4) that brings points onto the planes of the map, from ``start``."""
     motion = start
     for reach_m in (*_REACHES_M, *([0.5] * 6)):
         world = transform(motion, points)
-        met = place.coarse.met_by(world, reach_m)
+        found = place.coarse.match(world, reach_m)
         centre = world.mean(axis=0)
-        change = rigid_step(world, centre, met, 0.05)
-        motion = nudged(motion, change, centre)
+        weight = geman_mcclure_weight(found.error, _LEAST_WIDTH_M)
+        change = rigid_step(world[found.row], centre, found.normal, found.error, weight)
+        motion = move_pose(motion, change, centre)
         if reach_m == _REACHES_M[-1] and np.abs(change).max() < 1e-3:
             break
     return motion
 
 
-def bent(drive: Drive, place: Map, poses: Array, config: AlignConfig) -> Array:
+def correct_drift(drive: Drive, place: PlaneMap, poses: Array, config: AlignConfig) -> Array:
     """Poses (m, 4, 4) after corrections at knots along the drive, from ``poses``."""
     count = max(2, 1 + round(drive.path_m[-1] / config.knot_gap_m))
     at = drive.path_m / max(drive.path_m[-1], 1e-9) * (count - 1)
     left = np.minimum(at.astype(np.int64), count - 2)
     share = at - left
     total = np.zeros((count, 6))
-    for reach_m in _BEND_REACHES_M:
+    for reach_m in _DRIFT_REACHES_M:
         world = drive.world(poses)
-        met = place.fine.met_by(world, reach_m)
-        owner = drive.sweep[met.row]
-        lever = world[met.row] - poses[owner, :3, 3]
-        slopes = np.concatenate([np.cross(lever, met.normal), met.normal], axis=1)
-        weight = robust_weight(met.error, 0.05) / _NOISE_M**2
-        change = _knots(slopes, met.error, weight, left[owner], share[owner], total, config)
+        found = place.fine.match(world, reach_m)
+        owner = drive.sweep[found.row]
+        rows = motion_jacobian(world[found.row] - poses[owner, :3, 3], found.normal)
+        change = _knot_step(rows, found, left[owner], share[owner], total, config)
         total += change
         step = (1 - share)[:, None] * change[left] + share[:, None] * change[left + 1]
         poses = poses.copy()
@@ -202,22 +188,23 @@ def bent(drive: Drive, place: Map, poses: Array, config: AlignConfig) -> Array:
     return poses
 
 
-def _knots(
-    slopes: Array, error: Array, weight: Array, left: Array, share: Array, total: Array, config: AlignConfig
-) -> Array:
+def _knot_step(rows: Array, found: Matches, left: Array, share: Array, total: Array, config: AlignConfig) -> Array:
     """The change (k, 6) of every knot's correction that brings the points nearer to the planes.
 
-    ``total`` (k, 6) is the correction so far: neighbouring ones should be alike, and none large.
+    A point moves by the corrections of the knots before (``left``) and after it, in the ``share`` of the way. ``total``
+    (k, 6) is the correction so far: neighbouring ones should be alike, and none large.
     """
-    count = len(total)
-    rows = np.repeat(np.arange(len(error)), 12)
-    columns = (6 * left[:, None] + np.arange(12)).ravel()
-    values = np.concatenate([(1 - share)[:, None] * slopes, share[:, None] * slopes], axis=1).ravel()
-    jacobian = sparse.csr_matrix((values, (rows, columns)), shape=(len(error), 6 * count))
+    count, error = len(total), found.error
+    row = np.repeat(np.arange(len(error)), 12)
+    column = (6 * left[:, None] + np.arange(12)).ravel()
+    values = np.concatenate([(1 - share)[:, None] * rows, share[:, None] * rows], axis=1).ravel()
+    jacobian = sparse.csr_matrix((values, (row, column)), shape=(len(error), 6 * count))
     drift = np.repeat([np.radians(config.drift_deg), config.drift_m], 3)
     steps = sparse.kron(sparse.csr_matrix(np.diff(np.eye(count), axis=0)), np.eye(6))
     stiff = steps.T @ sparse.diags(np.tile(drift**-2.0, count - 1)) @ steps
     stiff = stiff + sparse.diags(np.tile((10 * drift) ** -2.0, count))
-    system = jacobian.T @ sparse.diags(weight) @ jacobian + stiff
-    change = spsolve(system.tocsc(), -(jacobian.T @ (weight * error)) - stiff @ total.ravel())
+    weight = geman_mcclure_weight(error, _LEAST_WIDTH_M) / _NOISE_M**2
+    system, slope = normal_equations(jacobian, error, weight)
+    # The system is symmetric: its transpose is the same one by columns, as the solver wants it.
+    change = spsolve((system.T + stiff).tocsc(), -slope - stiff @ total.ravel())
     return np.asarray(change).reshape(count, 6)

@@ -8,31 +8,45 @@ from dataclasses import replace
 import numpy as np
 
 from resweep.errors import ResweepError
-from resweep.log import Log
+from resweep.log import EmptyBeams, Log
 from resweep.sweep import Sweep
 
 
 def join(logs: Sequence[Log]) -> Log:
-    """The sweeps of all logs, one log after another; they must share one world frame (`align`).
+    """The sweeps of all logs, one log after another; they must share one world frame (`align`) and one vocabulary.
 
-    Meta data is that of the first, with the paths of all under ``paths`` and what aligning changed under ``aligned``.
+    What is known is what is known of all of them: a sensor only if they share it. ``meta`` is that of the first, with
+    the paths of all under ``paths`` and the corrections of `align` under ``aligned``.
     """
     if not logs:
-        raise ResweepError("no log given; a map needs at least one")
+        raise ResweepError("join: no log given; give at least one")
     if len(logs) == 1:
         return logs[0]
+    first = logs[0]
+    if any(log.labels != first.labels for log in logs):
+        names = ", ".join(sorted({log.labels.name for log in logs}))
+        raise ResweepError(f"join: the logs' labels are of several vocabularies ({names}); join those of one")
     owner = np.repeat(np.arange(len(logs)), [len(log) for log in logs])
     inside = np.concatenate([np.arange(len(log)) for log in logs])
-    meta = {**logs[0].meta, "paths": [str(log.meta.get("path", log.name)) for log in logs]}
+    meta = {**first.meta, "paths": [str(log.meta.get("path", log.name)) for log in logs]}
     changes = [log.meta["aligned"] for log in logs if "aligned" in log.meta]
     meta |= {"aligned": changes} if changes else {}
-    formats = {log.meta.get("format") for log in logs}
-    if len(formats) > 1:
-        raise ResweepError(f"logs of several formats ({formats}) have no labels in common; build from one at a time")
 
     def load(at: int) -> Sweep:
         return logs[int(owner[at])].load(int(inside[at]))
 
-    times = np.concatenate([log.times for log in logs])
-    poses = np.concatenate([log.poses for log in logs])
-    return replace(logs[0], load=load, times=times, poses=poses, meta=meta)
+    one_sensor = all(log.sensor == first.sensor and log.sensor_name == first.sensor_name for log in logs)
+    one_source = all(log.empty_beams.source == first.empty_beams.source for log in logs)
+    return replace(
+        first,
+        load=load,
+        times=np.concatenate([log.times for log in logs]),
+        poses=np.concatenate([log.poses for log in logs]),
+        sensor=first.sensor if one_sensor else None,
+        sensor_name=first.sensor_name if one_sensor else "",
+        poses_known=all(log.poses_known for log in logs),
+        times_known=all(log.times_known for log in logs),
+        empty_beams=first.empty_beams if one_source else EmptyBeams("unknown", "the logs differ in it"),
+        steps=(*first.steps, "join"),
+        meta=meta,
+    )

@@ -1,6 +1,6 @@
 """Poses of a log that has none: KISS-ICP, refined point-to-plane, with the motion within each sweep.
 
-KISS-ICP (Vizzo et al. 2023) finds the motion from sweep to sweep without being told anything. Its point-to-point
+KISS-ICP (Vizzo et al. 2023) finds the motion from sweep to sweep without any prior. Its point-to-point
 steps lag behind, as the rings on the road move along with the sensor: 15 to 35 cm in 20 sweeps of a simulated street.
 So each sweep is registered again to the flat parts of a local map of the sweeps before it, from where KISS-ICP or
 constant velocity puts it, whichever fits better.
@@ -14,22 +14,28 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from pydantic import Field
 from scipy.spatial.transform import Rotation
 
-from resweep.config import Spec
 from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.optional import require
 from resweep.pose import Array, Trajectory, inverse, transform
-from resweep.reconstruction.config import Positive
-from resweep.reconstruction.map.accumulate import tracked
-from resweep.reconstruction.splats.surfels import one_per_voxel
-from resweep.registration import Surface, nudged, rigid_step, surface, voxel_means
+from resweep.progress import track
+from resweep.reconstruction.poses.config import OdometryConfig
+from resweep.registration import (
+    Planes,
+    find_planes,
+    geman_mcclure_weight,
+    motion_matrix,
+    motion_vector,
+    move_pose,
+    rigid_step,
+)
 from resweep.sweep import Sweep
+from resweep.voxels import first_in_voxels, voxel_means
 
 _MIN_POINTS, _MOST_POINTS = 100, 6000
 _KEYFRAME_TURN_RAD = 0.2
@@ -37,30 +43,11 @@ _TIME_STEP_S = 1e-4  # returns that fired within it are moved as one: under 4 mm
 _RADIUS_PER_VOXEL = 3.75
 
 
-class OdometryConfig(Spec):
-    """How poses are found from the sweeps alone; metres.
-
-    Returns between ``range_min_m`` and ``range_max_m`` take part. The local map keeps the last ``keyframes`` sweeps
-    that are ``keyframe_gap_m`` apart, averaged in voxels of ``voxel_m`` (by default a 20th of the first sweep's median
-    range, 0.1 to 0.4 m). The first ``warm_up`` sweeps are gone through thrice, so that their motion is known from
-    the start. Sweeps of which less than ``fit_min`` of the returns lie within a voxel of the map are told of.
-    """
-
-    range_min_m: Annotated[float, Field(ge=0.0)] = 2.0
-    range_max_m: Positive = 80.0
-    voxel_m: Positive | None = None
-    keyframes: Annotated[int, Field(ge=1)] = 25
-    keyframe_gap_m: Annotated[float, Field(ge=0.0)] = 0.5
-    iterations: Annotated[int, Field(ge=1, le=100)] = 15
-    warm_up: Annotated[int, Field(ge=2)] = 5
-    fit_min: Annotated[float, Field(ge=0.0, le=1.0)] = 0.1
-
-
 def odometry(log: Log, config: OdometryConfig | None = None, *, raw: bool | None = None, progress: bool = False) -> Log:
     """The log with poses found from its sweeps, and their trajectories, so that ``deskewed()`` undoes the motion.
 
-    Poses that it had are replaced; the first sweep stays at its pose. ``raw`` says whether returns are as fired; by
-    default they are if their times differ and the log gives the sweeps a trajectory or knows no poses at all.
+    Poses that it had are replaced; the first sweep keeps its pose. ``raw`` says whether returns are as fired; by
+    default they are if their times differ and the sweeps have a trajectory or the log has no known poses.
     ``meta["odometry"]`` keeps the typical distance from the map and the sweeps that fit badly.
     """
     config = config or OdometryConfig()
@@ -71,18 +58,17 @@ def odometry(log: Log, config: OdometryConfig | None = None, *, raw: bool | None
     if (np.diff(log.times) <= 0).any():
         at = int(np.flatnonzero(np.diff(log.times) <= 0)[0])
         raise ResweepError(f"log '{log.name}': the time of sweep {at + 1} is not after that of {at}; odometry needs it")
-    unknown = log.meta.get("poses") == "unknown"
-    warm = [_returns(log[at], config, raw, unknown) for at in range(min(config.warm_up, len(log)))]
+    warm = [_select_returns(log[at], config, raw, log.poses_known) for at in range(min(config.warm_up, len(log)))]
     if len(warm[0].points) < _MIN_POINTS:
         raise ResweepError(f"log '{log.name}': sweep 0 has {len(warm[0].points)} returns in range; start with another")
     voxel_m = config.voxel_m or float(np.clip(np.median(np.linalg.norm(warm[0].points, axis=1)) / 20, 0.1, 0.4))
     rate = None
     for _ in range(3):
-        rate = _followed(_Tracker(config, voxel_m, rate), warm).mean_rate
-    tracker = _followed(_Tracker(config, voxel_m, rate), warm)
-    for _, sweep in tracked(log[len(warm) :], "finding poses", progress):
-        tracker.add(_returns(sweep, config, raw, unknown))
-    return _posed(log, tracker, config)
+        rate = _follow(_Tracker(config, voxel_m, rate), warm).mean_rate
+    tracker = _follow(_Tracker(config, voxel_m, rate), warm)
+    for sweep in track(log[len(warm) :], "finding poses", show=progress):
+        tracker.add(_select_returns(sweep, config, raw, log.poses_known))
+    return _pose_log(log, tracker, config)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,19 +83,19 @@ class _Returns:
     time: float
 
 
-def _returns(sweep: Sweep, config: OdometryConfig, raw: bool | None, unknown: bool) -> _Returns:
+def _select_returns(sweep: Sweep, config: OdometryConfig, raw: bool | None, poses_known: bool) -> _Returns:
     near = (sweep.range >= config.range_min_m) & (sweep.range <= config.range_max_m)
     near &= np.isfinite(sweep.points).all(axis=1)
     points, time = sweep.points[near].astype(np.float64), sweep.time[near]
     if raw is None:
-        raw = sweep.trajectory is not None or unknown
+        raw = sweep.trajectory is not None or not poses_known
     if not raw or len(time) == 0 or time.max() - time.min() < _TIME_STEP_S:
         return _Returns(points, None, sweep.timestamp)
     middle = 0.5 * (float(time.min()) + float(time.max()))
     return _Returns(points, time - middle, middle)
 
 
-def _moved(points: Array, later: Array | None, rate: Array) -> Array:
+def _undo_motion(points: Array, later: Array | None, rate: Array) -> Array:
     """Points as seen from the middle of the sweep, for a sensor that turns and moves at ``rate`` (6,) a second."""
     if later is None:
         return points
@@ -124,15 +110,12 @@ def _moved(points: Array, later: Array | None, rate: Array) -> Array:
 
 def _rate(first: Array, second: Array, seconds: float) -> Array:
     """Turn and shift (6,) a second from one pose to another, in the first one's frame."""
-    step = inverse(first) @ second
-    return np.asarray(np.r_[Rotation.from_matrix(step[:3, :3]).as_rotvec(), step[:3, 3]] / seconds)
+    return np.asarray(motion_vector(inverse(first) @ second) / seconds)
 
 
-def _ahead(pose: Array, rate: Array, seconds: float) -> Array:
-    step = np.eye(4)
-    step[:3, :3] = Rotation.from_rotvec(rate[:3] * seconds).as_matrix()
-    step[:3, 3] = rate[3:] * seconds
-    return np.asarray(pose @ step)
+def _predict(pose: Array, rate: Array, seconds: float) -> Array:
+    """The pose (4, 4) that ``seconds`` at ``rate`` (6,) lead to."""
+    return np.asarray(pose @ motion_matrix(rate * seconds))
 
 
 class _Tracker:
@@ -150,10 +133,10 @@ class _Tracker:
         self.misfit: list[float] = []
         self.frames: list[Array] = []
         self.latest = np.eye(4)  # the pose of the last sweep that went into the map
-        self.map: Surface | None = None
+        self.map: Planes | None = None
 
     def add(self, seen: _Returns) -> None:
-        """Find the pose of the next sweep and put it into the local map."""
+        """Find the pose of the next sweep and add it to the local map."""
         guess = self.kiss.step(seen)
         if not self.poses:
             pose = np.eye(4)
@@ -163,62 +146,66 @@ class _Tracker:
                 raise ResweepError(f"sweep {len(self.poses)}: fires before the one before it; sort the log by time")
             starts = [self.poses[-1] @ guess]
             if self.known:
-                starts.append(_ahead(self.poses[-1], self.rate, seconds))
-            pose = self._registered(seen, starts, seconds) if len(seen.points) >= _MIN_POINTS else self._blind(starts)
+                starts.append(_predict(self.poses[-1], self.rate, seconds))
+            enough = len(seen.points) >= _MIN_POINTS
+            pose = self._register(seen, starts, seconds) if enough else self._extrapolate(starts)
             self.rate, self.known = _rate(self.poses[-1], pose, seconds), True
         self.times.append(seen.time)
         self.raw.append(seen.later is not None)
         self.poses.append(pose)
         if len(seen.points) >= _MIN_POINTS:
-            self._remember(seen, pose)
+            self._add_keyframe(seen, pose)
 
     @property
     def mean_rate(self) -> Array:
         """Turn and shift (6,) a second from the first sweep to the last."""
         return _rate(self.poses[0], self.poses[-1], self.times[-1] - self.times[0])
 
-    def _registered(self, seen: _Returns, starts: list[Array], seconds: float) -> Array:
-        flat = self.map
-        assert flat is not None
-        rows = one_per_voxel(seen.points, self.voxel_m)
+    def _register(self, seen: _Returns, starts: list[Array], seconds: float) -> Array:
+        """The pose (4, 4) of a sweep in the local map, from the better of ``starts``."""
+        planes = self.map
+        assert planes is not None
+        rows = first_in_voxels(seen.points, self.voxel_m)
         rows = rows[:: 1 + len(rows) // _MOST_POINTS]
         points, later = seen.points[rows], None if seen.later is None else seen.later[rows]
 
-        def placed(pose: Array) -> Array:
-            return transform(pose, _moved(points, later, _rate(self.poses[-1], pose, seconds)))
+        def place(pose: Array) -> Array:
+            return transform(pose, _undo_motion(points, later, _rate(self.poses[-1], pose, seconds)))
 
-        def near(pose: Array) -> int:
-            return int((np.abs(flat.met_by(placed(pose), self.voxel_m).error) < self.voxel_m / 2).sum())
+        def count_near(pose: Array) -> int:
+            return int((np.abs(planes.match(place(pose), self.voxel_m).error) < self.voxel_m / 2).sum())
 
-        pose = max(starts, key=near)
+        pose = max(starts, key=count_near)
         for at in range(self.config.iterations):
-            world = placed(pose)
-            met = flat.met_by(world, self.voxel_m * (2.5 if at < 3 else 1.25))
-            change = rigid_step(world, pose[:3, 3], met, self.voxel_m / 12)
-            pose = nudged(pose, change)
+            world = place(pose)
+            found = planes.match(world, self.voxel_m * (2.5 if at < 3 else 1.25))
+            weight = geman_mcclure_weight(found.error, self.voxel_m / 12)
+            change = rigid_step(world[found.row], pose[:3, 3], found.normal, found.error, weight)
+            pose = move_pose(pose, change)
             if np.abs(change).max() < 2e-4:
                 break
-        met = flat.met_by(placed(pose), self.voxel_m)
-        self.fit.append(len(met.row) / max(len(points), 1))
-        self.misfit.append(float(np.median(np.abs(met.error))) if len(met.row) else self.voxel_m)
+        found = planes.match(place(pose), self.voxel_m)
+        self.fit.append(len(found.row) / max(len(points), 1))
+        self.misfit.append(float(np.median(np.abs(found.error))) if len(found.row) else self.voxel_m)
         return pose
 
-    def _blind(self, starts: list[Array]) -> Array:
-        """The pose of a sweep with hardly any return: where constant velocity puts it."""
+    def _extrapolate(self, starts: list[Array]) -> Array:
+        """The pose (4, 4) of a sweep with too few returns: that of constant velocity."""
         self.fit.append(0.0)
         self.misfit.append(self.voxel_m)
         return starts[-1]
 
-    def _remember(self, seen: _Returns, pose: Array) -> None:
+    def _add_keyframe(self, seen: _Returns, pose: Array) -> None:
+        """Add a sweep to the local map if the sensor has moved enough since the last one."""
         if self.frames:
             step = _rate(self.latest, pose, 1.0)
             turned = np.linalg.norm(step[:3]) > _KEYFRAME_TURN_RAD
             if not turned and np.linalg.norm(step[3:]) < self.config.keyframe_gap_m:
                 return
         self.latest = pose
-        self.frames.append(voxel_means(transform(pose, _moved(seen.points, seen.later, self.rate)), self.voxel_m))
+        self.frames.append(voxel_means(transform(pose, _undo_motion(seen.points, seen.later, self.rate)), self.voxel_m))
         del self.frames[: -self.config.keyframes]
-        self.map = surface(np.concatenate(self.frames), self.voxel_m, _RADIUS_PER_VOXEL * self.voxel_m)
+        self.map = find_planes(np.concatenate(self.frames), self.voxel_m, _RADIUS_PER_VOXEL * self.voxel_m)
 
 
 class _Kiss:
@@ -242,13 +229,14 @@ class _Kiss:
         return step
 
 
-def _followed(tracker: _Tracker, sweeps: list[_Returns]) -> _Tracker:
+def _follow(tracker: _Tracker, sweeps: list[_Returns]) -> _Tracker:
+    """The tracker after adding the sweeps."""
     for seen in sweeps:
         tracker.add(seen)
     return tracker
 
 
-def _posed(log: Log, tracker: _Tracker, config: OdometryConfig) -> Log:
+def _pose_log(log: Log, tracker: _Tracker, config: OdometryConfig) -> Log:
     """The log at the tracker's poses, its first sweep at the pose that it had."""
     lost = [at + 1 for at, fit in enumerate(tracker.fit) if fit < config.fit_min]
     if lost:
@@ -262,14 +250,13 @@ def _posed(log: Log, tracker: _Tracker, config: OdometryConfig) -> Log:
     motion = Trajectory(np.array(tracker.times), np.stack(tracker.poses))
     length_m, motion = motion.length_m, motion.extended(reach_s)
     motion = motion.moved(log.poses[0] @ inverse(motion.at(log.times[0])))
-    poses, load, raw = motion.at(log.times), log.load, tracker.raw
+    poses, raw = motion.at(log.times), tracker.raw
 
-    def placed(at: int) -> Sweep:
-        sweep = load(at)
+    def place(sweep: Sweep, at: int) -> Sweep:
         if raw[at]:
             return sweep.with_motion(motion, float(log.times[at]))
         return replace(sweep, pose=poses[at], trajectory=None)
 
     found = {"misfit_m": float(np.median(tracker.misfit)), "weak_sweeps": lost, "length_m": length_m}
     meta = {**log.meta, "poses": "odometry", "odometry": found}
-    return replace(log, load=placed, poses=poses, poses_known=True, meta=meta)
+    return log.map(place, "odometry", indexed=True, poses=poses, poses_known=True, meta=meta)

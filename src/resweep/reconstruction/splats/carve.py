@@ -15,8 +15,8 @@ import numpy as np
 from resweep import _core
 from resweep.embree_library import open_embree
 from resweep.labels import Group
-from resweep.reconstruction.config import CarveConfig
-from resweep.reconstruction.map.accumulate import Cloud
+from resweep.reconstruction.map.cloud import Cloud
+from resweep.reconstruction.splats.config import CarveConfig
 
 if TYPE_CHECKING:
     from resweep.reconstruction.splats.splats import Grown

@@ -12,13 +12,16 @@ from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, Trajectory
-from resweep.reconstruction.config import DynamicConfig, MapConfig
-from resweep.reconstruction.map.accumulate import Cloud, accumulate, tracked
-from resweep.reconstruction.map.reflectance import observed
+from resweep.progress import track
+from resweep.reconstruction.map.accumulate import accumulate
+from resweep.reconstruction.map.cloud import Cloud
+from resweep.reconstruction.map.config import MapConfig, choose_labels
+from resweep.reconstruction.map.reflectance import observe_discs
+from resweep.reconstruction.splats.config import DynamicConfig
 from resweep.scenario import Actor
 from resweep.worlds import Splats
 
-_ALONE_S = 0.1  # how long a frame lasts of which there is but one
+_ALONE_S = 0.1  # how long the only frame of a log lasts
 _APART_S = 1e-6  # by which a frame ends before the next begins
 _LINE = 0.02  # variance across, over that along, below which neighbours are a line and have no plane
 
@@ -31,15 +34,16 @@ def dynamic_splats(log: Log, config: DynamicConfig | None = None, progress: bool
     to a `Retracer`. Frames in which nothing moves have no actor.
     """
     config = config or DynamicConfig()
-    moving = MapConfig(label_map=config.label_map).labels_of(log).moving
+    labels = choose_labels(config.labels, log)
+    moving = labels.moving
     if not moving:
-        raise ResweepError(f"log '{log.name}': its label map knows no moving classes; give another label_map")
-    if log.meta.get("poses") == "unknown":
-        raise ResweepError(f"log '{log.name}': knows no poses, so its frames have no place in a world; give poses")
+        what = f"vocabulary '{labels.name}' has no moving classes" if labels.known else "its labels are unknown"
+        raise ResweepError(f"log '{log.name}': {what}; set labels to a vocabulary that has moving classes")
+    log.require_poses("its frames have no place in a world")
     frames: list[tuple[int, Cloud]] = []
     begins = np.array(log.times, np.float64)
     labelled = False
-    for at, sweep in tracked(log, "reading what moves", progress):
+    for at, sweep in enumerate(track(log, "reading what moves", show=progress)):
         labelled = labelled or bool(sweep.label.any())
         if sweep.n_beams:
             begins[at] = min(begins[at], float(sweep.beam_time.min()))
@@ -50,13 +54,13 @@ def dynamic_splats(log: Log, config: DynamicConfig | None = None, progress: bool
             whole = MapConfig(ego_radius_m=0.0, moving="none", drop_outliers=False)
             frames.append((at, accumulate(log.with_sweeps([chosen]), whole)))
     if not labelled:
-        raise ResweepError(f"log '{log.name}': no return has a label, so what moves cannot be told; label it first")
-    return [_actor(frame, at, _span(begins, at), config) for at, frame in frames]
+        raise ResweepError(f"log '{log.name}': no return has a label, so nothing is known to move; label it first")
+    return [_make_actor(frame, at, _span(begins, at), config) for at, frame in frames]
 
 
-def _actor(frame: Cloud, at: int, span: tuple[float, float], config: DynamicConfig) -> Actor:
-    normal = _normals(frame, config)
-    seen = observed(frame, frame.points, normal, np.arange(len(frame)), config.reflectance)
+def _make_actor(frame: Cloud, at: int, span: tuple[float, float], config: DynamicConfig) -> Actor:
+    normal = _estimate_normals(frame, config)
+    seen = observe_discs(frame, frame.points, normal, np.arange(len(frame)), config.reflectance)
     reflectance = np.clip(seen.pop("reflectance"), 0.0, 1.0)
     splats = Splats(
         frame.points,
@@ -75,7 +79,7 @@ def _actor(frame: Cloud, at: int, span: tuple[float, float], config: DynamicConf
     return Actor((splats,), Trajectory(np.array(span), np.stack([pose, pose])), 0, name=f"frame {at}")
 
 
-def _normals(frame: Cloud, config: DynamicConfig) -> Array:
+def _estimate_normals(frame: Cloud, config: DynamicConfig) -> Array:
     """Normals (n, 3) of the points' neighbourhoods in their own frame; towards the sensor where these have no plane."""
     shape = Neighbours(frame.points).pca(config.normal_k, config.normal_radius_m)
     view = frame.sensor - frame.points

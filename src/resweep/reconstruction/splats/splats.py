@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from resweep.errors import ResweepError
-from resweep.labels import Group, LabelSet
+from resweep.labels import Group
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
-from resweep.reconstruction.checkpoints import Stages, pack_fields
-from resweep.reconstruction.config import GroupFactors, SplatConfig
-from resweep.reconstruction.map.accumulate import Cloud
-from resweep.reconstruction.map.reflectance import observed
+from resweep.reconstruction.checkpoints import pack_fields
+from resweep.reconstruction.map.cloud import Cloud
+from resweep.reconstruction.map.map import Map
+from resweep.reconstruction.map.reflectance import observe_discs
 from resweep.reconstruction.splats.carve import carve
+from resweep.reconstruction.splats.config import GroupFactors, SplatConfig
 from resweep.reconstruction.splats.denoise import DENOISE_COLUMNS, denoise
 from resweep.reconstruction.splats.descriptors import describe
 from resweep.reconstruction.splats.resample import resample
-from resweep.reconstruction.volumes.clusters import voxels
+from resweep.worlds import Layer
 from resweep.worlds.splats import Splats
 
-MIN_POINTS = 3  # of a neighbourhood for a plane to be told
+Method = Literal["basic", "labels", "descriptors"]
+
+MIN_POINTS = 3  # of a neighbourhood that has a plane
 _ROUNDING = np.float32(1 + 1e-6)  # so that the farthest neighbour is found again within its own distance
+_NO_BETA = -2.0  # below every cosine: growing never stops at a turn
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +35,7 @@ class Grown:
     """Splats (m,) as they grew: ``seed`` is the row in the cloud; ``group`` is that of the seed.
 
     ``centre`` and ``normal`` (m, 3) float32 and ``radius`` (m,) are metres from the cloud's origin;
-    ``mean_radius`` is R̄ of C 3.1.
+    ``mean_radius`` is R̄ of C 3.1. Splats of another ``kind`` (m,) are never joined.
     """
 
     centre: Array
@@ -43,44 +47,108 @@ class Grown:
     mean_radius: float
 
 
-def build_splats(cloud: Cloud, config: SplatConfig, labels: LabelSet, stages: Stages | None = None) -> Splats:
-    """The map covered with splats by ``config.method``; ``stages`` keep the grown ones, before they are carved."""
-    method = config.method
-    if method == "auto":
-        method = "labels" if cloud.has_labels else "descriptors"
-    if method == "labels" and not cloud.has_labels:
-        raise ResweepError("method: labels, but no return of the log has a label; use descriptors or basic")
+def fit(map: Map, config: SplatConfig) -> tuple[Layer, ...]:
+    """The map covered with splats by ``config.method``; grown ones are kept as a checkpoint before they are carved."""
+    method = choose_method(map, config)
     if config.thin_m > 0:
-        cloud = cloud.merged(voxels(cloud.points, cloud.label, config.thin_m))
-    grown, cloud = (stages or Stages()).run(
-        "grow", lambda: _grown(cloud, config, labels, method), _pack_grown, _unpack_grown
-    )
+        map = map.thinned(config.thin_m)
+    grown, cloud = map.checkpoints.run("grow", lambda: grow_splats(map, config, method), _pack_grown, _unpack_grown)
     grown = carve(grown, cloud, config.carve)
-    label, instance = cloud.label[grown.seed], cloud.instance[grown.seed]
-    seen = observed(cloud, grown.centre, grown.normal, grown.seed, config.reflectance)
-    reflectance = seen.pop("reflectance")
-    extra = {**seen, "group": grown.group}
-    return Splats(
+    seen = observe_discs(cloud, grown.centre, grown.normal, grown.seed, config.reflectance)
+    splats = Splats(
         grown.centre,
         grown.normal,
         grown.radius,
-        label,
-        reflectance,
-        instance,
-        extra,
+        cloud.label[grown.seed],
+        seen.pop("reflectance"),
+        cloud.instance[grown.seed],
+        {**seen, "group": grown.group},
         depth=config.depth,
         gap_m=config.gap_m,
     )
+    return (splats,)
 
 
-def _grown(cloud: Cloud, config: SplatConfig, labels: LabelSet, method: str) -> tuple[Grown, Cloud]:
+def choose_method(map: Map, config: SplatConfig) -> Method:
+    """What splats adapt to: ``auto`` takes labels if the points bear any of known meaning, else descriptors."""
+    if config.method == "auto":
+        return "labels" if map.labelled else "descriptors"
+    if config.method == "labels" and not map.labelled:
+        what = "no return of the log has a label" if map.labels.known else "the meaning of the log's labels is unknown"
+        raise ResweepError(f"method: labels, but {what}; use descriptors or basic, or set map.labels to a vocabulary")
+    return config.method
+
+
+def grow_splats(map: Map, config: SplatConfig, method: Method) -> tuple[Grown, Cloud]:
     """Splats and the cloud that they grew on, twice where the map is resampled by the first (C, 3.4)."""
-    grown, cloud = _generate(cloud, config, labels, method, clean=config.denoise)
+    grown, cloud = _grow_generation(map, config, method, clean=config.denoise)
     if config.resample and method != "basic":
         points, like = resample(grown, config.beta)
-        cloud = cloud.with_points(points, grown.seed[like])
-        grown, cloud = _generate(cloud, config, labels, method, clean=False)
+        dense = map.with_cloud(cloud.with_points(points, grown.seed[like]))
+        grown, cloud = _grow_generation(dense, config, method, clean=False)
     return grown, cloud
+
+
+def _grow_generation(map: Map, config: SplatConfig, method: Method, clean: bool) -> tuple[Grown, Cloud]:
+    """One generation of splats (C, 3.1), and the cloud that they grew on: that of the map without its noise."""
+    near = Neighbours(map.cloud.points)
+    radius = near.mean_radius(config.k)
+    if clean:
+        keep = denoise(near.pca(config.k, radius, only=DENOISE_COLUMNS))
+        if not keep.all():
+            map = map.select(keep)
+            near = Neighbours(map.cloud.points)
+    cloud = map.cloud
+    bound = max(near.mean_plane_distance(config.k, radius), config.bound_min_m)
+    group = _find_groups(map, near, config.k, radius, method)
+    factors = _group_factors(config, method)[group]
+    k = np.maximum(MIN_POINTS, np.rint(config.k * factors[:, 0])).astype(np.int32)
+    shape = near.pca(k, (radius * factors[:, 1]).astype(np.float32), only=("normal", "radius", "count"))
+    normal = face_sensor(shape.normal, cloud.points, cloud.sensor)
+    # A class ends a splat (C, 3.2); a described group does not: on scan lines it changes from point to point.
+    grown = near.grow(
+        normal,
+        k,
+        shape.radius * _ROUNDING,
+        (bound * factors[:, 2]).astype(np.float32),
+        cloud.label if method == "labels" else 0,
+        config.alpha,
+        _NO_BETA if method == "basic" else config.beta,
+    )
+    flat = (shape.count[grown.seed] >= MIN_POINTS) & (grown.radius > 0)
+    seed = grown.seed[flat]
+    if len(seed) == 0:
+        raise ResweepError("splats: none grew; the log has too few returns, accumulate more sweeps")
+    centre = cloud.points[seed] + grown.shift[flat, None] * normal[seed]  # C, eq. 5
+    kind = cloud.label[seed] if method == "labels" else group[seed].astype(np.int32)
+    return Grown(centre, normal[seed], grown.radius[flat], seed, group[seed], kind, radius), cloud
+
+
+def face_sensor(normal: Array, points: Array, sensor: Array) -> Array:
+    """``normal`` (n, 3) float32, turned towards the sensor that saw each point."""
+    away = np.einsum("ni,ni->n", normal, sensor - points) < 0
+    return np.where(away[:, None], -normal, normal).astype(np.float32)
+
+
+def _find_groups(map: Map, near: Neighbours, k: int, radius: float, method: Method) -> Array:
+    """The group (n,) of each point: by its label, else by the shape of its neighbourhood."""
+    if method == "basic":
+        return np.full(len(map), Group.SURFACE, np.int8)
+    group = map.groups if method == "labels" else np.full(len(map), Group.UNKNOWN, np.int8)
+    unknown = group == Group.UNKNOWN
+    if unknown.any():
+        shape = near.pca(np.where(unknown, np.int32(k), np.int32(0)), radius, only=("eigenvalues",))
+        group[unknown] = describe(shape.eigenvalues[unknown])
+    return group
+
+
+def _group_factors(config: SplatConfig, method: Method) -> Array:
+    """Factors (4, 3) on K, R̄ and ε̄ by group; without labels one set serves ground and surfaces (C, 3.3)."""
+    if method == "basic":
+        return np.ones((4, 3))
+    surface = config.planar if method == "descriptors" else config.surface
+    rows: list[GroupFactors] = [config.ground, surface, config.linear, config.non_surface]
+    return np.array([[row.k, row.radius, row.bound] for row in rows])
 
 
 def _pack_grown(made: tuple[Grown, Cloud]) -> dict[str, Array]:
@@ -94,65 +162,3 @@ def _unpack_grown(columns: dict[str, Array]) -> tuple[Grown, Cloud]:
         parts[0 if name.startswith("grown.") else 1][name.removeprefix("grown.")] = values
     parts[0]["mean_radius"] = float(parts[0]["mean_radius"])
     return Grown(**parts[0]), Cloud(**parts[1])
-
-
-def _generate(cloud: Cloud, config: SplatConfig, labels: LabelSet, method: str, clean: bool) -> tuple[Grown, Cloud]:
-    """One generation of splats, and the cloud that they grew on: the given one without its noise."""
-    near = Neighbours(cloud.points)
-    radius = near.mean_radius(config.k)
-    if clean:
-        keep = denoise(near.pca(config.k, radius, only=DENOISE_COLUMNS))
-        if not keep.all():
-            cloud = cloud[keep]
-            near = Neighbours(cloud.points)
-    bound = max(near.mean_plane_distance(config.k, radius), config.bound_min_m)
-    group = _groups(cloud, near, config.k, radius, labels, method)
-    factors = _factors(config, method)[group]
-    k = np.maximum(MIN_POINTS, np.rint(config.k * factors[:, 0])).astype(np.int32)
-    shape = near.pca(k, (radius * factors[:, 1]).astype(np.float32), only=("normal", "radius", "count"))
-    normal = facing(shape.normal, cloud.points, cloud.sensor)
-    # A class ends a splat (C, 3.2); a described group does not: on scan lines it changes from point to point.
-    border = cloud.label if method == "labels" else 0
-    kind = cloud.label if method == "labels" else group.astype(np.int32)
-    grown = near.grow(
-        normal,
-        k,
-        shape.radius * _ROUNDING,
-        (bound * factors[:, 2]).astype(np.float32),
-        border,
-        config.alpha,
-        -2.0 if method == "basic" else config.beta,
-    )
-    told = (shape.count[grown.seed] >= MIN_POINTS) & (grown.radius > 0)
-    seed = grown.seed[told]
-    if len(seed) == 0:
-        raise ResweepError("splats: none grew; the log has too few returns, accumulate more sweeps")
-    centre = cloud.points[seed] + grown.shift[told, None] * normal[seed]
-    return Grown(centre, normal[seed], grown.radius[told], seed, group[seed], kind[seed], radius), cloud
-
-
-def facing(normal: Array, points: Array, sensor: Array) -> Array:
-    """``normal`` (n, 3) turned towards the sensor that saw each point."""
-    away = np.einsum("ni,ni->n", normal, sensor - points) < 0
-    return np.where(away[:, None], -normal, normal).astype(np.float32)
-
-
-def _groups(cloud: Cloud, near: Neighbours, k: int, radius: float, labels: LabelSet, method: str) -> Array:
-    """The group (n,) of each point: by its label, else by the shape of its neighbourhood."""
-    if method == "basic":
-        return np.full(len(cloud), Group.SURFACE, np.int8)
-    group = labels.group(cloud.label) if method == "labels" else np.full(len(cloud), Group.UNKNOWN, np.int8)
-    unknown = group == Group.UNKNOWN
-    if unknown.any():
-        shape = near.pca(np.where(unknown, np.int32(k), np.int32(0)), radius, only=("eigenvalues",))
-        group[unknown] = describe(shape.eigenvalues[unknown])
-    return group
-
-
-def _factors(config: SplatConfig, method: str) -> Array:
-    """Factors (4, 3) on K, R̄ and ε̄ by group; without labels one set serves ground and surfaces (C, 3.3)."""
-    if method == "basic":
-        return np.ones((4, 3))
-    surface = config.planar if method == "descriptors" else config.surface
-    rows: list[GroupFactors] = [config.ground, surface, config.linear, config.non_surface]
-    return np.array([[row.k, row.radius, row.bound] for row in rows])

@@ -1,36 +1,15 @@
-"""Three ways to split a map's points into volumes (A, III-C-1 to III-C-3). Points of another kind never share one."""
+"""Ways to split a map's points into volumes (A, III-C-1 to III-C-3). Points of another kind never share one."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from resweep.errors import ResweepError
 from resweep.pose import Array
+from resweep.voxels import cell_keys, find_cells, number_keys, touching_cells
 
 _PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 _MARDIA = 15.0, 120.0  # mean and n times variance of the kurtosis of a 3D Gaussian (Mardia 1970)
 _LLOYD_ROUNDS = 8
-
-
-def voxels(points: Array, kind: Array, size_m: float) -> Array:
-    """The voxel (n,) of each point on a regular grid of side ``size_m``."""
-    cell = np.floor(points.astype(np.float64) / size_m).astype(np.int64)
-    return numbered(_grid_key(cell, kind))
-
-
-def _grid_key(cell: Array, kind: Array) -> Array:
-    """One int64 a point: cells of one place and kind share it."""
-    cell = cell - cell.min(axis=0)
-    kinds, number = np.unique(kind, return_inverse=True)
-    shape = [int(size) for size in cell.max(axis=0) + 1]
-    if shape[0] * shape[1] * shape[2] * len(kinds) >= 2**62:
-        raise ResweepError("voxel_m: the scene has too many voxels of that size; give larger ones")
-    return np.asarray(((number * shape[0] + cell[:, 0]) * shape[1] + cell[:, 1]) * shape[2] + cell[:, 2])
-
-
-def numbered(key: Array) -> Array:
-    """Keys (n,) as numbers from 0 without gaps, in the order of the keys."""
-    return np.unique(key, return_inverse=True)[1].astype(np.int64).reshape(-1)
 
 
 def _moments(points: Array, cluster: Array, count: int) -> tuple[Array, Array, Array]:
@@ -50,7 +29,7 @@ def top_down(points: Array, kind: Array, leaf_points: int, gaussian_z: float, no
     Gaussian's is left whole: the paper's variation on the stopping rule. All clusters of a level are split at once.
     """
     points = points.astype(np.float64)
-    cluster = numbered(kind)
+    cluster = number_keys(kind)
     open_ = np.ones(cluster.max() + 1, bool)
     while open_.any():
         number, mean, covariance = _moments(points, cluster, len(open_))
@@ -110,10 +89,10 @@ def bottom_up(
     cluster merges with the partner that keeps it densest, if it is also that one's choice.
     """
     points = points.astype(np.float64)
-    cell = np.floor(points / seed_m).astype(np.int64)
-    key = _grid_key(cell, kind)
+    cell = find_cells(points, seed_m)
+    key = cell_keys(cell, kind)
     _, first, cluster = np.unique(key, return_index=True, return_inverse=True)
-    edges = _touching(cell[first], kind[first])
+    edges = touching_cells(cell[first], kind[first])
     parent = np.arange(len(first))
     number, mean, covariance = _moments(points, cluster, len(first))
     while len(edges):
@@ -133,20 +112,7 @@ def bottom_up(
         edges = np.unique(edges[edges[:, 0] != edges[:, 1]], axis=0)
     while (parent != parent[parent]).any():
         parent = parent[parent]
-    return numbered(parent[cluster])
-
-
-def _touching(cell: Array, kind: Array) -> Array:
-    """Pairs (e, 2) of occupied cells of one kind that touch, corners included."""
-    place = {tuple(at): row for row, at in enumerate(np.column_stack([cell, kind]).tolist())}
-    steps = [(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1) if (x, y, z) > (0, 0, 0)]
-    pairs = [
-        (row, other)
-        for (x, y, z, label), row in place.items()
-        for i, j, k in steps
-        if (other := place.get((x + i, y + j, z + k, label))) is not None
-    ]
-    return np.sort(np.array(pairs, np.int64).reshape(-1, 2), axis=1)
+    return number_keys(parent[cluster])
 
 
 def _merged(number: Array, mean: Array, covariance: Array) -> tuple[Array, Array]:

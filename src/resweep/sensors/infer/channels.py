@@ -19,7 +19,7 @@ _ITERATIONS = 8
 _MOTION_SIGMA = np.array([2.0, 2.0, 0.5, 0.03, 0.03, 0.3, 0.3, 0.03, 0.03])
 _HEIGHT_SIGMA_M = (0.3, 0.05)  # of a laser about the sensor's origin, then about its neighbours
 _STILL = np.array([0.02, 0.02, 0.02, 3e-4, 3e-4, 0.02, 0.02, 3e-4, 3e-4])  # below it there is no motion
-_POINTS_PER_TERM = 50.0  # errors of neighbouring points are alike: so many count as one
+_POINTS_PER_TERM = 50.0  # errors of neighbouring points are correlated: so many count as one
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Motion:
 
     @property
     def is_still(self) -> bool:
-        """Whether nothing moved, to what can be told from points."""
+        """Whether no motion shows in the points."""
         return bool((np.abs(self.terms) < _STILL).all())
 
     def shift(self, phase: Array) -> Array:
@@ -64,7 +64,7 @@ class Motion:
         turned[:, 2] += angle[:, 0] * y - angle[:, 1] * x
         return turned
 
-    def undone(self, points: Array, phase: Array) -> Array:
+    def undo(self, points: Array, phase: Array) -> Array:
         """Points (n, 3) as the sensor measured them when it fired."""
         return self.turn(points - self.shift(phase), phase, -1.0)
 
@@ -80,7 +80,7 @@ def fit_channels(scans: list[tuple[Array, Array, Array]], n_rings: int) -> tuple
     for iteration in range(_ITERATIONS):
         total = _Normal(n_rings, len(scans))
         for at, (points, ring, phase) in enumerate(scans):
-            slope, level, columns = _design(motions[at].undone(points, phase), phase)
+            slope, level, columns = _design(motions[at].undo(points, phase), phase)
             weight = np.ones(len(ring))
             if iteration:
                 error = (slope - np.tan(elevation)[ring] - height[ring] / level) / (1.0 + slope**2)
@@ -103,7 +103,7 @@ def fit_motion(channels: Channels, points: Array, ring: Array, phase: Array) -> 
     if len(points) < 200:
         return STILL
     for _ in range(4):
-        slope, level, columns = _design(Motion(terms).undone(points, phase), phase)
+        slope, level, columns = _design(Motion(terms).undo(points, phase), phase)
         square = 1.0 + slope**2
         error = (slope - channels.slope(ring, level)) / square
         spread = _spread(error)

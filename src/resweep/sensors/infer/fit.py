@@ -16,7 +16,15 @@ from resweep.log import Log
 from resweep.pose import Array
 from resweep.sensors.catalog import load_sensor, sensor_names
 from resweep.sensors.infer.channels import fit_motion
-from resweep.sensors.infer.grid_estimate import Grid, estimate_grid, is_timed, rings_of, sample, thinned, turn_phase
+from resweep.sensors.infer.grid import (
+    Grid,
+    assign_rings,
+    compute_phase,
+    estimate_grid,
+    is_timed,
+    sample_sweeps,
+    thin_points,
+)
 from resweep.sensors.infer.rings import azimuth_deg, beam_points, group_medians
 from resweep.sensors.patterns import Block, Spinning
 from resweep.sensors.spec import Sensor
@@ -49,17 +57,17 @@ def fit_sensor(log: Log | Sequence[Sweep], name: str = "fitted", sweeps: int = 5
 
 
 def fit_log(log: Log | Sequence[Sweep], name: str = "fitted", sweeps: int = 5) -> Fit:
-    """As `fit_sensor`, with what it was fitted from and to."""
+    """The spec of `fit_sensor`, with the grid it was fitted to and the nearest sensor of the catalog."""
     if len(log) == 0:
         raise ResweepError("fit: the log has no sweeps; give one that has")
     grid = estimate_grid(log, sweeps)
-    chosen = sample(log, sweeps)
-    rings = [rings_of(sweep, points := beam_points(sweep), azimuth_deg(points), grid) for sweep in chosen]
+    chosen = sample_sweeps(log, sweeps)
+    rings = [assign_rings(sweep, points := beam_points(sweep), azimuth_deg(points), grid) for sweep in chosen]
     returns = np.sum(
         [np.bincount(ring[s.beam], minlength=grid.n_rings) for s, ring in zip(chosen, rings, strict=True)], axis=0
     )
     seen = np.isfinite(grid.elevations_deg)
-    near, rms = nearest_sensor(grid.elevations_deg[seen])
+    near, rms = find_nearest_sensor(grid.elevations_deg[seen])
     rate_hz, rate_from = _rate(log, grid, near)
     delay = _delays(chosen, rings, grid)
     offset = _offsets(chosen, rings, grid, delay, rate_hz)
@@ -76,15 +84,15 @@ def fit_log(log: Log | Sequence[Sweep], name: str = "fitted", sweeps: int = 5) -
     sensor = Sensor(
         name=name,
         title=name,
-        description=_described(grid, near, rms, rate_from, len(ranges)),
-        sources=("fitted to a log by 'resweep sensors --fit'", f"beam, receiver, wavelength: {near.name}"),
+        description=_describe(grid, near, rms, rate_from, len(ranges)),
+        sources=("fitted to a log with resweep.sensors.infer.fit", f"beam, receiver, wavelength: {near.name}"),
         range_min_m=max(0.0, np.floor(low * 10.0) / 10.0),
         range_max_m=np.ceil(high * 10.0) / 10.0,
         wavelength_nm=near.wavelength_nm,
         rotation_rate_hz=round(rate_hz, 4),
         pattern=pattern,
         beam=near.beam,
-        receiver=near.receiver.model_copy(update={"range_quantisation_m": quantum_m(ranges)}),
+        receiver=near.receiver.model_copy(update={"range_quantisation_m": estimate_quantum_m(ranges)}),
         pointing=near.pointing,
     )
     return Fit(sensor, grid, near, rms, returns)
@@ -94,7 +102,7 @@ def _rounded(values: Array, digits: int) -> tuple[float, ...]:
     return tuple(float(value) for value in np.round(values, digits) + 0.0)
 
 
-def nearest_sensor(elevation_deg: Array) -> tuple[Sensor, float]:
+def find_nearest_sensor(elevation_deg: Array) -> tuple[Sensor, float]:
     """The spinning sensor of the catalog nearest to channels at ``elevation_deg`` (k,), and the RMS difference.
 
     One with as many channels is taken before any other; those with another number are compared by the
@@ -117,7 +125,7 @@ def nearest_sensor(elevation_deg: Array) -> tuple[Sensor, float]:
     return best[2], best[1]
 
 
-def quantum_m(ranges: Array) -> float:
+def estimate_quantum_m(ranges: Array) -> float:
     """The step that ranges (n,) are rounded to, 0 where none of the usual ones shows."""
     few = ranges[:: max(1, len(ranges) // 20_000)]
     for quantum in _QUANTA_M:
@@ -131,6 +139,8 @@ def _rate(log: Log | Sequence[Sweep], grid: Grid, near: Sensor) -> tuple[float, 
     if grid.period_s is not None:
         return 1.0 / grid.period_s, "the points' times"
     times = log.times if isinstance(log, Log) else np.array([sweep.timestamp for sweep in log])
+    if isinstance(log, Log) and not log.times_known:
+        times = times[:0]  # those of a rate that was assumed say nothing
     apart = np.diff(np.asarray(times, dtype=np.float64))
     if len(apart) and (period := float(np.median(apart))) > 0:
         return 1.0 / period, "the sweeps' times"
@@ -138,7 +148,7 @@ def _rate(log: Log | Sequence[Sweep], grid: Grid, near: Sensor) -> tuple[float, 
 
 
 def _delays(sweeps: list[Sweep], rings: list[Array], grid: Grid) -> Array | None:
-    """Seconds (k,) from the start of a step to the firing of each ring, None where times do not tell.
+    """Seconds (k,) from the start of a step to the firing of each ring, None where times do not show it.
 
     Each shot is timed from the last one of the ring with most points; the step begins after the longest
     pause of its cycle.
@@ -172,7 +182,7 @@ def _most(ring: Array) -> int:
 
 
 def _offsets(sweeps: list[Sweep], rings: list[Array], grid: Grid, delay: Array | None, rate_hz: float) -> Array | None:
-    """Azimuth (k,) in degrees that each ring is turned from the head by, None where nothing tells.
+    """Azimuth (k,) in degrees that each ring is turned from the head by, None where nothing shows it.
 
     The head's own azimuth follows from a beam's time, or from its column.
     """
@@ -188,7 +198,7 @@ def _offsets(sweeps: list[Sweep], rings: list[Array], grid: Grid, delay: Array |
             head = head if delay is None else head + grid.sense * 360.0 * rate_hz * delay[ring]
         else:
             return None
-        part = thinned(20_000, points, ring, turn_phase(sweep, azimuth))
+        part = thin_points(20_000, points, ring, compute_phase(sweep, azimuth))
         if not fit_motion(grid.channels, *part).is_still:
             return None  # compensated motion turned the points by more than their offsets
         turned = np.radians(azimuth - head)
@@ -200,14 +210,14 @@ def _offsets(sweeps: list[Sweep], rings: list[Array], grid: Grid, delay: Array |
     return None if np.nanmax(np.abs(offset)) < _OFFSET_DEG else np.nan_to_num(offset)
 
 
-def _described(grid: Grid, near: Sensor, rms: float, rate_from: str, returns: int) -> str:
-    told = {"given": "as the log gives them", "order": "from the stored order", "elevation": "from their elevations"}
+def _describe(grid: Grid, near: Sensor, rms: float, rate_from: str, returns: int) -> str:
+    rings = {"given": "as the log gives them", "order": "from the stored order", "elevation": "from their elevations"}
     uneven = ""
     if np.ptp(grid.step) > 0.1 * grid.step.min():
         uneven = " Rings fire at unequal steps; the finest is given for all."
     turning = "" if grid.direction else " The sense of turning is not seen: clockwise is assumed."
     return (
-        f"Fitted to {returns} returns in {grid.sweeps} sweeps of a log; rings {told[grid.source]}, rotation rate "
+        f"Fitted to {returns} returns in {grid.sweeps} sweeps of a log; rings {rings[grid.source]}, rotation rate "
         f"from {rate_from}, range limits as observed.{uneven}{turning} Beam, receiver, pointing and wavelength cannot "
         f"be seen in a log: they are those of {near.name}, the nearest of the catalog ({rms:.2f}° RMS in elevation)."
     )

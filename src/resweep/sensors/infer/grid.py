@@ -1,211 +1,276 @@
-"""The beams that came back empty, for logs that keep only returns.
-
-`estimate_grid` learns from some sweeps where a log's lasers point and how far they turn between two
-shots; `complete_beams` then adds to each sweep the beams that returned nothing.
-"""
+"""The grid of rings and columns that a spinning sensor fires on, estimated from some sweeps of a log."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
+from resweep.errors import ResweepError
+from resweep.log import Log
 from resweep.pose import Array
-from resweep.sensors.infer.channels import STILL, Motion, fit_motion
-from resweep.sensors.infer.grid_estimate import (
-    CELLS,
-    Grid,
-    cells,
-    estimate_grid,
-    is_timed,
-    rings_of,
-    thinned,
-    turn_phase,
+from resweep.sensors.infer.channels import Channels, Motion, fit_channels
+from resweep.sensors.infer.rings import (
+    Source,
+    azimuth_deg,
+    beam_points,
+    elevation_deg,
+    find_elevation_peaks,
+    find_nearest,
+    find_ring_source,
+    find_stored_turns,
+    group_medians,
 )
-from resweep.sensors.infer.rings import azimuth_deg, beam_points
-from resweep.sweep import BeamStatus, Sweep
+from resweep.sensors.infer.steps import estimate_steps, find_fired_columns
+from resweep.sweep import Sweep
 
-__all__ = ["Grid", "complete_beams", "estimate_grid"]
-
-_MOTION_POINTS = 4_000  # of a sweep, enough for its nine numbers
-_OFFSET_M = 0.02  # lasers nearer than this to the origin count as in it
-_ROUND_DOWN = 0.01  # a gap of one and a half mean steps is regular where lasers take turns
+_ADVICE = "give a log with rings, or points as measured (not deskewed)"
+_MIN_STEP_DEG = 0.02  # no spinning sensor fires a laser again before it turned this far
+CELLS = 180  # of azimuth, 2° each, in which a ring is known to leave the sensor or not
+_OWN_M = 1.0  # nearer points are on the sensor's own carrier
+_MAX_MIXED = 0.1  # share of rings whose shots are too dense for one laser
+_MAX_DRIVE_M = 0.1  # motion in a sweep that still leaves rings found by elevation whole
+_MIN_CLOSE = 0.9  # share of points close to their ring, where rings are found by elevation
+_FIT_POINTS = 12_000  # of a sweep, enough for two numbers a ring
+_TIMED_S = 1e-3  # firing times that vary less say nothing
+_MOVED_M2 = 0.02  # a motion and a drive that agree less than this do not show the sense of turning
 
 
 @dataclass(frozen=True, eq=False)
-class _New:
-    """Beams to be added: ``place`` is their column where columns are numbered, else their azimuth."""
+class Grid:
+    """What a log shows of its sensor's firing pattern.
 
-    ring: Array
-    azimuth: Array
-    time: Array
-    place: Array
-
-
-def complete_beams(sweep: Sweep, grid: Grid) -> Sweep:
-    """``sweep`` with a beam in every cell of ``grid``: those that returned nothing are added at the end.
-
-    Beams and returns that are there stay as they are, in their order, but get their ring and column where
-    the log gave none. Added beams lie between their neighbours on the ring, at the ring's elevation, and
-    have the status `BeamStatus.NO_RETURN`. None is added where the ring never left the sensor, on rings whose
-    elevation the grid does not know, nor in the part of a turn that the sweep does not cover. A sweep that has
-    empty beams already is returned as it is.
+    ``channels`` are the lasers by ring; ``step`` (k,) is the mean distance between two shots of a ring, in
+    degrees of azimuth, or in columns where the log numbers them (``columned``). ``n_columns`` are the
+    shots of one turn of the densest ring. ``fires`` (k, 180) marks the cells of 2° of azimuth, from 0°
+    counter-clockwise, in which a ring is not hidden by what carries the sensor. ``period_s`` is the time
+    of one turn, None where points have no times; ``direction`` None where the log does not show it.
+    ``fired`` (k, c) marks the columns that a ring fires in, where columns are numbered: lasers may take turns.
     """
-    if sweep.n_beams == 0 or len(np.unique(sweep.beam)) < sweep.n_beams:
-        return sweep
-    points = beam_points(sweep)
-    azimuth = azimuth_deg(points)
-    ring = rings_of(sweep, points, azimuth, grid)
-    phase = turn_phase(sweep, azimuth)
-    known = np.isfinite(_padded(grid.elevations_deg, ring, np.nan)[ring])
-    motion = fit_motion(grid.channels, *thinned(_MOTION_POINTS, points[known], ring[known], phase[known]))
-    if motion is not STILL:
-        azimuth = azimuth_deg(motion.undone(points, phase))
-    place = sweep.beam_column.astype(np.float64) if grid.columned else azimuth
-    new = _between(sweep, grid, ring, azimuth, place)
-    new = _unseen_rings(new, grid, ring, azimuth, sweep.beam_time, place)
-    cell = cells(new.azimuth)
-    covered = np.bincount(cells(azimuth), minlength=CELLS) > 0
-    covered |= np.roll(covered, 1) & np.roll(covered, -1)
-    keep = grid.fires[new.ring, cell] & covered[cell]
-    new = _New(new.ring[keep], new.azimuth[keep], new.time[keep], new.place[keep])
-    return _extended(sweep, grid, motion, ring, azimuth, new)
+
+    channels: Channels
+    step: Array
+    n_columns: int
+    fires: Array
+    source: Source
+    columned: bool = False
+    direction: Literal["clockwise", "counterclockwise"] | None = None
+    period_s: float | None = None
+    sweeps: int = 1
+    fired: Array | None = None
+
+    @property
+    def n_rings(self) -> int:
+        """Number of rings."""
+        return len(self.step)
+
+    @property
+    def elevations_deg(self) -> Array:
+        """Elevation (k,) of each ring far away, NaN where no point was seen."""
+        return np.asarray(np.degrees(self.channels.elevation_rad))
+
+    @property
+    def azimuth_step_deg(self) -> float:
+        """Mean azimuth between two shots of the densest ring."""
+        return 360.0 / self.n_columns
+
+    @property
+    def turn(self) -> float:
+        """Length of a turn in the unit of ``step``: 360°, or the number of columns."""
+        return float(self.n_columns) if self.columned else 360.0
+
+    @property
+    def sense(self) -> float:
+        """+1 where azimuth grows with time, else -1 (also where the log does not show it)."""
+        return 1.0 if self.direction == "counterclockwise" else -1.0
 
 
-def _between(sweep: Sweep, grid: Grid, ring: Array, azimuth: Array, place: Array) -> _New:
-    """Beams in the gaps of each ring, evenly between the neighbours of a gap."""
-    before, after, share, gap = (_gaps if grid.fired is None else _cells)(place, ring, grid)
-    # Where columns are numbered, azimuth runs with or against them, by offsets of its own.
-    turned = gap * (360.0 / grid.turn) * (grid.sense if grid.columned else 1.0)
-    turned += (azimuth[after] - azimuth[before] - turned + 180.0) % 360.0 - 180.0
-    time = _times(sweep, before, after, share, turned * grid.sense / 360.0, grid)
-    at = (place[before] + share * gap) % grid.turn
-    return _New(ring[before], (azimuth[before] + share * turned) % 360.0, time, at)
+def sample_sweeps(log: Log | Sequence[Sweep], sweeps: int) -> list[Sweep]:
+    """At most ``sweeps`` sweeps spread evenly over a log, those with points."""
+    at = np.unique(np.linspace(0, len(log) - 1, min(sweeps, len(log))).round().astype(int))
+    chosen = [log[int(index)] for index in at]
+    return [sweep for sweep in chosen if len(sweep)]
 
 
-def _gaps(place: Array, ring: Array, grid: Grid) -> tuple[Array, Array, Array, Array]:
-    """For each missing beam the beams before and after its gap, its share of the way, and the gap's length."""
-    order = np.argsort(ring * (2.0 * grid.turn) + place, kind="stable")
-    sorted_ring = ring[order]
-    starts = np.flatnonzero(np.diff(sorted_ring, prepend=-1))
-    ends = np.append(starts[1:], len(order)) - 1
-    following = np.arange(1, len(order) + 1)
-    following[ends] = starts
-    gap = place[order[following]] - place[order]
-    gap[ends] += grid.turn
-    step = np.where(np.isfinite(grid.elevations_deg), grid.step, np.inf)  # no beam is added on an unknown ring
-    missing = np.round(gap / _padded(step, ring, np.inf)[sorted_ring] - _ROUND_DOWN).astype(np.int64) - 1
-    missing = np.maximum(missing, 0)
-    at = np.repeat(np.arange(len(order)), missing)
-    number = np.arange(len(at)) - np.repeat(np.cumsum(missing) - missing, missing) + 1
-    return order[at], order[following[at]], number / (missing[at] + 1.0), gap[at]
-
-
-def _cells(place: Array, ring: Array, grid: Grid) -> tuple[Array, Array, Array, Array]:
-    """As `_gaps`, where columns are numbered: the cells that a ring fires in and that hold no beam."""
-    assert grid.fired is not None
-    shape = grid.fired.shape
-    column = place.astype(np.int64)
-    inside = (ring < shape[0]) & (column >= 0) & (column < shape[1])
-    beam = np.full(shape, -1)
-    beam[ring[inside], column[inside]] = np.flatnonzero(inside)
-    known = np.isfinite(grid.elevations_deg) & (beam >= 0).any(axis=1)
-    rows, columns = np.nonzero((beam < 0) & grid.fired & known[:, None])
-    before, after = _filled(beam)[rows, columns], _filled(beam[:, ::-1])[:, ::-1][rows, columns]
-    gap = (column[after] - column[before]) % shape[1]
-    gap = np.where(gap == 0, shape[1], gap).astype(np.float64)
-    return before, after, ((columns - column[before]) % shape[1]) / gap, gap
-
-
-def _filled(beam: Array) -> Array:
-    """Each row's values with -1 replaced by the last before it, around the end of the row."""
-    twice = np.concatenate([beam, beam], axis=1)
-    last = np.maximum.accumulate(np.where(twice >= 0, np.arange(twice.shape[1]), -1), axis=1)
-    return np.asarray(np.take_along_axis(twice, last, axis=1)[:, beam.shape[1] :])
-
-
-def _padded(values: Array, ring: Array, fill: float) -> Array:
-    """``values`` by ring, with ``fill`` for rings of a sweep beyond those that the grid has seen."""
-    return np.pad(values, (0, max(0, int(ring.max()) + 1 - len(values))), constant_values=fill)
-
-
-def _times(sweep: Sweep, before: Array, after: Array, share: Array, turns: Array, grid: Grid) -> Array:
-    """Firing times between those of the neighbours; ``turns`` is the part of a turn from one to the other."""
-    times = sweep.beam_time
-    if grid.period_s is None or not is_timed(sweep):
-        return times[before]
-    apart = times[after] - times[before]
-    # Neighbours on either side of the seam are a whole sweep apart.
-    apart += grid.period_s * np.round(turns - apart / grid.period_s)
-    time = times[before] + share * apart
-    first, last = times.min(), times.max()
-    step = grid.period_s / grid.n_columns
-    time -= grid.period_s * (time > last + step)
-    time += grid.period_s * (time < first - step)
-    return np.asarray(np.clip(time, first - step, last + step))
-
-
-def _unseen_rings(new: _New, grid: Grid, ring: Array, azimuth: Array, time: Array, place: Array) -> _New:
-    """``new`` with the beams of rings that returned nothing at all: like those of the nearest ring that did."""
-    there, known = np.bincount(ring, minlength=grid.n_rings)[: grid.n_rings] > 0, np.isfinite(grid.elevations_deg)
-    models = np.flatnonzero(there & known)
-    if not len(models):
-        return new
-    parts = [new]
-    for missing in np.flatnonzero(~there & known):
-        model = int(models[np.argmin(np.abs(models - missing))])
-        own, added = ring == model, new.ring == model
-        columns = (
-            np.concatenate([old[own], more[added]])
-            for old, more in ((azimuth, new.azimuth), (time, new.time), (place, new.place))
+def estimate_grid(log: Log | Sequence[Sweep], sweeps: int = 5) -> Grid:
+    """The grid that ``sweeps`` sweeps of a log show; raises `ResweepError` where no rings can be found."""
+    chosen = sample_sweeps(log, sweeps)
+    source = find_ring_source(chosen) if chosen else None
+    if source is None:
+        raise ResweepError(
+            "grid: no rings can be found in this log: its points carry no ring, are not stored ring by ring and do "
+            f"not crowd at elevations; {_ADVICE}"
         )
-        parts.append(_New(np.full(int(own.sum() + added.sum()), missing), *columns))
-    if len(parts) == 1:
-        return new
-    return _New(*(np.concatenate([getattr(part, name) for part in parts]) for name in _New.__dataclass_fields__))
+    clouds = [beam_points(sweep) for sweep in chosen]
+    rings = _first_rings(chosen, clouds, source)
+    n_rings = max(int(ring.max()) for ring in rings if len(ring)) + 1
+    phases = [compute_phase(sweep, azimuth_deg(points)) for sweep, points in zip(chosen, clouds, strict=True)]
+    away = [np.hypot(points[:, 0], points[:, 1]) > _OWN_M for points in clouds]
+    scans = [tuple(part[out] for part in scan) for out, *scan in zip(away, clouds, rings, phases, strict=True)]
+    channels, motions = fit_channels([thin_points(_FIT_POINTS, *scan) for scan in scans], n_rings)
+    raw = [azimuth_deg(move.undo(points, phase)) for move, (points, _, phase) in zip(motions, scans, strict=True)]
+    rings = [ring for _, ring, _ in scans]
 
-
-def _extended(sweep: Sweep, grid: Grid, motion: Motion, ring: Array, azimuth: Array, new: _New) -> Sweep:
-    """``sweep`` with the ``new`` beams after its own."""
-    count = len(new.ring)
-    angle, level = np.radians(new.azimuth), np.cos(grid.channels.elevation_rad)[new.ring]
-    rise = np.sin(grid.channels.elevation_rad)[new.ring]
-    direction = np.stack([level * np.cos(angle), level * np.sin(angle), rise], axis=1)
-    origin = np.zeros((count, 3))
-    origin[:, 2] = grid.channels.height_m[new.ring]
-    if motion is not STILL:
-        phase = _new_phase(sweep, new)
-        direction = motion.turn(direction, phase, 1.0)
-        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
-        origin += motion.shift(phase)
-    if grid.columned:
-        column, added = sweep.beam_column, np.round(new.place) % grid.n_columns
-    else:
-        column, added = _columns(azimuth, grid), _columns(new.azimuth, grid)
-    return replace(
-        sweep,
-        beam_origin=_origins(sweep.beam_origin, origin),
-        beam_direction=np.concatenate([sweep.beam_direction, direction.astype(np.float32)]),
-        beam_time=np.concatenate([sweep.beam_time, new.time]),
-        beam_ring=np.concatenate([ring, new.ring]),
-        beam_column=np.concatenate([column, added]),
-        beam_status=np.concatenate([sweep.beam_status, np.full(count, BeamStatus.NO_RETURN, np.uint8)]),
+    columned = source == "given" and all(_has_columns(sweep) for sweep in chosen)
+    n_given = max(int(sweep.beam_column.max()) for sweep in chosen) + 1
+    place = [s.beam_column[out].astype(float) for s, out in zip(chosen, away, strict=True)] if columned else raw
+    step = estimate_steps(place, rings, n_rings, float(n_given) if columned else 360.0)
+    densest = 360.0 / n_given if columned else float(np.quantile(step, 0.25))
+    mixed = np.mean(step < 0.8 * densest) > _MAX_MIXED or not _are_apart(channels, motions, scans)
+    if (source == "elevation" and mixed) or densest < _MIN_STEP_DEG:
+        raise ResweepError(f"grid: the rings of this log cannot be separated by elevation; {_ADVICE}")
+    if not columned:
+        step = np.maximum(step, 0.9 * densest)  # two rings taken for one
+    fires = _find_free_cells(raw, rings, np.degrees(channels.elevation_rad))
+    period_s, sense = _estimate_turning(
+        [s.beam_time[out] for s, out in zip(chosen, away, strict=True)], raw, motions, log
+    )
+    return Grid(
+        channels,
+        step,
+        n_given if columned else round(360.0 / densest),
+        fires,
+        source,
+        columned,
+        None if sense == 0 else "counterclockwise" if sense > 0 else "clockwise",
+        period_s,
+        len(chosen),
+        find_fired_columns(place, rings, n_rings, n_given) if columned else None,
     )
 
 
-def _new_phase(sweep: Sweep, new: _New) -> Array:
+def _are_apart(channels: Channels, motions: list[Motion], scans: list[tuple[Array, ...]]) -> bool:
+    """Whether points lie close to the elevation of their ring, for the distance of the rings.
+
+    Where motion was taken out of the points, a ring may have been taken for two: then they do not.
+    """
+    if max(float(np.linalg.norm(move.terms[:3])) for move in motions) > _MAX_DRIVE_M:
+        return False
+    level_deg = np.sort(np.degrees(channels.elevation_rad))
+    room = np.minimum(np.diff(level_deg, append=np.inf), np.diff(level_deg, prepend=-np.inf))
+    close = []
+    for move, scan in zip(motions, scans, strict=True):
+        points, ring, phase = thin_points(_FIT_POINTS, *scan)
+        raw = move.undo(points, phase)
+        level = np.maximum(np.hypot(raw[:, 0], raw[:, 1]), 0.1)
+        error = np.arctan(raw[:, 2] / level) - np.arctan(channels.slope(ring, level))
+        close.append(np.mean(np.abs(np.degrees(error)) < 0.15 * room[ring]))
+    return float(np.mean(close)) > _MIN_CLOSE
+
+
+def _first_rings(sweeps: list[Sweep], clouds: list[Array], source: Source) -> list[Array]:
+    """Ring of each beam, before anything is known of the lasers."""
+    if source == "given":
+        return [sweep.beam_ring.astype(np.int64) for sweep in sweeps]
+    if source == "elevation":
+        found = find_elevation_peaks(clouds)
+        assert found is not None
+        peaks, height = found
+        return [find_nearest(peaks, elevation_deg(points - [0.0, 0.0, height])) for points in clouds]
+    turns = [turn for points in clouds if (turn := find_stored_turns(points)) is not None]
+    counts = [int(turn[-1]) + 1 for turn in turns]
+    # A sweep in which two sparse rings ran together has too few turns; its rings are then found by elevation.
+    whole = int(np.argmax(counts))
+    level = np.sort(group_medians(elevation_deg(clouds[whole]), turns[whole], counts[whole]))
+    return [_turn_rings(turn, points, level) for turn, points in zip(turns, clouds, strict=True)]
+
+
+def _turn_rings(turn: Array, points: Array, level_deg: Array, height_m: float = 0.0) -> Array:
+    """Rings (n,) of points stored in whole turns, of a sensor whose rings are at ``level_deg`` (k,)."""
+    count = int(turn[-1]) + 1
+    if count == len(level_deg):
+        medians = group_medians(elevation_deg(points[::4]), turn[::4], count)
+        rank = np.empty(count, np.int64)
+        rank[np.argsort(medians, kind="stable")] = np.arange(count)
+        return rank[turn]
+    elevation = elevation_deg(points - [0.0, 0.0, height_m])
+    ring = find_nearest(level_deg, group_medians(elevation, turn, count))[turn]
+    by_point = find_nearest(level_deg, elevation)
+    missing = np.setdiff1d(np.arange(len(level_deg)), ring)
+    stray = np.isin(by_point, missing) & (np.abs(by_point - ring) == 1)
+    return np.where(stray, by_point, ring)
+
+
+def assign_rings(sweep: Sweep, points: Array, azimuth: Array, grid: Grid) -> Array:
+    """Ring (b,) int64 of each beam of a sweep from the log that ``grid`` was estimated from."""
+    if grid.source == "given":
+        return sweep.beam_ring.astype(np.int64)
+    height_m, level_deg = grid.channels.height_m, grid.elevations_deg
+    typical = float(np.median(height_m))
+    turn = find_stored_turns(points, azimuth) if grid.source == "order" else None
+    if turn is not None:
+        return _turn_rings(turn, points, level_deg, typical)
+    level = np.maximum(np.hypot(points[:, 0], points[:, 1]), 0.1)
+    slope = points[:, 2] / level
+    ring = find_nearest(level_deg, np.degrees(np.arctan(slope - typical / level)))
+    return find_nearest(level_deg, np.degrees(np.arctan(slope - height_m[ring] / level)))
+
+
+def thin_points(count: int, points: Array, ring: Array, phase: Array) -> tuple[Array, Array, Array]:
+    """About ``count`` of points, rings and phases, drawn at random: every n-th could be all of one ring."""
+    if len(points) > count:
+        drawn = np.sort(np.random.default_rng(0).integers(0, len(points), count))
+        points, ring, phase = points[drawn], ring[drawn], phase[drawn]
+    return points, ring, phase
+
+
+def is_timed(sweep: Sweep) -> bool:
+    """Whether the beams of a sweep have times of their own."""
+    return bool(len(sweep.beam_time) and np.ptp(sweep.beam_time) > _TIMED_S)
+
+
+def compute_phase(sweep: Sweep, azimuth: Array) -> Array:
+    """Where in the turn each beam fired, -½ to ½: by its time, else by azimuth with the seam behind."""
     if is_timed(sweep):
-        return np.asarray((new.time - sweep.beam_time.min()) / np.ptp(sweep.beam_time) - 0.5)
-    return np.asarray(((new.azimuth + 180.0) % 360.0 - 180.0) / 360.0)
+        return np.asarray((sweep.beam_time - sweep.beam_time.min()) / np.ptp(sweep.beam_time) - 0.5)
+    return np.asarray(((azimuth + 180.0) % 360.0 - 180.0) / 360.0)
 
 
-def _columns(azimuth: Array, grid: Grid) -> Array:
-    """Column of each azimuth, counted from the seam behind the sensor in the sense of turning."""
-    turned = (grid.sense * azimuth + 180.0) % 360.0
-    return np.asarray((turned / grid.azimuth_step_deg).astype(np.int64) % grid.n_columns)
+def _has_columns(sweep: Sweep) -> bool:
+    """Whether columns are numbered, and not merely the points one after the other."""
+    return len(np.unique(sweep.beam_column)) <= 0.5 * sweep.n_beams
 
 
-def _origins(old: Array, new: Array) -> Array:
-    if not old.strides[0] and not old[:1].any() and (np.abs(new) < _OFFSET_M).all():
-        return np.broadcast_to(np.zeros(3, np.float32), (len(old) + len(new), 3))  # no memory for zeros
-    return np.concatenate([old, new.astype(np.float32)])
+def find_cells(azimuth: Array) -> Array:
+    """Cell of azimuth (n,) that each angle falls into."""
+    return np.asarray((azimuth * (CELLS / 360.0)).astype(np.int64) % CELLS)
+
+
+def _find_free_cells(azimuths: list[Array], rings: list[Array], elevation: Array) -> Array:
+    """Cells (k, 180) where a ring leaves the sensor.
+
+    What carries a sensor hides its lower rings: where a lower one was seen, a higher one is free too, and
+    returned nothing only because it met nothing.
+    """
+    seen = np.zeros((len(elevation), CELLS), bool)
+    for azimuth, ring in zip(azimuths, rings, strict=True):
+        seen[ring, find_cells(azimuth)] = True
+    seen |= np.roll(seen, 1, axis=1) & np.roll(seen, -1, axis=1)
+    upwards = np.argsort(elevation)  # NaN last
+    seen[upwards] = np.maximum.accumulate(seen[upwards], axis=0)
+    return seen & np.isfinite(elevation)[:, None]
+
+
+def _estimate_turning(
+    times: list[Array], azimuths: list[Array], motions: list[Motion], log: Log | Sequence[Sweep]
+) -> tuple[float | None, float]:
+    """Seconds of a turn, if points have times, and its sense: +1 counter-clockwise, -1 clockwise, 0 unknown."""
+    rates = []
+    for time, azimuth in zip(times, azimuths, strict=True):
+        if np.ptp(time) > _TIMED_S:
+            order = np.argsort(time, kind="stable")
+            few = order[:: max(1, len(order) // 200)]  # beams fired together differ by their lasers' offsets
+            turned = np.unwrap(azimuth[few], period=360.0)
+            rates.append(float(np.polyfit(time[few] - time[few[0]], turned, 1)[0]))
+    if rates:
+        rate = float(np.median(rates))
+        return (360.0 / abs(rate) if rate else None), float(np.sign(rate))
+    # Points of a drive were moved forward the more the later they were fired.
+    poses = log.poses if isinstance(log, Log) else np.stack([sweep.pose for sweep in log])
+    if len(poses) < 2:
+        return None, 0.0
+    ahead = np.linalg.inv(poses[0]) @ poses[-1]
+    forward = sum(float(move.terms[:3] @ ahead[:3, 3]) for move in motions if not move.is_still)
+    return None, float(np.sign(forward)) if abs(forward) > _MOVED_M2 else 0.0

@@ -1,4 +1,4 @@
-"""Whether a grid can be trusted to add beams: returns held out must come back, and gaps must not be everywhere."""
+"""Checks of a grid before beams are added by it: returns held out must be found again, and gaps must be rare."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from resweep.pose import Array
-from resweep.sensors.infer.grid import complete_beams
-from resweep.sensors.infer.grid_estimate import Grid, cells
+from resweep.sensors.infer.complete import complete_beams
+from resweep.sensors.infer.grid import Grid, find_cells
 from resweep.sensors.infer.rings import azimuth_deg, beam_points
 from resweep.sweep import Sweep
 
@@ -23,8 +23,8 @@ _CANDIDATES = 8
 _RING_APART_DEG = 1e4  # keeps rings apart in a tree of azimuths
 
 
-def doubt(grid: Grid, sweep: Sweep) -> str | None:
-    """Why beams that ``grid`` adds to ``sweep`` are not to be believed, or None if they are."""
+def check_grid(grid: Grid, sweep: Sweep) -> str | None:
+    """What is wrong with the beams that ``grid`` adds to ``sweep``, or None if nothing is."""
     whole = complete_beams(sweep, grid)
     if whole.n_beams == sweep.n_beams:
         return None  # nothing is added, so nothing can be wrong
@@ -34,7 +34,7 @@ def doubt(grid: Grid, sweep: Sweep) -> str | None:
     points = beam_points(sweep)
     ring = whole.beam_ring[: sweep.n_beams]
     free = np.linalg.norm(points, axis=1) > _NEAR_M
-    sure = held & free & grid.fires[ring, cells(azimuth_deg(points))]
+    sure = held & free & grid.fires[ring, find_cells(azimuth_deg(points))]
     if not sure.any():
         return "too few returns to check the grid with"
     error = _errors_deg(full, part.n_beams, points[sure], ring[sure])
@@ -45,13 +45,13 @@ def doubt(grid: Grid, sweep: Sweep) -> str | None:
     surplus = (full.n_beams - part.n_beams - expected) / max(int(held.sum()), 1)
     if abs(surplus) > _MAX_SURPLUS:
         return f"gaps do not fit the grid's steps ({surplus:+.0%} of the beams that were held out)"
-    followed = _followed(whole, sweep.n_beams)
+    followed = _share_followed(whole, sweep.n_beams)
     if followed < _MIN_FOLLOWED:
-        return f"only {followed:.0%} of the returns have a neighbour: the cloud was thinned, or is no grid"
+        return f"only {followed:.0%} of the returns have a neighbour: the cloud was thin_points, or is no grid"
     return None
 
 
-def crowded(sweep: Sweep, grid: Grid) -> bool:
+def is_crowded(sweep: Sweep, grid: Grid) -> bool:
     """Whether a completed sweep has more beams on a ring than fit into its turn."""
     count = np.bincount(sweep.beam_ring, minlength=grid.n_rings)[: grid.n_rings]
     there = np.bincount(sweep.beam_ring[sweep.beam], minlength=grid.n_rings)[: grid.n_rings]
@@ -78,7 +78,7 @@ def _errors_deg(full: Sweep, first: int, points: Array, ring: Array) -> Array:
     return np.asarray(np.degrees(apart.min(axis=1)))
 
 
-def _followed(whole: Sweep, returned: int) -> float:
+def _share_followed(whole: Sweep, returned: int) -> float:
     """Share of the first ``returned`` beams whose next on the ring is one of them too."""
     direction = whole.beam_direction
     order = np.lexsort((azimuth_deg(direction), whole.beam_ring))

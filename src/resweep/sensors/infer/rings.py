@@ -21,7 +21,7 @@ _BIN_DEG = 0.01
 # Bandwidths that peaks of elevation are looked for with: sharp for points as measured, wide where the
 # motion of the sensor was taken out of them.
 _BANDWIDTHS_DEG = (0.03, 0.08, 0.2)
-_MIN_PEAK_POINTS = 30  # fewer make a peak of chance likely
+_MIN_PEAK_POINTS = 30  # with fewer, a peak may be random
 _MIN_PROMINENCE = 0.6
 _MIN_NEAR_PEAKS = 0.8
 _NEAR_M = 2.0  # nearer points blur the most
@@ -48,16 +48,16 @@ def elevation_deg(points: Array) -> Array:
     return np.asarray(np.degrees(np.arctan2(points[:, 2], np.hypot(points[:, 0], points[:, 1]))))
 
 
-def ring_source(sweeps: list[Sweep]) -> Source | None:
-    """How the rings of ``sweeps`` can be told, or None if they cannot."""
+def find_ring_source(sweeps: list[Sweep]) -> Source | None:
+    """How the rings of ``sweeps`` can be found: given, by stored order or by elevation; None if they cannot."""
     if any(len(sweep.beam_ring) and sweep.beam_ring.max() > 0 for sweep in sweeps):
         return "given"
-    if all(stored_turns(beam_points(sweep)) is not None for sweep in sweeps):
+    if all(find_stored_turns(beam_points(sweep)) is not None for sweep in sweeps):
         return "order"
-    return "elevation" if elevation_peaks_deg([beam_points(sweep) for sweep in sweeps]) is not None else None
+    return "elevation" if find_elevation_peaks([beam_points(sweep) for sweep in sweeps]) is not None else None
 
 
-def stored_turns(points: Array, azimuth: Array | None = None) -> Array | None:
+def find_stored_turns(points: Array, azimuth: Array | None = None) -> Array | None:
     """The turn (n,) that each point belongs to where whole rings are stored one after the other, else None.
 
     KITTI's scans are stored so: azimuth rises from 0 to 360° once for each laser. A point just across the
@@ -75,12 +75,12 @@ def stored_turns(points: Array, azimuth: Array | None = None) -> Array | None:
         if not 3 <= count <= _MAX_RINGS or np.bincount(turn).min() < 8:
             continue
         forward = float(np.mean(np.abs(jump) < 5.0)), float(np.mean(jump > -0.01))
-        if min(forward) > 0.9 and _separate(elevation_deg(points[::4]), turn[::4], count):
+        if min(forward) > 0.9 and _are_separate(elevation_deg(points[::4]), turn[::4], count):
             return turn
     return None
 
 
-def _separate(elevation: Array, turn: Array, count: int) -> bool:
+def _are_separate(elevation: Array, turn: Array, count: int) -> bool:
     """Whether the turns lie at elevations that rise or fall from one to the next."""
     level = group_medians(elevation, turn, count)
     step = np.diff(level)
@@ -98,7 +98,7 @@ def group_medians(values: Array, group: Array, count: int) -> Array:
     return np.asarray(found)
 
 
-def elevation_peaks_deg(clouds: list[Array]) -> tuple[Array, float] | None:
+def find_elevation_peaks(clouds: list[Array]) -> tuple[Array, float] | None:
     """Elevations (k,) at which the points of several sweeps crowd, ascending, and the height they are seen from.
 
     The height above the origin is the one at which they crowd most; None where they crowd at none.
@@ -152,12 +152,12 @@ def _near_share(elevation: Array, peaks: Array) -> float:
     """Share of the points within a quarter of the peaks' distance from one of them."""
     if len(peaks) == 1:
         return float(np.mean(np.abs(elevation - peaks[0]) < 0.5))
-    ring = nearest(peaks, elevation)
+    ring = find_nearest(peaks, elevation)
     spacing = np.diff(peaks)
     room = np.minimum(np.append(spacing, np.inf), np.insert(spacing, 0, np.inf))
     return float(np.mean(np.abs(elevation - peaks[ring]) < 0.25 * room[ring]))
 
 
-def nearest(levels: Array, values: Array) -> Array:
+def find_nearest(levels: Array, values: Array) -> Array:
     """Index (n,) of the one of the ascending ``levels`` (k,) nearest to each of ``values`` (n,)."""
     return np.searchsorted((levels[1:] + levels[:-1]) / 2.0, values)

@@ -6,11 +6,11 @@ import numpy as np
 
 from resweep.pose import Array
 
-_FEW = 30  # differences that tell a ring's own step
+_FEW = 30  # differences that are enough for a ring's own step
 _UNUSED = 0.01  # share of the returns of the fullest column of a cycle, below which another is never fired
 
 
-def ring_steps(places: list[Array], rings: list[Array], n_rings: int, turn: float) -> Array:
+def estimate_steps(places: list[Array], rings: list[Array], n_rings: int, turn: float) -> Array:
     """Mean step (k,) of each ring between two shots, from ``places`` (n,) in [0, turn) of several sweeps.
 
     Steps need not be even: an encoder may round them, and lasers that take turns leave out some. Rings with
@@ -28,7 +28,7 @@ def ring_steps(places: list[Array], rings: list[Array], n_rings: int, turn: floa
     return np.where(np.isnan(step), np.nanmedian(step), step)
 
 
-def fired_columns(places: list[Array], rings: list[Array], n_rings: int, n_columns: int) -> Array:
+def find_fired_columns(places: list[Array], rings: list[Array], n_rings: int, n_columns: int) -> Array:
     """Columns (k, c) bool that each ring fires in, from the numbered columns (n,) of its returns.
 
     Lasers that take turns leave out the same columns of every cycle of two to eight.
@@ -53,12 +53,12 @@ def _step(apart: Array, least: float) -> float:
         base /= 2.0
     single = (apart > 0.3 * base) & (apart < 1.5 * base)
     double = (apart >= 1.5 * base) & (apart < 2.5 * base)
-    if _left_out(double, single):
+    if _is_regular(double, single):
         single |= double
     return float(apart[single].mean())
 
 
-def _left_out(double: Array, single: Array) -> bool:
+def _is_regular(double: Array, single: Array) -> bool:
     """Whether double steps recur so regularly that no beam was fired in them."""
     if double.mean() < 0.1:
         return False

@@ -21,7 +21,7 @@ _CLOSE_DEG = 0.15  # or half a column, if that is more
 _ROUNDS = 2
 
 
-def with_stored_empty(sweep: Sweep, ring: Array, column: Array) -> Sweep:
+def add_stored_empty(sweep: Sweep, ring: Array, column: Array) -> Sweep:
     """``sweep`` with beams without return in the cells ``ring`` (m,), ``column`` (m,), after its own.
 
     Cells on rings that have no return are left out: their elevation is unknown. Where the returns do not lie
@@ -42,7 +42,7 @@ def with_stored_empty(sweep: Sweep, ring: Array, column: Array) -> Sweep:
     if step is None:
         return sweep
     turn, offset = _angles(azimuth, own_ring, own_column, n_rings, n_columns, step)
-    error = np.abs(_wrapped(azimuth - turn[own_column] - offset[own_ring]))
+    error = np.abs(_wrap(azimuth - turn[own_column] - offset[own_ring]))
     limit = max(_CLOSE_DEG, 0.5 * abs(step))
     close = (error < limit) & (np.abs(elevation - level[own_ring]) < limit)
     if close.mean() < _MIN_CLOSE:
@@ -64,7 +64,7 @@ def with_stored_empty(sweep: Sweep, ring: Array, column: Array) -> Sweep:
     )
 
 
-def _wrapped(angle_deg: Array) -> Array:
+def _wrap(angle_deg: Array) -> Array:
     return np.asarray((angle_deg + 180.0) % 360.0 - 180.0)
 
 
@@ -74,7 +74,7 @@ def _step_deg(azimuth: Array, ring: Array, column: Array) -> float | None:
     next_to = (np.diff(ring[order]) == 0) & (np.diff(column[order]) == 1)
     if next_to.sum() < _MIN_RETURNS:
         return None
-    step = float(np.median(_wrapped(np.diff(azimuth[order]))[next_to]))
+    step = float(np.median(_wrap(np.diff(azimuth[order]))[next_to]))
     return step or None
 
 
@@ -89,7 +89,7 @@ def _angles(
         total = np.bincount(ring, phasor.real, n_rings) + 1j * np.bincount(ring, phasor.imag, n_rings)
         offset = np.degrees(np.angle(total))
         # The head does not turn quite evenly: what all rings of a column have in common is its own.
-        aside = group_medians(_wrapped(azimuth - turn[column] - offset[ring]), column, n_columns)
+        aside = group_medians(_wrap(azimuth - turn[column] - offset[ring]), column, n_columns)
         seen = np.isfinite(aside)
         turn = turn + np.interp(np.arange(n_columns), np.flatnonzero(seen), aside[seen])
     return turn, np.where(np.bincount(ring, minlength=n_rings) > 0, offset, np.nan)

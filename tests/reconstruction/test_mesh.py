@@ -13,11 +13,11 @@ from places import POLE, ROAD, at, cloud_of, log_of, plane
 import resweep as rs
 from resweep.errors import ResweepError
 from resweep.neighbours import Neighbours
-from resweep.reconstruction import MeshConfig, reference
+from resweep.reconstruction import Map, MeshConfig, reference
 from resweep.reconstruction.mesh.implicit import REACH_SIGMAS, SignedDistance
 from resweep.reconstruction.mesh.marching_cubes import polygonise
-from resweep.reconstruction.mesh.mesh import build_mesh, oriented, reconstruct
-from resweep.reconstruction.splats.splats import facing
+from resweep.reconstruction.mesh.mesh import estimate_normals, fit, reconstruct
+from resweep.reconstruction.splats.splats import face_sensor
 from resweep.simulate.align import align
 from resweep.worlds.mesh import unit_normals
 
@@ -106,7 +106,7 @@ def test_rimls_and_that_of_meshlab_are_one_surface():
     points, normals = sphere(20_000)
     bumpy = points * (1.0 + 0.1 * np.sin(4 * points[:, :1]) * np.cos(3 * points[:, 2:]))
     near = Neighbours(bumpy.astype(np.float32)).pca(20, 0.3)
-    normals = facing(near.normal, bumpy, 10 * bumpy)
+    normals = face_sensor(near.normal, bumpy, 10 * bumpy)
     own, theirs = (
         reconstruct(bumpy, normals, CONFIGS[method].model_copy(update={"voxel_m": 0.04, "kernel_m": 0.16}))[0]
         for method in ("rimls", "rimls-meshlab")
@@ -154,7 +154,7 @@ def test_faces_take_label_and_reflectance_of_the_nearest_points():
     pole = np.column_stack([0.05 * np.cos(t := np.linspace(0, 60, 1500)), 0.05 * np.sin(t), np.linspace(0.4, 2, 1500)])
     label = np.concatenate([np.full(len(ground), ROAD), np.full(len(pole), POLE)])
     cloud = cloud_of(np.concatenate([ground, pole]), label, np.array([-3.0, 0, 1.5]), np.where(label == POLE, 0.1, 0.4))
-    mesh = build_mesh(cloud, MeshConfig(voxel_m=0.04))
+    (mesh,) = fit(Map(cloud), MeshConfig(voxel_m=0.04))
     centre = mesh.vertices[mesh.faces].mean(axis=1)
     high, low = centre[:, 2] > 0.5, (centre[:, 2] < 0.1) & (np.abs(centre[:, 0] + 1) < 0.3)
     assert (mesh.label[high] == POLE).all()
@@ -166,7 +166,7 @@ def test_faces_take_label_and_reflectance_of_the_nearest_points():
 
 def test_normals_face_where_points_were_seen_from():
     cloud = cloud_of(plane(1.0, 0.05, noise=0.005), sensor=np.array([0.0, 0.0, -3.0]))
-    rows, normals = oriented(cloud, 20)
+    rows, normals = estimate_normals(cloud, 20)
     assert len(rows) == len(cloud)
     assert (normals[:, 2] < -0.9).all()
 
@@ -235,7 +235,7 @@ def test_a_missing_package_says_how_to_install_it(method, monkeypatch):
 def test_poisson_is_silent_without_a_display(tmp_path):
     """Run apart, since what native code prints or does to the process cannot be caught within it."""
     code = (
-        "import numpy as np; from resweep.reconstruction import MeshConfig;"
+        "import numpy as np; from resweep.reconstruction import Map, MeshConfig;"
         "from resweep.reconstruction.mesh.mesh import reconstruct;"
         "n = np.random.default_rng(0).standard_normal((2000, 3)); n /= np.linalg.norm(n, axis=1)[:, None];"
         "print(len(reconstruct(n, n, MeshConfig(method='poisson', cell_m=0.1))[1]) > 100)"

@@ -18,7 +18,7 @@ from places import ROAD, at, log_of, plane
 import resweep as rs
 from resweep.log import Log
 from resweep.reconstruction import SplatConfig, SurfelConfig, accumulate
-from resweep.reconstruction.checkpoints import Stages
+from resweep.reconstruction.checkpoints import Checkpoints
 
 QUICK = {"iterations": 1, "samples": 1000, "points_per_sweep": 2000}
 CONFIG = SplatConfig(map={"ego_radius_m": 0.0}, calibrate=QUICK, carve={"rounds": 1})
@@ -45,11 +45,11 @@ def command(drive: Path, world: Path, *words: str) -> list[str]:
     return [sys.executable, "-c", code, "build", str(drive), "-o", str(world), *settings, *words]
 
 
-def killed_after(stage: str, words: list[str], partial: Path) -> None:
-    """Run a build and kill it as soon as ``stage`` is finished."""
+def killed_after(step: str, words: list[str], partial: Path) -> None:
+    """Run a build and kill it as soon as ``step`` is finished."""
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
         until = time.monotonic() + 60
-        while not (partial / f"{stage}.npz").is_file():
+        while not (partial / f"{step}.npz").is_file():
             assert running.poll() is None, "the build ended before it could be killed"
             assert time.monotonic() < until
             time.sleep(0.001)
@@ -91,12 +91,12 @@ def counted(log: Log, reads: list[int]) -> Log:
 
 
 def stopped(folder: Path, log: Log) -> None:
-    """Stages up to the map, as a build leaves them that stops there."""
+    """Checkpoints up to the map, as a build leaves them that stops there."""
 
     class StopError(Exception):
         pass
 
-    class Halting(Stages):
+    class Halting(Checkpoints):
         def run(self, name, make, pack, unpack):  # type: ignore[no-untyped-def]
             if name == "grow":
                 raise StopError
@@ -106,15 +106,15 @@ def stopped(folder: Path, log: Log) -> None:
         rs.build(log, CONFIG, progress=False, resume=Halting.open(folder, log, CONFIG))
 
 
-def test_finished_stages_are_not_made_again(drive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_finished_steps_are_not_run_again(drive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = rs.open_log(drive)
     expected = rs.build(log, CONFIG, progress=False)
-    stopped(tmp_path / "stages", log)
+    stopped(tmp_path / "checkpoints", log)
     reads: list[int] = []
-    world = rs.build(counted(log, reads), CONFIG, progress=False, resume=tmp_path / "stages")
+    world = rs.build(counted(log, reads), CONFIG, progress=False, resume=tmp_path / "checkpoints")
     assert reads == [0]  # one sweep, to know the inputs by
     assert "resuming" in capsys.readouterr().err
-    assert not (tmp_path / "stages").exists()
+    assert not (tmp_path / "checkpoints").exists()
     one, other = world.layers[0], expected.layers[0]
     for name in ("centre", "normal", "radius", "label", "reflectance"):
         assert getattr(one, name).tobytes() == getattr(other, name).tobytes(), name
@@ -122,10 +122,10 @@ def test_finished_stages_are_not_made_again(drive: Path, tmp_path: Path, capsys:
 
 
 @pytest.mark.parametrize("change", ["config", "kind", "sweeps", "file", "version"])
-def test_stages_of_another_build_are_discarded_with_a_word(
+def test_checkpoints_of_another_build_are_discarded_with_a_word(
     drive: Path, tmp_path: Path, change: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy, folder = tmp_path / "drive", tmp_path / "stages"
+    copy, folder = tmp_path / "drive", tmp_path / "checkpoints"
     shutil.copytree(drive, copy)
     stopped(folder, rs.open_log(copy))
     log, config = rs.open_log(copy), CONFIG
@@ -145,16 +145,16 @@ def test_stages_of_another_build_are_discarded_with_a_word(
     world = rs.build(counted(log, reads), config, progress=False, resume=folder)
     assert set(reads) == set(range(len(log)))
     said = capsys.readouterr().err
-    assert f"stages of a build with {expected.get(change, 'other inputs')} are discarded" in said
+    assert f"checkpoints of a build with {expected.get(change, 'other inputs')} are discarded" in said
     assert world.meta["sweeps"] == len(log)
 
 
-def test_a_damaged_stage_is_made_again(drive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_checkpoint_is_made_again(drive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = rs.open_log(drive)
-    stopped(tmp_path / "stages", log)
-    file = tmp_path / "stages" / "accumulate.npz"
+    stopped(tmp_path / "checkpoints", log)
+    file = tmp_path / "checkpoints" / "accumulate.npz"
     file.write_bytes(file.read_bytes()[:1000])
-    world = rs.build(log, CONFIG, progress=False, resume=tmp_path / "stages")
+    world = rs.build(log, CONFIG, progress=False, resume=tmp_path / "checkpoints")
     assert "damaged" in capsys.readouterr().err
     assert world.meta["points"] == rs.build(log, CONFIG, progress=False).meta["points"]
 
@@ -171,10 +171,10 @@ def test_a_log_in_memory_is_known_by_its_sweeps(tmp_path: Path, capsys: pytest.C
     points = plane(5.0, 0.1)
     log = log_of([points] * 2, [at(0.0), at(0.5)])
     other = log_of([points, points + 0.01], [at(0.0), at(0.5)])
-    Stages.open(tmp_path / "s", log, CONFIG).run(
+    Checkpoints.open(tmp_path / "s", log, CONFIG).run(
         "accumulate", lambda: accumulate(log, CONFIG.map), lambda cloud: {"points": cloud.points}, lambda columns: None
     )
-    Stages.open(tmp_path / "s", log, CONFIG)
+    Checkpoints.open(tmp_path / "s", log, CONFIG)
     assert "resuming" in capsys.readouterr().err
-    Stages.open(tmp_path / "s", other, CONFIG)
+    Checkpoints.open(tmp_path / "s", other, CONFIG)
     assert "other inputs" in capsys.readouterr().err

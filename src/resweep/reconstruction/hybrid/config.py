@@ -1,0 +1,77 @@
+"""Settings of the hybrid of splats and permeable volumes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from resweep.config import Positive, Share, Spec, SpecError
+from resweep.reconstruction.config import BuildConfig
+from resweep.reconstruction.map.config import FalloffConfig, ReflectanceConfig
+from resweep.reconstruction.splats.config import SplatConfig, SplatSettings
+from resweep.reconstruction.volumes.config import VolumeConfig, VolumeSettings
+
+_OF_THE_WHOLE = ("map", "calibrate", "reflectance")
+
+
+class HybridVolumes(VolumeSettings):
+    """The volumes of a hybrid: small, on neighbours, and with the path through them taken out."""
+
+    method: Literal["voxels", "top-down", "bottom-up", "neighbours"] = "neighbours"
+    voxel_m: Positive = 0.05
+    tau: Positive = 2.5
+    permeability: Literal["constant", "extinction"] = "extinction"
+
+
+class HybridConfig(BuildConfig):
+    """Splats and permeable volumes in one world (`hybrid.hybrid`): the default of `rs.build`.
+
+    Points of the ``permeable`` groups become volumes, all others splats. Groups come from labels; where there are
+    none, from C's descriptors, voted among ``vote_k`` neighbours. If that is a tenth of the points or more, the
+    beams decide as well, by the kinds of ``evidence``: by ``permeability``, what fewer than ``passed_min`` of the beams
+    pass is no volume; by ``likelihood``, what predicts the beams of held-out sweeps (every ``held_every``-th) better by
+    ``gain_min`` is a volume, and nothing else is. The gain of a point is voted among up to ``vote_beams`` beams within
+    ``vote_m`` (`hybrid.evidence`; it takes longer than the rest of the build). With no evidence, descriptors decide
+    alone. ``map``, ``calibrate`` and ``reflectance`` hold for both parts.
+    """
+
+    splats: SplatSettings = SplatSettings()
+    volumes: VolumeSettings = HybridVolumes()
+    permeable: tuple[Literal["ground", "surface", "linear", "non_surface"], ...] = ("non_surface", "linear")
+    vote_k: Annotated[int, Field(ge=1, le=500)] = 20
+    evidence: tuple[Literal["permeability", "likelihood"], ...] = ("permeability", "likelihood")
+    passed_min: Share = 0.1
+    gain_min: float = 1.0
+    held_every: Annotated[int, Field(ge=2, le=100)] = 3
+    vote_beams: Annotated[int, Field(ge=5, le=500)] = 60
+    vote_m: Positive = 0.7
+    reflectance: ReflectanceConfig = ReflectanceConfig()
+
+    @field_validator("splats", "volumes", mode="before")
+    @classmethod
+    def _take_part(cls, value: Any, info: ValidationInfo) -> Any:
+        """A part's settings; what holds for the whole hybrid is refused, not ignored."""
+        given = value.model_fields_set if isinstance(value, Spec) else value if isinstance(value, dict) else ()
+        for name in _OF_THE_WHOLE:
+            if name in given:
+                raise SpecError(name, f"holds for the whole hybrid; set {name} of the hybrid itself")
+        if isinstance(value, SplatSettings | VolumeSettings):
+            kind = SplatSettings if isinstance(value, SplatSettings) else VolumeSettings
+            return kind(**{name: getattr(value, name) for name in kind.model_fields})
+        if isinstance(value, dict):  # fields that are not given keep the hybrid's own defaults
+            return SplatSettings(**value) if info.field_name == "splats" else HybridVolumes(**value)
+        return value
+
+    @property
+    def splat_config(self) -> SplatConfig:
+        """The settings of the splats alone, with what holds for the whole."""
+        whole: dict[str, Any] = {"map": self.map, "calibrate": self.calibrate, "reflectance": self.reflectance}
+        return SplatConfig(**dict(self.splats), **whole)
+
+    @property
+    def volume_config(self) -> VolumeConfig:
+        """The settings of the volumes alone, with what holds for the whole."""
+        falloff = {name: getattr(self.reflectance, name) for name in FalloffConfig.model_fields}
+        whole: dict[str, Any] = {"map": self.map, "calibrate": self.calibrate, "reflectance": falloff}
+        return VolumeConfig(**dict(self.volumes), **whole)

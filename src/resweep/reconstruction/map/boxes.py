@@ -1,0 +1,130 @@
+"""Moving objects by their annotated boxes: which tracks moved, and where they were when they had no box."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from resweep.boxes import Boxes
+from resweep.pose import Array, inverse, transform
+from resweep.sweep import Sweep
+
+BOX_MARGIN_M = 0.1  # annotated boxes are drawn tight
+MOVED_M = 0.5  # a track whose box centres stay within this stood still: annotations jitter by decimetres
+FOLLOWED_S = 1.0  # beyond its annotations a moving object is expected for this long
+
+_UNTRACKED = -1
+_VELOCITY_S = 0.3  # between the boxes that give a velocity
+_ROOM_M = 0.2  # around a box that is only expected
+
+
+def find_tracks(boxes: Boxes | None, points: Array) -> Array:
+    """The box that each point (n, 3) lies in: its track + 1, -1 in a box without a track, 0 in none."""
+    found = np.zeros(len(points), np.int64)
+    if boxes is None or len(boxes) == 0:
+        return found
+    for at in range(len(boxes)):
+        box = Boxes(boxes.centre[at], boxes.size[at], boxes.yaw[at : at + 1], boxes.name[at : at + 1])
+        near = np.flatnonzero(np.abs(points - boxes.centre[at]).max(axis=1) <= np.linalg.norm(boxes.size[at]))
+        inside = near[box.contains(points[near], BOX_MARGIN_M)[0]]
+        found[inside] = boxes.track[at] + 1 if boxes.track[at] >= 0 else _UNTRACKED
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Placed:
+    """One box of a track in the world: when, where its centre (3,) is, its heading and its size (3,)."""
+
+    time: float
+    centre: Array
+    yaw: float
+    size: Array
+
+
+@dataclass
+class BoxHistory:
+    """The boxes of a log's sweeps, with when and where each sweep was; `add` takes the sweeps in order."""
+
+    times: list[float] = field(default_factory=list)
+    poses: list[Array] = field(default_factory=list)
+    boxes: list[Boxes | None] = field(default_factory=list)
+
+    def add(self, sweep: Sweep) -> None:
+        """Keep the boxes of the next sweep."""
+        self.times.append(sweep.timestamp)
+        self.poses.append(sweep.pose)
+        self.boxes.append(sweep.boxes)
+
+    def moved_tracks(self, all_of_them: bool = False) -> Array:
+        """The values of `find_tracks` that moved during the log, or all that were annotated.
+
+        A box without a track cannot be followed and counts as moving.
+        """
+        low: dict[int, Array] = {}
+        high: dict[int, Array] = {}
+        for pose, boxes in zip(self.poses, self.boxes, strict=True):
+            if boxes is None:
+                continue
+            for track, centre in zip(boxes.track, transform(pose, boxes.centre), strict=True):
+                key = int(track) + 1 if track >= 0 else _UNTRACKED
+                low[key] = np.minimum(low.get(key, centre), centre)
+                high[key] = np.maximum(high.get(key, centre), centre)
+        moved = [
+            key for key in low if all_of_them or key == _UNTRACKED or np.linalg.norm(high[key] - low[key]) > MOVED_M
+        ]
+        return np.array(moved, np.int64)
+
+    def extrapolate(self, moved: Array) -> dict[int, Boxes]:
+        """Boxes of the tracks ``moved`` where they are not annotated, but must be: by sweep, in its pose's frame.
+
+        Annotations end where an object leaves a camera's view or is far off, but the object goes on. It is followed
+        for ``FOLLOWED_S`` before its first and after its last box, at the velocity of the nearest boxes; its box is
+        given a little more room.
+        """
+        expected: dict[int, list[tuple[Array, Array, float]]] = {}
+        for known in self._placed_tracks(moved).values():
+            for at, (stamp, pose) in enumerate(zip(self.times, self.poses, strict=True)):
+                box = _expect_box(known, stamp)
+                if box is not None:
+                    turn = np.arctan2(pose[1, 0], pose[0, 0])
+                    centre = transform(inverse(pose), box.centre[None])[0]
+                    expected.setdefault(at, []).append((centre, box.size, box.yaw - turn))
+        return {
+            at: Boxes(
+                np.stack([item[0] for item in rows]),
+                np.stack([item[1] for item in rows]),
+                np.array([item[2] for item in rows]),
+                [""] * len(rows),
+            )
+            for at, rows in expected.items()
+        }
+
+    def _placed_tracks(self, moved: Array) -> dict[int, list[_Placed]]:
+        """The boxes of the tracks ``moved`` in the world, in the order of the sweeps."""
+        found: dict[int, list[_Placed]] = {}
+        for stamp, pose, boxes in zip(self.times, self.poses, self.boxes, strict=True):
+            if boxes is None:
+                continue
+            centres, turn = transform(pose, boxes.centre), np.arctan2(pose[1, 0], pose[0, 0])
+            for row, track in enumerate(boxes.track.tolist()):
+                if track >= 0 and track + 1 in moved:
+                    placed = _Placed(stamp, centres[row], boxes.yaw[row] + turn, boxes.size[row])
+                    found.setdefault(track, []).append(placed)
+        return found
+
+
+def _expect_box(known: list[_Placed], stamp: float) -> _Placed | None:
+    """The box of a track at ``stamp``, shortly before or after those known; None otherwise."""
+    times = np.array([box.time for box in known])
+    early, late = times[0] - stamp, stamp - times[-1]
+    if len(known) < 2 or not 0.0 < max(early, late) <= FOLLOWED_S:
+        return None
+    end = 0 if early > 0 else len(known) - 1
+    other = int(np.argmin(np.abs(np.abs(times - times[end]) - _VELOCITY_S)))
+    if other == end:
+        return None
+    velocity = (known[end].centre - known[other].centre) / (times[end] - times[other])
+    centre = known[end].centre + velocity * (stamp - times[end])
+    room = known[end].size + 2 * _ROOM_M * np.array([1.0, 1.0, 0.0])
+    return _Placed(stamp, centre, known[end].yaw, room)

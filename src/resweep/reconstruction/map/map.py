@@ -1,0 +1,177 @@
+"""The map: a log turned into points, beams and labels around one origin. Every estimator starts from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from resweep.calibration import Calibration
+from resweep.errors import ResweepError
+from resweep.labels import UNKNOWN_LABELS, Group, LabelSet
+from resweep.log import Log
+from resweep.pose import Array
+from resweep.progress import track
+from resweep.reconstruction.checkpoints import Checkpoints, pack_fields
+from resweep.reconstruction.map.accumulate import accumulate, find_mappable, select_mappable
+from resweep.reconstruction.map.beams import Beams, extract_beams
+from resweep.reconstruction.map.cloud import Cloud
+from resweep.reconstruction.map.config import MapConfig
+from resweep.reconstruction.poses.calibrate import Calibrated, calibrate, correct_log
+from resweep.reconstruction.poses.config import CalibrateConfig
+from resweep.sweep import Sweep
+from resweep.voxels import number_voxels
+from resweep.worlds import Layer, World
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Map:
+    """The points of a log in a ``cloud``, the ``log`` that gives their beams, and what its ``labels`` mean.
+
+    The log is calibrated, and sweeps are read from it one at a time: a map keeps no beams. A map of points alone has
+    no log. ``config`` says which returns the map holds. ``checkpoints`` keep finished steps of estimators.
+    ``calibration`` is that of the log's lasers, ``misfit_m`` the median distance of returns from local planes before
+    and after it; None where the log is as recorded.
+    """
+
+    cloud: Cloud
+    labels: LabelSet = UNKNOWN_LABELS
+    log: Log | None = None
+    config: MapConfig = field(default_factory=MapConfig)
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    progress: bool = False
+    calibration: Calibration | None = None
+    misfit_m: tuple[float, float] | None = None
+
+    @classmethod
+    def from_log(
+        cls,
+        log: Log,
+        config: MapConfig | None = None,
+        calibration: CalibrateConfig | None = None,
+        *,
+        progress: bool = False,
+        checkpoints: Checkpoints | None = None,
+    ) -> Map:
+        """The map of a log, whose lasers and poses are first corrected if ``calibration`` settings are given."""
+        config, kept = config or MapConfig(), checkpoints or Checkpoints()
+        labels = config.choose_labels(log)
+        found: Calibrated | None = None
+        if calibration is not None and len(log) > 1 and log.poses_known:
+            found = _calibrate(log, config, calibration, labels, progress, kept)
+            log = found.log
+        cloud = kept.run(
+            "accumulate", lambda: accumulate(log, config, progress), pack_fields, lambda columns: Cloud(**columns)
+        )
+        bare = cls(cloud, labels, log, config, kept, progress)
+        return bare if found is None else replace(bare, calibration=found.calibration, misfit_m=found.misfit_m)
+
+    def __len__(self) -> int:
+        return len(self.cloud)
+
+    def __repr__(self) -> str:
+        sweeps = "no log" if self.log is None else f"{len(self.log)} sweeps of '{self.log.name}'"
+        return f"Map({len(self):,} points, {sweeps}, labels {self.labels.name})"
+
+    @property
+    def origin(self) -> Array:
+        """Where the cloud's coordinates are counted from (3,) float64, in the world."""
+        return self.cloud.origin
+
+    @property
+    def labelled(self) -> bool:
+        """Whether points bear labels of a known meaning."""
+        return self.labels.known and self.cloud.has_labels
+
+    @property
+    def groups(self) -> Array:
+        """The `Group` (n,) int8 of each point by its label, UNKNOWN where that says nothing."""
+        if not self.labelled:
+            return np.full(len(self), Group.UNKNOWN, np.int8)
+        return self.labels.group(self.cloud.label)
+
+    @property
+    def beam_slope(self) -> float:
+        """Width of the log's beams at 1 m, metres: that of its sensor, 0 where the sensor is unknown."""
+        return 0.0 if self.log is None or self.log.sensor is None else self.log.sensor.beam_slope
+
+    @property
+    def beam_log(self) -> Log:
+        """The log that gives the beams; an error for a map of points alone."""
+        if self.log is None:
+            raise ResweepError("map: has points but no log, so its beams are unknown; make it with Map.from_log")
+        return self.log
+
+    def sweeps(self, what: str) -> Iterator[Sweep]:
+        """The sweeps of the log, one at a time, with progress of ``what``: one pass over the recording."""
+        return self.show(self.beam_log, what)
+
+    def show(self, sweeps: Iterable[Sweep], what: str) -> Iterator[Sweep]:
+        """The given sweeps, with progress of ``what``."""
+        return track(sweeps, what, show=self.progress)
+
+    def find_mappable(self, sweep: Sweep) -> Array:
+        """Returns (n,) bool of a sweep that this map could hold."""
+        return find_mappable(sweep, self.config, self.labels)
+
+    def select_mappable(self, sweep: Sweep) -> Sweep:
+        """The sweep without the beams that returned from what this map could not hold."""
+        return select_mappable(sweep, self.config, self.labels)
+
+    def beams(self, sweep: Sweep, empty_range_m: float) -> Beams:
+        """The beams of a sweep around the map's origin; those without return end at ``empty_range_m``."""
+        return extract_beams(sweep, self.origin, self.find_mappable(sweep), empty_range_m)
+
+    def select(self, rows: Array) -> Map:
+        """The map of some of its points: ``rows`` are their numbers, or (n,) bool."""
+        return replace(self, cloud=self.cloud[rows])
+
+    def with_cloud(self, cloud: Cloud) -> Map:
+        """The map with other points, which the same log's beams belong to."""
+        return replace(self, cloud=cloud)
+
+    def thinned(self, size_m: float) -> Map:
+        """The map with one point, the mean, for the points of one label in each cell of side ``size_m``."""
+        return replace(self, cloud=self.cloud.merged(number_voxels(self.cloud.points, size_m, self.cloud.label)))
+
+    def select_sweeps(self, sweeps: Sequence[int]) -> Map:
+        """The map of what some of its sweeps saw, in ascending order, with their beams. It keeps no checkpoints."""
+        cloud = self.cloud[np.flatnonzero(np.isin(self.cloud.sweep, sweeps))]
+        cloud = replace(cloud, sweep=np.searchsorted(sweeps, cloud.sweep).astype(np.int32))
+        return replace(self, cloud=cloud, log=self.beam_log[list(sweeps)], checkpoints=Checkpoints())
+
+    def world(self, layers: Sequence[Layer], meta: Mapping[str, Any] | None = None) -> World:
+        """A world of layers around the map's origin, which keeps the calibration and the meaning of its labels."""
+        facts = dict(meta or {})
+        if self.misfit_m is not None:
+            facts["misfit_m"] = list(self.misfit_m)
+        facts["points"] = len(self)
+        return World(layers, self.origin, facts, self.labels, calibration=self.calibration)
+
+
+def _calibrate(
+    log: Log,
+    config: MapConfig,
+    calibration: CalibrateConfig,
+    labels: LabelSet,
+    progress: bool,
+    checkpoints: Checkpoints,
+) -> Calibrated:
+    """The log with its lasers and poses corrected, as a step that is kept."""
+
+    def pack(found: Calibrated) -> dict[str, Array]:
+        return {**pack_fields(found.calibration), "poses": found.log.poses, "misfit_m": np.array(found.misfit_m)}
+
+    def unpack(columns: dict[str, Array]) -> Calibrated:
+        lasers = Calibration(columns["elevation_rad"], columns["range_m"])
+        before, after = columns["misfit_m"].tolist()
+        return Calibrated(correct_log(log, lasers, columns["poses"]), lasers, (before, after))
+
+    return checkpoints.run(
+        "calibrate",
+        lambda: calibrate(log, calibration, lambda sweep: find_mappable(sweep, config, labels), progress),
+        pack,
+        unpack,
+    )

@@ -1,0 +1,84 @@
+"""Settings of what finds and corrects the poses of logs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from resweep.config import NotNegative, Positive, Share, Spec
+
+
+class CalibrateConfig(Spec):
+    """How poses and lasers are refined (`poses.calibrate`); lengths in metres, angles in radians.
+
+    Up to ``sweeps`` sweeps with ``points_per_sweep`` returns each, nearer than ``range_max_m``, take part. In
+    each of ``iterations``, ``samples`` of them look at their ``k`` nearest, within ``neighbour_radius_m``: they
+    are a plane if their variance across it is below ``thickness_m``² and ``flatness`` times that along its short
+    side, which is above ``breadth`` times that along its long side. It must also be thinner than
+    ``thickness_per_misfit`` times the typical distance, or ``thickness_min_m`` if that is more. ``noise_m`` and
+    ``huber_m`` weigh the distances; the priors say how large corrections are expected to be.
+    """
+
+    sweeps: Annotated[int, Field(ge=2)] = 100
+    points_per_sweep: Annotated[int, Field(ge=1000)] = 60_000
+    range_max_m: Positive = 60.0
+    iterations: Annotated[int, Field(ge=1, le=50)] = 6
+    samples: Annotated[int, Field(ge=1000)] = 40_000
+    k: Annotated[int, Field(ge=8, le=200)] = 40
+    neighbour_radius_m: Positive = 1.0
+    thickness_m: Positive = 0.08
+    flatness: Positive = 0.05
+    breadth: Positive = 0.02
+    thickness_min_m: Positive = 0.01
+    thickness_per_misfit: Positive = 6.0
+    noise_m: Positive = 0.02
+    huber_m: Positive = 0.03
+    elevation_prior_rad: Positive = 0.0017
+    range_prior_m: Positive = 0.02
+    turn_prior_rad: Positive = 0.002
+    shift_prior_m: Positive = 0.02
+
+
+class AlignConfig(Spec):
+    """How drives of one place are aligned (`poses.align`); metres, degrees.
+
+    Errors of up to ``shift_max_m`` and ``turn_max_deg`` are corrected. Returns nearer than ``range_max_m`` of sweeps
+    ``sweep_gap_m`` apart take part. Drives are registered in segments of ``segment_m``, then their drift is corrected
+    at knots ``knot_gap_m`` apart, from one of which to the next the correction changes by about ``drift_m`` and
+    ``drift_deg``. At least ``overlap_min`` of a drive's points must lie within a metre of the map, half of those within
+    ``misfit_max_m`` of its planes, and in every direction ``agreement_min`` of its flat places must lie in planes of
+    the map.
+    """
+
+    shift_max_m: Positive = 3.0
+    turn_max_deg: Positive = 5.0
+    range_max_m: Positive = 50.0
+    sweep_gap_m: Positive = 1.0
+    segment_m: Positive = 60.0
+    knot_gap_m: Positive = 5.0
+    drift_m: Positive = 0.05
+    drift_deg: Positive = 0.1
+    overlap_min: Share = 0.1
+    misfit_max_m: Positive = 0.1
+    agreement_min: Share = 0.2
+
+
+class OdometryConfig(Spec):
+    """How poses are found from the sweeps alone (`poses.odometry`); metres.
+
+    Returns between ``range_min_m`` and ``range_max_m`` take part. The local map keeps the last ``keyframes`` sweeps
+    that are ``keyframe_gap_m`` apart, averaged in voxels of ``voxel_m`` (by default a 20th of the first sweep's median
+    range, 0.1 to 0.4 m). Each sweep is registered in up to ``iterations`` steps. The first ``warm_up`` sweeps are
+    registered three times over, so that their motion is known from the start. A warning names the sweeps of which less
+    than ``fit_min`` of the returns lie within a voxel of the map.
+    """
+
+    range_min_m: NotNegative = 2.0
+    range_max_m: Positive = 80.0
+    voxel_m: Positive | None = None
+    keyframes: Annotated[int, Field(ge=1)] = 25
+    keyframe_gap_m: NotNegative = 0.5
+    iterations: Annotated[int, Field(ge=1, le=100)] = 15
+    warm_up: Annotated[int, Field(ge=2)] = 5
+    fit_min: Share = 0.1

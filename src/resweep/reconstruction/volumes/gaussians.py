@@ -1,0 +1,78 @@
+"""Gaussians fitted to the points of volumes (A, III-C)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from resweep.neighbours import Neighbours
+from resweep.pose import Array
+from resweep.reconstruction.volumes.config import VolumeSettings
+from resweep.worlds.volumes import packed, symmetric
+
+_BLOCK = 1 << 17  # volumes whose neighbours are looked for at once
+_POINTS = 1 << 22  # points that are summed at once
+_PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussians:
+    """Fitted Gaussians: ``mean`` (v, 3), ``covariance`` (v, 6) packed, ``count`` (v,) of points."""
+
+    mean: Array
+    covariance: Array
+    count: Array
+
+
+def fit_gaussians(points: Array, cluster: Array, config: VolumeSettings) -> Gaussians:
+    """Maximum-likelihood Gaussians of the points of each cluster.
+
+    Too few points: a cluster of n < ``min_points`` is mixed with a ball as wide as a uniform voxel (standard
+    deviation voxel_m / √12), which counts as the points that are missing. Near-singular: no standard deviation is
+    below ``noise_m``, which a sensor cannot resolve.
+    """
+    count = np.bincount(cluster)
+    mean = _cluster_means(points, cluster, count)
+    sums = np.zeros((len(count), 6))
+    for begin in range(0, len(points), _POINTS):  # in blocks, as all points in double precision would take much memory
+        own = cluster[begin : begin + _POINTS]
+        off = points[begin : begin + _POINTS] - mean[own]
+        for column, (i, j) in enumerate(_PAIRS):
+            sums[:, column] += np.bincount(own, off[:, i] * off[:, j], len(count))
+    missing = np.maximum(config.min_points - count, 0)
+    ball = config.voxel_m**2 / 12 * np.array([1.0, 0, 0, 1, 0, 1])
+    covariance = (sums + missing[:, None] * ball) / (count + missing)[:, None]
+    return Gaussians(mean, _widen(symmetric(covariance), config.noise_m), count)
+
+
+def fit_neighbours(points: Array, cluster: Array, config: VolumeSettings) -> Gaussians:
+    """Gaussians at the mean of each cluster, as wide as its ``neighbours`` nearest points lie around that.
+
+    The map of a drive is dense near it and sparse farther off: so are these, where voxels of one size are too
+    wide or leave gaps. Only points within ``neighbour_radius_m`` count; no volume is thinner than ``noise_m``.
+    """
+    count = np.bincount(cluster)
+    mean = _cluster_means(points, cluster, count)
+    near = Neighbours(points)
+    covariance = np.empty((len(mean), 3, 3))
+    for begin in range(0, len(mean), _BLOCK):
+        middle = mean[begin : begin + _BLOCK]
+        found = near.knn(middle.astype(np.float32), config.neighbours, config.neighbour_radius_m).index
+        there = found >= 0
+        off = np.where(there[..., None], points[np.maximum(found, 0)] - middle[:, None], 0.0)
+        number = np.maximum(there.sum(axis=1), 1)
+        covariance[begin : begin + _BLOCK] = np.einsum("nki,nkj->nij", off, off) / number[:, None, None]
+    return Gaussians(mean, _widen(covariance, config.noise_m), count)
+
+
+def _cluster_means(points: Array, cluster: Array, count: Array) -> Array:
+    """The mean (v, 3) of the points of each cluster."""
+    return np.stack([np.bincount(cluster, points[:, axis]) for axis in range(3)], axis=1) / count[:, None]
+
+
+def _widen(covariance: Array, noise_m: float) -> Array:
+    """Covariances (v, 6) packed of (v, 3, 3), none thinner than ``noise_m``."""
+    values, vectors = np.linalg.eigh(covariance)
+    values = np.maximum(values, noise_m**2)
+    return packed(np.einsum("vik,vk,vjk->vij", vectors, values, vectors))

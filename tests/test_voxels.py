@@ -1,0 +1,63 @@
+"""Voxels: which points share one, against counting by hand."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from resweep.errors import ResweepError
+from resweep.voxels import cell_keys, first_in_voxels, number_voxels, pack_cells, touching_cells, voxel_means
+
+RNG = np.random.default_rng(0)
+POINTS = RNG.uniform(-2, 2, (500, 3)).astype(np.float32)
+
+
+def test_points_share_a_number_if_they_share_a_cell_and_a_kind() -> None:
+    kind = RNG.integers(0, 3, 500) * 40
+    number = number_voxels(POINTS, 0.7, kind)
+    cell = np.floor(POINTS.astype(np.float64) / 0.7).astype(int)
+    cells = {(*at, k): n for at, k, n in zip(cell.tolist(), kind.tolist(), number.tolist(), strict=True)}
+    assert len(set(cells.values())) == len(cells) == number.max() + 1
+    assert all(cells[(*at, k)] == n for at, k, n in zip(cell.tolist(), kind.tolist(), number.tolist(), strict=True))
+    assert number_voxels(POINTS, 0.7).max() < number.max()
+
+
+def test_the_first_point_and_the_mean_of_each_voxel() -> None:
+    low = POINTS.min(axis=0)
+    cell = [tuple(at) for at in np.floor((POINTS - low).astype(np.float64) / 0.5).astype(int)]
+    first = {at: row for row, at in reversed(list(enumerate(cell)))}
+    assert first_in_voxels(POINTS, 0.5).tolist() == sorted(first.values())
+    own = {at: [row for row, other in enumerate(cell) if other == at] for at in sorted(set(cell))}
+    expected = [POINTS[rows].astype(np.float64).mean(axis=0) for rows in own.values()]
+    np.testing.assert_allclose(voxel_means(POINTS, 0.5), expected, rtol=1e-12)
+
+
+def test_touching_cells_are_all_pairs_one_step_apart() -> None:
+    cell = np.unique(RNG.integers(-3, 4, (60, 3)), axis=0)
+    kind = RNG.integers(0, 2, len(cell))
+    expected = [
+        (a, b)
+        for a, b in itertools.combinations(range(len(cell)), 2)
+        if kind[a] == kind[b] and np.abs(cell[a] - cell[b]).max() == 1
+    ]
+    assert sorted(map(tuple, touching_cells(cell, kind).tolist())) == expected
+
+
+def test_no_points_are_no_voxels() -> None:
+    none = np.zeros((0, 3))
+    assert [len(f(none, 0.1)) for f in (number_voxels, first_in_voxels, voxel_means)] == [0, 0, 0]
+    assert touching_cells(np.zeros((0, 3), int)).shape == (0, 2)
+
+
+def test_a_grid_too_large_to_be_numbered_is_an_error() -> None:
+    with pytest.raises(ResweepError, match="give larger voxels"):
+        number_voxels(np.array([[0.0, 0, 0], [1e7, 1e7, 1e7]]), 1e-3)
+    assert cell_keys(np.array([[0, 0, 0], [2**20, 2**20, 2**20]])).max() < 2**62
+
+
+def test_packed_cells_unravel() -> None:
+    cell = RNG.integers(0, 7, (50, 3))
+    key = pack_cells(tuple(cell.T), (7, 8, 9))
+    np.testing.assert_array_equal(np.stack(np.unravel_index(key, (7, 8, 9)), axis=1), cell)
