@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -240,6 +241,7 @@ def test_poisson_is_silent_without_a_display(tmp_path):
         "n = np.random.default_rng(0).standard_normal((2000, 3)); n /= np.linalg.norm(n, axis=1)[:, None];"
         "print(len(reconstruct(n, n, MeshConfig(method='poisson', cell_m=0.1))[1]) > 100)"
     )
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    package = str(Path(rs.__file__).parents[1])
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONPATH": package}
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
     assert (shown.returncode, shown.stdout, shown.stderr) == (0, "True\n", "")
