@@ -241,4 +241,5 @@ def _asset(made: tuple[Splats, LabelSet, dict[str, Any]], track: Track, at: int,
         n_points=int(facts["returns"]),
         meta=facts,
         labels=labels,
+        mirrored=bool(facts["mirrored"]),
     )
