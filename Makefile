@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --quiet
 WHEEL := $$(echo dist/*.whl)
 SDIST := $$(echo dist/*.tar.gz)
 BUILD_TOOLS := "build>=1.2" "cmake>=3.18" "nanobind>=2.4" ninja "scikit-build-core>=0.10"
-CPP := $(shell find cpp -name '*.cpp' -o -name '*.hpp')
+CPP := $(shell find cpp tests/native -name '*.cpp' -o -name '*.hpp')
 SOURCES := CMakeLists.txt pyproject.toml README.md LICENSE \
   $(shell find cpp src -type f ! -name '.*' ! -name '*.so' ! -path '*/__pycache__/*' | sort)
 BENCHMARKS := floor courtyard memory growth peers splat_build splat_trace volumes actors dataset

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import resweep as rs
 from resweep.cli.evaluate import evaluate
-from resweep.cli.inputs import METHOD_HELP
+from resweep.cli.options import METHOD_HELP
 from resweep.reconstruction import METHODS, MeshConfig, SplatConfig, VolumeConfig, method_config
 from resweep.reconstruction.build import ESTIMATORS
 from resweep.reconstruction.methods import SHORT_NAMES

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resweep.cli.inputs import METHOD_HELP
-from resweep.cli.options import Labels
+from resweep.cli.options import METHOD_HELP, Labels
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:

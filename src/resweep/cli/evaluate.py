@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resweep.cli.inputs import METHOD_HELP
-from resweep.cli.options import Labels
+from resweep.cli.options import METHOD_HELP, Labels
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:

@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from resweep.reconstruction import BuildConfig
 
 _ASSUMED_RATE_HZ = 10.0
-METHOD_HELP = (
-    "hybrid (default); splats, or splats-basic, splats-labels, splats-descriptors; surfels; volumes (voxels), or "
-    "volumes-top-down, volumes-bottom-up, volumes-neighbours; mesh-imls, mesh-rimls, mesh-rimls-meshlab, mesh-poisson."
-)
 
 
 def parse_numbers(word: str) -> list[float] | None:

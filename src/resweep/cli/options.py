@@ -16,3 +16,9 @@ Labels = Annotated[
         show_default=False,
     ),
 ]
+
+# Of every command that builds a world: the names of `resweep.reconstruction.methods`.
+METHOD_HELP = (
+    "hybrid (default); splats, or splats-basic, splats-labels, splats-descriptors; surfels; volumes (voxels), or "
+    "volumes-top-down, volumes-bottom-up, volumes-neighbours; mesh-imls, mesh-rimls, mesh-rimls-meshlab, mesh-poisson."
+)
