@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resweep.cli.options import Labels
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
@@ -40,7 +38,6 @@ def evaluate(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="With --holdout: a build option, such as method=basic.")
     ] = None,
-    labels: Labels = None,
     odometry: Annotated[
         bool, typer.Option("--odometry", help="With --holdout: find the log's poses from its sweeps (KISS-ICP).")
     ] = False,
@@ -70,11 +67,11 @@ def evaluate(
     if holdout is None and every is None:
         if odometry:
             raise ResweepError("--odometry: goes with --holdout; sweeps are compared in their own frames without it")
-        report = _compared(sim, real, accumulate, keep_going, labels)
+        report = _compared(sim, real, accumulate, keep_going)
     else:
         if real is not None:
             raise ResweepError("--holdout takes one log, the real one; leave out REAL or --holdout")
-        report = _held_out(sim, holdout, every, kind, set_ or [], accumulate, keep_going, odometry, labels)
+        report = _held_out(sim, holdout, every, kind, set_ or [], accumulate, keep_going, odometry)
     if output is not None:
         report.save(output)
     if as_json:
@@ -89,19 +86,16 @@ def evaluate(
         console.print(f"report: {output}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _compared(sim: Path, real: Path | None, accumulate: bool, keep_going: bool, labels: str | None) -> Report:
+def _compared(sim: Path, real: Path | None, accumulate: bool, keep_going: bool) -> Report:
     """Simulated sweeps against real ones."""
     from resweep.cli.inputs import open_recording, report_skipped
     from resweep.cli.progress import Tally
     from resweep.evaluation import evaluate as compare
-    from resweep.labels import UNKNOWN_LABELS
     from resweep.progress import open_progress
 
     if real is None:
         raise ResweepError(f"evaluate '{sim}': against what? give REAL, or --holdout to hold sweeps of one log out")
-    simulated, recorded = open_recording(sim, keep_going), open_recording(real, keep_going, labels=labels)
-    if labels is not None and simulated.labels == UNKNOWN_LABELS:
-        simulated = replace(simulated, labels=recorded.labels)
+    simulated, recorded = open_recording(sim, keep_going), open_recording(real, keep_going)
     report_skipped(sim, simulated)
     report_skipped(real, recorded)
     with open_progress() as progress:
@@ -119,7 +113,6 @@ def _held_out(
     accumulate: bool,
     keep_going: bool,
     odometry: bool,
-    labels: str | None,
 ) -> Report:
     """Held-out sweeps of a log against a world built from the others."""
     from resweep.cli.inputs import build_config, open_recording, report_skipped
@@ -129,7 +122,7 @@ def _held_out(
     from resweep.reconstruction.map.accumulate import mappable
 
     config = build_config(kind, words)
-    log = open_recording(path, keep_going, labels=labels)
+    log = open_recording(path, keep_going)
     report_skipped(path, log)
     held = list(range(every - 1, len(log), every)) if every is not None else []
     try:
@@ -138,11 +131,11 @@ def _held_out(
         raise ResweepError(f"--holdout '{listed}': expected sweep numbers such as 5 or 3,7") from error
     if odometry:
         log = find_poses(log, progress=True)
-    vocabulary = config.map.labels_of(log)
+    labels = config.map.labels_of(log)
     return holdout(
         log,
         held,
         lambda rest: build(rest, config),
-        lambda sweep: mappable(sweep, config.map, vocabulary),
+        lambda sweep: mappable(sweep, config.map, labels),
         accumulate=accumulate,
     )
