@@ -59,7 +59,7 @@ def test_a_converted_sweep_file_keeps_what_is_known(resweep: Any, clouds: Path) 
 
 
 def test_labels_must_be_known_and_have_a_meaning(resweep: Any, clouds: Path, room: Path) -> None:
-    for words in (("info", clouds), ("view", clouds), ("evaluate", clouds, clouds), ("build", clouds, "-o", "w")):
+    for words in (("info", clouds), ("view", clouds), ("build", clouds, "-o", "w")):
         ended = resweep(*words, "--labels", "semantickity")
         assert ended.status == 1
         assert "labels 'semantickity': no such vocabulary, and no YAML file; did you mean 'semantickitti'?" in ended.err
@@ -78,24 +78,6 @@ def test_build_maps_by_the_vocabulary_that_is_given(
     monkeypatch.setattr("resweep.reconstruction.build", stop)
     assert "enough" in resweep("build", clouds, "-o", "w", "--labels", "semantickitti").err
     assert built[0].labels == load_labels("semantickitti")
-
-
-def test_evaluate_takes_the_vocabulary_for_logs_that_say_nothing(
-    resweep: Any, clouds: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    compared: list[Log] = []
-
-    def stop(sim: Log, real: Log, **more: object) -> None:
-        compared.extend((sim, real))
-        raise rs.ResweepError("enough")
-
-    monkeypatch.setattr("resweep.evaluation.evaluate", stop)
-    assert "enough" in resweep("evaluate", clouds, clouds, "--labels", "semantickitti").err
-    assert [log.labels.name for log in compared] == ["semantickitti", "semantickitti"]
-    known = rs.open_log(clouds, labels="nuscenes-lidarseg")
-    rs.write_log(known, "known", format="sweep", progress=False)
-    resweep("evaluate", "known", clouds, "--labels", "semantickitti")
-    assert [log.labels.name for log in compared[2:]] == ["nuscenes-lidarseg", "semantickitti"]
 
 
 def test_errors_of_the_library_get_the_options_that_help(resweep: Any, clouds: Path) -> None:
