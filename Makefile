@@ -40,7 +40,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo install wheel test test-all check format stubs develop bench experiments clean FORCE
+.PHONY: help demo install wheel test test-all check format stubs develop bench experiments sanitize clean FORCE
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,9 @@ bench: $(VENV)/.installed $(VENV)/.bench ## print the speed and memory figures
 
 experiments: $(VENV)/.installed $(VENV)/.dev ## print the papers' tables and figures
 	set -e; for name in $(EXPERIMENTS); do $(BIN)/python -m experiments.$$name --json; done
+
+sanitize: $(VENV)/.installed $(VENV)/.dev ## run the native tests under the address, undefined-behaviour and thread sanitizers
+	$(BIN)/python tests/native/sanitize.py
 
 clean: ## remove all that make has made
 	rm -rf $(VENV) $(MINIMAL) $(DEVELOP) build dist demo-output out .coverage

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 import resweep as rs
 from experiments.presenting import BLUE, GREEN, GREY, INK, ORANGE, console, figure, main, progress, table
 from experiments.static_targets import DISTANCE_M, NOISE_M, small_tree, together
-from resweep import Log, Sensor, Simulator, Sweep, VolumeConfig, World
+from resweep import Log, Sensor, Simulator, Sweep, VolumeConfig, Volumes, World
 from resweep.evaluation import histogram_distance, shots_of
 from resweep.pose import from_xyz_rpy
 from resweep.reconstruction import MapConfig
@@ -31,25 +31,27 @@ DIVERGENCES_RAD = {"narrow": 0.0003, "as learned": 0.0015, "wide": 0.006}
 
 def sensor(divergence_rad: float, step_deg: float, rays: int, mode: str = "first", noise: float = NOISE_M) -> Sensor:
     """A sensor of 24 lasers over a tree's crown with a round spot of that divergence."""
-    return Sensor(
-        name="asked",
-        range_max_m=60.0,
-        wavelength_nm=905.0,
-        rotation_rate_hz=10.0,
-        pattern={
-            "kind": "spinning",
-            "azimuth_min_deg": -5.0,
-            "azimuth_max_deg": 5.0,
-            "azimuth_resolution_deg": step_deg,
-            "channels": {"elevation_deg": list(np.linspace(-5.0, 4.0, 24))},
-        },
-        beam={
-            "divergence_h_rad": divergence_rad,
-            "divergence_v_rad": divergence_rad,
-            "rays": "random" if rays > 1 else "single",
-            "n_rays": rays,
-        },
-        receiver={"mode": mode, "signal_cutoff_m": 0.05, "range_noise_sigma_m": noise},
+    return Sensor.model_validate(
+        {
+            "name": "asked",
+            "range_max_m": 60.0,
+            "wavelength_nm": 905.0,
+            "rotation_rate_hz": 10.0,
+            "pattern": {
+                "kind": "spinning",
+                "azimuth_min_deg": -5.0,
+                "azimuth_max_deg": 5.0,
+                "azimuth_resolution_deg": step_deg,
+                "channels": {"elevation_deg": list(np.linspace(-5.0, 4.0, 24))},
+            },
+            "beam": {
+                "divergence_h_rad": divergence_rad,
+                "divergence_v_rad": divergence_rad,
+                "rays": "random" if rays > 1 else "single",
+                "n_rays": rays,
+            },
+            "receiver": {"mode": mode, "signal_cutoff_m": 0.05, "range_noise_sigma_m": noise},
+        }
     )
 
 
@@ -131,7 +133,8 @@ def _many_rays(truth: World, sweeps: int, pose: Any) -> list[dict[str, Any]]:
     rows = []
     known = learned(truth, sweeps, permeability="extinction", element_m=ELEMENTS_M["leaf, 4 cm"])
     for name, element in ELEMENTS_M.items():
-        world = World([layer.with_(element_m=element) for layer in known.layers], known.origin, labels=known.labels)
+        leaves = [layer.with_(element_m=element) for layer in known.layers if isinstance(layer, Volumes)]
+        world = World(leaves, known.origin, labels=known.labels)
         for mode in MODES:
             by = sensor(DIVERGENCES_RAD["wide"], 0.35, 16, mode)
             real, sim = (scanned(place_, by, pose, sweeps, seed) for place_, seed in ((truth, 31), (world, 32)))

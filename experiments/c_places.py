@@ -68,18 +68,20 @@ def known_street(length_m: float = 80.0, sweeps: int = 10, columns: int = 2250, 
 
 def hdl64(columns: int = 2250, noise_m: float = 0.0) -> rs.Sensor:
     """The HDL-64 as C simulates it (5.1.2): 64 even elevations, a pulse each at every step, single rays, 120 m."""
-    return rs.Sensor(
-        name="hdl-64 of C",
-        range_max_m=120.0,
-        wavelength_nm=905.0,
-        rotation_rate_hz=10.0,
-        pattern={
-            "kind": "spinning",
-            "azimuth_resolution_deg": 360.0 / columns,
-            "channels": {"elevation_deg": np.linspace(-24.8, 2.0, 64).tolist()},
-        },
-        beam={"divergence_h_rad": 0.0, "divergence_v_rad": 0.0, "rays": "single"},
-        receiver={"mode": "strongest", "range_noise_sigma_m": noise_m},
+    return rs.Sensor.model_validate(
+        {
+            "name": "hdl-64 of C",
+            "range_max_m": 120.0,
+            "wavelength_nm": 905.0,
+            "rotation_rate_hz": 10.0,
+            "pattern": {
+                "kind": "spinning",
+                "azimuth_resolution_deg": 360.0 / columns,
+                "channels": {"elevation_deg": np.linspace(-24.8, 2.0, 64).tolist()},
+            },
+            "beam": {"divergence_h_rad": 0.0, "divergence_v_rad": 0.0, "rays": "single"},
+            "receiver": {"mode": "strongest", "range_noise_sigma_m": noise_m},
+        }
     )
 
 

@@ -82,10 +82,7 @@ class Stepped:
         self.pulses = [Pulses.from_sweep(part) for part in parts]
         for pulses in self.pulses:
             _ = pulses.native
-        self.tracers = [
-            sim.tracer.with_actors([Actor(a.layers, a.trajectory.at(t), a.instance, a.label) for a in sim.actors])
-            for t in self.moments
-        ]
+        self.tracers = [sim.tracer.with_actors([_frozen(actor, t) for actor in sim.actors]) for t in self.moments]
 
     def place(self) -> list[Any]:
         """Place the actors at every step."""
@@ -101,6 +98,12 @@ class Stepped:
             reach[rows[columns["beam"]]] = columns["range"]
             instance[rows[columns["beam"]]] = columns["instance"]
         return reach, instance
+
+
+def _frozen(actor: Actor, time: float) -> Actor:
+    """The actor as it is at one time, standing still."""
+    pose = Trajectory(np.zeros(1), actor.trajectory.at(time)[None])
+    return Actor(actor.layers, pose, actor.instance, actor.label)
 
 
 def _milliseconds(work: Callable[[], object], repeats: int) -> float:

@@ -116,7 +116,7 @@ def together(sweeps: Sequence[Sweep]) -> Sweep:
     """Sweeps from one place as one sweep of all their beams; labels are taken off."""
     first = np.cumsum([0] + [sweep.n_beams for sweep in sweeps])
     beams = ("beam_origin", "beam_direction", "beam_time", "beam_ring", "beam_column", "beam_status")
-    columns = {name: np.concatenate([getattr(sweep, name) for sweep in sweeps]) for name in beams}
+    columns: dict[str, Any] = {name: np.concatenate([getattr(sweep, name) for sweep in sweeps]) for name in beams}
     for name in ("range", "intensity", "return_index"):
         columns[name] = np.concatenate([getattr(sweep, name) for sweep in sweeps])
     columns["beam"] = np.concatenate([sweep.beam + at for sweep, at in zip(sweeps, first[:-1], strict=True)])

@@ -26,21 +26,23 @@ PULSE_STEP_DEG = 1e-7  # a whole scan turns by less than half the width of a hai
 def single_point_sensor(pulses: int, rays: str = "nine", n_rays: int = 9, divergence: float = DIVERGENCE_RAD) -> Sensor:
     """A LiDAR that fires ``pulses`` times along +x: `first` mode, no noise, no rounding."""
     span = (pulses - 1) * PULSE_STEP_DEG
-    return Sensor(
-        name="single-point",
-        range_max_m=200.0,
-        wavelength_nm=905.0,
-        rotation_rate_hz=1.0,
-        pattern={
-            "kind": "spinning",
-            "azimuth_min_deg": -span / 2,
-            "azimuth_max_deg": span / 2,
-            "azimuth_resolution_deg": PULSE_STEP_DEG,
-            "direction": "counterclockwise",
-            "channels": {"elevation_deg": [0.0]},
-        },
-        beam={"divergence_h_rad": divergence, "divergence_v_rad": divergence, "rays": rays, "n_rays": n_rays},
-        receiver={"mode": "first", "signal_cutoff_m": CUTOFF_M},
+    return Sensor.model_validate(
+        {
+            "name": "single-point",
+            "range_max_m": 200.0,
+            "wavelength_nm": 905.0,
+            "rotation_rate_hz": 1.0,
+            "pattern": {
+                "kind": "spinning",
+                "azimuth_min_deg": -span / 2,
+                "azimuth_max_deg": span / 2,
+                "azimuth_resolution_deg": PULSE_STEP_DEG,
+                "direction": "counterclockwise",
+                "channels": {"elevation_deg": [0.0]},
+            },
+            "beam": {"divergence_h_rad": divergence, "divergence_v_rad": divergence, "rays": rays, "n_rays": n_rays},
+            "receiver": {"mode": "first", "signal_cutoff_m": CUTOFF_M},
+        }
     )
 
 

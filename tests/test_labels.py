@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import json
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import resweep
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.label_mapping import map_labels, relabel
@@ -221,3 +223,39 @@ def test_labels_of_unknown_meaning_cannot_be_mapped() -> None:
     assert relabel(log, "nuscenes-lidarseg", source="semantickitti")[0].label.tolist() == [24, 17]
     with pytest.raises(ResweepError, match="the target must be a known vocabulary"):
         map_labels("semantickitti", "unknown")
+
+
+def whole_numbers(node: ast.AST) -> set[int]:
+    """The whole numbers that a tuple, list or set holds, that are keys of a dict, or members of a class."""
+    if isinstance(node, ast.ClassDef):
+        parts = [item.value for item in node.body if isinstance(item, ast.Assign)]
+    else:
+        parts = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
+    return {part.value for part in parts if isinstance(part, ast.Constant) and type(part.value) is int}
+
+
+def tables_of(ids: set[int], source: str) -> list[int]:
+    """The lines of a module that hold two or more of ``ids`` in one table."""
+    kinds = (ast.Dict, ast.Tuple, ast.List, ast.Set, ast.ClassDef)
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, kinds)]
+    return [node.lineno for node in nodes if len(whole_numbers(node) & ids) >= 2]
+
+
+# Without numbers that mean other things too.
+TELLING_IDS = set(load_labels("semantickitti").classes) - {0, 1, 10, 16, 20, 30, 32, 50}
+
+
+def test_ids_of_semantickitti_stand_in_its_file_only() -> None:
+    """A table of its ids elsewhere would drift from the vocabulary, or be applied to another dataset's ids."""
+    root = Path(resweep.__file__).parent
+    found = {
+        path.relative_to(root).as_posix(): tables_of(TELLING_IDS, path.read_text(encoding="utf-8"))
+        for path in root.rglob("*.py")
+    }
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+def test_a_table_of_ids_would_be_found() -> None:
+    for source in ("A = (51, 80, 81)", "A = {40: 'road', 48: 'pavement'}", "class A:\n    B = 70\n    C = 71\n"):
+        assert tables_of(TELLING_IDS, source) == [1]
+    assert tables_of(TELLING_IDS, "A = (40, 41)") == []

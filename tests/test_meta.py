@@ -22,9 +22,6 @@ TEMPORARY = {
     "reconstruction/poses/join.py",
     "reconstruction/poses/odometry.py",
     "reconstruction/splats/dynamic.py",
-    "scenario/assets.py",
-    "simulate/retrace.py",
-    "viewer/gallery.py",
 }
 
 

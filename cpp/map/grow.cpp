@@ -122,7 +122,7 @@ class Grower {
         average(stop, count, chunk);
     }
 
-    // Neighbours within α r of the centre are seeds no more. Returns how many.
+    // Neighbours within α r of the centre are no longer seeds. Returns how many.
     std::uint32_t remove_seeds(const float* normal, float shift, float radius, Chunk& chunk) {
         const float reach = limits_.alpha * radius, reach2 = reach * reach;
         std::uint32_t count = 0;
@@ -156,7 +156,7 @@ class Grower {
     std::vector<double> sums_;
 };
 
-// Accept the growths of a chunk whose seeds are seeds still.
+// Accept the growths of a chunk whose seeds have not been removed.
 void accept(const KdTree& tree, const Chunk& chunk, std::size_t n_values, std::vector<std::uint8_t>& is_seed,
             GrownSplats& grown) {
     std::size_t removed = 0, value = 0;

@@ -13,7 +13,7 @@ struct GrowthLimits {
     const float* normal;         // (n, 3) unit, zero where unknown
     Column<float> bound;         // largest distance from the plane
     Column<std::int32_t> label;  // only points of the seed's label are included
-    float alpha, beta;           // share of the radius within which no further seed stands; smallest cosine of normals
+    float alpha, beta;           // share of the radius within which seeds are removed; smallest cosine of normals
     const float* values;         // (n, n_values) to be averaged over the points included
     std::size_t n_values;
 };

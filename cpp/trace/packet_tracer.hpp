@@ -62,6 +62,10 @@ template <int N> class PacketTracer {
         std::fill_n(keys_, N, std::uint64_t{0});
     }
 
+    // The context keeps the addresses of members.
+    PacketTracer(const PacketTracer&) = delete;
+    PacketTracer& operator=(const PacketTracer&) = delete;
+
     // Random bits of each ray's pulse, and the width of its beam at 1 m if one ray stands for all of it.
     std::uint64_t* keys() { return keys_; }
     void set_slope(float slope) { context_.slope = slope; }

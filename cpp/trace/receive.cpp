@@ -162,22 +162,22 @@ BeamStatus receive(const Receiver& receiver, std::span<Event> events, std::vecto
         echoes.push_back(echo);
         return BeamStatus::kReturn;
     }
-    bool seen = false;
+    bool found = false;
     switch (receiver.mode) {
-        case ReturnMode::kFirst: seen = first_echo(receiver, events, echoes); break;
-        case ReturnMode::kLast: seen = last_echo(receiver, events, echoes); break;
-        case ReturnMode::kStrongest: seen = strongest_echo(receiver, events, echoes); break;
-        case ReturnMode::kMultiple: seen = separated_echoes(receiver, events, echoes); break;
+        case ReturnMode::kFirst: found = first_echo(receiver, events, echoes); break;
+        case ReturnMode::kLast: found = last_echo(receiver, events, echoes); break;
+        case ReturnMode::kStrongest: found = strongest_echo(receiver, events, echoes); break;
+        case ReturnMode::kMultiple: found = separated_echoes(receiver, events, echoes); break;
         case ReturnMode::kStrongestAndLast: {
-            seen = strongest_echo(receiver, events, echoes);
-            const bool also = last_echo(receiver, events, echoes);
+            found = strongest_echo(receiver, events, echoes);
+            const bool last_found = last_echo(receiver, events, echoes);
             // Echoes nearer to each other than the cutoff are one echo, and reported once.
-            if (seen && also && echoes[1].range - echoes[0].range <= receiver.signal_cutoff) echoes.pop_back();
-            seen = seen || also;
+            if (found && last_found && echoes[1].range - echoes[0].range <= receiver.signal_cutoff) echoes.pop_back();
+            found = found || last_found;
             break;
         }
     }
-    return seen ? BeamStatus::kReturn : BeamStatus::kBelowThreshold;
+    return found ? BeamStatus::kReturn : BeamStatus::kBelowThreshold;
 }
 
 }  // namespace resweep

@@ -17,6 +17,8 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep import simulate as simulate
     from resweep import viewer as viewer
     from resweep import worlds as worlds
+    from resweep.dataset.replay import Replay as Replay
+    from resweep.dataset.replay import replay as replay
     from resweep.errors import ResweepError as ResweepError
     from resweep.evaluation import Report as Report
     from resweep.evaluation import evaluate as evaluate
@@ -85,6 +87,7 @@ _PUBLIC = {
     "MeshConfig": "resweep.reconstruction",
     "ObjectConfig": "resweep.reconstruction",
     "OdometryConfig": "resweep.reconstruction",
+    "Replay": "resweep.dataset",
     "Report": "resweep.evaluation",
     "ResweepError": "resweep.errors",
     "Retracer": "resweep.simulate",
@@ -116,6 +119,7 @@ _PUBLIC = {
     "read_poses": "resweep.io",
     "read_sweep": "resweep.io",
     "relabel": "resweep.label_mapping",
+    "replay": "resweep.dataset",
     "sensor_names": "resweep.sensors",
     "write_log": "resweep.io",
     "write_sweep": "resweep.io",

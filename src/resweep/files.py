@@ -8,8 +8,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from resweep.errors import ResweepError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_BLOCK = 4096  # bytes, of most file systems
 
 
 @contextmanager
@@ -47,6 +53,44 @@ def atomic_folder(path: Path) -> Iterator[Path]:
             if old.exists() and not target.exists():
                 os.rename(old, target)
             raise
+
+
+def write_file(path: Path, data: bytes | NDArray[Any], *, sparse: bool = False) -> None:
+    """Write bytes to a file, which appears whole or not at all; folders that are missing are made.
+
+    The part that a killed process leaves has a fixed name, and the next call writes over it: work that resumes leaves
+    nothing behind. With ``sparse`` blocks of zeros take no space on disks that can leave them out; the file reads the
+    same.
+    """
+    part = path.with_name(f"{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("wb") as file:
+            if sparse:
+                _write_sparse(file, data)
+            else:
+                file.write(data)  # type: ignore[arg-type]  # an array is a buffer
+        os.replace(part, path)
+    except OSError as error:
+        raise ResweepError(
+            f"{path}: cannot be written ({error.strerror or error}); check the folder, its permissions and the disk"
+        ) from error
+
+
+def _write_sparse(file: BinaryIO, data: bytes | NDArray[Any]) -> None:
+    """Write bytes, seeking over blocks of zeros."""
+    import numpy as np  # only here: most users of this module write text
+
+    flat = np.frombuffer(data, np.uint8)
+    end = len(flat) // _BLOCK * _BLOCK
+    filled = flat[:end].reshape(-1, _BLOCK).view(np.uint64).any(axis=1)
+    edges = np.flatnonzero(np.diff(filled, prepend=False, append=False))
+    for first, last in edges.reshape(-1, 2) * _BLOCK:
+        file.seek(first)
+        file.write(flat[first:last].data)
+    file.seek(end)
+    file.write(flat[end:].data)
+    file.truncate(len(flat))
 
 
 @contextmanager

@@ -51,6 +51,13 @@ def test_info_names_classes_by_the_vocabulary(resweep: Any, clouds: Path) -> Non
     assert facts(clouds)["times"] == "assumed from a rate"
 
 
+def test_a_converted_sweep_file_keeps_what_is_known(resweep: Any, clouds: Path) -> None:
+    known = rs.open_log(clouds, labels="nuscenes-lidarseg")
+    rs.write_log(known[:1], "known", format="ply", progress=False)
+    assert resweep("convert", "known", "one.sweep").status == 0
+    assert rs.open_log("one.sweep").labels == load_labels("nuscenes-lidarseg")
+
+
 def test_labels_must_be_known_and_have_a_meaning(resweep: Any, clouds: Path, room: Path) -> None:
     for words in (("info", clouds), ("view", clouds), ("evaluate", clouds, clouds), ("build", clouds, "-o", "w")):
         ended = resweep(*words, "--labels", "semantickity")
@@ -121,7 +128,7 @@ def unplaced(tmp_path: Path) -> Path:
         ),
         (
             ["replay", "scans", "-w", "scene:street", "-s", "velodyne-vlp-16", "-o", "out"],
-            "knows no poses, so it cannot be driven again; give a log with poses",
+            "knows no poses, so it cannot be replayed; give a log with poses",
         ),
     ],
 )

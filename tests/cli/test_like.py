@@ -33,8 +33,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         pose = from_xyz_rpy(0.5 * at, 0, 1.8)
         local = points - pose[:3, 3]
         sweeps.append(Sweep.from_points(local, pose=pose, timestamp=0.1 * at, label=label, intensity=intensity))
-    log = Log.from_sweeps(sweeps, labels=rs.load_labels("semantickitti"))
-    rs.write_log(log, folder / "drive", format="semantickitti", progress=False)
+    known = Log.from_sweeps(sweeps, labels=rs.load_labels("semantickitti"))
+    rs.write_log(known, folder / "drive", format="semantickitti", progress=False)
     config = SurfelConfig(voxel_m=0.1, radius_m=0.15, calibrate=None, map={"ego_radius_m": 0.0, "moving": "labels"})
     rs.build(rs.open_log(folder / "drive"), config, progress=False).save(folder / "place.world")
     return folder / "drive", folder / "place.world"

@@ -73,7 +73,7 @@ def test_a_log_becomes_a_bank_and_says_what_it_left_out(resweep, yard, tmp_path)
     assert again.status == 0, again.err
     shown = json.loads(again.out.splitlines()[-1])
     assert shown["meta"]["sweeps"] == 1
-    assert shown["assets"][0]["meta"]["mirrored"] is False
+    assert shown["assets"][0]["mirrored"] is False
 
 
 def test_a_bank_is_listed(resweep, bank) -> None:

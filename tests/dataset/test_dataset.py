@@ -14,7 +14,7 @@ import pytest
 import resweep as rs
 from resweep.dataset import Plan, generate, load_plan
 from resweep.dataset.annotations import Annotations, annotate
-from resweep.dataset.plan import PLANS, runs_of
+from resweep.dataset.plan import PLANS, list_runs
 from resweep.pose import inverse, transform
 from resweep.scenes import ground_plane
 from resweep.sensors import Sensor
@@ -110,9 +110,9 @@ def test_occlusion_agrees_with_each_object_alone(passing: tuple[rs.Simulator, rs
     nothing = rs.World([rs.Mesh(np.array([[0, 0, -500], [1, 0, -500], [0, 1, -500.0]]), np.array([[0, 1, 2]]))])
     for row, actor in enumerate(simulator.actors):
         alone = rs.Simulator(nothing, simulator.sensor, actors=[actor]).sweep(trajectory, start=0.1, index=1)
-        assert found.alone[row] == (alone.instance == actor.instance).sum()
+        assert found.unoccluded[row] == (alone.instance == actor.instance).sum()
         seen = (sweep.instance == actor.instance).sum()
-        assert found.occlusion[row] == pytest.approx(1 - seen / found.alone[row])
+        assert found.occlusion[row] == pytest.approx(1 - seen / found.unoccluded[row])
     by_name = dict(zip(found.boxes.name, found.occlusion, strict=True))
     assert by_name["hidden"] > 0.3 > by_name["bus"]
 
@@ -212,8 +212,27 @@ def test_traffic_is_drawn_by_the_seed_and_runs_into_nothing(tmp_path: Path) -> N
 
 def test_the_plans_of_the_package_are_valid() -> None:
     edge, sim = (load_plan(name) for name in PLANS)
-    assert len(runs_of(edge)) == 9
+    assert len(list_runs(edge)) == 9
     with pytest.raises(rs.ResweepError, match=r"seq00.world: no such world"):
-        runs_of(sim)
+        list_runs(sim)
     with pytest.raises(rs.ResweepError, match="layout"):
         load_plan("edge-cases", {"layout": "pcd"})
+
+
+def test_the_package_makes_datasets_from_python(made: Path, tmp_path: Path) -> None:
+    """``rs.dataset`` is the package, whose names are those of the command."""
+    (tmp_path / "plan.yaml").write_text(json.dumps(plan().model_dump(mode="json", exclude_unset=True)))
+    read = rs.dataset.load_plan(tmp_path / "plan.yaml")
+    assert isinstance(read, rs.dataset.Plan)
+    done = rs.dataset.generate(read, tmp_path / "out", workers=1, progress=False)
+    assert (done.runs, done.sweeps, done.resumed) == (1, 3, 0)
+    assert digests(tmp_path / "out") == digests(made)
+    for name in ("generate", "load_plan", "Plan", "Summary", "replay", "Replay"):
+        assert name in rs.dataset.__all__
+        assert getattr(rs.dataset, name).__doc__
+
+
+def test_every_number_of_workers_gives_the_same_bytes(made: Path, tmp_path: Path) -> None:
+    for workers in (1, 5):
+        generate(plan(), tmp_path / str(workers), workers=workers, progress=False)
+        assert digests(tmp_path / str(workers)) == digests(made)

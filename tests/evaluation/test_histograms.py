@@ -92,7 +92,7 @@ def test_ranges_rounded_to_bins_do_not_straddle_two() -> None:
 
 def test_bins_must_agree() -> None:
     sweep = _sweep()
-    with pytest.raises(ResweepError, match="other sizes"):
+    with pytest.raises(ResweepError, match="different sizes"):
         histogram_distance(shots_of(sweep), shots_of(sweep, range_m=0.01))
     with pytest.raises(ResweepError, match="above 0"):
         shots_of(sweep, angle_deg=0)

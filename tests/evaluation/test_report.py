@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from resweep import Log, ResweepError, Sweep, write_log, write_sweep
 from resweep.cli.evaluate import evaluate as verb
 from resweep.evaluation import METRICS, Report, evaluate
-from resweep.evaluation.report import shown
+from resweep.evaluation.report import format_value
 from resweep.labels import load_labels
 
 MakeSweep = Callable[..., Sweep]
@@ -64,7 +64,7 @@ def test_printed_reports_name_every_metric_with_its_unit(logs: tuple[Log, Log]) 
     text = str(report)
     assert max(map(len, text.splitlines())) <= 118
     for name in report.metrics:
-        assert re.search(rf"{re.escape(name)}\s.*{shown(report[name])}\s.*{METRICS[name].unit}", text), name
+        assert re.search(rf"{re.escape(name)}\s.*{format_value(report[name])}\s.*{METRICS[name].unit}", text), name
     assert "<sim> against real, 2 sweeps" in text
 
 
@@ -73,7 +73,7 @@ def test_printed_reports_name_every_metric_with_its_unit(logs: tuple[Log, Log]) 
     [(None, "–"), (0.0, "0"), (0.123456, "0.1235"), (1234567.0, "1,234,567"), (1.05e-6, "1.05e-06"), (12.345, "12.35")],
 )
 def test_figures_are_shown_as_people_read_them(value: float | None, text: str) -> None:
-    assert shown(value) == text
+    assert format_value(value) == text
 
 
 def test_html_is_whole_in_one_file(logs: tuple[Log, Log], tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from resweep.errors import ResweepError
 from resweep.io import open_log, read_sweep, write_log, write_poses, write_sweep
 from resweep.log import Log
 from resweep.sweep import Sweep
+from resweep.worlds import Mesh, World
 
 app = typer.Typer()
 app.command()(info)
@@ -92,7 +93,12 @@ def test_info_of_a_mesh(suffix: str, tmp_path: Path) -> None:
 def test_info_of_a_world(tmp_path: Path) -> None:
     (tmp_path / "w.world").mkdir()
     (tmp_path / "w.world" / "world.json").write_text('{"version": 1, "layers": ["road"]}')
-    assert describe(tmp_path / "w.world") == {"kind": "world", "version": 1, "layers": ["road"]}
+    facts = describe(tmp_path / "w.world")
+    assert facts == {"kind": "world", "version": 1, "layers": ["road"], "vocabulary": "unknown", "labels": {}}
+    ground = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]], label=40)
+    World([ground], labels="semantickitti").save(tmp_path / "v.world")
+    facts = json.loads(run("info", tmp_path / "v.world", "--json"))
+    assert (facts["vocabulary"], facts["labels"]) == ("semantickitti (SemanticKITTI)", {"road": 1})
 
 
 @pytest.mark.parametrize("content", ["", "t,x\n", "\x00\x01"])

@@ -249,3 +249,7 @@ def test_empty_beams_that_are_not_asked_for_are_unknown(log: Log, tmp_path: Path
 
     write_log(log.map(returns), tmp_path / "out", format="pcd", progress=False)
     assert open_log(tmp_path / "out", empty_beams=False).empty_beams.source == "unknown"
+    asked = open_log(tmp_path / "out")
+    assert not asked.empty_beams.found
+    _ = asked[0]  # which looks for the grid
+    assert asked.empty_beams.found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -163,3 +164,12 @@ def test_a_drive_without_packets_has_no_poses(tmp_path: Path) -> None:
     log = open_log(drive)
     assert not log.poses_known
     np.testing.assert_array_equal(log[2].deskewed(), log[2].points)
+
+
+def test_a_longer_drive_without_packets_opens_too(tmp_path: Path) -> None:
+    drive = make_drive(tmp_path, 8)
+    shutil.rmtree(drive / "oxts")
+    log = open_log(drive)
+    assert (len(log), log.poses_known) == (8, False)
+    np.testing.assert_array_equal(log.poses, np.tile(np.eye(4), (8, 1, 1)))
+    np.testing.assert_array_equal(log[7].pose, np.eye(4))

@@ -23,8 +23,10 @@ def compile_cpp() -> Compile:
     if compiler is None:
         pytest.skip("needs a C++ compiler: c++, g++, clang++ or CXX")
     command = [compiler, "-std=c++20", "-Wall", "-Wextra", f"-I{CORE}"]
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}  # of a sanitizer
 
     def run(file: str, *options: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*command, *options, str(HERE / file)], capture_output=True, text=True, check=False)
+        call = [*command, *options, str(HERE / file)]
+        return subprocess.run(call, capture_output=True, text=True, check=False, env=environment)
 
     return run

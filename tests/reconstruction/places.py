@@ -82,10 +82,8 @@ def shrub_sweeps(count: int, labelled: bool = True, boxed: bool = False) -> list
         shrub = rng.normal(0.0, 0.35, (600, 3)) + np.array([1.0, 0.0, 1.2])
         points = np.concatenate([lawn, shrub])
         label = np.repeat([ROAD, VEGETATION], [len(lawn), len(shrub)]) if labelled else np.zeros(len(points))
-        boxes = None
-        if boxed:
-            centre, size = np.array([[3.0, 0.3 * step, -1.0]]), np.array([[2.0, 1.0, 2.0]])
-            boxes = Boxes(centre, size, np.zeros(1), ["car"], np.array([1]))
+        centre, size = np.array([[3.0, 0.3 * step, -1.0]]), np.array([[2.0, 1.0, 2.0]])
+        boxes = Boxes(centre, size, np.zeros(1), ["car"], np.array([1])) if boxed else None
         pose = at(-6.0 + 0.2 * step)
         local = points - pose[:3, 3]
         made.append(Sweep.from_points(local, pose=pose, timestamp=0.1 * step, label=label, boxes=boxes))

@@ -212,7 +212,7 @@ def test_mirroring_completes_the_far_side():
     log = drive()
     near, both = (build_bank(log, ObjectConfig(mirror=how))["car-0004"] for how in ("never", "auto"))
     assert near.coverage[9] < 0.2 < 0.6 < both.coverage[9]
-    assert both.meta["mirrored"]
+    assert both.mirrored
     assert both.n_points == near.n_points
     assert np.quantile(off_shell(both.layers[0].centre), 0.9) < 0.04
     x, y, z = both.layers[0].centre.T
@@ -224,7 +224,7 @@ def test_people_are_taken_from_a_moment_only():
     log = drive(10, name="Pedestrian")
     asset = build_bank(log, ObjectConfig(pose_window_s=0.25))["pedestrian-0004"]
     assert asset.meta["sweeps"] <= 3
-    assert not asset.meta["mirrored"]
+    assert not asset.mirrored
 
 
 def test_sweeps_between_annotated_ones_are_used():
@@ -291,6 +291,6 @@ def test_real_drives_give_their_objects(sample_data):
     car = bank["car-0000"]
     low, high = car.world.bounds
     assert (np.abs([low[:2], high[:2]]) < np.array(car.size_m[:2]) / 2 + 0.3).all()
-    assert car.meta["mirrored"]
+    assert car.mirrored
     assert car.meta["misfit_m"][1] < car.meta["misfit_m"][0]
     assert min(car.coverage) > 0.5

@@ -31,7 +31,7 @@ def wall(name: str, size=(4.0, 1.8, 1.5), side: float = 1.0, category: str = "ca
     centre = np.stack([x.ravel(), np.full(x.size, side * size[1] / 2), z.ravel()], axis=1)
     normal = np.tile([0.0, side, 0.0], (x.size, 1))
     layer = rs.Splats(centre, normal, np.full(x.size, 0.06), 10, 0.4, extra={"intensity": np.full(x.size, 0.3)})
-    return Asset(name, 10, category, size, (layer,), ("drive", 7), 800, {"mirrored": False}, KITTI)
+    return Asset(name, 10, category, size, (layer,), ("drive", 7), 800, {"sweeps": 3}, KITTI, mirrored=True)
 
 
 def test_a_mesh_is_set_down_on_the_ground_in_the_middle_of_its_footprint():
@@ -184,7 +184,7 @@ def test_a_bank_comes_back_whole_and_reads_what_is_asked_for(tmp_path):
     again, asset = bank["left"], made["left"]
     assert list(bank._assets) == ["left"]
     assert (again.name, again.label, again.category, again.size_m) == ("left", 10, "car", (4.0, 1.8, 1.5))
-    assert (again.source, again.n_points, again.meta["mirrored"]) == (("drive", 7), 800, False)
+    assert (again.source, again.n_points, again.mirrored, again.meta) == (("drive", 7), 800, True, {"sweeps": 3})
     assert again.labels == KITTI
     assert bank.facts("left")["labels"] == "semantickitti"
     order, other = (np.lexsort(item.layers[0].centre.T) for item in (again, asset))
@@ -238,3 +238,11 @@ def test_a_broken_bank_says_what_is_broken(tmp_path):
 def test_two_of_one_name_are_refused():
     with pytest.raises(rs.ResweepError, match="two assets are called 'a'"):
         Bank([wall("a"), wall("a")])
+
+
+def test_older_banks_keep_what_is_mirrored_in_their_meta(tmp_path):
+    file = Bank([wall("left")]).save(tmp_path / "bank") / "bank.json"
+    data = json.loads(file.read_text())
+    data["assets"][0]["meta"]["mirrored"] = data["assets"][0].pop("mirrored")
+    file.write_text(json.dumps(data))
+    assert load_bank(tmp_path / "bank")["left"].mirrored

@@ -143,3 +143,15 @@ def test_a_run_over_poses_stands_at_each(make_sensor: Any, make_wall: Any) -> No
     for x, sweep in enumerate(drive):
         assert sweep.trajectory is None
         assert sweep.range.min() == pytest.approx(20.0 - x)
+
+
+def test_a_run_may_begin_its_sweeps_at_given_times(make_sensor: Any, make_wall: Any) -> None:
+    sim, path = Simulator(World([make_wall(30.0)]), make_sensor((0.0,))), straight(speed_x=5.0)
+    drive = sim.run(path, starts=[100.2, 100.55, 100.7], sweeps=2)
+    assert drive.times.tolist() == [100.2, 100.55]
+    np.testing.assert_allclose(drive.poses[:, 0, 3], [1.0, 2.75])
+    np.testing.assert_array_equal(drive[1].range, sim.sweep(path, start=100.55, index=1).range)
+    standing = sim.run(path.poses[:2], starts=[3.0, 7.0])
+    assert (standing.times.tolist(), standing[1].timestamp) == ([3.0, 7.0], 7.0)
+    with pytest.raises(ResweepError, match="starts: 3 for 2 poses"):
+        sim.run(path.poses[:2], starts=[1.0, 2.0, 3.0])

@@ -46,9 +46,9 @@ def test_values_per_face_reach_the_tracer() -> None:
         ({"label": [1, 2]}, r"label: expected one value or 1, got shape \(2,\)"),
         ({"reflectance": 50}, "reflectance must lie between 0 and 1, not in per cent"),
         ({"reflectance": np.nan}, "reflectance must lie between 0 and 1"),
-        ({"material": 1}, "material 1 is asked for, 1 are given"),
-        ({"material": 256}, "material 256 is asked for, 1 are given"),
-        ({"material": -1}, "material -1 is asked for, 1 are given"),
+        ({"material": 1}, "no material 1; 1 are given"),
+        ({"material": 256}, "no material 256; 1 are given"),
+        ({"material": -1}, "no material -1; 1 are given"),
     ],
 )
 def test_a_bad_mesh_is_refused_by_name(arguments: dict, message: str) -> None:

@@ -221,7 +221,7 @@ def test_a_part_is_read_without_touching_the_rest(
 
 def test_bounds_with_nothing_inside_and_bad_bounds(mixed_world: World, tmp_path: Path) -> None:
     path = mixed_world.save(tmp_path / "a.world")
-    with pytest.raises(ResweepError, match=r"nothing lies within the bounds; the world spans \[\[49"):
+    with pytest.raises(ResweepError, match=r"no layer has anything within the bounds; the world spans \[\[49"):
         load_world(path, bounds=[[0, 0], [1, 1]])
     for bad in ([[1, 1], [0, 0]], [0, 1], "here", [[0, 0], [np.nan, 1]]):
         with pytest.raises(ResweepError, match="bounds: expected"):

@@ -68,7 +68,8 @@ def convert(
     if as_file and len(log) == 1 and format in (None, format_of(target).name):
         if target.exists() and not overwrite:
             raise ResweepError(f"{target}: exists; choose another name or give --overwrite")
-        write_sweep(log[0], target, frame=frame)
+        kept = {} if format_of(target).facts is None else {"part_of": log}
+        write_sweep(log[0], target, frame=frame, **kept)
         typer.echo(f"{target}: 1 sweep as {format_of(target).title}")
         _say_lost(found, log, seen)
         return

@@ -195,14 +195,8 @@ def _describe_bank(path: Path) -> dict[str, Any]:
 
     bank = load_bank(path)
     counts = {category: len(names) for category, names in bank.categories.items()}
-    labels = sorted({str(bank.facts(name).get("labels", "unknown")) for name in bank})
-    return {
-        "kind": "object bank",
-        "assets": len(bank),
-        "categories": counts,
-        "vocabulary": ", ".join(labels),
-        **bank.meta,
-    }
+    labels = ", ".join(sorted({str(bank.facts(name).get("labels", "unknown")) for name in bank}))
+    return {"kind": "object bank", "assets": len(bank), "categories": counts, "vocabulary": labels, **bank.meta}
 
 
 def _describe_sensor(path: Path) -> dict[str, Any]:
@@ -212,8 +206,8 @@ def _describe_sensor(path: Path) -> dict[str, Any]:
 
 
 def _vocabulary(labels: LabelSet) -> str:
-    """The vocabulary's name, and what it is where there is more to say."""
-    return f"{labels.name} ({labels.title})" if labels.title else labels.name
+    """The vocabulary's name, with its title if it is known."""
+    return f"{labels.name} ({labels.title})" if labels.known and labels.title else labels.name
 
 
 def _span(values: Array) -> list[float]:

@@ -138,7 +138,7 @@ def _show(bank: Bank, path: Path, json: bool) -> None:
             str(meta.get("sweeps", "-")),
             str(track) if track >= 0 else "-",
             f"{100 * min(cover):.0f}…{100 * max(cover):.0f}",
-            "yes" if meta.get("mirrored") else "no",
+            "yes" if item["mirrored"] else "no",
         )
     table.caption = "known: of the box's outline, from the worst to the best side"
     table.caption_justify = "left"

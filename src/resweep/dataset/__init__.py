@@ -1,6 +1,7 @@
-"""Datasets: worlds, sensors, drives and traffic to labelled sweeps on disk."""
+"""Labelled sweeps on disk: datasets generated from a plan, and recorded drives replayed with their traffic."""
 
 from resweep.dataset.generate import Summary, generate
 from resweep.dataset.plan import Plan, load_plan
+from resweep.dataset.replay import Replay, replay
 
-__all__ = ["Plan", "Summary", "generate", "load_plan"]
+__all__ = ["Plan", "Replay", "Summary", "generate", "load_plan", "replay"]

@@ -22,13 +22,13 @@ class Annotations:
     """Objects (k,) of one sweep.
 
     ``boxes`` lie in the frame of the sweep's pose, each where its object was at ``time_s`` (k,), when it was hit, so
-    that it holds its returns although the object moved on. ``alone`` (k,) are the returns that
-    it would have in an empty world, ``occlusion`` (k,) the share of those that something hides (NaN: none expected).
+    that it holds its returns although the object moved on. ``unoccluded`` (k,) are the returns that it would have in
+    an empty world, ``occlusion`` (k,) the share of those that something hides (NaN if there would be none).
     """
 
     boxes: Boxes
     time_s: Array
-    alone: Array
+    unoccluded: Array
     occlusion: Array
 
     def rows(self) -> list[dict[str, Any]]:
@@ -47,7 +47,7 @@ class Annotations:
                     "velocity": boxes.velocity[at].tolist(),
                     "time_s": float(self.time_s[at]),
                     "n_points": int(boxes.n_points[at]),
-                    "n_points_alone": int(self.alone[at]),
+                    "n_points_alone": int(self.unoccluded[at]),
                     "occlusion": None if np.isnan(hidden) else hidden,
                 }
             )
@@ -59,12 +59,12 @@ def annotate(simulator: Simulator, sweep: Sweep, index: int, names: dict[int, st
     if sweep.boxes is None or not len(sweep.boxes):
         none = np.zeros(0)
         return Annotations(Boxes(np.zeros((0, 3)), np.zeros((0, 3)), none, []), none, none.astype(np.int64), none)
-    alone = count_unoccluded_returns(simulator, sweep, index)
+    unoccluded = count_unoccluded_returns(simulator, sweep, index)
     ids, count = sweep.boxes.track, sweep.boxes.n_points
-    share = np.divide(count, alone, out=np.full(len(count), np.nan), where=alone > 0)
+    share = np.divide(count, unoccluded, out=np.full(len(count), np.nan), where=unoccluded > 0)
     boxes = replace(sweep.boxes, name=tuple(names[instance] for instance in ids.tolist()))
     times = hit_times(ids, sweep.timestamp, sweep.instance, sweep.time)
-    return Annotations(boxes, times, alone, np.clip(1.0 - share, 0.0, 1.0))
+    return Annotations(boxes, times, unoccluded, np.clip(1.0 - share, 0.0, 1.0))
 
 
 def class_names(actors: Sequence[Actor], categories: dict[str, str]) -> dict[int, str]:

@@ -1,4 +1,4 @@
-"""`generate`: a dataset from a plan, sweep by sweep, on all cores; killed and started again it goes on."""
+"""`generate`: a dataset from a plan, sweep by sweep, on all cores; a run that was stopped is completed."""
 
 from __future__ import annotations
 
@@ -13,26 +13,24 @@ from typing import Any
 import numpy as np
 
 from resweep.dataset.annotations import annotate, class_names
-from resweep.dataset.layouts import complete, finish, write_sweep
-from resweep.dataset.plan import Plan, Run, digest, record_of, runs_of
-from resweep.dataset.traffic import with_traffic
-from resweep.errors import ResweepError
-from resweep.files import atomic_file
-from resweep.log import Log
-from resweep.pose import Trajectory, from_xyz_rpy
+from resweep.dataset.layouts import is_complete, write_run, write_sweep
+from resweep.dataset.plan import Plan, Run, list_runs
+from resweep.dataset.record import FORMAT, RECORD, check_output, hash_record, make_record
+from resweep.dataset.traffic import add_traffic
+from resweep.files import write_file
+from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.progress import Progress, open_progress
 from resweep.scenario import Actor, Bank, builtin_bank, load_bank
 from resweep.scenes.opening import open_world
 from resweep.simulate import Simulator
 from resweep.worlds import World
 
-RECORD, RUNS = "plan.json", "runs.json"
-FORMAT = "resweep-dataset"
+RUNS = "runs.json"
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What a call of `generate` did: sweeps of the dataset, and how many of them were there before."""
+    """What a call of `generate` did: runs and sweeps of the dataset, and how many sweeps were there before."""
 
     runs: int
     sweeps: int
@@ -40,11 +38,18 @@ class Summary:
 
 
 @dataclass(frozen=True, eq=False)
-class Staged:
-    """A run that is ready: its trajectory, actors and their classes, checked."""
+class PlacedRun:
+    """A run that is ready to be swept: its actors are placed and checked.
+
+    ``trajectory`` is that of the sensor; ``times`` (n,) and ``poses`` (n, 4, 4) are those of its sweeps;
+    ``names`` gives the class of each actor by its instance.
+    """
 
     run: Run
+    world: World
     trajectory: Trajectory
+    times: Array
+    poses: Array
     actors: list[Actor]
     names: dict[int, str]
 
@@ -57,122 +62,109 @@ def generate(plan: Plan, output: str | Path, *, workers: int = 0, progress: bool
     stderr.
     """
     output = Path(output)
-    runs = runs_of(plan)
-    record = record_of(plan, runs)
+    runs = list_runs(plan)
+    record = make_record(plan, runs)
     check_output(output, record)
     bank = builtin_bank() if plan.bank is None else load_bank(plan.bank)
     with open_progress(progress) as shown:
-        return _generate(plan, output, workers, runs, record, bank, shown)
-
-
-def _generate(
-    plan: Plan, output: Path, workers: int, runs: list[Run], record: dict[str, Any], bank: Bank, progress: Progress
-) -> Summary:
-    progress.start("placing the actors")
-    worlds = {word: open_world(word, plan.seed) for word in plan.worlds}
-    staged = [stage(plan, run, worlds[run.world], bank) for run in runs]
-    drives = [_drive(plan, item, worlds[item.run.world]) for item in staged]
-    output.mkdir(parents=True, exist_ok=True)
-    _write_json(output / RECORD, {"format": FORMAT, "hash": digest(record), "record": record})
-    total, done, resumed = sum(len(log) for _, log in drives), 0, 0
-    progress.start("sweeping", total)
-    shared: Simulator | None = None
-    # One more than cores, as some wait for the disk; the sweeps of the next run begin before the last of one end.
-    with ThreadPoolExecutor(workers or len(os.sched_getaffinity(0)) + 1) as pool:
-        begun: deque[tuple[Staged, Log, list[Future[None]]]] = deque()
-        try:
-            for item, (_, log) in zip(staged, drives, strict=True):
-                folder = output / item.run.folder
-                todo = [at for at in range(len(log)) if not complete(folder, at)]
-                resumed += len(log) - len(todo)
-                done += len(log) - len(todo)
-                progress.advance(len(log) - len(todo))
-                jobs: list[Future[None]] = []
-                if todo:
-                    shared = _simulator(item, worlds[item.run.world], shared)
-                    jobs = [pool.submit(_one, shared, item, log, folder, plan.layout, at) for at in todo]
-                begun.append((item, log, jobs))
-                while len(begun) > (1 if item is not staged[-1] else 0):
-                    ready, sweeps, jobs = begun[0]
-                    for job in as_completed(jobs):
-                        job.result()
-                        done += 1
-                        progress.advance(1, f"{done}/{total}, {ready.run.folder}")
-                    run = ready.run
-                    finish(output / run.folder, plan.layout, sweeps.times, sweeps.poses, run.folder, run.sensor.name)
-                    begun.popleft()
-        finally:
-            for _, _, jobs in begun:
-                for job in jobs:
-                    job.cancel()
-    _write_json(
-        output / RUNS, [{**item.run.facts(), "sweeps": len(log)} for item, (_, log) in zip(staged, drives, strict=True)]
-    )
+        shown.start("placing the actors")
+        worlds = {word: open_world(word, plan.seed) for word in plan.worlds}
+        placed = [place_run(plan, run, worlds[run.world], bank) for run in runs]
+        _write_json(output / RECORD, {"format": FORMAT, "hash": hash_record(record), "record": record})
+        total = sum(len(item.times) for item in placed)
+        shown.start("sweeping", total)
+        resumed = _sweep_runs(placed, output, plan.layout, workers, shown)
+    _write_json(output / RUNS, [{**item.run.facts(), "sweeps": len(item.times)} for item in placed])
     return Summary(len(runs), total, resumed)
 
 
-def check_output(output: Path, record: dict[str, Any]) -> None:
-    """Raise if ``output`` holds anything but the (unfinished) dataset of this record."""
-    if output.exists() and not output.is_dir():
-        raise ResweepError(f"{output}: is a file; a dataset is a folder, choose another name")
-    if not output.exists() or not any(output.iterdir()):
-        return
-    try:
-        old = json.loads((output / RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        old = None
-    if not isinstance(old, dict) or old.get("format") != FORMAT:
-        raise ResweepError(f"{output}: is not empty and holds no dataset of resweep; choose another folder")
-    if old.get("hash") != digest(record):
-        what = _difference(old.get("record"), record) or "its settings"
-        raise ResweepError(f"{output}: was made with other settings ({what}); choose another folder or remove it")
-
-
-def _difference(old: Any, new: Any, where: str = "") -> str | None:
-    """The first field in which two records differ, with both values."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in sorted(set(old) | set(new)):
-            found = _difference(old.get(key), new.get(key), f"{where}.{key}" if where else key)
-            if found:
-                return found
-        return None
-    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        pairs = enumerate(zip(old, new, strict=True))
-        return next((found for at, (a, b) in pairs if (found := _difference(a, b, f"{where}[{at}]"))), None)
-    return None if old == new else f"{where} was {json.dumps(old)[:40]}, is now {json.dumps(new)[:40]}"
-
-
-def stage(plan: Plan, run: Run, world: World, bank: Bank) -> Staged:
-    """A run in its world: actors placed and checked."""
-    scenario = with_traffic(plan, run, world, bank)
+def place_run(plan: Plan, run: Run, world: World, bank: Bank) -> PlacedRun:
+    """A run in its world: traffic drawn, actors placed and checked. Raises if it is too short for a sweep."""
+    scenario = add_traffic(plan, run, world, bank)
     trajectory, actors = scenario.place(world, bank)
     if any(run.offset_m):
         trajectory = trajectory.offset(from_xyz_rpy(*run.offset_m))
-    categories = scenario.categories(bank, actors)
-    return Staged(run, trajectory, actors, class_names(actors, categories))
+    sweeps = Simulator(world, run.sensor).run(trajectory)[: plan.sweeps]
+    names = class_names(actors, scenario.categories(bank, actors))
+    return PlacedRun(run, world, trajectory, sweeps.times, sweeps.poses, actors, names)
 
 
-def _simulator(item: Staged, world: World, shared: Simulator | None) -> Simulator:
+def _sweep_runs(placed: list[PlacedRun], output: Path, layout: str, workers: int, progress: Progress) -> int:
+    """Make the sweeps of all runs that are not there yet; returns how many were."""
+    # One more than cores, as some wait for the disk; the sweeps of the next run begin before the last of one end.
+    with ThreadPoolExecutor(workers or len(os.sched_getaffinity(0)) + 1) as pool:
+        queue = _RunQueue(output, layout, pool, progress, sum(len(item.times) for item in placed))
+        try:
+            for item in placed:
+                queue.start(item)
+                if len(queue) > 1:
+                    queue.finish_first()
+            while len(queue):
+                queue.finish_first()
+        finally:
+            queue.cancel()
+    return queue.resumed
+
+
+class _RunQueue:
+    """Runs whose sweeps are being made on a pool of threads, the first one first."""
+
+    def __init__(self, output: Path, layout: str, pool: ThreadPoolExecutor, progress: Progress, total: int) -> None:
+        self.output, self.layout, self.pool = output, layout, pool
+        self.progress, self.total = progress, total
+        self.done = self.resumed = 0
+        self._runs: deque[tuple[PlacedRun, list[Future[None]]]] = deque()
+        self._simulator: Simulator | None = None
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def start(self, item: PlacedRun) -> None:
+        """Begin to make the sweeps of a run that are not there yet."""
+        folder = self.output / item.run.folder
+        missing = [at for at in range(len(item.times)) if not is_complete(folder, at)]
+        there = len(item.times) - len(missing)
+        self.resumed += there
+        self.done += there
+        self.progress.advance(there)
+        jobs: list[Future[None]] = []
+        if missing:
+            self._simulator = _make_simulator(item, self._simulator)
+            jobs = [self.pool.submit(_make_sweep, self._simulator, item, folder, self.layout, at) for at in missing]
+        self._runs.append((item, jobs))
+
+    def finish_first(self) -> None:
+        """Wait for the sweeps of the first run, and write the files that belong to the whole of it."""
+        item, jobs = self._runs[0]
+        run = item.run
+        for job in as_completed(jobs):
+            job.result()
+            self.done += 1
+            self.progress.advance(1, f"{self.done}/{self.total}, {run.folder}")
+        write_run(self.output / run.folder, self.layout, item.times, item.poses, run.folder, run.sensor.name)
+        self._runs.popleft()
+
+    def cancel(self) -> None:
+        """Let no further sweep begin."""
+        for _, jobs in self._runs:
+            for job in jobs:
+                job.cancel()
+
+
+def _make_simulator(item: PlacedRun, last: Simulator | None) -> Simulator:
     """The simulator of a run; the native scene of the last one is used again in the same world."""
-    if shared is None or shared.world is not world:
-        simulator = Simulator(world, item.run.sensor, actors=item.actors, seed=item.run.seed, threads=1)
-        _ = simulator.scene
+    if last is None or last.world is not item.world:
+        simulator = Simulator(item.world, item.run.sensor, actors=item.actors, seed=item.run.seed, threads=1)
+        _ = simulator.scene  # built here, once, and not by every thread
         return simulator
-    return shared.with_sensor(item.run.sensor).with_actors(item.actors).with_seed(item.run.seed)
+    return last.with_sensor(item.run.sensor).with_actors(item.actors).with_seed(item.run.seed)
 
 
-def _drive(plan: Plan, item: Staged, world: World) -> tuple[Staged, Log]:
-    """The times and poses of a run's sweeps; raises if the scenario is too short for one."""
-    log = Simulator(world, item.run.sensor).run(item.trajectory)
-    return item, log[: plan.sweeps] if plan.sweeps else log
-
-
-def _one(simulator: Simulator, item: Staged, log: Log, folder: Path, layout: str, at: int) -> None:
-    """Sweep and write the sweep ``at`` of a run."""
-    sweep = simulator.sweep(item.trajectory, start=float(log.times[at]), index=at)
+def _make_sweep(simulator: Simulator, item: PlacedRun, folder: Path, layout: str, at: int) -> None:
+    """Simulate and write the sweep ``at`` of a run."""
+    sweep = simulator.sweep(item.trajectory, start=float(item.times[at]), index=at)
     write_sweep(folder, layout, at, sweep, annotate(simulator, sweep, at, item.names))
 
 
 def _write_json(path: Path, data: Any) -> None:
-    with atomic_file(path) as part:
-        part.write_text(json.dumps(data, indent=1, default=np.ndarray.tolist) + "\n", encoding="utf-8")
+    write_file(path, (json.dumps(data, indent=1, default=np.ndarray.tolist) + "\n").encode())

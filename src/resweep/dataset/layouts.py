@@ -8,13 +8,13 @@ complete. Beside what the layouts have, ``velocity/NNNNNN.bin`` holds (n, 3) flo
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from resweep.dataset.annotations import Annotations
+from resweep.files import write_file
 from resweep.io import poses
 from resweep.io.files import kitti_bin
 from resweep.pose import Array, Trajectory, inverse, transform
@@ -24,7 +24,6 @@ LAYOUTS = ("semantickitti", "kitti", "nuscenes")
 _UNIT = "1.0 0.0 0.0 0.0 0.0 1.0 0.0 0.0 0.0 0.0 1.0 0.0"
 # KITTI object devkit, readme: 0 fully visible, 1 partly, 2 largely occluded, 3 unknown; it gives no shares.
 _PARTLY, _LARGELY = 0.2, 0.6
-_BLOCK = 4096  # bytes, of most file systems
 KITTI_NAMES = {
     "car": "Car",
     "van": "Van",
@@ -35,7 +34,7 @@ KITTI_NAMES = {
 }
 
 
-def complete(folder: Path, at: int) -> bool:
+def is_complete(folder: Path, at: int) -> bool:
     """Whether a sweep of a run has all its files."""
     return (folder / "boxes" / f"{at:06d}.json").is_file()
 
@@ -49,115 +48,84 @@ def write_sweep(folder: Path, layout: str, at: int, sweep: Sweep, found: Annotat
     if nuscenes:
         rows[:, 4] = sweep.ring
     scan = Path("samples", "LIDAR_TOP", f"{stem}.pcd.bin") if nuscenes else Path("velodyne", f"{stem}.bin")
-    _whole(folder / scan, rows)
-    _whole(folder / "labels" / f"{stem}.label", kitti_bin.pack_labels(sweep, f"{stem}.label"))
+    write_file(folder / scan, rows)
+    write_file(folder / "labels" / f"{stem}.label", kitti_bin.pack_labels(sweep, f"{stem}.label"))
     velocity = sweep.extra.get("velocity")
     still = np.zeros((len(sweep), 3), "<f4") if velocity is None else np.ascontiguousarray(velocity, "<f4")
-    _whole(folder / "velocity" / f"{stem}.bin", still, sparse=True)
-    _whole(folder / "time" / f"{stem}.bin", (sweep.time - sweep.timestamp).astype("<f4"))
+    write_file(folder / "velocity" / f"{stem}.bin", still, sparse=True)
+    write_file(folder / "time" / f"{stem}.bin", (sweep.time - sweep.timestamp).astype("<f4"))
     if layout == "kitti":
-        _whole(folder / "calib" / f"{stem}.txt", _calib().encode())
-        _whole(folder / "label_2" / f"{stem}.txt", "".join(f"{line}\n" for line in kitti_lines(found)).encode())
+        write_file(folder / "calib" / f"{stem}.txt", _calibration().encode())
+        lines = "".join(f"{line}\n" for line in format_kitti_lines(found))
+        write_file(folder / "label_2" / f"{stem}.txt", lines.encode())
     record = {"timestamp": sweep.timestamp, "objects": found.rows()}
-    _whole(folder / "boxes" / f"{stem}.json", (json.dumps(record) + "\n").encode())
+    write_file(folder / "boxes" / f"{stem}.json", (json.dumps(record) + "\n").encode())
 
 
-def finish(folder: Path, layout: str, times: Array, all_poses: Array, name: str, sensor: str) -> None:
+def write_run(folder: Path, layout: str, times: Array, all_poses: Array, name: str, sensor: str) -> None:
     """Write what belongs to a run as a whole: poses, times, calibration, tracks or tables."""
     Tr = poses.T_CAMERA_LIDAR
     poses.write_poses(Trajectory(np.arange(len(times)), Tr @ all_poses @ inverse(Tr)), folder / "poses.txt", "kitti")
-    _whole(folder / "times.txt", "".join(f"{time!r}\n" for time in times.tolist()).encode())
+    write_file(folder / "times.txt", "".join(f"{time!r}\n" for time in times.tolist()).encode())
     matrix = " ".join(repr(value) for value in Tr[:3].ravel().tolist())
     if layout == "semantickitti":
         text = "".join(f"P{at}: {_UNIT}\n" for at in range(4)) + f"Tr: {matrix}\n"
-        _whole(folder / "calib.txt", text.encode())
+        write_file(folder / "calib.txt", text.encode())
     elif layout == "kitti":
-        _whole(folder / "label_02.txt", "".join(_tracking(folder, len(times))).encode())
+        write_file(folder / "label_02.txt", "".join(_format_tracks(folder, len(times))).encode())
     else:
         from resweep.dataset.tables import write_tables
 
         write_tables(folder, times, all_poses, name, sensor)
 
 
-def objects_of(folder: Path, at: int) -> list[dict[str, Any]]:
+def read_objects(folder: Path, at: int) -> list[dict[str, Any]]:
     """The objects that a complete sweep's boxes list."""
     record = json.loads((folder / "boxes" / f"{at:06d}.json").read_text(encoding="utf-8"))
     objects: list[dict[str, Any]] = record["objects"]
     return objects
 
 
-def kitti_lines(found: Annotations) -> list[str]:
+def format_kitti_lines(found: Annotations) -> list[str]:
     """Lines of label_2; there is no image, so its box is -1 throughout. Objects without returns are left out."""
     rows = [row for row in found.rows() if row["n_points"] > 0]
-    return [_kitti_line(row) for row in rows]
+    return [_format_kitti_line(row) for row in rows]
 
 
-def _kitti_line(row: dict[str, Any]) -> str:
+def _format_kitti_line(row: dict[str, Any]) -> str:
     """type truncated occluded alpha, box of the image (4), h w l, x y z of the floor's middle, ry (KITTI devkit)."""
     length, width, height = row["size"]
     floor = np.array([row["centre"]]) - [[0.0, 0.0, height / 2]]
     x, y, z = transform(poses.T_CAMERA_LIDAR, floor)[0].tolist()
-    turn = _wrapped(-row["yaw"] - np.pi / 2)
-    alpha = _wrapped(turn - np.arctan2(x, z))
+    turn = _wrap_angle(-row["yaw"] - np.pi / 2)
+    alpha = _wrap_angle(turn - np.arctan2(x, z))
     numbers = (alpha, -1.0, -1.0, -1.0, -1.0, height, width, length, x, y, z, turn)
     name = KITTI_NAMES.get(row["name"], "Misc")
-    return f"{name} 0.00 {_level(row['occlusion'])} " + " ".join(f"{value:.4f}" for value in numbers)
+    return f"{name} 0.00 {_occlusion_level(row['occlusion'])} " + " ".join(f"{value:.4f}" for value in numbers)
 
 
-def _tracking(folder: Path, count: int) -> list[str]:
+def _format_tracks(folder: Path, count: int) -> list[str]:
     """KITTI tracking's lines: the frame and the track before those of an object label."""
     return [
-        f"{at} {row['track']} {_kitti_line(row)}\n"
+        f"{at} {row['track']} {_format_kitti_line(row)}\n"
         for at in range(count)
-        for row in objects_of(folder, at)
+        for row in read_objects(folder, at)
         if row["n_points"] > 0
     ]
 
 
-def _level(occlusion: float | None) -> int:
+def _occlusion_level(occlusion: float | None) -> int:
     if occlusion is None:
         return 3
     return 0 if occlusion < _PARTLY else 1 if occlusion < _LARGELY else 2
 
 
-def _wrapped(angle: float) -> float:
+def _wrap_angle(angle: float) -> float:
     return float((angle + np.pi) % (2 * np.pi) - np.pi)
 
 
-def _calib() -> str:
+def _calibration() -> str:
     matrix = " ".join(repr(value) for value in poses.T_CAMERA_LIDAR[:3].ravel().tolist())
     lines = [f"P{at}: {_UNIT}" for at in range(4)]
     lines += ["R0_rect: 1.0 0.0 0.0 0.0 1.0 0.0 0.0 0.0 1.0", f"Tr_velo_to_cam: {matrix}", f"Tr_imu_to_velo: {_UNIT}"]
     return "\n".join(lines) + "\n"
-
-
-def _whole(path: Path, data: bytes | Array, sparse: bool = False) -> None:
-    """Write a file that appears whole or not at all; a part left by a kill is written over.
-
-    With ``sparse`` blocks of zeros take no room on disks that can leave them out; the file reads the same.
-    """
-    part = path.with_name(f"{path.name}.part")
-    try:
-        file = part.open("wb")
-    except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = part.open("wb")
-    with file:
-        if sparse:
-            _write_sparse(file, np.frombuffer(data, np.uint8))
-        else:
-            file.write(data)  # type: ignore[arg-type]  # any buffer
-    os.replace(part, path)
-
-
-def _write_sparse(file: BinaryIO, data: Array) -> None:
-    """Write bytes (n,), seeking over blocks of zeros."""
-    whole = len(data) // _BLOCK * _BLOCK
-    filled = data[:whole].reshape(-1, _BLOCK).view(np.uint64).any(axis=1)
-    edges = np.flatnonzero(np.diff(filled, prepend=False, append=False))
-    for begin, end in edges.reshape(-1, 2) * _BLOCK:
-        file.seek(begin)
-        file.write(data[begin:end].data)
-    file.seek(whole)
-    file.write(data[whole:].data)
-    file.truncate(len(data))

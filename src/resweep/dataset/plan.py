@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -12,7 +9,6 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-import resweep
 from resweep.config import Spec, SpecError, parse_yaml, read_text, validate
 from resweep.scenario import Scenario, load_scenario
 from resweep.scenario.scenario import SCENARIOS, validate_scenario
@@ -102,10 +98,10 @@ def load_plan(path: str | Path, changes: dict[str, Any] | None = None) -> Plan:
         text = read_text(path, f"a plan in YAML, or one of {', '.join(PLANS)}")
     data = parse_yaml(text, str(path), "a plan with keys such as worlds, sensors and scenarios")
     plan = validate({**data, **(changes or {})}, Plan, str(path))
-    return plan if folder is None else _located(plan, folder)
+    return plan if folder is None else _resolve_paths(plan, folder)
 
 
-def _located(plan: Plan, folder: Path) -> Plan:
+def _resolve_paths(plan: Plan, folder: Path) -> Plan:
     def beside(word: str) -> str:
         return str(folder / word) if not word.startswith(SCENE) and (folder / word).exists() else word
 
@@ -114,11 +110,11 @@ def _located(plan: Plan, folder: Path) -> Plan:
     return plan.model_copy(update={**changes, "bank": None if plan.bank is None else beside(plan.bank)})
 
 
-def runs_of(plan: Plan) -> list[Run]:
-    """Every run of a plan, its words understood; raises for what does not exist, before any work."""
+def list_runs(plan: Plan) -> list[Run]:
+    """Every run of a plan; raises for worlds, sensors and scenarios that do not exist, before any work."""
     for word in plan.worlds:
         check_world(word)
-    sensors = [_sensor(choice) for choice in plan.sensors]
+    sensors = [choose_sensor(choice) for choice in plan.sensors]
     scenarios = [
         load_scenario(item) if isinstance(item, str) else validate_scenario(item, f"scenarios[{at}]")
         for at, item in enumerate(plan.scenarios)
@@ -136,37 +132,8 @@ def runs_of(plan: Plan) -> list[Run]:
     return runs
 
 
-def _sensor(choice: str | SensorChoice) -> tuple[Sensor, tuple[float, float, float]]:
+def choose_sensor(choice: str | SensorChoice) -> tuple[Sensor, tuple[float, float, float]]:
+    """The sensor that a plan names, and its place in the frame of the ego, metres."""
     if isinstance(choice, str):
         return load_sensor(choice), (0.0, 0.0, 0.0)
     return load_sensor(choice.name).with_(**choice.set), choice.offset_m
-
-
-def record_of(plan: Plan, runs: Sequence[Run]) -> dict[str, Any]:
-    """All that decides the bytes of a dataset, as plain data."""
-    sensors = [sensor.model_dump(mode="json", exclude_none=True) for sensor, _ in map(_sensor, plan.sensors)]
-    worlds = {word: _fingerprint(word) for word in plan.worlds}
-    written = plan.model_dump(mode="json", exclude_none=True)
-    scenarios = [run.scenario.model_dump(mode="json", exclude_none=True) for run in runs]
-    return {
-        "resweep": resweep.__version__,
-        "plan": written,
-        "worlds": worlds,
-        "sensors": sensors,
-        "scenarios": scenarios,
-        "bank": None if plan.bank is None else _fingerprint(plan.bank),
-    }
-
-
-def digest(record: dict[str, Any]) -> str:
-    """A hash of a record."""
-    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
-
-
-def _fingerprint(word: str) -> str:
-    """What a world or a bank is known by: its index, or the whole mesh file."""
-    if word.startswith(SCENE):
-        return word
-    path = Path(word)
-    file = next((path / name for name in ("world.json", "bank.json") if (path / name).is_file()), path)
-    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else word

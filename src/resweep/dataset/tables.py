@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from resweep.boxes import Boxes
-from resweep.dataset.layouts import objects_of
+from resweep.dataset.layouts import read_objects
+from resweep.files import write_file
 from resweep.io.datasets.nuscenes_write import VERSION, GrowingTables
 from resweep.io.files import kitti_bin
 from resweep.log import Log
@@ -23,7 +24,6 @@ def write_tables(folder: Path, times: Array, poses: Array, name: str, sensor: st
     """Write ``v1.0-resweep/`` and ``lidarseg/`` of a run all of whose sweeps are there."""
     tables = GrowingTables(Log(lambda at: _sweep(folder, at)[0], times, poses, name, sensor_name=sensor))
     segments = folder / "lidarseg" / VERSION
-    segments.mkdir(parents=True, exist_ok=True)
     (folder / VERSION).mkdir(exist_ok=True)
     seen: list[dict[str, Any]] = []
     for at in range(len(times)):
@@ -31,7 +31,7 @@ def write_tables(folder: Path, times: Array, poses: Array, name: str, sensor: st
         scan = Path("samples") / "LIDAR_TOP" / f"{at:06d}.pcd.bin"
         token = tables.add(at, float(times[at]), poses[at], scan, sweep)
         file = segments / f"{token}_lidarseg.bin"
-        file.write_bytes(sweep.label.astype(np.uint8).tobytes())
+        write_file(file, sweep.label.astype(np.uint8))
         row = {"token": token, "sample_data_token": token, "filename": str(file.relative_to(folder))}
         tables.rows["lidarseg"].append(row)
         seen += objects
@@ -52,7 +52,7 @@ def _sweep(folder: Path, at: int) -> tuple[Sweep, list[dict[str, Any]]]:
     file = folder / "labels" / f"{at:06d}.label"
     count = file.stat().st_size // 4
     label, instance = kitti_bin.read_labels(file, count)
-    objects = objects_of(folder, at)
+    objects = read_objects(folder, at)
     boxes = Boxes(
         np.array([item["centre"] for item in objects]),
         np.array([item["size"] for item in objects]),

@@ -16,15 +16,15 @@ from resweep.worlds import World
 _TRIES = 6  # candidates for each actor that is wanted
 
 
-def with_traffic(plan: Plan, run: Run, world: World, bank: Bank) -> Scenario:
+def add_traffic(plan: Plan, run: Run, world: World, bank: Bank) -> Scenario:
     """The scenario of a run with the plan's traffic added; the same for the same seed and variant."""
     traffic = plan.traffic
     if traffic is None:
         return run.scenario
     rng = np.random.default_rng([plan.seed, run.number, 0x74726166])
     wanted = int(rng.integers(traffic.count[0], traffic.count[1] + 1))
-    candidates = [_candidate(plan, rng, bank, f"traffic {at}") for at in range(_TRIES * wanted)]
-    scenario = _joined(run.scenario, candidates)
+    candidates = [_draw_actor(plan, rng, bank, f"traffic {at}") for at in range(_TRIES * wanted)]
+    scenario = _add_actors(run.scenario, candidates)
     ground = ground_of(world)
     actors = scenario.make_actors(ground, bank)
     clashes: dict[str, set[str]] = {}
@@ -42,10 +42,10 @@ def with_traffic(plan: Plan, run: Run, world: World, bank: Bank) -> Scenario:
             f"traffic.count: only {len(chosen)} of {wanted} actors fit on the lanes of run {run.number} without "
             "running into something; give more or longer lanes, or fewer actors"
         )
-    return _joined(run.scenario, chosen)
+    return _add_actors(run.scenario, chosen)
 
 
-def _candidate(plan: Plan, rng: np.random.Generator, bank: Bank, name: str) -> ActorSpec:
+def _draw_actor(plan: Plan, rng: np.random.Generator, bank: Bank, name: str) -> ActorSpec:
     traffic = plan.traffic
     assert traffic is not None
     lane = traffic.lanes[int(rng.integers(len(traffic.lanes)))]
@@ -60,6 +60,6 @@ def _candidate(plan: Plan, rng: np.random.Generator, bank: Bank, name: str) -> A
     )
 
 
-def _joined(scenario: Scenario, more: list[ActorSpec]) -> Scenario:
+def _add_actors(scenario: Scenario, more: list[ActorSpec]) -> Scenario:
     given: dict[str, Any] = scenario.model_dump(exclude_unset=True)
     return Scenario(**{**given, "actors": [*scenario.actors, *more]})

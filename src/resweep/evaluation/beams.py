@@ -1,4 +1,4 @@
-"""Which simulated beam stands for which real one, and the range images they form."""
+"""Matching of simulated and real beams, and the range images of the matched ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Beams:
 
 @dataclass(frozen=True)
 class Match:
-    """Pairs of beams: the beams ``sim`` (m,) and ``real`` (m,), no beam twice, and ``how`` they were found."""
+    """Pairs of beams: rows ``sim`` (m,) and ``real`` (m,) without repeats, and ``how`` they were matched."""
 
     sim: Array
     real: Array
@@ -96,7 +96,7 @@ def _beams(sweep: Sweep, direction: Array, distance: Array) -> Beams:
 def match_beams(sim: Sweep, real: Sweep, beams: tuple[Beams, Beams], tolerance_rad: float | None = None) -> Match:
     """Pair the beams of two sweeps: by index, else by ring and column, else by nearest direction.
 
-    The first two count only where the directions agree: many formats know no rings. A direction is near
+    The first two are used only where the directions agree: many formats have no rings. A direction is near
     within ``tolerance_rad`` (default: half the spacing of the real beams).
     """
     fired_sim, fired_real = beams[0].direction, beams[1].direction
@@ -126,7 +126,7 @@ def beam_spacing(direction: Array) -> float:
 
 
 def _agree(first: Array, second: Array, share: float, tolerance_rad: float) -> bool:
-    """Whether a ``share`` of direction pairs agree; for small angles the chord is the angle."""
+    """Whether at least a ``share`` of direction pairs agree; for small angles the chord equals the angle."""
     if len(first) == 0:
         return len(second) == 0
     chord = np.linalg.norm(first.astype(np.float64) - second, axis=1)
@@ -134,7 +134,7 @@ def _agree(first: Array, second: Array, share: float, tolerance_rad: float) -> b
 
 
 def _keys(sweep: Sweep) -> Array | None:
-    """One number (b,) a beam from its ring and column, or None where they do not tell beams apart."""
+    """One number (b,) a beam from its ring and column, or None where two beams have the same."""
     keys = sweep.beam_ring.astype(np.int64) << 32 | sweep.beam_column.astype(np.int64)
     return keys if len(np.unique(keys)) == len(keys) else None
 
@@ -143,7 +143,8 @@ def _nearest(sim: Array, real: Array, tolerance_rad: float) -> Match:
     distance, found = Nearest(sim).find(real)
     at_real = np.flatnonzero(distance < tolerance_rad)
     order = at_real[np.lexsort((distance[at_real], found[at_real]))]
-    at_sim, first = np.unique(found[order], return_index=True)  # a beam sought by several takes the nearest
+    # Of several real beams with the same nearest one, that at the least distance keeps it.
+    at_sim, first = np.unique(found[order], return_index=True)
     return Match(at_sim, order[first], "nearest direction")
 
 
@@ -187,10 +188,10 @@ def range_images(sim: Sweep, real: Sweep, beams: tuple[Beams, Beams], match: Mat
 
 
 def _ring_cells(sweep: Sweep, matched: Array) -> Array | None:
-    """Which pair each pixel of the rings holds, -1 for none; None where rings are no lines of one elevation.
+    """Which pair each pixel of the rings holds, -1 for none; None where the beams of a ring differ in elevation.
 
-    There are as many columns as the fullest ring has beams, and a pixel takes the beam nearest on its ring: on
-    a sensor whose rings fire in turn, the steps at which a ring pauses leave no stripes.
+    There are as many columns as the ring with most beams has beams. A pixel takes the nearest beam of its ring, so
+    that a sensor whose rings fire alternately leaves no empty stripes.
     """
     if sweep.n_beams == 0:
         return None

@@ -129,9 +129,9 @@ class _Run:
         )
         self.caveats.add(sim, real, pair)
         count = pair.sums.totals["c2c_sweep_n"]
-        badness = pair.sums.totals["c2c_sweep"] / count if count else 0.0
-        if self.worst is None or badness > self.worst[0]:
-            self.worst = (badness, len(self.pairs), pair)
+        error_m = pair.sums.totals["c2c_sweep"] / count if count else 0.0
+        if self.worst is None or error_m > self.worst[0]:
+            self.worst = (error_m, len(self.pairs), pair)
         self.pairs.append((at_sim, at_real, pair.sums))
         if self.cloud is not None:
             self.kept.append(sim)
@@ -188,7 +188,7 @@ class _Run:
         )
 
     def _labelled(self, *sides: str) -> bool:
-        """Whether any return of the sides ("sim", "real") bears a label."""
+        """Whether any return of the sides ("sim", "real") is labelled."""
         found = [label for label, sums in self.total.classes.items() if any(sums[side] for side in sides)]
         return bool(self.labels.is_labelled(np.array(found, np.int64)).any())
 

@@ -57,7 +57,7 @@ def draw_birds_eye(pair: Pair) -> bytes:
     figure = _figure(width, float(np.clip(0.86 * width * (high[1] - low[1]) / (high[0] - low[0]), 3.5, 9.0)))
     axes = figure.add_subplot()
     axes.scatter(real[:, 0], real[:, 1], s=0.6, color="#c9d1d9", linewidths=0, rasterized=True)
-    order = np.argsort(pair.distance)  # the worst lie on top
+    order = np.argsort(pair.distance)  # the worst are drawn last
     size = np.where(pair.distance[order] > 0.2, 3.0, 1.0)
     colour = np.clip(pair.distance[order], *_DISTANCES_M)
     norm = LogNorm(*_DISTANCES_M)
@@ -100,8 +100,8 @@ def draw_range_images(pair: Pair) -> bytes:
     panels[2].set_facecolor("#b9c2cc")
     marks = [
         Patch(color="#b9c2cc", label="no return in either, or no match"),
-        Patch(color=_AMBER, label="return missing"),
-        Patch(color="#2c9c47", label="return too many"),
+        Patch(color=_AMBER, label="missing return"),
+        Patch(color="#2c9c47", label="surplus return"),
     ]
     panels[2].legend(
         handles=marks, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, fontsize=8, frameon=False, borderpad=0.1
@@ -134,7 +134,7 @@ def draw_intensity(pair: Pair) -> bytes | None:
 
 
 def draw_sweeps(rows: list[dict[str, Any]]) -> bytes | None:
-    """How distance and range errors run through the log, or None for a single sweep."""
+    """Distance and range errors of each sweep of the log, or None for a single sweep."""
     if len(rows) < 2:
         return None
     figure = _figure(11.0, 3.0)

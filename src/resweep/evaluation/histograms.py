@@ -2,8 +2,8 @@
 
 A scans a target from one place for minutes and bins every laser's shots by the angle of its encoder and by range,
 with one bin more at each angle for the shots without return. Real and simulated histograms are compared by their
-Bhattacharyya distance. The paper speaks of "the Bhattacharyya distance between the 2D histograms": so it is taken
-here over the whole histogram of a laser, normalised to one, D = -ln Σ √(p·q), and not as a mean over directions.
+Bhattacharyya distance. The paper has "the Bhattacharyya distance between the 2D histograms": here it is that of the
+whole histogram of a laser, normalised to one, D = -ln Σ √(p·q), not a mean over directions.
 Where several lasers are compared, the figure is the mean of theirs.
 """
 
@@ -51,7 +51,7 @@ class Shots:
         return np.asarray(self.laser << 32 | self.angle & 0xFFFFFFFF)
 
     def pooled(self) -> Shots:
-        """The shots of all lasers as one histogram, for targets of which some lasers see too little by themselves."""
+        """The shots of all lasers as one histogram, for targets of which single lasers have too few shots."""
         return replace(self, laser=np.zeros_like(self.laser), angle=self.laser * _TURN + self.angle)
 
     def counts(self, laser: int) -> tuple[Array, Array]:
@@ -128,9 +128,9 @@ def direction_distances(simulated: Shots, real: Shots) -> Array:
 
 
 def noise_floor(real: Shots, seed: int = 0) -> float:
-    """The distance that shots of one and the same target have by chance: between two disjoint halves of ``real``.
+    """The distance of two disjoint halves of ``real``: what shots of the same target have by chance.
 
-    Each direction's shots are dealt out at random; of an odd number one is left out, so that both halves fire alike.
+    The shots of each direction are split at random; of an odd number one is left out, so that both halves have as many.
     """
     order = np.random.default_rng([seed, 0x666C6F6F]).permutation(len(real))
     direction = real.direction[order]
@@ -168,7 +168,7 @@ def _shared(simulated: Shots, real: Shots, laser: int, by_direction: bool = Fals
 
 def _check_bins(simulated: Shots, real: Shots) -> None:
     if (simulated.angle_deg, simulated.range_m) != (real.angle_deg, real.range_m):
-        raise ResweepError("histogram: real and simulated shots have bins of other sizes; bin both alike")
+        raise ResweepError("histogram: real and simulated shots have bins of different sizes; use the same for both")
     if len(real) == 0:
         raise ResweepError("histogram: no real shot; give sweeps with beams")
 

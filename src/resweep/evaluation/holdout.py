@@ -63,7 +63,7 @@ def holdout(
         likelihoods.append(retracer.log_likelihood(sweep, pose))
         real.append(sweep)
     known = {"primitives": world.n_primitives, "build_s": build_s, "sweeps_per_s": len(real) / tracing_s}
-    # Where the build was told what the ids mean, that holds for the log too.
+    # A vocabulary that the build was given for an unknown log is that of the log.
     labels = log.labels if log.labels.known else world.labels
     report = evaluate(
         log.with_sweeps(simulated, name="simulated", labels=world.labels),

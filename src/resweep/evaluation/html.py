@@ -1,4 +1,4 @@
-"""A report as one HTML file that needs nothing beside it."""
+"""A report as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ def render(report: Report) -> str:
     )
 
 
-def _shown(value: float | None, missing: str = "–") -> str:
-    from resweep.evaluation.report import shown
+def _value(value: float | None, missing: str = "–") -> str:
+    from resweep.evaluation.report import format_value
 
-    return escape(shown(value, missing))
+    return escape(format_value(value, missing))
 
 
 def _cards(report: Report) -> str:
     cards = [
-        f'<div class="card"><b>{_shown(report.metrics[name])} <small>{METRICS[name].unit}</small></b>'
+        f'<div class="card"><b>{_value(report.metrics[name])} <small>{METRICS[name].unit}</small></b>'
         f"<span>{name}</span></div>"
         for name in _HEADLINES
         if report.metrics.get(name) is not None
@@ -81,8 +81,8 @@ def _metrics(report: Report) -> str:
             group = metric.group
             rows.append(f'<tr class="group"><th colspan="6">{escape(group)}</th></tr>')
         rows.append(
-            f'<tr><td class="k">{name}</td><td class="n">{_shown(value)}</td><td>{escape(metric.unit)}</td>'
-            f'<td class="n">{_shown(metric.perfect, "")}</td><td>{better[metric.better]}</td>'
+            f'<tr><td class="k">{name}</td><td class="n">{_value(value)}</td><td>{escape(metric.unit)}</td>'
+            f'<td class="n">{_value(metric.perfect, "")}</td><td>{better[metric.better]}</td>'
             f"<td>{escape(metric.definition)}</td></tr>"
         )
     head = '<th>metric</th><th class="n">value</th><th>unit</th><th class="n">perfect</th><th>better</th><th></th>'
@@ -98,7 +98,7 @@ def _classes(report: Report) -> str:
     rows = []
     for name, values in report.per_class.items():
         kind = ' class="thin"' if values.get("label") in thin else ""
-        cells = "".join(f'<td class="n">{_shown(values.get(column))}</td>' for column in columns)
+        cells = "".join(f'<td class="n">{_value(values.get(column))}</td>' for column in columns)
         rows.append(f"<tr{kind}><td>{escape(name)}</td>{cells}</tr>")
     head = "<th>class</th>" + "".join(f'<th class="n">{escape(column)}</th>' for column in columns)
     about = (
@@ -136,7 +136,7 @@ def _sweeps(report: Report) -> str:
     columns = ("c2c_m", "c2c_sweep_m", "chamfer_m", "range_mean_m", "range_median_m", "within_0.10m", "return_f1")
     rows = [
         f'<tr><td class="n">{row["sim"]}</td><td class="n">{row["real"]}</td>'
-        + "".join(f'<td class="n">{_shown(row.get(column))}</td>' for column in columns)
+        + "".join(f'<td class="n">{_value(row.get(column))}</td>' for column in columns)
         + "</tr>"
         for row in report.per_sweep
     ]

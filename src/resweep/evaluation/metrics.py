@@ -1,8 +1,7 @@
 """Every metric by name, and the formulas behind them.
 
-Lengths are true metres. Metrics that are widely published under a name that promises something else
-(squared distances called Chamfer distance, an F-score "at 0.05" of squared metres) are given beside the
-true ones, under names that say what they are.
+Lengths are metres. Some published metrics are not what their names say: squared distances called Chamfer distance,
+an F-score "at 0.05" of squared metres. They are given beside the plain ones, under names that say what they are.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from resweep.pose import Array
 FSCORE_M = (0.02, 0.05, 0.10, 0.20)
 FSCORE_SQ_M2 = 0.05
 WITHIN_M = (0.05, 0.10, 0.20)
-ASTRAY_M = 0.5
+LARGE_ERROR_M = 0.5
 # Equal images have no finite PSNR. 120 dB is an error of a millionth of the data range, finer than any
-# LiDAR resolves, so nothing real is lost by stopping there and every report stays valid JSON.
+# LiDAR resolves: the cap loses nothing and keeps every report valid JSON.
 PSNR_MAX_DB = 120.0
 
 
@@ -81,10 +80,12 @@ METRICS: dict[str, Metric] = {
         )
         for t in WITHIN_M
     },
-    f"too_early_{ASTRAY_M:g}m": _lower(
-        _RANGE, "", f"share that stops > {ASTRAY_M:g} m early, of beams returned in both"
-    ),
-    f"too_late_{ASTRAY_M:g}m": _lower(_RANGE, "", f"share that stops > {ASTRAY_M:g} m late, of beams returned in both"),
+    **{
+        f"too_{when}_{LARGE_ERROR_M:g}m": _lower(
+            _RANGE, "", f"share that stops > {LARGE_ERROR_M:g} m {when}, of beams returned in both"
+        )
+        for when in ("early", "late")
+    },
     "matched": _higher(_RETURNS, "", "share of real beams that have a simulated counterpart"),
     "return_precision": _higher(_RETURNS, "", "share truly returned, of matched beams simulated to return"),
     "return_recall": _higher(_RETURNS, "", "share simulated to return, of matched beams that truly returned"),
@@ -119,7 +120,7 @@ def cloud_to_cloud(sim: Array, real: Array, threads: int = 0) -> float:
 
 
 def psnr(mean_square_error: float, data_range: float) -> float:
-    """Peak signal-to-noise ratio in dB, at most `PSNR_MAX_DB`, which stands for equal images."""
+    """Peak signal-to-noise ratio in dB, at most `PSNR_MAX_DB`, the value of equal images."""
     if mean_square_error <= data_range**2 * 10 ** (-PSNR_MAX_DB / 10):
         return PSNR_MAX_DB
     return float(10 * np.log10(data_range**2 / mean_square_error))

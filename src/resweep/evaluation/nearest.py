@@ -1,4 +1,4 @@
-"""Nearest points: the one search that every distance between clouds, and every match of directions, goes through."""
+"""Nearest points: the one search behind all distances between clouds and all matches of directions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simulated against recorded objects: returns in each annotated box, and how far they lie from each other."""
+"""Simulated against recorded objects: returns in each annotated box, and their distance."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ class RecordedCloud:
 class KeptClouds:
     """The clouds of sweeps one after the other: ``kept[i]`` gives points (n, 3) float64 in the world and labels (n,).
 
-    Those beyond ``most_points`` wait in a temporary folder.
+    Those beyond ``most_points`` are kept in a temporary folder.
     """
 
     def __init__(self, most_points: int = MOST_POINTS) -> None:

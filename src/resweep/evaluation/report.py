@@ -129,7 +129,7 @@ class Report:
             if metric.group != group:
                 table.add_section()
             group = metric.group
-            table.add_row(name, shown(value), metric.unit, shown(metric.perfect, ""), metric.definition)
+            table.add_row(name, format_value(value), metric.unit, format_value(metric.perfect, ""), metric.definition)
         return table
 
     def class_table(self) -> RenderableType:
@@ -140,15 +140,15 @@ class Report:
         table = Table(title=escape(self.class_title()), title_justify="left", pad_edge=False)
         table.add_column("class", style="bold", overflow="fold")
         columns = list(next(iter(self.per_class.values()), {}))
-        for column in columns:  # narrow heads, so that figures stay whole on a narrow terminal
+        for column in columns:  # narrow heads, so that values are not cut on a narrow terminal
             table.add_column(column.replace("_", "\n"), justify="right", overflow="fold")
         for name, values in self.per_class.items():
-            table.add_row(escape(name), *(shown(values.get(column)) for column in columns))
+            table.add_row(escape(name), *(format_value(values.get(column)) for column in columns))
         return table
 
 
-def shown(value: float | None, missing: str = "–") -> str:
-    """A figure as people read it: four digits that count, whole numbers whole, ``missing`` for None."""
+def format_value(value: float | None, missing: str = "–") -> str:
+    """A value for people: four significant digits, whole numbers without decimals, ``missing`` for None."""
     if value is None:
         return missing
     if value == int(value) and abs(value) < 1e15:

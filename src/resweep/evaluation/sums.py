@@ -1,4 +1,4 @@
-"""Sums over points and beams, from which the metrics of one sweep or of a whole log follow alike.
+"""Sums over points and beams, from which the metrics of one sweep or of a whole log are computed.
 
 A log's metrics are those of all its points and beams together, not means of its sweeps' metrics: a sweep
 with few returns weighs little.
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from resweep.evaluation.metrics import ASTRAY_M, FSCORE_M, FSCORE_SQ_M2, WITHIN_M, psnr
+from resweep.evaluation.metrics import FSCORE_M, FSCORE_SQ_M2, LARGE_ERROR_M, WITHIN_M, psnr
 from resweep.labels import LabelSet
 from resweep.pose import Array
 
@@ -126,8 +126,8 @@ class MetricSums:
         values.update({f"within_{t:.2f}m": _ratio(float((size <= t).sum()), count) for t in WITHIN_M})
         returned = self.totals["real_returned"]
         values.update({f"recovered_{t:.2f}m": _ratio(float((size <= t).sum()), returned) for t in WITHIN_M})
-        values[f"too_early_{ASTRAY_M:g}m"] = _ratio(float((errors < -ASTRAY_M).sum()), count)
-        values[f"too_late_{ASTRAY_M:g}m"] = _ratio(float((errors > ASTRAY_M).sum()), count)
+        values[f"too_early_{LARGE_ERROR_M:g}m"] = _ratio(float((errors < -LARGE_ERROR_M).sum()), count)
+        values[f"too_late_{LARGE_ERROR_M:g}m"] = _ratio(float((errors > LARGE_ERROR_M).sum()), count)
         return values
 
 

@@ -91,13 +91,14 @@ def infer_empty_beams(bare: Log, wanted: bool = True, rig: Rig | None = None) ->
     def estimate() -> tuple[list[Grid], EmptyBeams]:
         return _estimate_grids(bare, rig)
 
-    def complete(sweep: Sweep) -> Sweep:
-        if not len(sweep) or _has_empty(sweep):
-            return sweep
-        grids, _ = estimate()
-        return _complete_sweep(sweep, rig, grids) if grids else sweep
+    beams = EmptyBeams.found_by(lambda: estimate()[1])
 
-    return bare.map(complete, "infer empty beams", empty_beams=EmptyBeams.found_by(lambda: estimate()[1]))
+    def complete(sweep: Sweep) -> Sweep:
+        if not len(sweep) or _has_empty(sweep) or beams.source != "inferred":
+            return sweep
+        return _complete_sweep(sweep, rig, estimate()[0])
+
+    return bare.map(complete, "infer empty beams", empty_beams=beams)
 
 
 def _has_empty(sweep: Sweep) -> bool:

@@ -22,7 +22,7 @@ from resweep.worlds.mesh_files import load_mesh
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _LARGEST_M, _SMALLEST_M = 100.0, 0.02
-_USUAL_M = 4.0  # what a wrong unit is guessed by: the length that objects of traffic are of the order of
+_USUAL_M = 4.0  # the order of magnitude of objects in traffic, by which a wrong unit is guessed
 _UNITS = {"millimetres": 0.001, "centimetres": 0.01, "inches": 0.0254, "kilometres": 1000.0}
 _FORWARD = {"x": 0.0, "y": -np.pi / 2, "-x": np.pi, "-y": np.pi / 2}
 _LONG = ("car", "van", "truck", "bus", "tram", "trailer")  # never taller than long
@@ -36,7 +36,8 @@ class Asset:
     ``layers`` are those of a `World` in that frame; ``size_m`` is length, width and height of its box, metres;
     ``category`` a class such as "car" and ``label`` its id on returns, in the vocabulary ``labels``. ``source`` is the
     log it was cut from and its track there, or a mesh file and -1; ``n_points`` the returns it was made of, 0 for a
-    mesh.
+    mesh. ``mirrored``: its far side is the mirror image of the near one. ``stored_coverage`` is its `coverage` as a
+    bank keeps it; without, it is computed from the layers.
     """
 
     name: str
@@ -48,6 +49,8 @@ class Asset:
     n_points: int = 0
     meta: Mapping[str, Any] = field(default_factory=dict)
     labels: LabelSet = UNKNOWN_LABELS
+    mirrored: bool = False
+    stored_coverage: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -83,8 +86,8 @@ class Asset:
 
     @cached_property
     def coverage(self) -> tuple[float, ...]:
-        """How much of its outline is known, from the front and on counter-clockwise (`resweep.scenario.coverage`)."""
-        return tuple(self.meta["coverage"]) if "coverage" in self.meta else coverage(self.layers, self.size_m)
+        """Share of its outline that is known, from the front and on counter-clockwise (`resweep.scenario.coverage`)."""
+        return coverage(self.layers, self.size_m) if self.stored_coverage is None else self.stored_coverage
 
     @classmethod
     def from_mesh(

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import ResweepError, nearest_names
+from resweep.files import atomic_folder
 from resweep.scenario.assets import Asset, check_name
 from resweep.scenario.coverage import interpolate_coverage
 from resweep.worlds import load_world
-from resweep.worlds.store import whole_folder
 
 FORMAT = "resweep-bank"
 FORMAT_VERSION = 1
@@ -127,7 +127,7 @@ class Bank(Mapping[str, Asset]):
             if not overwrite:
                 raise ResweepError(f"{path}: exists already; choose another name or pass overwrite=True")
         assets = [self[name] for name in self]  # read before an old bank, perhaps their own, goes
-        with whole_folder(path) as folder:
+        with atomic_folder(path) as folder:
             folder.mkdir()
             for asset in assets:
                 asset.world.save(folder / _file(asset.name))
@@ -157,11 +157,20 @@ class Bank(Mapping[str, Asset]):
         if not folder.is_dir():
             raise ResweepError(f"{folder}: missing, though {INDEX} lists it; build the bank again")
         world = load_world(folder)
-        fields = {key: facts[key] for key in ("name", "label", "category", "n_points")}
-        meta = {**facts["meta"], "coverage": facts["coverage"]}
         log, track = facts["source"]
-        fields["size_m"], fields["source"] = tuple(facts["size_m"]), (log, int(track))
-        return Asset(layers=world.layers, meta=meta, labels=world.labels, **fields)
+        return Asset(
+            name=facts["name"],
+            label=facts["label"],
+            category=facts["category"],
+            size_m=tuple(facts["size_m"]),
+            layers=world.layers,
+            source=(log, int(track)),
+            n_points=facts["n_points"],
+            meta=facts["meta"],
+            labels=world.labels,
+            mirrored=facts["mirrored"],
+            stored_coverage=tuple(facts["coverage"]),
+        )
 
 
 def load_bank(path: str | Path) -> Bank:
@@ -185,6 +194,7 @@ def load_bank(path: str | Path) -> Bank:
     bank._path = path
     for at, facts in enumerate(data.get("assets") or []):
         _check_facts(facts, f"{file}: assets[{at}]")
+        facts.setdefault("mirrored", bool(facts["meta"].get("mirrored")))  # older banks keep it in the meta
         bank._facts[facts["name"]] = facts
     return bank
 
@@ -212,7 +222,8 @@ def _facts_of(asset: Asset) -> dict[str, Any]:
         "source": list(asset.source),
         "n_points": int(asset.n_points),
         "coverage": [round(share, 4) for share in asset.coverage],
-        "meta": {key: value for key, value in asset.meta.items() if key != "coverage"},
+        "mirrored": asset.mirrored,
+        "meta": dict(asset.meta),
     }
 
 

@@ -23,8 +23,8 @@ FIRST_TREE_INSTANCE = 100
 class CourtyardConfig(BaseModel):
     """What the courtyard is made of; the defaults are the paper's, where it says.
 
-    Grass is one tile of merged blades, laid on a grid of ``tile_m`` cells. What triangles the grass
-    leaves of ``triangles`` go to the tree model, as leaves.
+    Grass is one tile of merged blades, repeated on a grid of ``tile_m`` cells. The tree model gets the rest of
+    ``triangles``, as leaves.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -63,7 +63,7 @@ def courtyard(seed: int = 0, config: CourtyardConfig | None = None) -> World:
     """The courtyard, centred on the origin with its ground at z = 0.
 
     Layers: ``ground``, ``walls``, ``grass`` (one tile model), ``trees`` (one tree model). Each tree has
-    its own instance id, from 100. ``world.meta`` tells the numbers of blades, trees and triangles.
+    its own instance id, from 100. ``world.meta`` has the numbers of blades, trees and triangles.
     """
     config = config or CourtyardConfig()
     rng = np.random.default_rng([seed, 0x636F7572])
@@ -75,7 +75,7 @@ def courtyard(seed: int = 0, config: CourtyardConfig | None = None) -> World:
         )
     if config.tree_triangles <= 0:
         raise ResweepError(
-            f"courtyard: its grass alone has more than the {config.triangles:,} triangles asked for; "
+            f"courtyard: its grass alone has more than the {config.triangles:,} triangles of the config; "
             "raise triangles, or lower blades_per_m2 or blade_segments"
         )
     tile = grass_tile(config.tile_m, config.blades_per_m2, config.blade_height_m, seed, segments=config.blade_segments)

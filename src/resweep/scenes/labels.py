@@ -1,10 +1,8 @@
 """The labels and reflectances of the procedural places.
 
-Labels are those of SemanticKITTI (`SCENE_LABELS`), so a simulated street can be scored by the tools made for that
-data set. Everything that grows and is not wood is
-``VEGETATION``: leaves, shrubs and standing grass. ``TERRAIN`` is the ground beneath it, which
-SemanticKITTI also uses for mown lawn; keeping tall grass apart from it lets one count how many
-returns reached the ground.
+Labels are those of SemanticKITTI (`SCENE_LABELS`), so that tools made for that data set can score a simulated street.
+``VEGETATION`` is all that grows and is not wood: leaves, shrubs and standing grass. ``TERRAIN`` is the ground below,
+which in SemanticKITTI includes mown lawn. Tall grass is not part of it, so that returns from the ground can be counted.
 """
 
 from __future__ import annotations

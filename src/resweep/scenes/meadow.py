@@ -99,6 +99,6 @@ def _grass(rng: np.random.Generator, ground: Terrain, seed: int) -> Instances:
         ahead[:, axis] += reach
         behind[:, axis] -= reach
         slope = (ground.height_at(*ahead.T) - ground.height_at(*behind.T)) / (2 * reach)
-        # z of the world grows by slope times the world's x or y, which the tile's turn gives.
+        # z grows by the slope times the world's x or y, which are the tile's own after its rotation.
         transforms[:, 2, :2] += slope[:, None] * transforms[:, axis, :2]
     return Instances(tile, transforms, name="grass")

@@ -1,4 +1,4 @@
-"""Where things stand: positions over an area, and the transforms that put copies there."""
+"""Positions over an area, and the transforms that put copies there."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def spaced_positions(
 ) -> Array:
     """``count`` uniform random positions (count, 2), no two nearer than ``gap_m``.
 
-    ``keep`` tells for candidates (n, 2) which of them may be used (n,) bool.
+    ``keep`` says which of the candidates (n, 2) may be used, (n,) bool.
     """
     x0, y0, x1, y1 = bounds
     chosen = np.empty((0, 2))

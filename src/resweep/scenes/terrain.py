@@ -50,7 +50,7 @@ class Terrain:
         v = (np.asarray(y, dtype=np.float64) - self.y0_m) / self.spacing_m
         slack = 1e-6
         if (np.minimum(u, v) < -slack).any() or (u > nx - 1 + slack).any() or (v > ny - 1 + slack).any():
-            raise ResweepError(f"terrain: a height is asked for outside its bounds {self.bounds}")
+            raise ResweepError(f"terrain: a position is outside its bounds {self.bounds}; give positions within them")
         i = np.clip(u.astype(np.int64), 0, nx - 2)
         j = np.clip(v.astype(np.int64), 0, ny - 2)
         u, v = u - i, v - j

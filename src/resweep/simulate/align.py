@@ -1,10 +1,10 @@
-"""A sweep's pose found again in the surfaces of a world: point-to-plane registration."""
+"""A sweep registered to the surfaces of a world, point to plane."""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial import cKDTree
 
+from resweep.neighbours import Neighbours
 from resweep.pose import Array, transform
 from resweep.registration import huber_weight, move_pose, plane_distances, rigid_step
 from resweep.sweep import Sweep
@@ -19,11 +19,11 @@ _MOST_PLACES = 1_000_000
 
 
 def align(world: World, sweep: Sweep, iterations: int = 10) -> Array:
-    """``T_world_sensor`` (4, 4) at which the sweep's returns lie best in the world's surfaces.
+    """``T_world_sensor`` (4, 4) at which the returns of a sweep fit the surfaces of a world best.
 
-    A volume counts as a surface across its shortest axis: else returns from leaves would be drawn to the walls and
-    the ground beside them. Starts from the sweep's own pose and moves it by centimetres; a world of instances only
-    leaves it.
+    A volume counts as a surface across its shortest axis; otherwise returns from leaves would be matched with the
+    walls and the ground beside them. The search starts from the sweep's own pose and moves it by centimetres. In a
+    world of instances only, the pose stays as it is.
     """
     parts = [_planes(layer) for layer in world.layers if isinstance(layer, Splats | Mesh | Volumes)]
     if not parts or len(sweep) == 0:
@@ -33,12 +33,11 @@ def align(world: World, sweep: Sweep, iterations: int = 10) -> Array:
     local = sweep.deskewed()[rows].astype(np.float64)
     pose = sweep.pose.copy()
     pose[:3, 3] -= world.origin
-    tree = cKDTree(centre)
+    surfaces = Neighbours(centre)
     for _ in range(iterations):
         points = transform(pose, local)
-        distance, nearest = tree.query(points, distance_upper_bound=_REACH_M, workers=-1)
-        met = np.isfinite(distance)
-        points, at = points[met], np.asarray(nearest)[met]
+        nearest = surfaces.knn(points, 1, _REACH_M).index[:, 0]
+        points, at = points[nearest >= 0], nearest[nearest >= 0]
         error = plane_distances(points, centre[at], normal[at])
         near = np.abs(error) < 5 * _HUBER_M
         points, at, error = points[near], at[near], error[near]

@@ -28,14 +28,14 @@ from resweep.worlds import Mesh, World
 class Simulator:
     """Sweeps of one sensor in one world.
 
-    The native scene is built once, here, and reused by every sweep. ``seed`` fixes all randomness: the
+    The native scene is built once, on first use, and reused by every sweep. ``seed`` fixes all randomness: the
     same seed gives the same bytes, whatever ``threads`` (0: all cores).
 
     ``actors`` move while the sensor sweeps: each pulse meets them where they are when it is fired. Sweeps then have
-    ``boxes`` of the actors at their timestamp, and ``extra["velocity"]`` (n, 3): metres a second, in the world, of
-    what each return was measured on.
+    ``boxes``, each where its actor was when it was hit, and ``extra["velocity"]`` (n, 3): metres a second, in the
+    world, of what each return was measured on.
 
-    ``ego`` is what of the vehicle stands in the sensor's way: a box (x0, y0, z0, x1, y1, z1) or a mesh in the sensor's
+    ``ego`` is the part of the vehicle that blocks beams: a box (x0, y0, z0, x1, y1, z1) or a mesh in the sensor's
     frame. Beams whose axis meets it are not traced; their status is `BeamStatus.DROPPED`.
     """
 
@@ -137,17 +137,31 @@ class Simulator:
         motion, begin = self._motion(pose, start, float(firing.time[-1]))
         return self.tracer.rays(Pulses.from_firing(firing, self.ego), motion, start=begin, index=index)
 
-    def run(self, trajectory: Trajectory | ArrayLike, *, sweeps: int | None = None) -> Log:
+    def run(
+        self, trajectory: Trajectory | ArrayLike, *, sweeps: int | None = None, starts: ArrayLike | None = None
+    ) -> Log:
         """A drive, computed sweep by sweep as it is read.
 
         Along a `Trajectory`, one sweep follows the other for as long as it covers them (or
-        ``sweeps`` of them). An array of poses (n, 4, 4) gives one sweep standing at each.
+        ``sweeps`` of them). An array of poses (n, 4, 4) gives one sweep from a standing sensor at each.
+        ``starts`` (n,) are the seconds at which sweeps begin, if they do not follow one another.
         """
         period = self.sensor.sweep_period_s
+        times: Array = np.zeros(0) if starts is None else np.asarray(starts, np.float64).reshape(-1)[:sweeps]
         if not isinstance(trajectory, Trajectory):
             poses = check_rigid(trajectory, "pose").reshape(-1, 4, 4)[:sweeps]
-            times = np.arange(len(poses)) * period
+            if starts is None:
+                times = np.arange(len(poses)) * period
+            if len(times) != len(poses):
+                raise ResweepError(f"starts: {len(times)} for {len(poses)} poses; give one for each pose")
             return self._log(lambda i: self.sweep(poses[i], start=float(times[i]), index=i), times, poses)
+        if starts is None:
+            times = trajectory.start + np.arange(self._count_sweeps(trajectory, sweeps)) * period
+        return self._log(lambda i: self.sweep(trajectory, start=float(times[i]), index=i), times, trajectory.at(times))
+
+    def _count_sweeps(self, trajectory: Trajectory, sweeps: int | None) -> int:
+        """How many sweeps a trajectory covers, or ``sweeps`` of them, which it must cover."""
+        period = self.sensor.sweep_period_s
         needed = float(fire(self.sensor, 0).time[-1])
         count = math.floor((trajectory.end - trajectory.start - needed) / period + 1e-6) + 1
         if count < 1 or (sweeps is not None and sweeps > count):
@@ -156,8 +170,7 @@ class Simulator:
                 f"the trajectory lasts {trajectory.end - trajectory.start:.3f} s and covers {max(count, 0)} sweeps of "
                 f"'{self.sensor.name}' ({period:.3f} s each), {wanted} are asked for; give a longer one"
             )
-        times = trajectory.start + np.arange(count if sweeps is None else sweeps) * period
-        return self._log(lambda i: self.sweep(trajectory, start=float(times[i]), index=i), times, trajectory.at(times))
+        return count if sweeps is None else sweeps
 
     def _log(self, load: Callable[[int], Sweep], times: Array, poses: Array) -> Log:
         meta = {"resweep": resweep.__version__, "seed": self.seed, "world": self.world.meta}

@@ -14,7 +14,7 @@ from resweep.scenario import Asset, Bank
 from resweep.viewer import palette
 from resweep.worlds import Instances, Layer, Mesh, Splats
 
-MOST = 60  # assets on one sheet
+MAX_ASSETS = 60  # assets on one sheet
 _DPI = 110
 _COLUMNS = 4
 _PANEL = (3.6, 2.9)  # inches
@@ -27,12 +27,12 @@ _QUARTERS = np.radians([35.0, -35.0, 145.0, -145.0])  # views from the front lef
 
 
 def gallery(bank: Bank, path: str | Path, *, title: str | None = None) -> Path:
-    """Draw the assets of a bank side by side as a PNG; the first `MOST` of them where there are more.
+    """Draw the assets of a bank side by side as a PNG; the first `MAX_ASSETS` of them if there are more.
 
-    Each is seen from the corner from which most of it is known. Its footprint is outlined on the ground, with an
-    arrow that points forward. Bright is strong intensity, against the brightest 5 % of the bank.
+    Each is drawn from the corner from which most of it is known. Its footprint is outlined on the ground, with an
+    arrow that points forward. Brightness is intensity, relative to the 95 % quantile of the bank.
     """
-    names = [name for category in bank.categories.values() for name in _fullest_first(bank, category)][:MOST]
+    names = [name for category in bank.categories.values() for name in _by_points(bank, category)][:MAX_ASSETS]
     if not names:
         raise ResweepError("gallery: the bank holds no asset, so there is nothing to draw")
     columns = min(_COLUMNS, len(names))
@@ -52,12 +52,12 @@ def gallery(bank: Bank, path: str | Path, *, title: str | None = None) -> Path:
     return target
 
 
-def _fullest_first(bank: Bank, names: tuple[str, ...]) -> list[str]:
+def _by_points(bank: Bank, names: tuple[str, ...]) -> list[str]:
     return sorted(names, key=lambda name: (-bank.facts(name)["n_points"], name))
 
 
 def _white(bank: Bank, names: list[str]) -> float:
-    """The intensity that is drawn as bright: above it lie 5 % of the bank's surface."""
+    """The intensity that is drawn brightest: the 95 % quantile of the bank."""
     values = np.concatenate([_brightness(layer) for name in names for layer in bank[name].layers])
     return float(np.quantile(values, 0.95)) or 1.0
 
@@ -71,7 +71,7 @@ def _brightness(layer: Layer) -> Array:
 
 
 def _draw(axes: Any, asset: Asset, white: float) -> None:
-    """One asset with its footprint, and what it is below."""
+    """Draw one asset with its footprint, and its category and size below."""
     from matplotlib import colormaps
     from matplotlib.collections import PolyCollection
 
@@ -98,7 +98,7 @@ def _draw(axes: Any, asset: Asset, white: float) -> None:
     _frame(axes, np.concatenate([*polygons, outline]))
     length, width, height = asset.size_m
     made = f"{asset.n_points:,} points" if asset.n_points else "mesh"
-    mirrored = ", mirrored" if asset.meta.get("mirrored") else ""
+    mirrored = ", mirrored" if asset.mirrored else ""
     axes.set_title(asset.name, color=palette.INK, fontsize=11, loc="left", pad=3)
     below = f"{asset.category}  {length:.2f} × {width:.2f} × {height:.2f} m\n{made}{mirrored}"
     place = {"transform": axes.transAxes, "va": "top", "ha": "left"}
@@ -145,7 +145,7 @@ def _frame(axes: Any, points: Array) -> None:
 
 
 def _shade(intensity: Array, white: float) -> Array:
-    """Where on the colour map an intensity lies: by its root, since most surfaces are dark."""
+    """The place of an intensity on the colour map, by its square root, since most surfaces are dark."""
     return _DARK + (1.0 - _DARK) * np.sqrt(np.clip(intensity / white, 0.0, 1.0))
 
 

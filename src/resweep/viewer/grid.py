@@ -11,7 +11,7 @@ from resweep.sweep import Sweep
 
 _ROWS, _COLUMNS = 256, 2048
 _MIN_RINGS = 4
-_RING_SPREAD_DEG = 0.6  # within a ring; mounted mirrors and calibration stay below it, rosettes far above
+_RING_SPREAD_DEG = 0.6  # within a ring: spinning sensors stay below it, rosettes are far above
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ def angles_deg(direction: Array) -> tuple[Array, Array]:
 
 
 def range_grid(sweep: Sweep) -> Grid | None:
-    """The sweep as a grid, or None where its rings are no lines of one elevation.
+    """The sweep as a grid, or None where the beams of a ring differ in elevation.
 
-    Every cell takes the beam nearest in elevation, then in azimuth; a cell further from any beam than the
-    rings and columns are apart stays empty.
+    Every cell takes the beam nearest in elevation, then in azimuth. A cell further from any beam than the spacing of
+    rings and columns stays empty.
     """
     azimuth, elevation = angles_deg(sweep.beam_direction)
     order = np.lexsort((azimuth, sweep.beam_ring))

@@ -14,7 +14,7 @@ DEPTH_MAP = "turbo"
 
 
 def label_colours(label: Array, labels: LabelSet) -> Array:
-    """RGB (n, 3) float from 0 to 1 of labels (n,), as their vocabulary gives them."""
+    """RGB (n, 3) float from 0 to 1 of labels (n,), in the colours of their vocabulary."""
     from matplotlib.colors import to_rgb
 
     known, where = np.unique(label, return_inverse=True)

@@ -45,7 +45,7 @@ def birds_eye(
     figure = palette.new_figure(width, height, title or _title(sweep, "from above"))
     axes = figure.add_subplot()
     size = _dot(len(points))
-    order = np.argsort(points[:, 2])  # what is higher lies on top
+    order = np.argsort(points[:, 2])  # higher points are drawn last
     x, y, z = points[order].T
     if labels.is_labelled(label).any():
         axes.scatter(x, y, s=size, c=palette.label_colours(label[order], labels), linewidths=0, rasterized=True)
@@ -141,7 +141,7 @@ class _View:
 
     azimuth: Array
     elevation: Array
-    far_first: Array  # the order of drawing dots: what is nearest lies on top
+    far_first: Array  # the order of drawing: the nearest dots last
     extent: tuple[float, float, float, float]
     cells: Array | None  # (rows, columns) index of the return in each cell, -1: none
 
@@ -181,15 +181,15 @@ def _draw_rings(axes: Any, reach: float) -> None:
 
 
 def _dot(count: int) -> float:
-    """The area of a dot that lets ``count`` of them stand apart, in square points."""
+    """The area of a dot in square points, smaller the more of them (``count``) there are."""
     return float(np.clip(1e5 / max(count, 1), 1.2, 6.0))
 
 
 def _window(values: Array, reach: float) -> tuple[float, float]:
-    """The part of -reach to reach that holds the values and the sensor, with some air."""
+    """The part of -reach to reach that holds the values and the sensor, with a margin."""
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
-    air = 0.08 * reach
-    return max(-reach, min(low, 0.0) - air), min(reach, max(high, 0.0) + air)
+    margin = 0.08 * reach
+    return max(-reach, min(low, 0.0) - margin), min(reach, max(high, 0.0) + margin)
 
 
 def _check_drawable(sweep: Sweep) -> None:
@@ -216,6 +216,6 @@ def _title(sweep: Sweep, how: str) -> str:
 def _save(figure: Any, path: str | Path) -> Path:
     target = Path(path)
     with atomic_file(target) as temporary:
-        # Without matplotlib's version inside, the same sweep gives the same bytes after an upgrade that draws alike.
+        # Without matplotlib's version in the file, the same sweep gives the same bytes with another version.
         figure.savefig(temporary, dpi=_DPI, format="png", facecolor=palette.PAPER, metadata={"Software": None})
     return target

@@ -1,8 +1,7 @@
 """Reflectance from the colours of an imported mesh, where nothing better is known.
 
-A model seldom says how it reflects at a LiDAR's wavelength, but its base colour tells light from
-dark: the reflectance of a face is the relative luminance of its colour, between 0 and 1. Pass
-``reflectance`` when importing to say better.
+Models rarely give reflectance at a LiDAR's wavelength, but they have a base colour: the reflectance of a face is the
+relative luminance of its colour, between 0 and 1. Pass ``reflectance`` when importing to replace it.
 """
 
 from __future__ import annotations

@@ -263,7 +263,7 @@ def _columns(entry: Mapping[str, Any], where: str, reading: Reading) -> StoredCo
 
 
 def _in_order(columns: StoredColumns, runs: list[tuple[int, int]]) -> Array:
-    """Where the rows of ``runs`` go to stand in the order they were saved in: (n,) int64."""
+    """The order (n,) int64 that puts the rows of ``runs`` back as they were saved."""
     return np.argsort(columns.read("order", runs), kind="stable")
 
 

@@ -13,7 +13,7 @@ from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.worlds.native import InstanceArray, Triangles
 
-# A diffuse surface ends at 1; one measured at a grazing angle, or on a sign, can seem brighter than white.
+# A diffuse surface reflects at most 1; measured at a grazing angle, or on a sign, the value can be higher.
 BRIGHTEST = 10.0
 
 
@@ -102,7 +102,7 @@ class Mesh:
         chosen = np.asarray(material)
         if chosen.size and (chosen.min() < 0 or chosen.max() >= min(len(self.materials), 256)):
             worst = int(chosen.min() if chosen.min() < 0 else chosen.max())
-            raise ResweepError(f"{what}: material {worst} is asked for, {len(self.materials)} are given (256 at most)")
+            raise ResweepError(f"{what}: no material {worst}; {len(self.materials)} are given (256 at most)")
         self.material = per_row(material, count, np.uint8, f"{what}: material")
         self.instance = per_row(instance, count, np.int32, f"{what}: instance")
 

@@ -35,12 +35,12 @@ class _Part:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it may be called, most particular first: nodes, geometry, object of an OBJ, material."""
+        """The names it can be selected by, most specific first: nodes, geometry, object of an OBJ, material."""
         return (*self.nodes, self.name, self.name.removesuffix(f"_{self.material}"), self.material)
 
     @property
     def title(self) -> str:
-        """A lasting name: trimesh makes up the node names of a glTF mesh of several primitives."""
+        """A stable name: trimesh invents node names for a glTF mesh of several primitives."""
         made_up = self.geometry.metadata.get("from_gltf_primitive", False)
         return self.name if made_up or len(self.nodes) > 1 else self.nodes[0]
 
@@ -192,7 +192,7 @@ def _check_choice(chosen: Any, parts: Iterable[_Part], where: str, field: str, k
 
 
 def _chosen(chosen: Any, part: _Part, default: Any) -> Any:
-    """One value for a part, or a list of one per node where the dict tells its nodes apart."""
+    """One value for a part, or a list of one per node where the dict names single nodes."""
     if not isinstance(chosen, Mapping):
         return default if chosen is None else chosen
     fallback = next((chosen[name] for name in part.names[len(part.nodes) :] if name in chosen), default)

@@ -21,7 +21,7 @@ _LARGEST_ID = 1 << 16  # ids below it are counted in a table
 
 
 def any_labels(layers: Sequence[Mesh | Instances | Splats | Volumes]) -> bool:
-    """Whether any primitive bears a label other than 0."""
+    """Whether any primitive has a label other than 0."""
     for layer in layers:
         columns = [layer.label, layer.mesh.label] if isinstance(layer, Instances) else [layer.label]
         if any((_first(column) > 0).any() for column in columns):
@@ -30,7 +30,7 @@ def any_labels(layers: Sequence[Mesh | Instances | Splats | Volumes]) -> bool:
 
 
 def count_labels(layers: Sequence[Mesh | Instances | Splats | Volumes]) -> dict[int, int]:
-    """How many primitives bear each label, counted in every copy, in the order of the ids."""
+    """Number of primitives with each label, counted in every copy, in the order of the ids."""
     counts: Counter[int] = Counter()
     for layer in layers:
         if isinstance(layer, Instances):
@@ -78,5 +78,5 @@ def _count(column: Array) -> Counter[int]:
 
 
 def _first(column: Array) -> Array:
-    """The column, or the one value that stands for all of its rows."""
+    """The column, or its first value if all rows share one."""
     return column[:1] if column.strides == (0,) else column

@@ -50,32 +50,32 @@ def save_world(world: World, path: str | Path, overwrite: bool = True, tile_size
             raise ResweepError(f"{path}: exists and is not a world; choose another name or remove it")
         if not overwrite:
             raise ResweepError(f"{path}: exists already; choose another name or pass overwrite=True")
-    with whole_folder(path) as folder:
+    with atomic_folder(path) as folder:
         _write(world, folder, tile_size_m)
     return path
 
 
 @contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
-    """Give the name of a folder to make that on success takes the place of ``path``, old contents included.
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Yield the name of a folder to create; on success it replaces ``path`` and all that is in it.
 
-    On any error what was made goes and the old folder stays as it was.
+    On any error the new folder is removed and the old one stays unchanged.
     """
     target = path.resolve()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        workshop = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+        staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
         try:
-            yield workshop / "new"
+            yield staging / "new"
             if target.exists():
-                os.rename(target, workshop / "old")
-            os.rename(workshop / "new", target)
+                os.rename(target, staging / "old")
+            os.rename(staging / "new", target)
         except BaseException:
-            if (workshop / "old").exists() and not target.exists():
-                os.rename(workshop / "old", target)
+            if (staging / "old").exists() and not target.exists():
+                os.rename(staging / "old", target)
             raise
         finally:
-            shutil.rmtree(workshop, ignore_errors=True)
+            shutil.rmtree(staging, ignore_errors=True)
     except OSError as error:
         raise ResweepError(
             f"{path}: cannot be written ({error.strerror or error}); check the folder, its permissions and the disk"
@@ -103,7 +103,7 @@ def load_world(path: str | Path, bounds: ArrayLike | None = None) -> World:
         if layer is not None:
             layers.append(layer)
     if not layers:
-        raise ResweepError(f"{path}: nothing lies within the bounds; the world spans {data.get('bounds')}")
+        raise ResweepError(f"{path}: no layer has anything within the bounds; the world spans {data.get('bounds')}")
     meta, labels = need(data, "meta", dict, where), saved_labels(data, where)
     return World(layers, origin, meta, labels, calibration=_calibration(data, where))
 
@@ -148,7 +148,7 @@ def _write(world: World, folder: Path, tile_size_m: float) -> None:
 
 
 def _read_layer(kind: str, entry: dict[str, Any], where: str, reading: Reading) -> Any:
-    """A layer, or None if it has nothing within bounds; what its data break is said of its index."""
+    """A layer, or None if it has nothing within bounds; errors name its entry in the index."""
     try:
         return KINDS[kind][1](entry, where, reading)
     except ResweepError as error:

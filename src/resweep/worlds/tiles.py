@@ -137,7 +137,7 @@ class TileTable:
         table = columns.read("tiles")
         if table.ndim != 2 or table.shape[1] != len(TILE_COLUMNS) or table[:, 2].sum() != n_rows:
             where = columns.root / columns.path / "tiles"
-            raise ResweepError(f"{where}: is damaged (it does not tell {n_rows} rows); save the world again")
+            raise ResweepError(f"{where}: is damaged (its tiles do not add up to {n_rows} rows); save the world again")
         counts = table[:, 2:4].astype(np.int64)
         return cls(table[:, :2].astype(np.int64), counts[:, 0], counts[:, 1], table[:, 4:].reshape(-1, 2, 3))
 

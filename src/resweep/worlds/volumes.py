@@ -1,4 +1,4 @@
-"""Volumes: permeable Gaussians that a beam may pass, learned where vegetation stands (paper A)."""
+"""Volumes: permeable Gaussians that a beam may pass, learned for vegetation (paper A)."""
 
 from __future__ import annotations
 

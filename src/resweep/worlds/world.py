@@ -90,12 +90,12 @@ class World:
 
     @property
     def has_labels(self) -> bool:
-        """Whether any primitive bears a label other than 0."""
+        """Whether any primitive has a label other than 0."""
         return any_labels(self.layers)
 
     @property
     def label_counts(self) -> dict[int, int]:
-        """How many primitives bear each label id, counted in every instance."""
+        """Number of primitives with each label id, counted in every instance."""
         return count_labels(self.layers)
 
     def relabelled(self, labels: LabelSet | str | Path) -> World:

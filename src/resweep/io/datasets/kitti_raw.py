@@ -56,7 +56,7 @@ def open_log(
     start, times, end, recorded = read_scan_times(path / "velodyne_points", index, rate_hz, RATE_HZ)
     faults = Faults()
     packets = _read_motion(path, index, times, recorded, calib, faults if keep_going else None)
-    motion = Trajectory(np.array([times[0]]), np.eye(4)[None]) if packets is None else packets
+    motion = _stand(start, end) if packets is None else packets
     motion = motion.extended(_REACH_S)
     _check_covered(path, motion, start, end, faults if keep_going else None)
     boxes = _read_tracklets(path / "tracklet_labels.xml")
@@ -124,6 +124,12 @@ def _read_motion(
     T_imu_velo = inverse(_read_imu_to_velo(path, calib))
     rows, good = _read_packets(files, index, faults)
     return Trajectory(stamps[good], _project(rows[good]) @ T_imu_velo)
+
+
+def _stand(start: Array, end: Array) -> Trajectory:
+    """The identity from the first start to the last end of the scans: poses that mean nothing."""
+    times = np.array([start.min(), end.max()])
+    return Trajectory(times, np.tile(np.eye(4), (2, 1, 1)))
 
 
 def _mean_step(times: Array, index: Array) -> float:

@@ -235,4 +235,5 @@ def _make_asset(made: tuple[Splats, LabelSet, dict[str, Any]], track: Track, at:
         n_points=int(facts["returns"]),
         meta=facts,
         labels=labels,
+        mirrored=bool(facts["mirrored"]),
     )

@@ -1,4 +1,4 @@
-"""Settings of cutting objects out of a drive, with the papers' values as defaults."""
+"""Settings of the object bank, with the papers' values as defaults."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def cover_object(cloud: Cloud, config: ObjectConfig) -> Splats | None:
     )
     try:
         splats = cover_cloud(cloud, settings)
-    except ResweepError:  # no point has neighbours: the returns make no surface
+    except ResweepError:  # no point has neighbours: the returns are scattered
         return None
     if len(splats) <= _RING:
         return None
@@ -61,6 +61,6 @@ def measure_gaps(points: Array, normal: Array, reach_m: float) -> Array:
     row, column = np.nonzero(beside)
     np.minimum.at(nearest, (row, sector[row, column]), flat[row, column])
     nearest.sort(axis=1)
-    found_in = np.isfinite(nearest).sum(axis=1)
-    at = np.clip(found_in - 1, 0, _MIDDLE)
-    return np.where(found_in > 0, nearest[np.arange(len(points)), at], 0.0)
+    sectors = np.isfinite(nearest).sum(axis=1)
+    at = np.clip(sectors - 1, 0, _MIDDLE)
+    return np.where(sectors > 0, nearest[np.arange(len(points)), at], 0.0)

@@ -1,7 +1,8 @@
 """NumPy references of the native kernels, written to be read; the tests hold the kernels to them.
 
-`rays` is what cpp/beam.cpp does, `receive` what cpp/receive.cpp does, `measure` the noise of
-cpp/trace.cpp, `rebuilt_hits` the motion of cpp/actors.cpp. They take a sensor's spec as it is and are slow.
+`rays` is what cpp/trace/pulses.cpp and cpp/trace/beam.cpp do, `receive` what cpp/trace/receive.cpp does, `measure` the
+noise of cpp/trace/noise.cpp, `rebuilt_hits` the motion of cpp/scene/actors.cpp. They take a sensor's spec as it is and
+are slow.
 """
 
 from __future__ import annotations

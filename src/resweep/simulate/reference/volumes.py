@@ -1,4 +1,4 @@
-"""The NumPy reference of permeable volumes in cpp/volumes, cpp/permeability and cpp/predict (A, III-C and IV).
+"""The NumPy reference of permeable volumes: cpp/scene/volumes, cpp/map/permeability, cpp/trace/predict (A, III-C, IV).
 
 Every ray is held against every volume: exact, and slow.
 """

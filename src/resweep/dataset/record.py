@@ -1,0 +1,78 @@
+"""What decides the bytes of a dataset, kept beside it: a folder is only completed with the same settings."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import resweep
+from resweep.dataset.plan import Plan, Run, choose_sensor
+from resweep.errors import ResweepError
+from resweep.scenes.opening import SCENE
+
+RECORD = "plan.json"
+FORMAT = "resweep-dataset"
+
+
+def make_record(plan: Plan, runs: Sequence[Run]) -> dict[str, Any]:
+    """All that decides the bytes of a dataset, as plain data."""
+    sensors = [sensor.model_dump(mode="json", exclude_none=True) for sensor, _ in map(choose_sensor, plan.sensors)]
+    worlds = {word: _fingerprint(word) for word in plan.worlds}
+    written = plan.model_dump(mode="json", exclude_none=True)
+    scenarios = [run.scenario.model_dump(mode="json", exclude_none=True) for run in runs]
+    return {
+        "resweep": resweep.__version__,
+        "plan": written,
+        "worlds": worlds,
+        "sensors": sensors,
+        "scenarios": scenarios,
+        "bank": None if plan.bank is None else _fingerprint(plan.bank),
+    }
+
+
+def hash_record(record: dict[str, Any]) -> str:
+    """The SHA-256 of a record, as hexadecimal digits."""
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+
+
+def _fingerprint(word: str) -> str:
+    """What tells a world or a bank from others: the hash of its index, or of the whole mesh file."""
+    if word.startswith(SCENE):
+        return word
+    path = Path(word)
+    file = next((path / name for name in ("world.json", "bank.json") if (path / name).is_file()), path)
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else word
+
+
+def check_output(output: Path, record: dict[str, Any]) -> None:
+    """Raise if ``output`` holds anything but the (unfinished) dataset of this record."""
+    if output.exists() and not output.is_dir():
+        raise ResweepError(f"{output}: is a file; a dataset is a folder, choose another name")
+    if not output.exists() or not any(output.iterdir()):
+        return
+    try:
+        old = json.loads((output / RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        old = None
+    if not isinstance(old, dict) or old.get("format") != FORMAT:
+        raise ResweepError(f"{output}: is not empty and holds no dataset of resweep; choose another folder")
+    if old.get("hash") != hash_record(record):
+        what = _find_difference(old.get("record"), record) or "its settings"
+        raise ResweepError(f"{output}: was made with other settings ({what}); choose another folder or remove it")
+
+
+def _find_difference(old: Any, new: Any, where: str = "") -> str | None:
+    """The first field in which two records differ, with both values."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted(set(old) | set(new)):
+            found = _find_difference(old.get(key), new.get(key), f"{where}.{key}" if where else key)
+            if found:
+                return found
+        return None
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        pairs = enumerate(zip(old, new, strict=True))
+        return next((found for at, (a, b) in pairs if (found := _find_difference(a, b, f"{where}[{at}]"))), None)
+    return None if old == new else f"{where} was {json.dumps(old)[:40]}, is now {json.dumps(new)[:40]}"
