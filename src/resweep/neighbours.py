@@ -22,7 +22,7 @@ from resweep.pose import Array
 
 ALPHA, BETA = 0.2, 0.6  # C, 3.1 and 3.2
 _SAMPLE = 100_000
-_MOST_POINTS = 2**31 - 1
+_MAX_POINTS = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Pca:
     ``eigenvalues`` (n, 3): of the covariance, m², descending. ``mean_offset`` (n, 3): the mean of the neighbours
     less the point. ``count`` (n,) int32 and ``radius`` (n,): neighbours, and the distance of the farthest.
     ``mean_abs_plane_distance`` and ``std_abs_plane_distance`` (n,): of |n · (pₖ − pᵢ)| (C, eq. 4).
-    Columns that were not asked for are empty.
+    Columns that are not wanted are empty.
     """
 
     normal: Array
@@ -80,8 +80,8 @@ class Neighbours:
 
     def __init__(self, points: ArrayLike, threads: int = 0) -> None:
         rows = _rows(points, "points")
-        if len(rows) > _MOST_POINTS:
-            raise ResweepError(f"points: {len(rows)} are more than an index takes ({_MOST_POINTS}); build by tiles")
+        if len(rows) > _MAX_POINTS:
+            raise ResweepError(f"points: {len(rows)} are more than an index takes ({_MAX_POINTS}); build by tiles")
         self.threads = threads
         self._tree = _core.KdTree(rows, threads)
         self._n = len(rows)
@@ -97,7 +97,7 @@ class Neighbours:
     def knn(self, queries: ArrayLike | None, k: int, max_radius: float = np.inf) -> Found:
         """The ``k`` nearest points of ``queries`` (m, 3), or of every point with ``None``, within ``max_radius``.
 
-        The answer has m · k entries: ask for blocks of queries where that is too many.
+        The result has m · k entries: query in blocks where that is too many.
         """
         places = None if queries is None else _rows(queries, "queries").astype(np.float64, copy=False)
         index, distance2 = self._tree.knn(places, _count(k), _radius(max_radius, "max_radius"), self.threads)
@@ -115,7 +115,7 @@ class Neighbours:
         return float(self._tree.mean_radius(_count(k), self._stride(sample), self.threads))
 
     def mean_plane_distance(self, k: int, max_radius: float, sample: int | None = _SAMPLE) -> float:
-        """ε̄ of C 3.1: the mean distance, metres, of neighbours from the plane of the point whose they are (C, eq. 4).
+        """ε̄ of C 3.1: the mean distance, metres, of neighbours from the plane of their point (C, eq. 4).
 
         Taken over about ``sample`` points spread evenly over the map, or over all of them with ``None``.
         """
@@ -163,7 +163,7 @@ class Neighbours:
     def join(
         self, normal: Array, kind: Array, missing: Array, k: int, radius: float, beta: float = BETA
     ) -> tuple[Array, Array]:
-        """Rows (m,) int32 of points that want further points near them, and of a neighbour to join each with (C, 3.4).
+        """Rows (m,) int32 of points that need further points near them, and of a neighbour to join each with (C, 3.4).
 
         A point with ``missing`` (n,) int32 above 0 is joined with so many of its ``k`` nearest within ``radius``, the
         farthest first, that are of its ``kind`` (n,) int32 and have a normal with a cosine to its own above ``beta``.

@@ -14,10 +14,10 @@ from resweep.boxes import Boxes
 from resweep.log import Log
 from resweep.pose import from_xyz_rpy, inverse, transform
 from resweep.reconstruction import IcpConfig, ObjectConfig, build_bank
-from resweep.reconstruction.objects.align import align
+from resweep.reconstruction.objects.align import align_sweeps
 from resweep.reconstruction.objects.coloured_icp import make_target, register
 from resweep.reconstruction.objects.mirror import FLIP, find_symmetry
-from resweep.reconstruction.objects.surfels import gaps
+from resweep.reconstruction.objects.surfels import measure_gaps
 from resweep.registration import motion_matrix
 from resweep.scenario.categories import CATEGORIES
 from resweep.sweep import Sweep
@@ -165,7 +165,7 @@ def test_groups_that_share_little_stay_where_their_boxes_are():
         wrong = from_xyz_rpy(*rng.normal(0, 0.05, 2), yaw=rng.normal(0, 0.01))
         clouds.append(transform(wrong, cloud))
         truth.append(wrong)
-    poses, misfit = align(clouds, [np.zeros(len(cloud)) for cloud in clouds], IcpConfig())
+    poses, misfit = align_sweeps(clouds, [np.zeros(len(cloud)) for cloud in clouds], IcpConfig())
     before = np.stack(truth)[:, 1, 3]
     after = (poses @ np.stack(truth))[:, 1, 3]
     for group in (slice(0, 6), slice(6, 12)):
@@ -243,7 +243,7 @@ def test_boxes_without_a_track_are_objects_of_their_own():
 def test_gaps_look_across_scan_lines():
     along, lines = np.meshgrid(np.arange(0, 2, 0.03), np.arange(0, 1, 0.12))
     points = np.column_stack([along.ravel(), np.zeros(along.size), lines.ravel()])
-    found = gaps(points, np.tile([0.0, 1.0, 0.0], (len(points), 1)), 0.3)
+    found = measure_gaps(points, np.tile([0.0, 1.0, 0.0], (len(points), 1)), 0.3)
     inner = (points[:, 2] > 0.1) & (points[:, 2] < 0.8) & (points[:, 0] > 0.2) & (points[:, 0] < 1.8)
     assert found[inner].min() >= 0.119
     assert found[inner].max() < 0.14

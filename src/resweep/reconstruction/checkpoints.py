@@ -62,7 +62,7 @@ class Checkpoints:
             old = _read_record(folder)
             if old != key:
                 differs = [text for name, text in _WHAT.items() if old.get(name) != key[name]]
-                say(f"{folder}: checkpoints of a build with {' and '.join(differs)} are discarded; starting anew")
+                say(f"{folder}: checkpoints of a build with {' and '.join(differs)} are discarded; starting over")
                 shutil.rmtree(folder)
             else:
                 done = [file.stem for file in sorted(folder.glob("*.npz"), key=lambda file: file.stat().st_mtime_ns)]

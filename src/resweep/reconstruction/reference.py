@@ -109,7 +109,7 @@ def rimls(points: Array, normals: Array, corners: Array, kernel: float, sigma_no
     return values
 
 
-def first_met(centre: Array, normal: Array, radius: Array, origin: Array, direction: Array) -> tuple[int, float]:
+def find_first_disc(centre: Array, normal: Array, radius: Array, origin: Array, direction: Array) -> tuple[int, float]:
     """The first disc, and its range, that a ray with unit ``direction`` meets; −1 and infinity for none."""
     with np.errstate(divide="ignore", invalid="ignore"):
         along = np.einsum("ni,ni->n", normal, centre - origin) / (normal @ direction)
@@ -128,7 +128,7 @@ def carve(centre: Array, normal: Array, radius: Array, ratio: Array, cloud: Clou
         for origin, point in zip(cloud.sensor[cloud.seen], cloud.points[cloud.seen], strict=True):
             distance = np.linalg.norm(point - origin)
             direction = (point - origin) / distance
-            disc, met = first_met(centre, normal, radius, origin, direction)
+            disc, met = find_first_disc(centre, normal, radius, origin, direction)
             margin = config.margin_m + config.margin_per_m * distance
             if disc >= 0 and distance - met > margin:
                 passed[disc] += 1

@@ -33,7 +33,7 @@ _FEWEST_SWEEPS = 3  # of which one is held out
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What the beams show of the points (n,) of a map; None for a kind that was not asked for.
+    """What the beams show of the points (n,) of a map; None for a kind that is not wanted or not possible.
 
     ``passed`` is the share of beams that pass on, of those that reach the point's region. ``gain`` is how much better
     volumes predict the beams around the point than splats, in nats; it says something only where ``gain_known``.

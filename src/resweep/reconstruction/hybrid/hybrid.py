@@ -16,7 +16,7 @@ from resweep.reconstruction.volumes import volumes
 from resweep.voxels import number_voxels
 from resweep.worlds import Layer
 
-_ENOUGH_UNKNOWN = 0.1  # share of points without a group that is worth asking the beams for
+_ENOUGH_UNKNOWN = 0.1  # share of points without a group from which on the beams decide as well
 
 
 def fit(map: Map, config: HybridConfig) -> tuple[Layer, ...]:

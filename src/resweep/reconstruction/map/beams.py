@@ -15,7 +15,7 @@ class Beams:
     """Beams (n,) in the world, as far as they went.
 
     ``origin`` and ``direction`` (n, 3) float32, metres from an origin and unit; ``length`` metres to where the
-    beam ended; ``returned`` is false where it met nothing that the map holds up to there.
+    beam ended; ``returned`` is false where nothing that the map holds ended it.
     """
 
     origin: Array

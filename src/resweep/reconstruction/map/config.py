@@ -12,7 +12,7 @@ from resweep.log import Log
 
 
 class VisibilityConfig(Spec):
-    """When a point counts as seen through, and hence as moving (`map.visibility`).
+    """When a point counts as seen through, and so as moving (`map.visibility`).
 
     A beam passes through a point if all that was measured around its direction, within the cell of
     ``cell_deg`` and its eight neighbours, is farther by ``margin_m + margin_per_m · range``. A point is

@@ -1,7 +1,7 @@
 """Which points of a map stand still: by label, by annotated boxes, or by what later beams see through.
 
 What decides is gathered while the sweeps are read, so that none is read again: the boxes of every sweep, and its range
-image as long as neither labels nor boxes tell what moves. An image takes 0.3 MB for a sensor of 27 degrees, at most 2.
+image as long as neither labels nor boxes say what moves. An image takes 0.3 MB for a sensor of 27 degrees, at most 2.
 """
 
 from __future__ import annotations

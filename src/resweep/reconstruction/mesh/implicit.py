@@ -1,8 +1,8 @@
 """Moving least squares on a sparse grid: a signed distance to the surface behind points with normals.
 
 Values are found at the corners of cubes near the points only, tile by tile, so that memory does not grow
-with the place: C fills its grid in the same way (6.1.1). A corner has the very same value whichever tile it
-is asked of, which lets neighbouring tiles meet without a crack.
+with the place: C fills its grid in the same way (6.1.1). A corner has the same bytes in every tile that
+holds it, so that neighbouring tiles join without a crack.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_CUBES = 1 << 19  # along a side of the place
 class Tile:
     """Signed distances ``value`` (n, n, n) float32, in voxels, positive on the side of the normals.
 
-    ``known`` (n, n, n) tells the corners that have one. ``start`` (3,) is the index of the first corner: corner i
+    ``known`` (n, n, n) marks the corners that have one. ``start`` (3,) is the index of the first corner: corner i
     lies at voxel_m · i.
     """
 
@@ -53,9 +53,9 @@ class SignedDistance:
         self._part = places - cube
         self._normal = np.asarray(normals, np.float64)
         self._tile = tile
-        self._method = _method(config)
-        reach = int(np.ceil(self._method["reach"])) + 1
-        self.places = list(_by_tile(self._cube, reach, tile))
+        self._parameters = _native_parameters(config)
+        reach = int(np.ceil(self._parameters["reach"])) + 1
+        self.places = list(_group_by_tile(self._cube, reach, tile))
 
     def __call__(self, place: tuple[Array, Array]) -> Tile:
         index, rows = place
@@ -66,13 +66,13 @@ class SignedDistance:
             part=self._part[rows],
             normal=self._normal[rows],
             side=side,
-            **self._method,
+            **self._parameters,
         )
         shape = (side, side, side)
         return Tile(start, value.reshape(shape), known.reshape(shape).astype(bool))
 
 
-def _method(config: MeshConfig) -> dict[str, Any]:
+def _native_parameters(config: MeshConfig) -> dict[str, Any]:
     """The parameters of a method, lengths in voxels."""
     robust = config.method == "rimls"
     reach = max(config.truncation_voxels, REACH_SIGMAS * config.sigma_voxels)
@@ -87,7 +87,7 @@ def _method(config: MeshConfig) -> dict[str, Any]:
     }
 
 
-def _by_tile(cube: Array, reach: int, tile: int) -> Iterator[tuple[Array, Array]]:
+def _group_by_tile(cube: Array, reach: int, tile: int) -> Iterator[tuple[Array, Array]]:
     """Each tile (3,) that a point can reach, and the rows of those points in their order."""
     low = (cube - reach - 1) // tile  # a tile's last corners are the next one's first
     high = (cube + reach) // tile

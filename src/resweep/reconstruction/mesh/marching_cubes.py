@@ -26,7 +26,7 @@ def polygonise(field: SignedDistance, voxel_m: float, threads: int = 0) -> tuple
     places, keys, faces = [np.zeros((0, 3))], [np.zeros(0, np.int64)], [np.zeros((0, 3), np.int64)]
     count = lone = 0
     with ThreadPoolExecutor(_core.thread_count(threads)) as pool:
-        for place, key, triangles in pool.map(lambda at: _piece(field(at)), field.places):
+        for place, key, triangles in pool.map(lambda at: _mesh_tile(field(at)), field.places):
             free = np.flatnonzero(key < 0)
             key[free] = -1 - lone - np.arange(len(free))  # inside a cube: no other tile has it
             lone += len(free)
@@ -38,13 +38,13 @@ def polygonise(field: SignedDistance, voxel_m: float, threads: int = 0) -> tuple
     return np.concatenate(places)[first] * voxel_m, number.reshape(-1)[np.concatenate(faces)]
 
 
-def _piece(tile: Tile) -> tuple[Array, Array, Array]:
+def _mesh_tile(tile: Tile) -> tuple[Array, Array, Array]:
     """Vertices in voxels of the whole grid, the edge of each, and the triangles of one tile."""
-    vertices, triangles = _marched(tile)
-    return *_on_edges(tile, vertices), triangles
+    vertices, triangles = _march(tile)
+    return *_put_on_edges(tile, vertices), triangles
 
 
-def _marched(tile: Tile) -> tuple[Array, Array]:
+def _march(tile: Tile) -> tuple[Array, Array]:
     """Vertices in voxels from the tile's first corner, and triangles; none of either if no surface crosses it."""
     measure = require("skimage.measure", "a mesh over a map")
     nothing = np.zeros((0, 3)), np.zeros((0, 3), np.int64)
@@ -53,11 +53,11 @@ def _marched(tile: Tile) -> tuple[Array, Array]:
     for x, y, z in np.ndindex(2, 2, 2):
         n = len(known) - 1
         whole &= known[x : n + x, y : n + y, z : n + z]
-    value = _clear(tile)
+    value = _push_from_zero(tile)
     if not whole.any() or not (value < 0).any() or not (value > 0).any():
         return nothing
     mask = np.zeros(known.shape, bool)
-    mask[1:, 1:, 1:] = whole  # scikit-image asks the last corner of each cube
+    mask[1:, 1:, 1:] = whole  # scikit-image looks at the last corner of each cube
     try:
         vertices, triangles, _, _ = measure.marching_cubes(value, 0.0, mask=mask)
     except RuntimeError:  # its way to say that it found no surface
@@ -65,16 +65,16 @@ def _marched(tile: Tile) -> tuple[Array, Array]:
     return vertices.astype(np.float64), triangles.astype(np.int64)
 
 
-def _clear(tile: Tile) -> Array:
+def _push_from_zero(tile: Tile) -> Array:
     """The distances, moved away from 0 where they are too near to it."""
     value = np.where(tile.known, tile.value, 1.0).astype(np.float32)
     return np.where(np.abs(value) < _CLEAR, np.where(value < 0, -_CLEAR, _CLEAR), value).astype(np.float32)
 
 
-def _on_edges(tile: Tile, vertices: Array) -> tuple[Array, Array]:
+def _put_on_edges(tile: Tile, vertices: Array) -> tuple[Array, Array]:
     """The vertices in voxels of the whole grid and a number (n,) for the edge of each, −1 inside a cube.
 
-    They are interpolated anew between the edge's corners: the same in every tile that has the edge.
+    They are interpolated again between the edge's corners: the same in every tile that has the edge.
     """
     nearest = np.rint(vertices)
     off = np.abs(vertices - nearest)
@@ -85,7 +85,7 @@ def _on_edges(tile: Tile, vertices: Array) -> tuple[Array, Array]:
     low[row, axis] = np.floor(vertices[row, axis]).astype(np.int64)
     high = low.copy()
     high[row, axis] += 1
-    value = _clear(tile).astype(np.float64)
+    value = _push_from_zero(tile).astype(np.float64)
     at_low, at_high = value[tuple(low.T)], value[tuple(np.minimum(high, len(value) - 1).T)]
     place = low.astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -68,9 +68,9 @@ def reconstruct(points: Array, normals: Array, config: MeshConfig) -> tuple[Arra
         raise ResweepError("surface: normals must be unit vectors; leave out points without one")
     origin = places.min(axis=0)
     if config.method == "poisson":
-        vertices, faces = _poisson(places - origin, directions, config)
+        vertices, faces = _reconstruct_poisson(places - origin, directions, config)
     elif config.method == "rimls-meshlab":
-        vertices, faces = _meshlab_rimls(places - origin, directions, config)
+        vertices, faces = _reconstruct_meshlab_rimls(places - origin, directions, config)
     else:
         require("skimage", f"method: {config.method}")
         vertices, faces = polygonise(SignedDistance(places - origin, directions, config), config.voxel_m)
@@ -79,7 +79,7 @@ def reconstruct(points: Array, normals: Array, config: MeshConfig) -> tuple[Arra
     return vertices + origin, faces
 
 
-def _poisson(points: Array, normals: Array, config: MeshConfig) -> tuple[Array, Array]:
+def _reconstruct_poisson(points: Array, normals: Array, config: MeshConfig) -> tuple[Array, Array]:
     """Screened Poisson reconstruction, without what lies far from every point."""
     meshlab, work = _open_meshlab(points, normals, config)
     extent = _POISSON_SCALE * float(np.ptp(points, axis=0).max())
@@ -101,7 +101,7 @@ def _poisson(points: Array, normals: Array, config: MeshConfig) -> tuple[Array, 
     return _drop_unused(vertices, kept)
 
 
-def _meshlab_rimls(points: Array, normals: Array, config: MeshConfig) -> tuple[Array, Array]:
+def _reconstruct_meshlab_rimls(points: Array, normals: Array, config: MeshConfig) -> tuple[Array, Array]:
     """RIMLS and marching cubes as MeshLab has them, on a grid over the whole box of the points."""
     meshlab, work = _open_meshlab(points, normals, config)
     cubes = int(np.ceil(np.ptp(points, axis=0).max() / config.voxel_m))

@@ -21,8 +21,10 @@ from resweep.voxels import first_in_voxels
 _NEAREST = 24  # points among which one of another sweep is looked for
 
 
-def align(clouds: Sequence[Array], colours: Sequence[Array], config: IcpConfig) -> tuple[Array, tuple[float, float]]:
-    """Corrections (k, 4, 4) that bring k clouds of one object together, and their misfit before and after, metres.
+def align_sweeps(
+    clouds: Sequence[Array], colours: Sequence[Array], config: IcpConfig
+) -> tuple[Array, tuple[float, float]]:
+    """Corrections (k, 4, 4) that align k clouds of one object, and their misfit before and after, metres.
 
     ``clouds`` (n, 3) stand where their boxes say, with ``colours`` (n,). Misfit is the median distance of points
     to the surface of the other clouds.

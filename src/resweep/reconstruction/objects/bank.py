@@ -18,19 +18,19 @@ from resweep.log import Log
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, transform
 from resweep.reconstruction.map.cloud import Cloud
-from resweep.reconstruction.objects.align import align
+from resweep.reconstruction.objects.align import align_sweeps
 from resweep.reconstruction.objects.config import ObjectConfig
 from resweep.reconstruction.objects.mirror import FLIP, Symmetry, find_symmetry
-from resweep.reconstruction.objects.surfels import object_surfels
+from resweep.reconstruction.objects.surfels import cover_object
 from resweep.reconstruction.objects.tracks import Track, View, collect_views, find_objects
 from resweep.scenario.assets import Asset
 from resweep.scenario.bank import Bank
 from resweep.scenario.categories import CATEGORIES, OBJECT_LABELS
 from resweep.worlds import Splats
 
-_FEW, _STREWN, _HIDDEN = "too few points", "no surface", "mostly hidden"
+_FEW, _SCATTERED, _HIDDEN = "too few points", "no surface", "mostly hidden"
 _GROUND_M = 0.5  # how far from a box's floor its ground may lie
-_SMOOTH = 100  # neighbours to be drawn to
+_SMOOTH = 100  # neighbours whose mean a point is moved onto
 _RING = 6  # neighbours that surround a point on a surface
 
 
@@ -47,13 +47,13 @@ def build_bank(log: Log, config: ObjectConfig | None = None, *, progress: bool =
     skipped: Counter[str] = Counter()
     most = 0
     for at, (track, seen) in enumerate(zip(tracks, views, strict=True)):
-        seen = _above_ground(seen, track, config)
+        seen = _cut_ground(seen, track, config)
         count = sum(len(view.points) for view in seen)
         most = max(most, count)
-        made = None if count < config.min_points else _cover(seen, track, config, log.labels)
-        asset = None if made is None else _asset(made, track, at, log)
+        made = None if count < config.min_points else _build_object(seen, track, config, log.labels)
+        asset = None if made is None else _make_asset(made, track, at, log)
         if asset is None:
-            skipped[_FEW if count < config.min_points else _STREWN] += 1
+            skipped[_FEW if count < config.min_points else _SCATTERED] += 1
         elif max(asset.coverage) < config.min_known:
             skipped[_HIDDEN] += 1
         else:
@@ -70,27 +70,25 @@ def _refuse(log: Log, count: int, most: int, skipped: Counter[str], config: Obje
     if most < config.min_points:
         raise ResweepError(
             f"log '{log.name}': none of its {count} objects has {config.min_points} returns (the fullest has {most}); "
-            "lower min_points (--min-points) or give more sweeps"
+            "lower min_points or give more sweeps"
         )
     why = ", ".join(f"{number} {reason}" for reason, number in skipped.items())
-    raise ResweepError(
-        f"log '{log.name}': none of its {count} objects is left ({why}); lower min_known (--set min_known=0)"
-    )
+    raise ResweepError(f"log '{log.name}': none of its {count} objects is left ({why}); lower min_known")
 
 
 def _check_categories(config: ObjectConfig) -> None:
     for name in config.categories:
         if name not in CATEGORIES:
-            raise ResweepError(f"categories: '{name}' is none; {nearest_names(name, CATEGORIES)}")
+            raise ResweepError(f"categories: '{name}' is no category; {nearest_names(name, CATEGORIES)}")
 
 
-def _above_ground(views: list[View], track: Track, config: ObjectConfig) -> list[View]:
+def _cut_ground(views: list[View], track: Track, config: ObjectConfig) -> list[View]:
     """The views' returns on the object itself, its ground at z = 0: in its box, and not on the ground around it."""
     if not views:
         return []
     points = np.concatenate([view.points for view in views])
     around = ~np.concatenate([view.inside for view in views])
-    level, *slope = _ground(points[around & (np.abs(points[:, 2]) < _GROUND_M)])
+    level, *slope = _fit_ground(points[around & (np.abs(points[:, 2]) < _GROUND_M)])
     lift = np.array([0.0, 0.0, level])
     kept = []
     for view in views:
@@ -102,7 +100,7 @@ def _above_ground(views: list[View], track: Track, config: ObjectConfig) -> list
     return kept
 
 
-def _ground(points: Array, few: int = 30, near_m: float = 0.15) -> Array:
+def _fit_ground(points: Array, few: int = 30, near_m: float = 0.15) -> Array:
     """Level and slopes (3,) of z = a + b x + c y through the ground among points (n, 3); zero where there is none.
 
     It begins level at the lower quartile, since kerbs, cars and hedges stand around an object but nothing below.
@@ -121,50 +119,51 @@ def _ground(points: Array, few: int = 30, near_m: float = 0.15) -> Array:
     return np.asarray(plane)
 
 
-def _cover(
+def _build_object(
     views: list[View], track: Track, config: ObjectConfig, labels: LabelSet
 ) -> tuple[Splats, LabelSet, dict[str, Any]] | None:
     """Surfels over an object, their vocabulary and how they came about; None where its returns make no surface."""
-    views = _chosen(views, track, config)
-    colours = _colours(views)
+    views = _choose_views(views, track, config)
+    colours = _scale_colours(views)
     facts: dict[str, Any] = {"class": track.name, "sweeps": len(views), "returns": sum(len(v.points) for v in views)}
     if config.icp is not None and len(views) > 1:
-        poses, misfit = align([view.points for view in views], colours, config.icp)
+        poses, misfit = align_sweeps([view.points for view in views], colours, config.icp)
         facts["aligned"] = bool(misfit[1] < misfit[0])
         facts["misfit_m"] = [round(value, 4) for value in misfit]
         if facts["aligned"]:
-            views = [_moved(view, pose) for view, pose in zip(views, poses, strict=True)]
-    label, labels = _label(views, track, labels)
-    cloud = _cloud(views, label)
+            views = [_move_view(view, pose) for view, pose in zip(views, poses, strict=True)]
+    label, labels = _choose_label(views, track, labels)
+    cloud = _join_views(views, label)
     shade, width = np.concatenate(colours), float(track.size[1])
     symmetry = find_symmetry(cloud.points.astype(np.float64), shade, track.category, width, config)
     facts["mirrored"] = symmetry.holds
     if symmetry.share:
         facts["symmetry"] = {"share": round(symmetry.share, 3), "misfit_m": round(symmetry.misfit_m, 4)}
-    cloud = _completed(_smoothed(_without_outliers(cloud, config), config), symmetry, config)
-    splats = object_surfels(cloud, config)
+    cloud = _mirror(_smooth(_drop_outliers(cloud, config), config), symmetry, config)
+    splats = cover_object(cloud, config)
     return None if splats is None else (splats, labels, facts)
 
 
-def _chosen(views: list[View], track: Track, config: ObjectConfig) -> list[View]:
-    """The sweeps to use, those with most returns first; of what bends, those around the fullest in time."""
+def _choose_views(views: list[View], track: Track, config: ObjectConfig) -> list[View]:
+    """The sweeps to use, those with most returns first; of what is not rigid, those around the fullest in time."""
     fullest = sorted(views, key=lambda view: (-len(view.points), view.sweep))
     if not track.category.rigid:
         fullest = [view for view in fullest if abs(view.time - fullest[0].time) <= config.pose_window_s / 2]
     return fullest[: config.sweeps]
 
 
-def _colours(views: list[View]) -> list[Array]:
+def _scale_colours(views: list[View]) -> list[Array]:
     """Intensities from 0 (dark) to 1 (bright) on this object, a column a view."""
     low, high = np.quantile(np.concatenate([view.intensity for view in views]), (0.05, 0.95))
     return [np.clip((view.intensity - low) / max(high - low, 1e-6), -0.5, 1.5) for view in views]
 
 
-def _moved(view: View, T: Array) -> View:
+def _move_view(view: View, T: Array) -> View:
+    """The view after a motion ``T`` (4, 4) of its points and sensor."""
     return replace(view, points=transform(T, view.points), sensor=transform(T, view.sensor))
 
 
-def _label(views: list[View], track: Track, labels: LabelSet) -> tuple[int, LabelSet]:
+def _choose_label(views: list[View], track: Track, labels: LabelSet) -> tuple[int, LabelSet]:
     """What most labelled returns bear, else the label of the category; and the vocabulary that it is of."""
     label = np.concatenate([view.label for view in views])
     label = label[label > 0]
@@ -174,7 +173,8 @@ def _label(views: list[View], track: Track, labels: LabelSet) -> tuple[int, Labe
     return track.category.label(labels), labels
 
 
-def _cloud(views: list[View], label: int) -> Cloud:
+def _join_views(views: list[View], label: int) -> Cloud:
+    """The points of all views as one cloud, of one label."""
     counts = [len(view.points) for view in views]
     return Cloud(
         origin=np.zeros(3),
@@ -188,15 +188,15 @@ def _cloud(views: list[View], label: int) -> Cloud:
     )
 
 
-def _without_outliers(cloud: Cloud, config: ObjectConfig) -> Cloud:
+def _drop_outliers(cloud: Cloud, config: ObjectConfig) -> Cloud:
     """The cloud without points that lie much farther from their nearest than points of it usually do."""
     k = min(config.outlier_neighbours + 1, len(cloud))
     distance = np.sqrt(Neighbours(cloud.points).knn(None, k).distance2[:, 1:]).mean(axis=1)
     return cloud[distance <= distance.mean() + config.outlier_sigmas * distance.std()]
 
 
-def _smoothed(cloud: Cloud, config: ObjectConfig) -> Cloud:
-    """The cloud with each point drawn along its normal onto the mean of its neighbours.
+def _smooth(cloud: Cloud, config: ObjectConfig) -> Cloud:
+    """The cloud with each point moved along its normal onto the mean of its neighbours.
 
     What alignment leaves of range noise lies across the surface; discs at its two sides would lie in layers.
     """
@@ -208,27 +208,21 @@ def _smoothed(cloud: Cloud, config: ObjectConfig) -> Cloud:
     return replace(cloud, points=cloud.points + offset[:, None] * shape.normal)
 
 
-def _completed(cloud: Cloud, symmetry: Symmetry, config: ObjectConfig) -> Cloud:
+def _mirror(cloud: Cloud, symmetry: Symmetry, config: ObjectConfig) -> Cloud:
     """The cloud with its mirror image where nothing was measured, about y = 0."""
     if not symmetry.holds:
         return cloud
     T = symmetry.T_new_object
-    points, sensor = (transform(T, column.astype(np.float64)).astype(np.float32) for column in _places(cloud))
+    both = (cloud.points, cloud.sensor)
+    points, sensor = (transform(T, column.astype(np.float64)).astype(np.float32) for column in both)
     cloud = replace(cloud, points=points, sensor=sensor)
     flip = FLIP.astype(np.float32)
     image = replace(cloud, points=points * flip, sensor=sensor * flip)
     free = Neighbours(points).knn(image.points, 1, config.mirror_gap_m).index[:, 0] < 0
-    image = image[free]
-    names = ("points", "sensor", "label", "instance", "intensity", "sweep", "seen")
-    both = {name: np.concatenate([getattr(cloud, name), getattr(image, name)]) for name in names}
-    return Cloud(cloud.origin, **both)
+    return cloud.joined(image[free])
 
 
-def _places(cloud: Cloud) -> tuple[Array, Array]:
-    return cloud.points, cloud.sensor
-
-
-def _asset(made: tuple[Splats, LabelSet, dict[str, Any]], track: Track, at: int, log: Log) -> Asset:
+def _make_asset(made: tuple[Splats, LabelSet, dict[str, Any]], track: Track, at: int, log: Log) -> Asset:
     splats, labels, facts = made
     number = f"{track.number:04d}" if track.number >= 0 else f"box{at:04d}"
     return Asset(

@@ -90,10 +90,10 @@ def register(
     for _ in range(config.iterations):
         moved = transform(T, source)
         partner = target.near.knn(moved, 1, reach_m).index[:, 0]
-        met = np.flatnonzero(partner >= 0)
+        paired = np.flatnonzero(partner >= 0)
         if normal is not None:
-            met = met[similar_normals(normal[met] @ T[:3, :3].T, target.normal[partner[met]])]
-        step = _step(moved[met], colour[met], target, partner[met], T, prior, config)
+            paired = paired[similar_normals(normal[paired] @ T[:3, :3].T, target.normal[partner[paired]])]
+        step = _step(moved[paired], colour[paired], target, partner[paired], T, prior, config)
         T = motion_matrix(step) @ T
         if np.abs(step).max() < 1e-5:
             break
@@ -106,14 +106,14 @@ def similar_normals(first: Array, second: Array) -> Array:
 
 
 def measure_misfits(points: Array, target: Target, reach_m: float) -> tuple[Array, Array]:
-    """Distances (m,) of points (n, 3) to the target's surface, metres, and the target's point that each met.
+    """Distances (m,) of points (n, 3) to the target's surface, metres, and the rows of the target's nearest points.
 
     Only of the points that have one within ``reach_m``.
     """
     partner = target.near.knn(points, 1, reach_m).index[:, 0]
-    met = partner >= 0
-    at = partner[met]
-    return np.abs(plane_distances(points[met], target.points[at], target.normal[at])), at
+    paired = partner >= 0
+    at = partner[paired]
+    return np.abs(plane_distances(points[paired], target.points[at], target.normal[at])), at
 
 
 def _step(
@@ -137,11 +137,11 @@ def residuals(
     on_plane = moved - points - height[:, None] * normal
     differs = shade + np.einsum("ni,ni->n", gradient, on_plane) - colour
     fits = 1.0 / (1.0 + (height / (2 * config.noise_m)) ** 2) / config.noise_m**2
-    alike = fits / (1.0 + (differs / config.colour_noise) ** 2)  # a glint is seen from one side only
+    matching = fits / (1.0 + (differs / config.colour_noise) ** 2)  # a glint is seen from one side only
     share = config.geometric_share
     along = np.concatenate([normal, gradient])
     rows = motion_jacobian(np.concatenate([moved, moved]), along)
-    return rows, np.concatenate([height, differs]), np.concatenate([share * fits, (1 - share) * alike])
+    return rows, np.concatenate([height, differs]), np.concatenate([share * fits, (1 - share) * matching])
 
 
 def box_prior(config: IcpConfig) -> Array:

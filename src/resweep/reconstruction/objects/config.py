@@ -13,12 +13,13 @@ from resweep.reconstruction.map.config import ReflectanceConfig
 class IcpConfig(Spec):
     """How the sweeps of one object are aligned (`objects.coloured_icp`); Park et al. 2017 as D, 3.2 uses it.
 
-    In each of ``rounds`` every sweep is registered to all others in ``iterations`` Gauss-Newton steps, with points
-    paired within ``reach_m``, which halves each round down to ``reach_min_m``. ``geometric_share`` is σ of
-    Park et al., 4.1, ``noise_m`` the typical misfit of a return to a plane. The priors say how far boxes are
-    expected to be off: shift along and across (metres) and up, turn about z and tilt (radians). Normals and
-    gradients come from the ``neighbours`` nearest points within ``normal_radius_m``. A sweep takes part with one
-    point a voxel of ``voxel_m``, about ``points_per_sweep`` at most.
+    In each of ``rounds`` one Gauss-Newton step moves all sweeps at once, with points paired within ``reach_m``, which
+    shrinks each round down to ``reach_min_m``; a mirror image is registered in up to ``iterations`` steps.
+    ``geometric_share`` is σ of Park et al., 4.1, ``noise_m`` the typical misfit of a return to a plane,
+    ``colour_noise`` that of its colour. The priors say how far boxes are expected to be off: shift along and across
+    (metres) and up, turn about z and tilt (radians). Normals and gradients come from the ``neighbours`` nearest points
+    within ``normal_radius_m``. A sweep takes part with one point a voxel of ``voxel_m``, about ``points_per_sweep`` at
+    most.
     """
 
     rounds: Annotated[int, Field(ge=1, le=50)] = 12
@@ -52,7 +53,7 @@ class ObjectConfig(Spec):
     ``mirror``: ``auto`` mirrors what has two like sides if the mirrored returns lie within ``mirror_fit_m`` of
     the measured surface where they meet; mirrored points stay ``mirror_gap_m`` away from measured ones. ``icp``
     aligns the sweeps (null: as the boxes say). Points whose mean distance to their ``outlier_neighbours`` is
-    more than ``outlier_sigmas`` standard deviations above the average are left out; the others are drawn onto the
+    more than ``outlier_sigmas`` standard deviations above the average are left out; the others are moved onto the
     mean of what lies within ``smooth_radius_m`` (0: not), across the surface.
 
     Surfels are D's: one point a voxel, normals from neighbours. Their radius is ``radius_factor`` times the gap to

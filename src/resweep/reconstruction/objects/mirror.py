@@ -19,7 +19,7 @@ _STEEP = 0.7  # the upward part of a normal below which a surface is a wall
 _WIDE = 0.8  # of the box's width
 _FACING = 0.8  # the sideways part of a normal above which a wall is a flank
 _BEYOND_M = 0.15  # how far an object may reach beyond its flank: a mirror, a wheel
-_EVIDENCE = 0.75  # the share of walls that must lie on their image, of what may bend in the middle
+_EVIDENCE = 0.75  # the share of walls that must lie on their image, of what has several pieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Symmetry:
 
 
 def find_symmetry(points: Array, colour: Array, category: Category, width_m: float, config: ObjectConfig) -> Symmetry:
-    """Whether points (n, 3) in an object's frame are alike on both sides of its heading axis, and about where.
+    """Whether points (n, 3) in an object's frame are the same on both sides of its heading axis, and where that is.
 
     ``width_m`` is that of the box, which the mirrored points must fill.
     """
@@ -49,21 +49,22 @@ def find_symmetry(points: Array, colour: Array, category: Category, width_m: flo
     target = make_target(thin, shade, icp)
     if target is None:
         return Symmetry(config.mirror == "always", np.eye(4), 0.0, float("nan"))
-    T = np.eye(4) if config.icp is None else _onto_itself(target, icp)
+    T = np.eye(4) if config.icp is None else _register_image(target, icp)
     # Judged with the wide reach, as what does not fit must not go unseen, and on walls: any roof fits its image.
     wall = np.abs(target.normal[:, 2]) < _STEEP
-    apart, met = measure_misfits(transform(T, target.points[wall] * FLIP), target, icp.reach_m)
-    apart = apart[wall[met]]
-    share, misfit = len(apart) / max(int(wall.sum()), 1), float(np.median(apart)) if len(apart) else 0.0
-    fitting = float((apart <= config.mirror_fit_m).sum()) / max(int(wall.sum()), 1)
+    misfits, partner = measure_misfits(transform(T, target.points[wall] * FLIP), target, icp.reach_m)
+    misfits = misfits[wall[partner]]
+    walls = max(int(wall.sum()), 1)
+    share, misfit = len(misfits) / walls, float(np.median(misfits)) if len(misfits) else 0.0
+    fitting = float((misfits <= config.mirror_fit_m).sum()) / walls
     half = _half_inverse(T)
     sideways = transform(half, target.points)[:, 1]
-    enough = _as_wide(sideways, target.normal[:, 1], width_m) and (category.one_piece or fitting >= _EVIDENCE)
+    enough = _is_as_wide(sideways, target.normal[:, 1], width_m) and (category.one_piece or fitting >= _EVIDENCE)
     holds = config.mirror == "always" or (enough and misfit <= config.mirror_fit_m)
     return Symmetry(holds, half if holds else np.eye(4), share, misfit)
 
 
-def _as_wide(y: Array, normal_y: Array, width_m: float) -> bool:
+def _is_as_wide(y: Array, normal_y: Array, width_m: float) -> bool:
     """Whether points at ``y`` (n,) from the mirror plane make an object of the right width once mirrored.
 
     Some boxes are off sideways by decimetres: the image of the near flank would then come to lie inside the
@@ -78,10 +79,10 @@ def _as_wide(y: Array, normal_y: Array, width_m: float) -> bool:
     return True
 
 
-def _onto_itself(target: Target, config: IcpConfig) -> Array:
+def _register_image(target: Target, config: IcpConfig) -> Array:
     """The motion (4, 4) that brings the mirror image of a surface onto it."""
     tilt, _, turn, _, shift, _ = box_prior(config)
-    # An error of the plane's place shows twice in the image, hence the doubled priors.
+    # An error of the plane's place shows twice in the image, so the priors are doubled.
     prior = np.array([2 * tilt, _STIFF, 2 * turn, _STIFF, 2 * shift, _STIFF])
     T = np.eye(4)
     for halving in range(3):

@@ -1,4 +1,4 @@
-"""Surfels over one object: discs as large as the scan lines around them lie apart."""
+"""Surfels over one object: discs as large as the gaps between its scan lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MIDDLE = 3  # the sector, by distance, that says how far apart points lie: the 
 _NEAREST = 32
 
 
-def object_surfels(cloud: Cloud, config: ObjectConfig) -> Splats | None:
+def cover_object(cloud: Cloud, config: ObjectConfig) -> Splats | None:
     """Discs as of a map (D, 3.1) with radii of their own; None where the returns make no surface."""
     spacing = np.sqrt(Neighbours(cloud.points).knn(None, min(_RING + 1, len(cloud))).distance2[:, 1:]).mean(axis=1)
     settings = SurfelConfig(
@@ -34,18 +34,18 @@ def object_surfels(cloud: Cloud, config: ObjectConfig) -> Splats | None:
         return None
     if len(splats) <= _RING:
         return None
-    gap = gaps(splats.centre.astype(np.float64), splats.normal.astype(np.float64), 2 * config.radius_max_m)
+    gap = measure_gaps(splats.centre.astype(np.float64), splats.normal.astype(np.float64), 2 * config.radius_max_m)
     radius = np.clip(config.radius_factor * gap, config.radius_min_m, config.radius_max_m)
     columns = (splats.label, splats.reflectance, 0, splats.extra)
     return Splats(splats.centre, splats.normal, radius, *columns, name="surfels")
 
 
-def gaps(points: Array, normal: Array, reach_m: float) -> Array:
+def measure_gaps(points: Array, normal: Array, reach_m: float) -> Array:
     """How far points (n, 3) lie apart on their surface, metres (n,): across scan lines, not only along them.
 
     The nearest neighbour within ``reach_m`` is sought in each of six sectors around the normal. Two of them hold
     the next points of the same line; the fourth nearest is on a line beside it, or, at an edge, the farthest
-    that there is. Zero for a point alone.
+    that there is. Zero for a lone point.
     """
     found = Neighbours(points).knn(None, min(_NEAREST, len(points)), reach_m)
     offset = points[found.index] - points[:, None]
@@ -61,6 +61,6 @@ def gaps(points: Array, normal: Array, reach_m: float) -> Array:
     row, column = np.nonzero(beside)
     np.minimum.at(nearest, (row, sector[row, column]), flat[row, column])
     nearest.sort(axis=1)
-    found = np.isfinite(nearest).sum(axis=1)
-    at = np.clip(found - 1, 0, _MIDDLE)
-    return np.where(found > 0, nearest[np.arange(len(points)), at], 0.0)
+    sectors = np.isfinite(nearest).sum(axis=1)
+    at = np.clip(sectors - 1, 0, _MIDDLE)
+    return np.where(sectors > 0, nearest[np.arange(len(points)), at], 0.0)

@@ -58,7 +58,7 @@ def calibrate(
     config = config or CalibrateConfig()
     used = min(len(log), config.sweeps)
     rng = np.random.default_rng(0)
-    views = [_view(sweep, config, rng, keep) for sweep in track(log[:used], "calibrating lasers", show=progress)]
+    views = [_make_view(sweep, config, rng, keep) for sweep in track(log[:used], "calibrating lasers", show=progress)]
     n_rings = 1 + max((int(view.ring.max()) for view in views if len(view.ring)), default=0)
     calibration = Calibration(np.zeros(n_rings), np.zeros(n_rings))
     origin = views[0].pose[:3, 3].copy()
@@ -90,7 +90,7 @@ def correct_log(log: Log, calibration: Calibration, poses: Array) -> Log:
     return log.map(correct, "calibrate", indexed=True, poses=poses)
 
 
-def _view(sweep: Sweep, config: CalibrateConfig, rng: np.random.Generator, keep: Keep | None) -> _View:
+def _make_view(sweep: Sweep, config: CalibrateConfig, rng: np.random.Generator, keep: Keep | None) -> _View:
     chosen = sweep.range < config.range_max_m
     if keep is not None:
         chosen &= keep(sweep)
@@ -112,7 +112,7 @@ def _step(
     seen = calibration.corrected_points(np.concatenate([view.points for view in views]), ring)
     turns, places = np.stack([v.pose[:3, :3] for v in views]), np.stack([v.pose[:3, 3] for v in views])
     points = np.einsum("nij,nj->ni", turns[sweep], seen.points) + places[sweep]
-    rows, normal, error = _planes(points, config, rng)
+    rows, normal, error = _find_planes(points, config, rng)
     along, up = (np.einsum("nij,nj->ni", turns[sweep[rows]], axis[rows]) for axis in (seen.along, seen.up))
     n_rings, n_rows = len(calibration.elevation_rad), len(rows)
     motion = 2 * n_rings + 6 * sweep[rows]
@@ -150,7 +150,7 @@ def _priors(n_rings: int, n_sweeps: int, config: CalibrateConfig) -> Array:
     )
 
 
-def _planes(points: Array, config: CalibrateConfig, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+def _find_planes(points: Array, config: CalibrateConfig, rng: np.random.Generator) -> tuple[Array, Array, Array]:
     """Rows (m,) of ``points`` whose neighbourhood is a plane, its normal (m, 3), and their signed distance from it."""
     rows = rng.choice(len(points), min(config.samples, len(points)), replace=False)
     found = Neighbours(points).knn(points[rows], config.k)

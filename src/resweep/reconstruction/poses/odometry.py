@@ -6,7 +6,7 @@ So each sweep is registered again to the flat parts of a local map of the sweeps
 constant velocity puts it, whichever fits better.
 
 The pose of a sweep is found at the middle of its firing times. There a wrong guess of the motion within the sweep
-bends both of its halves the opposite way and hardly moves the pose; at its end, where KISS-ICP has it
+distorts its two halves in opposite ways and hardly moves the pose; at its end, where KISS-ICP has it
 (1.3.0 undoes motion towards the last return's time), it would shift the pose and the next guess would be worse.
 """
 

@@ -7,7 +7,7 @@ import numpy as np
 from resweep.neighbours import Pca
 from resweep.pose import Array
 
-DENOISE_COLUMNS = ("normal", "eigenvalues", "mean_offset", "count")  # what is asked of the shapes
+DENOISE_COLUMNS = ("normal", "eigenvalues", "mean_offset", "count")  # of the shapes that it reads
 SIGMAS = 3.0  # C, 3.4
 _FEW = 8  # neighbours below which a standard deviation says little
 

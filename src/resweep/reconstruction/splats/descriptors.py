@@ -11,7 +11,7 @@ from resweep.pose import Array
 def describe(eigenvalues: Array) -> Array:
     """The `Group` (n,) int8 that best describes neighbourhoods with ``eigenvalues`` (n, 3), descending (C, eq. 7).
 
-    Planar neighbourhoods are SURFACE: descriptors cannot tell ground from walls.
+    Planar neighbourhoods are SURFACE: descriptors cannot distinguish ground from walls.
     """
     first = np.maximum(eigenvalues[:, 0], np.finfo(np.float32).tiny)
     linearity = (eigenvalues[:, 0] - eigenvalues[:, 1]) / first

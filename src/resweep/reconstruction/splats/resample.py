@@ -33,7 +33,7 @@ def resample(grown: Grown, beta: float) -> tuple[Array, Array]:
     k = int(np.ceil(wanted))
     first, second = near.join(grown.normal[firm], grown.kind[firm], missing, k, grown.mean_radius, beta)
     points = np.asarray((centre[first] + centre[second]) / 2, np.float32)
-    # Two sparse splats each ask for the point between them, and many pairs cross at one place.
-    apart = grown.mean_radius * np.sqrt(np.pi / max(wanted, 1.0))  # of splats at the average density
-    fresh = _core.in_free_cells(centre, points, apart)
+    # Both of two sparse splats make the point between them, and many pairs cross at one place.
+    spacing = grown.mean_radius * np.sqrt(np.pi / max(wanted, 1.0))  # of splats at the average density
+    fresh = _core.in_free_cells(centre, points, spacing)
     return points[fresh], firm[first[fresh]]

@@ -1,4 +1,7 @@
-"""Ways to split a map's points into volumes (A, III-C-1 to III-C-3). Points of another kind never share one."""
+"""Ways to split a map's points into volumes (A, III-C-2 and III-C-3). Points of another kind never share one.
+
+The regular voxels of A, III-C-1 are those of `resweep.voxels.number_voxels`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ _MARDIA = 15.0, 120.0  # mean and n times variance of the kurtosis of a 3D Gauss
 _LLOYD_ROUNDS = 8
 
 
-def _moments(points: Array, cluster: Array, count: int) -> tuple[Array, Array, Array]:
+def _estimate_moments(points: Array, cluster: Array, count: int) -> tuple[Array, Array, Array]:
     """Number (c,), mean (c, 3) and covariance (c, 3, 3) of the points of each cluster."""
     number = np.bincount(cluster, minlength=count)
     least = np.maximum(number, 1)
@@ -32,14 +35,14 @@ def top_down(points: Array, kind: Array, leaf_points: int, gaussian_z: float, no
     cluster = number_keys(kind)
     open_ = np.ones(cluster.max() + 1, bool)
     while open_.any():
-        number, mean, covariance = _moments(points, cluster, len(open_))
+        number, mean, covariance = _estimate_moments(points, cluster, len(open_))
         covariance = covariance + noise_m**2 * np.eye(3)
         open_ &= number >= 2 * leaf_points
         if gaussian_z > 0:
-            open_ &= ~_gaussian(points, cluster, mean, covariance, number, gaussian_z)
+            open_ &= ~_are_gaussian(points, cluster, mean, covariance, number, gaussian_z)
         if not open_.any():
             break
-        half = _two_means(points, cluster, open_, mean, covariance)
+        half = _split_in_two(points, cluster, open_, mean, covariance)
         sizes = np.stack([np.bincount(cluster[half == side], minlength=len(open_)) for side in (0, 1)])
         splits = open_ & (sizes.min(axis=0) >= leaf_points)
         cluster = cluster + np.where(splits[cluster], half, 0) * len(open_)
@@ -48,7 +51,7 @@ def top_down(points: Array, kind: Array, leaf_points: int, gaussian_z: float, no
     return np.asarray(cluster)
 
 
-def _gaussian(points: Array, cluster: Array, mean: Array, covariance: Array, number: Array, z: float) -> Array:
+def _are_gaussian(points: Array, cluster: Array, mean: Array, covariance: Array, number: Array, z: float) -> Array:
     """Whether the kurtosis of each cluster is that of a Gaussian."""
     off = points - mean[cluster]
     squared = np.einsum("ni,nij,nj->n", off, np.linalg.inv(covariance)[cluster], off)
@@ -56,7 +59,7 @@ def _gaussian(points: Array, cluster: Array, mean: Array, covariance: Array, num
     return np.asarray(np.abs(kurtosis - _MARDIA[0]) <= z * np.sqrt(_MARDIA[1] / np.maximum(number, 1)))
 
 
-def _two_means(points: Array, cluster: Array, open_: Array, mean: Array, covariance: Array) -> Array:
+def _split_in_two(points: Array, cluster: Array, open_: Array, mean: Array, covariance: Array) -> Array:
     """Which of two halves (n,) each point of an open cluster falls in: Lloyd's iterations from its longest axis."""
     rows = np.flatnonzero(open_[cluster])
     own, mine = cluster[rows], points[rows]
@@ -94,15 +97,15 @@ def bottom_up(
     _, first, cluster = np.unique(key, return_index=True, return_inverse=True)
     edges = touching_cells(cell[first], kind[first])
     parent = np.arange(len(first))
-    number, mean, covariance = _moments(points, cluster, len(first))
+    number, mean, covariance = _estimate_moments(points, cluster, len(first))
     while len(edges):
-        merged = _merged(number[edges], mean[edges], covariance[edges])
+        merged = _merge_moments(number[edges], mean[edges], covariance[edges])
         space = _volume(covariance, noise_m)
         together = _volume(merged[1], noise_m)
         ratio = space[edges].sum(axis=1) / together
         longest = 4 * np.sqrt(np.linalg.eigvalsh(merged[1])[:, 2])
         ratio[(ratio < density_ratio) | (longest > size_max_m)] = 0
-        chosen = _mutual(edges, ratio, len(parent))
+        chosen = _choose_mutual(edges, ratio, len(parent))
         if not chosen.any():
             break
         a, b = edges[chosen].T
@@ -115,7 +118,7 @@ def bottom_up(
     return number_keys(parent[cluster])
 
 
-def _merged(number: Array, mean: Array, covariance: Array) -> tuple[Array, Array]:
+def _merge_moments(number: Array, mean: Array, covariance: Array) -> tuple[Array, Array]:
     """Mean and covariance of the points of both clusters of each pair."""
     share = number / number.sum(axis=1, keepdims=True)
     centre = (share[..., None] * mean).sum(axis=1)
@@ -129,7 +132,7 @@ def _volume(covariance: Array, noise_m: float) -> Array:
     return np.asarray(np.sqrt(np.linalg.det(covariance + noise_m**2 * np.eye(3))))
 
 
-def _mutual(edges: Array, score: Array, count: int) -> Array:
+def _choose_mutual(edges: Array, score: Array, count: int) -> Array:
     """Edges (e,) bool that are the best of both of their ends; ties go to the first edge."""
     order = np.lexsort((np.arange(len(edges)), -score))
     rank = np.empty(len(edges), np.int64)
