@@ -66,8 +66,8 @@ def vegetation_mesh(fast: bool) -> tuple[Mesh, list[Array]]:
     side = np.arange(-size / 2 + tile / 2, size / 2, tile)
     cells = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     sod = grass_tile(tile, 5.0, seed=2, segments=3)
-    laid = tilings(rng, cells, height_at=ground.height_at)
-    copies = [model.moved(transform) for transform in grown] + [sod.moved(transform) for transform in laid]
+    tiles = tilings(rng, cells, height_at=ground.height_at)
+    copies = [model.moved(transform) for transform in grown] + [sod.moved(transform) for transform in tiles]
     return merged([ground.mesh(), *copies], "vegetation"), _circuit(size / 6, ground.height_at, trunks)
 
 

@@ -96,12 +96,12 @@ def _regions(sweeps: list[Sweep]) -> Callable[[Sweep], Array]:
     kind = np.where(~planar, 2, np.where(np.abs(shape.normal[:, 2]) > 0.7, 0, 1))
     near = Neighbours((points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float32))
 
-    def told(sweep: Sweep) -> Array:
+    def is_group(sweep: Sweep) -> Array:
         found = near.knn(sweep.beam_direction.astype(np.float32), 7, float(np.radians(0.5))).index
         votes = np.stack([((found >= 0) & (kind[np.maximum(found, 0)] == i)).sum(axis=1) for i in range(3)], axis=1)
         return np.where(votes.sum(axis=1) > 0, votes.argmax(axis=1), -1)
 
-    return told
+    return is_group
 
 
 def _split(sweeps: list[Sweep], region: Callable[[Sweep], Array]) -> dict[str, list[Sweep]]:

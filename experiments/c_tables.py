@@ -135,8 +135,8 @@ def _say(place: dict[str, Any]) -> None:
         console.print(f"  {whose}: by C2C the claim {verdict}; " + "; ".join(parts))
         if "beats_carved_basic" in answer:
             likewise = answer["beats_carved_basic"].items()
-            told = [f"{'better' if won else 'no better'} by {_JUDGES[judge]}" for judge, won in likewise]
-            console.print("    than basic splats that are carved and blended alike: " + ", ".join(told))
+            verdicts = [f"{'better' if won else 'no better'} by {_JUDGES[judge]}" for judge, won in likewise]
+            console.print("    than basic splats that are carved and blended alike: " + ", ".join(verdicts))
     if not place["findings"]:
         console.print("  no labels: the claim on thin structures cannot be judged here")
     console.print()

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep.boxes import Boxes
 from resweep.labels import LabelSet, load_labels
 from resweep.log import Log
 from resweep.pose import Array, from_xyz_rpy
@@ -70,6 +71,23 @@ def log_of(sweeps: list[Array], poses: list[Array], labels: LabelSet = LABELS, *
         extra: dict[str, Any] = {name: values[at] for name, values in columns.items()}
         made.append(Sweep.from_points(local, pose=pose, timestamp=0.1 * at, **extra))
     return Log.from_sweeps(made, "test", labels=labels)
+
+
+def shrub_sweeps(count: int, labelled: bool = True, boxed: bool = False) -> list[Sweep]:
+    """A shrub on a lawn, from places 20 cm apart; a box around a piece of the lawn moves across it."""
+    rng = np.random.default_rng(0)
+    lawn = plane(4.0, 0.1, 0.003)
+    made = []
+    for step in range(count):
+        shrub = rng.normal(0.0, 0.35, (600, 3)) + np.array([1.0, 0.0, 1.2])
+        points = np.concatenate([lawn, shrub])
+        label = np.repeat([ROAD, VEGETATION], [len(lawn), len(shrub)]) if labelled else np.zeros(len(points))
+        centre, size = np.array([[3.0, 0.3 * step, -1.0]]), np.array([[2.0, 1.0, 2.0]])
+        boxes = Boxes(centre, size, np.zeros(1), ["car"], np.array([1])) if boxed else None
+        pose = at(-6.0 + 0.2 * step)
+        local = points - pose[:3, 3]
+        made.append(Sweep.from_points(local, pose=pose, timestamp=0.1 * step, label=label, boxes=boxes))
+    return made
 
 
 def at(x: float, y: float = 0.0, z: float = 2.0) -> Array:

@@ -24,7 +24,7 @@ _BEHIND_GRASS_M = 0.1  # several sigma of range noise
 _WALL_EDGE_M = 0.3  # a beam this far inside the wall's outline has its whole spot on it
 _BEHIND_WALL_M = 0.2
 _SLICE_M = 0.6  # half the width of what the close-up shows
-_GRASS = -1  # a label of the close-up only, where grass is told from leaves
+_GRASS = -1  # a label of the close-up only, which separates grass from leaves
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def grass_tile(
     """One mesh of all blades in a square tile centred on the origin, roots at z = 0.
 
     The tile holds ``round(size_m² × density_per_m2)`` blades at uniform random places, with heights
-    and widths uniform between the two bounds. No blade leaves the square, so tiles laid side by side,
+    and widths uniform between the two bounds. No blade leaves the square, so tiles placed side by side,
     turned by quarter turns or mirrored, have bounding boxes that touch but do not overlap.
     """
     count = round(size_m**2 * density_per_m2)

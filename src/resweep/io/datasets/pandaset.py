@@ -71,15 +71,7 @@ def open_log(
     scans = sorted([*(path / "lidar").glob("*.pkl.gz"), *(path / "lidar").glob("*.pkl")])
     if not scans:
         list_numbered(path / "lidar", (".gz", ".pkl"))
-    file = path / "lidar" / "poses.json"
-    records = read_json(file)
-    times = np.asarray(read_json(path / "lidar" / "timestamps.json"), np.float64)
-    for name, rows in (("poses.json", records), ("timestamps.json", times)):
-        if len(rows) != len(scans):
-            raise ResweepError(f"{path / 'lidar' / name}: {len(rows)} rows for {len(scans)} sweeps; they must pair up")
-    position = [[row["position"][axis] for axis in "xyz"] for row in records]
-    heading = [[row["heading"][axis] for axis in "wxyz"] for row in records]
-    poses = poses_from_quaternions(position, heading, str(file))
+    times, poses = _read_poses(path / "lidar", len(scans))
     tracks, sensor = Tracks(), _SENSORS[lidar]
 
     def load(at: int) -> Sweep:
@@ -108,9 +100,19 @@ def open_log(
     )
     if lidar == 1:
         return bare
-    return infer_empty_beams(
-        bare, empty_beams, Rig(motion=trajectory_from_rows(times, poses, str(file)).extended(_REACH_S))
-    )
+    motion = trajectory_from_rows(times, poses, str(path / "lidar" / "poses.json"))
+    return infer_empty_beams(bare, empty_beams, Rig(motion=motion.extended(_REACH_S)))
+
+
+def _read_poses(folder: Path, count: int) -> tuple[Array, Array]:
+    """Times (n,) and ``T_world_sensor`` (n, 4, 4) of ``count`` sweeps."""
+    records, times = read_json(folder / "poses.json"), read_json(folder / "timestamps.json")
+    for name, rows in (("poses.json", records), ("timestamps.json", times)):
+        if len(rows) != count:
+            raise ResweepError(f"{folder / name}: {len(rows)} rows for {count} sweeps; they must pair up")
+    position = [[row["position"][axis] for axis in "xyz"] for row in records]
+    heading = [[row["heading"][axis] for axis in "wxyz"] for row in records]
+    return np.asarray(times, np.float64), poses_from_quaternions(position, heading, str(folder / "poses.json"))
 
 
 def _make_columns(table: Any, file: Path, T_sensor_world: Array) -> dict[str, Array]:

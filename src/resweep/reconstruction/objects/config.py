@@ -1,4 +1,4 @@
-"""What cutting objects out of a drive is told, with the papers' values as defaults."""
+"""Settings of the object bank, with the papers' values as defaults."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def object_surfels(cloud: Cloud, config: ObjectConfig) -> Splats | None:
     )
     try:
         splats = cover_cloud(cloud, settings)
-    except ResweepError:  # no point has neighbours: the returns are strewn about
+    except ResweepError:  # no point has neighbours: the returns are scattered
         return None
     if len(splats) <= _RING:
         return None
@@ -61,6 +61,6 @@ def gaps(points: Array, normal: Array, reach_m: float) -> Array:
     row, column = np.nonzero(beside)
     np.minimum.at(nearest, (row, sector[row, column]), flat[row, column])
     nearest.sort(axis=1)
-    told = np.isfinite(nearest).sum(axis=1)
-    at = np.clip(told - 1, 0, _MIDDLE)
-    return np.where(told > 0, nearest[np.arange(len(points)), at], 0.0)
+    found = np.isfinite(nearest).sum(axis=1)
+    at = np.clip(found - 1, 0, _MIDDLE)
+    return np.where(found > 0, nearest[np.arange(len(points)), at], 0.0)

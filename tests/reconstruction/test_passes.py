@@ -1,0 +1,63 @@
+"""How often a build reads its recording: decoding sweeps is a large part of a build, so each pass over them counts."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections import Counter
+
+import numpy as np
+import pytest
+from places import LABELS, shrub_sweeps
+
+import resweep as rs
+from resweep.log import Log
+from resweep.reconstruction import HybridConfig, Map, MapConfig
+from resweep.sweep import Sweep
+from resweep.worlds import Splats, Volumes
+
+N = 6
+QUICK = {"iterations": 1, "samples": 1000, "points_per_sweep": 2000}
+
+
+class Counted:
+    """A log that counts how often each of its sweeps is loaded, and notes which are still in memory."""
+
+    def __init__(self, sweeps: list[Sweep]) -> None:
+        self.loads: Counter[int] = Counter()
+        self.alive: list[weakref.ref[Sweep]] = []
+        log = Log.from_sweeps(sweeps, "drive", labels=LABELS)
+        self.log = log.map(self._load, indexed=True)
+
+    def _load(self, sweep: Sweep, index: int) -> Sweep:
+        self.loads[index] += 1
+        fresh = sweep.select(np.ones(len(sweep), bool))
+        self.alive.append(weakref.ref(fresh))
+        return fresh
+
+
+# The passes of a default build, and why each is needed. Before boxes and range images were gathered with the points,
+# and before both kinds of evidence shared a pass, a log with boxes was read 7 times and one with neither 6 times.
+PASSES = {
+    "labelled": (True, False, 3),  # calibrate, accumulate, follow beams through the volumes
+    "boxed": (False, True, 4),  # and one for the evidence of the beams, since no label says what lets them through
+    "plain": (False, False, 4),
+}
+
+
+@pytest.mark.parametrize("kind", PASSES)
+def test_a_default_build_reads_every_sweep_so_many_times(kind: str) -> None:
+    labelled, boxed, passes = PASSES[kind]
+    counted = Counted(shrub_sweeps(N, labelled, boxed))
+    world = rs.build(counted.log, HybridConfig(map=MapConfig(ego_radius_m=0.5), calibrate=QUICK), progress=False)
+    assert {Splats, Volumes} == {type(layer) for layer in world.layers}
+    assert counted.loads == dict.fromkeys(range(N), passes)
+
+
+def test_a_map_keeps_no_sweep_in_memory() -> None:
+    counted = Counted(shrub_sweeps(N, False, True))
+    map = Map.from_log(counted.log, MapConfig(ego_radius_m=0.5))
+    gc.collect()
+    assert len(map) > 1000
+    assert len(counted.alive) == N
+    assert [ref() for ref in counted.alive] == [None] * N
