@@ -128,7 +128,6 @@ class Bank(Mapping[str, Asset]):
                 raise ResweepError(f"{path}: exists already; choose another name or pass overwrite=True")
         assets = [self[name] for name in self]  # read before an old bank, perhaps their own, goes
         with atomic_folder(path) as folder:
-            folder.mkdir()
             for asset in assets:
                 asset.world.save(folder / _file(asset.name))
             text = json.dumps(self._index(), indent=1, default=_plain)

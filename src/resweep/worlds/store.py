@@ -8,12 +8,7 @@ labels and an index of layers; ``layers/<n>`` holds the columns of each layer, g
 from __future__ import annotations
 
 import json
-import os
 import platform
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +19,7 @@ from numpy.typing import ArrayLike
 from resweep.calibration import Calibration
 from resweep.config import validate
 from resweep.errors import ResweepError
+from resweep.files import atomic_folder
 from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array
 from resweep.worlds.layer_files import KINDS, Reading, Writing, need
@@ -53,33 +49,6 @@ def save_world(world: World, path: str | Path, overwrite: bool = True, tile_size
     with atomic_folder(path) as folder:
         _write(world, folder, tile_size_m)
     return path
-
-
-@contextmanager
-def atomic_folder(path: Path) -> Iterator[Path]:
-    """Yield the name of a folder to create; on success it replaces ``path`` and all that is in it.
-
-    On any error the new folder is removed and the old one stays unchanged.
-    """
-    target = path.resolve()
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
-        try:
-            yield staging / "new"
-            if target.exists():
-                os.rename(target, staging / "old")
-            os.rename(staging / "new", target)
-        except BaseException:
-            if (staging / "old").exists() and not target.exists():
-                os.rename(staging / "old", target)
-            raise
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
-    except OSError as error:
-        raise ResweepError(
-            f"{path}: cannot be written ({error.strerror or error}); check the folder, its permissions and the disk"
-        ) from error
 
 
 def load_world(path: str | Path, bounds: ArrayLike | None = None) -> World:
