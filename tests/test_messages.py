@@ -18,13 +18,6 @@ OPTION = re.compile(r"(?<![\w-])--[a-z]")
 # Those of other programs are theirs: "pip install --force-reinstall".
 FOREIGN = re.compile(r"pip install [^'\"]*")
 
-# Being changed elsewhere; to be emptied.
-TEMPORARY = {
-    "reconstruction/map/accumulate.py",
-    "reconstruction/objects/bank.py",
-    "reconstruction/poses/align.py",
-}
-
 
 def option_messages(source: str) -> list[int]:
     """The lines of errors and warnings that name an option of the command line."""
@@ -50,8 +43,6 @@ def option_messages(source: str) -> list[int]:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_errors_name_no_options(module: str) -> None:
-    if module in TEMPORARY:
-        pytest.skip("being changed")
     lines = option_messages((ROOT / module).read_text())
     assert not lines, f"{module}: lines {lines} name options; speak of arguments"
 

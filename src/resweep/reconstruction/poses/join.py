@@ -29,7 +29,7 @@ def join(logs: Sequence[Log]) -> Log:
     owner = np.repeat(np.arange(len(logs)), [len(log) for log in logs])
     inside = np.concatenate([np.arange(len(log)) for log in logs])
     meta = {**first.meta, "paths": [str(log.meta.get("path", log.name)) for log in logs]}
-    changes = [log.meta["aligned"] for log in logs if "aligned" in log.meta]
+    changes = [value for log in logs for name, value in log.meta.items() if name == "aligned"]
     meta |= {"aligned": changes} if changes else {}
 
     def load(at: int) -> Sweep:
