@@ -16,12 +16,6 @@ MODULES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"
 # Being changed elsewhere; to be emptied.
 TEMPORARY = {
     "evaluation/compare.py",
-    "reconstruction/build.py",
-    "reconstruction/map/accumulate.py",
-    "reconstruction/poses/align.py",
-    "reconstruction/poses/join.py",
-    "reconstruction/poses/odometry.py",
-    "reconstruction/splats/dynamic.py",
 }
 
 

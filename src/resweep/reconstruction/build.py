@@ -58,7 +58,7 @@ def build(
         "source": str(log.meta.get("path", log.name)),
         "build": {"kind": type(config).__name__, "config": config.model_dump(mode="json")},
         "sweeps": len(log),
-        **{name: log.meta[name] for name in ("aligned", "odometry") if name in log.meta},
+        **{name: found for name, found in log.meta.items() if name in ("aligned", "odometry")},
     }
     world = map.world(fit(map, config), meta)
     if not isinstance(resume, Checkpoints):
