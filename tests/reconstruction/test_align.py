@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 import resweep as rs
 from resweep.labels import load_labels
-from resweep.log import Log
+from resweep.log import EmptyBeams, Log
 from resweep.neighbours import Neighbours
 from resweep.pose import from_xyz_rpy
 from resweep.reconstruction import MapConfig, accumulate, align, join
@@ -124,6 +124,9 @@ def test_facts_of_joined_logs_are_those_of_all(first: Log, back: Log) -> None:
     other = replace(known, sensor=rs.load_sensor("velodyne-vlp-16"), sensor_name="velodyne-vlp-16", times_known=False)
     mixed = join([known, other])
     assert (mixed.sensor, mixed.sensor_name, mixed.times_known) == (None, "", False)
+    fired, stored = (replace(known, empty_beams=EmptyBeams(source)) for source in ("fired", "stored"))
+    assert join([fired, fired]).empty_beams.source == "fired"
+    assert join([fired, stored]).empty_beams.source == "unknown"
     with pytest.raises(rs.ResweepError, match=r"several vocabularies \(nuscenes-lidarseg, semantickitti\)"):
         join([known, replace(known, labels=load_labels("nuscenes-lidarseg"))])
 

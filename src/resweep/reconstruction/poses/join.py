@@ -36,7 +36,6 @@ def join(logs: Sequence[Log]) -> Log:
         return logs[int(owner[at])].load(int(inside[at]))
 
     one_sensor = all(log.sensor == first.sensor and log.sensor_name == first.sensor_name for log in logs)
-    one_source = all(log.empty_beams.source == first.empty_beams.source for log in logs)
     return replace(
         first,
         load=load,
@@ -46,7 +45,14 @@ def join(logs: Sequence[Log]) -> Log:
         sensor_name=first.sensor_name if one_sensor else "",
         poses_known=all(log.poses_known for log in logs),
         times_known=all(log.times_known for log in logs),
-        empty_beams=first.empty_beams if one_source else EmptyBeams("unknown", "the logs differ in it"),
+        empty_beams=EmptyBeams.found_by(lambda: _common_beams([log.empty_beams for log in logs])),
+        skipped=tuple(fault for log in logs for fault in log.skipped),
         steps=(*first.steps, "join"),
         meta=meta,
     )
+
+
+def _common_beams(beams: Sequence[EmptyBeams]) -> EmptyBeams:
+    """Where the empty beams of all logs come from; unknown if they differ in it."""
+    same = all(each.source == beams[0].source for each in beams)
+    return beams[0] if same else EmptyBeams("unknown", "the logs differ in it")
