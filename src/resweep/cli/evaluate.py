@@ -142,7 +142,9 @@ def _hold_out(
     if odometry:
         with warnings_told():
             log = find_poses(log, progress=True)
-    if labels is not None and not log.labels.known:
+    if labels is not None:
+        if log.labels.known and not log.labels.same_as(load_labels(labels)):
+            raise ResweepError(f"--labels {labels}: the labels of {path} are {log.labels.name}'s; leave it out")
         log = replace(log, labels=load_labels(labels))
     vocabulary = config.map.labels_of(log)
     return holdout(
