@@ -23,9 +23,9 @@ def street() -> Log:
     for step in range(6):
         car = trimesh.creation.box((4.0, 1.8, 1.6))
         car.apply_translation((8.0 + 2.0 * step, 0.0, 0.9))
-        world = place + rs.World.from_mesh(car, label=MOVER)
+        world = place + rs.World.from_mesh(car, label=MOVER, labels=place.labels)
         sweeps.append(rs.Simulator(world, sensor, seed=3).sweep(at(0.8 * step)))
-    return Log.from_sweeps(sweeps, "street")
+    return Log.from_sweeps(sweeps, "street", labels=place.labels)
 
 
 def test_visibility_finds_what_moves_and_little_else(street):
