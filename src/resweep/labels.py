@@ -28,7 +28,7 @@ _FAMILIES = {
     "outlier": "ego vehicle, smoke, spray",
     "vehicle": "car, truck, bus, train, trailer, motorcycle, bicycle, pedicab, construction vehicle, emergency vehicle",
     "car": "van, pickup, police car",
-    "truck": "box truck, semi-truck, truck cab, large vehicle",
+    "truck": "box truck, semi truck, truck cab, large vehicle",
     "bus": "articulated bus, school bus",
     "train": "tram",
     "emergency vehicle": "ambulance",

@@ -306,6 +306,9 @@ def test_mistakes_say_what_to_do(scan: Sweep) -> None:
     with pytest.raises(ResweepError, match="range_max_m is -1"):
         evaluate(scan, scan, range_max_m=-1)
     unknown = Log.from_sweeps([scan], poses_known=False)
+    named = Log.from_sweeps([scan], labels=KITTI)
+    with pytest.raises(ResweepError, match="labels is asprs, but both logs know theirs"):
+        evaluate(named, named, labels="asprs")
     with pytest.raises(ResweepError, match="accumulate needs poses"):
         evaluate(unknown, scan, accumulate=True)
 

@@ -65,7 +65,8 @@ def label_lines(sim: LabelSet, real: LabelSet, used: LabelSet, thin: tuple[int, 
     """What to know about labels: the vocabularies of both sides, the one ``used``, and what is ``lost`` in it."""
     lines = []
     if not used.known:
-        lines.append("The vocabulary of the labels is unknown: classes are called by their number, none is thin.")
+        which = "" if thin else "; which are thin is unknown, so there is no thin_c2c_m"
+        lines.append(f"The vocabulary of the labels is unknown: classes are called by their number{which}.")
     else:
         lines.append(f"Classes are those of {used.title or used.name}.")
         if not thin:

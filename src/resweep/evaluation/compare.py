@@ -61,6 +61,8 @@ def evaluate(
     ``threads``: 0 for all cores. ``progress(done, total)`` is called after each pair.
     """
     sim_log, real_log = _as_log(sim, "the simulated", labels), _as_log(real, "the real", labels)
+    if labels is not None and sim_log.labels.known and real_log.labels.known:
+        _check_needed(load_labels(labels), sim_log.labels, real_log.labels)
     known = _checked_extra(extra or {})
     _check_positive(range_max_m=range_max_m, tolerance_rad=tolerance_rad, max_gap_s=max_gap_s)
     pairs = pair_sweeps(sim_log, real_log, max_gap_s)
@@ -211,6 +213,14 @@ def _as_log(given: Any, which: str, labels: LabelSet | str | Path | None) -> Log
     if labels is not None and given.labels.same_as(UNKNOWN_LABELS):
         return replace(given, labels=load_labels(labels))
     return given
+
+
+def _check_needed(labels: LabelSet, *own: LabelSet) -> None:
+    if not any(labels.same_as(item) for item in own):
+        raise ResweepError(
+            f"evaluate: labels is {labels.name}, but both logs know theirs ({', '.join(item.name for item in own)}); "
+            "leave it out"
+        )
 
 
 def _checked_extra(extra: Mapping[str, float]) -> Values:

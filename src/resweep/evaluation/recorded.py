@@ -126,7 +126,7 @@ class RecordedCloud:
         return self._search(points - self.origin, label, having)
 
     def _search(self, points: Array, label: int | None, keys: Iterable[tuple[int, int]]) -> Array:
-        """Every point first looks in its own tile, then in those whose returns could be nearer than what it has."""
+        """Search the tile of each point first, then the tiles whose returns could be nearer than the best so far."""
         best = np.full(len(points), np.inf)
         waiting = set(keys)
         if not len(points):

@@ -21,7 +21,7 @@ FIRST_TREE_INSTANCE = 100
 
 
 class CourtyardConfig(BaseModel):
-    """What the courtyard is made of; the defaults are the paper's, where it says.
+    """What the courtyard is made of; the defaults are the paper's values where it gives them.
 
     Grass is one tile of merged blades, repeated on a grid of ``tile_m`` cells. The tree model gets the rest of
     ``triangles``, as leaves.

@@ -23,7 +23,7 @@ TREE_GAP_M = 3.0
 
 
 class RootConfig(BaseModel):
-    """What the root scene is made of; the defaults are the paper's, where it says.
+    """What the root scene is made of; the defaults are the paper's values where it gives them.
 
     ``detail`` scales the triangles of every model, down to a place for tests. The number of copies
     stays.
@@ -48,7 +48,7 @@ class RootConfig(BaseModel):
 
     @property
     def density_per_m2(self) -> float:
-        """Blades per square metre at this detail: what fewer segments do not save, fewer blades do."""
+        """Blades per square metre at this detail: lower where fewer segments alone do not reach it."""
         return self.blades_per_m2 * min(self.detail * self.blade_segments / self.segments, 1.0)
 
     @property
@@ -215,7 +215,7 @@ def _cells(config: RootConfig) -> Array:
 
 
 def _tree(triangles: int, seed: int, detail: float) -> Mesh:
-    """The tree model, its wood coarser where there is little to spend."""
+    """The tree model, with coarser wood at low detail."""
     if detail >= 0.2:
         habit = TreeConfig(leaf_segments=8, leaf_length_m=0.08, leaf_width_m=0.045)
     else:

@@ -84,7 +84,7 @@ def placements(
 
 
 def tilings(rng: np.random.Generator, centres: Array, *, height_at: HeightAt | None = None) -> Array:
-    """Transforms (k, 3, 4) float32 that lay a square tile on ``centres`` (k, 2) of a grid.
+    """Transforms (k, 3, 4) float32 that place a square tile on ``centres`` (k, 2) of a grid.
 
     Each copy is turned by a random quarter turn and mirrored at random: eight poses that hide the
     repetition, and none of them leaves the grid's cell, so the copies' boxes never overlap.

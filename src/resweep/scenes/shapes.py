@@ -80,7 +80,7 @@ def tubes(spine: Array, radius: Array, sides: int, *, capped: bool = False) -> S
     count, rings = radius.shape
     tangent = np.gradient(spine, axis=1) if rings > 2 else np.repeat(np.diff(spine, axis=1), 2, axis=1)
     tangent = unit(tangent)
-    # One reference direction a tube, bent into each ring's plane: no twist between rings.
+    # One reference direction a tube, projected into each ring's plane: no twist between rings.
     reference = np.broadcast_to(perpendicular(unit(spine[:, -1] - spine[:, 0]))[:, None], tangent.shape)
     first = unit(reference - (reference * tangent).sum(-1, keepdims=True) * tangent)
     second = np.cross(tangent, first)

@@ -90,7 +90,7 @@ def grow(rng: np.random.Generator, config: TreeConfig) -> list[_Stems]:
     bottom = np.zeros((1, 3))
     up = np.array([[0.0, 0.0, 1.0]])
     radius = np.array([config.trunk_diameter_m / 2])
-    orders = [_bent_stems(rng, bottom, up, np.array([0.97 * config.height_m]), radius, 0, wander=0.03)]
+    orders = [_curved_stems(rng, bottom, up, np.array([0.97 * config.height_m]), radius, 0, wander=0.03)]
     for order, count in enumerate(config.branches):
         orders.append(_shoots(rng, orders[-1], count, order, config))
     top = max(stems.spine[..., 2].max() for stems in orders)
@@ -119,7 +119,7 @@ def _shoots(rng: np.random.Generator, parent: _Stems, count: int, order: int, co
         length = parent_length[:, None] * (0.62 - 0.35 * share)
     length = (length * rng.uniform(0.75, 1.1, share.shape)).ravel()
     thickness = np.minimum(0.6 * radius, 0.014 * length + 0.002)
-    return _bent_stems(rng, start, direction, length, thickness, order + 1, wander=0.16)
+    return _curved_stems(rng, start, direction, length, thickness, order + 1, wander=0.16)
 
 
 def _on_stems(stems: _Stems, share: Array) -> tuple[Array, Array, Array]:
@@ -134,10 +134,10 @@ def _on_stems(stems: _Stems, share: Array) -> tuple[Array, Array, Array]:
     return point.reshape(-1, 3), unit(last - first).reshape(-1, 3), radius.ravel()
 
 
-def _bent_stems(
+def _curved_stems(
     rng: np.random.Generator, start: Array, direction: Array, length: Array, radius: Array, order: int, wander: float
 ) -> _Stems:
-    """Tapering stems that wander a little and turn up towards the light."""
+    """Tapering stems, randomly curved, that turn upwards."""
     count, segments = len(start), _segments(order)
     steps = np.empty((count, segments, 3))
     heading = direction

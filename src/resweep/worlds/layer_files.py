@@ -44,7 +44,7 @@ class Writing:
 
 @dataclass
 class Reading:
-    """A world being read: its folder, the bounds asked for (metres from the origin) and shared meshes."""
+    """A world being read: its folder, the bounds to read (metres from the origin) and shared meshes."""
 
     root: Path
     bounds: Array | None

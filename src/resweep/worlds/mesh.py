@@ -122,7 +122,7 @@ class Mesh:
         return np.array([self.vertices.min(axis=0), self.vertices.max(axis=0)], dtype=np.float64)
 
     def moved(self, transform: Array) -> Mesh:
-        """A copy taken by a (4, 4) or (3, 4) transform, scale included."""
+        """A copy moved by a (4, 4) or (3, 4) transform, scale included."""
         matrix = np.asarray(transform, dtype=np.float64)
         return self._with_vertices(self.vertices.astype(np.float64) @ matrix[:3, :3].T + matrix[:3, 3])
 
@@ -213,7 +213,7 @@ class Instances:
         return np.array([boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)])
 
     def moved(self, transform: Array) -> Instances:
-        """A copy taken by a (4, 4) or (3, 4) transform."""
+        """A copy moved by a (4, 4) or (3, 4) transform."""
         matrix = np.asarray(transform, dtype=np.float64)
         moved = np.einsum("ij,njk->nik", matrix[:3, :3], self.transforms.astype(np.float64))
         moved[:, :, 3] += matrix[:3, 3]

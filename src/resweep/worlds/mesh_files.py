@@ -55,7 +55,7 @@ def load_mesh(
     transform: ArrayLike | None = None,
     default_reflectance: float = 0.5,
 ) -> tuple[list[Mesh | Instances], Array]:
-    """Read a mesh file, or take a trimesh object, as layers and the float64 origin (3,) they sit around.
+    """Read a mesh file, or take a trimesh object, as layers and the float64 origin (3,) of their coordinates.
 
     ``mesh`` is a path (OBJ, PLY, STL, GLB, glTF), a ``trimesh.Trimesh`` or a ``trimesh.Scene``. A
     geometry that is placed once becomes a `Mesh`; one that is placed often becomes `Instances`.

@@ -92,7 +92,7 @@ class Splats:
         return np.array([(self.centre - reach).min(axis=0), (self.centre + reach).max(axis=0)])
 
     def moved(self, transform: Array) -> Splats:
-        """A copy taken by a (4, 4) or (3, 4) motion; a scale, if any, must be even."""
+        """A copy moved by a (4, 4) or (3, 4) motion; a scale, if any, must be the same along all axes."""
         matrix = np.asarray(transform, dtype=np.float64)
         scale = float(np.cbrt(abs(np.linalg.det(matrix[:3, :3]))))
         return Splats(

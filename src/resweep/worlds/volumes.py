@@ -108,7 +108,7 @@ class Volumes:
         return np.array([(self.mean - half).min(axis=0), (self.mean + half).max(axis=0)])
 
     def moved(self, transform: Array) -> Volumes:
-        """A copy taken by a (4, 4) or (3, 4) motion."""
+        """A copy moved by a (4, 4) or (3, 4) motion."""
         matrix = np.asarray(transform, dtype=np.float64)
         turn = matrix[:3, :3]
         return self.with_(
