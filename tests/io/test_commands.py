@@ -16,6 +16,7 @@ from resweep.cli.convert import convert
 from resweep.cli.info import describe, info
 from resweep.errors import ResweepError
 from resweep.io import open_log, read_sweep, write_log, write_poses, write_sweep
+from resweep.labels import load_labels
 from resweep.log import Log
 from resweep.sweep import Sweep
 from resweep.worlds import Mesh, World
@@ -44,7 +45,12 @@ def test_info_of_a_sweep(sweep: Sweep, tmp_path: Path) -> None:
 def test_info_names_the_classes_by_the_vocabulary(tmp_path: Path, log: Log) -> None:
     points = np.random.default_rng(0).normal(0, 5, (30, 3))
     named = [Sweep.from_points(points, label=np.repeat([40, 70, 5], 10))]
-    write_log(Log.from_sweeps(named), tmp_path / "00", format="semantickitti", progress=False)
+    write_log(
+        Log.from_sweeps(named, labels=load_labels("semantickitti")),
+        tmp_path / "00",
+        format="semantickitti",
+        progress=False,
+    )
     facts = json.loads(run("info", tmp_path / "00", "--json"))
     assert facts["vocabulary"] == "semantickitti (SemanticKITTI)"
     assert facts["first sweep: labels"] == {"label 5": 10, "road": 10, "vegetation": 10}
@@ -57,7 +63,12 @@ def test_info_names_the_classes_by_the_vocabulary(tmp_path: Path, log: Log) -> N
 def test_labels_are_mapped_on_request(tmp_path: Path) -> None:
     points = np.random.default_rng(0).normal(0, 5, (30, 3))
     sweep = Sweep.from_points(points, label=np.repeat([40, 16, 252], 10))
-    write_log(Log.from_sweeps([sweep]), tmp_path / "00", format="semantickitti", progress=False)
+    write_log(
+        Log.from_sweeps([sweep], labels=load_labels("semantickitti")),
+        tmp_path / "00",
+        format="semantickitti",
+        progress=False,
+    )
     out = run("convert", tmp_path / "00", tmp_path / "a", "--format", "pcd", "--labels", "nuscenes-lidarseg")
     assert "labels: semantickitti to nuscenes-lidarseg; no counterpart, now noise: on rails" in out
     assert open_log(tmp_path / "a")[0].label.tolist() == [24] * 10 + [0] * 10 + [17] * 10

@@ -146,7 +146,9 @@ def test_labels_can_be_given(log: Log, tmp_path: Path) -> None:
     assert open_log(tmp_path / "out", labels=OWN_LABELS).labels == OWN_LABELS
     (tmp_path / "mine.yaml").write_text("name: mine\nclasses: {3: {name: gate}}\n")
     assert open_log(tmp_path / "out", labels=tmp_path / "mine.yaml").labels.class_name(3) == "gate"
-    with pytest.raises(ResweepError, match="labels 'semantickity': no such vocabulary; did you mean 'semantickitti'"):
+    with pytest.raises(
+        ResweepError, match="labels 'semantickity': no such vocabulary, and no YAML file; did you mean 'semantickitti'"
+    ):
         open_log(tmp_path / "out", labels="semantickity")
 
 
