@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV ?= .venv
 MINIMAL ?= .venv-minimal
 DEVELOP ?= .venv-develop
+JUDGES ?= .venv-judges
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet
 WHEEL := $$(echo dist/*.whl)
@@ -18,7 +19,7 @@ EXPERIMENTS := a_table1 a_figure1 a_transfer a_mobile a_reality b_figure3 b_figu
 
 # Test files go to the workers as a whole, since their fixtures are costly.
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile
-TEST := RESWEEP_WHEEL="$(WHEEL)" RESWEEP_SDIST="$(SDIST)" $(BIN)/python -m pytest
+TEST := RESWEEP_WHEEL="$(WHEEL)" RESWEEP_SDIST="$(SDIST)" RESWEEP_JUDGES="$(CURDIR)/$(JUDGES)/bin/python" $(BIN)/python -m pytest
 
 # make test COVERAGE=1 measures the lines of the installed package that the tests run. It takes about a quarter more
 # processor time, and less from Python 3.12 on, which can count without slowing every line.
@@ -52,12 +53,12 @@ install: $(VENV)/.installed ## install into .venv
 
 wheel: build/wheel.stamp ## build the sdist, and the wheel from it, into dist
 
-test: $(VENV)/.installed $(VENV)/.dev $(MINIMAL)/.installed ## test the built wheel, then its core install without any extra
+test: $(VENV)/.installed $(VENV)/.dev $(MINIMAL)/.installed $(JUDGES)/.installed ## test the built wheel, then its core install without any extra
 	$(COVERED) $(TEST) -m "not slow" --durations=10 $(PARALLEL) $(COVER)
 	RESWEEP_MINIMAL=1 $(MINIMAL)/bin/python -m pytest tests/minimal
 	$(SHOW_COVERAGE)
 
-test-all: $(VENV)/.installed $(VENV)/.dev $(VENV)/.bench ## test the built wheel with the slow tests too
+test-all: $(VENV)/.installed $(VENV)/.dev $(VENV)/.bench $(JUDGES)/.installed ## test the built wheel with the slow tests too
 	$(TEST) --durations=20 $(PARALLEL)
 
 check: $(VENV)/.dev ## run the linters and the type checker
@@ -89,7 +90,7 @@ sanitize: $(VENV)/.installed $(VENV)/.dev ## run the native tests under the addr
 	$(BIN)/python tests/native/sanitize.py
 
 clean: ## remove all that make has made
-	rm -rf $(VENV) $(MINIMAL) $(DEVELOP) build dist demo-output out .coverage
+	rm -rf $(VENV) $(MINIMAL) $(DEVELOP) $(JUDGES) build dist demo-output out .coverage
 
 # The list of sources changes when a file comes or goes, which no file's time would show.
 build/sources.list: FORCE
@@ -134,4 +135,10 @@ $(MINIMAL)/.installed: build/wheel.stamp
 	test -x $(MINIMAL)/bin/python || $(PYTHON) -m venv --upgrade-deps $(MINIMAL)
 	$(MINIMAL)/bin/python -m pip install --quiet --force-reinstall --no-deps "$(WHEEL)"
 	$(MINIMAL)/bin/python -m pip install --quiet "$(WHEEL)" "pytest>=8"
+	touch $@
+
+# The field's own programs, which open what we write. Resweep itself is not in there.
+$(JUDGES)/.installed: tests/judges/requirements.txt
+	test -x $(JUDGES)/bin/python || $(PYTHON) -m venv --upgrade-deps $(JUDGES)
+	$(JUDGES)/bin/python -m pip install --quiet -r $<
 	touch $@

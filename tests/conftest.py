@@ -18,6 +18,15 @@ def sample_data() -> Path:
     return DATA
 
 
+@pytest.fixture(scope="session")
+def judges() -> str:
+    """The python that has the field's own programs (tests/judges/requirements.txt) and no resweep."""
+    python = os.environ.get("RESWEEP_JUDGES", "")
+    if not Path(python).is_file():
+        pytest.skip("needs the environment of the field's programs, which make test installs (RESWEEP_JUDGES)")
+    return python
+
+
 @pytest.fixture(autouse=True)
 def quiet_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """No progress on stderr, which many tests read: how long work takes depends on the machine."""
