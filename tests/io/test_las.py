@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import laspy
 import numpy as np
 import pytest
 
+from resweep.errors import ResweepError
 from resweep.io import read_sweep, write_sweep
 from resweep.sweep import Sweep
 
@@ -36,13 +38,29 @@ def test_labels_that_fit_need_no_extra_dimension(sweep: Sweep, tmp_path: Path) -
     np.testing.assert_array_equal(read_sweep(tmp_path / "s.las").label, sweep.label % 200)
 
 
-@pytest.mark.parametrize(("top", "factor"), [(1.0, 65535), (255.0, 257), (65535.0, 1), (131070.0, 0.5)])
-def test_intensity_scale(top: float, factor: float, sweep: Sweep, tmp_path: Path) -> None:
+@pytest.mark.parametrize("top", [0.01, 0.4, 1.0])
+def test_the_scale_of_intensity_does_not_follow_the_data(top: float, sweep: Sweep, tmp_path: Path) -> None:
     intensity = np.linspace(0, top, len(sweep)).astype(np.float32)
     write_sweep(replace(sweep, intensity=intensity), tmp_path / "s.las")
     las = laspy.read(str(tmp_path / "s.las"))
-    np.testing.assert_allclose(las.intensity, intensity * factor, atol=0.51)
+    np.testing.assert_allclose(las.intensity, intensity * 65535.0, atol=0.51)
     np.testing.assert_array_equal(read_sweep(tmp_path / "s.las").intensity, intensity)
+
+
+def test_intensities_above_one_are_clipped_aloud_unless_a_scale_is_given(sweep: Sweep, tmp_path: Path) -> None:
+    bright = replace(sweep, intensity=np.linspace(0, 255, len(sweep)).astype(np.float32))
+    with pytest.warns(UserWarning, match=r"above 1 are written as 65535.*intensity_scale=257"):
+        write_sweep(bright, tmp_path / "clipped.las")
+    clipped = np.asarray(laspy.read(str(tmp_path / "clipped.las")).intensity)
+    np.testing.assert_array_equal(clipped, np.minimum(np.round(bright.intensity.astype(float) * 65535), 65535))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        write_sweep(bright, tmp_path / "s.las", intensity_scale=257)
+    np.testing.assert_allclose(laspy.read(str(tmp_path / "s.las")).intensity, bright.intensity * 257, atol=0.51)
+    for name in ("clipped.las", "s.las"):  # what we wrote comes back as it was
+        np.testing.assert_array_equal(read_sweep(tmp_path / name).intensity, bright.intensity)
+    with pytest.raises(ResweepError, match="intensity_scale"):
+        write_sweep(bright, tmp_path / "t.las", intensity_scale=0)
 
 
 def test_wide_extent_takes_a_coarser_scale(sweep: Sweep, tmp_path: Path) -> None:
@@ -65,4 +83,7 @@ def test_survey_file_far_from_the_origin(tmp_path: Path) -> None:
     sweep = read_sweep(tmp_path / "survey.las")
     assert np.abs(sweep.world_points() - xyz).max() < 2e-5
     np.testing.assert_array_equal(sweep.label, np.arange(50) % 20)
-    np.testing.assert_array_equal(sweep.intensity, np.arange(50) * 100)
+    np.testing.assert_allclose(sweep.intensity, np.arange(50) * 100 / 65535)  # LAS 1.4: 16 bits are the whole range
+    counts = read_sweep(tmp_path / "survey.las", intensity_scale=1)
+    np.testing.assert_array_equal(counts.intensity, np.arange(50) * 100)
+    np.testing.assert_allclose(read_sweep(tmp_path / "survey.las", intensity_scale=4900).intensity.max(), 1.0)

@@ -32,6 +32,14 @@ def convert(
         str | None, typer.Option("--from-labels", help="Vocabulary of the input's labels, in place of its own.")
     ] = None,
     odometry: Annotated[bool, typer.Option("--odometry", help="Find the poses from the sweeps (KISS-ICP).")] = False,
+    intensity_scale: Annotated[
+        float | None,
+        typer.Option(
+            metavar="N",
+            help="LAS and LAZ: counts for an intensity of 1; 65535 unless given, 257 for intensities of 0 to 255.",
+            show_default=False,
+        ),
+    ] = None,
     drop_nan: Annotated[bool, typer.Option("--drop-nan", help="Leave out points that hold NaN.")] = False,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Skip sweeps that cannot be read, and say so.")
@@ -61,6 +69,7 @@ def convert(
         from resweep.reconstruction import odometry as find_poses
 
         log = find_poses(log, progress=True)
+    written = {} if intensity_scale is None else {"intensity_scale": intensity_scale}
     seen: set[int] = set()
     found = log.labels if from_labels is None else load_labels(from_labels)
     log = _with_labels(log, source, labels, from_labels, seen)
@@ -69,7 +78,7 @@ def convert(
         if target.exists() and not overwrite:
             raise ResweepError(f"{target}: exists; choose another name or give --overwrite")
         kept = {} if format_of(target).facts is None else {"part_of": log}
-        write_sweep(log[0], target, frame=frame, **kept)
+        write_sweep(log[0], target, frame=frame, **kept, **written)
         typer.echo(f"{target}: 1 sweep as {format_of(target).title}")
         _say_lost(found, log, seen)
         return
@@ -81,7 +90,7 @@ def convert(
         format_of(target)  # a file asks for a file: say which suffixes there are
     if format is None:
         raise ResweepError(f"{target}: give --format for the log's sweeps, one of {', '.join(sorted(_writable()))}")
-    write_log(log, target, format=format, frame=frame, overwrite=overwrite)
+    write_log(log, target, format=format, frame=frame, overwrite=overwrite, **written)
     report_skipped(source, log)
     typer.echo(f"{target}: {len(log)} sweeps as {format}")
     _say_lost(found, log, seen)

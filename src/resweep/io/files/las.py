@@ -3,8 +3,8 @@
 Coordinates are int32 steps of ``scale`` from ``offset``: the offset is the middle of the extent in whole
 metres, the scale the finest power of ten from a micrometre up that spans it, so UTM coordinates keep
 their digits. ``classification`` holds labels of 0 to 255, ``return_number`` counts from 1, ``gps_time`` is
-the firing time. ``intensity`` is the sweep's times a factor, clipped to 0..65535: 65535 where the sweep's
-values end at 1, 257 where they end at 255, 1 where they end at 65535, or ``intensity_scale``. What does not
+the firing time. ``intensity`` counts from 0 to 65535, the sensor's whole range (LAS 1.4 R15, table 7):
+``intensity_scale`` counts are an intensity of 1, 65535 unless given, for reading and for writing. What does not
 fit is in extra dimensions: exact intensity, ring, column, instance, larger labels, ``sweep.extra``.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import datetime
 import struct
+import warnings
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -33,6 +34,7 @@ _CLASSES_MAX = 255
 _RECORD_BYTES = 60000  # a LAS record holds up to 65535
 _USER, _RECORD = "resweep", 1
 _EXACT = "intensity_exact"
+FULL_SCALE = 65535.0  # of the 16-bit intensity
 # Fixed, because the same sweep must give the same bytes on any day.
 _DATE = datetime.date(2000, 1, 1)
 _STANDARD = {"x": "X", "y": "Y", "z": "Z", "intensity": "intensity", "time": "gps_time", "label": "classification"}
@@ -41,12 +43,17 @@ _FLAGS = ("synthetic", "key_point", "withheld", "overlap", "scanner_channel", "s
 _QUIET = (*_FLAGS, "edge_of_flight_line", "user_data", "scan_angle", "scan_angle_rank", "point_source_id")
 
 
-def write(sweep: Sweep, path: Path, frame: str = "sensor", intensity_scale: float | None = None) -> None:
-    """Write the returns of ``sweep``, compressed where ``path`` ends in ``.laz``."""
+def write(sweep: Sweep, path: Path, frame: str = "sensor", intensity_scale: float = FULL_SCALE) -> None:
+    """Write the returns of ``sweep``, compressed where ``path`` ends in ``.laz``.
+
+    ``intensity_scale`` counts are written for an intensity of 1: 65535 for intensities of 0 to 1, 257 for those of 0
+    to 255. What is beyond 65535 counts is clipped there, with a warning; our own reader has the exact values.
+    """
     import laspy
 
     columns = columns_from_sweep(sweep, frame, path.name)
-    scale = _choose_scale(columns["intensity"]) if intensity_scale is None else float(intensity_scale)
+    scale = _check_scale(intensity_scale)
+    _warn_clipped(columns["intensity"], scale)
     header = laspy.LasHeader(point_format=6, version="1.4")
     header.creation_date = _DATE
     header.generating_software = f"resweep {resweep.__version__}"
@@ -92,12 +99,20 @@ def _take_standard(columns: dict[str, Array], sweep: Sweep, scale: float) -> dic
     }
 
 
-def _choose_scale(intensity: Array) -> float:
-    top = float(np.nanmax(intensity)) if len(intensity) and np.isfinite(intensity).any() else 0.0
-    for end in (1.0, 255.0, 65535.0):
-        if top <= end:
-            return 65535.0 / end
-    return 65535.0 / top
+def _check_scale(scale: float) -> float:
+    if not (np.isfinite(scale) and scale > 0):
+        raise ResweepError(f"intensity_scale: expected counts above zero for an intensity of 1, got {scale}")
+    return float(scale)
+
+
+def _warn_clipped(intensity: Array, scale: float) -> None:
+    """Warn where intensities do not fit into 16 bits; the text names no file, so that a log warns once."""
+    if len(intensity) and np.nanmax(intensity, initial=0.0) * scale > FULL_SCALE + 0.5:
+        warnings.warn(
+            f"LAS: intensities above {FULL_SCALE / scale:g} are written as {FULL_SCALE:.0f}, the most that 16 bits "
+            "hold; for intensities of 0 to 255 give intensity_scale=257",
+            stacklevel=3,
+        )
 
 
 def _choose_grid(points: Array, where: str) -> tuple[Array, Array]:
@@ -113,8 +128,13 @@ def _choose_grid(points: Array, where: str) -> tuple[Array, Array]:
     return offset, np.full(3, 10.0**exponent)
 
 
-def read(path: Path, drop_nan: bool = False) -> Sweep:
-    """The points of a LAS or LAZ file as a sweep; those of other programs become points about a near pose."""
+def read(path: Path, drop_nan: bool = False, intensity_scale: float = FULL_SCALE) -> Sweep:
+    """The points of a LAS or LAZ file as a sweep; those of other programs become points about a near pose.
+
+    ``intensity_scale`` counts of intensity are read as 1, for files that Resweep did not write. The standard asks
+    for 65535; many programs write 8 or 12 bits as they are: then give 255 or 4095, or 1 for the bare counts.
+    """
+    scale = _check_scale(intensity_scale)
     las = _load(path)
     columns: dict[str, Array] = {axis: np.asarray(las[axis], dtype=np.float64) for axis in "xyz"}
     names = list(las.point_format.dimension_names)
@@ -129,6 +149,9 @@ def read(path: Path, drop_nan: bool = False) -> Sweep:
         if name not in _QUIET or values.any():
             columns[name] = values
     header = _find_header(las.header.vlrs, str(path))
+    if "intensity" in columns:
+        own = None if header is None else header.intensity_scale
+        columns["intensity"] = (columns["intensity"] / _check_scale(own or scale)).astype(np.float32)
     if header is None:
         columns["number_of_returns"] = np.asarray(las["number_of_returns"])
     for name in extra:
