@@ -94,3 +94,9 @@ def test_keep_going_skips_logs_that_cannot_be_read(drive, tmp_path):
     result = run(absent, drive, "-o", tmp_path / "k.world", "--keep-going")
     assert result.exit_code == 0, result.output
     assert "absent" in result.output
+
+
+def test_the_name_of_a_file_is_refused_before_the_work(tmp_path):
+    result = run(tmp_path / "absent", "-o", tmp_path / "place.ply")
+    assert isinstance(result.exception, rs.ResweepError)
+    assert "saved as a folder" in str(result.exception)

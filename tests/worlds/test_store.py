@@ -23,6 +23,8 @@ from resweep.worlds import Instances, Mesh, World, load_world, tiles
 from resweep.worlds.layer_files import KINDS, Reading, Writing
 from resweep.worlds.store import save_world
 
+# Names of files of other kinds, which a folder must not have.
+FILE_NAMES = ("place.ply", "place.OBJ", "place.laz", "place.glb")
 MESH_COLUMNS = ("vertices", "faces", "label", "reflectance", "material", "instance")
 
 
@@ -308,3 +310,11 @@ def test_a_million_triangles_take_little_time(tmp_path: Path) -> None:
     load_world(tmp_path / "a.world")
     assert saved - begin < 2.0
     assert time.perf_counter() - saved < 1.0
+
+
+@pytest.mark.parametrize("name", FILE_NAMES)
+def test_a_world_is_not_saved_under_the_name_of_a_file(name: str, tmp_path: Path) -> None:
+    world = World([Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])])
+    with pytest.raises(ResweepError, match=r"saved as a folder.*place\.world.*export"):
+        world.save(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []

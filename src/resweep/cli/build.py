@@ -64,7 +64,9 @@ def build(
       resweep build drive.bag -o place.world --odometry
     """
     from resweep.cli.inputs import check_writable
+    from resweep.worlds.store import check_name
 
+    check_name(output)
     if output.exists() and not overwrite:
         raise ResweepError(f"{output}: exists; choose another name or give --overwrite")
     check_writable(output)

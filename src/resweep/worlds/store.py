@@ -29,6 +29,22 @@ FORMAT = "resweep-world"
 FORMAT_VERSION = 1
 INDEX = "world.json"
 TILE_SIZE_M = 50.0
+# Files of meshes, clouds and the like: a folder of such a name would not be what its name says.
+_SUFFIXES_OF_FILES = (
+    *(".ply", ".obj", ".stl", ".glb", ".gltf", ".off", ".dae", ".fbx", ".usd", ".vtk"),
+    *(".pcd", ".las", ".laz", ".e57", ".bin", ".xyz", ".csv", ".txt", ".sweep", ".bag", ".mcap", ".db3"),
+    *(".npy", ".npz", ".json", ".yaml", ".yml", ".zip", ".png", ".html"),
+)
+
+
+def check_name(path: Path) -> None:
+    """Raise if ``path`` is named like a file of another kind; a world is a folder."""
+    if path.suffix.lower() in _SUFFIXES_OF_FILES:
+        raise ResweepError(
+            f"{path}: a world is saved as a folder, not as a {path.suffix} file; name it {path.stem}.world. "
+            "To export the triangles of a mesh layer: trimesh.Trimesh(layer.vertices, layer.faces).export(NAME); "
+            "to export points: simulate sweeps and write_sweep them"
+        )
 
 
 def save_world(world: World, path: str | Path, overwrite: bool = True, tile_size_m: float = TILE_SIZE_M) -> Path:
@@ -38,6 +54,7 @@ def save_world(world: World, path: str | Path, overwrite: bool = True, tile_size
     The same world gives the same bytes. ``tile_size_m`` is the side of the tiles.
     """
     path = Path(path)
+    check_name(path)
     if not 0 < tile_size_m < np.inf:
         raise ResweepError(f"tile_size_m: expected a number of metres above zero, got {tile_size_m}")
     target = path.resolve()
