@@ -45,10 +45,13 @@ class UnknownPosesError(ResweepError):
         super().__init__(f"{problem}; open it with poses=, or find them with resweep.odometry")
 
 
-def nearest_names(name: str, known: Iterable[str], count: int = 3) -> str:
-    """A hint such as ``did you mean 'velodyne-hdl-64e'?``, or the known names if none is near."""
+def nearest_names(name: str, known: Iterable[str], count: int = 3, cutoff: float = 0.5) -> str:
+    """A hint such as ``did you mean 'velodyne-hdl-64e'?``, or the known names if none is near.
+
+    ``cutoff`` is the least likeness, from 0 to 1; short names need more of it.
+    """
     known = sorted(known)
-    close = difflib.get_close_matches(name, known, n=count, cutoff=0.5)
+    close = difflib.get_close_matches(name, known, n=count, cutoff=cutoff)
     if close:
         return "did you mean " + " or ".join(repr(item) for item in close) + "?"
     return "known: " + ", ".join(known)

@@ -233,3 +233,26 @@ def test_a_sweep_that_cannot_be_read_is_the_one_named(format: str, log: Log, tmp
     with pytest.raises(ResweepError, match=r"000001[.\w]+: no such file"):
         write_log(source, tmp_path / "out", format="sweep", progress=False)
     assert [item.name for item in tmp_path.iterdir()] == ["in"]
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("drive.osf", r"ouster-cli source drive\.osf save drive\.pcd"),
+        ("drive.pcap", r"ouster-cli source drive\.pcap save drive\.pcd"),
+        ("drive.bag.active", r"rosbag reindex drive\.bag\.active.*rename it to drive\.bag"),
+        ("drive.lvx2", "Livox"),
+        ("scans.tar.gz", "compressed"),
+        ("cloud.xyz", "CloudCompare"),
+        ("hall.glb", r"World\.from_mesh"),
+        ("scan.pdc", r"did you mean '\.pcd'\?$"),
+        ("scan.lass", r"did you mean '\.las'\?$"),
+        ("scan.oxt", r"unknown suffix '\.oxt'; known: \.bin, \.e57, \.las"),
+    ],
+)
+def test_files_that_are_not_read_say_what_to_do(name: str, advice: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(b"something")
+    with pytest.raises(ResweepError, match=advice) as error:
+        open_log(tmp_path / name)
+    assert str(error.value).startswith(str(tmp_path / name))
+    assert "did you mean '.las' or" not in str(error.value)

@@ -18,6 +18,29 @@ from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.sweep import Sweep
 
+# Files of the field that are not read, and what to do with them. Ouster's commands are those of its SDK (docs/cli of
+# ouster-lidar/ouster-sdk); a bag that was not closed is repaired as the ROS wiki says (rosbag/Commandline).
+_NOT_READ = {
+    ".osf": "Ouster's OSF is not read; write PCD files with 'ouster-cli source NAME.osf save NAME.pcd' "
+    "(pip install ouster-sdk) and open their folder",
+    ".pcap": "recorded packets are not read; of an Ouster write PCD files with 'ouster-cli source NAME.pcap save "
+    "NAME.pcd' (pip install ouster-sdk), of others record a bag from the maker's ROS driver",
+    ".lvx": "Livox' LVX is not read; record a ROS bag with its driver, or export LAS or PCD from Livox Viewer",
+    ".bag.active": "a ROS bag that was not closed; run 'rosbag reindex NAME.bag.active' and rename it to NAME.bag",
+    ".tfrecord": "TFRecord files, as Waymo's, are not read; export each sweep as PCD",
+    ".gz": "is compressed; unpack it and open what is inside",
+    ".xyz": "text without a header does not say what its columns are; save it as PLY, PCD or LAS, as CloudCompare does",
+    ".obj": "is a mesh, not a log; World.from_mesh makes a world of it",
+}
+_NOT_READ_EITHER = {
+    ".pcapng": ".pcap",
+    ".lvx2": ".lvx",
+    **dict.fromkeys((".zip", ".tar", ".tgz", ".bz2", ".xz", ".7z"), ".gz"),
+    **dict.fromkeys((".pts", ".ptx", ".asc", ".csv", ".txt"), ".xyz"),
+    **dict.fromkeys((".stl", ".glb", ".gltf"), ".obj"),
+}
+_LIKENESS = 0.7  # of suffixes, to suggest one for the other: two letters that changed places, or one more
+
 FRAMES = ("sensor", "deskewed", "world")
 _POSITIONAL = ("sweep", "log", "sweeps", "path", "folder", "frame", "rate_hz", "empty_beams", "keep_going")
 
@@ -64,6 +87,15 @@ def check_options(function: Callable[..., object], options: Iterable[str], what:
     for option in options:
         if option not in known:
             raise ResweepError(f"{what} takes no option '{option}'; {nearest_names(option, known)}")
+
+
+def explain_suffix(path: Path, known: Iterable[str]) -> str:
+    """What to do with a file whose suffix is none of the ``known``: its own advice, or the nearest of them."""
+    name, suffix = path.name.lower(), path.suffix.lower()
+    for ending in sorted({*_NOT_READ, *_NOT_READ_EITHER}, key=len, reverse=True):
+        if name.endswith(ending):
+            return _NOT_READ[_NOT_READ_EITHER.get(ending, ending)].replace("NAME", path.name[: -len(ending)])
+    return f"unknown suffix '{suffix}'; {nearest_names(suffix, known, cutoff=_LIKENESS)}"
 
 
 def check_frame(frame: str) -> str:

@@ -16,7 +16,7 @@ from resweep.io.datasets import (
     semantickitti,
 )
 from resweep.io.files import e57, kitti_bin, las, pcd, ply, sweep
-from resweep.io.format import Format
+from resweep.io.format import Format, explain_suffix
 from resweep.io.ros import bag
 
 # Logs are recognised in this order: the first that knows a path takes it.
@@ -55,8 +55,7 @@ def format_of(path: Path) -> Format:
     suffixes = sweep_suffixes()
     known = [suffix for suffix in suffixes if path.name.lower().endswith(suffix)]
     if not known:
-        suffix = path.suffix.lower()
-        raise ResweepError(f"{path}: unknown suffix '{suffix}'; {nearest_names(suffix, suffixes)}")
+        raise ResweepError(f"{path}: {explain_suffix(path, suffixes)}")
     return suffixes[max(known, key=len)]
 
 
