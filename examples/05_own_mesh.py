@@ -35,7 +35,8 @@ scene.add_geometry(trimesh.creation.box((4.2, 1.8, 1.5)), geom_name="body", node
 for i, y in enumerate((-6.0, 1.0, 8.0)):
     scene.graph.update(f"car-{i}", matrix=from_xyz_rpy(12.0, y, 0.75), geometry="body")
 scene.export(folder / "cars.glb")
-(cars,) = rs.World.from_mesh(folder / "cars.glb", label=CAR, reflectance=0.5).layers
+# GLB files have y up and are turned to z up when they are read; this one was written with z up, so say so.
+(cars,) = rs.World.from_mesh(folder / "cars.glb", label=CAR, reflectance=0.5, up="z").layers
 numbered = rs.Instances(cars.mesh, cars.transforms, instance=[1, 2, 3], label=cars.label, name="cars")
 
 # A mesh from arrays, with a material that sends light back where it came from.

@@ -55,13 +55,27 @@ def test_every_format_gives_the_same_box(tmp_path, suffix):
     box = trimesh.creation.box((1, 2, 3), transform=turned(0.3, [4, 5, 6]))
     path = tmp_path / f"box.{suffix}"
     box.export(path)
-    layers, origin = load_mesh(path, label=10, reflectance=0.3)
+    layers, origin = load_mesh(path, label=10, reflectance=0.3, up="z")  # whatever the format says
     assert origin.tolist() == [0, 0, 0]
     (mesh,) = layers
     assert mesh.n_triangles == 12
     np.testing.assert_allclose(mesh.bounds, box.bounds, atol=1e-5)
     assert set(mesh.label) == {10}
     np.testing.assert_allclose(mesh.reflectance, 0.3, atol=1e-7)
+
+
+@pytest.mark.parametrize(("suffix", "up"), [("glb", "y"), ("gltf", "y"), ("obj", "z"), ("ply", "z"), ("stl", "z")])
+def test_the_upward_axis_is_that_of_the_format(tmp_path, suffix, up):
+    mast = trimesh.creation.box((1, 9, 2), transform=turned(0.0, [0, 4.5, 0]))  # stands along y
+    if suffix == "gltf":
+        for name, data in trimesh.Scene(mast).export(file_type="gltf").items():
+            (tmp_path / ("mast.gltf" if name == "model.gltf" else name)).write_bytes(data)
+    else:
+        mast.export(tmp_path / f"mast.{suffix}")
+    upright, lying = [[-0.5, -1, 0], [0.5, 1, 9]], [[-0.5, 0, -1], [0.5, 9, 1]]
+    for given in (None, "y", "z"):
+        ((mesh,), _) = load_mesh(tmp_path / f"mast.{suffix}", up=given)
+        np.testing.assert_allclose(mesh.bounds, upright if (given or up) == "y" else lying, atol=1e-5)
 
 
 def test_a_scene_of_repeated_geometry_becomes_instances(tmp_path):
@@ -75,7 +89,7 @@ def test_a_scene_of_repeated_geometry_becomes_instances(tmp_path):
     path = tmp_path / "car.glb"
     scene.export(path)
     for source in (scene, path):
-        world = World.from_mesh(source, label={"wheel": 5, "body": 7, "wheel2": 9})
+        world = World.from_mesh(source, label={"wheel": 5, "body": 7, "wheel2": 9}, up="z")
         kinds = {layer.name: layer for layer in world.layers}
         assert kinds["body"].kind == "mesh"
         wheels = kinds["wheel"]
@@ -241,11 +255,11 @@ def test_real_meshes(sample_data, path, triangles, size):
     source = sample_data / "meshes" / path
     if not source.is_file():
         pytest.skip(f"needs {path} of the sample recordings")
-    world = World.from_mesh(source, up="y" if size else "z")
+    world = World.from_mesh(source)
     assert world.n_triangles == triangles
     if size:
         points = np.concatenate([world_points(layer, world.origin) for layer in world.layers])
         np.testing.assert_allclose(np.ptp(points, axis=0), size, atol=0.1)
         assert points[:, 2].min() == pytest.approx(0, abs=0.05)  # on its wheels
-    again = World.from_mesh(source, up="y" if size else "z")
+    again = World.from_mesh(source)
     assert [layer.name for layer in world.layers] == [layer.name for layer in again.layers]

@@ -67,7 +67,14 @@ def simulate(
     pose_rate: Annotated[
         float | None, typer.Option(min=1e-3, metavar="HZ", help="Poses a second, for KITTI files without times.")
     ] = None,
-    up: Annotated[str, typer.Option(metavar="AXIS", help="The mesh file's upward axis, y or z.")] = "z",
+    up: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AXIS",
+            help="The mesh file's upward axis, y or z; unless given y for glTF and GLB, z for all others.",
+            show_default=False,
+        ),
+    ] = None,
     rate: Annotated[float | None, typer.Option(metavar="HZ", help="Another rotation rate.")] = None,
     noise: Annotated[
         float | None,

@@ -18,7 +18,7 @@ from resweep.pose import Array, from_xyz_rpy
 from resweep.scenario.categories import OBJECT_LABELS, category_of
 from resweep.scenario.coverage import coverage
 from resweep.worlds import Layer, Volumes, World
-from resweep.worlds.mesh_files import load_mesh
+from resweep.worlds.mesh_files import STATED_UP, load_mesh, upward_axis
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _LARGEST_M, _SMALLEST_M = 100.0, 0.02
@@ -99,19 +99,22 @@ class Asset:
         label: int | Mapping[str, int] | None = None,
         labels: LabelSet | str | Path | None = None,
         scale: float = 1.0,
-        up: str = "z",
-        forward: str = "x",
+        up: str | None = None,
+        forward: str | None = None,
         reflectance: float | Mapping[str, float] | None = None,
     ) -> Asset:
         """An asset from a file (OBJ, PLY, STL, GLB/glTF) or a trimesh object.
 
         ``scale`` is metres per unit of the file; ``up`` its upward axis, "y" or "z"; ``forward`` the axis that
-        the object's front points along once z is up ("x", "-x", "y" or "-y"; a glTF model that keeps to its
-        specification faces "-y"). It is set down on the ground in the middle of its footprint. ``label``, ``labels``
+        the object's front points along once z is up: "x", "-x", "y" or "-y". Unless given, they are those of the
+        glTF specification, "y" and "-y", for glTF and GLB files, and "z" and "x" for all others. It
+        is set down on the ground in the middle of its footprint. ``label``, ``labels``
         and ``reflectance`` as in `World.from_mesh`; without a ``label`` it is that of the category, of SemanticKITTI
         if no ``labels`` are given.
         """
         kind = category_of(category)
+        stated = isinstance(mesh, str | Path) and Path(mesh).suffix.lower() in STATED_UP
+        up, forward = upward_axis(mesh, up), forward or ("-y" if stated else "x")
         if forward not in _FORWARD:
             raise ResweepError(f"asset: forward must be one of {', '.join(_FORWARD)}, got {forward!r}")
         given = str(mesh) if isinstance(mesh, str | Path) else type(mesh).__name__

@@ -20,8 +20,8 @@ class Cad(Spec):
     file: str
     category: str = "other object"
     scale: float = Field(default=1.0, gt=0)
-    up: Literal["y", "z"] = "z"
-    forward: Literal["x", "y", "-x", "-y"] = "x"
+    up: Literal["y", "z"] | None = None
+    forward: Literal["x", "y", "-x", "-y"] | None = None
 
 
 class RecordedTrack(Spec):

@@ -25,8 +25,11 @@ def check_world(word: str) -> None:
         raise ResweepError(f"{word}: is no saved world (no world.json in it); give a .world folder or a mesh file")
 
 
-def open_world(word: str, seed: int = 0, up: str = "z") -> World:
-    """The world that ``word`` names: ``scene:NAME`` made from ``seed``, a saved world, or a mesh file."""
+def open_world(word: str, seed: int = 0, up: str | None = None) -> World:
+    """The world that ``word`` names: ``scene:NAME`` made from ``seed``, a saved world, or a mesh file.
+
+    ``up`` is the upward axis of a mesh file, y or z (default: y for glTF and GLB, else z).
+    """
     check_world(word)
     if word.startswith(SCENE):
         from resweep.scenes import SCENES

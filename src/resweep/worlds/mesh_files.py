@@ -1,4 +1,8 @@
-"""Meshes from files: OBJ, PLY, STL and GLB/glTF, with their node transforms and names."""
+"""Meshes from files: OBJ, PLY, STL and GLB/glTF, with their node transforms and names.
+
+glTF and GLB files have y up (glTF 2.0, 3.4) and are turned to z up. OBJ, PLY and STL files do not say which axis is up:
+z is assumed, as it is of trimesh objects. ``up`` says otherwise.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,8 @@ from resweep.worlds.mesh import Instances, Mesh
 SUFFIXES = (".obj", ".ply", ".stl", ".glb", ".gltf")
 FAR_M = 1000.0  # beyond this, float32 offsets from zero lose the tenth of a millimetre
 
+# Of files whose format states the upward axis; any other is taken to be "z".
+STATED_UP = {".glb": "y", ".gltf": "y"}
 Z_UP_FROM_Y_UP = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
 
 
@@ -51,7 +57,7 @@ def load_mesh(
     label: int | Mapping[str, int] | None = None,
     reflectance: float | Mapping[str, float] | None = None,
     scale: float = 1.0,
-    up: str = "z",
+    up: str | None = None,
     transform: ArrayLike | None = None,
     default_reflectance: float = 0.5,
 ) -> tuple[list[Mesh | Instances], Array]:
@@ -66,13 +72,14 @@ def load_mesh(
     has none (see `resweep.worlds.colours`).
 
     The file's coordinates are first multiplied by ``scale`` (metres per unit), then turned to z up if
-    ``up`` is ``"y"`` (as glTF files are by their specification), then taken by ``transform`` (4, 4).
+    ``up`` is ``"y"``, then taken by ``transform`` (4, 4). Unless given, ``up`` is ``"y"`` for glTF and GLB files, as
+    their specification has it, and ``"z"`` for all others, which do not say.
     The origin is zero, or the centre rounded to metres where coordinates exceed 1000 m.
     """
     where = f"mesh '{mesh}'" if isinstance(mesh, str | Path) else "mesh"
     by_name = isinstance(label, Mapping) or isinstance(reflectance, Mapping)
     parts = _parts(_scene(mesh, where, by_name), where)
-    placed = _placement(scale, up, transform, where)
+    placed = _placement(scale, upward_axis(mesh, up), transform, where)
     _check_choice(label, parts, where, "label", Integral)
     _check_choice(reflectance, parts, where, "reflectance", Real)
     origin = _origin(parts, placed)
@@ -88,6 +95,13 @@ def load_mesh(
             attributes["reflectance"] = face_reflectance(part.geometry, default_reflectance)
         layers.append(_layer(part, shift @ placed @ part.transforms, attributes))
     return layers, origin
+
+
+def upward_axis(mesh: Any, up: str | None = None) -> str:
+    """The upward axis of a mesh file or object: ``up`` if given, else what its format states, else ``"z"``."""
+    if up is not None:
+        return up
+    return STATED_UP.get(Path(mesh).suffix.lower(), "z") if isinstance(mesh, str | Path) else "z"
 
 
 def _scene(mesh: Any, where: str, split_objects: bool) -> Any:

@@ -55,18 +55,34 @@ class World:
     def from_mesh(
         cls,
         mesh: Any,
-        label: Any = None,
-        reflectance: Any = None,
+        label: int | Mapping[str, int] | None = None,
+        reflectance: float | Mapping[str, float] | None = None,
         labels: LabelSet | str | Path | None = None,
-        **options: Any,
+        *,
+        scale: float = 1.0,
+        up: str | None = None,
+        transform: ArrayLike | None = None,
+        default_reflectance: float = 0.5,
     ) -> World:
         """A world of one mesh: a path (OBJ, PLY, STL, GLB/glTF) or a trimesh object.
 
         ``label`` and ``reflectance`` (0 to 1) take one value, or a dict by mesh or material name; ``labels`` is the
-        vocabulary of the label ids (default: unknown, or none without a ``label``). ``scale``, ``up`` and
-        ``transform`` as in `resweep.worlds.mesh_files.load_mesh`.
+        vocabulary of the label ids (default: unknown, or none without a ``label``). ``scale`` is metres per unit,
+        ``up`` the upward axis of the file, "y" or "z" (default: "y" for glTF and GLB by their specification, "z" for
+        all others, which do not say), ``transform`` (4, 4) is applied last. ``default_reflectance`` is that of faces
+        without colour. Details in `resweep.worlds.mesh_files.load_mesh`.
+
+        Example: ``rs.World.from_mesh("hall.obj", label={"brick": 50}, labels="semantickitti")``
         """
-        layers, origin = load_mesh(mesh, label=label, reflectance=reflectance, **options)
+        layers, origin = load_mesh(
+            mesh,
+            label=label,
+            reflectance=reflectance,
+            scale=scale,
+            up=up,
+            transform=transform,
+            default_reflectance=default_reflectance,
+        )
         source = str(mesh) if isinstance(mesh, str | Path) else type(mesh).__name__
         if labels is None:
             labels = NO_LABELS if label is None else UNKNOWN_LABELS
@@ -136,7 +152,11 @@ class World:
         return [layer.lower() for layer in self.layers]
 
     def save(self, path: str | Path, overwrite: bool = True) -> Path:
-        """Write the world to a directory, whole or not at all."""
+        """Write the world to the folder ``path``, such as ``place.world``, whole or not at all; returns the path.
+
+        An old world there is replaced if ``overwrite``; anything else there is left alone and an error, and so is the
+        name of a file of another kind, such as ``place.ply``. `resweep.load_world` reads it back.
+        """
         from resweep.worlds.store import save_world  # store reads worlds too: one of the two must wait
 
         return save_world(self, Path(path), overwrite=overwrite)
