@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -89,6 +91,41 @@ def test_type_checkers_see_the_same_names() -> None:
     assert set(seen) == set(resweep._PUBLIC) | set(resweep._SUBMODULES)
     for name, module in resweep._PUBLIC.items():
         assert str(seen[name]).startswith(module)
+
+
+FUNCTIONS = [name for name in NAMES if inspect.isfunction(getattr(resweep, name))]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if callable(getattr(resweep, name))])
+def test_signatures_name_every_argument(name: str) -> None:
+    """``help(rs.build)`` must say what it takes: no ``*args`` or ``**options`` in what the package exports."""
+    if name == "ResweepError":  # an exception as all are
+        return
+    for parameter in inspect.signature(getattr(resweep, name)).parameters.values():
+        assert parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD), f"{name}({parameter})"
+        if name in FUNCTIONS:
+            assert parameter.annotation is not parameter.empty, f"{name}({parameter})"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_each_function_has_an_example_that_calls_it(name: str) -> None:
+    found = re.search(r"Example: ``(.+)``", getattr(resweep, name).__doc__)
+    assert found, f"{name}: the docstring has no example"
+    calls = [node.func for node in ast.walk(ast.parse(found[1])) if isinstance(node, ast.Call)]
+    assert any(ast.unparse(call) == f"rs.{name}" for call in calls)
+    given = next(
+        node
+        for node in ast.walk(ast.parse(found[1]))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == f"rs.{name}"
+    )
+    known = inspect.signature(getattr(resweep, name)).parameters
+    assert {word.arg for word in given.keywords} <= set(known)
+
+
+def test_options_of_formats_are_arguments_of_the_functions() -> None:
+    for function, option in (("open_log", "scene"), ("read_sweep", "drop_nan"), ("write_sweep", "intensity_scale")):
+        parameter = inspect.signature(getattr(resweep, function)).parameters[option]
+        assert str(parameter).endswith("= <the format's own>")
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

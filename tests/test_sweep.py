@@ -7,6 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import resweep
+from resweep.boxes import Boxes
+from resweep.calibration import Calibration
 from resweep.errors import ResweepError
 from resweep.pose import Trajectory, from_xyz_rpy, transform
 from resweep.sweep import BeamStatus, Sweep
@@ -149,3 +152,30 @@ def test_points_stay_where_they_are_with_other_origins() -> None:
     sweep = Sweep.from_points(points).with_origins(np.tile([2.0, 0.0, 0.0], (2, 1)))
     np.testing.assert_allclose(sweep.points, points, atol=1e-6)
     assert sweep.range[0] == pytest.approx(8.0)
+
+
+def test_what_is_printed_is_short_whatever_it_holds() -> None:
+    """No array is dumped: a few lines say what there is."""
+    count = 5000
+    points = np.random.default_rng(0).normal(size=(count, 3)) * 10
+    path = Trajectory(np.linspace(0, 1, 50), np.tile(np.eye(4), (50, 1, 1)))
+    boxes = Boxes(np.zeros((40, 3)), np.ones((40, 3)), np.zeros(40), ["car"] * 40)
+    sweep = Sweep.from_points(points, label=np.arange(count) % 7, trajectory=path, sensor="mine", boxes=boxes)
+    shown = repr(sweep)
+    assert str(sweep) == shown
+    assert len(shown.splitlines()) <= 6
+    assert len(shown) < 500
+    for part in ("5,000 returns", "5,000 beams", "sensor mine", "labels: 7 ids", "40 boxes", "moving", "0.000000 s"):
+        assert part in shown
+    assert repr(path) == "Trajectory(50 poses, 0.000000 to 1.000000 s, 0.00 m long)"
+    assert repr(boxes) == "Boxes(40: 40 car)"
+    sensor = resweep.load_sensor("hesai-pandar128")
+    for held in (sensor, resweep.load_labels("semantickitti"), Calibration(np.zeros(128), np.full(128, 0.02))):
+        assert len(repr(held)) < 160
+        assert str(held) == repr(held)
+    assert "128 channels" in repr(sensor)
+    report = resweep.evaluate(sweep, sweep)
+    assert repr(report).startswith("Report(mine against mine, 1 sweep: c2c_m 0")
+    assert len(repr(report)) < 200
+    empty = sweep.select_beams(np.zeros(count, bool))
+    assert "0 returns on 0 beams" in repr(empty)

@@ -49,6 +49,10 @@ class Boxes:
     def __len__(self) -> int:
         return len(self.yaw)
 
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{self.name.count(name)} {name}" for name in sorted(set(self.name)))
+        return f"Boxes({len(self)}: {counts})" if len(self) else "Boxes(none)"
+
     def contains(self, points: Array, margin_m: float = 0.0) -> Array:
         """Whether each point (n, 3) lies in each box: (k, n) bool. ``margin_m`` widens the boxes."""
         offset = np.asarray(points, np.float64)[None] - self.centre[:, None]

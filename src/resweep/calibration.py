@@ -34,6 +34,12 @@ class Calibration:
         if self.elevation_rad.shape != self.range_m.shape or self.elevation_rad.ndim != 1:
             raise ResweepError("calibration: elevation_rad and range_m must have one value a ring")
 
+    def __repr__(self) -> str:
+        if not len(self.range_m):
+            return "Calibration(no rings)"
+        turn, reach = np.degrees(np.abs(self.elevation_rad).max()), np.abs(self.range_m).max()
+        return f"Calibration({len(self.range_m)} rings, up to {turn:.3f}° of elevation and {reach:.3f} m of range)"
+
     def fits(self, sweep: Sweep) -> bool:
         """Whether there is a correction for every ring of a sweep."""
         return sweep.n_beams == 0 or int(sweep.beam_ring.max()) < len(self.elevation_rad)

@@ -58,6 +58,8 @@ def map_labels(source: LabelSet | str | Path, target: LabelSet | str | Path) -> 
 
     A class goes to that of its own category, else to that of the nearest broader one, of things in motion if it is one
     of things in motion. An unlabelled id stays unlabelled. Both vocabularies must be known.
+
+    Example: ``lidarseg = rs.map_labels("semantickitti", "nuscenes-lidarseg").ids[10]``
     """
     source, target = load_labels(source), load_labels(target)
     for which, labels in (("source", source), ("target", target)):
@@ -92,6 +94,8 @@ def relabel(
 
     ``source`` is the vocabulary of the log's ids where the log does not know it. Ids that occur are added to ``seen``
     as they are read: `LabelMapping.lost_names` names those that had no counterpart.
+
+    Example: ``log = rs.relabel(rs.open_log("kitti/sequences/00"), "nuscenes-lidarseg")``
     """
     given = log.labels if source is None else load_labels(source)
     if not given.known:

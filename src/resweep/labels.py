@@ -105,6 +105,11 @@ class LabelSet(Spec):
             found[item.name] = label
         return self
 
+    def __repr__(self) -> str:
+        return f"LabelSet('{self.name}', {len(self.classes)} classes)"
+
+    __str__ = __repr__
+
     @property
     def known(self) -> bool:
         """Whether the meaning of any id is known."""
@@ -253,7 +258,10 @@ def _known_set(name: str) -> LabelSet:
 
 
 def load_labels(name: str | Path | LabelSet) -> LabelSet:
-    """The vocabulary of that name, or the one in a YAML file; a `LabelSet` is returned as it is."""
+    """The vocabulary of that name, or the one in a YAML file; a `LabelSet` is returned as it is.
+
+    Example: ``road = rs.load_labels("semantickitti").id_of("road")``
+    """
     if isinstance(name, LabelSet):
         return name
     for known in (UNKNOWN_LABELS, NO_LABELS):

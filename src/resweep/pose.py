@@ -67,7 +67,10 @@ def transform(pose: Array, points: Array) -> Array:
 def from_xyz_rpy(
     x: float = 0.0, y: float = 0.0, z: float = 0.0, roll: float = 0.0, pitch: float = 0.0, yaw: float = 0.0
 ) -> Array:
-    """A pose from metres and radians; yaw about z, then pitch about y, then roll about x."""
+    """A pose from metres and radians; yaw about z, then pitch about y, then roll about x.
+
+    Example: ``pose = rs.from_xyz_rpy(10.0, -2.0, 1.73, yaw=0.5)``
+    """
     pose = np.eye(4)
     pose[:3, :3] = Rotation.from_euler("ZYX", [yaw, pitch, roll]).as_matrix()
     pose[:3, 3] = x, y, z
@@ -108,6 +111,9 @@ class Trajectory:
 
     def __len__(self) -> int:
         return len(self.times)
+
+    def __repr__(self) -> str:
+        return f"Trajectory({len(self)} poses, {self.start:.6f} to {self.end:.6f} s, {self.length_m:.2f} m long)"
 
     @property
     def start(self) -> float:

@@ -113,6 +113,28 @@ class Sweep:
         """Number of returns."""
         return len(self.range)
 
+    def __repr__(self) -> str:
+        """Few lines, whatever the number of beams: no column is printed."""
+        empty = self.n_beams - int(np.unique(self.beam).size)
+        returns = f"{len(self):,} returns on {self.n_beams:,} beams, {empty:,} of them empty"
+        lines = [f"Sweep({returns}; sensor {self.sensor or 'unknown'}"]
+        if self.n_beams:
+            first, last = float(self.beam_time.min()), float(self.beam_time.max())
+            rings = np.unique(self.beam_ring).size
+            lines.append(f"at {self.timestamp:.6f} s, beams from {first:.6f} to {last:.6f} s, {rings} rings")
+        x, y, z = self.pose[:3, 3]
+        motion = "moving" if self.trajectory is not None else "standing or motion undone"
+        lines.append(f"sensor frame at {x:.2f} {y:.2f} {z:.2f} m in the world, {motion}")
+        if len(self):
+            ids = f"{np.unique(self.label).size} ids (log.labels.count(sweep.label) names them)"
+            lines.append(
+                f"ranges {self.range.min():.2f} to {self.range.max():.2f} m, labels: {ids if self.label.any() else 'none'}"
+            )
+        further = [*self.extra, *([f"{len(self.boxes)} boxes"] if self.boxes is not None else [])]
+        if further:
+            lines.append(f"with {', '.join(further)}")
+        return ";\n      ".join(lines) + ")"
+
     @property
     def n_beams(self) -> int:
         """Number of beams fired, with or without return."""

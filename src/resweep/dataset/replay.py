@@ -41,6 +41,8 @@ def replay(
 
     Objects come from ``bank`` (default: one built from the log itself). Each sweep has its middle when the recorded
     one had. ``sweeps`` takes only the first so many. The same ``seed`` gives the same bytes.
+
+    Example: ``again = rs.replay(log, rs.load_world("0051.world"), "velodyne-vlp-16").log``
     """
     recorded = log[:sweeps]
     recorded.require_poses("it cannot be replayed")

@@ -59,6 +59,8 @@ def evaluate(
     direction may be. ``extra`` takes figures that the caller knows: primitives, build_s, sweeps_per_s. With a
     ``world``, ``log_likelihood`` says how likely it holds the real beams to be (`resweep.simulate.Retracer`).
     ``threads``: 0 for all cores. ``progress(done, total)`` is called after each pair.
+
+    Example: ``print(rs.evaluate(rs.open_log("simulated"), rs.open_log("recorded"))["c2c_m"])``
     """
     sim_log, real_log = _as_log(sim, "the simulated", labels), _as_log(real, "the real", labels)
     if labels is not None and sim_log.labels.known and real_log.labels.known:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _FORMAT, _VERSION = "resweep-report", 1
 _FIELDS = ("metrics", "per_sweep", "per_class", "range_errors", "notes", "settings")
 _WIDTH = 118
+_SHOWN = 4  # metrics in the one line of a report
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,11 @@ class Report:
         if missing:
             raise ResweepError(f"{path}: damaged, it lacks {', '.join(missing)}; evaluate again")
         return cls(**{name: record[name] for name in _FIELDS})
+
+    def __repr__(self) -> str:
+        """One line; ``print`` gives the table."""
+        known = [f"{name} {format_value(value)}" for name, value in self.metrics.items() if value is not None]
+        return f"Report({self.title()}: {', '.join(known[:_SHOWN])}{', ...' if len(known) > _SHOWN else ''})"
 
     def __str__(self) -> str:
         from rich.console import Console

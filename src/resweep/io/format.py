@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from resweep.errors import FaultKind, ResweepError, SweepError, nearest_names
 from resweep.io.files.header import Header
@@ -41,6 +41,7 @@ _NOT_READ_EITHER = {
 }
 _LIKENESS = 0.7  # of suffixes, to suggest one for the other: two letters that changed places, or one more
 
+Function = TypeVar("Function", bound=Callable[..., object])
 FRAMES = ("sensor", "deskewed", "world")
 _POSITIONAL = ("sweep", "log", "sweeps", "path", "folder", "frame", "rate_hz", "empty_beams", "keep_going")
 
@@ -87,6 +88,35 @@ def check_options(function: Callable[..., object], options: Iterable[str], what:
     for option in options:
         if option not in known:
             raise ResweepError(f"{what} takes no option '{option}'; {nearest_names(option, known)}")
+
+
+class _FormatDefault:
+    """What signatures show as the default of an option that only some formats take."""
+
+    def __repr__(self) -> str:
+        return "<the format's own>"
+
+
+def list_options(functions: Iterable[Callable[..., object] | None]) -> Callable[[Function], Function]:
+    """A decorator: the signature names each option of the formats' ``functions`` in place of ``**options``.
+
+    Only `inspect` and `help` see it; the function itself checks its options with `check_options`.
+    """
+
+    def decorate(function: Function) -> Function:
+        own = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        taken = {parameter.name for parameter in own}
+        found: dict[str, inspect.Parameter] = {}
+        for other in functions:
+            for name, parameter in inspect.signature(other).parameters.items() if other is not None else ():
+                if name not in _POSITIONAL and name not in taken:
+                    found.setdefault(name, parameter.replace(kind=parameter.KEYWORD_ONLY, default=_FormatDefault()))
+        options = [found[name] for name in sorted(found)]
+        signature = inspect.signature(function).replace(parameters=[*own, *options])
+        function.__signature__ = signature  # type: ignore[attr-defined]  # functions take any attribute
+        return function
+
+    return decorate
 
 
 def explain_suffix(path: Path, known: Iterable[str]) -> str:

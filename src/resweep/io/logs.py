@@ -18,7 +18,7 @@ from resweep.files import atomic_folder
 from resweep.io import folder as folders
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.faults import skip_faulty
-from resweep.io.format import Format, check_frame, check_options, explain_errors, peek_as, read_as
+from resweep.io.format import Format, check_frame, check_options, explain_errors, list_options, peek_as, read_as
 from resweep.io.poses import read_poses
 from resweep.io.record import Record, read_record, write_record
 from resweep.io.registry import FORMATS, format_named, format_of, sweep_suffixes
@@ -32,6 +32,7 @@ from resweep.sweep import Sweep
 Poses = str | Path | Trajectory | Array
 
 
+@list_options(reader for entry in FORMATS.values() for reader in (entry.read, entry.open_log))
 def open_log(
     path: str | Path,
     format: str | None = None,
@@ -60,6 +61,8 @@ def open_log(
     Where a format keeps only returns, the beams that came back empty are inferred from the LiDAR's grid;
     ``log.empty_beams`` says how, or why not. ``empty_beams=False`` leaves them out.
     ``options`` are those of the format's reader, such as ``drop_nan=True`` or nuScenes' ``scene=``.
+
+    Example: ``first = rs.open_log("kitti/sequences/00", poses="poses.txt", rate_hz=10)[0]``
     """
     path = Path(path)
     if not path.exists():
@@ -218,6 +221,7 @@ def _replace_poses(log: Log, poses: Poses, raw: bool) -> Log:
     return log.map(place, "other poses", indexed=True, **facts, meta={**log.meta, "poses": "given"})
 
 
+@list_options(writer for entry in FORMATS.values() for writer in (entry.write, entry.write_log))
 def write_log(
     log: Log,
     path: str | Path,
@@ -232,6 +236,8 @@ def write_log(
     ``format`` is a name of `FORMATS`; ``frame`` and ``options`` are as in `write_sweep`. The folder appears
     once it is whole. One that exists and holds anything is an error; with ``overwrite`` a log there is
     replaced at the end, and anything that is no log is left alone.
+
+    Example: ``rs.write_log(rs.Simulator(world, "velodyne-vlp-16").run(path), "out", format="semantickitti")``
     """
     path = Path(os.path.abspath(path))
     entry = format_named(format)

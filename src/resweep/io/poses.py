@@ -33,6 +33,8 @@ def read_poses(
     KITTI poses have no times: they come from ``times`` (an array, or a file of one number a line), else a
     ``times.txt`` beside the file, else ``rate_hz``. Where a ``calib.txt`` with ``Tr`` is beside a KITTI
     file its poses are the camera's, and are turned into the LiDAR's: inv(Tr) · pose · Tr.
+
+    Example: ``path = rs.read_poses("poses/00.txt", times="times.txt")``
     """
     path = Path(path)
     lines = _read_lines(path)

@@ -7,26 +7,32 @@ from typing import Any
 
 from resweep.errors import ResweepError
 from resweep.files import atomic_file
-from resweep.io.format import check_frame, check_options, read_as
-from resweep.io.registry import format_of, sweep_suffixes
+from resweep.io.format import check_frame, check_options, list_options, read_as
+from resweep.io.registry import FORMATS, format_of, sweep_suffixes
 from resweep.sweep import Sweep
 
 
+@list_options(entry.read for entry in FORMATS.values())
 def read_sweep(path: str | Path, **options: Any) -> Sweep:
     """The sweep in a file; ``options`` are those of its format's ``read``, such as ``drop_nan=True``.
 
     Formats other than ``.sweep`` hold only returns: the sweep has one beam a point, and none without return.
+
+    Example: ``points = rs.read_sweep("scan.pcd", drop_nan=True).points``
     """
     path = Path(path)
     entry = format_of(path)
     return read_as(entry, path, **options)
 
 
+@list_options(entry.write for entry in FORMATS.values())
 def write_sweep(sweep: Sweep, path: str | Path, frame: str | None = None, **options: Any) -> None:
     """Write ``sweep`` in the format of the suffix; an old file is replaced only once the new one is whole.
 
     ``frame`` is ``sensor`` (each point in the sensor's frame when it fired), ``deskewed`` (all in that of
     ``sweep.pose``) or ``world`` (float64); ``options`` are those of the format's ``write``.
+
+    Example: ``rs.write_sweep(sweep, "sweep.laz", frame="world")``
     """
     path = Path(path)
     entry = format_of(path)

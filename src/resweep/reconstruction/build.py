@@ -45,6 +45,8 @@ def build(
     ``resume`` names a folder in which finished steps are kept until the world is made: the same build called
     again after it was stopped goes on from there, and gives the same world. `Checkpoints` given stay for the caller to
     remove.
+
+    Example: ``world = rs.build(rs.open_log("kitti/sequences/00")[:150], rs.SplatConfig(k=60))``
     """
     config = HybridConfig() if config is None else config
     if not isinstance(log, Log):

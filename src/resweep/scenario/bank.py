@@ -173,7 +173,10 @@ class Bank(Mapping[str, Asset]):
 
 
 def load_bank(path: str | Path) -> Bank:
-    """The bank saved in the folder ``path``; its assets are read as they are asked for."""
+    """The bank saved in the folder ``path``; its assets are read as they are asked for.
+
+    Example: ``car = rs.load_bank("bank").best_fit("car", (4.4, 1.8, 1.5))``
+    """
     path = Path(path)
     file = path / INDEX
     if not path.exists():

@@ -124,7 +124,10 @@ class Scenario(Spec):
 
 
 def load_scenario(path: str | Path) -> Scenario:
-    """The scenario in a YAML file, or one of `SCENARIOS` by name; paths in the file are relative to it."""
+    """The scenario in a YAML file, or one of `SCENARIOS` by name; paths in the file are relative to it.
+
+    Example: ``trajectory, actors = rs.load_scenario("hidden-car").place(world)``
+    """
     from importlib import resources
 
     if str(path) in SCENARIOS:

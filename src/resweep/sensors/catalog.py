@@ -12,7 +12,10 @@ from resweep.sensors.spec import Sensor
 
 
 def sensor_names() -> list[str]:
-    """The names of the catalog, sorted."""
+    """The names of the catalog, sorted.
+
+    Example: ``ousters = [name for name in rs.sensor_names() if name.startswith("ouster")]``
+    """
     files = resources.files("resweep.sensors").joinpath("catalog").iterdir()
     return sorted(file.name.removesuffix(".yaml") for file in files if file.name.endswith(".yaml"))
 
@@ -21,6 +24,8 @@ def load_sensor(name_or_path: str | PathLike[str]) -> Sensor:
     """The sensor of a catalog name such as ``velodyne-hdl-32e``, or of a YAML file.
 
     A string is a path if it ends in .yaml or .yml or names an existing file, else a catalog name.
+
+    Example: ``sensor = rs.load_sensor("velodyne-hdl-32e").with_(rotation_rate_hz=20)``
     """
     path = Path(name_or_path)
     if isinstance(name_or_path, str) and path.suffix not in (".yaml", ".yml") and not path.is_file():

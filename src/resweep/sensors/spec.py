@@ -144,6 +144,17 @@ class Sensor(Spec):
             raise SpecError("rotation_rate_hz", f"a {self.pattern.kind} pattern sets its own pace; remove it")
         return self
 
+    def __repr__(self) -> str:
+        """One line; `to_yaml` gives every field."""
+        angles = self.elevations_deg
+        span = f", {angles[0]:g} to {angles[-1]:g}°" if angles else ""
+        return (
+            f"Sensor('{self.name}': {self.pattern.kind}, {self.n_channels} channels{span}, {self.range_min_m:g} to "
+            f"{self.range_max_m:g} m, {1.0 / self.sweep_period_s:g} sweeps/s, {self.receiver.mode} return)"
+        )
+
+    __str__ = __repr__  # pydantic's prints every channel
+
     def _check_rate(self) -> None:
         rate, low, high = self.rotation_rate_hz, self.rotation_rate_min_hz, self.rotation_rate_max_hz
         if rate is None:

@@ -73,6 +73,8 @@ def load_world(path: str | Path, bounds: ArrayLike | None = None) -> World:
 
     ``bounds`` are the lowest and highest corner, (2, 2) or (2, 3), in world coordinates. Tiles are read
     whole, so geometry may reach beyond them. Faces and instances keep the order they were saved in.
+
+    Example: ``part = rs.load_world("seq00.world", bounds=[[0, 0], [100, 50]])``
     """
     path = Path(path)
     data = _read_index(path)

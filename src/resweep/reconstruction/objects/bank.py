@@ -35,7 +35,10 @@ _RING = 6  # neighbours that surround a point on a surface
 
 
 def build_bank(log: Log, config: ObjectConfig | None = None, *, progress: bool = False) -> Bank:
-    """The objects of a log with annotated boxes, as a bank; ``meta["summary"]`` counts what was skipped and why."""
+    """The objects of a log with annotated boxes, as a bank; ``meta["summary"]`` counts what was skipped and why.
+
+    Example: ``rs.build_bank(rs.open_log("2011_09_26_drive_0051_sync")).save("bank")``
+    """
     config = config or ObjectConfig()
     _check_categories(config)
     tracks = find_objects(log, config, progress)

@@ -67,6 +67,8 @@ def align(
 
     ``keep(sweep)`` (n,) says which returns take part. A log that does not fit the map is an error; with a list in
     ``left_out``, the error is noted there and the log is left out.
+
+    Example: ``logs, shifts = rs.align([first, second])``
     """
     config = config or AlignConfig()
     for log in logs:

@@ -17,6 +17,8 @@ def join(logs: Sequence[Log]) -> Log:
 
     What is known is what is known of all of them: a sensor only if they share it. ``meta`` is that of the first, with
     the paths of all under ``paths`` and the corrections of `align` under ``aligned``.
+
+    Example: ``log = rs.join([rs.open_log("monday"), rs.open_log("tuesday")])``
     """
     if not logs:
         raise ResweepError("join: no log given; give at least one")

@@ -49,6 +49,8 @@ def odometry(log: Log, config: OdometryConfig | None = None, *, raw: bool | None
     Poses that it had are replaced; the first sweep keeps its pose. ``raw`` says whether returns are as fired; by
     default they are if their times differ and the sweeps have a trajectory or the log has no known poses.
     ``meta["odometry"]`` keeps the typical distance from the map and the sweeps that fit badly.
+
+    Example: ``log = rs.odometry(rs.open_log("drive.bag"))``
     """
     config = config or OdometryConfig()
     if len(log) == 0:
