@@ -126,10 +126,9 @@ class Sweep:
         motion = "moving" if self.trajectory is not None else "standing or motion undone"
         lines.append(f"sensor frame at {x:.2f} {y:.2f} {z:.2f} m in the world, {motion}")
         if len(self):
-            ids = f"{np.unique(self.label).size} ids (log.labels.count(sweep.label) names them)"
-            lines.append(
-                f"ranges {self.range.min():.2f} to {self.range.max():.2f} m, labels: {ids if self.label.any() else 'none'}"
-            )
+            named = f"{np.unique(self.label).size} ids (log.labels.count(sweep.label) names them)"
+            labels = named if self.label.any() else "none"
+            lines.append(f"ranges {self.range.min():.2f} to {self.range.max():.2f} m, labels: {labels}")
         further = [*self.extra, *([f"{len(self.boxes)} boxes"] if self.boxes is not None else [])]
         if further:
             lines.append(f"with {', '.join(further)}")
