@@ -26,7 +26,8 @@ from resweep.labels import LabelSet, load_labels
 from resweep.log import Fault, Log
 from resweep.pose import Array, Trajectory, check_rigid
 from resweep.progress import track
-from resweep.sensors import find_sensor
+from resweep.sensors import Sensor, find_sensor
+from resweep.sensors.infer.known_rings import assign_rings
 from resweep.sweep import Sweep
 
 Poses = str | Path | Trajectory | Array
@@ -139,7 +140,14 @@ def _apply_record(log: Log, record: Record, entry: Format) -> Log:
     """``log`` as its reader opened it, with what its log.json knows."""
     log = record.facts.apply(log, entry.keeps_beams)
     unknown = {} if log.poses_known else {"poses": "unknown"}
-    return replace(log, name=record.name or log.name, meta={**record.meta, **log.meta, **unknown})
+    log = replace(log, name=record.name or log.name, meta={**record.meta, **log.meta, **unknown})
+    return log if entry.keeps_beams or log.sensor is None else _find_rings(log, log.sensor)
+
+
+def _find_rings(log: Log, sensor: Sensor) -> Log:
+    """``log`` with the rings of ``sensor`` on sweeps that carry none: KITTI's layouts have no place for them."""
+    motion = log.trajectory.extended(sensor.sweep_period_s) if log.poses_known and len(log) > 1 else None
+    return log.map(lambda sweep: assign_rings(sweep, sensor, motion), "find the rings of the sensor")
 
 
 def _name_sensor(log: Log) -> Log:
