@@ -12,6 +12,7 @@ import trimesh
 import typer
 from typer.testing import CliRunner
 
+from resweep.calibration import Calibration
 from resweep.cli.convert import convert
 from resweep.cli.info import describe, info
 from resweep.errors import ResweepError
@@ -19,7 +20,7 @@ from resweep.io import open_log, read_sweep, write_log, write_poses, write_sweep
 from resweep.labels import load_labels
 from resweep.log import Log
 from resweep.sweep import Sweep
-from resweep.worlds import Mesh, World
+from resweep.worlds import Mesh, Splats, World
 
 app = typer.Typer()
 app.command()(info)
@@ -54,7 +55,7 @@ def test_info_names_the_classes_by_the_vocabulary(tmp_path: Path, log: Log) -> N
     facts = json.loads(run("info", tmp_path / "00", "--json"))
     assert facts["vocabulary"] == "semantickitti (SemanticKITTI)"
     assert facts["first sweep: labels"] == {"label 5": 10, "road": 10, "vegetation": 10}
-    assert "vegetation: 10" in run("info", tmp_path / "00")
+    assert "vegetation 10" in run("info", tmp_path / "00")
     write_sweep(named[0], tmp_path / "s.pcd")
     assert describe(tmp_path / "s.pcd")["labels"] == {"label 5": 10, "label 40": 10, "label 70": 10}
     assert describe(tmp_path / "s.pcd")["vocabulary"].startswith("unknown")
@@ -98,7 +99,9 @@ def test_info_of_logs_and_poses(log: Log, tmp_path: Path) -> None:
 def test_info_of_a_mesh(suffix: str, tmp_path: Path) -> None:
     trimesh.creation.box((1, 2, 3)).export(str(tmp_path / f"box{suffix}"))
     facts = describe(tmp_path / f"box{suffix}")
-    assert (facts["kind"], facts["triangles"], facts["bounds"]["z"]) == ("mesh", 12, [-1.5, 1.5])
+    high = 1.0 if suffix == ".glb" else 1.5  # GLB files have y up
+    assert (facts["kind"], facts["triangles"], facts["bounds"]["z"]) == ("mesh", 12, [-high, high])
+    assert facts["up"] == ("y in the file" if suffix == ".glb" else "z in the file, assumed: its format does not say")
 
 
 def test_info_of_a_world(tmp_path: Path) -> None:
@@ -110,6 +113,23 @@ def test_info_of_a_world(tmp_path: Path) -> None:
     World([ground], labels="semantickitti").save(tmp_path / "v.world")
     facts = json.loads(run("info", tmp_path / "v.world", "--json"))
     assert (facts["vocabulary"], facts["labels"]) == ("semantickitti (SemanticKITTI)", {"road": 1})
+
+
+def test_info_of_a_world_is_a_summary(tmp_path: Path) -> None:
+    ground = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]], label=40, name="floor")
+    discs = Splats(np.zeros((7, 3)), np.tile([0, 0, 1.0], (7, 1)), np.full(7, 0.1), label=50)
+    meta = {"source": "drive", "build": {"kind": "HybridConfig", "config": {f"setting_{at}": at for at in range(90)}}}
+    calibration = Calibration(np.full(64, np.radians(0.02)), np.full(64, -0.012))
+    world = World([ground, discs], meta=meta, labels="semantickitti", calibration=calibration)
+    world.save(tmp_path / "w.world")
+    shown = run("info", tmp_path / "w.world")
+    assert len(shown.splitlines()) < 24
+    for part in ("mesh 'floor'", "1 triangles", "splats", "building 7, road 1", "in memory", "91 settings", "--all"):
+        assert part in shown
+    assert "64 rings, up to 0.020° of elevation and 0.012 m of range" in shown
+    assert "setting_89" not in shown
+    assert "setting_89: 89" in run("info", tmp_path / "w.world", "--all")
+    assert json.loads(run("info", tmp_path / "w.world", "--json"))["meta"]["build"]["config"]["setting_89"] == 89
 
 
 @pytest.mark.parametrize("content", ["", "t,x\n", "\x00\x01"])

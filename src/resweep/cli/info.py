@@ -1,15 +1,16 @@
-"""``resweep info``: what a file or folder holds, in one table."""
+"""``resweep info``: what a file or folder holds, as facts by name."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
+from resweep.cli.facts import collapse, format_fact, summarise_world
 from resweep.cli.options import Labels
 from resweep.errors import ResweepError
 
@@ -29,11 +30,14 @@ def info(
         Path, typer.Argument(help="A sweep, a log folder, a poses file, a mesh, a world folder or a sensor's YAML.")
     ],
     labels: Labels = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also list every setting and figure that the summary leaves out.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all of it as one JSON object.")] = False,
 ) -> None:
     """Say what a file or folder holds: counts, ranges, times, bounds, columns.
 
-    Examples: resweep info kitti/sequences/00; resweep info tile.las --labels asprs
+    Examples: resweep info kitti/sequences/00; resweep info tile.las --labels asprs; resweep info seq00.world --all
     """
     facts = describe(path, labels)
     if as_json:
@@ -41,12 +45,15 @@ def info(
         return
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=str(path), title_justify="left", show_header=False)
+    table = Table(title=Text(str(path)), title_justify="left", show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
+    if not everything:
+        facts = summarise_world(path, facts) if facts["kind"] == "world" else collapse(facts)
     for name, value in facts.items():
-        table.add_row(name, _format(value))
+        table.add_row(Text(name), Text(format_fact(value, name)))
     Console().print(table)
 
 
@@ -157,6 +164,8 @@ def _describe_trajectory(trajectory: Trajectory) -> dict[str, Any]:
 def _describe_mesh(path: Path) -> dict[str, Any]:
     import trimesh
 
+    from resweep.worlds.mesh_files import STATED_UP, Z_UP_FROM_Y_UP, upward_axis
+
     try:
         scene = trimesh.load_scene(str(path))
     except (ValueError, KeyError, IndexError, TypeError, OSError) as error:
@@ -164,13 +173,17 @@ def _describe_mesh(path: Path) -> dict[str, Any]:
     meshes = [mesh for mesh in scene.geometry.values() if isinstance(mesh, trimesh.Trimesh)]
     if not meshes:
         raise ResweepError(f"{path}: holds no triangles")
+    axis = upward_axis(path)
+    bounds = scene.bounds @ Z_UP_FROM_Y_UP[:3, :3].T if axis == "y" else scene.bounds
     return {
         "kind": "mesh",
+        "up": f"{axis} in the file"
+        + ("" if path.suffix.lower() in STATED_UP else ", assumed: its format does not say"),
         "parts": len(meshes),
         "vertices": sum(len(mesh.vertices) for mesh in meshes),
         "triangles": sum(len(mesh.faces) for mesh in meshes),
         "watertight": all(mesh.is_watertight for mesh in meshes),
-        "bounds": {axis: scene.bounds[:, at].tolist() for at, axis in enumerate("xyz")},
+        "bounds": _bounds(bounds),
     }
 
 
@@ -216,16 +229,3 @@ def _span(values: Array) -> list[float]:
 
 def _bounds(points: Array) -> dict[str, list[float]]:
     return {axis: _span(points[:, at]) for at, axis in enumerate("xyz")}
-
-
-def _format(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.10g}"
-    if isinstance(value, list) and len(value) == 2 and all(isinstance(item, float) for item in value):
-        return f"{_format(value[0])} to {_format(value[1])}"
-    if isinstance(value, list | tuple):
-        shown = ", ".join(_format(item) for item in value[:8])
-        return f"{shown}, ... ({len(value)})" if len(value) > 8 else shown
-    if isinstance(value, Mapping):
-        return "\n".join(f"{name}: {_format(item)}" for name, item in value.items())
-    return "yes" if value is True else "no" if value is False else str(value)
