@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from resweep.dataset.annotations import annotate, class_names
-from resweep.dataset.layouts import is_complete, write_run, write_sweep
+from resweep.dataset.layouts import RunFacts, is_complete, write_run, write_sweep
 from resweep.dataset.plan import Plan, Run, list_runs
 from resweep.dataset.record import FORMAT, RECORD, check_output, hash_record, make_record
 from resweep.dataset.traffic import add_traffic
@@ -21,6 +21,7 @@ from resweep.files import write_file
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.progress import Progress, open_progress
 from resweep.scenario import Actor, Bank, builtin_bank, load_bank
+from resweep.scenario.actors import common_labels
 from resweep.scenes.opening import open_world
 from resweep.simulate import Simulator
 from resweep.worlds import World
@@ -52,6 +53,11 @@ class PlacedRun:
     poses: Array
     actors: list[Actor]
     names: dict[int, str]
+
+    def facts(self) -> RunFacts:
+        """What the files of the run say of it as a whole."""
+        labels = common_labels(self.world, self.actors)
+        return RunFacts(self.run.folder, self.run.sensor.name, labels, self.times, self.poses)
 
 
 def generate(plan: Plan, output: str | Path, *, workers: int = 0, progress: bool = True) -> Summary:
@@ -141,7 +147,7 @@ class _RunQueue:
             job.result()
             self.done += 1
             self.progress.advance(1, f"{self.done}/{self.total}, {run.folder}")
-        write_run(self.output / run.folder, self.layout, item.times, item.poses, run.folder, run.sensor.name)
+        write_run(self.output / run.folder, self.layout, item.facts())
         self._runs.popleft()
 
     def cancel(self) -> None:
@@ -163,7 +169,7 @@ def _make_simulator(item: PlacedRun, last: Simulator | None) -> Simulator:
 def _make_sweep(simulator: Simulator, item: PlacedRun, folder: Path, layout: str, at: int) -> None:
     """Simulate and write the sweep ``at`` of a run."""
     sweep = simulator.sweep(item.trajectory, start=float(item.times[at]), index=at)
-    write_sweep(folder, layout, at, sweep, annotate(simulator, sweep, at, item.names))
+    write_sweep(folder, layout, at, sweep, annotate(simulator, sweep, at, item.names), item.facts())
 
 
 def _write_json(path: Path, data: Any) -> None:

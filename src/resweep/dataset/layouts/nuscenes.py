@@ -1,4 +1,4 @@
-"""The tables of a nuScenes-style run, made from its finished sweeps."""
+"""nuScenes: ``samples/LIDAR_TOP/NNNNNN.pcd.bin``, and the tables of a run, made from its finished sweeps."""
 
 from __future__ import annotations
 
@@ -8,21 +8,29 @@ from typing import Any
 import numpy as np
 
 from resweep.boxes import Boxes
-from resweep.dataset.layouts import read_objects
+from resweep.dataset.annotations import Annotations
+from resweep.dataset.layouts.run_files import RunFacts, pack_points, read_objects
 from resweep.files import write_file
 from resweep.io.datasets.nuscenes_write import VERSION, GrowingTables
 from resweep.io.files import kitti_bin
 from resweep.log import Log
-from resweep.pose import Array
 from resweep.sweep import Sweep
 
 # nuScenes schema, visibility: the share of an annotation that is seen, in four bins.
 _BINS = ((0.4, "1", "v0-40"), (0.6, "2", "v40-60"), (0.8, "3", "v60-80"), (1.01, "4", "v80-100"))
 
 
-def write_tables(folder: Path, times: Array, poses: Array, name: str, sensor: str) -> None:
+def write_sweep(folder: Path, at: int, sweep: Sweep, found: Annotations, run: RunFacts) -> None:
+    """Write the scan of one sweep."""
+    rows = pack_points(sweep, 5)
+    rows[:, 4] = sweep.ring
+    write_file(folder / "samples" / "LIDAR_TOP" / f"{at:06d}.pcd.bin", rows)
+
+
+def write_run(folder: Path, run: RunFacts) -> None:
     """Write ``v1.0-resweep/`` and ``lidarseg/`` of a run all of whose sweeps are there."""
-    tables = GrowingTables(Log(lambda at: _sweep(folder, at)[0], times, poses, name, sensor_name=sensor))
+    times, poses = run.times, run.poses
+    tables = GrowingTables(Log(lambda at: _sweep(folder, at)[0], times, poses, run.name, sensor_name=run.sensor))
     segments = folder / "lidarseg" / VERSION
     (folder / VERSION).mkdir(exist_ok=True)
     seen: list[dict[str, Any]] = []
