@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from resweep.categories import CATEGORIES, OBJECT_LABELS
 from resweep.errors import ResweepError, nearest_names
 from resweep.labels import LabelSet
 from resweep.log import Log
@@ -25,7 +26,6 @@ from resweep.reconstruction.objects.surfels import cover_object
 from resweep.reconstruction.objects.tracks import Track, View, collect_views, find_objects
 from resweep.scenario.assets import Asset
 from resweep.scenario.bank import Bank
-from resweep.scenario.categories import CATEGORIES, OBJECT_LABELS
 from resweep.worlds import Splats
 
 _FEW, _SCATTERED, _HIDDEN = "too few points", "no surface", "mostly hidden"
