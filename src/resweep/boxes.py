@@ -10,6 +10,11 @@ import numpy as np
 from resweep.errors import ResweepError
 from resweep.pose import Array
 
+# By which the boxes of simulated objects are larger than the objects, at each side and at the top: two sigma of the
+# range noise of most sensors in the catalog (2 cm). A box of the object's own size has half of the returns on its flat
+# sides outside. The floor stays on the ground, whose returns would be inside otherwise.
+BOX_MARGIN_M = 0.04
+
 
 @dataclass(frozen=True, eq=False)
 class Boxes:

@@ -188,7 +188,7 @@ def test_nuscenes_tables_tell_points_and_visibility(tmp_path: Path) -> None:
     assert log[0].boxes is not None
     rows = json.loads((run / "v1.0-resweep" / "sample_annotation.json").read_text())
     objects = [item for at in range(2) for item in json.loads((run / f"boxes/{at:06d}.json").read_text())["objects"]]
-    assert [row["num_lidar_pts"] for row in rows] == [item["n_points"] for item in objects]
+    assert [row["num_lidar_pts"] for row in rows] == [item["n_points_in_box"] for item in objects]
     hidden = [(row["visibility_token"], item["occlusion"]) for row, item in zip(rows, objects, strict=True)]
     assert all(
         token == "" if share is None else int(token) == 1 + sum(1 - share >= e for e in (0.4, 0.6, 0.8))

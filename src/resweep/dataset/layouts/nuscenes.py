@@ -44,7 +44,7 @@ def write_run(folder: Path, run: RunFacts) -> None:
         tables.rows["lidarseg"].append(row)
         seen += objects
     for annotation, item in zip(tables.rows["sample_annotation"], seen, strict=True):
-        annotation["num_lidar_pts"] = item["n_points"]
+        annotation["num_lidar_pts"] = item["n_points_in_box"]
         annotation["visibility_token"] = _visibility(item["occlusion"])
     tables.rows["visibility"] = [{"token": token, "level": level, "description": ""} for _, token, level in _BINS]
     tables.close(lidarseg=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep.boxes import BOX_MARGIN_M
 from resweep.dataset.annotations import Annotations
 from resweep.files import write_file
 from resweep.io import poses
@@ -44,7 +45,7 @@ def write_truth(folder: Path, at: int, sweep: Sweep, found: Annotations) -> None
     still = np.zeros((len(sweep), 3), "<f4") if velocity is None else np.ascontiguousarray(velocity, "<f4")
     write_file(folder / "velocity" / f"{stem}.bin", still, sparse=True)
     write_file(folder / "time" / f"{stem}.bin", (sweep.time - sweep.timestamp).astype("<f4"))
-    record = {"timestamp": sweep.timestamp, "objects": found.rows()}
+    record = {"timestamp": sweep.timestamp, "box_margin_m": BOX_MARGIN_M, "objects": found.rows()}
     write_file(folder / "boxes" / f"{stem}.json", (json.dumps(record) + "\n").encode())
 
 
