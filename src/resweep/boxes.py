@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.pose import Array
+
+# By which the boxes of simulated objects are larger than the objects, at each side and at the top: two sigma of the
+# range noise of most sensors in the catalog (2 cm). A box of the object's own size has half of the returns on its flat
+# sides outside. The floor stays on the ground, whose returns would be inside otherwise.
+BOX_MARGIN_M = 0.04
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +24,9 @@ class Boxes:
     ``yaw`` (k,) radians about z, counter-clockwise from x; ``name`` (k,) the class as its dataset spells
     it; ``track`` (k,) int64 the same for one object in all sweeps, -1 where unknown. ``label`` (k,) int64 is
     the class as returns bear it (0: none), ``velocity`` (k, 3) metres a second in the world (NaN: unknown) and
-    ``n_points`` (k,) int64 the returns on the object (-1: not counted).
+    ``n_points`` (k,) int64 the returns on the object (-1: not counted). ``known`` (k,) is the share of the object's
+    surroundings from which its shape is known: 1 all around, about 0.5 for one that was recorded from one side and
+    has no far side (NaN: unknown; see `resweep.scenario.coverage.known_share`).
     """
 
     centre: Array
@@ -30,6 +37,7 @@ class Boxes:
     label: Array = field(default_factory=lambda: np.zeros(0, np.int64))
     velocity: Array = field(default_factory=lambda: np.zeros((0, 3)))
     n_points: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    known: Array = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "centre", np.asarray(self.centre, np.float64).reshape(-1, 3))
@@ -41,8 +49,9 @@ class Boxes:
             object.__setattr__(self, name, column if len(column) else np.full(len(self.yaw), unknown))
         velocity = np.asarray(self.velocity, np.float64).reshape(-1, 3)
         object.__setattr__(self, "velocity", velocity if len(velocity) else np.full((len(self.yaw), 3), np.nan))
-        columns = (self.centre, self.size, self.yaw, self.name, self.track, self.label, self.velocity, self.n_points)
-        lengths = {len(column) for column in columns}
+        known = np.asarray(self.known, np.float64).reshape(-1)
+        object.__setattr__(self, "known", known if len(known) else np.full(len(self.yaw), np.nan))
+        lengths = {len(getattr(self, item.name)) for item in fields(self)}
         if len(lengths) != 1:
             raise ResweepError(f"boxes: columns differ in length ({sorted(lengths)})")
 
@@ -53,10 +62,37 @@ class Boxes:
         counts = ", ".join(f"{self.name.count(name)} {name}" for name in sorted(set(self.name)))
         return f"Boxes({len(self)}: {counts})" if len(self) else "Boxes(none)"
 
+    def __getitem__(self, rows: Array | slice | int) -> Boxes:
+        """The boxes of ``rows``: one index, several, a mask or a slice."""
+        index = np.atleast_1d(np.arange(len(self))[rows])
+        columns = {item.name: getattr(self, item.name) for item in fields(self)}
+        columns["name"] = np.array(self.name, object)
+        return Boxes(**{name: column[index] for name, column in columns.items()})
+
     def contains(self, points: Array, margin_m: float = 0.0) -> Array:
         """Whether each point (n, 3) lies in each box: (k, n) bool. ``margin_m`` widens the boxes."""
-        offset = np.asarray(points, np.float64)[None] - self.centre[:, None]
-        c, s = np.cos(self.yaw)[:, None], np.sin(self.yaw)[:, None]
-        local = np.stack([c * offset[..., 0] + s * offset[..., 1], c * offset[..., 1] - s * offset[..., 0]], axis=-1)
-        local = np.concatenate([local, offset[..., 2:]], axis=-1)
-        return np.asarray((np.abs(local) <= self.size[:, None] / 2 + margin_m).all(axis=-1))
+        found = np.zeros((len(self), len(points)), bool)
+        for at, rows in enumerate(self.find_points(points, margin_m)):
+            found[at, rows] = True
+        return found
+
+    def count_points(self, points: Array, margin_m: float = 0.0) -> Array:
+        """How many of the points (n, 3) lie in each box: (k,) int64. ``margin_m`` widens the boxes.
+
+        Points must be in the frame of the boxes (`Sweep.deskewed` for those of a sweep). One point may lie in several
+        boxes, and the ground under an object counts where it reaches into its box.
+        """
+        return np.array([len(rows) for rows in self.find_points(points, margin_m)], np.int64)
+
+    def find_points(self, points: Array, margin_m: float = 0.0) -> Iterator[Array]:
+        """For each box, the rows of the points (n, 3) in it. ``margin_m`` widens the boxes."""
+        points = np.asarray(points, np.float64)
+        half = self.size / 2 + margin_m
+        reach = np.hypot(half[:, 0], half[:, 1])
+        for centre, yaw, edge, radius in zip(self.centre, self.yaw, half, reach, strict=True):
+            # Few points are near a box, and turning all of them would cost the most.
+            near = np.flatnonzero((np.abs(points[:, :2] - centre[:2]) <= radius).all(axis=1))
+            x, y, z = (points[near] - centre).T
+            c, s = np.cos(yaw), np.sin(yaw)
+            local = np.stack([c * x + s * y, c * y - s * x, z], axis=1)
+            yield near[(np.abs(local) <= edge).all(axis=1)]

@@ -74,6 +74,7 @@ def test_a_log_becomes_a_bank_and_says_what_it_left_out(resweep, yard, tmp_path)
     shown = json.loads(again.out.splitlines()[-1])
     assert shown["meta"]["sweeps"] == 1
     assert shown["assets"][0]["mirrored"] is False
+    assert 0.4 < shown["assets"][0]["known"] < 0.8  # two of its sides were seen
 
 
 def test_a_bank_is_listed(resweep, bank) -> None:
@@ -85,6 +86,8 @@ def test_a_bank_is_listed(resweep, bank) -> None:
     assert (known["kind"], known["categories"]) == ("object bank", {"car": 1, "pedestrian": 1})
     listed = json.loads(resweep("objects", bank, "--json").out)
     assert [asset["name"] for asset in listed["assets"]] == ["box-car", "post-man"]
+    assert [asset["known"] for asset in listed["assets"]] == [1.0, 1.0]
+    assert "known: 100 all around, about 50 one side alone" in shown.out.replace("\n", " ")
 
 
 def test_a_gallery_is_drawn_and_not_over_what_exists(resweep, bank, tmp_path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from resweep.boxes import BOX_MARGIN_M
 from resweep.errors import ResweepError
 from resweep.pose import Trajectory, from_xyz_rpy, transform
 from resweep.scenario import Actor
@@ -37,7 +38,9 @@ def test_velocity_is_that_of_the_point_along_the_path() -> None:
 def test_its_box_holds_it_and_heads_as_it_does() -> None:
     actor = circling()
     found = actor.box(0.8)
-    np.testing.assert_allclose(found.size[0], actor.bounds[1] - actor.bounds[0])
+    whole = actor.bounds[1] - actor.bounds[0]
+    np.testing.assert_allclose(found.size[0], whole + np.array([2, 2, 1]) * BOX_MARGIN_M)
+    assert found.centre[0, 2] - found.size[0, 2] / 2 == pytest.approx(actor.bounds[0, 2])  # on the ground still
     assert found.yaw[0] == pytest.approx(0.4 + np.pi / 2, abs=1e-3)
     corners = transform(actor.trajectory.at(0.8), actor.layers[0].vertices.astype(np.float64))
     assert found.contains(corners, margin_m=1e-4).all()

@@ -10,10 +10,10 @@ import pytest
 import trimesh
 
 import resweep as rs
+from resweep.categories import category_of
 from resweep.pose import from_xyz_rpy
 from resweep.scenario import Asset, Bank, load_bank
-from resweep.scenario.categories import category_of
-from resweep.scenario.coverage import coverage, interpolate_coverage
+from resweep.scenario.coverage import coverage, interpolate_coverage, known_share
 from resweep.scenes import ground_plane
 
 KITTI = rs.load_labels("semantickitti")
@@ -159,6 +159,9 @@ def test_coverage_knows_which_side_was_seen():
     assert 0.5 * left[3] < interpolate_coverage(left, np.radians(75)) < left[3]
     whole = Asset.from_mesh(box_mesh(), category="car").coverage
     assert min(whole) > 0.95
+    assert known_share(whole) == pytest.approx(1.0, abs=0.02)
+    assert known_share(left) == pytest.approx(0.5, abs=0.02)
+    assert np.isnan(known_share([0.0] * 12))
 
 
 def test_the_best_fit_is_the_nearest_box_and_the_best_covered_side():

@@ -114,7 +114,7 @@ def _read_config(min_points: int | None, words: list[str]) -> ObjectConfig:
 
 
 def _show(bank: Bank, path: Path, json: bool) -> None:
-    facts = [bank.facts(name) for name in bank]
+    facts = [{**item, "known": _known(item["coverage"])} for item in (bank.facts(name) for name in bank)]
     if json:
         typer.echo(json_format.dumps({"bank": str(path), "meta": bank.meta, "assets": facts}))
         return
@@ -126,10 +126,11 @@ def _show(bank: Bank, path: Path, json: bool) -> None:
         table.add_column(title, no_wrap=True)
     for title in ("size m", "points", "sweeps", "track", "known %"):
         table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("mirrored", no_wrap=True)
+    table.add_column("mirror", no_wrap=True)
     for item in sorted(facts, key=lambda item: (item["category"], -item["n_points"])):
         meta, cover = item["meta"], item["coverage"]
         track = item["source"][1]
+        known = "-" if item["known"] is None else f"{100 * item['known']:.0f}"
         table.add_row(
             item["name"],
             item["category"],
@@ -137,13 +138,21 @@ def _show(bank: Bank, path: Path, json: bool) -> None:
             f"{item['n_points']:,}" if item["n_points"] else "mesh",
             str(meta.get("sweeps", "-")),
             str(track) if track >= 0 else "-",
-            f"{100 * min(cover):.0f}…{100 * max(cover):.0f}",
+            f"{known} ({100 * min(cover):.0f}…{100 * max(cover):.0f})",
             "yes" if item["mirrored"] else "no",
         )
-    table.caption = "known: of the box's outline, from the worst to the best side"
+    table.caption = "known: 100 all around, about 50 one side alone (of the outline, worst to best side)"
     table.caption_justify = "left"
     Console().print(table)
     typer.echo(f"from {bank.meta.get('log', 'no recording')}")
+
+
+def _known(coverage: list[float]) -> float | None:
+    """`known_share` as JSON has it."""
+    from resweep.scenario.coverage import known_share
+
+    share = known_share(coverage)
+    return None if share != share else round(share, 4)
 
 
 def _draw(bank: Bank, path: Path, output: Path | None, overwrite: bool) -> None:

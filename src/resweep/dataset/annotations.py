@@ -22,20 +22,22 @@ class Annotations:
     """Objects (k,) of one sweep.
 
     ``boxes`` lie in the frame of the sweep's pose, each where its object was at ``time_s`` (k,), when it was hit, so
-    that it holds its returns although the object moved on. ``unoccluded`` (k,) are the returns that it would have in
-    an empty world, ``occlusion`` (k,) the share of those that something hides (NaN if there would be none).
+    that it holds its returns although the object moved on; what moves while it is swept reaches out of it by as much.
+    ``n_in_box`` (k,) are the points of the sweep in each box, whatever they are of; the returns of the object itself
+    are ``boxes.n_points``. ``unoccluded`` (k,) are the returns that it would have in an empty world, ``occlusion``
+    (k,) the share of those that something hides (NaN if there would be none).
     """
 
     boxes: Boxes
     time_s: Array
+    n_in_box: Array
     unoccluded: Array
     occlusion: Array
 
     def rows(self) -> list[dict[str, Any]]:
-        """The objects as plain data; lengths in metres, angles in radians, velocity in the world."""
+        """The objects as plain data; lengths in metres, angles in radians, velocity in the world, None for unknown."""
         boxes, found = self.boxes, []
         for at in range(len(boxes)):
-            hidden = float(self.occlusion[at])
             found.append(
                 {
                     "name": boxes.name[at],
@@ -47,8 +49,10 @@ class Annotations:
                     "velocity": boxes.velocity[at].tolist(),
                     "time_s": float(self.time_s[at]),
                     "n_points": int(boxes.n_points[at]),
+                    "n_points_in_box": int(self.n_in_box[at]),
                     "n_points_alone": int(self.unoccluded[at]),
-                    "occlusion": None if np.isnan(hidden) else hidden,
+                    "occlusion": _number(self.occlusion[at]),
+                    "known": _number(boxes.known[at]),
                 }
             )
         return found
@@ -57,16 +61,22 @@ class Annotations:
 def annotate(simulator: Simulator, sweep: Sweep, index: int, names: dict[int, str]) -> Annotations:
     """The annotations of the ``index``-th sweep of a simulator; ``names`` gives the class of each instance."""
     if sweep.boxes is None or not len(sweep.boxes):
-        none = np.zeros(0)
-        return Annotations(Boxes(np.zeros((0, 3)), np.zeros((0, 3)), none, []), none, none.astype(np.int64), none)
+        none, no_count = np.zeros(0), np.zeros(0, np.int64)
+        no_boxes = Boxes(np.zeros((0, 3)), np.zeros((0, 3)), none, [])
+        return Annotations(no_boxes, none, no_count, no_count, none)
     unoccluded = count_unoccluded_returns(simulator, sweep, index)
     ids, count = sweep.boxes.track, sweep.boxes.n_points
     share = np.divide(count, unoccluded, out=np.full(len(count), np.nan), where=unoccluded > 0)
     boxes = replace(sweep.boxes, name=tuple(names[instance] for instance in ids.tolist()))
     times = hit_times(ids, sweep.timestamp, sweep.instance, sweep.time)
-    return Annotations(boxes, times, unoccluded, np.clip(1.0 - share, 0.0, 1.0))
+    inside = boxes.count_points(sweep.deskewed())
+    return Annotations(boxes, times, inside, unoccluded, np.clip(1.0 - share, 0.0, 1.0))
 
 
 def class_names(actors: Sequence[Actor], categories: dict[str, str]) -> dict[int, str]:
     """The class of each actor's instance, by the categories of the actors' names."""
     return {actor.instance: categories.get(actor.name, "other object") for actor in actors if actor.instance > 0}
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 
 from resweep.dataset.annotations import annotate, class_names
-from resweep.dataset.layouts import is_complete, write_run, write_sweep
+from resweep.dataset.layouts import RunFacts, is_complete, write_dataset, write_run, write_sweep
 from resweep.dataset.plan import Plan, Run, list_runs
-from resweep.dataset.record import FORMAT, RECORD, check_output, hash_record, make_record
+from resweep.dataset.record import FORMAT, RECORD, check_output, hash_record, identify_run, make_record
 from resweep.dataset.traffic import add_traffic
 from resweep.files import write_file
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.progress import Progress, open_progress
 from resweep.scenario import Actor, Bank, builtin_bank, load_bank
+from resweep.scenario.actors import common_labels
 from resweep.scenes.opening import open_world
 from resweep.simulate import Simulator
 from resweep.worlds import World
@@ -42,7 +43,8 @@ class PlacedRun:
     """A run that is ready to be swept: its actors are placed and checked.
 
     ``trajectory`` is that of the sensor; ``times`` (n,) and ``poses`` (n, 4, 4) are those of its sweeps;
-    ``names`` gives the class of each actor by its instance.
+    ``names`` gives the class of each actor by its instance. ``dataset`` is the name of the plan, ``identity`` a hash
+    over all that decides the run's bytes.
     """
 
     run: Run
@@ -52,6 +54,14 @@ class PlacedRun:
     poses: Array
     actors: list[Actor]
     names: dict[int, str]
+    dataset: str = ""
+    identity: str = ""
+
+    def facts(self) -> RunFacts:
+        """What the files of the run say of it as a whole."""
+        labels = common_labels(self.world, self.actors)
+        run, whole = self.run, (self.dataset, self.run.sensor, self.identity)
+        return RunFacts(run.folder, run.sensor.name, labels, self.times, self.poses, *whole)
 
 
 def generate(plan: Plan, output: str | Path, *, workers: int = 0, progress: bool = True) -> Summary:
@@ -74,6 +84,7 @@ def generate(plan: Plan, output: str | Path, *, workers: int = 0, progress: bool
         total = sum(len(item.times) for item in placed)
         shown.start("sweeping", total)
         resumed = _sweep_runs(placed, output, plan.layout, workers, shown)
+        write_dataset(output, plan.layout, [item.facts() for item in placed])
     _write_json(output / RUNS, [{**item.run.facts(), "sweeps": len(item.times)} for item in placed])
     return Summary(len(runs), total, resumed)
 
@@ -86,7 +97,8 @@ def place_run(plan: Plan, run: Run, world: World, bank: Bank) -> PlacedRun:
         trajectory = trajectory.offset(from_xyz_rpy(*run.offset_m))
     sweeps = Simulator(world, run.sensor).run(trajectory)[: plan.sweeps]
     names = class_names(actors, scenario.categories(bank, actors))
-    return PlacedRun(run, world, trajectory, sweeps.times, sweeps.poses, actors, names)
+    whole = (plan.name, identify_run(plan, run))
+    return PlacedRun(run, world, trajectory, sweeps.times, sweeps.poses, actors, names, *whole)
 
 
 def _sweep_runs(placed: list[PlacedRun], output: Path, layout: str, workers: int, progress: Progress) -> int:
@@ -141,7 +153,7 @@ class _RunQueue:
             job.result()
             self.done += 1
             self.progress.advance(1, f"{self.done}/{self.total}, {run.folder}")
-        write_run(self.output / run.folder, self.layout, item.times, item.poses, run.folder, run.sensor.name)
+        write_run(self.output / run.folder, self.layout, item.facts())
         self._runs.popleft()
 
     def cancel(self) -> None:
@@ -163,7 +175,7 @@ def _make_simulator(item: PlacedRun, last: Simulator | None) -> Simulator:
 def _make_sweep(simulator: Simulator, item: PlacedRun, folder: Path, layout: str, at: int) -> None:
     """Simulate and write the sweep ``at`` of a run."""
     sweep = simulator.sweep(item.trajectory, start=float(item.times[at]), index=at)
-    write_sweep(folder, layout, at, sweep, annotate(simulator, sweep, at, item.names))
+    write_sweep(folder, layout, at, sweep, annotate(simulator, sweep, at, item.names), item.facts())
 
 
 def _write_json(path: Path, data: Any) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
-from resweep.boxes import Boxes
+from resweep.boxes import BOX_MARGIN_M, Boxes
 from resweep.errors import ResweepError
 from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array, Trajectory, check_rigid, transform
@@ -29,6 +29,9 @@ class Actor:
     ``instance`` (above 0) names the actor on its returns and boxes. 0 keeps the ids of its layers; such an actor
     stands still and has no box. ``label`` is that of all its returns; None keeps the labels of its layers. Labels
     are in the vocabulary of the world it is simulated in; in a world without labels, in that of ``labels``.
+
+    ``size_m`` is its length, width and height around the frame's origin; None takes the bounds of the layers, which
+    is right for meshes. ``known`` is how much of its shape is known (`Boxes.known`).
     """
 
     layers: tuple[Mesh | Splats, ...]
@@ -37,6 +40,8 @@ class Actor:
     label: int | None = None
     name: str = ""
     labels: LabelSet = UNKNOWN_LABELS
+    size_m: tuple[float, float, float] | None = None
+    known: float = float("nan")
 
     def __post_init__(self) -> None:
         what = f"actor '{self.name}'" if self.name else f"actor {self.instance}"
@@ -77,9 +82,22 @@ class Actor:
 
     @cached_property
     def bounds(self) -> Array:
-        """Lowest and highest corner (2, 3) in the actor's frame, metres."""
+        """Lowest and highest corner (2, 3) of its layers, whole discs included, in the actor's frame, metres."""
         boxes = np.array([layer.bounds for layer in self.layers])
         return np.array([boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)])
+
+    @cached_property
+    def box_bounds(self) -> Array:
+        """Lowest and highest corner (2, 3) of its box in the actor's frame, metres: its size and `BOX_MARGIN_M`.
+
+        The size is that of the object, whatever its surface: discs reach beyond the surface that they stand for, and
+        a surface that is known from one side ends in the middle.
+        """
+        low, high = self.bounds
+        if self.size_m is not None:
+            length, width, height = self.size_m
+            low, high = np.array([-length / 2, -width / 2, 0.0]), np.array([length / 2, width / 2, height])
+        return np.array([low - [BOX_MARGIN_M, BOX_MARGIN_M, 0.0], high + BOX_MARGIN_M])
 
     @cached_property
     def radius_m(self) -> float:
@@ -95,17 +113,18 @@ class Actor:
         return np.asarray(linear + np.cross(angular, np.asarray(point, np.float64) - origin))
 
     def box(self, time: float) -> Boxes:
-        """Its box at ``time``, one row in world coordinates; tilt is left out."""
+        """Its box at ``time``, one row in world coordinates: its size and `BOX_MARGIN_M`; tilt is left out."""
         pose = self.pose_at(time)
-        centre = transform(pose, self.bounds.mean(axis=0)[None])
+        centre = transform(pose, self.box_bounds.mean(axis=0)[None])
         return Boxes(
             centre,
-            self.bounds[1] - self.bounds[0],
+            self.box_bounds[1] - self.box_bounds[0],
             np.arctan2(pose[1, 0], pose[0, 0]),
             [self.name],
             np.array([self.instance]),
             label=np.array([self.label or 0]),
             velocity=self.velocity(centre, time),
+            known=np.array([self.known]),
         )
 
     def _rates(self, time: float) -> tuple[Array, Array, Array]:

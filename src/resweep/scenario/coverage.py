@@ -32,6 +32,18 @@ def coverage(layers: Sequence[Layer], size_m: Sequence[float]) -> tuple[float, .
     return tuple(shares)
 
 
+def known_share(shares: Sequence[float]) -> float:
+    """The share of its surroundings from which an object's shape is known, from its `coverage`: 1 all around.
+
+    From opposite sides an object has the same outline, so the fuller of the two says how much there is to know. An
+    object recorded from one side, with nothing on its far side, has about 0.5; a mirrored far side counts as known.
+    What is missing from both of two opposite sides is not noticed. NaN where nothing is known at all.
+    """
+    given = np.asarray(shares, np.float64)
+    whole = np.maximum(given, np.roll(given, len(given) // 2))
+    return float(given.sum() / whole.sum()) if whole.sum() > 0 else float("nan")
+
+
 def interpolate_coverage(shares: Sequence[float], heading_rad: float) -> float:
     """The coverage at any angle from the object's front, between those of `coverage`."""
     at = (heading_rad / (2 * np.pi) * len(shares)) % len(shares)

@@ -13,6 +13,7 @@ from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.scenario.actors import Actor
 from resweep.scenario.assets import Asset
 from resweep.scenario.bank import Bank
+from resweep.scenario.coverage import known_share
 from resweep.scenario.ground import Ground, ground_of
 from resweep.scenario.motion import Path
 from resweep.scenario.overlap import Overlap, find_actor_overlaps, find_world_overlap
@@ -245,7 +246,8 @@ def find_free_instance(world: World) -> int:
 def make_actor(asset: Asset, motion: Trajectory, instance: int, name: str, labels: LabelSet) -> Actor:
     """An asset as an actor, its label in the vocabulary of the world that it moves through."""
     own = labels if labels.known else asset.labels
-    return Actor(check_movable(asset), motion, instance, asset.label_in(labels), name, own)
+    label, known = asset.label_in(labels), known_share(asset.coverage)
+    return Actor(check_movable(asset), motion, instance, label, name, own, asset.size_m, known)
 
 
 def check_movable(asset: Asset) -> tuple[Mesh | Splats, ...]:

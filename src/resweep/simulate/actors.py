@@ -118,7 +118,7 @@ class PresentActors:
         times = hit_times(np.array([actor.instance for actor in self.actors]), start, instance, time)
         poses, linear, angular = self.native.poses(times)
         poses = poses[rows]
-        bounds = np.array([actor.bounds for actor in actors]).reshape(-1, 2, 3)
+        bounds = np.array([actor.box_bounds for actor in actors]).reshape(-1, 2, 3)
         arm = np.einsum("kij,kj->ki", poses[:, :3, :3], bounds.mean(axis=1))
         T_sensor_world = inverse(pose)
         turn = T_sensor_world[:3, :3] @ poses[:, :3, :3]
@@ -132,6 +132,7 @@ class PresentActors:
             label=np.array([actor.label or 0 for actor in actors], np.int64),
             velocity=linear[rows] + np.cross(angular[rows], arm),
             n_points=n_points[rows],
+            known=np.array([actor.known for actor in actors]),
         )
 
 

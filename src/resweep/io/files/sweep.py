@@ -31,7 +31,7 @@ _RETURN = ("beam", "range", "intensity", "return_index", "label", "instance")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date of a zip entry
 _EXTRA = "extra/"
 _BOXES = "boxes/"
-_BOX = ("centre", "size", "yaw", "track", "label", "velocity", "n_points")
+_BOX = ("centre", "size", "yaw", "track", "label", "velocity", "n_points", "known")
 
 
 def write(sweep: Sweep, path: Path, frame: str = "sensor", compress: bool = False, part_of: Log | None = None) -> None:

@@ -1,7 +1,8 @@
 """The object bank of a drive: what its annotated boxes hold, gathered, aligned, completed and covered (D, 3.2).
 
 Returns in an object's box are taken in its own frame over all sweeps, the sweeps are aligned by coloured ICP, the
-far side is mirrored from the near one where the object is symmetric, outliers go, and surfels cover the rest.
+far side is mirrored from the near one where the object is symmetric, outliers go, and surfels cover the rest. They are
+moved into the box where they reach beyond it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from resweep.categories import CATEGORIES, OBJECT_LABELS
 from resweep.errors import ResweepError, nearest_names
 from resweep.labels import LabelSet
 from resweep.log import Log
@@ -25,7 +27,7 @@ from resweep.reconstruction.objects.surfels import cover_object
 from resweep.reconstruction.objects.tracks import Track, View, collect_views, find_objects
 from resweep.scenario.assets import Asset
 from resweep.scenario.bank import Bank
-from resweep.scenario.categories import CATEGORIES, OBJECT_LABELS
+from resweep.scenario.fitting import fit_splats
 from resweep.worlds import Splats
 
 _FEW, _SCATTERED, _HIDDEN = "too few points", "no surface", "mostly hidden"
@@ -144,7 +146,7 @@ def _build_object(
         facts["symmetry"] = {"share": round(symmetry.share, 3), "misfit_m": round(symmetry.misfit_m, 4)}
     cloud = _mirror(_smooth(_drop_outliers(cloud, config), config), symmetry, config)
     splats = cover_object(cloud, config)
-    return None if splats is None else (splats, labels, facts)
+    return None if splats is None else (fit_splats(splats, track.size_m), labels, facts)
 
 
 def _choose_views(views: list[View], track: Track, config: ObjectConfig) -> list[View]:

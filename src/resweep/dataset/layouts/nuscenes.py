@@ -1,0 +1,96 @@
+"""nuScenes: one dataroot for all runs, each of them a scene.
+
+``samples/LIDAR_TOP/``, ``lidarseg/``, ``maps/`` and the tables in ``v1.0-resweep/`` lie beside the folders of the runs,
+which hold the truth of their sweeps. A run's own tables are in its ``tables.json``; when all runs are there they are
+joined.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from resweep.boxes import Boxes
+from resweep.dataset.annotations import Annotations
+from resweep.dataset.layouts.run_files import RunFacts, read_objects
+from resweep.files import write_file
+from resweep.io.datasets.nuscenes_classes import LABELS, warn_unnamed
+from resweep.io.datasets.nuscenes_map import GroundMask, map_file
+from resweep.io.datasets.nuscenes_objects import find_unnamed
+from resweep.io.datasets.nuscenes_records import Tables, join_tables, make_tables, write_tables
+from resweep.io.datasets.nuscenes_scene import Frame, Scene
+from resweep.io.datasets.nuscenes_write import pack_scan
+from resweep.io.files import kitti_bin
+from resweep.label_mapping import map_labels
+from resweep.pose import transform
+from resweep.sweep import Sweep
+
+_TABLES = "tables.json"
+_INTENSITY_SCALE = 255.0  # simulated intensities are relative: 1 is a white target
+
+
+def write_sweep(folder: Path, at: int, sweep: Sweep, found: Annotations, run: RunFacts) -> None:
+    """Write scan and labels of one sweep."""
+    scene, root = _describe(run), folder.parent
+    scan = pack_scan(sweep.deskewed(), sweep.intensity, sweep.ring, _INTENSITY_SCALE)
+    if scene.lidarseg:
+        write_file(root / scene.label_file(at), map_labels(run.labels, LABELS).map(sweep.label).astype(np.uint8))
+    write_file(root / scene.scan_file(float(run.times[at])), scan)
+
+
+def write_run(folder: Path, run: RunFacts) -> None:
+    """Write the map of a run all of whose sweeps are there, and its tables."""
+    scene, root = _describe(run), folder.parent
+    mask = GroundMask(run.poses, run.name)
+    frames = [_read_frame(folder, run, at) for at in range(len(run.times))]
+    if scene.lidarseg:
+        mapping, seen = map_labels(run.labels, LABELS), set()
+        for at, frame in enumerate(frames):
+            points = np.fromfile(root / scene.scan_file(frame.time), "<f4").reshape(-1, 5)[:, :3]
+            label, _ = kitti_bin.read_labels(folder / "labels" / f"{at:06d}.label", len(points))
+            mask.add(transform(frame.pose, points), mapping.map(label))
+            seen.update(np.unique(label).tolist())
+        warn_unnamed(f"dataset '{run.dataset}'", "labels", mapping.lost_names(np.array(sorted(seen), np.int64)))
+    warn_unnamed(f"dataset '{run.dataset}'", "boxes", find_unnamed(frames, run.labels))
+    write_file(root / map_file(scene.logfile), mask.encode())
+    write_file(folder / _TABLES, (json.dumps(make_tables(scene, frames)) + "\n").encode())
+
+
+def write_dataset(output: Path, runs: Sequence[RunFacts]) -> None:
+    """Write the tables of all runs as one set."""
+    names = [f"{output / run.name / _TABLES}" for run in runs]
+    parts: list[Tables] = [json.loads(Path(name).read_text(encoding="utf-8")) for name in names]
+    write_tables(join_tables(parts, names), output / _describe(runs[0]).version)
+
+
+def _describe(run: RunFacts) -> Scene:
+    return Scene(
+        identity=run.identity,
+        name=f"{run.dataset}-{run.name}",
+        origin=GroundMask.find_origin(run.poses),
+        intensity_scale=_INTENSITY_SCALE,
+        lidarseg=run.labels.known,
+        labels=run.labels,
+        sensor=run.spec,
+        sensor_name=run.sensor,
+    )
+
+
+def _read_frame(folder: Path, run: RunFacts, at: int) -> Frame:
+    """What the tables need of a finished sweep."""
+    objects = read_objects(folder, at)
+    boxes = Boxes(
+        np.array([item["centre"] for item in objects]),
+        np.array([item["size"] for item in objects]),
+        np.array([item["yaw"] for item in objects]),
+        [item["name"] for item in objects],
+        np.array([item["track"] for item in objects]),
+        np.array([item["label"] for item in objects]),
+        np.array([item["velocity"] for item in objects]),
+    )
+    hidden = np.array([np.nan if item["occlusion"] is None else item["occlusion"] for item in objects])
+    count = np.array([item["n_points_in_box"] for item in objects], np.int64)
+    return Frame(float(run.times[at]), run.poses[at], boxes, count, 1.0 - hidden)
