@@ -45,8 +45,8 @@ def simulate(
         typer.Option(
             "--poses",
             "-p",
-            help="A TUM, KITTI or CSV file, a log's folder, or x,y,z\\[,yaw_deg] to stand still; with --like, a file of "
-            "poses for its sweeps.",
+            help="A TUM, KITTI or CSV file, a log's folder, or x,y,z\\[,yaw_deg] to stand still; with --like, a file "
+            "of poses for its sweeps.",
         ),
     ] = None,
     like: Annotated[
@@ -89,7 +89,7 @@ def simulate(
             min=0.0,
             max=1.0,
             metavar="SIGMA",
-            help="Range noise, one sigma in metres, in place of the sensor's own; recorded beams have none of their own.",
+            help="Range noise, one sigma in metres, in place of the sensor's own; recorded beams have none.",
             show_default=False,
         ),
     ] = None,
@@ -108,8 +108,8 @@ def simulate(
 ) -> None:
     """Drive a sensor through a world and write what it measures.
 
-    With --like there are as many sweeps as in the log, each at the time and pose of its own. Unless a --sensor is named,
-    the log's own beams are fired, empty ones included: 'resweep evaluate OUT LOG' then compares beam by beam.
+    With --like there are as many sweeps as in the log, each at the time and pose of its own. Unless a --sensor is
+    named, the log's own beams are fired, empty ones included: 'resweep evaluate OUT LOG' then compares beam by beam.
 
     Range noise is the sensor's own unless --noise-m is given. Recorded beams have none of their own, since the surfaces
     of a world built from a recording hold its noise already.

@@ -18,8 +18,8 @@ from resweep.files import atomic_folder
 from resweep.io import folder as folders
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.faults import skip_faulty
-from resweep.io.format import Format, check_frame, check_options, explain_errors, peek_as, read_as
 from resweep.io.folder_poses import read_poses_of
+from resweep.io.format import Format, check_frame, check_options, explain_errors, peek_as, read_as
 from resweep.io.record import Record, read_record, write_record
 from resweep.io.registry import FORMATS, format_named, format_of, sweep_suffixes
 from resweep.labels import LabelSet, load_labels
