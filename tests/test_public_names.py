@@ -63,6 +63,7 @@ NAMES = [
     "read_sweep",
     "relabel",
     "replay",
+    "resimulate",
     "sensor_names",
     "write_log",
     "write_sweep",

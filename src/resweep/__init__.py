@@ -58,6 +58,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep.sensors import sensor_names as sensor_names
     from resweep.simulate import Retracer as Retracer
     from resweep.simulate import Simulator as Simulator
+    from resweep.simulate import resimulate as resimulate
     from resweep.sweep import BeamStatus as BeamStatus
     from resweep.sweep import Sweep as Sweep
     from resweep.worlds import Instances as Instances
@@ -120,6 +121,7 @@ _PUBLIC = {
     "read_sweep": "resweep.io",
     "relabel": "resweep.label_mapping",
     "replay": "resweep.dataset",
+    "resimulate": "resweep.simulate",
     "sensor_names": "resweep.sensors",
     "write_log": "resweep.io",
     "write_sweep": "resweep.io",

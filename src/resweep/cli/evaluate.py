@@ -82,6 +82,8 @@ def evaluate(
     if output is not None:
         report.save(output)
     if as_json:
+        for line in report.warnings:
+            typer.echo(f"resweep: warning: {line}", err=True)
         facts = {"sweeps": len(report.per_sweep), "labels": report.settings["labels"], **report.metrics}
         typer.echo(json.dumps({**facts, "per_class": report.per_class} if per_class else facts, allow_nan=False))
         return

@@ -40,6 +40,30 @@ def open_recording(path: Path, keep_going: bool, **options: Any) -> Log:
     return log if keep_going else refuse_empty(log, path)
 
 
+def open_posed(
+    path: Path,
+    keep_going: bool,
+    poses: str | Path | None = None,
+    pose_rate: float | None = None,
+    *,
+    poses_only: bool = False,
+    **options: Any,
+) -> Log:
+    """The log in ``path`` with the poses that ``--poses`` and ``--pose-rate`` give, if any: for every command.
+
+    With ``poses_only`` its sweeps are not looked at, even to ``keep_going``.
+    """
+    from resweep.io import open_log
+
+    if poses is not None:
+        options["poses"] = poses
+    if pose_rate is not None:
+        options["pose_rate_hz"] = pose_rate
+    if poses_only:
+        return open_log(path, keep_going="poses" if keep_going else False, **options)
+    return open_recording(path, keep_going, **options)
+
+
 def report_skipped(path: Path | str, log: Log) -> None:
     """Say on stderr how many sweeps of a log were left out when it was opened, and why, if any were."""
     from resweep.io.faults import describe_skipped
@@ -86,16 +110,25 @@ def _parse_pose(word: str, values: list[float]) -> Array:
 
 def mount_sensor(motion: Trajectory | Array, word: str | None) -> Trajectory | Array:
     """Poses of a sensor mounted ``word`` = ``x,y,z`` metres from the frame that ``motion`` moves."""
-    from resweep.pose import Trajectory, from_xyz_rpy
+    from resweep.pose import Trajectory
+
+    T_frame_sensor = parse_offset(word)
+    if T_frame_sensor is None:
+        return motion
+    return motion.offset(T_frame_sensor) if isinstance(motion, Trajectory) else motion @ T_frame_sensor
+
+
+def parse_offset(word: str | None) -> Array | None:
+    """``T_frame_sensor`` (4, 4) of ``x,y,z`` metres; None for None."""
+    from resweep.pose import from_xyz_rpy
 
     if word is None:
-        return motion
+        return None
     values = parse_numbers(word)
     if values is None or len(values) != 3 or not all(abs(value) < 1e9 for value in values):
         raise ResweepError(f"--offset '{word}': expected three numbers x,y,z in metres, such as 0,0,1.73")
     x, y, z = values
-    T_frame_sensor = from_xyz_rpy(x, y, z)
-    return motion.offset(T_frame_sensor) if isinstance(motion, Trajectory) else motion @ T_frame_sensor
+    return from_xyz_rpy(x, y, z)
 
 
 def parse_settings(words: list[str]) -> dict[str, Any]:

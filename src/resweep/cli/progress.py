@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+import typer
+
 if TYPE_CHECKING:
     from resweep.log import Log
     from resweep.progress import Progress
@@ -19,7 +21,7 @@ class Tally:
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self.sweeps = self.returns = self.beams = 0
+        self.sweeps = self.returns = self.beams = self.empty = 0
         self._began = time.perf_counter()
 
     @property
@@ -36,6 +38,7 @@ class Tally:
             self.sweeps += 1
             self.returns += len(sweep)
             self.beams += sweep.n_beams
+            self.empty += len(sweep) == 0
             done = self.sweeps - first
             pace = done / self.seconds
             note = f"{done}/{len(log)}, {pace:.1f} sweeps/s, {pace * period_s:.2f} × real time"
@@ -43,3 +46,8 @@ class Tally:
             return sweep
 
         return log.map(add, "count")
+
+    def say_empty(self) -> None:
+        """Say on stderr how many sweeps had no return, if any had none."""
+        if self.empty:
+            typer.echo(f"resweep: warning: {self.empty:,} of {self.sweeps:,} sweeps have no return", err=True)

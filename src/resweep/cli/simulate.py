@@ -11,12 +11,12 @@ import typer
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
+    from resweep.log import Log
     from resweep.pose import Array, Trajectory
     from resweep.scenario import Actor
     from resweep.sensors import Sensor
     from resweep.worlds import World
 
-LIKE_NOISE_M = 0.005  # C, 6.3.4: sigma of the noise that SimKITTI32's ranges were given
 _NOISE = "receiver.range_noise"
 
 
@@ -29,16 +29,29 @@ def simulate(
             show_default=False,
         ),
     ],
-    sensor: Annotated[str, typer.Option("--sensor", "-s", help="A name from 'resweep sensors', or a YAML file.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="The folder to write the log to.")],
+    sensor: Annotated[
+        str | None,
+        typer.Option(
+            "--sensor",
+            "-s",
+            help="A name from 'resweep sensors', a YAML file, or recorded: the beams of the --like log themselves, "
+            "which is the default with --like.",
+            show_default=False,
+        ),
+    ] = None,
     poses: Annotated[
         str | None,
         typer.Option(
-            "--poses", "-p", help="A TUM, KITTI or CSV file, a log's folder, or x,y,z\\[,yaw_deg] to stand still."
+            "--poses",
+            "-p",
+            help="A TUM, KITTI or CSV file, a log's folder, or x,y,z\\[,yaw_deg] to stand still; with --like, a file "
+            "of poses for its sweeps.",
         ),
     ] = None,
     like: Annotated[
-        str | None, typer.Option("--like", metavar="LOG", help="Drive where this log drove, instead of --poses.")
+        str | None,
+        typer.Option("--like", metavar="LOG", help="Drive as this log drove: its sweeps, their times and poses."),
     ] = None,
     scenario: Annotated[
         str | None,
@@ -83,7 +96,7 @@ def simulate(
             min=0.0,
             max=1.0,
             metavar="SIGMA",
-            help="Range noise, one sigma in metres; with --like 0.005 unless given, else the sensor's own.",
+            help="Range noise, one sigma in metres, in place of the sensor's own; recorded beams have none.",
             show_default=False,
         ),
     ] = None,
@@ -102,8 +115,11 @@ def simulate(
 ) -> None:
     """Drive a sensor through a world and write what it measures.
 
-    With --like the world is taken to be one that was recorded: its surfaces have the recording's noise, so that
-    only 5 mm are added to ranges, as SimKITTI32 has it, and not the sensor's own noise once more.
+    With --like there are as many sweeps as in the log, each at the time and pose of its own. Unless a --sensor is
+    named, the log's own beams are fired, empty ones included: 'resweep evaluate OUT LOG' then compares beam by beam.
+
+    Range noise is the sensor's own unless --noise-m is given. Recorded beams have none of their own, since the surfaces
+    of a world built from a recording hold its noise already.
 
     Examples:
 
@@ -113,34 +129,44 @@ def simulate(
 
       resweep simulate scene:meadow -s velodyne-vlp-16 -p 0,0,2.5 -o thin --set beam.rays=single
 
+      resweep simulate seq00.world --like kitti/sequences/00 -o again
+
       resweep simulate seq00.world -s velodyne-hdl-32e --like kitti/sequences/00 --offset 0,0,-0.5 -o sim32
 
       resweep simulate scene:street -s velodyne-hdl-32e --scenario hidden-car -o hidden
     """
     from resweep.cli.inputs import check_folder, check_world, mount_sensor, open_world, read_motion
+    from resweep.cli.like import RECORDED, check_recorded, drive_like, open_like
     from resweep.cli.progress import Tally
     from resweep.io import write_log
     from resweep.progress import open_progress
+    from resweep.sensors import load_sensor
+    from resweep.simulate.retrace import recorded_sensor
 
-    options: dict[str, object] = {"rotation_rate_hz": rate, "beam.rays": rays, "receiver.mode": mode}
-    chosen = _load_sensor(sensor, {**options, **_choose_noise(noise, like, set_ or [])}, set_ or [])
-    _check_format(format)
-    check_folder(output, overwrite)
-    if [poses, like, scenario].count(None) != 2:
+    if [poses if like is None else None, like, scenario].count(None) != 2 or (poses and scenario):
         raise ResweepError(
             "give one of --poses, --like and --scenario: the sensor's poses, a log to drive like, or a scenario"
         )
     if bank is not None and scenario is None:
         raise ResweepError("--bank: holds the objects of a scenario; give --scenario too")
-    path = poses or like or ""
+    if sensor is None and like is None:
+        raise ResweepError("--sensor: missing; give a name from 'resweep sensors', or a YAML file")
+    name = sensor or RECORDED
+    check_recorded(name, like, {"--offset": offset, "--standing": standing, "--rate": rate})
+    own = None if name == RECORDED else load_sensor(name)
+    settings = {"rotation_rate_hz": rate, "beam.rays": rays, "receiver.mode": mode, **_choose_noise(noise, set_ or [])}
+    _check_format(format)
+    check_folder(output, overwrite)
+    path = like or poses or ""
+    log = None if like is None else open_like(like, name, poses, pose_rate, sweeps, keep_going)
+    own = recorded_sensor(log) if own is None and log is not None else own
+    assert own is not None
+    chosen = _change_sensor(own, settings, set_ or [])
     staged = None if scenario is None else _Staged(scenario, bank)
-    motion = (
-        None
-        if staged
-        else _check_motion(
-            mount_sensor(read_motion(path, pose_rate, standing, keep_going), offset), path, chosen, sweeps
-        )
-    )
+    motion = None
+    if poses is not None and log is None:
+        motion = mount_sensor(read_motion(path, pose_rate, standing, keep_going), offset)
+        motion = _check_motion(motion, path, chosen, sweeps)
     check_world(world)
     with open_progress() as progress:
         progress.start(f"reading {world}")
@@ -151,25 +177,34 @@ def simulate(
             where, actors = staged.place(place)
             path = str(scenario)
             motion = _check_motion(mount_sensor(where, offset), path, chosen, sweeps)
-        assert motion is not None
         progress.start("starting the tracer")
-        from resweep.simulate import Simulator
+        if log is not None:
+            drive = drive_like(log, place, name, chosen, offset, standing, seed, threads)
+        else:
+            assert motion is not None
+            from resweep.simulate import Simulator
 
-        simulator = Simulator(place, chosen, actors=actors, seed=seed, threads=threads)
-        _ = simulator.scene  # built here, so that the pace below is that of sweeping
-        drive = simulator.run(motion, sweeps=sweeps)
-        drive = replace(drive, meta={**drive.meta, **_collect_provenance(chosen, sensor, path, offset)})
+            simulator = Simulator(place, chosen, actors=actors, seed=seed, threads=threads)
+            _ = simulator.scene  # built here, so that the pace below is that of sweeping
+            drive = simulator.run(motion, sweeps=sweeps)
+        drive = replace(drive, meta={**drive.meta, **_collect_provenance(chosen, own, path, offset)})
         tally = Tally(progress)
-        drive = tally.count(drive, chosen.sweep_period_s, f"sweeping {chosen.name}")
+        what = f"the recorded beams of {like}" if name == RECORDED else chosen.name
+        drive = tally.count(drive, _find_period(drive, chosen), f"sweeping {what}")
         write_log(drive, output, format=format, overwrite=overwrite, progress=False)
         seconds = tally.seconds
     pace = tally.sweeps / seconds
     many = "1 sweep" if tally.sweeps == 1 else f"{tally.sweeps:,} sweeps"
-    typer.echo(f"{output}: {many} of {chosen.name} as {format}")
-    typer.echo(f"{tally.returns:,} returns on {tally.beams:,} beams, range noise {_describe_noise(chosen, sensor)}")
+    typer.echo(f"{output}: {many} of {what} as {format}")
+    noise_of = f"range noise {_describe_noise(chosen, own)}"
+    if noise is None and name == RECORDED:
+        noise_of = f"{noise_of}: the world holds the recording's, --noise-m adds to it"
+    typer.echo(f"{tally.returns:,} returns on {tally.beams:,} beams, {noise_of}")
     typer.echo(
-        f"{seconds:.1f} s with writing, {pace:.1f} sweeps a second, {pace * chosen.sweep_period_s:.2f} × real time"
+        f"{seconds:.1f} s with writing, {pace:.1f} sweeps a second, "
+        f"{pace * _find_period(drive, chosen):.2f} × real time"
     )
+    tally.say_empty()
 
 
 class _Staged:
@@ -186,41 +221,41 @@ class _Staged:
         return self.scenario.place(world, self.bank)
 
 
-def _choose_noise(given: float | None, like: str | None, words: list[str]) -> dict[str, object]:
-    """The settings of range noise that ``--noise-m`` or ``--like`` stands for; ``--set`` has the last word."""
-    set_too = any(word.split("=")[0].strip().startswith(_NOISE) for word in words)
-    if given is not None and set_too:
-        raise ResweepError(f"--noise-m and --set {_NOISE}...: both set the range noise; give one of them")
-    if set_too or (given is None and like is None):
+def _choose_noise(given: float | None, words: list[str]) -> dict[str, object]:
+    """The settings of range noise that ``--noise-m`` stands for, if it is given."""
+    if given is None:
         return {}
-    sigma = LIKE_NOISE_M if given is None else given
-    return {f"{_NOISE}_sigma_m": sigma, f"{_NOISE}_per_m": 0.0}
+    if any(word.split("=")[0].strip().startswith(_NOISE) for word in words):
+        raise ResweepError(f"--noise-m and --set {_NOISE}...: both set the range noise; give one of them")
+    return {f"{_NOISE}_sigma_m": given, f"{_NOISE}_per_m": 0.0}
 
 
-def _describe_noise(sensor: Sensor, name: str) -> str:
-    from resweep.sensors import load_sensor
-
+def _describe_noise(sensor: Sensor, own: Sensor) -> str:
     def describe(receiver: Any) -> str:
         grows = receiver.range_noise_per_m
         return f"{1000 * receiver.range_noise_sigma_m:g} mm" + (f" + {1000 * grows:g} mm/m" if grows else "")
 
-    now, own = describe(sensor.receiver), describe(load_sensor(name).receiver)
-    return now if now == own else f"{now} (the sensor's own: {own})"
+    now, before = describe(sensor.receiver), describe(own.receiver)
+    return now if now == before else f"{now} (the sensor's own: {before})"
 
 
-def _collect_provenance(sensor: Sensor, name: str, poses: str, offset: str | None) -> dict[str, Any]:
+def _collect_provenance(sensor: Sensor, own: Sensor, poses: str, offset: str | None) -> dict[str, Any]:
     """What the log's record says of this run, beside the whole sensor and the world."""
-    facts = {"range_noise": _describe_noise(sensor, name), "poses_from": poses}
+    facts = {"range_noise": _describe_noise(sensor, own), "poses_from": poses}
     return facts if offset is None else {**facts, "offset_m": offset}
 
 
-def _load_sensor(name: str, options: dict[str, object], words: list[str]) -> Sensor:
+def _change_sensor(sensor: Sensor, options: dict[str, object], words: list[str]) -> Sensor:
     """The sensor with what the options and the ``--set`` words change."""
     from resweep.cli.inputs import parse_settings
-    from resweep.sensors import load_sensor
 
     changes = {key: value for key, value in options.items() if value is not None}
-    return load_sensor(name).with_(**{**changes, **parse_settings(words)})
+    return sensor.with_(**{**changes, **parse_settings(words)})
+
+
+def _find_period(drive: Log, sensor: Sensor) -> float:
+    """Seconds from one sweep of a drive to the next; of a single one, what it lasts."""
+    return float(drive.times[-1] - drive.times[0]) / (len(drive) - 1) if len(drive) > 1 else sensor.sweep_period_s
 
 
 def _check_format(name: str) -> None:

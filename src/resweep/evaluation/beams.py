@@ -12,6 +12,7 @@ from resweep.sweep import Sweep
 
 _SAME_DIRECTION_RAD = 2e-4  # well below the steps of any scanner, well above what file formats round
 _SAME_PLACE_M, _SAME_ATTITUDE_RAD = 1e-3, 1e-4
+_NEAR_PLACE_M, _NEAR_ATTITUDE_RAD = 0.1, 1e-2  # corrections of poses stay below these; another view lies beyond
 _PROBES, _NEIGHBOURS = 2000, 8
 _RING_SPREAD = 0.01  # sine of the elevation within a ring: calibration stays below it, rosettes far above
 _ROWS, _COLUMNS = 64, 1024  # of the image of a scan without rings
@@ -37,11 +38,15 @@ class Beams:
 
 @dataclass(frozen=True)
 class Match:
-    """Pairs of beams: rows ``sim`` (m,) and ``real`` (m,) without repeats, and ``how`` they were matched."""
+    """Pairs of beams: rows ``sim`` (m,) and ``real`` (m,) without repeats, and ``how`` they were matched.
+
+    ``apart_rad`` is the median angle between matched beams, 0 where they are the same.
+    """
 
     sim: Array
     real: Array
     how: str
+    apart_rad: float = 0.0
 
 
 def first_returns(sweep: Sweep) -> Array:
@@ -93,14 +98,21 @@ def _beams(sweep: Sweep, direction: Array, distance: Array) -> Beams:
     )
 
 
-def match_beams(sim: Sweep, real: Sweep, beams: tuple[Beams, Beams], tolerance_rad: float | None = None) -> Match:
+def match_beams(
+    sim: Sweep,
+    real: Sweep,
+    beams: tuple[Beams, Beams],
+    tolerance_rad: float | None = None,
+    T_real_sim: Array | None = None,
+) -> Match:
     """Pair the beams of two sweeps: by index, else by ring and column, else by nearest direction.
 
-    The first two are used only where the directions agree: many formats have no rings. A direction is near
-    within ``tolerance_rad`` (default: half the spacing of the real beams).
+    By index where both sweeps fired the same beams in the sensor's frame, from about the same place: ``T_real_sim``
+    says how far apart (default: not at all). By ring and column only where the directions agree: many formats have no
+    rings. A direction is near within ``tolerance_rad`` (default: half the spacing of the real beams).
     """
     fired_sim, fired_real = beams[0].direction, beams[1].direction
-    if len(fired_sim) == len(fired_real) and _agree(fired_sim, fired_real, 1.0, _SAME_DIRECTION_RAD):
+    if _is_same_grid(sim, real, T_real_sim) or _is_same(fired_sim, fired_real):
         every = np.arange(len(fired_real))
         return Match(every, every, "index")
     if len(fired_sim) == 0 or len(fired_real) == 0:
@@ -111,7 +123,8 @@ def match_beams(sim: Sweep, real: Sweep, beams: tuple[Beams, Beams], tolerance_r
         _, at_sim, at_real = np.intersect1d(keys_sim, keys_real, assume_unique=True, return_indices=True)
         enough = 2 * len(at_real) >= min(len(keys_sim), len(keys_real))
         if enough and _agree(fired_sim[at_sim], fired_real[at_real], 0.95, tolerance):
-            return Match(at_sim, at_real, "ring and column")
+            apart = _median_angle(fired_sim[at_sim], fired_real[at_real])
+            return Match(at_sim, at_real, "ring and column", apart)
     return _nearest(fired_sim, fired_real, tolerance)
 
 
@@ -123,6 +136,25 @@ def beam_spacing(direction: Array) -> float:
     probes = direction[:: max(1, len(direction) // _PROBES)]
     radius, _ = Nearest(direction).find(probes, count + 1)
     return float(np.median(radius) * np.sqrt(np.pi / count))
+
+
+def _is_same_grid(sim: Sweep, real: Sweep, T_real_sim: Array | None) -> bool:
+    """Whether two sweeps fired the same beams, from places so near that beam i of both is the same measurement."""
+    if T_real_sim is not None:
+        moved = float(np.linalg.norm(T_real_sim[:3, 3]))
+        turned = float(np.abs(T_real_sim[:3, :3] - np.eye(3)).max())
+        if moved > _NEAR_PLACE_M or turned > _NEAR_ATTITUDE_RAD:
+            return False
+    return _is_same(sim.beam_direction, real.beam_direction)
+
+
+def _is_same(first: Array, second: Array) -> bool:
+    return len(first) == len(second) and _agree(first, second, 1.0, _SAME_DIRECTION_RAD)
+
+
+def _median_angle(first: Array, second: Array) -> float:
+    """Median angle in radians between directions (m, 3); small ones equal their chord."""
+    return float(np.median(np.linalg.norm(first.astype(np.float64) - second, axis=1))) if len(first) else 0.0
 
 
 def _agree(first: Array, second: Array, share: float, tolerance_rad: float) -> bool:
@@ -145,7 +177,8 @@ def _nearest(sim: Array, real: Array, tolerance_rad: float) -> Match:
     order = at_real[np.lexsort((distance[at_real], found[at_real]))]
     # Of several real beams with the same nearest one, that at the least distance keeps it.
     at_sim, first = np.unique(found[order], return_index=True)
-    return Match(at_sim, order[first], "nearest direction")
+    at_real = order[first]
+    return Match(at_sim, at_real, "nearest direction", _median_angle(sim[at_sim], real[at_real]))
 
 
 @dataclass(frozen=True)

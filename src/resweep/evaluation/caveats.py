@@ -10,6 +10,9 @@ from resweep.labels import LabelSet
 from resweep.sweep import Sweep
 
 _APART_M = 0.5
+_FEW = 0.9  # a smaller share of matched beams is warned of
+_AT_M = 20.0  # the range at which angles between beams are given in centimetres
+WARNING = "Warning: "  # what the lines begin with that a reader must not miss
 
 
 class Caveats:
@@ -22,6 +25,9 @@ class Caveats:
         self._how: dict[str, int] = {}
         self._layouts: set[str] = set()
         self._apart_m = 0.0
+        self._beams = self._matched = 0
+        self._returns = {"real": 0, "simulated": 0}
+        self._between_rad = 0.0
         self._all_returned = {"real": True, "simulated": True}
         self._same_frame = same_frame
         self._counts = (n_sim, n_real, n_pairs)
@@ -30,15 +36,19 @@ class Caveats:
         """Take one pair into account."""
         self._how[pair.match.how] = self._how.get(pair.match.how, 0) + 1
         self._layouts.add(pair.images.layout)
+        self._beams += real.n_beams
+        self._matched += len(pair.match.real)
+        self._between_rad = max(self._between_rad, pair.match.apart_rad)
         for side, beams in zip(("simulated", "real"), pair.beams, strict=True):
             self._all_returned[side] &= bool(beams.returned.all())
+            self._returns[side] += int(beams.returned.sum())
         if not self._same_frame:
             self._apart_m = max(self._apart_m, float(np.linalg.norm(relative_pose(sim, real)[:3, 3])))
 
     def lines(self) -> list[str]:
         """The caveats, one sentence each."""
         n_sim, n_real, n_pairs = self._counts
-        lines = []
+        lines = self._warnings()
         if n_sim != n_real:
             lines.append(f"{n_pairs} of {n_sim} simulated and {n_real} real sweeps were paired by nearest timestamp.")
         matched = ", ".join(f"{how} ({count} of {n_pairs} sweeps)" for how, count in self._how.items())
@@ -57,6 +67,25 @@ class Caveats:
             lines.append(
                 f"Paired sweeps are up to {self._apart_m:.2f} m apart: beam-by-beam figures then compare different "
                 "views, cloud figures remain valid."
+            )
+        return lines
+
+    def _warnings(self) -> list[str]:
+        """What makes figures mean something else than their names say."""
+        lines = [
+            f"{WARNING}no beam of the {side} sweeps returned, so there is nothing to compare; "
+            "check the poses that they were taken from."
+            for side, count in self._returns.items()
+            if count == 0
+        ]
+        if self._beams and self._matched < _FEW * self._beams:
+            between_cm = 100 * _AT_M * self._between_rad
+            lines.append(
+                f"{WARNING}only {self._matched / self._beams:.0%} of the real beams have a simulated counterpart, and "
+                f"those lie up to {between_cm:.1f} cm apart at {_AT_M:g} m (median of a sweep). Figures of range, "
+                "returns, intensity and image are of these pairs alone, and hold the difference between two firing "
+                "patterns besides that between world and reality; so do distances between two sweeps. Simulate with "
+                "the sensor 'recorded' to compare the log's own beams."
             )
         return lines
 

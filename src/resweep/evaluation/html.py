@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from resweep.evaluation import figures
+from resweep.evaluation.caveats import WARNING
 from resweep.evaluation.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -39,13 +40,15 @@ tr.thin td:first-child::after { content: " thin"; color: var(--accent); font-siz
 figure { margin: 1rem 0; } img { max-width: 100%; height: auto; display: block; }
 figcaption { color: var(--faint); font-size: .88rem; }
 .notes { padding-left: 1.2rem; }
+.warning { border-left: 4px solid #c77700; background: #fff6e5; padding: .6rem .9rem; margin: 0 0 1rem; }
 @media print { body { max-width: none; } figure, tr { break-inside: avoid; } }
 """
 
 
 def render(report: Report) -> str:
     """The whole page: headlines, metrics with units and perfect values, classes, pictures, notes."""
-    sections = [_cards(report), _metrics(report), _classes(report), _pictures(report), _sweeps(report), _notes(report)]
+    parts = (_warnings, _cards, _metrics, _classes, _pictures, _sweeps, _notes)
+    sections = [part(report) for part in parts]
     title = escape(report.title())
     version = escape(str(report.settings.get("resweep", "")))
     return (
@@ -60,6 +63,10 @@ def _value(value: float | None, missing: str = "–") -> str:
     from resweep.evaluation.report import format_value
 
     return escape(format_value(value, missing))
+
+
+def _warnings(report: Report) -> str:
+    return "".join(f'<p class="warning"><b>Warning:</b> {escape(line)}</p>' for line in report.warnings)
 
 
 def _cards(report: Report) -> str:
@@ -147,7 +154,7 @@ def _sweeps(report: Report) -> str:
 
 def _notes(report: Report) -> str:
     data_range = report.settings.get("range_max_m")
-    lines = list(report.notes)
+    lines = [note for note in report.notes if not note.startswith(WARNING)]
     if data_range is not None:
         lines.append(f"PSNR and SSIM take {data_range:g} m as their data range.")
     items = "".join(f"<li>{escape(line)}</li>" for line in lines)

@@ -61,7 +61,7 @@ def compare_pair(
     distance = _sum_clouds(sums, sim_cloud, real_cloud, threads)
     sum_classes(sums, sim_cloud, real_cloud, "c2c_sweep", threads)
     beams = comparable_beams(sim, real, T_real_sim)
-    match = match_beams(sim, real, beams, tolerance_rad)
+    match = match_beams(sim, real, beams, tolerance_rad, T_real_sim)
     _sum_beams(sums, beams, match, labels)
     images = range_images(sim, real, beams, match, range_max_m)
     count = int(images.pixels.sum())

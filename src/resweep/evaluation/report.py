@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from resweep.errors import ResweepError, nearest_names
+from resweep.evaluation.caveats import WARNING
 from resweep.evaluation.metrics import METRICS
 from resweep.files import atomic_file
 
@@ -103,9 +104,17 @@ class Report:
         return captured.get().rstrip("\n")
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        from rich.text import Text
+
         yield self.table()
         for note in self.notes:
-            yield f"[dim]{note}[/dim]"
+            style = "bold yellow" if note.startswith(WARNING) else "dim"
+            yield Text(note, style=style)
+
+    @property
+    def warnings(self) -> list[str]:
+        """The notes that a reader must not miss: what makes figures mean something else than their names say."""
+        return [note.removeprefix(WARNING) for note in self.notes if note.startswith(WARNING)]
 
     def title(self) -> str:
         """What was compared with what."""

@@ -11,6 +11,7 @@ import numpy as np
 from resweep.errors import ResweepError
 from resweep.io import poses
 from resweep.io.faults import Faults
+from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse
 
 POSE_FILES = (
@@ -85,6 +86,33 @@ def pair_poses(
     if len(trajectory) != count:
         raise ResweepError(f"{file}: {len(trajectory)} poses for {count} sweeps; they must pair up")
     return trajectory.times, trajectory.poses, rate_hz is None or poses.guess_format(file) != "kitti"
+
+
+def read_poses_of(log: Log, file: Path, rate_hz: float | None = None) -> Trajectory:
+    """The poses in a file for the sweeps of a log.
+
+    The rows of a KITTI file have no times: with ``rate_hz`` so many are a second, the first at the log's first sweep;
+    else row i is the pose of sweep i, and has its time or, where those were assumed, that of a ``times.txt`` beside
+    the file.
+    """
+    if poses.guess_format(file) != "kitti":
+        if rate_hz is not None:
+            raise ResweepError(f"{file}: its poses have times of their own; leave their rate out")
+        return poses.read_poses(file)
+    if rate_hz is not None:
+        first = float(log.times[0]) if log.times_known else 0.0
+        found = poses.read_poses(file, rate_hz=rate_hz)
+        return Trajectory(found.times + first, found.poses)
+    count = poses.count_poses(file)
+    beside = file.with_name("times.txt").is_file()
+    if count == len(log):
+        return poses.read_poses(file, times=log.times if log.times_known or not beside else None)
+    if beside:  # poses of a longer drive, whose times say which are meant
+        return poses.read_poses(file)
+    raise ResweepError(
+        f"{file}: {count} poses without times for the {len(log)} sweeps of '{log.name}'; give one a sweep, "
+        "or say how many are a second"
+    )
 
 
 def pair_good_poses(

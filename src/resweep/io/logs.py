@@ -18,8 +18,8 @@ from resweep.files import atomic_folder
 from resweep.io import folder as folders
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.faults import skip_faulty
+from resweep.io.folder_poses import read_poses_of
 from resweep.io.format import Format, check_frame, check_options, explain_errors, list_options, peek_as, read_as
-from resweep.io.poses import read_poses
 from resweep.io.record import Record, read_record, write_record
 from resweep.io.registry import FORMATS, format_named, format_of, sweep_suffixes
 from resweep.labels import LabelSet, load_labels
@@ -43,6 +43,7 @@ def open_log(
     keep_going: bool | Literal["poses"] = False,
     empty_beams: bool = True,
     labels: str | Path | LabelSet | None = None,
+    pose_rate_hz: float | None = None,
     **options: Any,
 ) -> Log:
     """Open a log without loading its sweeps: a folder, a dataset's sequence, or one sweep file.
@@ -51,6 +52,8 @@ def open_log(
     replaces the log's own; ``raw=True`` says that its points are not motion-compensated, and gives every
     sweep the motion of ``poses`` through its point times. ``rate_hz`` sets the times of a log without any
     (10 Hz if not given). A log without poses has identity poses, and ``poses_known`` is false.
+    Poses of a KITTI file have no times: line i is the pose of sweep i, or with ``pose_rate_hz`` so many lines are a
+    second, the first at the first sweep's time.
 
     ``labels`` says what the label ids mean, where the format does not or is wrong: a `LabelSet`, its name or a YAML
     file of it.
@@ -76,8 +79,10 @@ def open_log(
     if poses is None:
         if raw:
             raise ResweepError(f"{path}: raw=True needs poses= to know the motion during each sweep")
+        if pose_rate_hz is not None:
+            raise ResweepError(f"{path}: a rate of poses, but no poses; give both, or neither")
         return log
-    return _replace_poses(log, poses, raw)
+    return _replace_poses(log, poses, raw, pose_rate_hz)
 
 
 def _open(
@@ -203,11 +208,11 @@ def _guess(path: Path, record: Record | None, others: list[Fault] | None = None)
     )
 
 
-def _replace_poses(log: Log, poses: Poses, raw: bool) -> Log:
+def _replace_poses(log: Log, poses: Poses, raw: bool, rate_hz: float | None) -> Log:
     """The log with other poses, sampled at its times; relative motion within sweeps moves along."""
     times, times_known = log.times, log.times_known
     if isinstance(poses, str | Path | Trajectory):
-        motion = poses if isinstance(poses, Trajectory) else read_poses(poses)
+        motion = poses if isinstance(poses, Trajectory) else read_poses_of(log, Path(poses), rate_hz)
         if not times_known and len(motion) == len(log):  # they pair up, and the poses' times are real
             times, times_known = motion.times, True
     else:

@@ -156,6 +156,11 @@ def guess_format(path: Path) -> str:
     return _guess_lines(path, _read_lines(path))
 
 
+def count_poses(path: Path) -> int:
+    """How many lines of a file may be poses: all that are neither empty nor comments."""
+    return len(_read_lines(path))
+
+
 def _guess_lines(path: Path, lines: list[tuple[int, str]]) -> str:
     number, first = lines[0]
     if "," in first:

@@ -18,35 +18,51 @@ _SPACING_M = 0.1  # between the places that stand for a mesh, unless it is so la
 _MOST_PLACES = 1_000_000
 
 
-def align(world: World, sweep: Sweep, iterations: int = 10) -> Array:
-    """``T_world_sensor`` (4, 4) at which the returns of a sweep fit the surfaces of a world best.
+class Surfaces:
+    """The surfaces of a world as sweeps are registered to them; made once for many sweeps.
 
     A volume counts as a surface across its shortest axis; otherwise returns from leaves would be matched with the
-    walls and the ground beside them. The search starts from the sweep's own pose and moves it by centimetres. In a
-    world of instances only, the pose stays as it is.
+    walls and the ground beside them. A world of instances only has none.
     """
-    parts = [_planes(layer) for layer in world.layers if isinstance(layer, Splats | Mesh | Volumes)]
-    if not parts or len(sweep) == 0:
-        return sweep.pose
-    centre, normal = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    rows = np.random.default_rng(0).choice(len(sweep), min(_SAMPLES, len(sweep)), replace=False)
-    local = sweep.deskewed()[rows].astype(np.float64)
-    pose = sweep.pose.copy()
-    pose[:3, 3] -= world.origin
-    surfaces = Neighbours(centre)
-    for _ in range(iterations):
-        points = transform(pose, local)
-        nearest = surfaces.knn(points, 1, _REACH_M).index[:, 0]
-        points, at = points[nearest >= 0], nearest[nearest >= 0]
-        error = plane_distances(points, centre[at], normal[at])
-        near = np.abs(error) < 5 * _HUBER_M
-        points, at, error = points[near], at[near], error[near]
-        if len(error) < 100:
-            break
-        change = rigid_step(points, pose[:3, 3], normal[at], error, huber_weight(error, _HUBER_M))
-        pose = move_pose(pose, change)
-    pose[:3, 3] += world.origin
-    return np.asarray(pose)
+
+    def __init__(self, world: World) -> None:
+        parts = [_planes(layer) for layer in world.layers if isinstance(layer, Splats | Mesh | Volumes)]
+        self.origin = world.origin
+        self.empty = not parts
+        if parts:
+            self.centre, self.normal = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+            self.near = Neighbours(self.centre)
+
+    def align(self, sweep: Sweep, iterations: int = 10) -> Array:
+        """``T_world_sensor`` (4, 4) at which the returns of a sweep fit the surfaces best.
+
+        The search starts from the sweep's own pose and moves it by centimetres. Without surfaces or returns, the pose
+        stays as it is.
+        """
+        if self.empty or len(sweep) == 0:
+            return sweep.pose
+        rows = np.random.default_rng(0).choice(len(sweep), min(_SAMPLES, len(sweep)), replace=False)
+        local = sweep.deskewed()[rows].astype(np.float64)
+        pose = sweep.pose.copy()
+        pose[:3, 3] -= self.origin
+        for _ in range(iterations):
+            points = transform(pose, local)
+            nearest = self.near.knn(points, 1, _REACH_M).index[:, 0]
+            points, at = points[nearest >= 0], nearest[nearest >= 0]
+            error = plane_distances(points, self.centre[at], self.normal[at])
+            near = np.abs(error) < 5 * _HUBER_M
+            points, at, error = points[near], at[near], error[near]
+            if len(error) < 100:
+                break
+            change = rigid_step(points, pose[:3, 3], self.normal[at], error, huber_weight(error, _HUBER_M))
+            pose = move_pose(pose, change)
+        pose[:3, 3] += self.origin
+        return np.asarray(pose)
+
+
+def align(world: World, sweep: Sweep, iterations: int = 10) -> Array:
+    """``T_world_sensor`` (4, 4) at which the returns of one sweep fit the surfaces of a world best (`Surfaces`)."""
+    return Surfaces(world).align(sweep, iterations)
 
 
 def _planes(layer: Splats | Mesh | Volumes) -> tuple[Array, Array]:

@@ -5,14 +5,20 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+import resweep
+from resweep.errors import ResweepError
+from resweep.log import Log
 from resweep.pose import Array, Trajectory, transform
 from resweep.scenario import Actor
+from resweep.scenario.actors import common_labels
 from resweep.sensors import Sensor
 from resweep.sensors.catalog import beam_slope as catalog_beam_slope
-from resweep.simulate.align import align
+from resweep.simulate.align import Surfaces
+from resweep.simulate.nothing_met import NothingMet
 from resweep.simulate.pulses import Pulses
 from resweep.simulate.tracer import Tracer
 from resweep.sweep import BeamStatus, Sweep
@@ -33,6 +39,17 @@ def one_ray_sensor(slope: float, range_max_m: float) -> Sensor:
     """A sensor without noise whose one ray stands for a beam ``slope`` wide at 1 m, up to ``range_max_m``."""
     beam = {"divergence_h_rad": slope, "divergence_v_rad": slope, "rays": "single"}
     return Sensor.model_validate({**_RECORDED, "range_max_m": range_max_m, "beam": beam})
+
+
+def recorded_sensor(log: Log) -> Sensor:
+    """Beam and receiver of the sensor that recorded a log, without range noise; its pattern is not used.
+
+    Where the sensor is unknown, each beam is one exact ray up to 200 m. Range noise is none either way: the surfaces
+    of a world built from a recording hold its noise already.
+    """
+    if log.sensor is None:
+        return Sensor.model_validate(_RECORDED)
+    return log.sensor.with_(**{"receiver.range_noise_sigma_m": 0.0, "receiver.range_noise_per_m": 0.0})
 
 
 @dataclass(frozen=True)
@@ -82,6 +99,31 @@ class Retracer:
         self.tracer = Tracer(world, chosen, actors, seed=seed, threads=threads)
         _ = self.tracer.scene  # built here: what callers time later is tracing
 
+    @classmethod
+    def for_log(
+        cls,
+        world: World,
+        log: Log,
+        sensor: Sensor | None = None,
+        *,
+        actors: Sequence[Actor] = (),
+        seed: int = 0,
+        threads: int = 0,
+    ) -> Retracer:
+        """A retracer for the beams of a log (`run`), with the beam and receiver of ``sensor`` or of its own sensor.
+
+        Its own has no range noise (`recorded_sensor`). Sweeps are aligned if the world was calibrated, since that moved
+        the map by centimetres from the recorded poses.
+        """
+        chosen = recorded_sensor(log) if sensor is None else sensor
+        aligned = world.calibration is not None
+        return cls(world, chosen, actors=actors, aligned=aligned, seed=seed, threads=threads)
+
+    @cached_property
+    def _surfaces(self) -> Surfaces:
+        """What sweeps are aligned with."""
+        return Surfaces(self.world)
+
     @property
     def world(self) -> World:
         """The world that is traced."""
@@ -100,7 +142,7 @@ class Retracer:
 
     def find_pose(self, recorded: Sweep) -> Array:
         """``T_world_sensor`` (4, 4) of the recorded sweep in this world: its own, or registered if ``aligned``."""
-        return align(self.world, self._calibrated(recorded)) if self.aligned else recorded.pose
+        return self._surfaces.align(self._calibrated(recorded)) if self.aligned else recorded.pose
 
     def predict(self, recorded: Sweep, pose: Array | None = None) -> Sweep:
         """The recorded sweep's beams, each with its most likely return; nothing is drawn at random.
@@ -193,6 +235,36 @@ class Retracer:
             beam_time=recorded.beam_time,
             beam_ring=recorded.beam_ring,
             beam_column=recorded.beam_column,
+        )
+
+    def run(self, log: Log) -> Log:
+        """The drive of a log in this world, computed as it is read: its own beams, times and poses, sweep by sweep.
+
+        Beams that came back empty are fired too, where the log knows them. The sweeps have the log's poses; ``aligned``
+        poses only say where the world is met.
+        """
+        if len(log) == 0:
+            raise ResweepError(f"log '{log.name}': holds no sweep to fire again; choose a longer part of it")
+        if len(log) > 1:  # one sweep has a world of its own
+            log.require_poses("its beams have no place in a world")
+        nothing_met = NothingMet(self.world)
+
+        def trace(recorded: Sweep, at: int) -> Sweep:
+            return nothing_met.check(self.sweep(recorded, at), at)
+
+        return log.map(
+            trace,
+            "fire again",
+            indexed=True,
+            sensor=None if log.sensor is None else self.sensor,
+            labels=common_labels(self.world, self.tracer.actors.actors),
+            meta={
+                "resweep": resweep.__version__,
+                "seed": self.tracer.seed,
+                "world": self.world.meta,
+                "beams": "recorded",
+                "beams_of": str(log.meta.get("path", log.name)),
+            },
         )
 
     def _calibrated(self, recorded: Sweep) -> Sweep:

@@ -19,6 +19,7 @@ from resweep.scenario import Actor
 from resweep.scenario.actors import common_labels
 from resweep.sensors import Sensor, fire, load_sensor
 from resweep.simulate.ego import Box, Ego
+from resweep.simulate.nothing_met import NothingMet
 from resweep.simulate.pulses import Pulses
 from resweep.simulate.tracer import Tracer
 from resweep.sweep import Sweep
@@ -55,6 +56,7 @@ class Simulator:
         chosen = load_sensor(sensor) if isinstance(sensor, str) else sensor
         self.tracer = Tracer(world, chosen, actors, seed=_check_seed(seed), threads=int(threads), packet=packet)
         self.ego = None if ego is None else Ego(ego)
+        self._nothing_met = NothingMet(world)
 
     @property
     def world(self) -> World:
@@ -105,6 +107,7 @@ class Simulator:
     def _with(self, tracer: Tracer) -> Simulator:
         other = copy.copy(self)
         other.tracer = tracer
+        other._nothing_met = NothingMet(self.world)
         return other
 
     def sweep(self, pose: ArrayLike | Trajectory, *, start: float | None = None, index: int = 0) -> Sweep:
@@ -119,7 +122,7 @@ class Simulator:
         firing = fire(self.sensor, index)
         motion, begin = self._motion(pose, start, float(firing.time[-1]))
         traced = self.tracer.trace(Pulses.from_firing(firing, self.ego), motion, start=begin, index=index)
-        return traced.to_sweep(
+        sweep = traced.to_sweep(
             pose=motion.at(begin),
             timestamp=begin,
             trajectory=motion if len(motion) > 1 else None,
@@ -130,6 +133,7 @@ class Simulator:
             beam_ring=firing.ring,
             beam_column=firing.column,
         )
+        return self._nothing_met.check(sweep, index)
 
     def rays(self, pose: ArrayLike | Trajectory, *, start: float | None = None, index: int = 0) -> tuple[Array, Array]:
         """Origins and directions (n, 3) float32 of every ray of a sweep, from the world's origin."""
@@ -158,6 +162,22 @@ class Simulator:
         if starts is None:
             times = trajectory.start + np.arange(self._count_sweeps(trajectory, sweeps)) * period
         return self._log(lambda i: self.sweep(trajectory, start=float(times[i]), index=i), times, trajectory.at(times))
+
+    def run_like(self, log: Log, *, offset: Array | None = None, standing: bool = False) -> Log:
+        """A drive like that of a log, computed as it is read: as many sweeps, at the same times and poses.
+
+        Sweep i begins at the timestamp of the log's sweep i, from its pose, and lasts as long as this sensor takes. Its
+        motion during the last sweep is that before it. ``offset`` (4, 4) is ``T_log_sensor``, where the sensor sits in
+        the frame of the log's poses. With ``standing``, or along a single pose, the sensor does not move.
+        """
+        if len(log) == 0:
+            raise ResweepError(f"log '{log.name}': holds no sweep to drive like; choose a longer part of it")
+        log.require_poses("there is nothing to drive like")
+        mount = np.eye(4) if offset is None else check_rigid(offset, "offset")
+        if standing or len(log) == 1:
+            return self.run(log.poses @ mount, starts=log.times)
+        lasts = float(fire(self.sensor).time[-1]) + self.sensor.sweep_period_s
+        return self.run(log.trajectory.offset(mount).extended(lasts), starts=log.times)
 
     def _count_sweeps(self, trajectory: Trajectory, sweeps: int | None) -> int:
         """How many sweeps a trajectory covers, or ``sweeps`` of them, which it must cover."""

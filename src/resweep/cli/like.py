@@ -1,0 +1,66 @@
+"""``resweep simulate --like LOG``: the log to drive like, and the drive in a world."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from resweep.errors import ResweepError
+
+if TYPE_CHECKING:
+    from resweep.log import Log
+    from resweep.sensors import Sensor
+    from resweep.worlds import World
+
+RECORDED = "recorded"  # the word for the beams of the log itself, in place of a sensor
+
+
+def check_recorded(sensor: str, like: str | None, options: dict[str, object]) -> None:
+    """Raise if ``recorded`` is asked for without a log, or with an ``option`` that recorded beams do not have."""
+    if sensor != RECORDED:
+        return
+    if like is None:
+        raise ResweepError("--sensor recorded: fires the beams of a log; give that with --like LOG")
+    for name, value in options.items():
+        if value:
+            raise ResweepError(
+                f"{name}: recorded beams leave as they were recorded; leave it out, or name another --sensor"
+            )
+
+
+def open_like(
+    like: str, sensor: str, poses: str | None, pose_rate: float | None, sweeps: int | None, keep_going: bool
+) -> Log:
+    """The log to drive like, or its first ``sweeps``; with poses of a file in place of its own, if given."""
+    from resweep.cli.inputs import open_posed, report_skipped
+
+    path = Path(like)
+    # Another sensor takes the poses alone: no sweep is read for it, and no empty beam looked for.
+    fired = sensor == RECORDED
+    log = open_posed(path, keep_going, poses, pose_rate, poses_only=not fired, empty_beams=fired)
+    report_skipped(like, log)
+    if len(log) > 1 or not fired:
+        log.require_poses()
+    if sweeps is not None and sweeps > len(log):
+        raise ResweepError(f"{like}: holds {len(log)} sweeps, {sweeps} are asked for; lower --sweeps")
+    if log.sensor_name == sensor:
+        typer.echo(
+            f"{sensor} fires its catalog pattern, not the beams of {like}; leave --sensor out to fire those", err=True
+        )
+    return log[:sweeps]
+
+
+def drive_like(
+    log: Log, world: World, name: str, sensor: Sensor, offset: str | None, standing: bool, seed: int, threads: int
+) -> Log:
+    """The drive of the log in a world, by its own beams or by ``sensor``, computed as it is read."""
+    from resweep.cli.inputs import parse_offset
+    from resweep.simulate import Retracer, Simulator
+
+    if name == RECORDED:
+        return Retracer.for_log(world, log, sensor, seed=seed, threads=threads).run(log)
+    simulator = Simulator(world, sensor, seed=seed, threads=threads)
+    _ = simulator.scene  # built here, so that the pace that is shown is that of sweeping
+    return simulator.run_like(log, offset=parse_offset(offset), standing=standing)
