@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from resweep.log import Log
-from resweep.pose import Trajectory, from_xyz_rpy
+from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.sweep import BeamStatus, Sweep
 
 
@@ -53,3 +58,38 @@ def sweep() -> Sweep:
 def log() -> Log:
     sweeps = [make_sweep(seed, 1_700_000_000.25 + seed * 0.1) for seed in range(3)]
     return Log.from_sweeps(sweeps, "drive", meta={"seed": 7, "config": {"rays": 9, "pose": np.eye(2)}})
+
+
+_RUN_KISS = """
+import contextlib, ctypes, importlib.util, pathlib, sys, numpy
+if importlib.util.find_spec("libusb_package"):  # Open3D's wheel wants the system's, which servers lack
+    ctypes.CDLL(__import__("libusb_package").get_library_path(), mode=ctypes.RTLD_GLOBAL)
+from kiss_icp.datasets import dataset_factory
+from kiss_icp.pipeline import OdometryPipeline
+
+loader, folder, output = sys.argv[1:4]
+with contextlib.redirect_stdout(sys.stderr):
+    data = dataset_factory(dataloader=loader, data_dir=pathlib.Path(folder), topic=None, sequence=None, meta=None)
+    pipeline = OdometryPipeline(data)
+    pipeline._run_pipeline()
+numpy.save(output, pipeline.poses)
+"""
+
+
+@pytest.fixture
+def kiss_icp(tmp_path: Path) -> Callable[[str, Path], Array]:
+    """Poses (n, 4, 4) that KISS-ICP's own pipeline finds with one of its dataloaders.
+
+    It runs in a process of its own, because its core ends the process where it cannot go on.
+    """
+    pytest.importorskip("kiss_icp")
+
+    def run(loader: str, folder: Path) -> Array:
+        output = tmp_path / "kiss_poses.npy"
+        words = [sys.executable, "-c", _RUN_KISS, loader, str(folder), str(output)]
+        ended = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr[-2000:]
+        poses: Array = np.load(output)
+        return poses
+
+    return run

@@ -58,14 +58,31 @@ def express_points(sweep: Sweep, frame: str) -> Array:
     return sweep.deskewed() if frame == "deskewed" else sweep.points
 
 
+def has_point_times(sweep: Sweep) -> bool:
+    """Whether the sweep says when each of its points was taken.
+
+    It does not where all beams have one time. A time column would then say nothing, and programs that scale a
+    sweep's times to 0..1 divide by zero (KISS-ICP aborts), so writers leave it out. A sweep in motion whose one
+    time is not its timestamp keeps it: its points lie elsewhere without.
+    """
+    times = sweep.beam_time
+    if len(times) < 2 or np.ptp(times) > 0:
+        return True
+    return sweep.trajectory is not None and float(times[0]) != sweep.timestamp
+
+
 def columns_from_sweep(sweep: Sweep, frame: str, where: str) -> dict[str, Array]:
-    """Every return column (n,) by name, coordinates first, ``sweep.extra`` last."""
+    """Every return column (n,) by name, coordinates first, ``sweep.extra`` last.
+
+    ``time`` is left out where the sweep has no point times.
+    """
     points = express_points(sweep, frame)
     check_finite(points, where)
     columns: dict[str, Array] = dict(zip("xyz", points.T, strict=True))
     columns["intensity"] = sweep.intensity
     columns["ring"] = sweep.ring
-    columns["time"] = sweep.time
+    if has_point_times(sweep):
+        columns["time"] = sweep.time
     for name in ("column", "label", "instance", "return_index"):
         columns[name] = getattr(sweep, name)
     for name, values in sweep.extra.items():

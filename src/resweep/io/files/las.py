@@ -3,9 +3,10 @@
 Coordinates are int32 steps of ``scale`` from ``offset``: the offset is the middle of the extent in whole
 metres, the scale the finest power of ten from a micrometre up that spans it, so UTM coordinates keep
 their digits. ``classification`` holds labels of 0 to 255, ``return_number`` counts from 1, ``gps_time`` is
-the firing time. ``intensity`` counts from 0 to 65535, the sensor's whole range (LAS 1.4 R15, table 7):
-``intensity_scale`` counts are an intensity of 1, 65535 unless given, for reading and for writing. What does not
-fit is in extra dimensions: exact intensity, ring, column, instance, larger labels, ``sweep.extra``.
+the firing time, 0 throughout where a sweep has no point times. ``intensity`` counts from 0 to 65535, the sensor's
+whole range (LAS 1.4 R15, table 7): ``intensity_scale`` counts are an intensity of 1, 65535 unless given, for reading
+and for writing. What does not fit is in extra dimensions: exact intensity, ring, column, instance, larger labels,
+``sweep.extra``.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def _take_standard(columns: dict[str, Array], sweep: Sweep, scale: float) -> dic
         del columns["return_index"]
     return {
         "intensity": np.clip(np.round(scaled), 0, 65535).astype(np.uint16),
-        "gps_time": columns.pop("time"),
+        "gps_time": columns.pop("time", np.zeros(len(sweep))),  # every point of format 6 has the field
         "classification": np.where(fits, sweep.label, 0).astype(np.uint8),
         "return_number": np.minimum(number, _RETURNS_MAX).astype(np.uint8),
         "number_of_returns": np.clip(np.maximum(counts, number), 1, _RETURNS_MAX).astype(np.uint8),
@@ -141,6 +142,8 @@ def read(path: Path, drop_nan: bool = False, intensity_scale: float = FULL_SCALE
     for ours, theirs in _STANDARD.items():
         if theirs in names and ours not in columns:
             columns[ours] = np.asarray(las[theirs])
+    if "time" in columns and not columns["time"].any():
+        del columns["time"]  # GPS time 0 throughout: the writer knew none
     columns["return_index"] = np.maximum(np.asarray(las["return_number"]).astype(int) - 1, 0).astype(np.uint8)
     extra = list(las.point_format.extra_dimension_names)
     taken = {*_STANDARD.values(), *extra, "return_number", "number_of_returns"}

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from resweep.errors import ResweepError, nearest_names
-from resweep.io.columns import check_finite, express_points
+from resweep.io.columns import check_finite, express_points, has_point_times
 from resweep.io.ros.pointcloud2 import pack
 from resweep.log import Log
 from resweep.optional import require
@@ -56,7 +56,9 @@ def _make_columns(sweep: Sweep, frame: str) -> dict[str, Array]:
     points = express_points(sweep, frame)
     check_finite(points, "ROS bag")
     columns: dict[str, Array] = {axis: np.ascontiguousarray(points[:, at], np.float32) for at, axis in enumerate("xyz")}
-    columns.update(intensity=sweep.intensity, ring=sweep.ring, timestamp=sweep.time)
+    columns.update(intensity=sweep.intensity, ring=sweep.ring)
+    if has_point_times(sweep):
+        columns["timestamp"] = sweep.time
     columns.update(return_index=sweep.return_index, label=sweep.label, instance=sweep.instance)
     return columns
 
