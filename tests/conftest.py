@@ -31,3 +31,9 @@ def judges() -> str:
 def quiet_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """No progress on stderr, which many tests read: how long work takes depends on the machine."""
     monkeypatch.setattr("resweep.progress.PATIENCE_S", 3600.0)
+
+
+@pytest.fixture(autouse=True)
+def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No fsync: thousands of small outputs would wait for the disk, and none has to outlive a power failure."""
+    monkeypatch.setattr("os.fsync", lambda descriptor: None)

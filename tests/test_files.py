@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from resweep.errors import ResweepError
-from resweep.files import atomic_file, atomic_folder, write_file
+from resweep.files import atomic_file, atomic_folder, lock_output, write_file
 
 
 def names(folder: Path) -> list[str]:
     return sorted(item.name for item in folder.iterdir())
+
+
+def write_folder(path: Path, value: str) -> None:
+    with atomic_folder(path) as folder:
+        for name in ("a", "b"):
+            (folder / name).write_text(value)
+
+
+def write_one_file(path: Path, value: str) -> None:
+    with atomic_file(path) as temporary:
+        temporary.write_text(value)
 
 
 def fail_in_file(path: Path) -> None:
@@ -63,6 +79,7 @@ def test_a_failure_leaves_the_old_folder(tmp_path: Path, monkeypatch: pytest.Mon
             (temporary / "new").write_text("")
 
     monkeypatch.setattr(os, "rename", interrupt)
+    monkeypatch.setattr("resweep.files.disk.exchange", lambda one, other: False)
     with pytest.raises(KeyboardInterrupt):  # the old folder is aside by then, and comes back
         write()
     assert names(tmp_path) == ["out"]
@@ -122,3 +139,109 @@ def test_a_write_that_fails_is_one_error_and_keeps_the_old_file(
     with pytest.raises(ResweepError, match="No space left on device"):
         write_file(tmp_path / "a.txt", b"new")
     assert (tmp_path / "a.txt").read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("exchange", [True, False], ids=["exchange", "two renames"])
+def test_a_killed_writer_leaves_the_whole_old_or_the_whole_new(exchange: bool, tmp_path: Path) -> None:
+    script = Path(__file__).with_name("killed_writers.py")
+    options = [] if exchange else ["no-exchange"]
+    done = subprocess.run([sys.executable, script, tmp_path, *options], capture_output=True, text=True, check=True)
+    for job, states in json.loads(done.stdout).items():
+        right_away = {state for state, _, _ in states}
+        between = set() if exchange or job == "file" else {"nothing"}  # only between two renames, and that was hit
+        assert right_away == {"old", "new"} | between, job
+        assert {opened for _, opened, _ in states} == {"old", "new"}, job
+        assert all(left == [] for _, _, left in states), job  # what a killed process left goes with the next writing
+
+
+def hold(path: Path) -> subprocess.Popen[str]:
+    """A process that holds the lock of an output until its input ends."""
+    code = (
+        "import sys; from pathlib import Path; from resweep.files import lock_output\n"
+        f"with lock_output(Path({str(path)!r})): print('held', flush=True); sys.stdin.read()"
+    )
+    held = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert held.stdout is not None
+    assert held.stdout.readline() == "held\n"
+    return held
+
+
+def test_an_output_has_one_writer_at_a_time(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "out")
+    (tmp_path / "out").mkdir()
+    with hold(tmp_path / "out") as other:
+        for path in (tmp_path / "out", tmp_path / "link", tmp_path / "out" / ".." / "out"):
+            with pytest.raises(ResweepError, match=rf"{path.name}: another process .*\(pid {other.pid}, since 20"):
+                fail_in_folder(path)
+        with lock_output(tmp_path / "elsewhere"):
+            pass
+        other.kill()  # the lock of a dead process is no lock
+    with lock_output(tmp_path / "out"), lock_output(tmp_path / "link"):
+        pass
+    assert names(tmp_path) == ["link", "out"]
+
+
+def test_another_thread_is_another_writer(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with lock_output(out), ThreadPoolExecutor(1) as pool, pytest.raises(ResweepError, match="another thread of this"):
+        pool.submit(fail_in_folder, out).result()
+    with ThreadPoolExecutor(1) as pool, pytest.raises(KeyboardInterrupt):
+        pool.submit(fail_in_folder, tmp_path / "out").result()
+
+
+def test_parts_of_dead_processes_go_and_those_of_living_ones_stay(tmp_path: Path) -> None:
+    stale = tmp_path / ".out.ab_12xyz.part"
+    others = [tmp_path / ".out.b.ab_12xyz.part", tmp_path / ".out.short.part"]
+    with hold(tmp_path / "out"):
+        for part in (stale, *others):
+            (part / "new").mkdir(parents=True)
+        with pytest.raises(ResweepError, match="another process"):
+            fail_in_folder(tmp_path / "out")
+        assert stale.exists()
+    write_folder(tmp_path / "out", "new")
+    assert not stale.exists()
+    assert all(part.exists() for part in others)  # of other outputs
+
+
+def test_where_there_are_no_locks_a_warning_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(descriptor: int) -> bool:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("resweep.files.locks._try_lock", refuse)
+    (tmp_path / ".out.ab_12xyz.part").mkdir()
+    with pytest.warns(UserWarning, match="out: its file system has no locks"):
+        write_folder(tmp_path / "out", "new")
+    assert names(tmp_path) == [".out.ab_12xyz.part", "out"]  # it may belong to a living process
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is refused to root")
+def test_a_folder_whose_parent_cannot_be_written_is_locked_inside(tmp_path: Path) -> None:
+    (tmp_path / "place" / "out").mkdir(parents=True)
+    (tmp_path / "place").chmod(0o555)
+    with lock_output(tmp_path / "place" / "out"):
+        assert names(tmp_path / "place" / "out") == [".resweep.lock"]
+    assert names(tmp_path / "place" / "out") == []
+
+
+def test_data_is_on_the_disk_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def sync(descriptor: int) -> None:
+        seen.append(f"sync {Path(os.readlink(f'/proc/self/fd/{descriptor}')).name}")
+
+    def note(name: str) -> None:
+        real = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *paths: (seen.append(f"move {Path(paths[1]).name}"), real(*paths))[1])
+
+    monkeypatch.setattr("os.fsync", sync)
+    note("rename")
+    note("replace")
+    write_folder(tmp_path / "out", "new")
+    assert {"sync a", "sync b", "sync new"} == set(seen[: seen.index("move out")])
+    seen.clear()
+    write_one_file(tmp_path / "file", "new")
+    assert "sync file" in seen[: seen.index("move file")]
+    assert seen[-1] == f"sync {tmp_path.name}"  # and so is the new name itself
+    seen.clear()
+    write_file(tmp_path / "other", b"new")
+    assert seen == ["sync other.part", "move other"]

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,8 @@ import pytest
 from places import ROAD, at, log_of, plane
 
 import resweep as rs
+from resweep.files import lock_output
+from resweep.files.partial import discard_partial
 from resweep.log import Log
 from resweep.reconstruction import SplatConfig, SurfelConfig, accumulate
 from resweep.reconstruction.checkpoints import Checkpoints
@@ -178,3 +181,40 @@ def test_a_log_in_memory_is_known_by_its_sweeps(tmp_path: Path, capsys: pytest.C
     assert "resuming" in capsys.readouterr().err
     Checkpoints.open(tmp_path / "s", other, CONFIG)
     assert "other inputs" in capsys.readouterr().err
+
+
+def test_a_checkpoint_of_another_build_is_never_mixed_in(
+    drive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = rs.open_log(drive)
+    stopped(tmp_path / "a", log)
+    stopped(tmp_path / "b", log[:3])
+    shutil.copy(tmp_path / "b" / "accumulate.npz", tmp_path / "a")
+    world = rs.build(log, CONFIG, progress=False, resume=tmp_path / "a")
+    assert "accumulate.npz: is of another build; this step is run again" in capsys.readouterr().err
+    assert world.meta["points"] == rs.build(log, CONFIG, progress=False).meta["points"]
+
+
+def test_checkpoints_have_one_build_at_a_time(drive: Path, tmp_path: Path) -> None:
+    log = rs.open_log(drive)
+    with ThreadPoolExecutor(1) as pool, lock_output(tmp_path / "kept"):
+        building = pool.submit(rs.build, log, CONFIG, progress=False, resume=tmp_path / "kept")
+        with pytest.raises(rs.ResweepError, match="kept: another thread"):
+            building.result()
+
+
+def test_checkpoints_that_were_being_discarded_are_not_used(drive: Path, tmp_path: Path) -> None:
+    log, folder = rs.open_log(drive), tmp_path / "kept"
+    stopped(folder, log)
+
+    def interrupt(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Path, "unlink", interrupt)
+        discard_partial(folder)
+    assert (folder / "accumulate.npz").exists()
+    reads: list[int] = []
+    rs.build(counted(log, reads), CONFIG, progress=False, resume=folder)
+    assert set(reads) == set(range(len(log)))
+    assert not folder.exists()

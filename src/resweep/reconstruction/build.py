@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from resweep.errors import ResweepError
+from resweep.files import lock_output
 from resweep.log import Log
 from resweep.reconstruction.checkpoints import Checkpoints
 from resweep.reconstruction.config import BuildConfig
@@ -52,9 +53,16 @@ def build(
     if not isinstance(log, Log):
         raise ResweepError(f"build: expected a log (resweep.open_log), got {type(log).__name__}")
     _find_estimator(config)  # a mistake is found before anything is read
-    checkpoints = resume if isinstance(resume, Checkpoints) else Checkpoints()
     if isinstance(resume, str | Path):
-        checkpoints = Checkpoints.open(resume, log, config)
+        with lock_output(Path(resume)):
+            checkpoints = Checkpoints.open(resume, log, config)
+            world = _build(log, config, progress, checkpoints)
+            checkpoints.remove()
+            return world
+    return _build(log, config, progress, resume or Checkpoints())
+
+
+def _build(log: Log, config: BuildConfig, progress: bool, checkpoints: Checkpoints) -> World:
     map = Map.from_log(log, config.map, config.calibrate, progress=progress, checkpoints=checkpoints)
     meta: dict[str, Any] = {
         "source": str(log.meta.get("path", log.name)),
@@ -62,10 +70,7 @@ def build(
         "sweeps": len(log),
         **{name: value for name, value in log.meta.items() if name in ("aligned", "odometry")},
     }
-    world = map.world(fit(map, config), meta)
-    if not isinstance(resume, Checkpoints):
-        checkpoints.remove()
-    return world
+    return map.world(fit(map, config), meta)
 
 
 def fit(map: Map, config: BuildConfig) -> tuple[Layer, ...]:

@@ -1,17 +1,14 @@
 """Checkpoints of a build: results of its finished steps on disk, from which a stopped build resumes.
 
-A folder holds ``checkpoints.json``, which says what it belongs to (version, settings, inputs), and one ``.npz`` a step.
-Each file appears whole or not at all. Checkpoints of another build are discarded.
+A folder holds ``checkpoints.json``, which says what it belongs to (version, settings, inputs), and one ``.npz`` a step,
+which says so too. Each file appears whole or not at all. Checkpoints of another build are discarded.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import shutil
-import sys
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,21 +16,16 @@ from typing import Any, TypeVar
 import numpy as np
 
 import resweep
-from resweep.errors import ResweepError
 from resweep.files import atomic_file
+from resweep.files.partial import describe_files, discard_partial, hash_text, open_partial, say
 from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.pose import Array
 from resweep.reconstruction.config import BuildConfig
 from resweep.sweep import Sweep
 
-_RECORD = "checkpoints.json"
-_WHAT = {"version": "another version of Resweep", "config": "other settings", "inputs": "other inputs"}
+_KEY = "checkpoint key"  # beside the arrays of a step; no field is called so
 T = TypeVar("T")
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 class Checkpoints:
@@ -42,36 +34,27 @@ class Checkpoints:
     ``kept`` names the steps that were found there, ``made`` those that were run.
     """
 
-    def __init__(self, folder: Path | None = None, say: Callable[[str], None] = _say) -> None:
+    def __init__(self, folder: Path | None = None, say: Callable[[str], None] = say, key: str = "") -> None:
         self.folder = folder
         self._say = say
+        self._key = key
         self.kept: list[str] = []
         self.made: list[str] = []
 
     @classmethod
-    def open(cls, folder: str | Path, log: Log, config: BuildConfig, say: Callable[[str], None] = _say) -> Checkpoints:
+    def open(cls, folder: str | Path, log: Log, config: BuildConfig, say: Callable[[str], None] = say) -> Checkpoints:
         """The checkpoints in ``folder`` of a build of ``log`` by ``config``; those of another build are discarded."""
         folder = Path(folder)
         key = {
             "version": resweep.__version__,
-            "config": _hash_config(config),
+            "config": hash_text(type(config).__name__, config.model_dump_json()),
             "inputs": _hash_inputs(log, config.map.choose_labels(log)),
         }
-        checkpoints = cls(folder, say)
-        if folder.exists():
-            old = _read_record(folder)
-            if old != key:
-                differs = [text for name, text in _WHAT.items() if old.get(name) != key[name]]
-                say(f"{folder}: checkpoints of a build with {' and '.join(differs)} are discarded; starting over")
-                shutil.rmtree(folder)
-            else:
-                done = [file.stem for file in sorted(folder.glob("*.npz"), key=lambda file: file.stat().st_mtime_ns)]
-                if done:
-                    say(f"{folder}: resuming; finished before: {', '.join(done)}")
-        if not folder.exists():
-            with atomic_file(folder / _RECORD) as file:
-                file.write_text(json.dumps(key, indent=1) + "\n")
-        return checkpoints
+        if open_partial(folder, key, "checkpoints of a build", say):
+            done = [file.stem for file in sorted(folder.glob("*.npz"), key=lambda file: file.stat().st_mtime_ns)]
+            if done:
+                say(f"{folder}: resuming; finished before: {', '.join(done)}")
+        return cls(folder, say, hash_text(*key.values()))
 
     def run(
         self,
@@ -92,7 +75,7 @@ class Checkpoints:
         if arrays is None:
             arrays = {key: np.asarray(values, order="C") for key, values in pack(make()).items()}
             with atomic_file(file) as temporary:
-                np.savez(temporary, **arrays)  # type: ignore[arg-type]  # mypy takes a dict for any argument
+                np.savez(temporary, **{_KEY: np.array(self._key)}, **arrays)  # type: ignore[arg-type]  # a dict
             self.made.append(name)
         else:
             self.kept.append(name)
@@ -101,14 +84,17 @@ class Checkpoints:
     def remove(self) -> None:
         """Remove the folder: the build is finished."""
         if self.folder is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            discard_partial(self.folder)
 
     def _read(self, file: Path) -> dict[str, Array] | None:
         if not file.is_file():
             return None
         try:
             with np.load(file, allow_pickle=False) as archive:
-                return {name: archive[name] for name in archive.files}
+                if str(archive[_KEY]) != self._key:
+                    self._say(f"{file}: is of another build; this step is run again")
+                    return None
+                return {name: archive[name] for name in archive.files if name != _KEY}
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             self._say(f"{file}: damaged ({error}); this step is run again")
             return None
@@ -119,24 +105,6 @@ def pack_fields(value: Any) -> dict[str, Array]:
     return {item.name: np.asarray(getattr(value, item.name)) for item in fields(value)}
 
 
-def _read_record(folder: Path) -> dict[str, Any]:
-    """What the checkpoints in ``folder`` belong to; a folder that holds anything else is an error."""
-    try:
-        record = json.loads((folder / _RECORD).read_text())
-        return record if isinstance(record, dict) else {}
-    except (OSError, ValueError) as error:
-        if not folder.is_dir() or any(folder.iterdir()):
-            raise ResweepError(
-                f"{folder}: holds no checkpoints of a build ({_RECORD}), so it is left alone; move it or choose another"
-            ) from error
-        return {}
-
-
-def _hash_config(config: BuildConfig) -> str:
-    text = f"{type(config).__name__} {config.model_dump_json()}"
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def _hash_inputs(log: Log, labels: LabelSet) -> str:
     """A hash of what a log is read from: files by name, size and time of change, and which sweeps of them.
 
@@ -145,10 +113,8 @@ def _hash_inputs(log: Log, labels: LabelSet) -> str:
     """
     digest = hashlib.sha256()
     paths = [Path(path) for path in log.meta.get("paths", [log.meta.get("path")]) if path is not None]
-    for path in paths:
-        for file in _list_files(path):
-            state = file.stat()
-            digest.update(f"{file.absolute()} {state.st_size} {state.st_mtime_ns}\n".encode())
+    for line in describe_files(paths):
+        digest.update(f"{line}\n".encode())
     facts = (labels, log.sensor)
     digest.update("".join(fact.model_dump_json() for fact in facts if fact is not None).encode())
     for values in (log.times, log.poses):
@@ -157,10 +123,6 @@ def _hash_inputs(log: Log, labels: LabelSet) -> str:
     for at in range(min(1, len(log)) if recorded else len(log)):
         _add_sweep(digest, log[at])
     return digest.hexdigest()
-
-
-def _list_files(path: Path) -> Iterable[Path]:
-    return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path][: path.exists()]
 
 
 def _add_sweep(digest: Any, sweep: Sweep) -> None:

@@ -1,0 +1,12 @@
+"""Files and folders: outputs that appear whole or not at all, one writer each, and work that resumes."""
+
+from resweep.files.atomic import (
+    atomic_file,
+    atomic_folder,
+    lock_output,
+    place_folder,
+    recover_output,
+    write_file,
+)
+
+__all__ = ["atomic_file", "atomic_folder", "lock_output", "place_folder", "recover_output", "write_file"]

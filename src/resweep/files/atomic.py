@@ -1,0 +1,208 @@
+"""Outputs that appear whole or not at all: written beside their place, then put there in one step.
+
+A folder takes the place of an old one by an exchange of the two names. Where the file system cannot exchange, the old
+folder is renamed away first; a process killed between the two steps leaves the new one, whole, in a hidden folder, and
+whoever opens or writes the output next puts it in place (`recover_output`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from resweep.errors import ResweepError
+from resweep.files import disk
+from resweep.files.locks import hold_lock
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+NEW, OLD = "new", "old"  # within the hidden folder of an output that is being written
+_BLOCK = 4096  # bytes, of most file systems
+_PATIENCE_S = 2.0  # for a living process between its two renames
+
+
+@contextmanager
+def lock_output(path: Path) -> Iterator[None]:
+    """Hold the lock of an output, so that no other process writes it; an error at once if another does.
+
+    What a killed process left halfway is put right: see `recover_output`. A hold within a hold is allowed.
+    """
+    target = locate(path)
+    with hold_lock(target, path) as new:
+        if new:
+            _put_right(target, path)
+        yield
+
+
+def recover_output(path: Path) -> None:
+    """Put an output in place that a killed process had finished but not yet put there; else do nothing.
+
+    To be called before ``path`` is opened. Nothing is done while something is at ``path``.
+    """
+    target = locate(path)
+    until = time.monotonic() + _PATIENCE_S
+    while not os.path.lexists(target) and _find_interrupted(target):
+        try:
+            with lock_output(path):
+                return
+        except ResweepError:  # its process lives, and is about to put it in place
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Path]:
+    """Give a temporary path of the same name; on success it, and files beside it, move into place.
+
+    On any error the temporary files go and an old file at ``path`` stays as it was. Of several files each is replaced
+    whole, the named one last.
+    """
+    if path.is_dir():
+        raise ResweepError(f"{path}: is a folder; give the name of a file")
+    with _explain(path), lock_output(path), _temporary_folder(path.absolute()) as folder:
+        yield folder / path.name
+        disk.sync_tree(folder)
+        # The named file comes last: once it is new, what belongs to it is new as well.
+        for made in sorted(folder.iterdir(), key=lambda item: item.name == path.name):
+            os.replace(made, path.with_name(made.name))
+        disk.sync(path.absolute().parent)
+
+
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Give a temporary folder that on success takes the place of ``path``, old contents included.
+
+    A link is followed: the folder that it leads to is replaced. Whether an old folder may be replaced is for the
+    caller to have checked. On any error, and if interrupted, the temporary folder goes and the old one stays.
+    """
+    target = locate(path)
+    with _explain(path), lock_output(path), _temporary_folder(target) as folder:
+        made = folder / NEW
+        made.mkdir()
+        yield made
+        disk.sync_tree(made)
+        _put_in_place(folder, target)
+
+
+def place_folder(made: Path, path: Path) -> None:
+    """Put the folder ``made``, on the same disk, in the place of ``path``, old contents included, in one step."""
+    target = locate(path)
+    with _explain(path), lock_output(path):
+        disk.sync_tree(made)
+        with _temporary_folder(target) as folder:
+            os.rename(made, folder / NEW)
+            _put_in_place(folder, target)
+
+
+def write_file(path: Path, data: bytes | NDArray[Any], *, sparse: bool = False) -> None:
+    """Write bytes to a file, which appears whole or not at all; folders that are missing are made.
+
+    The part that a killed process leaves has a fixed name, and the next call writes over it: work that resumes leaves
+    nothing behind. With ``sparse`` blocks of zeros take no space on disks that can leave them out; the file reads the
+    same.
+    """
+    part = path.with_name(f"{path.name}.part")
+    with _explain(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("wb") as file:
+            if sparse:
+                _write_sparse(file, data)
+            else:
+                file.write(data)  # type: ignore[arg-type]  # an array is a buffer
+        disk.sync(part)
+        os.replace(part, path)
+
+
+def locate(path: Path) -> Path:
+    """Where an output really lies: links of folders are followed, one that is itself a file stays."""
+    path = Path(path)
+    if path.name in ("", "..") or path.is_dir():
+        return path.resolve()
+    return path.parent.resolve() / path.name
+
+
+def _put_in_place(folder: Path, target: Path) -> None:
+    """Put ``folder / NEW`` in the place of ``target``, whose old contents are then in ``folder``."""
+    made, old = folder / NEW, folder / OLD
+    if not os.path.lexists(target):
+        os.rename(made, target)
+    elif not disk.exchange(made, target):
+        try:
+            os.rename(target, old)
+            os.rename(made, target)
+        except BaseException:
+            if old.exists() and not target.exists():
+                os.rename(old, target)
+            raise
+    disk.sync(target.parent)
+
+
+def _list_parts(target: Path) -> list[Path]:
+    """The hidden folders beside ``target`` in which it was or is being written."""
+    name = re.compile(rf"\.{re.escape(target.name)}\.[a-z0-9_]{{8}}\.part")
+    try:
+        found = [Path(item.path) for item in os.scandir(target.parent) if name.fullmatch(item.name)]
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return []
+    return sorted(item for item in found if item.is_dir() and not item.is_symlink())
+
+
+def _find_interrupted(target: Path) -> Path | None:
+    """The hidden folder of a process that was killed between its two renames, which no other state looks like."""
+    return next((part for part in _list_parts(target) if (part / NEW).is_dir() and (part / OLD).is_dir()), None)
+
+
+def _put_right(target: Path, named: Path) -> None:
+    """What killed processes left of ``target``, of which the lock is held: finish the last step, remove the rest."""
+    if not os.path.lexists(target) and (part := _find_interrupted(target)) is not None:
+        os.rename(part / NEW, target)
+        warnings.warn(f"{named}: a process was killed while it replaced it; the new data is now in place", stacklevel=6)
+    for part in _list_parts(target):  # only who holds the lock makes such folders, so their processes are dead
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _write_sparse(file: BinaryIO, data: bytes | NDArray[Any]) -> None:
+    """Write bytes, seeking over blocks of zeros."""
+    import numpy as np  # only here: most users of this module write text
+
+    flat = np.frombuffer(data, np.uint8)
+    end = len(flat) // _BLOCK * _BLOCK
+    filled = flat[:end].reshape(-1, _BLOCK).view(np.uint64).any(axis=1)
+    edges = np.flatnonzero(np.diff(filled, prepend=False, append=False))
+    for first, last in edges.reshape(-1, 2) * _BLOCK:
+        file.seek(first)
+        file.write(flat[first:last].data)
+    file.seek(end)
+    file.write(flat[end:].data)
+    file.truncate(len(flat))
+
+
+@contextmanager
+def _temporary_folder(target: Path) -> Iterator[Path]:
+    """A hidden folder beside ``target``, on the same disk so that renaming out of it is atomic."""
+    folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _explain(named: Path) -> Iterator[None]:
+    """Turn what the system refuses into one error that names the output."""
+    try:
+        yield
+    except OSError as error:
+        raise ResweepError(
+            f"{named}: cannot be written ({error.strerror or error}); check the folder, its permissions and the disk"
+        ) from error

@@ -1,0 +1,118 @@
+"""Work that resumes: a folder ``NAME.partial`` beside the output keeps what is finished until the whole is.
+
+Its ``checkpoints.json`` is the key: what decides the bytes of the result, as hashes of the version, the settings and
+the inputs. What belongs to another key is never used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from resweep.errors import ResweepError
+from resweep.files.atomic import NEW, locate, lock_output, place_folder, write_file
+
+RECORD = "checkpoints.json"
+_WHAT = {"version": "another version of Resweep", "config": "other settings", "inputs": "other inputs"}
+
+Key = Mapping[str, str]  # "version", "config" and "inputs"
+Say = Callable[[str], None]
+
+
+def say(line: str) -> None:
+    """Print a line on stderr."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def find_partial(path: Path) -> Path:
+    """The folder beside the output ``path`` that keeps its finished parts."""
+    target = locate(path)
+    return target.with_name(f"{target.name}.partial")
+
+
+def open_partial(folder: Path, key: Key, what: str, say: Say = say) -> bool:
+    """Make ``folder`` ready for the work of ``key``; True if it was, so that it may hold finished parts.
+
+    Parts of another key are removed, with a line that says why; ``what`` they are is named there. A folder of anything
+    else is an error.
+    """
+    if folder.exists():
+        old = _read_key(folder)
+        if old == dict(key):
+            return True
+        if old:
+            differs = [text for name, text in _WHAT.items() if old.get(name) != key[name]]
+            say(f"{folder}: {what} with {' and '.join(differs)} are discarded; starting over")
+        discard_partial(folder)
+    write_file(folder / RECORD, (json.dumps(dict(key), indent=1) + "\n").encode())
+    return False
+
+
+def discard_partial(folder: Path) -> None:
+    """Remove a partial folder; one that a killed process leaves half removed is of no key, and so never used."""
+    if (folder / RECORD).is_file():
+        write_file(folder / RECORD, b"{}\n")
+    for item in folder.iterdir():
+        if item.is_dir():
+            shutil.rmtree(item)
+        elif item.name != RECORD:
+            item.unlink()
+    shutil.rmtree(folder)
+
+
+@contextmanager
+def resumable_folder(path: Path, key: Key, what: str, say: Say = say) -> Iterator[Path]:
+    """Give the partial folder of ``path``; on success its folder `NEW` takes the place of ``path``.
+
+    On errors, and if interrupted, what is in the partial folder stays for the next call with the same ``key``, unless
+    nothing was finished.
+    """
+    with lock_output(path):
+        folder = find_partial(path)
+        open_partial(folder, key, what, say)
+        made = folder / NEW
+        made.mkdir(exist_ok=True)
+        try:
+            yield folder
+        except BaseException:
+            if not any(item.is_file() and item.name != RECORD for item in folder.rglob("*")):
+                discard_partial(folder)
+            raise
+        place_folder(made, path)
+        discard_partial(folder)
+
+
+def hash_text(*words: object) -> str:
+    """The SHA-256 of some words, as hexadecimal digits."""
+    return hashlib.sha256("\n".join(map(str, words)).encode()).hexdigest()
+
+
+def describe_files(paths: Iterable[Path]) -> Iterator[str]:
+    """A line for each file at or below ``paths``: its place, size and time of change."""
+    for path in paths:
+        for file in _list_files(path):
+            state = file.stat()
+            yield f"{file.absolute()} {state.st_size} {state.st_mtime_ns}"
+
+
+def _list_files(path: Path) -> Iterable[Path]:
+    return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path][: path.exists()]
+
+
+def _read_key(folder: Path) -> dict[str, Any]:
+    """What the parts in ``folder`` belong to; a folder that holds anything else is an error."""
+    try:
+        record = json.loads((folder / RECORD).read_text())
+        return record if isinstance(record, dict) else {}
+    except (OSError, ValueError) as error:
+        if not folder.is_dir() or any(item.name != f"{RECORD}.part" for item in folder.iterdir()):
+            raise ResweepError(
+                f"{folder}: holds no checkpoints of a build ({RECORD}), so it is left alone; move it or choose another"
+            ) from error
+        return {}
