@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import gzip
-import json
 import re
 import sys
 import tomllib
@@ -17,7 +15,6 @@ import pytest
 
 import resweep
 from resweep.errors import ResweepError
-from resweep.io import open_log
 from resweep.optional import EXTRAS, require
 
 PACKAGE = Path(resweep.__file__).parent
@@ -88,18 +85,3 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(
     said = str(raised.value)
     assert said.startswith(f"this needs the package '{package}' (")
     assert said.endswith(f"; install it with: pip install 'resweep[{extra}]'")
-
-
-def test_a_pandaset_pickle_of_arrow_columns_asks_for_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("pandas")
-    lidar = tmp_path / "001" / "lidar"
-    lidar.mkdir(parents=True)
-    (lidar / "00.pkl.gz").write_bytes(gzip.compress(b"cpyarrow.lib\n_restore_array\n."))
-    place = {"position": dict.fromkeys("xyz", 0.0), "heading": {"w": 1.0, "x": 0.0, "y": 0.0, "z": 0.0}}
-    (lidar / "poses.json").write_text(json.dumps([place]))
-    (lidar / "timestamps.json").write_text("[0.0]")
-    for name in ("pyarrow", "pyarrow.lib"):
-        monkeypatch.setitem(sys.modules, name, None)
-    log = open_log(tmp_path / "001", empty_beams=False)
-    with pytest.raises(ResweepError, match=r"needs the package 'pyarrow'.*pip install 'resweep\[logs\]'"):
-        log[0]

@@ -10,7 +10,6 @@ from resweep.errors import ResweepError
 # Module, the package that holds it as pip names it, and the extra of Resweep that installs it.
 EXTRAS = {
     "kiss_icp": ("kiss-icp", "logs"),
-    "pandas": ("pandas", "logs"),
     "pyarrow": ("pyarrow", "logs"),
     "pye57": ("pye57", "logs"),
     "pymeshlab": ("pymeshlab", "surfaces"),

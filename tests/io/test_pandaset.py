@@ -87,7 +87,7 @@ def test_pickles_that_ask_for_more_are_refused(tmp_path: Path) -> None:
     for name in (b"pickle.loads", b"import_optional_dependency"):  # reachable through pandas, but no part of a frame
         short = [bytes([0x8C, len(text)]) + text for text in (b"pandas.core.frame", name)]
         (path / "lidar/00.pkl.gz").write_bytes(gzip.compress(b"\x80\x04" + b"".join(short) + b"\x93."))
-        with pytest.raises(ResweepError, match=r"00\.pkl\.gz: (asks for|truncated)"):
+        with pytest.raises(ResweepError, match=r"00\.pkl\.gz: holds no pandas frame"):
             open_log(path)[0]
     save([1, 2, 3], path / "lidar/01.pkl.gz")
     with pytest.raises(ResweepError, match=r"01\.pkl\.gz: holds no pandas frame"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,22 +34,11 @@ def argoverse2(folder: Path) -> Path:
     return folder / "log"
 
 
-def pandaset(folder: Path) -> Path:
-    lidar = folder / "001" / "lidar"
-    lidar.mkdir(parents=True)
-    (lidar / "00.pkl").write_bytes(b"N.")
-    place = {"position": dict.fromkeys("xyz", 0.0), "heading": {"w": 1.0, "x": 0.0, "y": 0.0, "z": 0.0}}
-    (lidar / "poses.json").write_text(json.dumps([place]))
-    (lidar / "timestamps.json").write_text("[0.0]")
-    return folder / "001"
-
-
 RECORDINGS: list[tuple[Callable[[Path], Path], str]] = [
     (e57, "pye57"),
     (ros1, "rosbags"),
     (ros2, "rosbags"),
     (argoverse2, "pyarrow"),
-    (pandaset, "pandas"),
 ]
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.io.datasets.boxes import Tracks, boxes_from_poses
-from resweep.io.datasets.json_files import read_json
+from resweep.io.datasets.json_files import read_json, read_list
 from resweep.io.files import ply
 from resweep.io.format import Format, read_as
 from resweep.io.rigid import pose_from_quaternion, poses_from_quaternions
@@ -79,29 +79,30 @@ def _read_pose(file: Path) -> Array:
     if not file.is_file():
         raise ResweepError(f"{file}: missing; every sweep needs the vehicle's pose at its time. Fetch the log again")
     record = read_json(file)
-    return pose_from_quaternion(record["translation"], record["rotation"], str(file))
+    translation, rotation = record.part("translation").numbers(count=3), record.part("rotation").numbers(count=4)
+    return pose_from_quaternion(translation, rotation, str(file))
 
 
 def _read_origin(file: Path) -> Array:
     """Between the two LiDARs (3,) in the vehicle's frame."""
     record = read_json(file)
-    missing = [name for name in _LIDARS if name not in record]
+    missing = [name for name in _LIDARS if not record.has(name)]
     if missing:
         raise ResweepError(f"{file}: no '{missing[0]}', so the beams' origin is unknown; fetch the log again")
-    return np.asarray(np.mean([record[name]["translation"] for name in _LIDARS], axis=0), np.float64)
+    places = [record.part(name).part("translation").numbers(count=3) for name in _LIDARS]
+    return np.asarray(np.mean(places, axis=0), np.float64)
 
 
 def _read_boxes(file: Path, tracks: Tracks) -> Boxes | None:
     if not file.is_file():
         return None
-    rows = read_json(file)
-    centre = [[row["center"][axis] for axis in "xyz"] for row in rows]
-    turn = [[row["rotation"][axis] for axis in "wxyz"] for row in rows]
-    size = np.array([[row["length"], row["width"], row["height"]] for row in rows], float).reshape(-1, 3)
-    track = np.array([tracks[row["track_label_uuid"]] for row in rows], np.int64)
-    return boxes_from_poses(
-        np.eye(4), poses_from_quaternions(centre, turn, str(file)), size, [row["label_class"] for row in rows], track
-    )
+    rows = read_list(file)
+    centre = [row.part("center").numbers("x", "y", "z") for row in rows]
+    turn = [row.part("rotation").numbers("w", "x", "y", "z") for row in rows]
+    size = np.array([row.numbers("length", "width", "height") for row in rows], float).reshape(-1, 3)
+    track = np.array([tracks[row.part("track_label_uuid").text()] for row in rows], np.int64)
+    names = [row.part("label_class").text() for row in rows]
+    return boxes_from_poses(np.eye(4), poses_from_quaternions(centre, turn, str(file)), size, names, track)
 
 
 FORMAT = Format("argoverse1", "Argoverse 1 log", recognises=recognises, open_log=open_log)

@@ -17,6 +17,7 @@ import numpy as np
 
 from resweep.boxes import Boxes
 from resweep.errors import FaultKind, ResweepError, SweepError
+from resweep.io.bounds import UNZIP_ERRORS, parse_npy, read_member
 from resweep.io.columns import sweep_from_columns
 from resweep.io.datasets.boxes import Tracks, boxes_from_poses
 from resweep.io.datasets.choices import choose_one
@@ -97,7 +98,7 @@ def open_log(
     faults = Faults()
     T_global_sensor = _read_poses(tables, frames, faults if keep_going else None)
     poses = facts.T_world_global @ T_global_sensor
-    times = np.array([frame.get(TIME, frame["timestamp"] / 1e6) for frame in frames])
+    times = np.array([_find_time(frame, tables) for frame in frames])
     notes = _Notes(tables, frames)
 
     def load(at: int) -> Sweep:
@@ -152,6 +153,15 @@ def _find_frames(tables: Tables, scene: str, channel: str, keyframes_only: bool)
     if not found:
         raise ResweepError(f"{tables.folder / 'sample_data.json'}: no {channel} scan of this scene; check channel=")
     return sorted(found.values(), key=lambda record: record["timestamp"])
+
+
+def _find_time(frame: Record, tables: Tables) -> float:
+    """Seconds of a scan: exact where Resweep wrote the tables, else the table's microseconds."""
+    stamp = frame.get(TIME, frame["timestamp"] / 1e6)
+    if type(stamp) not in (int, float) or not np.isfinite(stamp):
+        where = f"{tables.folder / 'sample_data.json'}, record {frame['token']}"
+        raise ResweepError(f"{where}: '{TIME}' must be a number, got {stamp!r:.40}; fetch the metadata again")
+    return float(stamp)
 
 
 def _read_poses(tables: Tables, frames: list[Record], faults: Faults | None) -> Array:
@@ -230,9 +240,12 @@ class _Notes:
         if table == "lidarseg":
             return {"label": (file, np.fromfile(file, np.uint8).astype(np.int32))}
         try:
-            with np.load(file) as archive:
-                packed = archive["data"].astype(np.int32)
-        except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
+            with zipfile.ZipFile(file) as archive:
+                data = read_member(archive, "data.npy", file.stat().st_size, str(file))
+                packed = parse_npy(data, f"{file}, data.npy").astype(np.int32)
+        except ResweepError:
+            raise
+        except (*UNZIP_ERRORS, ValueError, OSError) as error:
             raise SweepError(
                 f"{file}: truncated or no panoptic labels ({error}); fetch it again", FaultKind.TRUNCATED
             ) from error

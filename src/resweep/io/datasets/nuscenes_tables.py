@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from resweep.errors import ResweepError, nearest_names
+from resweep.io.datasets.json_files import is_inside
 
 Record = dict[str, Any]
 _BLOCK = 1 << 20
+# The longest record of nuScenes has a few kilobytes; text that goes on for longer is no record.
+_MAX_RECORD = 1 << 22
 _SPACE = " \t\r\n"
 _BETWEEN = _SPACE + ","
 
@@ -24,8 +27,8 @@ def read_records(file: Path) -> Iterator[Record]:
     """The records of one table, in order, without holding the table."""
     if not file.is_file():
         raise ResweepError(f"{file}: missing; fetch the metadata of this version of nuScenes again")
-    decoder = json.JSONDecoder()
-    with file.open(encoding="utf-8") as stream:
+    decoder, fields, number = json.JSONDecoder(), _FIELDS.get(file.stem, {}), 0
+    with file.open(encoding="utf-8", errors="replace") as stream:
         text = stream.read(_BLOCK).lstrip(_SPACE)
         if not text.startswith("["):
             raise ResweepError(f"{file}: not a nuScenes table (a JSON list of records)")
@@ -37,13 +40,79 @@ def read_records(file: Path) -> Iterator[Record]:
                 return
             try:
                 record, at = decoder.raw_decode(text, at)
-            except ValueError as error:  # the record goes on in the next block
-                block = stream.read(_BLOCK)
+            except (ValueError, RecursionError) as error:  # the record goes on in the next block
+                block = stream.read(_BLOCK) if len(text) - at < _MAX_RECORD else ""
                 if not block:
                     raise ResweepError(f"{file}: truncated or damaged ({error}); fetch it again") from error
                 text, at = text[at:] + block, 0
                 continue
+            if type(record) is not dict or not all(fits(record.get(name)) for name, fits in fields.items()):
+                raise _explain_misfit(record, fields, f"{file}, record {number}")
+            number += 1
             yield record
+
+
+def _is_text(value: Any) -> bool:
+    """a text"""
+    return type(value) is str
+
+
+def _is_number(value: Any) -> bool:
+    """a number"""
+    return type(value) in (int, float) and abs(value) < _MAX_NUMBER
+
+
+def _is_flag(value: Any) -> bool:
+    """true or false"""
+    return type(value) is bool
+
+
+def _are_three(value: Any) -> bool:
+    """three numbers"""
+    return type(value) is list and len(value) == 3 and all(map(_is_number, value))
+
+
+def _are_four(value: Any) -> bool:
+    """four numbers"""
+    return type(value) is list and len(value) == 4 and all(map(_is_number, value))
+
+
+def _is_path(value: Any) -> bool:
+    """the path of a file in the dataset"""
+    return type(value) is str and bool(value) and is_inside(value)
+
+
+_MAX_NUMBER = 1e300
+_PLACE = {"translation": _are_three, "rotation": _are_four}
+# What the reader needs of each table: the schema of nuScenes, less what is not used.
+_FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
+    "scene": {"token": _is_text, "name": _is_text},
+    "sample": {"token": _is_text, "scene_token": _is_text},
+    "sensor": {"token": _is_text, "channel": _is_text},
+    "calibrated_sensor": {"token": _is_text, "sensor_token": _is_text, **_PLACE},
+    "ego_pose": {"token": _is_text, **_PLACE},
+    "sample_data": {
+        **dict.fromkeys(("token", "sample_token", "calibrated_sensor_token", "ego_pose_token"), _is_text),
+        **{"filename": _is_path, "timestamp": _is_number, "is_key_frame": _is_flag},
+    },
+    "sample_annotation": {
+        **dict.fromkeys(("token", "sample_token", "instance_token"), _is_text),
+        **{**_PLACE, "size": _are_three},
+    },
+    "instance": {"token": _is_text, "category_token": _is_text},
+    "category": {"token": _is_text, "name": _is_text},
+    "lidarseg": {"token": _is_text, "sample_data_token": _is_text, "filename": _is_path},
+    "panoptic": {"token": _is_text, "sample_data_token": _is_text, "filename": _is_path},
+}
+
+
+def _explain_misfit(record: Any, fields: dict[str, Callable[[Any], bool]], where: str) -> ResweepError:
+    """What is wrong with a record; each check says in its docstring what it expects."""
+    if type(record) is not dict:
+        return ResweepError(f"{where}: expected an object, got {type(record).__name__}; fetch the metadata again")
+    name, fits = next((name, fits) for name, fits in fields.items() if not fits(record.get(name)))
+    shown = json.dumps(record[name])[:40] if name in record else "nothing"
+    return ResweepError(f"{where}: '{name}' must be {fits.__doc__}, got {shown}; fetch the metadata again")
 
 
 @dataclass(frozen=True)

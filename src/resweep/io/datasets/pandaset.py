@@ -1,59 +1,37 @@
 """PandaSet sequences: ``lidar/NN.pkl.gz`` with poses.json and timestamps.json, cuboids and classes.
 
 Points and cuboids are in world coordinates; they are transformed to the LiDAR's frame at the sweep's pose. The files
-are pickles of pandas frames: only pandas' and NumPy's own building blocks are unpickled, anything else that a
-file asks for is refused. ``lidar=0`` is the spinning Pandar64 (the default), ``1`` the forward PandarGT.
+are pickles of pandas frames. They are read without unpickling (`resweep.io.datasets.pandas_frames`): nothing that a
+file names is imported or called. ``lidar=0`` is the spinning Pandar64 (the default), ``1`` the forward PandarGT.
 """
 
 from __future__ import annotations
 
-import gzip
-import io
 import zlib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from resweep.boxes import Boxes
 from resweep.errors import FaultKind, ResweepError, SweepError
+from resweep.io.bounds import gunzip
 from resweep.io.columns import sweep_from_columns
 from resweep.io.datasets.boxes import Tracks, boxes_from_yaws
-from resweep.io.datasets.json_files import read_json
+from resweep.io.datasets.json_files import read_list
 from resweep.io.datasets.numbered_files import list_numbered
+from resweep.io.datasets.pandas_frames import Table, read_frame
 from resweep.io.empty_beams import Rig, infer_empty_beams
 from resweep.io.format import Format
 from resweep.io.rigid import poses_from_quaternions, trajectory_from_rows
 from resweep.labels import NO_LABELS, load_labels
 from resweep.log import EmptyBeams, Log
-from resweep.optional import require
 from resweep.pose import Array, inverse, transform
 from resweep.sensors import find_sensor
 from resweep.sweep import Sweep
 
 _SENSORS = ("hesai-pandar64", "hesai-pandargt")
 _REACH_S = 0.25  # how far the first and last sweep may reach out of the poses
-# What a pickled frame is made of; modules moved between versions of the two packages.
-_ALLOWED_MODULES = (
-    *("pandas.core.frame", "pandas.core.series", "pandas.core.internals", "pandas.core.indexes", "pandas._libs"),
-    *("pandas.core.arrays", "pandas.core.dtypes", "pandas.core.generic", "pandas.core.index", "pandas.indexes"),
-)
-_ALLOWED = {
-    *(("numpy", name) for name in ("ndarray", "dtype", "bool_", "float64", "float32", "int64", "str_")),
-    *(("numpy.core.multiarray", name) for name in ("_reconstruct", "scalar")),
-    *(("numpy._core.multiarray", name) for name in ("_reconstruct", "scalar")),
-    *(("numpy.core.numeric", "_frombuffer"), ("numpy._core.numeric", "_frombuffer")),
-    *(("builtins", name) for name in ("slice", "object", "list", "dict", "tuple", "set", "frozenset", "bytearray")),
-    *(("builtins", name) for name in ("int", "float", "str", "bool", "complex", "bytes")),
-    *(("copyreg", "_reconstructor"), ("copy_reg", "_reconstructor"), ("_codecs", "encode")),
-    *(("pandas.arrays", "ArrowStringArray"), ("pandas.arrays", "StringArray")),
-    *(("pyarrow.lib", name) for name in ("_restore_array", "chunked_array", "py_buffer", "type_for_alias")),
-    *(("pandas", name) for name in ("DataFrame", "Index", "RangeIndex", "Series", "StringDtype")),
-}
-
-# Functions, where all else that a frame is made of are classes.
-_MAKERS = ("_unpickle_block", "_new_Index", "new_block", "_new_DatetimeIndex", "_new_PeriodIndex")
 
 
 def recognises(path: Path) -> bool:
@@ -75,9 +53,9 @@ def open_log(
     tracks, sensor = Tracks(), _SENSORS[lidar]
 
     def load(at: int) -> Sweep:
-        table, T_sensor_world = _read_frame(scans[at]), inverse(poses[at])
+        table, T_sensor_world = _read_table(scans[at]), inverse(poses[at])
         columns = _make_columns(table, scans[at], T_sensor_world)
-        labels = _read_labels(path / "annotations" / "semseg" / scans[at].name, len(table))
+        labels = _read_labels(path / "annotations" / "semseg" / scans[at].name, len(columns["x"]))
         if labels is not None:
             columns["label"] = labels
         if "d" in columns:
@@ -106,86 +84,74 @@ def open_log(
 
 def _read_poses(folder: Path, count: int) -> tuple[Array, Array]:
     """Times (n,) and ``T_world_sensor`` (n, 4, 4) of ``count`` sweeps."""
-    records, times = read_json(folder / "poses.json"), read_json(folder / "timestamps.json")
-    for name, rows in (("poses.json", records), ("timestamps.json", times)):
+    records, stamps = read_list(folder / "poses.json"), read_list(folder / "timestamps.json")
+    for name, rows in (("poses.json", records), ("timestamps.json", stamps)):
         if len(rows) != count:
             raise ResweepError(f"{folder / name}: {len(rows)} rows for {count} sweeps; they must pair up")
-    position = [[row["position"][axis] for axis in "xyz"] for row in records]
-    heading = [[row["heading"][axis] for axis in "wxyz"] for row in records]
-    return np.asarray(times, np.float64), poses_from_quaternions(position, heading, str(folder / "poses.json"))
+    position = [row.part("position").numbers("x", "y", "z") for row in records]
+    heading = [row.part("heading").numbers("w", "x", "y", "z") for row in records]
+    times = np.array([stamp.number() for stamp in stamps])
+    return times, poses_from_quaternions(position, heading, str(folder / "poses.json"))
 
 
-def _make_columns(table: Any, file: Path, T_sensor_world: Array) -> dict[str, Array]:
-    missing = [name for name in ("x", "y", "z", "i", "t") if name not in table]
-    if missing:
-        raise SweepError(
-            f"{file}: no field '{missing[0]}'; it has {', '.join(map(str, table.columns))}", FaultKind.OTHER_FIELDS
-        )
-    world = np.stack([table[axis].to_numpy(np.float64) for axis in "xyz"], axis=1)
+def _make_columns(table: Table, file: Path, T_sensor_world: Array) -> dict[str, Array]:
+    world = np.stack([_take(table, axis, np.float64, file) for axis in "xyz"], axis=1)
     columns: dict[str, Array] = dict(zip("xyz", transform(T_sensor_world, world).T, strict=True))
-    columns.update(intensity=table["i"].to_numpy(np.float32), time=table["t"].to_numpy(np.float64))
+    columns.update(intensity=_take(table, "i", np.float32, file), time=_take(table, "t", np.float64, file))
     if "d" in table:
-        columns["d"] = table["d"].to_numpy(np.int64)
+        columns["d"] = _take(table, "d", np.int64, file)
     return columns
+
+
+def _take(table: Table, name: str, dtype: type[np.generic], file: Path) -> Array:
+    """A column of numbers (n,)."""
+    if name not in table:
+        raise SweepError(f"{file}: no field '{name}'; it has {', '.join(table)}", FaultKind.OTHER_FIELDS)
+    if table[name].dtype.kind not in "biuf":
+        raise SweepError(f"{file}: field '{name}' holds no numbers; fetch it again", FaultKind.OTHER_FIELDS)
+    return table[name].astype(dtype)
 
 
 def _read_labels(file: Path, count: int) -> Array | None:
     if not file.is_file():
         return None
-    labels = _read_frame(file)["class"].to_numpy(np.int32)
+    labels = _take(_read_table(file), "class", np.int32, file)
     if len(labels) != count:
         raise SweepError(
             f"{file}: {len(labels)} labels for {count} points; it belongs to another sweep", FaultKind.OTHER_LABELS
         )
-    return np.asarray(labels)
+    return labels
 
 
 def _read_boxes(file: Path, T_sensor_world: Array, lidar: int, tracks: Tracks) -> Boxes | None:
     if not file.is_file():
         return None
-    table = _read_frame(file)
+    table = _read_table(file)
     if "cuboids.sensor_id" in table:  # objects where both LiDARs see are drawn once for each
-        table = table[np.isin(table["cuboids.sensor_id"].to_numpy(np.int64), (-1, lidar))]
-    centre = np.stack([table[f"position.{axis}"].to_numpy(np.float64) for axis in "xyz"], axis=1)
+        mine = np.isin(_take(table, "cuboids.sensor_id", np.int64, file), (-1, lidar))
+        table = {name: values[mine] for name, values in table.items()}
+    missing = [name for name in ("uuid", "label") if name not in table]
+    if missing:
+        raise SweepError(f"{file}: no field '{missing[0]}'; it has {', '.join(table)}", FaultKind.OTHER_FIELDS)
+    centre = np.stack([_take(table, f"position.{axis}", np.float64, file) for axis in "xyz"], axis=1)
     # x is the width and y the length; yaw 0 points along y (pandaset-devkit, Cuboids.data).
-    size = np.stack([table[f"dimensions.{axis}"].to_numpy(np.float64) for axis in "yxz"], axis=1)
-    yaw = table["yaw"].to_numpy(np.float64) + np.pi / 2
+    size = np.stack([_take(table, f"dimensions.{axis}", np.float64, file) for axis in "yxz"], axis=1)
+    yaw = _take(table, "yaw", np.float64, file) + np.pi / 2
     track = np.array([tracks[str(name)] for name in table["uuid"]], np.int64)
     return boxes_from_yaws(T_sensor_world, centre, yaw, size, [str(name) for name in table["label"]], track)
 
 
-def _read_frame(file: Path) -> Any:
-    """The pandas frame in a pickle, made of nothing but pandas' and NumPy's own parts."""
-    require("pandas", "reading PandaSet")
-    base: Any = require("pandas.compat.pickle_compat", "reading PandaSet").Unpickler
-
-    class Careful(base):  # type: ignore[misc]
-        def find_class(self, module: str, name: str) -> Any:
-            known = (module, name) in _ALLOWED
-            # A dotted name would reach through a module into whatever that imports.
-            if known or (module.startswith(_ALLOWED_MODULES) and "." not in name):
-                if module.partition(".")[0] == "pyarrow":
-                    require("pyarrow", "reading PandaSet")
-                found = super().find_class(module, name)
-                own = isinstance(found, type) and found.__module__.startswith("pandas.")
-                if known or own or name in _MAKERS:
-                    return found
-            raise ResweepError(f"{file}: asks for {module}.{name}, which no point table needs; not unpickled")
-
+def _read_table(file: Path) -> Table:
+    """The columns of a pickled pandas frame, compressed or not."""
+    data = file.read_bytes()
     try:
-        data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
-        table = Careful(io.BytesIO(data)).load()
+        return read_frame(gunzip(data, str(file)) if file.suffix == ".gz" else data, str(file))
     except ResweepError:
         raise
-    except (OSError, EOFError, zlib.error, ValueError, ImportError, AttributeError, TypeError, LookupError) as error:
+    except (EOFError, zlib.error, ValueError) as error:
         raise SweepError(
             f"{file}: truncated or not a pickled pandas frame ({error}); fetch it again", FaultKind.TRUNCATED
         ) from error
-    except Exception as error:  # pickle's own errors share no narrower base
-        raise ResweepError(f"{file}: damaged ({error}); fetch it again") from error
-    if not hasattr(table, "columns"):
-        raise ResweepError(f"{file}: holds no pandas frame; fetch it again")
-    return table
 
 
 FORMAT = Format("pandaset", "PandaSet sequence", recognises=recognises, open_log=open_log)
