@@ -28,6 +28,8 @@ def resimulate(
     ``recorded`` fires the log's own beams, empty ones included, each at its own time (`Retracer.for_log`): compared
     with the log, beam by beam, this shows what the world gets right. Ranges have no noise then. Any other ``sensor``
     fires its own pattern with its own noise (`Simulator.run_like`). The same ``seed`` gives the same bytes.
+
+    Example: ``rs.evaluate(rs.resimulate(log, world), log)``
     """
     if sensor == RECORDED:
         return Retracer.for_log(world, log, actors=actors, seed=seed, threads=threads).run(log)
