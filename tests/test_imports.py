@@ -25,7 +25,7 @@ ORDER = [
     {"worlds", "sensors"},
     {"registration"},
     {"neighbours", "voxels"},
-    {"calibration", "log", "label_mapping"},
+    {"calibration", "log", "label_mapping", "categories"},
     {"sweep", "labels"},
     {"boxes"},
     {"pose"},

@@ -170,6 +170,8 @@ def test_one_vocabulary_in_the_ids_of_another() -> None:
         "road": "flat.driveable_surface",
         "fence": "static.manmade",
         "ground": "flat.terrain",
+        "bicyclist": "vehicle.bicycle",  # with its rider, who is no pedestrian
+        "moving motorcyclist": "vehicle.motorcycle",
     }
     for one, other in names.items():
         assert mapping.ids[mapping.source.id_of(one)] == mapping.target.id_of(other)

@@ -75,11 +75,12 @@ class LabelClass(Spec):
     ``group`` is that of C, 3.2 (None: unknown). ``moving`` things were in motion when they were recorded,
     ``movable`` ones stand but could move, ``thin`` ones are those of C, table 3. ``outlier`` returns are no
     part of the place. ``category`` is the common name by which classes of two vocabularies are matched (default: the
-    name of the class).
+    name of the class); ``also`` are further categories that the class holds, as a bicycle with its cyclist.
     """
 
     name: str
     category: str = ""
+    also: tuple[str, ...] = ()
     group: Literal["ground", "surface", "linear", "non_surface"] | None = None
     moving: bool = False
     movable: bool = False
@@ -211,8 +212,9 @@ class LabelSet(Spec):
     @cached_property
     def _by_category(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
-        for label in self.classes:
-            found.setdefault(self.category(label), []).append(label)
+        for label, item in self.classes.items():
+            for category in (self.category(label), *item.also):
+                found.setdefault(category, []).append(label)
         return found
 
     def _ids(self, fact: str) -> tuple[int, ...]:

@@ -9,13 +9,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.io import open_log, read_sweep, write_log, write_sweep
+from resweep.io.datasets.nuscenes_classes import LABELS, classify
 from resweep.io.datasets.nuscenes_tables import read_records
+from resweep.label_mapping import map_labels
+from resweep.labels import NO_LABELS, load_labels
 from resweep.log import Log
 from resweep.pose import from_xyz_rpy
+from resweep.sensors import load_sensor
+from resweep.sweep import Sweep
 
 
 def test_real_scan(sample_data: Path) -> None:
@@ -151,32 +157,230 @@ def test_tables_longer_than_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             assert list(read_records(tmp_path / "t.json")) == rows
 
 
-def test_written_logs_keep_boxes_and_labels(log: Log, tmp_path: Path) -> None:
-    boxes = [
-        Boxes(np.array([[10.0 + at, 1, 0]]), np.array([[4, 2, 1.5]]), np.array([0.3]), ["car"], np.array([5]))
-        for at in range(3)
+def make_log(count: int = 4, seed: int = 0, name: str = "drive", **facts: Any) -> Log:
+    """A drive at UTM coordinates past a car that moves, one that stops and one that stands; labels of SemanticKITTI."""
+    rng = np.random.default_rng(seed)
+    sweeps = []
+    for at in range(count):
+        points = rng.uniform(-30, 30, (500, 3)) * [1, 1, 0.05]
+        start = from_xyz_rpy(448_262.0 + 0.5 * at, 5_411_932.0, 260.5, yaw=0.4, pitch=0.02)
+        boxes = Boxes(
+            np.array([[10.0 - at, 3, 0], [-8.0, 2, 0], [5, -6, 0.2], [4.0, 9.0, 0]]),
+            np.array([[4, 2, 1.5], [4.2, 1.8, 1.6], [1.8, 0.6, 1.7], [9, 2.5, 3.5]]),
+            np.array([0.3, 3.0, -1.2, 0.0]),
+            ["car", "van", "cyclist", "tram"],
+            np.array([5, 7, 9, 11]),
+            label=np.array([10, 10, 31, 16]),
+            velocity=np.array([[-3.0, 1, 0], [2.0 if at == 0 else 0, 0, 0], [1.0, 0, 0], [0, 0, 0]]),
+        )
+        label = rng.choice([40, 48, 10, 31, 50, 16], 500)
+        columns: dict[str, Any] = {"label": label, "intensity": rng.uniform(0, 1, 500), "ring": np.arange(500) % 16}
+        sweep = Sweep.from_points(points, pose=start, timestamp=1_700_000_000.25 + 0.1 * at, **columns)
+        sweeps.append(replace(sweep, boxes=boxes))
+    return Log.from_sweeps(sweeps, name, **{"labels": load_labels("semantickitti"), **facts})
+
+
+def read_tables(root: Path, version: str = "v1.0-resweep") -> dict[str, Any]:
+    return {file.stem: json.loads(file.read_text()) for file in (root / version).glob("*.json")}
+
+
+def list_files(root: Path) -> list[Path]:
+    return sorted(path.relative_to(root) for path in root.rglob("*") if path.is_file())
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    with pytest.warns(UserWarning, match="nuScenes has no class") as told:
+        write_log(make_log(sensor=load_sensor("velodyne-vlp-16")), tmp_path / "out", format="nuscenes", progress=False)
+    assert sorted(str(item.message).partition("these ")[2] for item in told) == [
+        "boxes, which are now noise: tram",
+        "labels, which are now noise: on rails",
     ]
-    sweeps = [replace(log[at], label=log[at].label % 256, boxes=boxes[at]) for at in range(3)]
-    write_log(Log.from_sweeps(sweeps, "drive"), tmp_path / "out", format="nuscenes", progress=False)
-    back = open_log(tmp_path / "out")
-    for at, sweep in enumerate(back):
-        np.testing.assert_array_equal(sweep.label, sweeps[at].label)
-        np.testing.assert_array_equal(sweep.ring, sweeps[at].ring)
-        assert sweep.boxes is not None
+    return tmp_path / "out"
+
+
+def test_a_written_log_reads_back(made: Path) -> None:
+    log = make_log()
+    back = open_log(made, empty_beams=False)
+    assert (back.name, back.labels, back.sensor) == ("drive", LABELS, load_sensor("velodyne-vlp-16"))
+    np.testing.assert_array_equal(back.times, log.times)
+    np.testing.assert_allclose(back.poses, log.poses, atol=2e-9)
+    expected = map_labels("semantickitti", LABELS)
+    for one, other in zip(log, back, strict=True):
+        np.testing.assert_allclose(other.points, one.points, atol=1e-5)
+        np.testing.assert_array_equal(other.label, expected.map(one.label))
+        np.testing.assert_array_equal(other.ring, one.ring)
+        np.testing.assert_allclose(other.intensity, one.intensity, rtol=1e-6)
+        boxes, old = other.boxes, one.boxes
+        assert boxes is not None
+        assert old is not None
         # Upright in the world, a box lies askew in a tilted sensor; its place and size come back exactly.
-        np.testing.assert_allclose(sweep.boxes.centre, boxes[at].centre, atol=1e-6)
-        np.testing.assert_allclose(sweep.boxes.size, boxes[at].size)
-        assert (sweep.boxes.name, sweep.boxes.track.tolist()) == (("car",), [0])
-        assert sweep.boxes.yaw[0] == pytest.approx(0.3, abs=1e-6)
-    tables = tmp_path / "out" / "v1.0-resweep"
-    samples = list(read_records(tables / "sample.json"))
-    assert [row["next"] for row in samples[:-1]] == [row["token"] for row in samples[1:]]
-    (instance,) = read_records(tables / "instance.json")
-    assert instance["nbr_annotations"] == 3
+        np.testing.assert_allclose(boxes.centre, old.centre, atol=1e-6)
+        np.testing.assert_allclose(boxes.yaw, old.yaw, atol=1e-6)
+        for column in ("size", "track", "velocity"):
+            np.testing.assert_array_equal(getattr(boxes, column), getattr(old, column))
+        np.testing.assert_array_equal(boxes.n_points, old.count_points(one.deskewed()))
+        assert boxes.name == ("vehicle.car", "vehicle.car", "vehicle.bicycle", "noise")
+        assert boxes.label.tolist() == [17, 17, 14, 0]
 
 
-def test_wide_labels_and_single_files_are_refused(log: Log, tmp_path: Path) -> None:
-    with pytest.raises(ResweepError, match="does not fit lidarseg's 8 bits"):
+def test_tables_have_what_the_schema_asks_for(made: Path) -> None:
+    tables = read_tables(made)
+    assert [row["index"] for row in tables["category"]] == list(range(32))
+    assert tables["splits"] == {"all": ["drive"]}
+    by_token = {table: {row["token"]: row for row in rows} for table, rows in tables.items() if table != "splits"}
+    for table, rows in by_token.items():
+        assert len(rows) == len(tables[table]), table
+        for row in rows.values():
+            for field, value in row.items():  # every foreign key leads to a record
+                other = {"first_sample": "sample", "last_sample": "sample"}.get(field.removesuffix("_token"))
+                other = other or field.removesuffix("_token").replace("first_a", "sample_a").replace(
+                    "last_a", "sample_a"
+                )
+                if field.endswith("_token") and value:
+                    assert value in by_token[other], field
+    samples = tables["sample"]
+    assert [row["next"] for row in samples] == [row["token"] for row in samples[1:]] + [""]
+    assert [row["prev"] for row in samples] == [""] + [row["token"] for row in samples[:-1]]
+    for instance in tables["instance"]:
+        token, count = instance["first_annotation_token"], 1
+        while (token := by_token["sample_annotation"][token]["next"]) != "":
+            count, last = count + 1, token
+        assert (count, last) == (instance["nbr_annotations"], instance["last_annotation_token"])
+    names = {row["token"]: row["name"] for row in tables["attribute"]}
+    of_track = {row["token"]: row["track"] for row in tables["instance"]}
+    found: dict[int, list[str]] = {}
+    for row in tables["sample_annotation"]:
+        found.setdefault(of_track[row["instance_token"]], []).extend(names[name] for name in row["attribute_tokens"])
+    assert found == {
+        5: ["vehicle.moving"] * 4,
+        7: ["vehicle.moving"] + ["vehicle.stopped"] * 3,
+        9: ["cycle.with_rider"] * 4,
+        11: [],  # of a class that nuScenes does not have
+    }
+    assert tables["log"][0]["date_captured"] == "2023-11-14"
+    (row,) = tables["map"]
+    assert (made / row["filename"]).is_file()
+    assert row["log_tokens"] == [tables["log"][0]["token"]]
+
+
+def test_scans_have_the_units_of_nuscenes(made: Path) -> None:
+    rows = np.concatenate([np.fromfile(file, "<f4") for file in (made / "samples/LIDAR_TOP").iterdir()]).reshape(-1, 5)
+    assert rows[:, 3].max() == pytest.approx(255, abs=1)
+    assert rows[:, 3].min() >= 0
+    tables = read_tables(made)
+    places = np.array([row["translation"] for row in tables["ego_pose"] + tables["sample_annotation"]])
+    assert places[:, :2].min() > 100  # on the map, which begins at the origin
+    assert places[:, :2].max() < 400
+
+
+@pytest.mark.filterwarnings("ignore:.*no class")
+@pytest.mark.parametrize(("top", "scale"), [(0.9, 255.0), (1.3, 255.0), (90.0, 1.0), (4000.0, 255 / 65535)])
+def test_intensities_end_at_255(top: float, scale: float, tmp_path: Path) -> None:
+    log = make_log(2, labels=NO_LABELS).map(lambda sweep: replace(sweep, intensity=sweep.intensity * np.float32(top)))
+    write_log(log, tmp_path / "out", format="nuscenes", progress=False)
+    file = min((tmp_path / "out/samples/LIDAR_TOP").iterdir())
+    stored = np.fromfile(file, "<f4").reshape(-1, 5)[:, 3]
+    np.testing.assert_allclose(stored, np.minimum(log[0].intensity * scale, 255), rtol=1e-5)
+    with pytest.raises(ResweepError, match="intensity_scale"):
+        write_log(log, tmp_path / "none", format="nuscenes", progress=False, intensity_scale=0.0)
+
+
+def test_the_mask_shows_the_ground_that_was_seen(made: Path) -> None:
+    tables = read_tables(made)
+    image = Image.open(made / tables["map"][0]["filename"])
+    assert image.mode == "L"
+    mask = np.array(image)[::-1]  # the first row is the southernmost
+    assert set(np.unique(mask)) == {0, 255}
+    log = make_log()
+    points = np.concatenate([sweep.world_points()[np.isin(sweep.label, [40, 48])] for sweep in log])
+    pixel = ((points[:, :2] - tables["scene"][0]["resweep"]["origin_m"]) / 0.1).astype(int)
+    assert (mask[pixel[:, 1], pixel[:, 0]] == 255).all()
+    assert 0 < (mask == 255).sum() <= 25 * len(points)
+
+
+def test_sweeps_without_boxes_or_labels_lie_between_keyframes(tmp_path: Path) -> None:
+    log = make_log(5, labels=NO_LABELS)
+    sweeps = [replace(sweep, boxes=sweep.boxes if at in (1, 3) else None) for at, sweep in enumerate(log)]
+    bare = Log.from_sweeps(sweeps, "drive", labels=NO_LABELS)
+    with pytest.warns(UserWarning, match="tram"):
+        write_log(bare, tmp_path / "out", format="nuscenes", progress=False)
+    tables = read_tables(tmp_path / "out")
+    first, last = (row["token"] for row in tables["sample"])
+    data = tables["sample_data"]
+    assert [row["is_key_frame"] for row in data] == [False, True, False, True, False]
+    assert [row["sample_token"] for row in data] == [first, first, last, last, last]  # the sample that follows
+    assert [row["filename"].split("/")[0] for row in data] == ["sweeps", "samples", "sweeps", "samples", "sweeps"]
+    assert "lidarseg" not in tables
+    back = open_log(tmp_path / "out", empty_beams=False)
+    assert [sweep.boxes is None for sweep in back] == [True, False, True, False, True]
+
+
+@pytest.mark.filterwarnings("ignore:.*no class")
+def test_no_two_logs_share_a_token(tmp_path: Path) -> None:
+    """Tokens depend on all contents: two logs put together are a valid set. The same log gives the same bytes."""
+    logs = {"a": make_log(), "again": make_log(), "seed": make_log(seed=1), "name": make_log(name="other")}
+    last = list(make_log())
+    logs["last sweep"] = Log.from_sweeps([*last[:3], replace(last[3], label=last[3].label * 0 + 40)], "drive")
+    logs["last sweep"] = replace(logs["last sweep"], labels=load_labels("semantickitti"))
+    for name, log in logs.items():
+        write_log(log, tmp_path / name, format="nuscenes", progress=False)
+    files = {
+        name: sorted(p.relative_to(tmp_path / name) for p in (tmp_path / name).rglob("*") if p.is_file())
+        for name in logs
+    }
+    assert files["a"] == files["again"]
+    assert all((tmp_path / "a" / file).read_bytes() == (tmp_path / "again" / file).read_bytes() for file in files["a"])
+    common = {"attribute", "category", "sensor", "visibility", "splits"}
+    seen: dict[str, str] = {}
+    for name in ("a", "seed", "name", "last sweep"):
+        for table, rows in read_tables(tmp_path / name).items():
+            if table not in common:
+                for token in {row["token"] for row in rows} if table != "lidarseg" else set():
+                    assert seen.setdefault(f"{table} {token}", name) == name
+    shared = set(files["a"]) & set(files["last sweep"])
+    assert {path.parts[0] for path in shared} <= {"v1.0-resweep", "log.json"}
+
+
+def test_labels_of_unknown_meaning_are_left_out(log: Log, tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="the meaning of its labels is unknown, so they are not written"):
         write_log(log, tmp_path / "out", format="nuscenes", progress=False)
+    assert not (tmp_path / "out" / "lidarseg").exists()
+
+
+def test_what_cannot_be_written_is_refused(log: Log, tmp_path: Path) -> None:
     with pytest.raises(ResweepError, match="can only be read"):
         write_sweep(log[0], tmp_path / "s.pcd.bin")
+    with pytest.raises(ResweepError, match=r"version 'mini': nuScenes' versions are called v1\.0-mini"):
+        write_log(log, tmp_path / "out", format="nuscenes", progress=False, version="mini")
+    near = replace(log, times=log.times[0] + np.array([0, 2e-7, 1.0]))
+    with pytest.raises(ResweepError, match="two sweeps within a microsecond"):
+        write_log(near, tmp_path / "out", format="nuscenes", progress=False)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "expected"),
+    [
+        ("Car", 0, "vehicle.car"),
+        ("REGULAR_VEHICLE", 0, "vehicle.car"),
+        ("Pedestrian", 0, "human.pedestrian.adult"),
+        ("human.pedestrian.child", 0, "human.pedestrian.child"),
+        ("Cyclist", 0, "vehicle.bicycle"),
+        ("Van", 10, "vehicle.car"),
+        ("cone", 99, "movable_object.trafficcone"),  # SemanticKITTI calls it another object
+        ("the one behind", 18, "vehicle.truck"),  # the name of a simulated actor
+        ("car carrier", 18, "vehicle.truck"),
+        ("Tram", 0, "noise"),
+    ],
+)
+def test_classes_of_every_spelling_become_those_of_nuscenes(name: str, label: int, expected: str) -> None:
+    assert classify(name, label, load_labels("semantickitti")) == expected
+
+
+def test_scenes_of_one_name_can_both_be_read(tmp_path: Path) -> None:
+    root = make_dataset(tmp_path / "nuscenes")
+    file = root / "v1.0-mini/scene.json"
+    file.write_text(file.read_text().replace("scene-0103", "scene-0061"))
+    assert len(open_log(root, scene="scene-0061")) == 3
+    assert len(open_log(root, scene="scene-0061-b")) == 1

@@ -14,6 +14,7 @@ from resweep.cli import main
 from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io import open_log, read_sweep, write_log, write_sweep
 from resweep.io.faults import describe_skipped
+from resweep.labels import load_labels
 from resweep.log import Log
 from resweep.pose import from_xyz_rpy
 from resweep.sweep import Sweep
@@ -32,7 +33,8 @@ def make(kind: str, root: Path) -> Path:
         Sweep.from_points(8 * rng.normal(size=(300, 3)), pose=from_xyz_rpy(at, 0, 0), timestamp=0.1 * at, **columns)
         for at in range(4)
     ]
-    write_log(Log.from_sweeps(sweeps), root / "log", format=kind, progress=False)
+    log = Log.from_sweeps(sweeps, labels=load_labels("semantickitti"))
+    write_log(log, root / "log", format=kind, progress=False)
     return root / "log"
 
 
@@ -104,18 +106,28 @@ CASES: dict[str, tuple[str, Callable[[Path], None], str, str]] = {
     "truncated scan": ("semantickitti", truncate, r"000002\.bin: truncated", "1 truncated"),
     "truncated raw scan": ("kitti-raw", truncate, r"0000000002\.bin: truncated", "1 truncated"),
     "truncated cloud": ("pcd", truncate, r"000002\.pcd: truncated", "1 truncated"),
-    "truncated nuScenes": ("nuscenes", truncate, r"000002\.pcd\.bin: truncated", "1 truncated"),
+    "truncated nuScenes": ("nuscenes", truncate, r"00200000\.pcd\.bin: truncated", "1 truncated"),
     "empty scan": ("semantickitti", empty, r"000002\.bin: holds no point", "1 empty"),
     "empty raw scan": ("kitti-raw", empty, "sweep 2: holds no point", "1 empty"),
     "empty cloud": ("pcd", empty, "sweep 2: holds no point", "1 empty"),
-    "empty nuScenes": ("nuscenes", empty, r"000002\.pcd\.bin: holds no point", "1 empty"),
+    "empty nuScenes": ("nuscenes", empty, r"00200000\.pcd\.bin: holds no point", "1 empty"),
     "NaN in a scan": ("semantickitti", put_nan, r"000002\.bin: 1 of 300 points hold NaN", "1 with NaN points"),
     "NaN in a raw scan": ("kitti-raw", put_nan, r"0002\.bin: 1 of 360 points hold NaN", "1 with NaN points"),
     "NaN in a cloud": ("pcd", put_nan, r"000002\.pcd: 1 of 300 points hold NaN", "1 with NaN points"),
-    "NaN in nuScenes": ("nuscenes", put_nan, r"000002\.pcd\.bin: 1 of 300 points hold NaN", "1 with NaN points"),
+    "NaN in nuScenes": (
+        "nuscenes",
+        put_nan,
+        r"00200000\.pcd\.bin: 1 of 300 points hold NaN",
+        "1 with NaN points",
+    ),
     "labels": ("semantickitti", cut_labels, r"000002\.label: 1192 bytes", "1 with labels of another length"),
     "nuScenes labels": ("nuscenes", cut_labels, r"_lidarseg\.bin: 292 labels for", "1 with labels of another length"),
-    "a scan is gone": ("nuscenes", lambda path: scan(path).unlink(), r"000002\.pcd\.bin: no such file", "1 missing"),
+    "a scan is gone": (
+        "nuscenes",
+        lambda path: scan(path).unlink(),
+        r"00200000\.pcd\.bin: no such file",
+        "1 missing",
+    ),
     "a cloud is gone": ("pcd", lambda path: scan(path).unlink(), "counts 4 sweeps, the folder holds 3", "1 missing"),
     "other fields": ("pcd", other_fields, r"000002\.pcd: no field 'column'", "1 with other fields"),
     "other format": ("pcd", other_format, "several formats; give format=", "1 in another format"),

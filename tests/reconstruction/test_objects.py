@@ -11,6 +11,7 @@ from scipy.spatial import cKDTree
 
 import resweep as rs
 from resweep.boxes import Boxes
+from resweep.categories import CATEGORIES
 from resweep.log import Log
 from resweep.pose import from_xyz_rpy, inverse, transform
 from resweep.reconstruction import IcpConfig, ObjectConfig, build_bank
@@ -19,7 +20,6 @@ from resweep.reconstruction.objects.coloured_icp import make_target, register
 from resweep.reconstruction.objects.mirror import FLIP, find_symmetry
 from resweep.reconstruction.objects.surfels import measure_gaps
 from resweep.registration import motion_matrix
-from resweep.scenario.categories import CATEGORIES
 from resweep.sweep import Sweep
 
 SIZE = np.array([4.0, 1.8, 1.5])

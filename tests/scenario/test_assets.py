@@ -10,9 +10,9 @@ import pytest
 import trimesh
 
 import resweep as rs
+from resweep.categories import category_of
 from resweep.pose import from_xyz_rpy
 from resweep.scenario import Asset, Bank, load_bank
-from resweep.scenario.categories import category_of
 from resweep.scenario.coverage import coverage, interpolate_coverage, known_share
 from resweep.scenes import ground_plane
 

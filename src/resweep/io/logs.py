@@ -249,7 +249,7 @@ def write_log(
     with atomic_folder(path) as temporary:
         sweeps = track(log, f"writing {path.name}", show=progress)
         if entry.write_log is not None:
-            entry.write_log(log, sweeps, temporary, frame=frame, **options)
+            log = entry.write_log(log, sweeps, temporary, frame=frame, **options) or log
         else:
             folders.write_sweeps(entry, log, sweeps, temporary, frame, **options)
         write_record(log, temporary, entry.name, frame)

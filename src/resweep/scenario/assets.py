@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from resweep.categories import OBJECT_LABELS, category_of
 from resweep.errors import ResweepError
 from resweep.label_mapping import map_labels
 from resweep.labels import UNKNOWN_LABELS, LabelSet, load_labels
 from resweep.pose import Array, from_xyz_rpy
-from resweep.scenario.categories import OBJECT_LABELS, category_of
 from resweep.scenario.coverage import coverage
 from resweep.worlds import Layer, Volumes, World
 from resweep.worlds.mesh_files import load_mesh

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from resweep.categories import OBJECT_LABELS, category_of
 from resweep.pose import from_xyz_rpy
 from resweep.scenario.assets import Asset
 from resweep.scenario.bank import Bank
-from resweep.scenario.categories import OBJECT_LABELS, category_of
 from resweep.scenes import car
 from resweep.scenes.labels import Label
 from resweep.scenes.traffic import animal, barrier, cone, debris, pedestrian, vehicle

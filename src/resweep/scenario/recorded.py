@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from resweep.boxes import Boxes
+from resweep.categories import Category, category_of
 from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, from_xyz_rpy
-from resweep.scenario.categories import Category, category_of
 from resweep.sweep import Sweep
 
 _MARGIN_S = 0.15  # by which a motion reaches beyond its first and last box: a sweep begins before its stamp

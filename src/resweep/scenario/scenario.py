@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from pydantic import Field, model_validator
 
+from resweep.categories import category_of
 from resweep.config import Spec, SpecError, parse_yaml, read_text, validate
 from resweep.errors import ResweepError
 from resweep.pose import Trajectory
 from resweep.scenario.actors import Actor
 from resweep.scenario.bank import Bank
 from resweep.scenario.builtin import builtin_bank
-from resweep.scenario.categories import category_of
 from resweep.scenario.ground import Ground, ground_of
 from resweep.scenario.overlap import Overlap
 from resweep.scenario.spec import ActorSpec, EgoSpec, resolve_paths

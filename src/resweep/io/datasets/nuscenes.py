@@ -9,6 +9,7 @@ lasers: beams without return are points where the LiDAR was (`resweep.io.dataset
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,21 +20,21 @@ from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.columns import sweep_from_columns
 from resweep.io.datasets.boxes import Tracks, boxes_from_poses
 from resweep.io.datasets.choices import choose_one
+from resweep.io.datasets.nuscenes_classes import CHANNEL, LABELS, LABELS_BY_NAME
+from resweep.io.datasets.nuscenes_facts import SENSOR, read_facts
 from resweep.io.datasets.nuscenes_firings import split_firings
+from resweep.io.datasets.nuscenes_scene import FACTS, TIME, TRACK, VELOCITY
 from resweep.io.datasets.nuscenes_tables import Record, Tables, find_tables, read_records, take_single
-from resweep.io.datasets.nuscenes_write import TIME, write_log
+from resweep.io.datasets.nuscenes_write import write_log
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.faults import Faults, refuse_faulty
 from resweep.io.format import Format, read_as
 from resweep.io.rigid import pose_from_quaternion, poses_from_quaternions
-from resweep.labels import NO_LABELS, LabelSet, load_labels
+from resweep.labels import NO_LABELS, LabelSet
 from resweep.log import Log
 from resweep.pose import Array, inverse
-from resweep.sensors import load_sensor
 from resweep.sweep import Sweep
 
-SENSOR = "velodyne-hdl-32e"
-CHANNEL = "LIDAR_TOP"
 _COLUMNS = ("x", "y", "z", "intensity", "ring")
 _ROW_BYTES = 4 * len(_COLUMNS)
 _PANOPTIC = 1000  # panoptic label = class · 1000 + instance (nuScenes panoptic, data format)
@@ -89,11 +90,13 @@ def open_log(
     tables = Tables(path) if inside else find_tables(path, version)
     if tables is None:
         raise ResweepError(f"{path}: no v1.0-*/scene.json in it; give the folder that holds samples/ and the tables")
-    scenes = {record["name"]: record for record in read_records(tables.folder / "scene.json")}
+    scenes = _name_scenes(read_records(tables.folder / "scene.json"))
     name = choose_one(scene, sorted(scenes), "scene", path)
+    facts = read_facts(scenes[name].get(FACTS), f"{tables.folder / 'scene.json'}, {name}")
     frames = _find_frames(tables, scenes[name]["token"], channel, keyframes_only)
     faults = Faults()
-    poses = _read_poses(tables, frames, faults if keep_going else None)
+    T_global_sensor = _read_poses(tables, frames, faults if keep_going else None)
+    poses = facts.T_world_global @ T_global_sensor
     times = np.array([frame.get(TIME, frame["timestamp"] / 1e6) for frame in frames])
     notes = _Notes(tables, frames)
 
@@ -101,9 +104,14 @@ def open_log(
         file = root / frames[at]["filename"]
         scan = read_as(_Labelled(notes.labels(root, frames[at])).format, file, drop_nan=drop_nan)
         stamp = float(times[at])
-        boxes = notes.boxes(frames[at], inverse(poses[at]))
         return replace(
-            scan, pose=poses[at], timestamp=stamp, beam_time=np.full(scan.n_beams, stamp), boxes=boxes, sensor=SENSOR
+            scan,
+            pose=poses[at],
+            timestamp=stamp,
+            beam_time=np.full(scan.n_beams, stamp),
+            intensity=scan.intensity / np.float32(facts.intensity_scale),
+            boxes=notes.boxes(frames[at], inverse(T_global_sensor[at])),
+            sensor=facts.sensor_name,
         )
 
     log = Log(
@@ -111,11 +119,21 @@ def open_log(
         times,
         poses,
         name,
-        sensor=load_sensor(SENSOR),
-        labels=load_labels("nuscenes-lidarseg") if notes.has_labels else NO_LABELS,
+        sensor=facts.sensor,
+        sensor_name=facts.sensor_name,
+        labels=LABELS if notes.has_labels else NO_LABELS,
         meta={"format": "nuscenes", "path": str(path), "scene": name},
     )
     return refuse_faulty(infer_empty_beams(log, empty_beams), faults)
+
+
+def _name_scenes(records: Iterable[Record]) -> dict[str, Record]:
+    """Scenes by name; of those that share one, all but the first have the beginning of their token after it."""
+    found: dict[str, Record] = {}
+    for record in records:
+        name = record["name"]
+        found[name if name not in found else f"{name}-{record['token'][:8]}"] = record
+    return found
 
 
 def _find_frames(tables: Tables, scene: str, channel: str, keyframes_only: bool) -> list[Record]:
@@ -171,7 +189,7 @@ class _Notes:
             self._category = tables.look_up(
                 "category", {record["category_token"] for record in self._instance.values()}
             )
-            self._tracks = Tracks(record["instance_token"] for record in found.values())
+            self._tracks = _find_tracks(self._instance, (record["instance_token"] for record in found.values()))
         self._files: dict[str, tuple[str, str]] = {}
         for table in ("lidarseg", "panoptic"):  # panoptic labels hold the classes too, so they come last
             if tables.has(table):
@@ -194,7 +212,12 @@ class _Notes:
         size = np.array([row["size"] for row in rows], float).reshape(-1, 3)[:, [1, 0, 2]]  # theirs: width length
         names = [self._category[self._instance[row["instance_token"]]["category_token"]]["name"] for row in rows]
         track = np.array([self._tracks[row["instance_token"]] for row in rows], np.int64)
-        return boxes_from_poses(T_sensor_world, poses, size, names, track)
+        return replace(
+            boxes_from_poses(T_sensor_world, poses, size, names, track),
+            label=np.array([LABELS_BY_NAME.get(name, 0) for name in names], np.int64),
+            velocity=np.array([row.get(VELOCITY, [np.nan] * 3) for row in rows], float).reshape(-1, 3),
+            n_points=np.array([row.get("num_lidar_pts", -1) for row in rows], np.int64),
+        )
 
     def labels(self, root: Path, frame: Record) -> dict[str, tuple[Path, Array]]:
         """Label columns of a keyframe with the file each is from."""
@@ -214,6 +237,13 @@ class _Notes:
                 f"{file}: truncated or no panoptic labels ({error}); fetch it again", FaultKind.TRUNCATED
             ) from error
         return {"label": (file, packed // _PANOPTIC), "instance": (file, packed % _PANOPTIC)}
+
+
+def _find_tracks(instances: dict[str, Record], order: Iterable[str]) -> Tracks | dict[str, int]:
+    """A number for each instance: that of the log that was written, else counted in the order of the annotations."""
+    if all(TRACK in record for record in instances.values()):
+        return {token: int(record[TRACK]) for token, record in instances.items()}
+    return Tracks(order)
 
 
 class _Labelled:

@@ -1,203 +1,180 @@
-"""Writing logs as nuScenes: one scene, every sweep a keyframe of ``LIDAR_TOP``, with the tables devkits load.
+"""Writing logs as nuScenes: one scene of ``LIDAR_TOP``, with tables, labels and a map that the devkit loads.
 
-Points keep the log's sensor frame (x forward), and the calibrated sensor is at the vehicle's origin; the
-cameras, maps and attributes that a full dataset has are left out, their tables are empty.
+Points keep the log's sensor frame (x forward), and the calibrated sensor is at the vehicle's origin. Sweeps with boxes
+or labels are keyframes. There are no cameras. Labels are mapped to nuScenes-lidarseg, intensities to 0 to 255.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
+from resweep.boxes import Boxes
 from resweep.errors import ResweepError
+from resweep.files import write_file
 from resweep.io.columns import check_finite, express_points
+from resweep.io.datasets.nuscenes_classes import LABELS, NOISE
+from resweep.io.datasets.nuscenes_map import GroundMask, map_file
+from resweep.io.datasets.nuscenes_objects import find_unnamed
+from resweep.io.datasets.nuscenes_records import make_tables, write_tables
+from resweep.io.datasets.nuscenes_scene import VERSION, Frame, Scene, check_stamps, find_keys
+from resweep.label_mapping import LabelMapping, map_labels
+from resweep.labels import NO_LABELS
 from resweep.log import Log
-from resweep.pose import Array, from_xyz_rpy
+from resweep.pose import Array
 from resweep.sweep import Sweep
 
-VERSION = "v1.0-resweep"
-TIME = "time_s"  # beside the integer microseconds of `timestamp`: the time with all its digits
-_LABEL_MAX = 255
+_INTENSITY_MAX = 255.0
+_UNIT_MAX = 2.0  # intensities up to here are relative ones: 1 is a white target, noise and retroreflectors lie above
+_DRAFT = "draft"  # scans and labels, until all are there and the log's tokens are known
 
 
-def write_log(log: Log, sweeps: Iterable[Sweep], folder: Path, frame: str = "deskewed", lidarseg: bool = True) -> None:
-    """Fill ``folder`` with ``samples/``, ``lidarseg/`` (unless false) and the tables in ``v1.0-resweep/``."""
+def write_log(
+    log: Log,
+    sweeps: Iterable[Sweep],
+    folder: Path,
+    frame: str = "deskewed",
+    lidarseg: bool = True,
+    version: str = VERSION,
+    scene: str | None = None,
+    intensity_scale: float | None = None,
+) -> Log:
+    """Fill ``folder`` with the scene of a log, named ``scene`` (default: as the log); the log with its labels mapped.
+
+    ``lidarseg=False`` leaves the labels out. Tables are in a folder ``version``, which begins with v1.0-. Intensities
+    are multiplied by ``intensity_scale``; unless given it is 255 for relative ones (0 to 1) and 1 for larger ones.
+    """
     if frame == "world":
         raise ResweepError("nuScenes keeps points in the LiDAR's frame; write frame='deskewed', or another format")
-    tables = GrowingTables(log)
-    scans, labels = folder / "samples" / "LIDAR_TOP", folder / "lidarseg" / VERSION
-    for place in (scans, *([labels] if lidarseg else []), folder / VERSION):
-        place.mkdir(parents=True)
+    if not version.startswith("v1.0-") or "/" in version:
+        raise ResweepError(f"version '{version}': nuScenes' versions are called v1.0-mini, v1.0-trainval or the like")
+    if intensity_scale is not None and not 0 < intensity_scale < np.inf:
+        raise ResweepError(f"intensity_scale {intensity_scale:g}: expected a number above zero")
+    check_stamps(log.times, log.name)
+    draft = _Draft(log, folder, frame, lidarseg, intensity_scale)
     for at, sweep in enumerate(sweeps):
-        scan = scans / f"{at:06d}.pcd.bin"
-        _write_scan(sweep, scan, frame)
-        token = tables.add(at, float(log.times[at]), log.poses[at], scan.relative_to(folder), sweep)
-        if lidarseg:
-            file = labels / f"{token}_lidarseg.bin"
-            _write_labels(sweep, file)
-            tables.rows["lidarseg"].append(
-                {"token": token, "sample_data_token": token, "filename": str(file.relative_to(folder))}
-            )
-    tables.close(lidarseg)
-    tables.write(folder / VERSION)
+        draft.add(at, sweep)
+    name = scene or log.name or "drive"
+    draft.finish(name, version)
+    return replace(log, labels=LABELS) if draft.mapping is not None else log
 
 
-def _write_scan(sweep: Sweep, file: Path, frame: str) -> None:
-    points = express_points(sweep, frame)
-    check_finite(points, file.name)
-    rows = np.empty((len(points), 5), "<f4")
-    rows[:, :3], rows[:, 3], rows[:, 4] = points, sweep.intensity, sweep.ring
-    file.write_bytes(rows.tobytes())
+@dataclass
+class _Draft:
+    """A scene whose sweeps come one by one; its tokens, made from the contents of all of them, are known at the end."""
 
+    log: Log
+    folder: Path
+    frame: str
+    lidarseg: bool
+    scale: float | None
+    frames: list[Frame] = field(default_factory=list)
 
-def _write_labels(sweep: Sweep, file: Path) -> None:
-    label = sweep.label
-    if len(label) and (label.min() < 0 or label.max() > _LABEL_MAX):
-        raise ResweepError(
-            f"{file.name}: label {int(label.max())} does not fit lidarseg's 8 bits; map the classes first, or write "
-            "with lidarseg=False"
+    def __post_init__(self) -> None:
+        self.mask = GroundMask(self.log.poses, self.log.name)
+        self.mapping: LabelMapping | None = None
+        if self.lidarseg and self.log.labels.known:
+            self.mapping = map_labels(self.log.labels, LABELS)
+        self._hash = hashlib.sha256(self.log.name.encode())
+        self._seen: set[int] = set()
+
+    def add(self, at: int, sweep: Sweep) -> None:
+        """Write the scan and labels of a sweep, and keep what the tables need of it."""
+        if self.scale is None and len(sweep):
+            self.scale = choose_scale(sweep.intensity)
+        points = express_points(sweep, self.frame)
+        check_finite(points, f"sweep {at}")
+        labels = np.zeros(len(sweep), np.uint8)
+        if self.mapping is not None:
+            labels = self.mapping.map(sweep.label).astype(np.uint8)
+            self.mask.add(sweep.world_points(), labels)
+        self._seen.update(np.unique(sweep.label).tolist())
+        scan = pack_scan(points, sweep.intensity, sweep.ring, self.scale or 1.0)
+        self._write(at, "scan", scan)
+        self._write(at, "labels", labels)
+        labelled = bool(LABELS.is_labelled(labels).any())
+        self.frames.append(self._make_frame(at, sweep.boxes, scan[:, :3], labelled))
+
+    def _make_frame(self, at: int, boxes: Boxes | None, points: Array, labelled: bool) -> Frame:
+        count = np.zeros(0, np.int64) if boxes is None else boxes.count_points(points)
+        pose, time = self.log.poses[at], float(self.log.times[at])
+        self._hash.update(np.ascontiguousarray(pose).tobytes() + np.float64(time).tobytes())
+        if boxes is not None:
+            columns = (boxes.centre, boxes.size, boxes.yaw, boxes.track, boxes.label)
+            self._hash.update("/".join(boxes.name).encode() + b"".join(column.tobytes() for column in columns))
+        return Frame(time, pose, boxes, count, np.full(len(count), np.nan), labelled)
+
+    def _write(self, at: int, kind: str, data: Array) -> None:
+        self._hash.update(data.tobytes())
+        write_file(self.folder / _DRAFT / f"{at:06d}.{kind}", data)
+
+    def finish(self, name: str, version: str) -> None:
+        """Give all files their names, and write the map and the tables."""
+        log = self.log
+        scene = Scene(
+            identity=self._hash.hexdigest(),
+            name=name,
+            origin=self.mask.origin,
+            intensity_scale=self.scale or 1.0,
+            version=version,
+            lidarseg=self.mapping is not None,
+            labels=log.labels,
+            sensor=log.sensor,
+            sensor_name=log.sensor_name,
         )
-    file.write_bytes(label.astype(np.uint8).tobytes())
+        for at, key in enumerate(find_keys(self.frames)):
+            draft = self.folder / _DRAFT / f"{at:06d}"
+            _move(draft.with_suffix(".scan"), self.folder / scene.scan_file(self.frames[at], key))
+            if scene.lidarseg and key:
+                _move(draft.with_suffix(".labels"), self.folder / scene.label_file(at))
+            else:
+                draft.with_suffix(".labels").unlink()
+        (self.folder / _DRAFT).rmdir()
+        write_file(self.folder / map_file(scene.logfile), self.mask.encode())
+        write_tables(make_tables(scene, self.frames), self.folder / version)
+        self._say_unnamed()
 
-
-def _token(*words: object) -> str:
-    """32 hex digits that depend on the words alone, so that the same log gives the same bytes."""
-    return hashlib.md5("/".join(map(str, words)).encode(), usedforsecurity=False).hexdigest()
-
-
-def _quaternion(pose: Array) -> list[float]:
-    x, y, z, w = Rotation.from_matrix(pose[:3, :3]).as_quat().tolist()
-    return [w, x, y, z]
-
-
-_NAMES = (
-    *("attribute", "calibrated_sensor", "category", "ego_pose", "instance", "lidarseg", "log", "map", "sample"),
-    *("sample_annotation", "sample_data", "scene", "sensor", "visibility"),
-)
-
-
-class GrowingTables:
-    """The tables as they grow, sweep by sweep."""
-
-    def __init__(self, log: Log) -> None:
-        self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in _NAMES}
-        self._scene = _token("scene", log.name)
-        self._last: dict[str, dict[str, Any]] = {}
-        self._last_name: dict[str, str] = {}
-        self._labels: set[int] = set()
-        name = log.name or "drive"
-        sensor, mount, record = _token("sensor"), _token("mount"), _token("log", log.name)
-        self._mount = mount
-        self.rows["sensor"] = [{"token": sensor, "channel": "LIDAR_TOP", "modality": "lidar"}]
-        self.rows["calibrated_sensor"] = [
-            {
-                "token": mount,
-                "sensor_token": sensor,
-                "translation": [0.0, 0.0, 0.0],
-                "rotation": [1.0, 0.0, 0.0, 0.0],
-                "camera_intrinsic": [],
-            }
-        ]
-        self.rows["log"] = [
-            {"token": record, "logfile": name, "vehicle": "", "date_captured": "", "location": "resweep"}
-        ]
-        self.rows["scene"] = [{"token": self._scene, "log_token": record, "name": name, "description": log.sensor_name}]
-
-    def add(self, at: int, time: float, pose: Array, file: Path, sweep: Sweep) -> str:
-        """Add one keyframe; the token of its sample_data."""
-        token, sample, ego = _token("data", at), _token("sample", at), _token("ego", at)
-        stamp = round(time * 1e6)
-        place = {"translation": pose[:3, 3].tolist(), "rotation": _quaternion(pose)}
-        self.rows["ego_pose"].append({"token": ego, "timestamp": stamp, **place})
-        self._chain("sample", {"token": sample, "timestamp": stamp, "scene_token": self._scene})
-        data = {
-            "token": token,
-            "sample_token": sample,
-            "ego_pose_token": ego,
-            "calibrated_sensor_token": self._mount,
-            "timestamp": stamp,
-            TIME: time,
-            "fileformat": "pcd",
-            "is_key_frame": True,
-            "height": 0,
-            "width": 0,
-            "filename": str(file),
-        }
-        self._chain("sample_data", data)
-        self._labels.update(np.unique(sweep.label).tolist())
-        if sweep.boxes is not None:
-            self._annotate(at, sample, pose, sweep)
-        return token
-
-    def _chain(self, table: str, row: dict[str, Any], key: str = "") -> None:
-        """Append ``row`` with links to the one before it of the same kind."""
-        row.update(prev="", next="")
-        before = self._last.get(table + key)
-        if before is not None:
-            before["next"], row["prev"] = row["token"], before["token"]
-        self._last[table + key] = row
-        self.rows[table].append(row)
-
-    def _annotate(self, at: int, sample: str, pose: Array, sweep: Sweep) -> None:
-        boxes = sweep.boxes
-        assert boxes is not None
-        inside = boxes.contains(sweep.deskewed()).sum(axis=1) if len(boxes) else np.zeros(0, int)
-        for box in range(len(boxes)):
-            track = int(boxes.track[box])
-            instance = _token("instance", track if track >= 0 else f"{at}-{box}")
-            self._last_name.setdefault(instance, boxes.name[box])
-            x, y, z = boxes.centre[box].tolist()
-            placed = pose @ from_xyz_rpy(x, y, z, yaw=float(boxes.yaw[box]))
-            length, width, height = boxes.size[box].tolist()
-            row = {
-                "token": _token("annotation", at, box),
-                "sample_token": sample,
-                "instance_token": instance,
-                "visibility_token": "",
-                "attribute_tokens": [],
-                "translation": placed[:3, 3].tolist(),
-                "size": [width, length, height],
-                "rotation": _quaternion(placed),
-                "num_lidar_pts": int(inside[box]),
-                "num_radar_pts": 0,
-            }
-            self._chain("sample_annotation", row, instance)
-
-    def close(self, lidarseg: bool) -> None:
-        """Fill in what is known only at the end: the scene's extent, instances and categories."""
-        samples = self.rows["sample"]
-        ends = {"first_sample_token": samples[0]["token"], "last_sample_token": samples[-1]["token"]}
-        self.rows["scene"][0].update(nbr_samples=len(samples), **ends)
-        names = sorted(set(self._last_name.values()))
-        for name in names:
-            self.rows["category"].append({"token": _token("category", name), "name": name, "description": ""})
-        by_instance: dict[str, list[str]] = {}
-        for row in self.rows["sample_annotation"]:
-            by_instance.setdefault(row["instance_token"], []).append(row["token"])
-        for instance, tokens in by_instance.items():
-            self.rows["instance"].append(
-                {
-                    "token": instance,
-                    "category_token": _token("category", self._last_name[instance]),
-                    "nbr_annotations": len(tokens),
-                    "first_annotation_token": tokens[0],
-                    "last_annotation_token": tokens[-1],
-                }
+    def _say_unnamed(self) -> None:
+        """Say once what has no name in nuScenes."""
+        lost = self.mapping.lost_names(np.array(sorted(self._seen), np.int64)) if self.mapping is not None else []
+        if lost:
+            warnings.warn(_say_lost(self.log, "labels", lost), stacklevel=5)
+        if self.lidarseg and self.mapping is None and self.log.labels != NO_LABELS and self._seen - {0}:
+            warnings.warn(
+                f"log '{self.log.name}': the meaning of its labels is unknown, so they are not written; name their "
+                "vocabulary (labels)",
+                stacklevel=5,
             )
-        if lidarseg:  # the devkit finds a point's class by the category's index
-            for label in sorted(self._labels):
-                row = {"token": _token("label", label), "name": f"label-{label}", "description": "", "index": label}
-                self.rows["category"].append(row)
-        else:
-            del self.rows["lidarseg"]
+        boxes = find_unnamed(self.frames, self.log.labels)
+        if boxes:
+            warnings.warn(_say_lost(self.log, "boxes", boxes), stacklevel=5)
 
-    def write(self, folder: Path) -> None:
-        """Write every table to ``folder``."""
-        for name, rows in self.rows.items():
-            (folder / f"{name}.json").write_text(json.dumps(rows, indent=0) + "\n")
+
+def _say_lost(log: Log, what: str, names: Sequence[str]) -> str:
+    return f"log '{log.name}': nuScenes has no class for these {what}, which are now {NOISE}: {', '.join(names)}"
+
+
+def _move(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    source.rename(target)
+
+
+def choose_scale(intensity: Array) -> float:
+    """What the intensities (n,) of a sweep are multiplied by to lie within 0 to 255."""
+    top = float(intensity.max(initial=0.0))
+    if top <= _UNIT_MAX:
+        return _INTENSITY_MAX
+    return 1.0 if top <= _INTENSITY_MAX else _INTENSITY_MAX / 65535.0
+
+
+def pack_scan(points: Array, intensity: Array, ring: Array, scale: float) -> Array:
+    """Rows (n, 5) float32 of x y z intensity ring; intensities end at 255."""
+    rows = np.empty((len(points), 5), "<f4")
+    rows[:, :3], rows[:, 4] = points, ring
+    rows[:, 3] = np.clip(intensity * np.float32(scale), 0.0, _INTENSITY_MAX)
+    return rows

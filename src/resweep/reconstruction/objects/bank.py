@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from resweep.categories import CATEGORIES, OBJECT_LABELS
 from resweep.errors import ResweepError, nearest_names
 from resweep.labels import LabelSet
 from resweep.log import Log
@@ -26,7 +27,6 @@ from resweep.reconstruction.objects.surfels import cover_object
 from resweep.reconstruction.objects.tracks import Track, View, collect_views, find_objects
 from resweep.scenario.assets import Asset
 from resweep.scenario.bank import Bank
-from resweep.scenario.categories import CATEGORIES, OBJECT_LABELS
 from resweep.scenario.fitting import fit_splats
 from resweep.worlds import Splats
 

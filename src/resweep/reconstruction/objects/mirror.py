@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from resweep.categories import Category
 from resweep.pose import Array, transform
 from resweep.reconstruction.objects.coloured_icp import Target, box_prior, make_target, measure_misfits, register
 from resweep.reconstruction.objects.config import IcpConfig, ObjectConfig
-from resweep.scenario.categories import Category
 from resweep.voxels import first_in_voxels
 
 FLIP = np.array([1.0, -1.0, 1.0])
