@@ -31,8 +31,7 @@ KITTI_NAMES = {
 def format_objects(rows: Sequence[dict[str, Any]], camera: KittiCamera) -> list[str]:
     """Lines of ``label_2`` for the objects ``rows`` of a sweep (`Annotations.rows`)."""
     return [
-        _format_line(row, edges, f"{truncation:.2f}", camera)
-        for row, edges, truncation in _find_shown(rows, camera)
+        _format_line(row, edges, f"{truncation:.2f}", camera) for row, edges, truncation in _find_shown(rows, camera)
     ]
 
 
