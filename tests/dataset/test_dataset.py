@@ -180,20 +180,36 @@ def test_kitti_boxes_read_back_where_they_were(tmp_path: Path) -> None:
     assert next(line.split()[:3] for line in tracking if line) == ["0", str(expected[0]["track"]), "Misc"]
 
 
-def test_nuscenes_tables_tell_points_and_visibility(tmp_path: Path) -> None:
-    generate(plan(layout="nuscenes", sweeps=2), tmp_path / "out")
-    run = tmp_path / "out" / "0000"
-    log = rs.open_log(run, empty_beams=False)
-    assert len(log) == 2
-    assert log[0].boxes is not None
-    rows = json.loads((run / "v1.0-resweep" / "sample_annotation.json").read_text())
-    objects = [item for at in range(2) for item in json.loads((run / f"boxes/{at:06d}.json").read_text())["objects"]]
+def test_a_nuscenes_dataset_is_one_dataroot(tmp_path: Path) -> None:
+    chosen = plan(layout="nuscenes", sweeps=2, sensors=["velodyne-vlp-16", "velodyne-hdl-32e"])
+    out = tmp_path / "out"
+    generate(chosen, out)
+    tables = {file.stem: json.loads(file.read_text()) for file in (out / "v1.0-resweep").glob("*.json")}
+    assert tables["splits"] == {"all": ["dataset-0000", "dataset-0001"]}
+    assert (len(tables["sample"]), len(tables["map"]), len(tables["category"])) == (4, 2, 32)
+    assert len(list((out / "lidarseg" / "v1.0-resweep").iterdir())) == len(tables["lidarseg"]) == 4
+    log = rs.open_log(out, scene="dataset-0001", empty_beams=False)
+    assert (len(log), log.sensor, log.labels.name) == (2, rs.load_sensor("velodyne-hdl-32e"), "nuscenes-lidarseg")
+    rows = tables["sample_annotation"]
+    files = [out / f"{run}/boxes/{at:06d}.json" for run in ("0000", "0001") for at in range(2)]
+    objects = [item for file in files for item in json.loads(file.read_text())["objects"]]
     assert [row["num_lidar_pts"] for row in rows] == [item["n_points_in_box"] for item in objects]
+    assert [row["velocity_mps"] for row in rows] == [item["velocity"] for item in objects]
     hidden = [(row["visibility_token"], item["occlusion"]) for row, item in zip(rows, objects, strict=True)]
     assert all(
-        token == "" if share is None else int(token) == 1 + sum(1 - share >= e for e in (0.4, 0.6, 0.8))
+        token == "" if share is None else int(token) == 1 + sum(1 - share > e for e in (0.4, 0.6, 0.8))
         for token, share in hidden
     )
+    first = log[0]
+    assert first.boxes is not None
+    assert first.boxes.name == ("vehicle.bus.rigid", "vehicle.car", "movable_object.trafficcone")
+    assert first.boxes.centre == pytest.approx(np.array([item["centre"] for item in objects[6:9]]), abs=1e-6)
+    assert first.intensity.max() <= 1.2  # ours again, though 0 to 255 in the files
+    before = digests(out)
+    (out / "v1.0-resweep" / "scene.json").unlink()
+    (out / "0001" / "boxes" / "000001.json").unlink()
+    assert generate(chosen, out, workers=1).resumed == 3
+    assert digests(out) == before
 
 
 def test_traffic_is_drawn_by_the_seed_and_runs_into_nothing(tmp_path: Path) -> None:

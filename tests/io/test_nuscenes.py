@@ -343,7 +343,7 @@ def test_no_two_logs_share_a_token(tmp_path: Path) -> None:
 
 
 def test_labels_of_unknown_meaning_are_left_out(log: Log, tmp_path: Path) -> None:
-    with pytest.warns(UserWarning, match="the meaning of its labels is unknown, so they are not written"):
+    with pytest.warns(UserWarning, match="the meaning of its labels is unknown, so they are left out"):
         write_log(log, tmp_path / "out", format="nuscenes", progress=False)
     assert not (tmp_path / "out" / "lidarseg").exists()
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from resweep.dataset.annotations import annotate, class_names
-from resweep.dataset.layouts import RunFacts, is_complete, write_run, write_sweep
+from resweep.dataset.layouts import RunFacts, is_complete, write_dataset, write_run, write_sweep
 from resweep.dataset.plan import Plan, Run, list_runs
-from resweep.dataset.record import FORMAT, RECORD, check_output, hash_record, make_record
+from resweep.dataset.record import FORMAT, RECORD, check_output, hash_record, identify_run, make_record
 from resweep.dataset.traffic import add_traffic
 from resweep.files import write_file
 from resweep.pose import Array, Trajectory, from_xyz_rpy
@@ -43,7 +43,8 @@ class PlacedRun:
     """A run that is ready to be swept: its actors are placed and checked.
 
     ``trajectory`` is that of the sensor; ``times`` (n,) and ``poses`` (n, 4, 4) are those of its sweeps;
-    ``names`` gives the class of each actor by its instance.
+    ``names`` gives the class of each actor by its instance. ``dataset`` is the name of the plan, ``identity`` a hash
+    over all that decides the run's bytes.
     """
 
     run: Run
@@ -53,11 +54,14 @@ class PlacedRun:
     poses: Array
     actors: list[Actor]
     names: dict[int, str]
+    dataset: str = ""
+    identity: str = ""
 
     def facts(self) -> RunFacts:
         """What the files of the run say of it as a whole."""
         labels = common_labels(self.world, self.actors)
-        return RunFacts(self.run.folder, self.run.sensor.name, labels, self.times, self.poses)
+        run, whole = self.run, (self.dataset, self.run.sensor, self.identity)
+        return RunFacts(run.folder, run.sensor.name, labels, self.times, self.poses, *whole)
 
 
 def generate(plan: Plan, output: str | Path, *, workers: int = 0, progress: bool = True) -> Summary:
@@ -80,6 +84,7 @@ def generate(plan: Plan, output: str | Path, *, workers: int = 0, progress: bool
         total = sum(len(item.times) for item in placed)
         shown.start("sweeping", total)
         resumed = _sweep_runs(placed, output, plan.layout, workers, shown)
+        write_dataset(output, plan.layout, [item.facts() for item in placed])
     _write_json(output / RUNS, [{**item.run.facts(), "sweeps": len(item.times)} for item in placed])
     return Summary(len(runs), total, resumed)
 
@@ -92,7 +97,8 @@ def place_run(plan: Plan, run: Run, world: World, bank: Bank) -> PlacedRun:
         trajectory = trajectory.offset(from_xyz_rpy(*run.offset_m))
     sweeps = Simulator(world, run.sensor).run(trajectory)[: plan.sweeps]
     names = class_names(actors, scenario.categories(bank, actors))
-    return PlacedRun(run, world, trajectory, sweeps.times, sweeps.poses, actors, names)
+    whole = (plan.name, identify_run(plan, run))
+    return PlacedRun(run, world, trajectory, sweeps.times, sweeps.poses, actors, names, *whole)
 
 
 def _sweep_runs(placed: list[PlacedRun], output: Path, layout: str, workers: int, progress: Progress) -> int:

@@ -38,6 +38,20 @@ def hash_record(record: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
+def identify_run(plan: Plan, run: Run) -> str:
+    """A hash over all that decides the bytes of a run, wherever its files lie."""
+    drawn = plan.model_dump(mode="json", include={"name", "traffic", "sweeps", "seed"})
+    own = {
+        "number": run.number,
+        "world": _fingerprint(run.world),
+        "sensor": run.sensor.model_dump(mode="json", exclude_none=True),
+        "offset_m": run.offset_m,
+        "scenario": run.scenario.model_dump(mode="json", exclude_none=True),
+        "bank": None if plan.bank is None else _fingerprint(plan.bank),
+    }
+    return hash_record({**drawn, **own})
+
+
 def _fingerprint(word: str) -> str:
     """What tells a world or a bank from others: the hash of its index, or of the whole mesh file."""
     if word.startswith(SCENE):

@@ -7,6 +7,7 @@ complete. Beside what the layouts have, ``velocity/NNNNNN.bin`` holds (n, 3) flo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from resweep.dataset.annotations import Annotations
@@ -16,7 +17,7 @@ from resweep.sweep import Sweep
 
 LAYOUTS = {"semantickitti": semantickitti, "kitti": kitti, "nuscenes": nuscenes}
 
-__all__ = ["LAYOUTS", "RunFacts", "is_complete", "write_run", "write_sweep"]
+__all__ = ["LAYOUTS", "RunFacts", "is_complete", "write_dataset", "write_run", "write_sweep"]
 
 
 def write_sweep(folder: Path, layout: str, at: int, sweep: Sweep, found: Annotations, run: RunFacts) -> None:
@@ -29,3 +30,8 @@ def write_run(folder: Path, layout: str, run: RunFacts) -> None:
     """Write what belongs to a run as a whole: poses, times, calibration, tracks or tables."""
     write_poses(folder, run)
     LAYOUTS[layout].write_run(folder, run)
+
+
+def write_dataset(output: Path, layout: str, runs: Sequence[RunFacts]) -> None:
+    """Write what belongs to the dataset as a whole, once all its runs are there."""
+    LAYOUTS[layout].write_dataset(output, runs)

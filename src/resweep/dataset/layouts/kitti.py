@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,10 @@ def write_sweep(folder: Path, at: int, sweep: Sweep, found: Annotations, run: Ru
 def write_run(folder: Path, run: RunFacts) -> None:
     """Write the tracks of a run."""
     write_file(folder / "label_02.txt", "".join(_format_tracks(folder, len(run.times))).encode())
+
+
+def write_dataset(output: Path, runs: Sequence[RunFacts]) -> None:
+    """Write nothing: runs are sequences of their own."""
 
 
 def format_kitti_lines(found: Annotations) -> list[str]:

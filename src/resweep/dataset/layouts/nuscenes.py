@@ -1,65 +1,86 @@
-"""nuScenes: ``samples/LIDAR_TOP/NNNNNN.pcd.bin``, and the tables of a run, made from its finished sweeps."""
+"""nuScenes: one dataroot for all runs, each of them a scene.
+
+``samples/LIDAR_TOP/``, ``lidarseg/``, ``maps/`` and the tables in ``v1.0-resweep/`` lie beside the folders of the runs,
+which hold the truth of their sweeps. A run's own tables are in its ``tables.json``; when all runs are there they are
+joined.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from resweep.boxes import Boxes
 from resweep.dataset.annotations import Annotations
-from resweep.dataset.layouts.run_files import RunFacts, pack_points, read_objects
+from resweep.dataset.layouts.run_files import RunFacts, read_objects
 from resweep.files import write_file
-from resweep.io.datasets.nuscenes_write import VERSION, GrowingTables
+from resweep.io.datasets.nuscenes_classes import LABELS, warn_unnamed
+from resweep.io.datasets.nuscenes_map import GroundMask, map_file
+from resweep.io.datasets.nuscenes_objects import find_unnamed
+from resweep.io.datasets.nuscenes_records import Tables, join_tables, make_tables, write_tables
+from resweep.io.datasets.nuscenes_scene import Frame, Scene
+from resweep.io.datasets.nuscenes_write import pack_scan
 from resweep.io.files import kitti_bin
-from resweep.log import Log
+from resweep.label_mapping import map_labels
+from resweep.pose import transform
 from resweep.sweep import Sweep
 
-# nuScenes schema, visibility: the share of an annotation that is seen, in four bins.
-_BINS = ((0.4, "1", "v0-40"), (0.6, "2", "v40-60"), (0.8, "3", "v60-80"), (1.01, "4", "v80-100"))
+_TABLES = "tables.json"
+_INTENSITY_SCALE = 255.0  # simulated intensities are relative: 1 is a white target
 
 
 def write_sweep(folder: Path, at: int, sweep: Sweep, found: Annotations, run: RunFacts) -> None:
-    """Write the scan of one sweep."""
-    rows = pack_points(sweep, 5)
-    rows[:, 4] = sweep.ring
-    write_file(folder / "samples" / "LIDAR_TOP" / f"{at:06d}.pcd.bin", rows)
+    """Write scan and labels of one sweep."""
+    scene, root = _describe(run), folder.parent
+    scan = pack_scan(sweep.deskewed(), sweep.intensity, sweep.ring, _INTENSITY_SCALE)
+    if scene.lidarseg:
+        write_file(root / scene.label_file(at), map_labels(run.labels, LABELS).map(sweep.label).astype(np.uint8))
+    write_file(root / scene.scan_file(float(run.times[at])), scan)
 
 
 def write_run(folder: Path, run: RunFacts) -> None:
-    """Write ``v1.0-resweep/`` and ``lidarseg/`` of a run all of whose sweeps are there."""
-    times, poses = run.times, run.poses
-    tables = GrowingTables(Log(lambda at: _sweep(folder, at)[0], times, poses, run.name, sensor_name=run.sensor))
-    segments = folder / "lidarseg" / VERSION
-    (folder / VERSION).mkdir(exist_ok=True)
-    seen: list[dict[str, Any]] = []
-    for at in range(len(times)):
-        sweep, objects = _sweep(folder, at)
-        scan = Path("samples") / "LIDAR_TOP" / f"{at:06d}.pcd.bin"
-        token = tables.add(at, float(times[at]), poses[at], scan, sweep)
-        file = segments / f"{token}_lidarseg.bin"
-        write_file(file, sweep.label.astype(np.uint8))
-        row = {"token": token, "sample_data_token": token, "filename": str(file.relative_to(folder))}
-        tables.rows["lidarseg"].append(row)
-        seen += objects
-    for annotation, item in zip(tables.rows["sample_annotation"], seen, strict=True):
-        annotation["num_lidar_pts"] = item["n_points_in_box"]
-        annotation["visibility_token"] = _visibility(item["occlusion"])
-    tables.rows["visibility"] = [{"token": token, "level": level, "description": ""} for _, token, level in _BINS]
-    tables.close(lidarseg=True)
-    tables.write(folder / VERSION)
+    """Write the map of a run all of whose sweeps are there, and its tables."""
+    scene, root = _describe(run), folder.parent
+    mask = GroundMask(run.poses, run.name)
+    frames = [_read_frame(folder, run, at) for at in range(len(run.times))]
+    if scene.lidarseg:
+        mapping, seen = map_labels(run.labels, LABELS), set()
+        for at, frame in enumerate(frames):
+            points = np.fromfile(root / scene.scan_file(frame.time), "<f4").reshape(-1, 5)[:, :3]
+            label, _ = kitti_bin.read_labels(folder / "labels" / f"{at:06d}.label", len(points))
+            mask.add(transform(frame.pose, points), mapping.map(label))
+            seen.update(np.unique(label).tolist())
+        warn_unnamed(f"dataset '{run.dataset}'", "labels", mapping.lost_names(np.array(sorted(seen), np.int64)))
+    warn_unnamed(f"dataset '{run.dataset}'", "boxes", find_unnamed(frames, run.labels))
+    write_file(root / map_file(scene.logfile), mask.encode())
+    write_file(folder / _TABLES, (json.dumps(make_tables(scene, frames)) + "\n").encode())
 
 
-def _visibility(occlusion: float | None) -> str:
-    return "" if occlusion is None else next(token for top, token, _ in _BINS if 1.0 - occlusion < top)
+def write_dataset(output: Path, runs: Sequence[RunFacts]) -> None:
+    """Write the tables of all runs as one set."""
+    names = [f"{output / run.name / _TABLES}" for run in runs]
+    parts: list[Tables] = [json.loads(Path(name).read_text(encoding="utf-8")) for name in names]
+    write_tables(join_tables(parts, names), output / _describe(runs[0]).version)
 
 
-def _sweep(folder: Path, at: int) -> tuple[Sweep, list[dict[str, Any]]]:
-    """What the tables need of a finished sweep: labels and boxes."""
-    file = folder / "labels" / f"{at:06d}.label"
-    count = file.stat().st_size // 4
-    label, instance = kitti_bin.read_labels(file, count)
+def _describe(run: RunFacts) -> Scene:
+    return Scene(
+        identity=run.identity,
+        name=f"{run.dataset}-{run.name}",
+        origin=GroundMask.find_origin(run.poses),
+        intensity_scale=_INTENSITY_SCALE,
+        lidarseg=run.labels.known,
+        labels=run.labels,
+        sensor=run.spec,
+        sensor_name=run.sensor,
+    )
+
+
+def _read_frame(folder: Path, run: RunFacts, at: int) -> Frame:
+    """What the tables need of a finished sweep."""
     objects = read_objects(folder, at)
     boxes = Boxes(
         np.array([item["centre"] for item in objects]),
@@ -67,5 +88,9 @@ def _sweep(folder: Path, at: int) -> tuple[Sweep, list[dict[str, Any]]]:
         np.array([item["yaw"] for item in objects]),
         [item["name"] for item in objects],
         np.array([item["track"] for item in objects]),
+        np.array([item["label"] for item in objects]),
+        np.array([item["velocity"] for item in objects]),
     )
-    return Sweep.from_points(np.zeros((count, 3)), label=label, instance=instance, boxes=boxes), objects
+    hidden = np.array([np.nan if item["occlusion"] is None else item["occlusion"] for item in objects])
+    count = np.array([item["n_points_in_box"] for item in objects], np.int64)
+    return Frame(float(run.times[at]), run.poses[at], boxes, count, 1.0 - hidden)

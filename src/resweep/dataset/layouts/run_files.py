@@ -16,6 +16,7 @@ from resweep.io import poses
 from resweep.io.files import kitti_bin
 from resweep.labels import LabelSet
 from resweep.pose import Array, Trajectory, inverse
+from resweep.sensors import Sensor
 from resweep.sweep import Sweep
 
 UNIT = "1.0 0.0 0.0 0.0 0.0 1.0 0.0 0.0 0.0 0.0 1.0 0.0"
@@ -23,13 +24,20 @@ UNIT = "1.0 0.0 0.0 0.0 0.0 1.0 0.0 0.0 0.0 0.0 1.0 0.0"
 
 @dataclass(frozen=True, eq=False)
 class RunFacts:
-    """What is known of a run: its name, sensor, ``labels`` of its returns, and ``times`` (n,), ``poses`` (n, 4, 4)."""
+    """What is known of a run: its name, sensor, ``labels`` of its returns, and ``times`` (n,), ``poses`` (n, 4, 4).
+
+    ``dataset`` is the name of its plan, ``spec`` its sensor in full. ``identity`` is a hash over all that decides the
+    run's bytes: no run of another dataset has it.
+    """
 
     name: str
     sensor: str
     labels: LabelSet
     times: Array
     poses: Array
+    dataset: str = ""
+    spec: Sensor | None = None
+    identity: str = ""
 
 
 def is_complete(folder: Path, at: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from resweep.dataset.annotations import Annotations
@@ -21,3 +22,7 @@ def write_run(folder: Path, run: RunFacts) -> None:
     matrix = " ".join(repr(value) for value in poses.T_CAMERA_LIDAR[:3].ravel().tolist())
     text = "".join(f"P{at}: {UNIT}\n" for at in range(4)) + f"Tr: {matrix}\n"
     write_file(folder / "calib.txt", text.encode())
+
+
+def write_dataset(output: Path, runs: Sequence[RunFacts]) -> None:
+    """Write nothing: runs are sequences of their own."""

@@ -7,7 +7,8 @@ docs/instructions_nuscenes.md); the devkit knows no others.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -119,3 +120,12 @@ def choose_attribute(category: str, name: str, speed: float, speeds: Iterable[fl
             return "vehicle.moving"
         return "vehicle.stopped" if any(other > MOVING_MPS for other in speeds) else "vehicle.parked"
     return ""
+
+
+def warn_unnamed(where: str, what: str, names: Sequence[str]) -> None:
+    """Warn of classes for which nuScenes has no name, if there are any."""
+    if names:
+        classes = ", ".join(names)
+        warnings.warn(
+            f"{where}: nuScenes has no class for these {what}, which are now {NOISE}: {classes}", stacklevel=6
+        )

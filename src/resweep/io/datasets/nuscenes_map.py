@@ -28,9 +28,8 @@ class GroundMask:
     """The mask of a drive along ``poses`` (n, 4, 4); ``origin`` (2,) is its corner in the log's world, metres."""
 
     def __init__(self, poses: Array, name: str = "") -> None:
-        low, high = poses[:, :2, 3].min(axis=0) - _MARGIN_M, poses[:, :2, 3].max(axis=0) + _MARGIN_M
-        self.origin = np.floor(low)
-        extent = high - self.origin
+        self.origin = self.find_origin(poses)
+        extent = poses[:, :2, 3].max(axis=0) + _MARGIN_M - self.origin
         if extent.max() > _MAX_M:
             warnings.warn(
                 f"log '{name}': its drive is {extent.max() / 1000:.1f} km wide; the mask of its nuScenes map covers "
@@ -39,6 +38,11 @@ class GroundMask:
             )
         columns, rows = np.ceil(np.minimum(extent, _MAX_M) / _CELL_M).astype(int).tolist()
         self._seen = np.zeros((rows, columns), bool)  # row 0 is the southernmost
+
+    @staticmethod
+    def find_origin(poses: Array) -> Array:
+        """The corner (2,) of the mask of a drive, whole metres."""
+        return np.asarray(np.floor(poses[:, :2, 3].min(axis=0) - _MARGIN_M))
 
     def add(self, points: Array, label: Array) -> None:
         """Mark where points (n, 3) in the log's world, of labels (n,) in nuScenes' vocabulary, lie on the ground."""

@@ -107,7 +107,7 @@ def _data(scene: Scene, frame: Frame, at: int, key: bool, sample: str) -> Row:
         "is_key_frame": key,
         "height": 0,
         "width": 0,
-        "filename": scene.scan_file(frame, key).as_posix(),
+        "filename": scene.scan_file(frame.time, key).as_posix(),
     }
 
 

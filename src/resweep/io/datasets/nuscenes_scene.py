@@ -49,7 +49,7 @@ class Frame:
     @property
     def stamp(self) -> int:
         """Microseconds, as nuScenes counts."""
-        return round(self.time * 1e6)
+        return _count_microseconds(self.time)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +80,10 @@ class Scene:
         """The token of a record of this scene."""
         return make_token(self.identity, *words)
 
-    def scan_file(self, frame: Frame, key: bool = True) -> Path:
-        """Where the scan of a frame lies in the dataset, named as nuScenes names scans."""
+    def scan_file(self, time: float, key: bool = True) -> Path:
+        """Where the scan of that time lies in the dataset, named as nuScenes names scans."""
         folder = Path("samples" if key else "sweeps") / CHANNEL
-        return folder / f"{self.logfile}__{CHANNEL}__{frame.stamp:016d}.pcd.bin"
+        return folder / f"{self.logfile}__{CHANNEL}__{_count_microseconds(time):016d}.pcd.bin"
 
     def label_file(self, at: int) -> Path:
         """Where the labels of the frame ``at`` lie in the dataset."""
@@ -98,6 +98,10 @@ class Scene:
             "sensor_name": self.sensor_name,
             "sensor": spec,
         }
+
+
+def _count_microseconds(time: float) -> int:
+    return round(time * 1e6)
 
 
 def find_keys(frames: Sequence[Frame]) -> list[bool]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.files import write_file
 from resweep.io.columns import check_finite, express_points
-from resweep.io.datasets.nuscenes_classes import LABELS, NOISE
+from resweep.io.datasets.nuscenes_classes import LABELS, warn_unnamed
 from resweep.io.datasets.nuscenes_map import GroundMask, map_file
 from resweep.io.datasets.nuscenes_objects import find_unnamed
 from resweep.io.datasets.nuscenes_records import make_tables, write_tables
@@ -129,7 +129,7 @@ class _Draft:
         )
         for at, key in enumerate(find_keys(self.frames)):
             draft = self.folder / _DRAFT / f"{at:06d}"
-            _move(draft.with_suffix(".scan"), self.folder / scene.scan_file(self.frames[at], key))
+            _move(draft.with_suffix(".scan"), self.folder / scene.scan_file(self.frames[at].time, key))
             if scene.lidarseg and key:
                 _move(draft.with_suffix(".labels"), self.folder / scene.label_file(at))
             else:
@@ -141,22 +141,15 @@ class _Draft:
 
     def _say_unnamed(self) -> None:
         """Say once what has no name in nuScenes."""
+        where, labels = f"log '{self.log.name}'", self.log.labels
         lost = self.mapping.lost_names(np.array(sorted(self._seen), np.int64)) if self.mapping is not None else []
-        if lost:
-            warnings.warn(_say_lost(self.log, "labels", lost), stacklevel=5)
-        if self.lidarseg and self.mapping is None and self.log.labels != NO_LABELS and self._seen - {0}:
+        warn_unnamed(where, "labels", lost)
+        warn_unnamed(where, "boxes", find_unnamed(self.frames, labels))
+        if self.lidarseg and not labels.known and labels != NO_LABELS and self._seen - {0}:
             warnings.warn(
-                f"log '{self.log.name}': the meaning of its labels is unknown, so they are not written; name their "
-                "vocabulary (labels)",
+                f"{where}: the meaning of its labels is unknown, so they are left out; name their vocabulary (labels)",
                 stacklevel=5,
             )
-        boxes = find_unnamed(self.frames, self.log.labels)
-        if boxes:
-            warnings.warn(_say_lost(self.log, "boxes", boxes), stacklevel=5)
-
-
-def _say_lost(log: Log, what: str, names: Sequence[str]) -> str:
-    return f"log '{log.name}': nuScenes has no class for these {what}, which are now {NOISE}: {', '.join(names)}"
 
 
 def _move(source: Path, target: Path) -> None:
