@@ -11,6 +11,7 @@ from typing import Any
 import resweep
 from resweep.dataset.plan import Plan, Run, choose_sensor
 from resweep.errors import ResweepError
+from resweep.io.datasets.kitti_camera import read_camera
 from resweep.scenes.opening import SCENE
 
 RECORD = "plan.json"
@@ -23,7 +24,9 @@ def make_record(plan: Plan, runs: Sequence[Run]) -> dict[str, Any]:
     worlds = {word: _fingerprint(word) for word in plan.worlds}
     written = plan.model_dump(mode="json", exclude_none=True)
     scenarios = [run.scenario.model_dump(mode="json", exclude_none=True) for run in runs]
+    camera = {} if plan.camera is None else {"camera": read_camera(plan.camera).to_dict()}
     return {
+        **camera,
         "resweep": resweep.__version__,
         "plan": written,
         "worlds": worlds,

@@ -23,14 +23,15 @@ from resweep.pose import Array, transform
 
 NEAR_M = 0.1  # what is nearer to the camera, or behind it, is not in its image
 _CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
-_EDGES = np.array([(a, b) for a in range(8) for b in range(a) if np.abs(_CORNERS[a] - _CORNERS[b]).sum() == 1.0])
+_FACES = np.array([[0, 1, 3, 2], [4, 5, 7, 6], [0, 1, 5, 4], [2, 3, 7, 6], [0, 2, 6, 4], [1, 3, 7, 5]])
 
 
 class ImageBoxes(NamedTuple):
     """Boxes (k,) as an image shows them.
 
-    ``edges`` (k, 4) are left, top, right and bottom in pixels from 0, cut at the image's borders; ``truncation`` (k,)
-    is the share of the whole outline that lies beyond them. 1 and no edges (NaN): the image does not show it.
+    ``edges`` (k, 4) are left, top, right and bottom, in pixels from 0, of what the image shows of each. ``truncation``
+    (k,) is the share of the outline of the whole box that lies beyond the borders; 1 and no edges (NaN) where the image
+    shows nothing of it.
     """
 
     edges: Array
@@ -62,12 +63,10 @@ class KittiCamera:
 
         What lies nearer than `NEAR_M`, or behind the camera, has NaN for pixels.
         """
-        return self._project_rectified(transform(self.T_rect_lidar, np.asarray(points, np.float64)))
-
-    def _project_rectified(self, points: Array) -> tuple[Array, Array]:
-        seen = np.column_stack([points, np.ones(len(points))]) @ self.projections[2].T
-        depth = np.where(points[:, 2] >= NEAR_M, seen[:, 2], np.nan)
-        return seen[:, :2] / depth[:, None], points[:, 2]
+        there = transform(self.T_rect_lidar, np.asarray(points, np.float64))
+        seen = np.column_stack([there, np.ones(len(there))]) @ self.projections[2].T
+        depth = np.where(seen[:, 2] >= NEAR_M, seen[:, 2], np.nan)
+        return seen[:, :2] / depth[:, None], there[:, 2]
 
     def is_inside(self, pixels: Array) -> Array:
         """Whether each of pixels (n, 2) is in the image."""
@@ -75,32 +74,58 @@ class KittiCamera:
         return np.asarray(((pixels >= 0) & (pixels <= [width - 1, height - 1])).all(axis=1))
 
     def find_image_boxes(self, boxes: Boxes) -> ImageBoxes:
-        """The outlines of boxes in the LiDAR's frame: those of their corners, the parts behind the camera cut off."""
+        """Boxes in the LiDAR's frame as the image shows them; what of them is behind the camera is cut off."""
         edges, truncation = np.full((len(boxes), 4), np.nan), np.ones(len(boxes))
         last = np.array(self.size_px) - 1
+        before = np.array([[0.0, 0.0, 1.0, -NEAR_M]])
+        borders = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [-1, 0, last[0], 0], [0, -1, last[1], 0]], float)
         for at in range(len(boxes)):
-            pixels = self._project_rectified(self._cut_corners(boxes, at))[0]
-            if not len(pixels):
+            faces = [clip_polygon(face, before) for face in self._project_faces(boxes, at)]
+            shown = _find_outline([clip_polygon(face, borders) for face in faces])
+            if shown is None or not (shown[1] > shown[0]).all():
                 continue
-            low, high = pixels.min(axis=0), pixels.max(axis=0)
-            shown = np.clip([low, high], 0, last)
-            area, whole = np.prod(shown[1] - shown[0]), np.prod(high - low)
-            if area > 0:
-                edges[at], truncation[at] = shown.ravel(), max(0.0, 1.0 - area / whole)
+            whole = _find_outline(faces)
+            assert whole is not None  # the part that is shown is part of it
+            within = np.clip(whole, 0, last)
+            share = np.prod(within[1] - within[0]) / np.prod(whole[1] - whole[0])
+            edges[at], truncation[at] = np.clip(shown, 0, last).ravel() + 0.0, min(max(0.0, 1.0 - share), 1.0 - 1e-9)
         return ImageBoxes(edges, truncation)
 
-    def _cut_corners(self, boxes: Boxes, at: int) -> Array:
-        """Corners (m, 3) of a box in the rectified frame; edges that pass the camera end at `NEAR_M` before it."""
+    def _project_faces(self, boxes: Boxes, at: int) -> Array:
+        """The corners of a box's faces (6, 4, 3) in homogeneous pixels: u·w, v·w and w, the depth in metres."""
         c, s = np.cos(boxes.yaw[at]), np.sin(boxes.yaw[at])
         turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
         corners = transform(self.T_rect_lidar, (_CORNERS * boxes.size[at]) @ turn.T + boxes.centre[at])
-        begin, end = corners[_EDGES[:, 0]], corners[_EDGES[:, 1]]
-        passes = (begin[:, 2] < NEAR_M) != (end[:, 2] < NEAR_M)
-        begin, end = begin[passes], end[passes]
-        share = (NEAR_M - begin[:, 2]) / (end[:, 2] - begin[:, 2])
-        cut = begin + share[:, None] * (end - begin)
-        cut[:, 2] = NEAR_M  # whatever rounding made of it
-        return np.concatenate([corners[corners[:, 2] >= NEAR_M], cut])
+        return np.asarray((np.column_stack([corners, np.ones(8)]) @ self.projections[2].T)[_FACES])
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """All its numbers, row by row."""
+        columns = {"P": self.projections, "R0_rect": self.rectification, "Tr_velo_to_cam": self.T_camera_lidar[:3]}
+        return {**{name: matrix.ravel().tolist() for name, matrix in columns.items()}, "size_px": list(self.size_px)}
+
+
+def clip_polygon(corners: Array, planes: Array) -> Array:
+    """The corners (m, 3) of a polygon (n, 3) cut by planes (k, 4), where a·x + b·y + c·z + d is at least zero."""
+    for plane in planes:
+        side = corners @ plane[:3] + plane[3]
+        after, side_after = np.roll(corners, -1, axis=0), np.roll(side, -1)
+        kept: list[Array] = []
+        for corner, following, here, there in zip(corners, after, side, side_after, strict=True):
+            if here >= 0:
+                kept.append(corner)
+            if (here >= 0) != (there >= 0):
+                kept.append(corner + here / (here - there) * (following - corner))
+        corners = np.array(kept).reshape(-1, 3)
+    return corners
+
+
+def _find_outline(faces: list[Array]) -> Array | None:
+    """Lowest and highest pixel (2, 2) of polygons in homogeneous pixels; None if nothing is left of them."""
+    corners = np.concatenate(faces)
+    if not len(corners):
+        return None
+    pixels = corners[:, :2] / corners[:, 2:]
+    return np.stack([pixels.min(axis=0), pixels.max(axis=0)])
 
 
 def _default() -> KittiCamera:

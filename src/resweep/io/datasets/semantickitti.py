@@ -120,17 +120,24 @@ def _take_lines(file: Path, rows: Array, index: Array, faults: Faults | None) ->
     return np.asarray(rows[index])
 
 
-def write_log(log: Log, sweeps: Iterable[Sweep], folder: Path, frame: str = "deskewed", instances: bool = True) -> Log:
+def write_log(
+    log: Log,
+    sweeps: Iterable[Sweep],
+    folder: Path,
+    frame: str = "deskewed",
+    instances: bool = True,
+    relabel: bool = True,
+) -> Log:
     """Fill ``folder`` with a sequence; calib.txt holds the axes' exchange, so the poses read back exactly.
 
-    Labels of another vocabulary are mapped to SemanticKITTI's, simulated objects that move get the ids for that, and
-    remissions are from 0 to 1. Returns the log with the vocabulary that was written.
+    Labels of another vocabulary are mapped to SemanticKITTI's, and simulated objects that move get the ids for that;
+    ``relabel=False`` keeps the log's own ids. Remissions are from 0 to 1. Returns the log with the vocabulary written.
     """
     (folder / "velodyne").mkdir()
     (folder / "labels").mkdir()
     count = 0
     for at, given in enumerate(sweeps):
-        sweep = relabel_sweep(given, log.labels)
+        sweep = relabel_sweep(given, log.labels) if relabel else given
         sweep = replace(sweep, intensity=kitti_bin.scale_remission(sweep.intensity))
         kitti_bin.write(sweep, folder / "velodyne" / f"{at:06d}.bin", frame)
         kitti_bin.write_labels(sweep, folder / "labels" / f"{at:06d}.label", instances)
@@ -142,7 +149,7 @@ def write_log(log: Log, sweeps: Iterable[Sweep], folder: Path, frame: str = "des
     unit = "1.0 0.0 0.0 0.0 0.0 1.0 0.0 0.0 0.0 0.0 1.0 0.0"
     matrix = " ".join(repr(value) for value in Tr[:3].ravel().tolist())
     (folder / "calib.txt").write_text("".join(f"P{at}: {unit}\n" for at in range(4)) + f"Tr: {matrix}\n")
-    return replace(log, labels=LABELS) if log.labels.known else log
+    return replace(log, labels=LABELS) if relabel and log.labels.known else log
 
 
 FORMAT = Format(
