@@ -180,6 +180,16 @@ def read_fields(path: Path) -> dict[str, list[float]]:
     return fields
 
 
+def read_T_rect_lidar(file: Path) -> Array:
+    """``T_rect_lidar`` (4, 4) from a calibration file of the object or tracking benchmark: R0_rect · Tr_velo_to_cam."""
+    if not file.is_file():
+        raise ResweepError(f"{file}: missing; the boxes cannot be turned into the LiDAR's frame without")
+    fields = read_fields(file)
+    rectify = np.column_stack([_take(file, fields, ("R0_rect", "R_rect"), (3, 3)), np.zeros(3)])
+    Tr = _take(file, fields, ("Tr_velo_to_cam", "Tr_velo_cam"), (3, 4))
+    return pose_from_matrix(rectify, f"{file}, R0_rect") @ pose_from_matrix(Tr, f"{file}, Tr_velo_to_cam")
+
+
 def _read_raw(path: Path, fields: dict[str, list[float]]) -> KittiCamera:
     """The cameras of a raw drive."""
     beside = path.with_name("calib_velo_to_cam.txt")
