@@ -10,10 +10,10 @@ import shutil
 import sys
 from pathlib import Path
 
-import pykitti
-import trackeval
-from pykitti.tracking import KittiTrackingLabels
-from pykitti.utils import load_oxts_packets_and_poses
+import pykitti  # type: ignore[import-not-found]
+import trackeval  # type: ignore[import-not-found]
+from pykitti.tracking import KittiTrackingLabels  # type: ignore[import-not-found]
+from pykitti.utils import load_oxts_packets_and_poses  # type: ignore[import-not-found]
 
 training, trackers = Path(sys.argv[1]), Path(sys.argv[2])
 with contextlib.redirect_stdout(io.StringIO()):

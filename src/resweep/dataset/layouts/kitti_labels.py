@@ -48,7 +48,8 @@ def _find_shown(
 ) -> Iterator[tuple[dict[str, Any], list[float], float]]:
     """The objects with returns that the image shows, with their edges in pixels and their truncation."""
     hit = [row for row in rows if row["n_points"] > 0]
-    boxes = Boxes(*(np.array([row[name] for row in hit]) for name in ("centre", "size", "yaw")), [""] * len(hit))
+    centre, size, yaw = (np.array([row[name] for row in hit]) for name in ("centre", "size", "yaw"))
+    boxes = Boxes(centre, size, yaw, [row["name"] for row in hit])
     found = camera.find_image_boxes(boxes)
     for row, edges, truncation in zip(hit, found.edges.tolist(), found.truncation.tolist(), strict=True):
         if truncation < 1.0:

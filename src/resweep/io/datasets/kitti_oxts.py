@@ -66,4 +66,4 @@ def _unwrap_turns(*angles: Array) -> Array:
 
 def _differentiate(values: Array, times: Array) -> Array:
     """Changes (n, 3) a second of values (n, 3); zero for a single one."""
-    return np.gradient(values, times, axis=0) if len(times) > 1 else np.zeros_like(values)
+    return np.asarray(np.gradient(values, times, axis=0)) if len(times) > 1 else np.zeros_like(values)

@@ -50,7 +50,7 @@ def scale_remission(intensity: Array) -> Array:
     """
     values = np.asarray(intensity, np.float32)
     scale = _BYTE_MAX if len(values) and np.median(values) > 1.0 else 1.0
-    return np.clip(values / np.float32(scale), 0.0, 1.0)
+    return np.asarray(np.clip(values / np.float32(scale), 0.0, 1.0))
 
 
 def write_labels(sweep: Sweep, path: Path, instances: bool = True) -> None:
