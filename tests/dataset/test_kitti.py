@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -257,6 +258,11 @@ def test_a_stopped_dataset_goes_on_to_the_same_bytes(objects: Path, tmp_path: Pa
     for file in ("0001/boxes/000001.json", "training/label_2/000004.txt", "ImageSets/train.txt"):
         (tmp_path / "a" / file).unlink()
     assert generate(chosen, tmp_path / "a", progress=False).resumed == 5
+    (tmp_path / "a" / "training/label_2/000002.txt").unlink()
+    with pytest.raises(rs.ResweepError, match=r"missing, though its sweep is complete; remove .*boxes to make its run"):
+        generate(chosen, tmp_path / "a", progress=False)
+    shutil.rmtree(tmp_path / "a" / "0000" / "boxes")
+    assert generate(chosen, tmp_path / "a", progress=False).resumed == 3
     for file in (item for item in objects.rglob("*") if item.is_file()):
         assert (tmp_path / "a" / file.relative_to(objects)).read_bytes() == file.read_bytes(), file
 

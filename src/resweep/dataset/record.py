@@ -16,6 +16,7 @@ from resweep.scenes.opening import SCENE
 
 RECORD = "plan.json"
 FORMAT = "resweep-dataset"
+_FILES = 2  # grows when the same plan gives other files
 
 
 def make_record(plan: Plan, runs: Sequence[Run]) -> dict[str, Any]:
@@ -28,6 +29,7 @@ def make_record(plan: Plan, runs: Sequence[Run]) -> dict[str, Any]:
     return {
         **camera,
         "resweep": resweep.__version__,
+        "files": _FILES,
         "plan": written,
         "worlds": worlds,
         "sensors": sensors,

@@ -14,6 +14,7 @@ from resweep.dataset.annotations import Annotations
 from resweep.dataset.layouts.kitti_image import draw_returns
 from resweep.dataset.layouts.kitti_labels import format_objects
 from resweep.dataset.layouts.run_files import UNIT, RunFacts, pack_points
+from resweep.errors import ResweepError
 from resweep.files import write_file
 from resweep.io.datasets.kitti_camera import KittiCamera
 from resweep.pose import Array
@@ -50,12 +51,18 @@ def write_dataset(output: Path, runs: Sequence[RunFacts]) -> None:
         for at in range(count):
             stem = f"{run.first_frame + at:06d}"
             frames[stem] = {"run": run.name, "sweep": at}
-            if (output / "training" / "label_2" / f"{stem}.txt").stat().st_size:
+            if _has_labels(output / "training" / "label_2" / f"{stem}.txt", output / run.name / "boxes"):
                 sets["val" if _is_validation(number, len(runs), at, count) else "train"].append(stem)
     sets["trainval"], sets["test"] = sorted(sets["train"] + sets["val"]), []
     for name, stems in sets.items():
         write_file(output / "ImageSets" / f"{name}.txt", "".join(f"{stem}\n" for stem in stems).encode())
     write_file(output / FRAMES, (json.dumps(frames, indent=1) + "\n").encode())
+
+
+def _has_labels(file: Path, truth: Path) -> bool:
+    if not file.is_file():
+        raise ResweepError(f"{file}: missing, though its sweep is complete; remove {truth} to make its run again")
+    return file.stat().st_size > 0
 
 
 def _is_validation(run: int, runs: int, at: int, sweeps: int) -> bool:
