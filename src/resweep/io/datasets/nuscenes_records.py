@@ -122,7 +122,10 @@ def join_tables(parts: Sequence[Tables], names: Sequence[str]) -> Tables:
         for table, rows in part.items():
             found = joined.setdefault(table, {})
             for row in rows:
-                if found.setdefault(row["token"], row) != row:
+                other = found.setdefault(row["token"], row)
+                if table == "scene":  # it may have been renamed when it was joined before
+                    other = {**other, "name": row["name"]}
+                if other != row:
                     raise ResweepError(
                         f"{name}: {table} {row['token']} is another record elsewhere; were both made from one log?"
                     )
