@@ -278,7 +278,11 @@ def test_scans_have_the_units_of_nuscenes(made: Path) -> None:
 @pytest.mark.filterwarnings("ignore:.*no class")
 @pytest.mark.parametrize(("top", "scale"), [(0.9, 255.0), (1.3, 255.0), (90.0, 1.0), (4000.0, 255 / 65535)])
 def test_intensities_end_at_255(top: float, scale: float, tmp_path: Path) -> None:
-    log = make_log(2, labels=NO_LABELS).map(lambda sweep: replace(sweep, intensity=sweep.intensity * np.float32(top)))
+    def dim(sweep: Sweep) -> Sweep:
+        bright = np.where(np.arange(len(sweep)) == 7, 5.0, 1.0)  # a retroreflector
+        return replace(sweep, intensity=(sweep.intensity * top * bright).astype(np.float32))
+
+    log = make_log(2, labels=NO_LABELS).map(dim)
     write_log(log, tmp_path / "out", format="nuscenes", progress=False)
     file = min((tmp_path / "out/samples/LIDAR_TOP").iterdir())
     stored = np.fromfile(file, "<f4").reshape(-1, 5)[:, 3]
@@ -298,6 +302,21 @@ def test_the_mask_shows_the_ground_that_was_seen(made: Path) -> None:
     pixel = ((points[:, :2] - tables["scene"][0]["resweep"]["origin_m"]) / 0.1).astype(int)
     assert (mask[pixel[:, 1], pixel[:, 0]] == 255).all()
     assert 0 < (mask == 255).sum() <= 25 * len(points)
+
+
+def test_times_from_zero_begin_at_a_time_of_their_own(tmp_path: Path) -> None:
+    starts = []
+    for seed in range(2):
+        log = make_log(2, seed, labels=NO_LABELS).map(lambda sweep: replace(sweep, boxes=None))
+        log = replace(log, times=np.array([0.0, 0.1]))
+        write_log(log, tmp_path / str(seed), format="nuscenes", progress=False)
+        tables = read_tables(tmp_path / str(seed))
+        stamps = [row["timestamp"] for row in tables["sample"]]
+        assert stamps[1] - stamps[0] == 100_000
+        assert tables["log"][0]["date_captured"] == "1970-01-01"
+        np.testing.assert_array_equal(open_log(tmp_path / str(seed)).times, [0.0, 0.1])
+        starts.append(stamps[0])
+    assert starts[0] != starts[1]
 
 
 def test_sweeps_without_boxes_or_labels_lie_between_keyframes(tmp_path: Path) -> None:
@@ -406,8 +425,11 @@ def test_datasets_are_merged_into_one(tmp_path: Path, capsys: pytest.CaptureFixt
     for scene, seed in (("drive", 0), ("drive-2", 1)):
         log, expected = open_log(tmp_path / "both", scene=scene, empty_beams=False), make_log(seed=seed)
         np.testing.assert_allclose(log.poses, expected.poses, atol=2e-9)
+        np.testing.assert_array_equal(log.times, expected.times)
         np.testing.assert_allclose(log[3].points, expected[3].points, atol=1e-5)
-    again = merge_nuscenes([tmp_path / "both", tmp_path / "b"], tmp_path / "again", progress=False)
+    starts = [row["timestamp"] for row in both["sample"]][::4]
+    assert starts == [1_700_000_000_250_000, 1_700_000_000_250_001]  # the devkit cannot list scenes that begin at once
+    again = merge_nuscenes([tmp_path / "both", tmp_path / "a"], tmp_path / "again", progress=False)
     assert again.scenes == ("drive", "drive-2")  # what is there already comes in once
     assert list_files(tmp_path / "again") == list_files(tmp_path / "both")
 
