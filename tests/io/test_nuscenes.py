@@ -12,8 +12,9 @@ import pytest
 from PIL import Image
 
 from resweep.boxes import Boxes
+from resweep.cli import main
 from resweep.errors import ResweepError
-from resweep.io import open_log, read_sweep, write_log, write_sweep
+from resweep.io import merge_nuscenes, open_log, read_sweep, write_log, write_sweep
 from resweep.io.datasets.nuscenes_classes import LABELS, classify
 from resweep.io.datasets.nuscenes_tables import read_records
 from resweep.label_mapping import map_labels
@@ -277,7 +278,11 @@ def test_scans_have_the_units_of_nuscenes(made: Path) -> None:
 @pytest.mark.filterwarnings("ignore:.*no class")
 @pytest.mark.parametrize(("top", "scale"), [(0.9, 255.0), (1.3, 255.0), (90.0, 1.0), (4000.0, 255 / 65535)])
 def test_intensities_end_at_255(top: float, scale: float, tmp_path: Path) -> None:
-    log = make_log(2, labels=NO_LABELS).map(lambda sweep: replace(sweep, intensity=sweep.intensity * np.float32(top)))
+    def dim(sweep: Sweep) -> Sweep:
+        bright = np.where(np.arange(len(sweep)) == 7, 5.0, 1.0)  # a retroreflector
+        return replace(sweep, intensity=(sweep.intensity * top * bright).astype(np.float32))
+
+    log = make_log(2, labels=NO_LABELS).map(dim)
     write_log(log, tmp_path / "out", format="nuscenes", progress=False)
     file = min((tmp_path / "out/samples/LIDAR_TOP").iterdir())
     stored = np.fromfile(file, "<f4").reshape(-1, 5)[:, 3]
@@ -297,6 +302,21 @@ def test_the_mask_shows_the_ground_that_was_seen(made: Path) -> None:
     pixel = ((points[:, :2] - tables["scene"][0]["resweep"]["origin_m"]) / 0.1).astype(int)
     assert (mask[pixel[:, 1], pixel[:, 0]] == 255).all()
     assert 0 < (mask == 255).sum() <= 25 * len(points)
+
+
+def test_times_from_zero_begin_at_a_time_of_their_own(tmp_path: Path) -> None:
+    starts = []
+    for seed in range(2):
+        log = make_log(2, seed, labels=NO_LABELS).map(lambda sweep: replace(sweep, boxes=None))
+        log = replace(log, times=np.array([0.0, 0.1]))
+        write_log(log, tmp_path / str(seed), format="nuscenes", progress=False)
+        tables = read_tables(tmp_path / str(seed))
+        stamps = [row["timestamp"] for row in tables["sample"]]
+        assert stamps[1] - stamps[0] == 100_000
+        assert tables["log"][0]["date_captured"] == "1970-01-01"
+        np.testing.assert_array_equal(open_log(tmp_path / str(seed)).times, [0.0, 0.1])
+        starts.append(stamps[0])
+    assert starts[0] != starts[1]
 
 
 def test_sweeps_without_boxes_or_labels_lie_between_keyframes(tmp_path: Path) -> None:
@@ -384,3 +404,56 @@ def test_scenes_of_one_name_can_both_be_read(tmp_path: Path) -> None:
     file.write_text(file.read_text().replace("scene-0103", "scene-0061"))
     assert len(open_log(root, scene="scene-0061")) == 3
     assert len(open_log(root, scene="scene-0061-b")) == 1
+
+
+@pytest.mark.filterwarnings("ignore:.*no class")
+def test_datasets_are_merged_into_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, seed in (("a", 0), ("b", 1)):
+        write_log(make_log(seed=seed), tmp_path / name, format="nuscenes", progress=False)
+    file = tmp_path / "b/v1.0-resweep/splits.json"
+    file.write_text(json.dumps({"all": ["drive"], "mine": ["drive"]}))
+    with pytest.raises(SystemExit) as ended:
+        main(["merge", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(tmp_path / "both")])
+    assert ended.value.code == 0
+    assert "both: 8 samples in 2 scenes: drive, drive-2" in capsys.readouterr().out
+    both, one = read_tables(tmp_path / "both"), read_tables(tmp_path / "a")
+    assert both["splits"] == {"all": ["drive", "drive-2"], "mine": ["drive-2"]}
+    del one["splits"]
+    for table, rows in one.items():
+        common = table in ("attribute", "category", "sensor", "visibility")
+        assert len(both[table]) == (1 if common else 2) * len(rows), table
+    for scene, seed in (("drive", 0), ("drive-2", 1)):
+        log, expected = open_log(tmp_path / "both", scene=scene, empty_beams=False), make_log(seed=seed)
+        np.testing.assert_allclose(log.poses, expected.poses, atol=2e-9)
+        np.testing.assert_array_equal(log.times, expected.times)
+        np.testing.assert_allclose(log[3].points, expected[3].points, atol=1e-5)
+    starts = [row["timestamp"] for row in both["sample"]][::4]
+    assert starts == [1_700_000_000_250_000, 1_700_000_000_250_001]  # the devkit cannot list scenes that begin at once
+    again = merge_nuscenes([tmp_path / "both", tmp_path / "a"], tmp_path / "again", progress=False)
+    assert again.scenes == ("drive", "drive-2")  # what is there already comes in once
+    assert list_files(tmp_path / "again") == list_files(tmp_path / "both")
+
+
+@pytest.mark.filterwarnings("ignore:.*no class")
+def test_what_cannot_be_merged_is_refused(tmp_path: Path) -> None:
+    one, other, mini, out = (tmp_path / name for name in ("one", "other", "mini", "out"))
+    write_log(make_log(), one, format="nuscenes", progress=False)
+    write_log(make_log(seed=1), other, format="nuscenes", progress=False)
+    write_log(make_log(), mini, format="nuscenes", progress=False, version="v1.0-mini", scene="scene-0103")
+    with pytest.raises(ResweepError, match=r"of one version .*one has v1\.0-resweep, .*mini has v1\.0-mini"):
+        merge_nuscenes([one, mini], out, progress=False)
+    with pytest.raises(ResweepError, match="no nuScenes dataset"):
+        merge_nuscenes([one, tmp_path], out, progress=False)
+    with pytest.raises(ResweepError, match="exists and is not empty"):
+        merge_nuscenes([one, mini], other, progress=False)
+    file = other / "v1.0-resweep/map.json"
+    whole = file.read_text()
+    for name, error in (("../x.png", "outside of it"), ("/etc/hostname", "outside of it"), ("maps/x.png", "missing")):
+        file.write_text(json.dumps([{**row, "filename": name} for row in json.loads(whole)]))
+        with pytest.raises(ResweepError, match=error):
+            merge_nuscenes([one, other], out, progress=False)
+    assert not out.exists()
+    rows = json.loads((one / "v1.0-resweep/ego_pose.json").read_text())
+    (other / "v1.0-resweep/ego_pose.json").write_text(json.dumps([{**row, "timestamp": 0} for row in rows]))
+    with pytest.raises(ResweepError, match="is another record elsewhere"):
+        merge_nuscenes([one, other], out, progress=False)

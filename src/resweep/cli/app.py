@@ -21,6 +21,7 @@ from resweep.cli.dataset import dataset
 from resweep.cli.demo import demo
 from resweep.cli.evaluate import evaluate
 from resweep.cli.info import info
+from resweep.cli.merge import merge
 from resweep.cli.objects import objects
 from resweep.cli.replay import replay
 from resweep.cli.sensors import sensors
@@ -77,7 +78,7 @@ def _resweep(
     """
 
 
-for verb in (demo, build, objects, simulate, replay, dataset, evaluate, view, info, convert, sensors):
+for verb in (demo, build, objects, simulate, replay, dataset, evaluate, view, info, convert, merge, sensors):
     app.command()(verb)
 
 

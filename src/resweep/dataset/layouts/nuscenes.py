@@ -70,6 +70,7 @@ def _describe(run: RunFacts) -> Scene:
     return Scene(
         identity=run.identity,
         name=f"{run.dataset}-{run.name}",
+        start_s=float(run.times[0]),
         origin=GroundMask.find_origin(run.poses),
         intensity_scale=_INTENSITY_SCALE,
         lidarseg=run.labels.known,

@@ -32,14 +32,18 @@ def make_tables(scene: Scene, frames: Sequence[Frame]) -> Tables:
         **make_common_tables(),
         "calibrated_sensor": [_mount(scene)],
         "ego_pose": [
-            {"token": scene.token("ego_pose", at), "timestamp": frame.stamp, **place(scene, frame.pose)}
+            {"token": scene.token("ego_pose", at), "timestamp": scene.stamp(frame.time), **place(scene, frame.pose)}
             for at, frame in enumerate(frames)
         ],
         "instance": instances,
         "log": [_log(scene, frames[0])],
         "map": [_map(scene)],
         "sample": chain(
-            {"token": scene.token("sample", at), "timestamp": frame.stamp, "scene_token": scene.token("scene")}
+            {
+                "token": scene.token("sample", at),
+                "timestamp": scene.stamp(frame.time),
+                "scene_token": scene.token("scene"),
+            }
             for at, frame in enumerate(frames)
             if keys[at]
         ),
@@ -68,7 +72,7 @@ def _mount(scene: Scene) -> Row:
 
 def _log(scene: Scene, first: Frame) -> Row:
     """The log's record. Each log is a location of its own, since its map is."""
-    day = datetime.fromtimestamp(first.time, UTC).strftime("%Y-%m-%d")
+    day = datetime.fromtimestamp(scene.stamp(first.time) / 1e6, UTC).strftime("%Y-%m-%d")
     words = {"logfile": scene.logfile, "vehicle": "unknown", "date_captured": day, "location": scene.logfile}
     return {"token": scene.token("log"), **words}
 
@@ -101,7 +105,7 @@ def _data(scene: Scene, frame: Frame, at: int, key: bool, sample: str) -> Row:
         "sample_token": sample,
         "ego_pose_token": scene.token("ego_pose", at),
         "calibrated_sensor_token": scene.token("calibrated_sensor"),
-        "timestamp": frame.stamp,
+        "timestamp": scene.stamp(frame.time),
         TIME: frame.time,
         "fileformat": "pcd",
         "is_key_frame": key,
@@ -122,16 +126,53 @@ def join_tables(parts: Sequence[Tables], names: Sequence[str]) -> Tables:
         for table, rows in part.items():
             found = joined.setdefault(table, {})
             for row in rows:
-                if found.setdefault(row["token"], row) != row:
+                other = found.setdefault(row["token"], row)
+                if table == "scene":  # it may have been renamed when it was joined before
+                    other = {**other, "name": row["name"]}
+                if other != row:
                     raise ResweepError(
                         f"{name}: {table} {row['token']} is another record elsewhere; were both made from one log?"
                     )
-    taken: set[str] = set()
-    for token, row in joined.get("scene", {}).items():
+    tables = {table: list(rows.values()) for table, rows in sorted(joined.items())}
+    tables["scene"] = _rename_scenes(tables["scene"])
+    return _separate_starts(tables)
+
+
+def _rename_scenes(scenes: list[Row]) -> list[Row]:
+    """The scenes, no two of one name."""
+    taken: dict[str, Row] = {}
+    for row in scenes:
         name = next(word for word in _number_names(row["name"]) if word not in taken)
-        taken.add(name)
-        joined["scene"][token] = {**row, "name": name}
-    return {table: list(rows.values()) for table, rows in sorted(joined.items())}
+        taken[name] = {**row, "name": name}
+    return list(taken.values())
+
+
+def _separate_starts(tables: Tables) -> Tables:
+    """The tables with scenes that begin at the same time moved by microseconds: the devkit cannot list such scenes.
+
+    Two sensors that were simulated along one recorded drive begin at once.
+    """
+    samples = {row["token"]: row for row in tables["sample"]}
+    moved: dict[str, int] = {}
+    taken: set[int] = set()
+    for scene in tables["scene"]:
+        start = samples[scene["first_sample_token"]]["timestamp"]
+        moved[scene["token"]] = next(shift for shift in count() if start + shift not in taken)
+        taken.add(start + moved[scene["token"]])
+    if not any(moved.values()):
+        return tables
+    of_sample = {token: moved[row["scene_token"]] for token, row in samples.items()}
+    of_pose = {row["ego_pose_token"]: of_sample[row["sample_token"]] for row in tables["sample_data"]}
+    shifts = {
+        "sample": ("token", of_sample),
+        "sample_data": ("sample_token", of_sample),
+        "ego_pose": ("token", of_pose),
+    }
+    later = {
+        table: [{**row, "timestamp": row["timestamp"] + shift.get(row[key], 0)} for row in tables[table]]
+        for table, (key, shift) in shifts.items()
+    }
+    return {**tables, **later}
 
 
 def _number_names(name: str) -> Iterator[str]:

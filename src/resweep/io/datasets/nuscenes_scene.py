@@ -28,6 +28,7 @@ VERSION = "v1.0-resweep"
 TIME = "time_s"  # beside the integer microseconds of `timestamp`: the time with all its digits
 VELOCITY = "velocity_mps"  # of an annotation, in the global frame; the devkit has differences of positions only
 TRACK = "track"  # of an instance: the number that the log gave it
+_DAY_S = 86_400
 FACTS = "resweep"  # of a scene: what our reader takes from there
 
 
@@ -46,22 +47,19 @@ class Frame:
     visible: Array
     labelled: bool = True
 
-    @property
-    def stamp(self) -> int:
-        """Microseconds, as nuScenes counts."""
-        return _count_microseconds(self.time)
-
 
 @dataclass(frozen=True, eq=False)
 class Scene:
     """What is known of a scene as a whole.
 
-    ``identity`` tells it from every other log; ``origin`` (2,) is the corner of its map in the log's world; stored
-    intensities are those of the log times ``intensity_scale``. ``labels`` is the vocabulary of the labels of its boxes.
+    ``identity`` tells it from every other log; ``start_s`` is the time of its first sweep; ``origin`` (2,) is where the
+    corner of its map lies in the log's world; stored intensities are those of the log times ``intensity_scale``.
+    ``labels`` is the vocabulary of the labels of its boxes.
     """
 
     identity: str
     name: str
+    start_s: float
     origin: Array
     intensity_scale: float
     version: str = VERSION
@@ -80,10 +78,19 @@ class Scene:
         """The token of a record of this scene."""
         return make_token(self.identity, *words)
 
+    def stamp(self, time: float) -> int:
+        """A time in microseconds since 1970, as nuScenes counts.
+
+        Times that count from zero, as simulated ones do, begin at some time of 1970-01-01 that is the scene's own: the
+        devkit cannot list two scenes that begin at once.
+        """
+        begin = int(self.token("begin"), 16) % (_DAY_S * 10**6) if abs(self.start_s) < _DAY_S else 0
+        return begin + round(time * 1e6)
+
     def scan_file(self, time: float, key: bool = True) -> Path:
         """Where the scan of that time lies in the dataset, named as nuScenes names scans."""
         folder = Path("samples" if key else "sweeps") / CHANNEL
-        return folder / f"{self.logfile}__{CHANNEL}__{_count_microseconds(time):016d}.pcd.bin"
+        return folder / f"{self.logfile}__{CHANNEL}__{self.stamp(time):016d}.pcd.bin"
 
     def label_file(self, at: int) -> Path:
         """Where the labels of the frame ``at`` lie in the dataset."""
@@ -98,10 +105,6 @@ class Scene:
             "sensor_name": self.sensor_name,
             "sensor": spec,
         }
-
-
-def _count_microseconds(time: float) -> int:
-    return round(time * 1e6)
 
 
 def find_keys(frames: Sequence[Frame]) -> list[bool]:

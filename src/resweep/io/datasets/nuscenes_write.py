@@ -30,7 +30,8 @@ from resweep.pose import Array
 from resweep.sweep import Sweep
 
 _INTENSITY_MAX = 255.0
-_UNIT_MAX = 2.0  # intensities up to here are relative ones: 1 is a white target, noise and retroreflectors lie above
+_UNIT_MAX = 2.0  # relative intensities end here but for retroreflectors: 1 is a white target
+_USUAL = 0.99  # the share of returns that are not on retroreflectors
 _DRAFT = "draft"  # scans and labels, until all are there and the log's tokens are known
 
 
@@ -119,6 +120,7 @@ class _Draft:
         scene = Scene(
             identity=self._hash.hexdigest(),
             name=name,
+            start_s=float(log.times[0]),
             origin=self.mask.origin,
             intensity_scale=self.scale or 1.0,
             version=version,
@@ -158,8 +160,8 @@ def _move(source: Path, target: Path) -> None:
 
 
 def choose_scale(intensity: Array) -> float:
-    """What the intensities (n,) of a sweep are multiplied by to lie within 0 to 255."""
-    top = float(intensity.max(initial=0.0))
+    """What the intensities (n,) of a sweep are multiplied by, so that all but a few lie within 0 to 255."""
+    top = float(np.quantile(intensity, _USUAL))
     if top <= _UNIT_MAX:
         return _INTENSITY_MAX
     return 1.0 if top <= _INTENSITY_MAX else _INTENSITY_MAX / 65535.0

@@ -1,0 +1,22 @@
+"""``resweep merge``: several nuScenes datasets into one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def merge(
+    sources: Annotated[list[Path], typer.Argument(metavar="IN...", help="Folders of nuScenes datasets.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="The folder of the merged dataset.")],
+) -> None:
+    """Make one nuScenes dataset of several, with the scenes of all of them.
+
+    Example: resweep merge day night -o both
+    """
+    from resweep.io import merge_nuscenes
+
+    made = merge_nuscenes(sources, output)
+    typer.echo(f"{output}: {made.samples:,} samples in {len(made.scenes)} scenes: {', '.join(made.scenes)}")

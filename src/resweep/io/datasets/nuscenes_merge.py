@@ -1,0 +1,97 @@
+"""Several nuScenes datasets in one: their tables joined, their files side by side."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from resweep.errors import ResweepError
+from resweep.files import atomic_folder
+from resweep.io.datasets.json_files import read_json
+from resweep.io.datasets.nuscenes_records import Tables, join_tables, write_tables
+from resweep.io.datasets.nuscenes_tables import find_tables, read_records
+from resweep.progress import track
+
+_SPLITS = "splits"
+_WITH_FILES = ("sample_data", "map", "lidarseg", "panoptic")
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What a merged dataset holds: the names of its scenes, and how many samples."""
+
+    scenes: tuple[str, ...]
+    samples: int
+
+
+@dataclass(frozen=True)
+class _Source:
+    """One dataset that goes into another: its root, the folder of its tables, and these."""
+
+    root: Path
+    version: str
+    tables: Tables
+
+    @classmethod
+    def open(cls, root: Path, version: str | None) -> _Source:
+        found = find_tables(root, version)
+        if found is None:
+            raise ResweepError(f"{root}: no nuScenes dataset; give the folder that holds samples/ and the tables")
+        names = sorted(file.stem for file in found.folder.glob("*.json") if file.stem != _SPLITS)
+        return cls(root, found.folder.name, {name: list(read_records(found.folder / f"{name}.json")) for name in names})
+
+    def splits(self) -> dict[str, list[str]]:
+        """The scenes of each split, by the tokens of the scenes."""
+        file = self.root / self.version / f"{_SPLITS}.json"
+        if not file.is_file():
+            return {}
+        token = {row["name"]: row["token"] for row in self.tables["scene"]}
+        return {split: [token[name] for name in names if name in token] for split, names in read_json(file).items()}
+
+    def files(self) -> list[str]:
+        """Where the files that its tables name lie in it."""
+        names = sorted({row["filename"] for table in _WITH_FILES for row in self.tables.get(table, [])})
+        for name in names:
+            if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+                raise ResweepError(f"{self.root}: its tables name the file '{name}' outside of it; do not trust them")
+        return names
+
+
+def merge_nuscenes(
+    sources: Sequence[str | Path], target: str | Path, *, version: str | None = None, progress: bool = True
+) -> Merged:
+    """Make one nuScenes dataset of several in the new folder ``target``, which appears once it is whole.
+
+    The files that tables name are copied, records that several sources share are there once, and a scene whose name
+    another one has gets a number after it; ``splits.json`` follows. Sources must have tables of the same ``version``.
+    """
+    target = Path(target)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise ResweepError(f"{target}: exists and is not empty; choose another name")
+    found = [_Source.open(Path(source), version) for source in sources]
+    if len({source.version for source in found}) != 1:
+        names = ", ".join(f"{source.root} has {source.version}" for source in found)
+        raise ResweepError(f"datasets of one version can be merged ({names}); write them with one version=")
+    tables = join_tables([source.tables for source in found], [str(source.root) for source in found])
+    scene = {row["token"]: row["name"] for row in tables["scene"]}
+    splits: dict[str, list[str]] = {}
+    for source in found:
+        for split, tokens in source.splits().items():
+            splits.setdefault(split, []).extend(scene[token] for token in tokens)
+    splits = {split: list(dict.fromkeys(names)) for split, names in splits.items()}
+    files = [(source.root / name, name) for source in found for name in source.files()]
+    with atomic_folder(target.absolute()) as folder:
+        for file, name in track(files, f"merging into {target.name}", show=progress):
+            _copy(file, folder / name)
+        write_tables(tables, folder / found[0].version, splits)
+    return Merged(tuple(row["name"] for row in tables["scene"]), len(tables["sample"]))
+
+
+def _copy(source: Path, target: Path) -> None:
+    if not source.is_file():
+        raise ResweepError(f"{source}: missing, though the tables name it; complete the dataset")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not target.exists():  # the same record in two sources has the same file
+        shutil.copyfile(source, target)
