@@ -5,6 +5,7 @@ Pictures are drawn of the first.
 python nuscenes_devkit.py OUT VERSION:SPLIT:ROOT ...
 """
 
+# mypy: disable-error-code="import-not-found, import-untyped"
 from __future__ import annotations
 
 import io
@@ -16,13 +17,13 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from nuscenes import NuScenes  # type: ignore[import-not-found]
-from nuscenes.eval.common.config import config_factory  # type: ignore[import-not-found]
-from nuscenes.eval.detection.evaluate import DetectionEval  # type: ignore[import-not-found]
-from nuscenes.eval.detection.utils import category_to_detection_name  # type: ignore[import-not-found]
-from nuscenes.utils.data_classes import LidarPointCloud  # type: ignore[import-not-found]
-from nuscenes.utils.geometry_utils import points_in_box  # type: ignore[import-not-found]
-from pyquaternion import Quaternion  # type: ignore[import-not-found]
+from nuscenes import NuScenes
+from nuscenes.eval.common.config import config_factory
+from nuscenes.eval.detection.evaluate import DetectionEval
+from nuscenes.eval.detection.utils import category_to_detection_name
+from nuscenes.utils.data_classes import LidarPointCloud
+from nuscenes.utils.geometry_utils import points_in_box
+from pyquaternion import Quaternion
 
 matplotlib.use("Agg")
 USED = {"use_camera": False, "use_lidar": True, "use_radar": False, "use_map": False, "use_external": False}
