@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from resweep.cli.options import Points, choose_points
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def simulate(
             "--format", "-f", help="sweep (lossless), pcd, ply, las, laz, kitti, semantickitti, nuscenes or ros2."
         ),
     ] = "sweep",
+    points: Points = None,
     sweeps: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Stop after N sweeps.", show_default=False)
     ] = None,
@@ -118,6 +120,7 @@ def simulate(
     options: dict[str, object] = {"rotation_rate_hz": rate, "beam.rays": rays, "receiver.mode": mode}
     chosen = _load_sensor(sensor, {**options, **_choose_noise(noise, like, set_ or [])}, set_ or [])
     _check_format(format)
+    layout = choose_points(points, format)
     check_folder(output, overwrite)
     if [poses, like, scenario].count(None) != 2:
         raise ResweepError(
@@ -154,7 +157,7 @@ def simulate(
         drive = replace(drive, meta={**drive.meta, **_collect_provenance(chosen, sensor, path, offset)})
         tally = Tally(progress)
         drive = tally.count(drive, chosen.sweep_period_s, f"sweeping {chosen.name}")
-        write_log(drive, output, format=format, overwrite=overwrite, progress=False)
+        write_log(drive, output, format=format, overwrite=overwrite, progress=False, **layout)
         seconds = tally.seconds
     pace = tally.sweeps / seconds
     many = "1 sweep" if tally.sweeps == 1 else f"{tally.sweeps:,} sweeps"
