@@ -247,3 +247,17 @@ def test_a_sweep_that_fails_midway_leaves_nothing(
     assert (ended.status, ended.err) == (130, "resweep: error: interrupted\n")
     assert contents(tmp_path) == before
     assert not (tmp_path / "deep").exists()
+
+
+def test_points_of_bags_are_laid_out_as_asked(room: Path, drive: Path, resweep: Any) -> None:
+    words = ["simulate", room, "-s", SENSOR, "-p", drive, "--sweeps", "1"]
+    assert resweep(*words, "-o", "bag", "--format", "ros2", "--points", "ouster").status == 0
+    assert {"reflectivity", "ambient", "range"} <= set(open_log("bag")[0].extra)
+    assert resweep("convert", "bag", "other", "--format", "ros2", "--points", "livox").status == 0
+    assert "tag" in open_log("other")[0].extra
+    ended = resweep(*words, "-o", "bad", "--format", "ros2", "--points", "oyster")
+    assert (ended.status, ended.err.strip()) == (1, "resweep: error: --points 'oyster': did you mean 'ouster'?")
+    ended = resweep("convert", "bag", "bad", "--format", "pcd", "--points", "ouster")
+    assert ended.status == 1
+    assert "--points ouster: lays out the points of a bag; give --format ros2 too" in ended.err
+    assert not Path("bad").exists()

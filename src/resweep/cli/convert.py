@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from resweep.cli.options import Points, choose_points
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def convert(
     frame: Annotated[
         str | None, typer.Option(help="sensor (as fired), deskewed (motion undone) or world coordinates.")
     ] = None,
+    points: Points = None,
     poses: Annotated[Path | None, typer.Option(help="Poses to use in place of the input's own.")] = None,
     labels: Annotated[
         str | None, typer.Option(help="Map labels to this vocabulary, such as nuscenes-lidarseg, or a YAML file.")
@@ -51,6 +53,7 @@ def convert(
     Examples: resweep convert scan.pcd scan.laz --frame world;
     resweep convert kitti/sequences/00 out --format ply;
     resweep convert drive.bag drive --format sweep --odometry;
+    resweep convert drive out --format ros2 --points ouster;
     resweep convert kitti/sequences/00 out --format sweep --labels nuscenes-lidarseg
     """
     from resweep.cli.inputs import open_recording, report_skipped
@@ -61,6 +64,7 @@ def convert(
     for word in (labels, from_labels):
         if word is not None:
             load_labels(word)  # a wrong name is said before the work
+    layout = choose_points(points, format)
     options: dict[str, Any] = {"drop_nan": True} if drop_nan else {}
     if odometry and poses is not None:
         raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
@@ -90,7 +94,7 @@ def convert(
         format_of(target)  # a file asks for a file: say which suffixes there are
     if format is None:
         raise ResweepError(f"{target}: give --format for the log's sweeps, one of {', '.join(sorted(_writable()))}")
-    write_log(log, target, format=format, frame=frame, overwrite=overwrite, **written)
+    write_log(log, target, format=format, frame=frame, overwrite=overwrite, **written, **layout)
     report_skipped(source, log)
     typer.echo(f"{target}: {len(log)} sweeps as {format}")
     _say_lost(found, log, seen)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from resweep.errors import ResweepError, nearest_names
 
 # Of every command that opens a log and looks at its labels.
 Labels = Annotated[
@@ -16,6 +18,32 @@ Labels = Annotated[
         show_default=False,
     ),
 ]
+
+# Of every command that writes ROS 2 bags.
+Points = Annotated[
+    str | None,
+    typer.Option(
+        "--points",
+        metavar="LAYOUT",
+        help="Points of a ros2 bag as a driver lays them out: velodyne, ouster, livox or hesai; "
+        "resweep (default) has labels too.",
+        show_default=False,
+    ),
+]
+
+
+def choose_points(points: str | None, format: str | None) -> dict[str, Any]:
+    """What the writer of ``format`` is told of ``--points``; a wrong name is said before the work."""
+    from resweep.io.ros.layouts import POINTS
+
+    if points is None:
+        return {}
+    if format != "ros2":
+        raise ResweepError(f"--points {points}: lays out the points of a bag; give --format ros2 too")
+    if points not in POINTS:
+        raise ResweepError(f"--points '{points}': {nearest_names(points, POINTS)}")
+    return {"points": points}
+
 
 # Of every command that builds a world: the names of `resweep.reconstruction.methods`.
 METHOD_HELP = (

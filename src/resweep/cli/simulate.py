@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from resweep.cli.options import Points, choose_points
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def simulate(
             "--format", "-f", help="sweep (lossless), pcd, ply, las, laz, kitti, semantickitti, nuscenes or ros2."
         ),
     ] = "sweep",
+    points: Points = None,
     sweeps: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Stop after N sweeps.", show_default=False)
     ] = None,
@@ -156,6 +158,7 @@ def simulate(
     own = None if name == RECORDED else load_sensor(name)
     settings = {"rotation_rate_hz": rate, "beam.rays": rays, "receiver.mode": mode, **_choose_noise(noise, set_ or [])}
     _check_format(format)
+    layout = choose_points(points, format)
     check_folder(output, overwrite)
     path = like or poses or ""
     log = None if like is None else open_like(like, name, poses, pose_rate, sweeps, keep_going)
@@ -191,7 +194,7 @@ def simulate(
         tally = Tally(progress)
         what = f"the recorded beams of {like}" if name == RECORDED else chosen.name
         drive = tally.count(drive, _find_period(drive, chosen), f"sweeping {what}")
-        write_log(drive, output, format=format, overwrite=overwrite, progress=False)
+        write_log(drive, output, format=format, overwrite=overwrite, progress=False, **layout)
         seconds = tally.seconds
     pace = tally.sweeps / seconds
     many = "1 sweep" if tally.sweeps == 1 else f"{tally.sweeps:,} sweeps"

@@ -25,9 +25,11 @@ from resweep.io.empty_beams import Rig, infer_empty_beams
 from resweep.io.format import Format
 from resweep.io.rigid import trajectory_from_rows
 from resweep.io.ros import index
+from resweep.io.ros.notes import undo_writing
 from resweep.io.ros.pointcloud2 import to_columns
 from resweep.io.ros.poses import POSE_TYPES, TF_TYPES, Frames, pose_from_message, read_topic_motion, to_seconds
-from resweep.io.ros.write import MOTION, write_log
+from resweep.io.ros.topics import MOTION
+from resweep.io.ros.write import write_log
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS
 from resweep.log import Log
 from resweep.optional import require
@@ -37,6 +39,7 @@ from resweep.sweep import Sweep
 CLOUD = "sensor_msgs/msg/PointCloud2"
 _STORED = (".mcap", ".db3")
 _HEAD_BYTES = 12  # what a stamp takes: sequence number or encapsulation, seconds, nanoseconds
+_ROUNDING_S = 1e-6  # nanoseconds in a float64 are off by a quarter of it
 _REACH_S = 0.25  # clouds this far out of the poses are placed by the velocity there
 
 
@@ -89,7 +92,7 @@ def open_log(
         if "time" not in columns:
             sweep = replace(sweep, beam_time=np.full(sweep.n_beams, stamp))
         if recorded is not None:  # the writer of this bag knew the motion through each sweep
-            return replace(sweep, trajectory=recorded(stamp))
+            return _follow(sweep, recorded(stamp))
         if motion is None or compensated or not sweep.n_beams:
             return sweep
         return replace(sweep, trajectory=_cut_motion(sweep.beam_time, motion))
@@ -103,7 +106,7 @@ def open_log(
         poses_known=motion is not None,
         meta={"format": bag.format, "path": str(path), "topic": cloud, "unplaced": int((~keep).sum()), **origin},
     )
-    return infer_empty_beams(bare, empty_beams, Rig(motion=motion if compensated else None))
+    return undo_writing(infer_empty_beams(bare, empty_beams, Rig(motion=motion if compensated else None)), path)
 
 
 def _find_covered(path: Path, times: Array, motion: Trajectory | None) -> tuple[Array, Array]:
@@ -120,6 +123,16 @@ def _find_covered(path: Path, times: Array, motion: Trajectory | None) -> tuple[
     if left:
         warnings.warn(f"{path}: {left} of {len(keep)} clouds lie outside the poses and are left out", stacklevel=2)
     return keep, motion.at(times[keep])
+
+
+def _follow(sweep: Sweep, motion: Trajectory | None) -> Sweep:
+    """The sweep with the motion through it; times that a driver's units round to just outside are put inside."""
+    if motion is None or not sweep.n_beams:
+        return replace(sweep, trajectory=motion)
+    first, last = float(sweep.beam_time.min()), float(sweep.beam_time.max())
+    if motion.covers(first, last, _ROUNDING_S) and not motion.covers(first, last, 0.0):
+        sweep = replace(sweep, beam_time=np.clip(sweep.beam_time, motion.start, motion.end))
+    return replace(sweep, trajectory=motion)
 
 
 def _cut_motion(times: Array, motion: Trajectory) -> Trajectory | None:

@@ -1,4 +1,4 @@
-"""ROS PointCloud2 messages to and from columns, in the layouts of the usual drivers.
+"""ROS PointCloud2 messages to columns, in the layouts of the usual drivers.
 
 Points may have any fields in any order and padding. The unit of times is found by name and size: Velodyne's ``time``
 (float32 seconds from the stamp), Ouster's ``t`` (uint32 nanoseconds from the stamp), Hesai's and RoboSense's
@@ -17,7 +17,6 @@ from resweep.pose import Array
 
 # The constants of sensor_msgs/PointField.
 _TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 8: "f8"}
-_CODES = {np.dtype(name): code for code, name in _TYPES.items()}
 _ABSOLUTE = ("timestamp", "time_stamp")
 _TIMES = (*_ABSOLUTE, "time", "t", "offset_time")
 _NANOSECONDS = ("t", "offset_time")
@@ -95,15 +94,3 @@ def _convert_times(name: str, values: Array, stamp: float) -> Array:
     top = float(np.abs(finite).max())
     unit = next((unit for unit, limit in zip(_UNITS, (10.0, 1e4, 1e7), strict=False) if top < limit), 1e-9)
     return np.asarray(stamp + times * unit)
-
-
-def pack(columns: dict[str, Array]) -> tuple[list[tuple[str, int, int]], int, Array]:
-    """Fields as (name, offset, datatype), the bytes of a point, and the points' bytes (n · step,)."""
-    dtype = np.dtype([(name, values.dtype.newbyteorder("<")) for name, values in columns.items()])
-    points = np.empty(len(next(iter(columns.values()))), dtype)
-    fields = []
-    for name, values in columns.items():
-        points[name] = values
-        assert dtype.fields is not None
-        fields.append((name, int(dtype.fields[name][1]), _CODES[values.dtype]))
-    return fields, dtype.itemsize, np.frombuffer(points.tobytes(), np.uint8)
