@@ -45,6 +45,14 @@ class UnknownPosesError(ResweepError):
         super().__init__(f"{problem}; open it with poses=, or find them with resweep.odometry")
 
 
+class UntimedPosesError(ResweepError):
+    """Poses without times that do not pair up with sweeps; ``problem`` is the message without what to do about it."""
+
+    def __init__(self, problem: str, advice: str) -> None:
+        self.problem = problem
+        super().__init__(f"{problem}; {advice}")
+
+
 def nearest_names(name: str, known: Iterable[str], count: int = 3) -> str:
     """A hint such as ``did you mean 'velodyne-hdl-64e'?``, or the known names if none is near."""
     known = sorted(known)

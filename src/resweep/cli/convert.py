@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from resweep.cli.options import PoseRate, Poses
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ def convert(
     frame: Annotated[
         str | None, typer.Option(help="sensor (as fired), deskewed (motion undone) or world coordinates.")
     ] = None,
-    poses: Annotated[Path | None, typer.Option(help="Poses to use in place of the input's own.")] = None,
+    poses: Poses = None,
+    pose_rate: PoseRate = None,
     labels: Annotated[
         str | None, typer.Option(help="Map labels to this vocabulary, such as nuscenes-lidarseg, or a YAML file.")
     ] = None,
@@ -45,7 +47,7 @@ def convert(
     resweep convert drive.bag drive --format sweep --odometry;
     resweep convert kitti/sequences/00 out --format sweep --labels nuscenes-lidarseg
     """
-    from resweep.cli.inputs import open_recording, report_skipped
+    from resweep.cli.inputs import open_posed, report_skipped
     from resweep.io import write_log, write_sweep
     from resweep.io.registry import format_of, sweep_suffixes
     from resweep.labels import load_labels
@@ -56,7 +58,7 @@ def convert(
     options: dict[str, Any] = {"drop_nan": True} if drop_nan else {}
     if odometry and poses is not None:
         raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
-    log = open_recording(source, keep_going, poses=poses, **options)
+    log = open_posed(source, keep_going, poses, pose_rate, **options)
     if odometry:
         from resweep.reconstruction import odometry as find_poses
 

@@ -56,9 +56,9 @@ def open_posed(
     from resweep.io import open_log
 
     if poses is not None:
-        options["poses"] = poses
-    if pose_rate is not None:
-        options["pose_rate_hz"] = pose_rate
+        options |= {"poses": poses, "pose_rate_hz": pose_rate}
+    elif pose_rate is not None:
+        options["rate_hz"] = pose_rate
     if poses_only:
         return open_log(path, keep_going="poses" if keep_going else False, **options)
     return open_recording(path, keep_going, **options)
@@ -78,7 +78,7 @@ def read_motion(word: str, rate_hz: float | None, standing: bool, keep_going: bo
     ``word`` is a poses file, the folder of a log, or ``x,y,z[,yaw_deg]`` for one standing pose. With
     ``keep_going``, bad poses of a log are left out.
     """
-    from resweep.io import open_log, read_poses
+    from resweep.io import read_poses
 
     if (values := parse_numbers(word)) is not None:
         return _parse_pose(word, values)
@@ -86,7 +86,7 @@ def read_motion(word: str, rate_hz: float | None, standing: bool, keep_going: bo
     if not path.exists():
         raise ResweepError(f"{word}: no such poses file; give a file, a log's folder, or x,y,z[,yaw_deg]")
     if path.is_dir():
-        log = open_log(path, rate_hz=rate_hz, keep_going="poses" if keep_going else False)
+        log = open_posed(path, keep_going, pose_rate=rate_hz, poses_only=True)
         report_skipped(word, log)
         log.require_poses()
         return log.poses if standing else log.trajectory

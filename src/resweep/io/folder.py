@@ -23,7 +23,7 @@ from resweep.io import poses
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.faults import Faults, refuse_faulty
 from resweep.io.files.header import Header
-from resweep.io.folder_poses import find_pose_file, pair_good_poses, pair_poses, parse_stamps
+from resweep.io.folder_poses import ASSUMED_RATE_HZ, find_pose_file, pair_good_poses, pair_poses, parse_stamps
 from resweep.io.format import Format, explain_errors, peek_as, read_as
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet
 from resweep.log import Fault, Log
@@ -31,7 +31,7 @@ from resweep.pose import Array, Trajectory
 from resweep.sensors import find_sensor
 from resweep.sweep import Sweep
 
-RATE_HZ = 10.0  # assumed where neither poses nor files say when a sweep was taken
+RATE_HZ = ASSUMED_RATE_HZ
 # No sweep lasts this long, so point times below it count from its start.
 _RELATIVE_S = 10.0
 _SLACK_S = 0.1

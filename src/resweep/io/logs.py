@@ -30,6 +30,7 @@ from resweep.sensors import find_sensor
 from resweep.sweep import Sweep
 
 Poses = str | Path | Trajectory | Array
+_REACH_S = 0.25  # how far the first and last sweep may reach out of given poses
 
 
 def open_log(
@@ -212,8 +213,14 @@ def _replace_poses(log: Log, poses: Poses, raw: bool, rate_hz: float | None) -> 
     # Interpolation at a knot is exact only to rounding; poses given for these very times stay as they are.
     matrices = motion.poses if np.array_equal(motion.times, times) else motion.at(times)
 
+    wide = motion.extended(_REACH_S)
+
     def place(sweep: Sweep, at: int) -> Sweep:
+        # A log that knows no poses has motion in its sweeps only where its points are raw.
+        unplaced = not log.poses_known and sweep.trajectory is not None
         sweep = sweep.moved_to(matrices[at], float(times[at]))
+        if unplaced and sweep.n_beams:
+            return sweep.with_motion(wide, float(times[at]))
         if raw and sweep.n_beams:
             first, last = float(sweep.beam_time.min()), float(sweep.beam_time.max())
             return replace(sweep, trajectory=motion.window(first, last))
