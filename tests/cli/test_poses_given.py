@@ -13,7 +13,7 @@ import pytest
 import resweep as rs
 from resweep.io import write_poses
 from resweep.log import Log
-from resweep.pose import Trajectory, from_xyz_rpy
+from resweep.pose import from_xyz_rpy
 from resweep.scenes import street
 from resweep.simulate import Simulator
 

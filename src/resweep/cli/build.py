@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -121,8 +122,10 @@ def _build_to(output: Path, recordings: list[Log], config: BuildConfig, overwrit
     """The world, written; checkpoints lie beside it until then."""
     from resweep.reconstruction import Checkpoints, join
     from resweep.reconstruction import build as estimate
+    from resweep.reconstruction.unknown_sensor import adapt_to_log
 
     log = join(recordings)
+    config = adapt_to_log(config, log)  # before anything is kept beside the world
     partial = output.with_name(output.name + ".partial")
     checkpoints = Checkpoints()
     if resume:
@@ -143,12 +146,12 @@ def _summarise(world: World, output: Path, seconds: float) -> None:
 def _like(path: Path, log: Log, chosen: slice) -> list[str] | None:
     """The words that drive like the sweeps that were built from; None where no option names them."""
     start, stop, step = chosen.start or 0, chosen.stop, chosen.step or 1
-    if not log.poses_known or start != 0 or step != 1:
+    if not (log.poses_known and log.beams_known) or start != 0 or step != 1:
         return None
     return ["--like", str(path), *([] if stop is None else ["--sweeps", str(len(log))])]
 
 
-def _suggest_next(output: Path, log: Log, like: list[str] | None, given: dict[str, object], keep_going: bool) -> str:
+def _suggest_next(output: Path, log: Log, like: list[str] | None, given: Mapping[str, object], keep_going: bool) -> str:
     """A command that sweeps the new world and meets it: as the log drove, else from its first pose."""
     import numpy as np
 

@@ -47,7 +47,7 @@ def convert(
     resweep convert drive.bag drive --format sweep --odometry;
     resweep convert kitti/sequences/00 out --format sweep --labels nuscenes-lidarseg
     """
-    from resweep.cli.inputs import open_posed, report_skipped
+    from resweep.cli.inputs import open_posed, report_skipped, report_unknown_sensor
     from resweep.io import write_log, write_sweep
     from resweep.io.registry import format_of, sweep_suffixes
     from resweep.labels import load_labels
@@ -63,6 +63,7 @@ def convert(
         from resweep.reconstruction import odometry as find_poses
 
         log = find_poses(log, progress=True)
+    report_unknown_sensor(source, log)
     seen: set[int] = set()
     found = log.labels if from_labels is None else load_labels(from_labels)
     log = _with_labels(log, source, labels, from_labels, seen)

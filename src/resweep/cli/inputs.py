@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from resweep.reconstruction import BuildConfig
 
 _ASSUMED_RATE_HZ = 10.0
+SENSOR_UNKNOWN = "sensor position unknown; beams are as if fired from the origin or the middle of the cloud"
 
 
 def parse_numbers(word: str) -> list[float] | None:
@@ -72,6 +73,12 @@ def report_skipped(path: Path | str, log: Log) -> None:
         typer.echo(f"{path}: {text}", err=True)
 
 
+def report_unknown_sensor(path: Path | str, log: Log) -> None:
+    """Say on stderr that a cloud does not tell where its sensor was, if so."""
+    if not log.sensor_position_known:
+        typer.echo(f"{path}: {SENSOR_UNKNOWN}", err=True)
+
+
 def read_motion(word: str, rate_hz: float | None, standing: bool, keep_going: bool = False) -> Trajectory | Array:
     """The poses that ``word`` gives: a `Trajectory`, or (n, 4, 4) where the sensor stands at each.
 
@@ -89,6 +96,7 @@ def read_motion(word: str, rate_hz: float | None, standing: bool, keep_going: bo
         log = open_posed(path, keep_going, pose_rate=rate_hz, poses_only=True)
         report_skipped(word, log)
         log.require_poses()
+        log.require_beams("it gives no poses")
         return log.poses if standing else log.trajectory
     if standing:  # the times of a KITTI file matter only to a sensor that moves
         return read_poses(path, rate_hz=rate_hz or _ASSUMED_RATE_HZ).poses

@@ -19,7 +19,7 @@ from resweep.io import folder as folders
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.faults import skip_faulty
 from resweep.io.folder_poses import read_poses_of
-from resweep.io.format import Format, check_frame, check_options, explain_errors, peek_as, read_as
+from resweep.io.format import Format, check_frame, check_options, explain_errors, is_placed, peek_as, read_as
 from resweep.io.record import Record, read_record, write_record
 from resweep.io.registry import FORMATS, format_named, format_of, sweep_suffixes
 from resweep.labels import LabelSet, load_labels
@@ -127,6 +127,7 @@ def _open_file(entry: Format, path: Path, empty_beams: bool, options: dict[str, 
         labels=folders.find_labels(entry, [path]),
         poses_known=own or bool(np.any(sweep.pose != np.eye(4))),
         times_known=own or sweep.timestamp != 0.0,
+        sensor_position_known=is_placed(entry, path),
         meta={"format": entry.name, "path": str(path)},
     )
     if entry.spins:
@@ -226,7 +227,8 @@ def _replace_poses(log: Log, poses: Poses, raw: bool, rate_hz: float | None) -> 
             return replace(sweep, trajectory=motion.window(first, last))
         return sweep
 
-    facts = {"times": np.asarray(times), "poses": matrices, "poses_known": True, "times_known": times_known}
+    known = {"poses_known": True, "times_known": times_known, "sensor_position_known": True}
+    facts = {"times": np.asarray(times), "poses": matrices, **known}
     return log.map(place, "other poses", indexed=True, **facts, meta={**log.meta, "poses": "given"})
 
 
