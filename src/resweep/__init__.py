@@ -58,7 +58,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep.sensors import sensor_names as sensor_names
     from resweep.simulate import Retracer as Retracer
     from resweep.simulate import Simulator as Simulator
-    from resweep.simulate import resimulate as resimulate
+    from resweep.simulate.resimulate import resimulate as resimulate
     from resweep.sweep import BeamStatus as BeamStatus
     from resweep.sweep import Sweep as Sweep
     from resweep.worlds import Instances as Instances

@@ -91,7 +91,9 @@ class Log:
 
     ``load(i)`` gives the i-th sweep. ``times`` (n,) are sweep timestamps and ``poses`` (n, 4, 4) the
     sweeps' ``T_world_sensor``, both there without loading any sweep; ``poses_known`` is false where they are
-    identities that mean nothing, ``times_known`` where times were assumed from a rate.
+    identities that mean nothing, ``times_known`` where times were assumed from a rate. ``sensor_position_known`` is
+    false for clouds that do not say where their sensor was, such as a LAS tile: the beams of their sweeps are then
+    those of an imaginary sensor at the origin or in the middle, which nobody fired.
 
     ``sensor`` is the spec of the sensor, None where it is unknown; ``sensor_name`` is what the log calls it.
     ``labels`` says what the label ids of its returns mean, ``empty_beams`` where beams without return come from.
@@ -109,6 +111,7 @@ class Log:
     labels: LabelSet = UNKNOWN_LABELS
     poses_known: bool = True
     times_known: bool = True
+    sensor_position_known: bool = True
     empty_beams: EmptyBeams = UNKNOWN_BEAMS
     skipped: tuple[Fault, ...] = ()
     steps: tuple[str, ...] = ()
@@ -168,6 +171,19 @@ class Log:
             so = f", so {purpose}" if purpose else ""
             raise UnknownPosesError(f"log '{self.name}': knows no poses{so}")
 
+    def require_beams(self, purpose: str) -> None:
+        """Raise `UnknownPosesError` unless it is known where the sensor was; ``purpose`` says what fails without."""
+        if not self.beams_known:
+            raise UnknownPosesError(f"log '{self.name}': its sensor's position is unknown, so {purpose}")
+
+    @property
+    def beams_known(self) -> bool:
+        """Whether beams were fired from where the sweeps have them; may estimate the sensor's grid to know.
+
+        A grid that points recover is that of a sensor at their origin, even if the file does not say where it was.
+        """
+        return self.sensor_position_known or self.empty_beams.source != "unknown"
+
     @property
     def trajectory(self) -> Trajectory:
         """The sweeps' poses over time."""
@@ -182,6 +198,8 @@ class Log:
             "times " + ("known" if self.times_known else "assumed"),
             "empty beams " + (self.empty_beams.source if self.empty_beams.found else "not looked for yet"),
         ]
+        if not self.sensor_position_known:
+            facts.append("sensor position unknown")
         if self.skipped:
             facts.append(f"{len(self.skipped)} skipped")
         chain = " -> ".join(("read", *self.steps))

@@ -110,7 +110,7 @@ def unplaced(tmp_path: Path) -> Path:
         ),
         (
             ["replay", "scans", "-w", "scene:street", "-s", "velodyne-vlp-16", "-o", "out"],
-            "knows no poses, so it cannot be replayed; give a log with poses",
+            "knows no poses, so it cannot be replayed; give --poses FILE",
         ),
     ],
 )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resweep.cli.options import METHOD_HELP, Labels
+from resweep.cli.options import METHOD_HELP, Labels, PoseRate, Poses
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
@@ -31,7 +33,8 @@ def build(
         str | None, typer.Option("--format", "-f", help="The logs' format, if it is not guessed.")
     ] = None,
     labels: Labels = None,
-    poses: Annotated[Path | None, typer.Option(help="Poses to use in place of the log's own.")] = None,
+    poses: Poses = None,
+    pose_rate: PoseRate = None,
     odometry: Annotated[
         bool, typer.Option("--odometry", help="Find the poses from the sweeps (KISS-ICP); replaces the log's own.")
     ] = False,
@@ -75,15 +78,18 @@ def build(
         raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
     skipped: list[str] = []
     tolerant = skipped if keep_going else None
-    recordings = _open_logs(logs, format, labels, poses, parse_slice(sweeps), tolerant)
+    opened = _open_logs(logs, format, labels, poses, pose_rate, parse_slice(sweeps), tolerant)
     began = time.perf_counter()
-    recordings = _find_poses(recordings, odometry)
+    recordings = _find_poses([log for _, log in opened], odometry)
     if align:
         recordings = _align(recordings, chosen, tolerant)
     world = _build_to(output, recordings, chosen, overwrite, resume)
     for line in skipped:
         typer.echo(line, err=True)
     _summarise(world, output, time.perf_counter() - began)
+    like = None if odometry or format is not None else _like(opened[0][0], recordings[0], parse_slice(sweeps))
+    given = {"--poses": poses, "--pose-rate": pose_rate}
+    typer.echo(f"next: {_suggest_next(output, recordings[0], like, given, bool(skipped))}")
 
 
 def _find_poses(recordings: list[Log], odometry: bool) -> list[Log]:
@@ -118,8 +124,10 @@ def _build_to(output: Path, recordings: list[Log], config: BuildConfig, overwrit
     """The world, written; checkpoints lie beside it until then."""
     from resweep.reconstruction import Checkpoints, join
     from resweep.reconstruction import build as estimate
+    from resweep.reconstruction.unknown_sensor import adapt_to_log
 
     log = join(recordings)
+    config = adapt_to_log(config, log)  # before anything is kept beside the world
     partial = output.with_name(output.name + ".partial")
     checkpoints = Checkpoints()
     if resume:
@@ -135,7 +143,31 @@ def _summarise(world: World, output: Path, seconds: float) -> None:
     parts = " and ".join(f"{layer.n_primitives:,} {layer.name}" for layer in world.layers)
     typer.echo(f"{output}: {parts} over {size[0]:.0f} x {size[1]:.0f} m")
     typer.echo(f"from {world.meta['points']:,} points of {world.meta['sweeps']:,} sweeps, in {seconds:.1f} s")
-    typer.echo(f"next: resweep simulate {output} --sensor velodyne-hdl-32e --poses 0,0,0 -o out")
+
+
+def _like(path: Path, log: Log, chosen: slice) -> list[str] | None:
+    """The words that drive like the sweeps that were built from; None where no option names them."""
+    start, stop, step = chosen.start or 0, chosen.stop, chosen.step or 1
+    if not (log.poses_known and log.beams_known) or start != 0 or step != 1:
+        return None
+    return ["--like", str(path), *([] if stop is None else ["--sweeps", str(len(log))])]
+
+
+def _suggest_next(output: Path, log: Log, like: list[str] | None, given: Mapping[str, object], keep_going: bool) -> str:
+    """A command that sweeps the new world and meets it: as the log drove, else from its first pose."""
+    import numpy as np
+
+    words = ["resweep", "simulate", str(output)]
+    if like is not None:
+        words += like
+        words += [str(word) for name, value in given.items() if value is not None for word in (name, value)]
+        words += ["--keep-going"] if keep_going else []
+    else:
+        pose = log.poses[0]
+        yaw_deg = np.degrees(np.arctan2(pose[1, 0], pose[0, 0]))
+        place = ",".join(f"{value:.2f}" for value in (*pose[:3, 3], yaw_deg))
+        words += ["--sensor", "velodyne-hdl-32e", "--poses", place]
+    return shlex.join([*words, "-o", "out"])
 
 
 def _read_config(method: str | None, file: Path | None, changes: list[str]) -> BuildConfig:
@@ -170,22 +202,23 @@ def _open_logs(
     format: str | None,
     labels: str | None,
     poses: Path | None,
+    pose_rate: float | None,
     chosen: slice,
     skipped: list[str] | None,
-) -> list[Log]:
-    """The logs; with a list in ``skipped``, what cannot be read is noted there and left out."""
-    from resweep.cli.inputs import open_recording
+) -> list[tuple[Path, Log]]:
+    """The logs and where they are; with a list in ``skipped``, what cannot be read is noted there and left out."""
+    from resweep.cli.inputs import open_posed
     from resweep.io.faults import describe_skipped
 
     opened = []
     for path in paths:
         try:
-            log = open_recording(path, skipped is not None, format=format, poses=poses, labels=labels)
+            log = open_posed(path, skipped is not None, poses, pose_rate, format=format, labels=labels)
             if skipped is not None and (text := describe_skipped(log)) is not None:
                 skipped.append(f"{path}: {text}")
             if len(log[chosen]) == 0:
                 raise ResweepError(f"{path}: none of its {len(log)} sweeps is left by --sweeps; widen it")
-            opened.append(log[chosen])
+            opened.append((path, log[chosen]))
         except ResweepError as error:
             if skipped is None:
                 raise

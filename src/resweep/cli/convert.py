@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resweep.cli.options import Points, choose_points
+from resweep.cli.options import Points, PoseRate, Poses, choose_points
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ def convert(
         str | None, typer.Option(help="sensor (as fired), deskewed (motion undone) or world coordinates.")
     ] = None,
     points: Points = None,
-    poses: Annotated[Path | None, typer.Option(help="Poses to use in place of the input's own.")] = None,
+    poses: Poses = None,
+    pose_rate: PoseRate = None,
     labels: Annotated[
         str | None, typer.Option(help="Map labels to this vocabulary, such as nuscenes-lidarseg, or a YAML file.")
     ] = None,
@@ -56,7 +57,7 @@ def convert(
     resweep convert drive out --format ros2 --points ouster;
     resweep convert kitti/sequences/00 out --format sweep --labels nuscenes-lidarseg
     """
-    from resweep.cli.inputs import open_recording, report_skipped
+    from resweep.cli.inputs import open_posed, report_skipped, report_unknown_sensor
     from resweep.io import write_log, write_sweep
     from resweep.io.registry import format_of, sweep_suffixes
     from resweep.labels import load_labels
@@ -68,12 +69,13 @@ def convert(
     options: dict[str, Any] = {"drop_nan": True} if drop_nan else {}
     if odometry and poses is not None:
         raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
-    log = open_recording(source, keep_going, poses=poses, **options)
+    log = open_posed(source, keep_going, poses, pose_rate, **options)
     if odometry:
         from resweep.reconstruction import odometry as find_poses
 
         log = find_poses(log, progress=True)
     written = {} if intensity_scale is None else {"intensity_scale": intensity_scale}
+    report_unknown_sensor(source, log)
     seen: set[int] = set()
     found = log.labels if from_labels is None else load_labels(from_labels)
     log = _with_labels(log, source, labels, from_labels, seen)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resweep.cli.options import METHOD_HELP, Labels
+from resweep.cli.options import METHOD_HELP, Labels, PoseRate, Poses
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
     from resweep.evaluation import Report
+    from resweep.log import Log
 
 
 def evaluate(
@@ -41,6 +42,8 @@ def evaluate(
         list[str] | None, typer.Option("--set", help="With --holdout: a build option, such as map.ego_radius_m=2.")
     ] = None,
     labels: Labels = None,
+    poses: Poses = None,
+    pose_rate: PoseRate = None,
     odometry: Annotated[
         bool, typer.Option("--odometry", help="With --holdout: find the log's poses from its sweeps (KISS-ICP).")
     ] = False,
@@ -62,7 +65,7 @@ def evaluate(
     """
     from rich.console import Console
 
-    from resweep.cli.inputs import check_writable
+    from resweep.cli.inputs import check_writable, open_posed, report_skipped
     from resweep.labels import load_labels
 
     if labels is not None:
@@ -74,11 +77,15 @@ def evaluate(
     if holdout is None and every is None:
         if odometry:
             raise ResweepError("--odometry: goes with --holdout; sweeps are compared in their own frames without it")
-        report = _compare(sim, real, accumulate, keep_going, labels)
+        report = _compare(sim, real, accumulate, keep_going, labels, poses, pose_rate)
     else:
         if real is not None:
             raise ResweepError("--holdout takes one log, the real one; leave out REAL or --holdout")
-        report = _hold_out(sim, holdout, every, method, set_ or [], accumulate, keep_going, odometry, labels)
+        if odometry and poses is not None:
+            raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
+        log = open_posed(sim, keep_going, poses, pose_rate, labels=labels)
+        report_skipped(sim, log)
+        report = _hold_out(log, holdout, every, method, set_ or [], accumulate, odometry)
     if output is not None:
         report.save(output)
     if as_json:
@@ -95,9 +102,17 @@ def evaluate(
         console.print(f"report: {output}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _compare(sim: Path, real: Path | None, accumulate: bool, keep_going: bool, labels: str | None) -> Report:
-    """Simulated sweeps against real ones."""
-    from resweep.cli.inputs import open_recording, report_skipped
+def _compare(
+    sim: Path,
+    real: Path | None,
+    accumulate: bool,
+    keep_going: bool,
+    labels: str | None,
+    poses: Path | None,
+    pose_rate: float | None,
+) -> Report:
+    """Simulated sweeps against real ones, which have other ``poses`` if given."""
+    from resweep.cli.inputs import open_posed, open_recording, report_skipped
     from resweep.cli.progress import Tally
     from resweep.evaluation import evaluate as compare
     from resweep.labels import UNKNOWN_LABELS
@@ -105,7 +120,8 @@ def _compare(sim: Path, real: Path | None, accumulate: bool, keep_going: bool, l
 
     if real is None:
         raise ResweepError(f"evaluate '{sim}': against what? give REAL, or --holdout to hold sweeps of one log out")
-    simulated, recorded = open_recording(sim, keep_going), open_recording(real, keep_going, labels=labels)
+    simulated = open_recording(sim, keep_going)
+    recorded = open_posed(real, keep_going, poses, pose_rate, labels=labels)
     if labels is not None and simulated.labels == UNKNOWN_LABELS:
         simulated = replace(simulated, labels=recorded.labels)
     report_skipped(sim, simulated)
@@ -117,26 +133,22 @@ def _compare(sim: Path, real: Path | None, accumulate: bool, keep_going: bool, l
 
 
 def _hold_out(
-    path: Path,
+    log: Log,
     listed: str | None,
     every: int | None,
     method: str,
     words: list[str],
     accumulate: bool,
-    keep_going: bool,
     odometry: bool,
-    labels: str | None,
 ) -> Report:
     """Held-out sweeps of a log against a world built from the others."""
-    from resweep.cli.inputs import build_config, open_recording, report_skipped
+    from resweep.cli.inputs import build_config
     from resweep.evaluation.holdout import holdout
     from resweep.reconstruction import build
     from resweep.reconstruction import odometry as find_poses
     from resweep.reconstruction.map.accumulate import find_mappable
 
     config = build_config(method, words)
-    log = open_recording(path, keep_going, labels=labels)
-    report_skipped(path, log)
     held = list(range(every - 1, len(log), every)) if every is not None else []
     try:
         held += [int(word) for word in (listed or "").split(",") if word.strip()]

@@ -91,11 +91,13 @@ def _find_describer(path: Path) -> Callable[..., dict[str, Any]]:
 
 
 def _describe_file(path: Path, labels: str | None) -> dict[str, Any]:
+    from resweep.cli.inputs import SENSOR_UNKNOWN
     from resweep.io import open_log
     from resweep.io.registry import format_of
 
     log = open_log(path, empty_beams=False, labels=labels)
-    return {"kind": f"sweep ({format_of(path).title})", **_describe_sweep(log[0], log.labels)}
+    facts = {"kind": f"sweep ({format_of(path).title})", **_describe_sweep(log[0], log.labels)}
+    return facts if log.sensor_position_known else {**facts, "sensor": SENSOR_UNKNOWN}
 
 
 def _describe_sweep(sweep: Sweep, labels: LabelSet) -> dict[str, Any]:
@@ -122,6 +124,7 @@ def _describe_sweep(sweep: Sweep, labels: LabelSet) -> dict[str, Any]:
 
 
 def _describe_log(path: Path, labels: str | None = None) -> dict[str, Any]:
+    from resweep.cli.inputs import SENSOR_UNKNOWN
     from resweep.io import open_log
 
     log = open_log(path, labels=labels)
@@ -130,6 +133,8 @@ def _describe_log(path: Path, labels: str | None = None) -> dict[str, Any]:
     facts: dict[str, Any] = {"kind": f"log ({log.meta.get('format', '?')})", "sweeps": len(log)}
     facts.update({name: value for name, value in (("name", log.name), ("sensor", log.sensor_name)) if value})
     facts.update(_describe_motion(log))
+    if not log.sensor_position_known:
+        facts["sensor"] = SENSOR_UNKNOWN
     if not log.times_known:
         facts["times"] = "assumed from a rate"
     facts["provenance"] = dict(log.meta)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from resweep.reconstruction import BuildConfig
 
 _ASSUMED_RATE_HZ = 10.0
+SENSOR_UNKNOWN = "sensor position unknown; beams are as if fired from the origin or the middle of the cloud"
 
 
 def parse_numbers(word: str) -> list[float] | None:
@@ -56,9 +57,9 @@ def open_posed(
     from resweep.io import open_log
 
     if poses is not None:
-        options["poses"] = poses
-    if pose_rate is not None:
-        options["pose_rate_hz"] = pose_rate
+        options |= {"poses": poses, "pose_rate_hz": pose_rate}
+    elif pose_rate is not None:
+        options["rate_hz"] = pose_rate
     if poses_only:
         return open_log(path, keep_going="poses" if keep_going else False, **options)
     return open_recording(path, keep_going, **options)
@@ -72,13 +73,19 @@ def report_skipped(path: Path | str, log: Log) -> None:
         typer.echo(f"{path}: {text}", err=True)
 
 
+def report_unknown_sensor(path: Path | str, log: Log) -> None:
+    """Say on stderr that a cloud does not tell where its sensor was, if so."""
+    if not log.sensor_position_known:
+        typer.echo(f"{path}: {SENSOR_UNKNOWN}", err=True)
+
+
 def read_motion(word: str, rate_hz: float | None, standing: bool, keep_going: bool = False) -> Trajectory | Array:
     """The poses that ``word`` gives: a `Trajectory`, or (n, 4, 4) where the sensor stands at each.
 
     ``word`` is a poses file, the folder of a log, or ``x,y,z[,yaw_deg]`` for one standing pose. With
     ``keep_going``, bad poses of a log are left out.
     """
-    from resweep.io import open_log, read_poses
+    from resweep.io import read_poses
 
     if (values := parse_numbers(word)) is not None:
         return _parse_pose(word, values)
@@ -86,9 +93,10 @@ def read_motion(word: str, rate_hz: float | None, standing: bool, keep_going: bo
     if not path.exists():
         raise ResweepError(f"{word}: no such poses file; give a file, a log's folder, or x,y,z[,yaw_deg]")
     if path.is_dir():
-        log = open_log(path, rate_hz=rate_hz, keep_going="poses" if keep_going else False)
+        log = open_posed(path, keep_going, pose_rate=rate_hz, poses_only=True)
         report_skipped(word, log)
         log.require_poses()
+        log.require_beams("it gives no poses")
         return log.poses if standing else log.trajectory
     if standing:  # the times of a KITTI file matter only to a sensor that moves
         return read_poses(path, rate_hz=rate_hz or _ASSUMED_RATE_HZ).poses

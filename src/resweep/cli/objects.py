@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from resweep.cli.options import PoseRate, Poses
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
+    from resweep.log import Log
     from resweep.reconstruction import ObjectConfig
     from resweep.scenario import Bank
 
@@ -38,6 +40,8 @@ def objects(
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUE", help="One setting, such as mirror=never or icp.rounds=6."),
     ] = None,
+    poses: Poses = None,
+    pose_rate: PoseRate = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the bank or the picture at OUT.")] = False,
 ) -> None:
@@ -51,11 +55,13 @@ def objects(
 
       resweep objects bank --gallery -o bank.png
     """
+    from resweep.cli.build import parse_slice
+    from resweep.cli.inputs import open_posed
     from resweep.scenario.bank import is_bank, load_bank
 
     if not path.exists():
         raise ResweepError(f"{path}: no such log or bank; check the path")
-    building = {"--min-points": min_points, "--format": format, "--sweeps": sweeps, "--set": set_}
+    building = {"--min-points": min_points, "--format": format, "--sweeps": sweeps, "--set": set_, "--poses": poses}
     if is_bank(path) or gallery:
         given = [name for name, value in building.items() if value]
         if given:
@@ -72,16 +78,15 @@ def objects(
         return
     if output is None:
         raise ResweepError(f"{path}: is no bank; to build one from this log, give -o BANK")
-    _build(path, output, _read_config(min_points, set_ or []), format, sweeps, json, overwrite)
+    config = _read_config(min_points, set_ or [])
+    _check_target(output, overwrite)
+    log = open_posed(path, False, poses, pose_rate, format=format)[parse_slice(sweeps)]
+    _build(log, output, config, json, overwrite)
 
 
-def _build(
-    log: Path, output: Path, config: ObjectConfig, format: str | None, sweeps: str | None, json: bool, overwrite: bool
-) -> None:
-    from resweep.cli.build import parse_slice
+def _check_target(output: Path, overwrite: bool) -> None:
+    """Raise if no bank can be written at ``output``."""
     from resweep.cli.inputs import check_writable
-    from resweep.io import open_log
-    from resweep.reconstruction import build_bank
     from resweep.scenario.bank import is_bank
 
     if output.exists() and not overwrite:
@@ -89,8 +94,13 @@ def _build(
     if output.exists() and not is_bank(output):
         raise ResweepError(f"{output}: exists and is not a bank; choose another name or remove it")
     check_writable(output)
+
+
+def _build(log: Log, output: Path, config: ObjectConfig, json: bool, overwrite: bool) -> None:
+    from resweep.reconstruction import build_bank
+
     began = time.perf_counter()
-    bank = build_bank(open_log(log, format=format)[parse_slice(sweeps)], config, progress=True)
+    bank = build_bank(log, config, progress=True)
     bank.save(output, overwrite=overwrite)
     if not json:
         summary = bank.meta["summary"]

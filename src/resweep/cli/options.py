@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -27,6 +28,26 @@ Points = Annotated[
         metavar="LAYOUT",
         help="Points of a ros2 bag as a driver lays them out: velodyne, ouster, livox or hesai; "
         "resweep (default) has labels too.",
+        show_default=False,
+    ),
+]
+# Of every command that opens a log and places its sweeps: used by `resweep.cli.inputs.open_posed`.
+Poses = Annotated[
+    Path | None,
+    typer.Option(
+        "--poses",
+        metavar="FILE",
+        help="Poses (TUM, KITTI or CSV) in place of the log's own; line i of a KITTI file is that of sweep i.",
+        show_default=False,
+    ),
+]
+PoseRate = Annotated[
+    float | None,
+    typer.Option(
+        "--pose-rate",
+        min=1e-3,
+        metavar="HZ",
+        help="Poses a second, for KITTI files without times, instead of one a sweep.",
         show_default=False,
     ),
 ]

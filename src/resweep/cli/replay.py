@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from resweep.cli.options import PoseRate, Poses
+
 
 def replay(
     path: Annotated[Path, typer.Argument(metavar="LOG", help="A log with tracked boxes.", show_default=False)],
@@ -20,6 +22,8 @@ def replay(
     sweeps: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Only the first N.", show_default=False)
     ] = None,
+    poses: Poses = None,
+    pose_rate: PoseRate = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the log at OUT.")] = False,
 ) -> None:
@@ -33,7 +37,7 @@ def replay(
 
       resweep replay kitti/2011_09_26_drive_0051_sync -w 0051.world -s velodyne-hdl-64e -o again
     """
-    from resweep.cli.inputs import check_folder, check_world, open_world
+    from resweep.cli.inputs import check_folder, check_world, open_posed, open_world
     from resweep.cli.progress import Tally
     from resweep.dataset import replay
     from resweep.evaluation.objects import compare_objects
@@ -46,20 +50,22 @@ def replay(
     chosen = load_sensor(sensor)
     check_folder(output, overwrite)
     check_world(world)
-    recorded = open_log(path, empty_beams=False)
+    recorded = open_posed(path, False, poses, pose_rate, empty_beams=False)
     objects = None if bank is None else load_bank(bank)
     with open_progress() as progress:
         progress.start(f"reading {world}")
         place = open_world(world, seed)
         progress.start("placing the objects")
         again = replay(recorded, place, chosen, bank=objects, seed=seed, sweeps=sweeps)
-        drive = Tally(progress).count(again.log, chosen.sweep_period_s, f"sweeping {chosen.name}")
+        tally = Tally(progress)
+        drive = tally.count(again.log, chosen.sweep_period_s, f"sweeping {chosen.name}")
         write_log(drive, output, format="sweep", overwrite=overwrite, progress=False)
         progress.start("comparing the objects")
         figures = compare_objects(open_log(output), again.recorded)
     with atomic_file(output / "objects.json") as part:
         part.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     typer.echo(f"{output}: {len(drive)} sweeps of {chosen.name} with {len(again.tracks)} objects")
+    tally.say_empty()
     if again.left_out:
         counts = ", ".join(f"{count} of category '{category}'" for category, count in again.left_out.items())
         typer.echo(f"left out, the bank has none: {counts}")

@@ -30,7 +30,7 @@ def view(
 
     Example: resweep view out --sweep 3 -o third.png
     """
-    from resweep.cli.inputs import check_writable
+    from resweep.cli.inputs import check_writable, report_unknown_sensor
     from resweep.io import open_log
     from resweep.viewer import birds_eye, range_image
 
@@ -45,6 +45,7 @@ def view(
     log = open_log(path, labels=labels)
     if not -len(log) <= sweep < len(log):
         raise ResweepError(f"{path}: holds {len(log)} sweeps, no sweep {sweep}; they count from 0")
+    report_unknown_sensor(path, log)
     chosen = log[sweep]
     drawn = birds_eye(chosen, above, labels=log.labels, reach_m=reach), range_image(chosen, seen, labels=log.labels)
     for made in drawn:

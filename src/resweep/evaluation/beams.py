@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,6 +47,9 @@ class Match:
     real: Array
     how: str
     apart_rad: float = 0.0
+
+
+NO_MATCH = Match(np.empty(0, np.int64), np.empty(0, np.int64), "nothing")
 
 
 def first_returns(sweep: Sweep) -> Array:
@@ -116,7 +119,7 @@ def match_beams(
         every = np.arange(len(fired_real))
         return Match(every, every, "index")
     if len(fired_sim) == 0 or len(fired_real) == 0:
-        return Match(np.empty(0, np.int64), np.empty(0, np.int64), "nothing: a sweep has no beams")
+        return replace(NO_MATCH, how="nothing: a sweep has no beams")
     tolerance = beam_spacing(fired_real) / 2 if tolerance_rad is None else tolerance_rad
     keys_sim, keys_real = _keys(sim), _keys(real)
     if keys_sim is not None and keys_real is not None:

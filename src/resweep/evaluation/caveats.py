@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from resweep.evaluation.beams import relative_pose
@@ -19,9 +21,13 @@ class Caveats:
     """Collects how the pairs of two logs were compared, and what was unusual, as whole sentences.
 
     ``n_pairs`` of ``n_sim`` and ``n_real`` sweeps are compared; with ``same_frame``, as if from the same place.
+    ``without_beams`` are the sides ("simulated", "real") whose beams are unknown.
     """
 
-    def __init__(self, n_sim: int, n_real: int, n_pairs: int, same_frame: bool) -> None:
+    def __init__(
+        self, n_sim: int, n_real: int, n_pairs: int, same_frame: bool, without_beams: Sequence[str] = ()
+    ) -> None:
+        self._without_beams = tuple(without_beams)
         self._how: dict[str, int] = {}
         self._layouts: set[str] = set()
         self._apart_m = 0.0
@@ -51,19 +57,27 @@ class Caveats:
         lines = self._warnings()
         if n_sim != n_real:
             lines.append(f"{n_pairs} of {n_sim} simulated and {n_real} real sweeps were paired by nearest timestamp.")
+        if self._without_beams:
+            return lines + self._frames()
         matched = ", ".join(f"{how} ({count} of {n_pairs} sweeps)" for how, count in self._how.items())
         lines.append(f"Beams were matched by {matched}.")
         lines.append(f"Range images are {', '.join(sorted(self._layouts))}.")
         for side, metric in (("real", "return_precision"), ("simulated", "return_recall")):
             if self._all_returned[side]:
                 lines.append(f"The {side} sweeps keep no beam without return, so {metric} cannot be below 1.")
+        return lines + self._frames()
+
+    def _frames(self) -> list[str]:
+        """In which frame clouds were compared, and how far apart the sweeps are."""
+        _, n_real, _ = self._counts
+        lines = []
         if self._same_frame:
             lines.append(
                 "The poses of a log are unknown: sweeps were compared in the sensor's frame, as if from the same place."
             )
             if n_real > 1:
                 lines.append("Without poses the real sweeps make no cloud: there is no c2c_m, see c2c_sweep_m.")
-        if self._apart_m > _APART_M:
+        if self._apart_m > _APART_M and not self._without_beams:
             lines.append(
                 f"Paired sweeps are up to {self._apart_m:.2f} m apart: beam-by-beam figures then compare different "
                 "views, cloud figures remain valid."
@@ -78,7 +92,13 @@ class Caveats:
             for side, count in self._returns.items()
             if count == 0
         ]
-        if self._beams and self._matched < _FEW * self._beams:
+        if self._without_beams:
+            sides = " and ".join(self._without_beams)
+            lines.append(
+                f"{WARNING}sensor position unknown ({sides} side), so beams are unknown: there are no figures of "
+                "range, returns, intensity and image, only distances between clouds."
+            )
+        elif self._beams and self._matched < _FEW * self._beams:
             between_cm = 100 * _AT_M * self._between_rad
             lines.append(
                 f"{WARNING}only {self._matched / self._beams:.0%} of the real beams have a simulated counterpart, and "

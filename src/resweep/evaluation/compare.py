@@ -110,7 +110,9 @@ class _Run:
         self.total = MetricSums()
         self.pairs: list[tuple[int, int, MetricSums]] = []
         self.clouds: list[tuple[Cloud, Cloud]] = []
-        self.caveats = Caveats(len(sim), len(real), n_pairs, self.same_frame)
+        self.beams_known = sim.beams_known and real.beams_known
+        unknown = [side for side, log in (("simulated", sim), ("real", real)) if not log.beams_known]
+        self.caveats = Caveats(len(sim), len(real), n_pairs, self.same_frame, unknown)
         self.worst: tuple[float, int, Pair] | None = None
         # One recorded sweep is the cloud itself: nothing has to be gathered.
         gathers = not self.same_frame and (len(self.recorded) > 1 or self.recorded is not real)
@@ -128,6 +130,7 @@ class _Run:
             self.range_max_m,
             self.labels,
             same_frame=self.same_frame,
+            beams_known=self.beams_known,
             tolerance_rad=tolerance_rad,
             threads=self.threads,
         )

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from resweep.evaluation.beams import Beams, Images, Match, comparable_beams, match_beams, range_images, relative_pose
+from resweep.evaluation.beams import (
+    NO_MATCH,
+    Beams,
+    Images,
+    Match,
+    comparable_beams,
+    match_beams,
+    range_images,
+    relative_pose,
+)
 from resweep.evaluation.metrics import ssim
 from resweep.evaluation.nearest import nearest_distances
 from resweep.evaluation.recorded import RecordedCloud
@@ -48,12 +57,13 @@ def compare_pair(
     labels: LabelSet,
     *,
     same_frame: bool = False,
+    beams_known: bool = True,
     tolerance_rad: float | None = None,
     threads: int = 0,
 ) -> Pair:
     """Compare two sweeps in world coordinates, or with ``same_frame`` as if their poses were equal.
 
-    ``labels`` is the vocabulary of both.
+    ``labels`` is the vocabulary of both. Unless ``beams_known``, clouds are compared but no beams.
     """
     T_real_sim = np.eye(4) if same_frame else relative_pose(sim, real)
     sim_cloud, real_cloud = _cloud(sim, T_real_sim), _cloud(real, np.eye(4))
@@ -61,8 +71,9 @@ def compare_pair(
     distance = _sum_clouds(sums, sim_cloud, real_cloud, threads)
     sum_classes(sums, sim_cloud, real_cloud, "c2c_sweep", threads)
     beams = comparable_beams(sim, real, T_real_sim)
-    match = match_beams(sim, real, beams, tolerance_rad, T_real_sim)
-    _sum_beams(sums, beams, match, labels)
+    match = match_beams(sim, real, beams, tolerance_rad, T_real_sim) if beams_known else NO_MATCH
+    if beams_known:
+        _sum_beams(sums, beams, match, labels)
     images = range_images(sim, real, beams, match, range_max_m)
     count = int(images.pixels.sum())
     if count:

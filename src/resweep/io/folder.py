@@ -23,15 +23,15 @@ from resweep.io import poses
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.faults import Faults, refuse_faulty
 from resweep.io.files.header import Header
-from resweep.io.folder_poses import find_pose_file, pair_good_poses, pair_poses, parse_stamps
-from resweep.io.format import Format, explain_errors, peek_as, read_as
+from resweep.io.folder_poses import ASSUMED_RATE_HZ, find_pose_file, pair_good_poses, pair_poses, parse_stamps
+from resweep.io.format import Format, explain_errors, is_placed, peek_as, read_as
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet
 from resweep.log import Fault, Log
 from resweep.pose import Array, Trajectory
 from resweep.sensors import find_sensor
 from resweep.sweep import Sweep
 
-RATE_HZ = 10.0  # assumed where neither poses nor files say when a sweep was taken
+RATE_HZ = ASSUMED_RATE_HZ
 # No sweep lasts this long, so point times below it count from its start.
 _RELATIVE_S = 10.0
 _SLACK_S = 0.1
@@ -79,7 +79,9 @@ def open_sweeps(
         check(files[at])
         sweep = read_as(entry, files[at], **options)
         if peek_as(entry, files[at]) is None:
-            return place_sweep(sweep, all_poses[at], float(times[at]))
+            # A cloud far from the origin has its own pose near it, which must not be lost.
+            pose = all_poses[at] if placing.poses_known else sweep.pose
+            return place_sweep(sweep, pose, float(times[at]))
         return sweep.moved_to(all_poses[at], float(times[at]))
 
     name = heads[0].sensor if heads else ""
@@ -93,11 +95,20 @@ def open_sweeps(
         labels=find_labels(entry, files),
         poses_known=placing.poses_known,
         times_known=placing.times_known,
+        sensor_position_known=placing.poses_known or _are_placed(entry, files),
         meta={"format": entry.name, "path": str(folder), "poses": placing.source},
     )
     if entry.spins:
         log = infer_empty_beams(log, empty_beams)
     return refuse_faulty(log, faults)
+
+
+def _are_placed(entry: Format, files: list[Path]) -> bool:
+    """Whether the files say where their sensor was, as far as some of them show."""
+    try:
+        return all(is_placed(entry, file) for file in files[:: max(1, len(files) // _COMPARED)])
+    except ResweepError:  # reading that file itself will say so
+        return False
 
 
 def check_count(folder: Path, count: int, expected: int, keep_going: bool) -> list[Fault]:

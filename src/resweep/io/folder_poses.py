@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from resweep.errors import ResweepError
+from resweep.errors import ResweepError, UntimedPosesError
 from resweep.io import poses
 from resweep.io.faults import Faults
 from resweep.log import Log
@@ -18,6 +18,7 @@ POSE_FILES = (
     *("poses.txt", "poses.tum", "poses.csv", "poses.kitti", "trajectory.txt", "trajectory.tum", "trajectory.csv"),
     *("traj.txt", "groundtruth.txt", "groundtruth.csv", "gt.txt", "odometry.txt", "odometry.csv"),
 )
+ASSUMED_RATE_HZ = 10.0  # of sweeps where neither poses nor files say when they were taken
 _REACH_S = 0.1
 # Digits of a whole number that counts from 1970: seconds, milliseconds, microseconds, nanoseconds.
 _DIGITS = {10: 1, 13: 10**3, 16: 10**6, 19: 10**9}
@@ -65,9 +66,11 @@ def pair_poses(
     """Times (n,) and poses (n, 4, 4) of the sweeps in ``names`` from a file of poses; whether the times are known.
 
     Where names are times and the poses cover them, poses are taken at those times; else they pair up in order.
-    Only poses without times, in a KITTI file, leave them to be assumed from ``rate_hz``.
+    Only poses without times, in a KITTI file, leave them to be assumed from ``rate_hz`` (10 Hz if not given).
     """
     count = len(names)
+    if stamps is None and rate_hz is None and not file.with_name("times.txt").is_file():
+        rate_hz = ASSUMED_RATE_HZ if poses.guess_format(file) == "kitti" else None
     # KITTI rows have no times of their own; those of the names are theirs if they pair up.
     given = stamps if stamps is not None and not file.with_name("times.txt").is_file() and rate_hz is None else None
     trajectory = poses.read_poses(file, times=given, rate_hz=rate_hz)
@@ -109,9 +112,10 @@ def read_poses_of(log: Log, file: Path, rate_hz: float | None = None) -> Traject
         return poses.read_poses(file, times=log.times if log.times_known or not beside else None)
     if beside:  # poses of a longer drive, whose times say which are meant
         return poses.read_poses(file)
-    raise ResweepError(
-        f"{file}: {count} poses without times for the {len(log)} sweeps of '{log.name}'; give one a sweep, "
-        "or say how many are a second"
+    raise UntimedPosesError(
+        f"{file}: {count} poses without times for the {len(log)} sweeps of '{log.name}', so line i is not that of "
+        "sweep i",
+        "give one a sweep, or pose_rate_hz=",
     )
 
 

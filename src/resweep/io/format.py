@@ -54,7 +54,8 @@ class Format:
     frame=..., **options)``; a folder of such files is then a log without further code. ``peek(path)``
     gives the `Header` without reading the points, or None where the file says nothing of its pose;
     ``fields(path)`` the names of the points' fields, where files of one format may differ in them; ``labels(path)``
-    what the label ids in a file mean, and ``facts(path)`` what is known of the log that it is of.
+    what the label ids in a file mean, and ``facts(path)`` what is known of the log that it is of. ``placed(path)`` says
+    whether a file tells where its sensor was (default: if it has a `Header`); files of other clouds have no beams.
 
     A format of whole logs gives ``recognises(path)``, ``open_log(path, **options)`` and, if it can be
     written, ``write_log(log, sweeps, folder, frame=..., **options)``, which fills an empty folder from
@@ -81,6 +82,7 @@ class Format:
     fields: Callable[[Path], tuple[str, ...]] | None = None
     labels: Callable[[Path], LabelSet] | None = None
     facts: Callable[[Path], Facts | None] | None = None
+    placed: Callable[[Path], bool] | None = None
 
 
 def check_options(function: Callable[..., object], options: Iterable[str], what: str) -> None:
@@ -155,6 +157,14 @@ def peek_as(entry: Format, path: Path) -> Header | None:
         return None
     with explain_errors(entry, path):
         return entry.peek(path)
+
+
+def is_placed(entry: Format, path: Path) -> bool:
+    """Whether the file says where its sensor was."""
+    if entry.placed is None:
+        return peek_as(entry, path) is not None
+    with explain_errors(entry, path):
+        return entry.placed(path)
 
 
 @contextmanager

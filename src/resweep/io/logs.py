@@ -19,7 +19,16 @@ from resweep.io import folder as folders
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.faults import skip_faulty
 from resweep.io.folder_poses import read_poses_of
-from resweep.io.format import Format, check_frame, check_options, explain_errors, list_options, peek_as, read_as
+from resweep.io.format import (
+    Format,
+    check_frame,
+    check_options,
+    explain_errors,
+    is_placed,
+    list_options,
+    peek_as,
+    read_as,
+)
 from resweep.io.record import Record, read_record, write_record
 from resweep.io.registry import FORMATS, format_named, format_of, sweep_suffixes
 from resweep.labels import LabelSet, load_labels
@@ -31,6 +40,7 @@ from resweep.sensors.infer.known_rings import assign_rings
 from resweep.sweep import Sweep
 
 Poses = str | Path | Trajectory | Array
+_REACH_S = 0.25  # how far the first and last sweep may reach out of given poses
 
 
 @list_options(reader for entry in FORMATS.values() for reader in (entry.read, entry.open_log))
@@ -130,6 +140,7 @@ def _open_file(entry: Format, path: Path, empty_beams: bool, options: dict[str, 
         labels=folders.find_labels(entry, [path]),
         poses_known=own or bool(np.any(sweep.pose != np.eye(4))),
         times_known=own or sweep.timestamp != 0.0,
+        sensor_position_known=is_placed(entry, path),
         meta={"format": entry.name, "path": str(path)},
     )
     if entry.spins:
@@ -223,14 +234,21 @@ def _replace_poses(log: Log, poses: Poses, raw: bool, rate_hz: float | None) -> 
     # Interpolation at a knot is exact only to rounding; poses given for these very times stay as they are.
     matrices = motion.poses if np.array_equal(motion.times, times) else motion.at(times)
 
+    wide = motion.extended(_REACH_S)
+
     def place(sweep: Sweep, at: int) -> Sweep:
+        # A log that knows no poses has motion in its sweeps only where its points are raw.
+        unplaced = not log.poses_known and sweep.trajectory is not None
         sweep = sweep.moved_to(matrices[at], float(times[at]))
+        if unplaced and sweep.n_beams:
+            return sweep.with_motion(wide, float(times[at]))
         if raw and sweep.n_beams:
             first, last = float(sweep.beam_time.min()), float(sweep.beam_time.max())
             return replace(sweep, trajectory=motion.window(first, last))
         return sweep
 
-    facts = {"times": np.asarray(times), "poses": matrices, "poses_known": True, "times_known": times_known}
+    known = {"poses_known": True, "times_known": times_known, "sensor_position_known": True}
+    facts = {"times": np.asarray(times), "poses": matrices, **known}
     return log.map(place, "other poses", indexed=True, **facts, meta={**log.meta, "poses": "given"})
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from resweep.errors import ResweepError, nearest_names
+from resweep.errors import ResweepError, UntimedPosesError, nearest_names
 from resweep.files import atomic_file
 from resweep.pose import Array, Trajectory, inverse
 
@@ -253,7 +253,7 @@ def _find_kitti_times(path: Path, count: int, times: str | Path | Array | None, 
     if times is None and rate_hz is not None:
         return np.arange(count) / rate_hz
     if times is None and not beside.is_file():
-        raise ResweepError(f"{path}: KITTI poses have no times; give times=FILE or rate_hz=10")
+        raise UntimedPosesError(f"{path}: KITTI poses have no times", "give times=FILE or rate_hz=10")
     if times is not None and not isinstance(times, str | Path):
         name, stamps = "times", np.asarray(times, dtype=np.float64)
     else:

@@ -35,12 +35,14 @@ class Facts:
     labels: LabelSet | None = None
     poses_known: bool = True
     times_known: bool = True
+    sensor_position_known: bool = True
     empty_beams: EmptyBeams = UNKNOWN_BEAMS
 
     @classmethod
     def of(cls, log: Log) -> Facts:
         """The facts of a log; finds where its empty beams come from, if need be."""
-        return cls(log.sensor_name, log.sensor, log.labels, log.poses_known, log.times_known, log.empty_beams)
+        known = (log.poses_known, log.times_known, log.sensor_position_known)
+        return cls(log.sensor_name, log.sensor, log.labels, *known, log.empty_beams)
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as JSON can hold them: the whole vocabulary, and the whole spec of the sensor."""
@@ -50,6 +52,7 @@ class Facts:
             "labels": None if self.labels is None else self.labels.to_dict(),
             "poses_known": self.poses_known,
             "times_known": self.times_known,
+            "sensor_position_known": self.sensor_position_known,
             "empty_beams": {"source": self.empty_beams.source, "detail": self.empty_beams.detail},
         }
 
@@ -64,6 +67,7 @@ class Facts:
                 None if labels is None else validate(labels, LabelSet, f"{where}, labels"),
                 bool(data["poses_known"]),
                 bool(data["times_known"]),
+                bool(data.get("sensor_position_known", True)),  # older files do not say
                 _parse_beams(beams["source"], str(beams["detail"]), where),
             )
         except (KeyError, TypeError) as error:
@@ -82,6 +86,7 @@ class Facts:
             labels=log.labels if self.labels is None else self.labels,
             poses_known=log.poses_known and self.poses_known,
             times_known=log.times_known and self.times_known,
+            sensor_position_known=log.sensor_position_known and self.sensor_position_known,
             empty_beams=self.empty_beams if keeps_beams else log.empty_beams,
         )
 
@@ -155,7 +160,7 @@ def _read_first_facts(data: Mapping[str, Any], meta: Mapping[str, Any], where: s
         None,
         meta.get("poses") != "unknown",
         meta.get("times") != "assumed",
-        EmptyBeams("unknown", str(meta.get("empty_beams", ""))),
+        empty_beams=EmptyBeams("unknown", str(meta.get("empty_beams", ""))),
     )
 
 

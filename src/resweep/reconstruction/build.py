@@ -18,6 +18,7 @@ from resweep.reconstruction.mesh import mesh
 from resweep.reconstruction.mesh.config import MeshConfig
 from resweep.reconstruction.splats import splats, surfels
 from resweep.reconstruction.splats.config import SplatConfig, SurfelConfig
+from resweep.reconstruction.unknown_sensor import adapt_to_log
 from resweep.reconstruction.volumes import volumes
 from resweep.reconstruction.volumes.config import VolumeConfig
 from resweep.worlds import Layer, World
@@ -53,6 +54,7 @@ def build(
     if not isinstance(log, Log):
         raise ResweepError(f"build: expected a log (resweep.open_log), got {type(log).__name__}")
     _find_estimator(config)  # a mistake is found before anything is read
+    config = adapt_to_log(config, log)
     if isinstance(resume, str | Path):
         with lock_output(Path(resume)):
             checkpoints = Checkpoints.open(resume, log, config)

@@ -247,6 +247,7 @@ class Retracer:
             raise ResweepError(f"log '{log.name}': holds no sweep to fire again; choose a longer part of it")
         if len(log) > 1:  # one sweep has a world of its own
             log.require_poses("its beams have no place in a world")
+        log.require_beams("its beams are unknown too")
         nothing_met = NothingMet(self.world)
 
         def trace(recorded: Sweep, at: int) -> Sweep:

@@ -173,6 +173,7 @@ class Simulator:
         if len(log) == 0:
             raise ResweepError(f"log '{log.name}': holds no sweep to drive like; choose a longer part of it")
         log.require_poses("there is nothing to drive like")
+        log.require_beams("there is nothing to drive like")
         mount = np.eye(4) if offset is None else check_rigid(offset, "offset")
         if standing or len(log) == 1:
             return self.run(log.poses @ mount, starts=log.times)

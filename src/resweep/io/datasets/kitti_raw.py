@@ -4,10 +4,14 @@
 ``tracklet_labels.xml``, and ``calib_imu_to_velo.txt`` in the folder of the date or the drive. The world is
 east-north-up about the first packet. Scans are not motion-compensated: each gets the times of its azimuths
 and the motion of the packets around it.
+
+Folders that others converted into this layout, without packets and the time files of KITTI, are opened too: their
+sensor and the times of their points are unknown, and poses are those of a file of a usual name, such as ``poses.txt``.
 """
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +28,8 @@ from resweep.io.datasets.numbered_files import list_numbered
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.faults import Faults, refuse_faulty
 from resweep.io.files import kitti_bin
+from resweep.io.folder import place_sweep
+from resweep.io.folder_poses import find_pose_file, pair_good_poses, pair_poses
 from resweep.io.format import Format, read_as
 from resweep.io.rigid import pose_from_matrix
 from resweep.labels import NO_LABELS
@@ -34,6 +40,7 @@ from resweep.sweep import Sweep
 
 SENSOR = "velodyne-hdl-64e"
 RATE_HZ = 10.0
+_DRIVE = re.compile(r"\d{4}_\d{2}_\d{2}_drive_\d{4}")
 _REACH_S = 0.25  # how far the first and last sweep may reach out of the packets
 
 
@@ -52,6 +59,8 @@ def open_log(
 ) -> Log:
     """The drive in ``path``; ``calib`` is calib_imu_to_velo.txt where it is elsewhere."""
     scans, index = list_numbered(path / "velodyne_points" / "data", (".bin", ".txt"))
+    if not _is_kitti(path):
+        return _open_converted(path, scans, rate_hz, drop_nan, empty_beams, keep_going)
     start, times, end, recorded = read_scan_times(path / "velodyne_points", index, rate_hz, RATE_HZ)
     faults = Faults()
     packets = _read_motion(path, index, times, recorded, calib, faults if keep_going else None)
@@ -77,6 +86,43 @@ def open_log(
         poses_known=packets is not None,
         times_known=recorded,
         meta={"format": "kitti-raw", "path": str(path), "poses": "unknown" if packets is None else "oxts"},
+    )
+    return refuse_faulty(infer_empty_beams(log, empty_beams), faults)
+
+
+def _is_kitti(path: Path) -> bool:
+    """Whether a folder of this layout is a drive of KITTI itself: by its packets, its time files or its name."""
+    times = (path / "velodyne_points" / name for name in ("timestamps.txt", "timestamps_start.txt"))
+    return (
+        (path / "oxts").is_dir() or any(file.is_file() for file in times) or bool(_DRIVE.search(path.absolute().name))
+    )
+
+
+def _open_converted(
+    path: Path, scans: list[Path], rate_hz: float | None, drop_nan: bool, empty_beams: bool, keep_going: bool
+) -> Log:
+    """Scans of another sensor in this layout; poses and times from the files beside, if there are any."""
+    file, faults = find_pose_file(path), Faults()
+    times, known = np.arange(len(scans)) / (rate_hz or RATE_HZ), False
+    poses = np.tile(np.eye(4), (len(scans), 1, 1))
+    if file is not None and keep_going:
+        times, poses, known = pair_good_poses(file, scans, None, rate_hz or RATE_HZ, faults)
+    elif file is not None:
+        times, poses, known = pair_poses(file, scans, None, rate_hz)
+
+    def load(at: int) -> Sweep:
+        return place_sweep(read_scan(scans[at], drop_nan), poses[at], float(times[at]))
+
+    source = "unknown" if file is None else file.name
+    log = Log(
+        load,
+        times,
+        poses,
+        path.name,
+        labels=NO_LABELS,
+        poses_known=file is not None,
+        times_known=known,
+        meta={"format": "kitti-raw", "path": str(path), "poses": source},
     )
     return refuse_faulty(infer_empty_beams(log, empty_beams), faults)
 

@@ -287,7 +287,14 @@ def find_labels(path: Path) -> LabelSet:
 
 
 SCAN = Format(
-    "nuscenes-scan", "nuScenes scan", (".pcd.bin",), frame="deskewed", read=read, spins=True, labels=find_labels
+    "nuscenes-scan",
+    "nuScenes scan",
+    (".pcd.bin",),
+    frame="deskewed",
+    read=read,
+    spins=True,
+    labels=find_labels,
+    placed=lambda path: True,  # scans are in the frame of their sensor
 )
 FORMAT = Format(
     "nuscenes",

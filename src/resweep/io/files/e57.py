@@ -62,6 +62,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
         poses,
         path.stem,
         times_known=False,
+        sensor_position_known=is_placed(path),
         empty_beams=EmptyBeams("unknown", "not inferred: points that the file marks invalid are left out"),
         meta={"format": "e57", "path": str(path)},
     )
@@ -89,6 +90,12 @@ def _read_pose(header: Any, where: str) -> Array:
     position = header.translation if header.has_pose() else np.zeros(3)
     quaternion = header.rotation if header.has_pose() else np.array([1.0, 0, 0, 0])
     return pose_from_quaternion(position, quaternion, where)
+
+
+def is_placed(path: Path) -> bool:
+    """Whether every scan of a file has a pose, which is that of its scanner."""
+    with _open(path) as file:
+        return all(file.get_header(at).has_pose() for at in range(file.scan_count))
 
 
 def _read_scan(file: Any, path: Path, at: int, drop_nan: bool) -> Sweep:
@@ -124,4 +131,4 @@ def _convert_coordinates(raw: dict[str, Array], where: str) -> dict[str, Array]:
     return {"x": flat * np.cos(azimuth), "y": flat * np.sin(azimuth), "z": distance * np.sin(elevation)}
 
 
-FORMAT = Format("e57", "E57 scans", (".e57",), read=read, recognises=recognises, open_log=open_log)
+FORMAT = Format("e57", "E57 scans", (".e57",), read=read, recognises=recognises, open_log=open_log, placed=is_placed)

@@ -109,5 +109,13 @@ def find_labels(path: Path) -> LabelSet:
 
 
 FORMAT = Format(
-    "kitti", "KITTI scan", (".bin",), frame="deskewed", read=read, write=write, spins=True, labels=find_labels
+    "kitti",
+    "KITTI scan",
+    (".bin",),
+    frame="deskewed",
+    read=read,
+    write=write,
+    spins=True,
+    labels=find_labels,
+    placed=lambda path: True,  # scans are in the frame of their sensor
 )

@@ -29,6 +29,7 @@ from resweep.sweep import Sweep
 ENCODINGS = ("ascii", "binary", "binary_compressed")
 _SIZES = {"I": (1, 2, 4, 8), "U": (1, 2, 4, 8), "F": (4, 8)}
 _HEADER_MAX = 1 << 22
+_NO_VIEWPOINT = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)  # what PCL writes where none was set
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,12 @@ def peek(path: Path) -> Header | None:
     return _find_header(_parse_layout(read_head(path, b"\nDATA"), str(path)), str(path))
 
 
+def is_placed(path: Path) -> bool:
+    """Whether the file says where its sensor was: in our comment, or by a VIEWPOINT that is not the default."""
+    layout = _parse_layout(read_head(path, b"\nDATA"), str(path))
+    return _find_header(layout, str(path)) is not None or layout.viewpoint != _NO_VIEWPOINT
+
+
 def read_fields(path: Path) -> tuple[str, ...]:
     """The names of the points' fields."""
     return tuple(_parse_layout(read_head(path, b"\nDATA"), str(path)).dtype.names or ())
@@ -138,7 +145,7 @@ def _parse_layout(data: bytes, where: str) -> _Layout:
     try:
         width, height = int(fields["WIDTH"][0]), int(fields.get("HEIGHT", ["1"])[0])
         points = int(fields["POINTS"][0]) if "POINTS" in fields else width * height
-        viewpoint = tuple(float(value) for value in fields.get("VIEWPOINT", list("0001000")))
+        viewpoint = tuple(float(value) for value in fields.get("VIEWPOINT", _NO_VIEWPOINT))
         dtype = _parse_dtype(fields, where)
     except (KeyError, IndexError) as error:
         raise ResweepError(f"{where}: the PCD header lacks {error}; write the file again") from error
@@ -232,5 +239,6 @@ FORMAT = Format(
     peek=peek,
     spins=True,
     fields=read_fields,
+    placed=is_placed,
     labels=find_labels,
 )

@@ -46,6 +46,7 @@ def join(logs: Sequence[Log]) -> Log:
         sensor=first.sensor if one_sensor else None,
         sensor_name=first.sensor_name if one_sensor else "",
         poses_known=all(log.poses_known for log in logs),
+        sensor_position_known=all(log.sensor_position_known for log in logs),
         times_known=all(log.times_known for log in logs),
         empty_beams=EmptyBeams.found_by(lambda: _common_beams([log.empty_beams for log in logs])),
         skipped=tuple(fault for log in logs for fault in log.skipped),

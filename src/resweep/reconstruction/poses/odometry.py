@@ -261,4 +261,6 @@ def _pose_log(log: Log, tracker: _Tracker, config: OdometryConfig) -> Log:
 
     found = {"misfit_m": float(np.median(tracker.misfit)), "weak_sweeps": lost, "length_m": length_m}
     meta = {**log.meta, "poses": "odometry", "odometry": found}
-    return log.map(place, "odometry", indexed=True, poses=poses, poses_known=True, meta=meta)
+    return log.map(
+        place, "odometry", indexed=True, poses=poses, poses_known=True, sensor_position_known=True, meta=meta
+    )

@@ -1,0 +1,148 @@
+"""Clouds that do not say where their sensor was: what is built, said and refused."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import laspy
+import numpy as np
+import pytest
+
+import resweep as rs
+from resweep.pose import Array, from_xyz_rpy
+
+UTM = np.array([455_000.0, 5_427_000.0, 110.0])
+SAID = "sensor position unknown"
+
+
+def yard() -> Array:
+    """Ground of 12 × 12 m with a wall, and a post in the very middle."""
+    axis = np.arange(-6, 6, 0.1)
+    x, y = (part.ravel() for part in np.meshgrid(axis, axis))
+    ground = np.column_stack([x, y, np.zeros_like(x)])
+    wall = np.column_stack([np.full_like(x, 6.0), x, 0.25 * (y + 6)])
+    post = np.column_stack([np.zeros(50), np.zeros(50), np.linspace(0, 1, 50)])
+    return np.concatenate([ground, wall, post])
+
+
+def write_las(path: Path, points: Array) -> None:
+    las = laspy.LasData(laspy.LasHeader(point_format=6, version="1.4"))
+    las.header.offsets, las.header.scales = np.floor(points.min(axis=0)), np.full(3, 0.001)
+    las.x, las.y, las.z = points.T
+    las.classification = np.full(len(points), 2, np.uint8)
+    las.write(str(path))
+
+
+def write_ply(path: Path, points: Array) -> None:
+    head = ["ply", "format ascii 1.0", f"element vertex {len(points)}"]
+    head += [f"property double {axis}" for axis in "xyz"] + ["end_header"]
+    path.write_text("\n".join(head + [f"{x:.3f} {y:.3f} {z:.3f}" for x, y, z in points]) + "\n")
+
+
+@pytest.fixture
+def tile(tmp_path: Path) -> Path:
+    write_las(tmp_path / "tile.las", yard() + UTM)
+    return tmp_path / "tile.las"
+
+
+SURFELS = ("--method", "surfels", "--set", "voxel_m=0.2", "--set", "radius_m=0.2", "--set", "normal_radius_m=0.5")
+SPLATS = ("--method", "splats", "--set", "carve.rounds=0")
+
+
+@pytest.mark.parametrize("place", [UTM, np.zeros(3)])
+@pytest.mark.parametrize("suffix", ["las", "ply"])
+def test_what_needs_beams_is_refused(resweep: Any, tmp_path: Path, place: Array, suffix: str) -> None:
+    cloud = tmp_path / f"cloud.{suffix}"
+    (write_las if suffix == "las" else write_ply)(cloud, yard() + place)
+    log = rs.open_log(cloud)
+    assert not log.sensor_position_known
+    assert SAID in repr(log)
+    for words, need in (
+        ((), "the permeability of volumes is learned from the beams that passed them"),
+        (("--method", "volumes"), "the permeability of volumes"),
+        (("--method", "splats"), "splats are carved by the beams that passed them"),
+        (("--method", "mesh-imls"), "a mesh turns its faces to the side that beams came from"),
+        ((*SURFELS, "--set", "map.ego_radius_m=2"), "map.ego_radius_m is measured from it"),
+    ):
+        refused = resweep("build", cloud, "-o", "w.world", *words)
+        assert refused.status == 1
+        assert refused.err.startswith(f"resweep: error: log 'cloud': its sensor's position is unknown, and {need}")
+        assert "give --poses FILE" in refused.err
+        assert "--method surfels, or --method splats --set carve.rounds=0" in refused.err
+        assert not list(tmp_path.glob("w.world*"))
+    with pytest.raises(rs.ResweepError, match=r"SurfelConfig, or SplatConfig with carve\.rounds 0"):
+        rs.build(log, progress=False)
+
+
+@pytest.mark.parametrize("words", [SURFELS, SPLATS])
+def test_what_needs_no_beams_is_built_and_said(resweep: Any, tile: Path, words: tuple[str, ...]) -> None:
+    built = resweep("build", tile, "-o", "w.world", *words)
+    assert built.status == 0, built.err
+    assert built.err.count(f"log 'tile': {SAID}, so it is built without beams") == 1
+    (layer,) = rs.load_world("w.world").layers
+    assert isinstance(layer, rs.Splats)
+    centres = layer.centre + rs.load_world("w.world").origin - UTM
+    assert (np.linalg.norm(centres, axis=1) < 0.5).any()  # no hole around a sensor that never was
+    (line,) = [line for line in built.out.splitlines() if line.startswith("next: resweep ")]
+    again = resweep(*shlex.split(line.removeprefix("next: resweep ")))
+    assert (again.status, again.err) == (0, "")
+    assert len(rs.open_log("out")[0]) > 1000
+
+
+def test_commands_that_need_no_sensor_keep_working_and_say_it(resweep: Any, tile: Path, tmp_path: Path) -> None:
+    assert SAID in resweep("info", tile).out
+    assert SAID in json.loads(resweep("info", tile, "--json").out)["sensor"]
+    assert SAID in resweep("view", tile, "-o", "tile.png").err
+    assert Path("tile.png").is_file()
+    converted = resweep("convert", tile, "copy", "--format", "sweep")
+    assert (converted.status, SAID in converted.err) == (0, True)
+    copy = rs.open_log("copy")
+    assert not copy.sensor_position_known  # a copy knows no more
+    np.testing.assert_allclose(copy[0].world_points().mean(axis=0), (yard() + UTM).mean(axis=0), atol=1e-3)
+    (tmp_path / "tiles").mkdir()
+    for name in ("a", "b"):
+        write_las(tmp_path / "tiles" / f"{name}.las", yard() + UTM)
+    tiles = rs.open_log("tiles")
+    assert (tiles.poses_known, tiles.sensor_position_known) == (False, False)
+    np.testing.assert_allclose(tiles[1].world_points().mean(axis=0), (yard() + UTM).mean(axis=0), atol=1e-3)
+
+
+def test_evaluation_compares_clouds_and_no_beams(resweep: Any, tile: Path) -> None:
+    sweep = rs.Sweep.from_points(yard(), pose=from_xyz_rpy(*UTM))
+    rs.write_log(rs.Log.from_sweeps([sweep]), "sim", progress=False)
+    done = resweep("evaluate", "sim", tile, "--json")
+    assert done.status == 0, done.err
+    assert f"warning: {SAID} (real side)" in done.err
+    figures = json.loads(done.out.splitlines()[-1])
+    assert figures["c2c_m"] < 0.002
+    for name in ("matched", "range_median_m", "return_f1", "intensity_rmse", "range_ssim"):
+        assert figures[name] is None
+    assert resweep("evaluate", "sim", tile, "-o", "r.html").status == 0
+
+
+def test_nothing_is_driven_like_a_cloud(resweep: Any, tile: Path) -> None:
+    for words in ((), ("-s", "velodyne-vlp-16")):
+        refused = resweep("simulate", "scene:street", "--like", tile, "-o", "out", *words)
+        assert refused.status == 1
+        assert "its sensor's position is unknown" in refused.err
+
+
+def test_files_that_say_where_the_sensor_was_are_built_as_ever(tmp_path: Path) -> None:
+    sweep = rs.Sweep.from_points(yard() - [0, 0, 1.8], pose=from_xyz_rpy(1, 2, 3))
+    for suffix in ("pcd", "ply", "las", "sweep", "bin"):
+        rs.write_sweep(sweep, tmp_path / f"own.{suffix}")
+        assert rs.open_log(tmp_path / f"own.{suffix}").sensor_position_known, suffix
+    text = (tmp_path / "own.pcd").read_bytes()
+    head, data, body = text.partition(b"DATA")
+    bare = b"".join(line for line in head.splitlines(keepends=True) if not line.startswith(b"#"))
+    (tmp_path / "viewpoint.pcd").write_bytes(bare + data + body)
+    assert rs.open_log(tmp_path / "viewpoint.pcd").sensor_position_known
+    nowhere = re.sub(rb"VIEWPOINT .*", b"VIEWPOINT 0 0 0 1 0 0 0", bare)
+    (tmp_path / "nowhere.pcd").write_bytes(nowhere + data + body)
+    assert not rs.open_log(tmp_path / "nowhere.pcd").sensor_position_known
+    posed = rs.open_log(tmp_path / "nowhere.pcd", poses=np.eye(4)[None])
+    assert posed.sensor_position_known
