@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from resweep.cli.options import METHOD_HELP, Labels
+from resweep.cli.writing import locks
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
     from resweep.evaluation import Report
 
 
+@locks("output")
 def evaluate(
     sim: Annotated[
         Path, typer.Argument(metavar="SIM|LOG", help="Simulated sweep file or log; with --holdout, the real log.")

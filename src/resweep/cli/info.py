@@ -12,6 +12,7 @@ import typer
 
 from resweep.cli.options import Labels
 from resweep.errors import ResweepError
+from resweep.files import recover_output
 
 if TYPE_CHECKING:
     from resweep.labels import LabelSet
@@ -55,6 +56,7 @@ def describe(path: Path, labels: str | None = None) -> dict[str, Any]:
 
     ``labels`` names the vocabulary of a log or sweep that does not say.
     """
+    recover_output(path)
     if not path.exists():
         raise ResweepError(f"{path}: no such file or folder")
     describer = _find_describer(path)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from resweep.cli.writing import describe_work, locks
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ LIKE_NOISE_M = 0.005  # C, 6.3.4: sigma of the noise that SimKITTI32's ranges we
 _NOISE = "receiver.range_noise"
 
 
+@locks("output")
 def simulate(
     world: Annotated[
         str,
@@ -110,6 +112,7 @@ def simulate(
 
       resweep simulate scene:street -s velodyne-hdl-32e --scenario hidden-car -o hidden
     """
+    given = describe_work(locals())
     from resweep.cli.inputs import check_folder, check_world, mount_sensor, open_world, read_motion
     from resweep.cli.progress import Tally
     from resweep.io import write_log
@@ -154,12 +157,17 @@ def simulate(
         drive = replace(drive, meta={**drive.meta, **_collect_provenance(chosen, sensor, path, offset)})
         tally = Tally(progress)
         drive = tally.count(drive, chosen.sweep_period_s, f"sweeping {chosen.name}")
-        write_log(drive, output, format=format, overwrite=overwrite, progress=False)
+        write_log(drive, output, format=format, overwrite=overwrite, progress=False, resume=given)
         seconds = tally.seconds
     pace = tally.sweeps / seconds
-    many = "1 sweep" if tally.sweeps == 1 else f"{tally.sweeps:,} sweeps"
-    typer.echo(f"{output}: {many} of {chosen.name} as {format}")
-    typer.echo(f"{tally.returns:,} returns on {tally.beams:,} beams, range noise {_describe_noise(chosen, sensor)}")
+    many = "1 sweep" if len(drive) == 1 else f"{len(drive):,} sweeps"
+    before = len(drive) - tally.sweeps
+    there = f", {before:,} of them from before" if before else ""
+    typer.echo(f"{output}: {many} of {chosen.name} as {format}{there}")
+    new = " of the new ones" if before else ""
+    typer.echo(
+        f"{tally.returns:,} returns on {tally.beams:,} beams{new}, range noise {_describe_noise(chosen, sensor)}"
+    )
     typer.echo(
         f"{seconds:.1f} s with writing, {pace:.1f} sweeps a second, {pace * chosen.sweep_period_s:.2f} × real time"
     )

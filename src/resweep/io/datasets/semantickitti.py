@@ -10,7 +10,6 @@ that the log shows (`resweep.io.empty_beams`), unless ``empty_beams=False``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.faults import Faults, refuse_faulty
 from resweep.io.files import kitti_bin
 from resweep.io.format import Format, read_as
+from resweep.io.pending import Pending
 from resweep.labels import NO_LABELS, load_labels
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse
@@ -119,15 +119,17 @@ def _take_lines(file: Path, rows: Array, index: Array, faults: Faults | None) ->
     return np.asarray(rows[index])
 
 
-def write_log(log: Log, sweeps: Iterable[Sweep], folder: Path, frame: str = "deskewed", instances: bool = True) -> None:
+def write_log(log: Log, sweeps: Pending, folder: Path, frame: str = "deskewed", instances: bool = True) -> None:
     """Fill ``folder`` with a sequence; calib.txt holds the axes' exchange, so the poses read back exactly."""
-    (folder / "velodyne").mkdir()
-    (folder / "labels").mkdir()
-    count = 0
-    for at, sweep in enumerate(sweeps):
-        kitti_bin.write(sweep, folder / "velodyne" / f"{at:06d}.bin", frame)
-        kitti_bin.write_labels(sweep, folder / "labels" / f"{at:06d}.label", instances)
-        count += 1
+    (folder / "velodyne").mkdir(exist_ok=True)
+    (folder / "labels").mkdir(exist_ok=True)
+    count = len(log)
+    scans = [folder / "velodyne" / f"{at:06d}.bin" for at in range(count)]
+    for at, sweep in sweeps.missing(lambda at: scans[at].is_file()):
+        with sweeps.file(folder / "labels" / f"{at:06d}.label") as file:
+            kitti_bin.write_labels(sweep, file, instances)
+        with sweeps.file(scans[at]) as file:  # the last file of a sweep: once it is there, the sweep is finished
+            kitti_bin.write(sweep, file, frame)
     Tr = poses.T_CAMERA_LIDAR
     written = np.tile(np.eye(4), (count, 1, 1)) if frame == "world" else log.poses
     poses.write_poses(Trajectory(np.arange(count), Tr @ written @ inverse(Tr)), folder / "poses.txt", "kitti")
@@ -144,4 +146,5 @@ FORMAT = Format(
     recognises=recognises,
     open_log=open_log,
     write_log=write_log,
+    resumes=True,
 )
