@@ -14,6 +14,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,14 +66,17 @@ def write_one_file(path: Path, value: str) -> None:
 
 def write_world(path: Path, value: str) -> None:
     """Replace a world."""
-    World([Mesh([[0, 0, 0], [1, 0, 0], [0, 1, len(value) + (value == "old")]], [[0, 1, 2]])]).save(path)
+    corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, len(value) + (value == "old")]])
+    World([Mesh(corners, np.array([[0, 1, 2]]))]).save(path)
 
 
 def write_log(path: Path, value: str) -> None:
-    """Replace a log of two sweeps."""
+    """Replace a log of two sweeps, going on where a killed process was."""
     points = np.arange(30.0).reshape(10, 3) + (value == "old")
     sweeps = [rs.Sweep.from_points(points + at, timestamp=float(at)) for at in range(2)]
-    _write_log(Log.from_sweeps(sweeps, "drive"), path, format="semantickitti", overwrite=True, progress=False)
+    _write_log(
+        Log.from_sweeps(sweeps, "drive"), path, format="semantickitti", overwrite=True, progress=False, resume={}
+    )
 
 
 JOBS = {"folder": write_folder, "file": write_one_file, "world": write_world, "log": write_log}
@@ -106,7 +110,7 @@ def run(job: Callable[[Path, str], None], folder: Path) -> list[tuple[str, str, 
     """For each point: what is at the path, what is there once it was opened, and what else is left beside it."""
     known: dict[str, Any] = {}
     for value in ("old", "new"):
-        in_child(lambda value=value: job(folder / value, value))
+        in_child(partial(job, folder / value, value))
         known[value] = content(folder / value)
     known["nothing"] = None
     path, found = folder / "out", []
@@ -116,17 +120,18 @@ def run(job: Callable[[Path, str], None], folder: Path) -> list[tuple[str, str, 
         return next((name for name, wanted in known.items() if wanted == there), "something else")
 
     def write(number: int) -> None:
-        kill_before(number, renames=job is write_world)  # a world is many files
+        kill_before(number, renames=job in (write_world, write_log))  # they are many files
         job(path, "new")
 
     for number in range(10_000):
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         shutil.copytree(folder / "old", path) if (folder / "old").is_dir() else shutil.copy(folder / "old", path)
-        killed = in_child(lambda number=number: write(number))
+        killed = in_child(partial(write, number))
         right_away = state()
         recover_output(path)
         opened = state()
         in_child(lambda: job(path, "new"))
+        assert state() == "new"
         left = sorted(item.name for item in folder.iterdir() if item.name not in ("old", "new", "out"))
         found.append((right_away, opened, left))
         if not killed:
@@ -136,7 +141,7 @@ def run(job: Callable[[Path, str], None], folder: Path) -> list[tuple[str, str, 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    os.fsync = lambda descriptor: None
+    os.fsync = lambda fd: None
     if "no-exchange" in sys.argv:
         disk.exchange = lambda one, other: False
     found = {}

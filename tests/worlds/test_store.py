@@ -269,11 +269,12 @@ def test_a_save_that_fails_leaves_the_old_world(mixed_world: World, tmp_path: Pa
     assert [item.name for item in tmp_path.iterdir()] == ["a.world"]
 
 
-@pytest.mark.parametrize("function", ["os.rename", "json.dumps"])
+@pytest.mark.parametrize("function", ["os.rename = disk.exchange", "json.dumps"])
 def test_a_killed_save_leaves_the_old_world_or_none(tmp_path: Path, function: str) -> None:
     code = f"""
 import json, os, signal, sys
 from pathlib import Path
+from resweep.files import disk
 from resweep.worlds import Mesh, World
 world = World([Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]], label=9)])
 {function} = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)

@@ -30,6 +30,8 @@ from resweep.cli.view import view
 from resweep.errors import ResweepError, SweepError, UnknownBeamsError, UnknownPosesError, UntimedPosesError
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+# Commands that, called again, go on where they were stopped.
+_RESUMING = ("build", "simulate", "convert", "replay", "dataset")
 # Options that give a log poses, and how to give them.
 _POSES_BY = {"--poses": "--poses FILE", "--odometry": "--odometry to find them"}
 
@@ -107,7 +109,7 @@ def _run(arguments: list[str]) -> int:
     except ResweepError as error:
         return _complain(_advise(error, _option_names(command, arguments), arguments), FAILED)
     except (KeyboardInterrupt, typer.Abort):
-        return _complain("interrupted", INTERRUPTED)
+        return _complain(_describe_interruption(arguments), INTERRUPTED)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -116,8 +118,15 @@ def _run(arguments: list[str]) -> int:
     except MemoryError:
         return _complain("not enough memory; take a smaller world or part of it", FAILED)
     if status == INTERRUPTED:
-        return _complain("interrupted", INTERRUPTED)
+        return _complain(_describe_interruption(arguments), INTERRUPTED)
     return status if isinstance(status, int) else 0
+
+
+def _describe_interruption(arguments: list[str]) -> str:
+    """What an interrupted command leaves behind."""
+    verb = next((word for word in arguments if not word.startswith("-")), "")
+    resumes = verb in _RESUMING and "--no-resume" not in arguments
+    return "interrupted; the same command resumes: finished work is kept" if resumes else "interrupted"
 
 
 def _option_names(command: Any, arguments: list[str]) -> set[str]:

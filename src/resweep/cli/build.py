@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from resweep.cli.options import METHOD_HELP, Labels, PoseRate, Poses
+from resweep.cli.writing import locks
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from resweep.worlds import World
 
 
+@locks("output")
 def build(
     logs: Annotated[list[Path], typer.Argument(metavar="LOG...", help="Recordings of one place.", show_default=False)],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="WORLD", help="The .world folder to write.")],

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from resweep.cli.options import Points, PoseRate, Poses, choose_points
+from resweep.cli.writing import describe_work, locks
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from resweep.log import Log
 
 
+@locks("target")
 def convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help="A sweep file, or the folder of a log.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="A file with a known suffix, or a new folder.")],
@@ -57,10 +59,13 @@ def convert(
     resweep convert drive out --format ros2 --points ouster;
     resweep convert kitti/sequences/00 out --format sweep --labels nuscenes-lidarseg
     """
+    given = describe_work(locals())
     from resweep.cli.inputs import open_posed, report_skipped, report_unknown_sensor
+    from resweep.cli.progress import Tally
     from resweep.io import write_log, write_sweep
     from resweep.io.registry import format_of, sweep_suffixes
     from resweep.labels import load_labels
+    from resweep.progress import Silent
 
     for word in (labels, from_labels):
         if word is not None:
@@ -96,10 +101,14 @@ def convert(
         format_of(target)  # a file asks for a file: say which suffixes there are
     if format is None:
         raise ResweepError(f"{target}: give --format for the log's sweeps, one of {', '.join(sorted(_writable()))}")
-    write_log(log, target, format=format, frame=frame, overwrite=overwrite, **written, **layout)
+    tally = Tally(Silent())
+    log = tally.count(log, 0.0, "converting")
+    write_log(log, target, format=format, frame=frame, overwrite=overwrite, resume=given, **written, **layout)
     report_skipped(source, log)
-    typer.echo(f"{target}: {len(log)} sweeps as {format}")
-    _say_lost(found, log, seen)
+    before = len(log) - tally.sweeps
+    there = f", {before:,} of them from before" if before else ""
+    typer.echo(f"{target}: {len(log)} sweeps as {format}{there}")
+    _say_lost(found, log, seen, " of the new ones" if before else "")
 
 
 def _with_labels(log: Log, source: Path, labels: str | None, from_labels: str | None, seen: set[int]) -> Log:
@@ -119,8 +128,11 @@ def _with_labels(log: Log, source: Path, labels: str | None, from_labels: str | 
     return relabel(log, labels, seen=seen)
 
 
-def _say_lost(source: LabelSet, log: Log, seen: set[int]) -> None:
-    """Say which classes that occurred had no counterpart in the vocabulary of the log, if labels were mapped."""
+def _say_lost(source: LabelSet, log: Log, seen: set[int], where: str = "") -> None:
+    """Say which classes that occurred had no counterpart in the vocabulary of the log, if labels were mapped.
+
+    ``where`` says in which sweeps they occurred, if not in all.
+    """
     import numpy as np
 
     from resweep.label_mapping import map_labels
@@ -130,7 +142,7 @@ def _say_lost(source: LabelSet, log: Log, seen: set[int]) -> None:
     lost = map_labels(source, log.labels).lost_names(np.array(sorted(seen)))
     name = log.labels.class_name(log.labels.unlabelled_id)
     what = f"no counterpart, now {name}: {', '.join(lost)}" if lost else "every class has a counterpart"
-    typer.echo(f"labels: {source.name} to {log.labels.name}; {what}")
+    typer.echo(f"labels{where}: {source.name} to {log.labels.name}; {what}")
 
 
 def _writable() -> list[str]:

@@ -7,7 +7,10 @@ from typing import Annotated
 
 import typer
 
+from resweep.cli.writing import locks
 
+
+@locks("output")
 def dataset(
     plan: Annotated[
         str, typer.Argument(metavar="PLAN", help="A YAML file, or edge-cases or simkitti32.", show_default=False)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from resweep.cli.writing import locks
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Drive:
     passage: Passage
 
 
+@locks("output")
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to make.")] = Path("demo-output"),
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Another seed, another meadow.")] = 0,

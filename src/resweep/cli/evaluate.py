@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from resweep.cli.options import METHOD_HELP, Labels, PoseRate, Poses
+from resweep.cli.writing import locks
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from resweep.log import Log
 
 
+@locks("output")
 def evaluate(
     sim: Annotated[
         Path, typer.Argument(metavar="SIM|LOG", help="Simulated sweep file or log; with --holdout, the real log.")

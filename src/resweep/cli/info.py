@@ -13,6 +13,7 @@ import typer
 from resweep.cli.facts import collapse, format_fact, summarise_world
 from resweep.cli.options import Labels
 from resweep.errors import ResweepError
+from resweep.files import recover_output
 
 if TYPE_CHECKING:
     from resweep.labels import LabelSet
@@ -62,6 +63,7 @@ def describe(path: Path, labels: str | None = None) -> dict[str, Any]:
 
     ``labels`` names the vocabulary of a log or sweep that does not say.
     """
+    recover_output(path)
     if not path.exists():
         raise ResweepError(f"{path}: no such file or folder")
     describer = _find_describer(path)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from resweep.cli.options import PoseRate, Poses
+from resweep.cli.writing import locks
 from resweep.errors import ResweepError
+from resweep.files import recover_output
 
 if TYPE_CHECKING:
     from resweep.log import Log
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from resweep.scenario import Bank
 
 
+@locks("output")
 def objects(
     path: Annotated[
         Path, typer.Argument(metavar="LOG|BANK", help="A log with annotated boxes, or a bank.", show_default=False)
@@ -59,6 +62,7 @@ def objects(
     from resweep.cli.inputs import open_posed
     from resweep.scenario.bank import is_bank, load_bank
 
+    recover_output(path)
     if not path.exists():
         raise ResweepError(f"{path}: no such log or bank; check the path")
     building = {"--min-points": min_points, "--format": format, "--sweeps": sweeps, "--set": set_, "--poses": poses}

@@ -9,8 +9,10 @@ from typing import Annotated
 import typer
 
 from resweep.cli.options import PoseRate, Poses
+from resweep.cli.writing import describe_work, locks
 
 
+@locks("output")
 def replay(
     path: Annotated[Path, typer.Argument(metavar="LOG", help="A log with tracked boxes.", show_default=False)],
     world: Annotated[str, typer.Option("--world", "-w", help="The world built from it, or any other.")],
@@ -37,6 +39,7 @@ def replay(
 
       resweep replay kitti/2011_09_26_drive_0051_sync -w 0051.world -s velodyne-hdl-64e -o again
     """
+    given = describe_work(locals())
     from resweep.cli.inputs import check_folder, check_world, open_posed, open_world
     from resweep.cli.progress import Tally
     from resweep.dataset import replay
@@ -59,7 +62,7 @@ def replay(
         again = replay(recorded, place, chosen, bank=objects, seed=seed, sweeps=sweeps)
         tally = Tally(progress)
         drive = tally.count(again.log, chosen.sweep_period_s, f"sweeping {chosen.name}")
-        write_log(drive, output, format="sweep", overwrite=overwrite, progress=False)
+        write_log(drive, output, format="sweep", overwrite=overwrite, progress=False, resume=given)
         progress.start("comparing the objects")
         figures = compare_objects(open_log(output), again.recorded)
     with atomic_file(output / "objects.json") as part:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from resweep.cli.options import Points, choose_points
+from resweep.cli.writing import describe_work, locks
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _NOISE = "receiver.range_noise"
 
 
+@locks("output")
 def simulate(
     world: Annotated[
         str,
@@ -137,6 +139,7 @@ def simulate(
 
       resweep simulate scene:street -s velodyne-hdl-32e --scenario hidden-car -o hidden
     """
+    given = describe_work(locals())
     from resweep.cli.inputs import check_folder, check_world, mount_sensor, open_world, read_motion
     from resweep.cli.like import RECORDED, check_recorded, drive_like, open_like
     from resweep.cli.progress import Tally
@@ -194,15 +197,18 @@ def simulate(
         tally = Tally(progress)
         what = f"the recorded beams of {like}" if name == RECORDED else chosen.name
         drive = tally.count(drive, _find_period(drive, chosen), f"sweeping {what}")
-        write_log(drive, output, format=format, overwrite=overwrite, progress=False, **layout)
+        write_log(drive, output, format=format, overwrite=overwrite, progress=False, resume=given, **layout)
         seconds = tally.seconds
     pace = tally.sweeps / seconds
-    many = "1 sweep" if tally.sweeps == 1 else f"{tally.sweeps:,} sweeps"
-    typer.echo(f"{output}: {many} of {what} as {format}")
+    many = "1 sweep" if len(drive) == 1 else f"{len(drive):,} sweeps"
+    before = len(drive) - tally.sweeps
+    there = f", {before:,} of them from before" if before else ""
+    typer.echo(f"{output}: {many} of {what} as {format}{there}")
     noise_of = f"range noise {_describe_noise(chosen, own)}"
     if noise is None and name == RECORDED:
         noise_of = f"{noise_of}: the world holds the recording's, --noise-m adds to it"
-    typer.echo(f"{tally.returns:,} returns on {tally.beams:,} beams, {noise_of}")
+    new = " of the new ones" if before else ""
+    typer.echo(f"{tally.returns:,} returns on {tally.beams:,} beams{new}, {noise_of}")
     typer.echo(
         f"{seconds:.1f} s with writing, {pace:.1f} sweeps a second, "
         f"{pace * _find_period(drive, chosen):.2f} × real time"

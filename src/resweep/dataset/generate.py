@@ -17,7 +17,7 @@ from resweep.dataset.layouts import RunFacts, express_labels, is_complete, write
 from resweep.dataset.plan import Plan, Run, list_runs
 from resweep.dataset.record import FORMAT, RECORD, check_output, hash_record, identify_run, make_record
 from resweep.dataset.traffic import add_traffic
-from resweep.files import write_file
+from resweep.files import lock_output, write_file
 from resweep.io.datasets.kitti_camera import DEFAULT_CAMERA, KittiCamera, read_camera
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.progress import Progress, open_progress
@@ -72,10 +72,16 @@ def generate(plan: Plan, output: str | Path, *, workers: int = 0, progress: bool
     """Make the dataset of a plan in the folder ``output``.
 
     A folder that the same plan left unfinished is completed; the bytes are those of an unbroken run, whatever
-    ``workers`` (0: all cores). A folder of another plan, or of anything else, is an error. ``progress`` is shown on
-    stderr.
+    ``workers`` (0: all cores). A folder of another plan, or of anything else, is an error, and so is one that another
+    process is writing. ``progress`` is shown on stderr.
     """
     output = Path(output)
+    with lock_output(output):
+        return _generate(plan, output, workers, progress)
+
+
+def _generate(plan: Plan, output: Path, workers: int, progress: bool) -> Summary:
+    """Make the dataset of a plan in a folder that no other process writes."""
     runs = list_runs(plan)
     record = make_record(plan, runs)
     check_output(output, record)

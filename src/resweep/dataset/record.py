@@ -11,6 +11,7 @@ from typing import Any
 import resweep
 from resweep.dataset.plan import Plan, Run, choose_sensor
 from resweep.errors import ResweepError
+from resweep.files.locks import INSIDE
 from resweep.io.datasets.kitti_camera import read_camera
 from resweep.scenes.opening import SCENE
 
@@ -70,7 +71,7 @@ def check_output(output: Path, record: dict[str, Any]) -> None:
     """Raise if ``output`` holds anything but the (unfinished) dataset of this record."""
     if output.exists() and not output.is_dir():
         raise ResweepError(f"{output}: is a file; a dataset is a folder, choose another name")
-    if not output.exists() or not any(output.iterdir()):
+    if not output.exists() or all(item.name == INSIDE for item in output.iterdir()):
         return
     try:
         old = json.loads((output / RECORD).read_text(encoding="utf-8"))

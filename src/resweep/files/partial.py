@@ -78,6 +78,7 @@ def resumable_folder(path: Path, key: Key, what: str, say: Say = say) -> Iterato
         open_partial(folder, key, what, say)
         made = folder / NEW
         made.mkdir(exist_ok=True)
+        _remove_leftovers(folder)
         try:
             yield folder
         except BaseException:
@@ -86,6 +87,15 @@ def resumable_folder(path: Path, key: Key, what: str, say: Say = say) -> Iterato
             raise
         place_folder(made, path)
         discard_partial(folder)
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what a killed process had begun in a partial folder, of which no other process can be at work."""
+    for item in [item for item in folder.rglob(".*") if _is_unfinished(item.name)]:
+        if item.is_dir():
+            shutil.rmtree(item)
+        else:
+            item.unlink(missing_ok=True)
 
 
 def hash_text(*words: object) -> str:
@@ -102,7 +112,15 @@ def describe_files(paths: Iterable[Path]) -> Iterator[str]:
 
 
 def _list_files(path: Path) -> Iterable[Path]:
-    return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path][: path.exists()]
+    """The files at or below ``path``, without those of outputs that are being written there."""
+    if not path.is_dir():
+        return [path][: path.exists()]
+    found = [file for file in path.rglob("*") if file.is_file()]
+    return sorted(file for file in found if not any(map(_is_unfinished, file.relative_to(path).parts)))
+
+
+def _is_unfinished(name: str) -> bool:
+    return name.endswith(".partial") or (name.startswith(".") and name.endswith((".lock", ".part")))
 
 
 def _read_key(folder: Path) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from resweep.io.faults import Faults, refuse_faulty
 from resweep.io.files.header import Header
 from resweep.io.folder_poses import ASSUMED_RATE_HZ, find_pose_file, pair_good_poses, pair_poses, parse_stamps
 from resweep.io.format import Format, explain_errors, is_placed, peek_as, read_as
+from resweep.io.pending import Pending
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet
 from resweep.log import Fault, Log
 from resweep.pose import Array, Trajectory
@@ -38,11 +39,13 @@ _SLACK_S = 0.1
 _COMPARED = 20  # files whose fields are compared to know what a log's points have
 
 
-def write_sweeps(entry: Format, log: Log, sweeps: Iterable[Sweep], folder: Path, frame: str, **options: Any) -> None:
+def write_sweeps(entry: Format, log: Log, sweeps: Pending, folder: Path, frame: str, **options: Any) -> None:
     """Fill ``folder`` with one file a sweep, and their poses."""
     assert entry.write is not None
-    for at, sweep in enumerate(sweeps):
-        entry.write(sweep, folder / f"{at:06d}{entry.suffixes[0]}", frame=frame, **options)
+    files = [folder / f"{at:06d}{entry.suffixes[0]}" for at in range(len(log))]
+    for at, sweep in sweeps.missing(lambda at: files[at].is_file()):
+        with sweeps.file(files[at]) as file:
+            entry.write(sweep, file, frame=frame, **options)
     trajectory = log.trajectory
     if frame == "world" and entry.peek is None:  # bare points already in the world must not be moved again
         trajectory = Trajectory(log.times, np.tile(np.eye(4), (len(log), 1, 1)))

@@ -60,7 +60,8 @@ class Format:
     A format of whole logs gives ``recognises(path)``, ``open_log(path, **options)`` and, if it can be
     written, ``write_log(log, sweeps, folder, frame=..., **options)``, which fills an empty folder from
     the sweeps it is handed in order. It may return the log with facts that writing changed, such as its labels.
-    ``frame`` is the frame points are written in unless asked otherwise.
+    One that ``resumes`` may find sweeps in the folder that an earlier call finished, and asks only for those missing
+    (`resweep.io.pending.Pending`). ``frame`` is the frame points are written in unless asked otherwise.
     Every ``open_log`` takes ``rate_hz`` and ``empty_beams``. One that takes ``keep_going`` gives, if it is true, all
     sweeps, and names in ``skipped`` those without a good pose. Of a folder of sweep files, the beams without return
     are inferred if the format ``spins``: its files come from drivers of spinning LiDARs and keep only returns. A
@@ -77,6 +78,7 @@ class Format:
     recognises: Callable[[Path], bool] | None = None
     open_log: Callable[..., Log] | None = None
     write_log: Callable[..., Log | None] | None = None
+    resumes: bool = False
     spins: bool = False
     keeps_beams: bool = False
     fields: Callable[[Path], tuple[str, ...]] | None = None

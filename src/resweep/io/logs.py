@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import inspect
 import os
+import shutil
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+import resweep
 from resweep.errors import FaultKind, ResweepError, nearest_names
-from resweep.files import atomic_folder
+from resweep.files import atomic_folder, lock_output, recover_output
+from resweep.files.atomic import NEW
+from resweep.files.partial import hash_text, resumable_folder
 from resweep.io import folder as folders
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.faults import skip_faulty
@@ -29,12 +33,12 @@ from resweep.io.format import (
     peek_as,
     read_as,
 )
+from resweep.io.pending import Pending
 from resweep.io.record import Record, read_record, write_record
 from resweep.io.registry import FORMATS, format_named, format_of, sweep_suffixes
 from resweep.labels import LabelSet, load_labels
 from resweep.log import Fault, Log
 from resweep.pose import Array, Trajectory, check_rigid
-from resweep.progress import track
 from resweep.sensors import Sensor, find_sensor
 from resweep.sensors.infer.known_rings import assign_rings
 from resweep.sweep import Sweep
@@ -79,6 +83,7 @@ def open_log(
     Example: ``first = rs.open_log("kitti/sequences/00", poses="poses.txt", rate_hz=10)[0]``
     """
     path = Path(path)
+    recover_output(path)
     if not path.exists():
         raise ResweepError(f"{path}: no such file or folder")
     log = _open(path, format, rate_hz, empty_beams, bool(keep_going), options)
@@ -260,13 +265,19 @@ def write_log(
     frame: str | None = None,
     overwrite: bool = False,
     progress: bool = True,
+    resume: Mapping[str, str] | None = None,
     **options: Any,
 ) -> None:
     """Write a log as a folder: sweeps, poses, and ``log.json`` with what is known of it and what made it.
 
     ``format`` is a name of `FORMATS`; ``frame`` and ``options`` are as in `write_sweep`. The folder appears
     once it is whole. One that exists and holds anything is an error; with ``overwrite`` a log there is
-    replaced at the end, and anything that is no log is left alone.
+    replaced at the end, and anything that is no log is left alone. Another process that writes there is an error.
+
+    With ``resume`` sweeps that are finished are kept beside ``path``, in a folder of its name and ``.partial``, until
+    the log is whole. A write that was stopped goes on after them if it is called again with the same log. ``resume``
+    says by which texts it is known: "inputs" (what the log is made from) and "config" (how). Formats whose files depend
+    on all sweeps (nuscenes, ros2) keep copies of the sweeps there, and are written anew from these.
 
     Example: ``rs.write_log(rs.Simulator(world, "velodyne-vlp-16").run(path), "out", format="semantickitti")``
     """
@@ -276,20 +287,45 @@ def write_log(
         writable = [name for name, other in FORMATS.items() if other.write or other.write_log]
         raise ResweepError(f"format '{format}' can only be read; {nearest_names(format, writable)}")
     frame = check_frame(frame or entry.frame)
-    _check_target(path, overwrite)
     if not len(log):
         raise ResweepError(f"{path}: the log holds no sweep; nothing to write")
     Trajectory(log.times, log.poses)  # wrong times are found now rather than after the last sweep
     writer = entry.write_log or entry.write
     if writer is not None:
         check_options(writer, options, f"writing {entry.title}")
-    with atomic_folder(path) as temporary:
-        sweeps = track(log, f"writing {path.name}", show=progress)
-        if entry.write_log is not None:
-            log = entry.write_log(log, sweeps, temporary, frame=frame, **options) or log
-        else:
-            folders.write_sweeps(entry, log, sweeps, temporary, frame, **options)
-        write_record(log, temporary, entry.name, frame)
+    with lock_output(path):
+        _check_target(path, overwrite)
+        if resume is None:
+            with atomic_folder(path) as folder:
+                _fill(folder, log, entry, frame, Pending(log, f"writing {path.name}", None, progress), options)
+            return
+        key = _make_key(log, format, frame, options, resume)
+        with resumable_folder(path, key, "finished sweeps of a log") as partial:
+            folder = partial / NEW
+            if entry.write_log is not None and not entry.resumes:
+                shutil.rmtree(folder)
+                folder.mkdir()
+            _fill(folder, log, entry, frame, Pending(log, f"writing {path.name}", partial, progress), options)
+
+
+def _fill(folder: Path, log: Log, entry: Format, frame: str, sweeps: Pending, options: dict[str, Any]) -> None:
+    """Fill ``folder`` with the sweeps that are not there yet, and all else of a log."""
+    if entry.write_log is not None:
+        log = entry.write_log(log, sweeps, folder, frame=frame, **options) or log
+    else:
+        folders.write_sweeps(entry, log, sweeps, folder, frame, **options)
+    write_record(log, folder, entry.name, frame)
+
+
+def _make_key(log: Log, format: str, frame: str, options: dict[str, Any], resume: Mapping[str, str]) -> dict[str, str]:
+    """What decides the bytes of a written log."""
+    facts = [None if fact is None else fact.model_dump_json() for fact in (log.labels, log.sensor)]
+    arrays = [np.ascontiguousarray(values).tobytes().hex() for values in (log.times, log.poses)]
+    return {
+        "version": resweep.__version__,
+        "config": hash_text(format, frame, sorted(options.items()), log.name, *facts, resume.get("config")),
+        "inputs": hash_text(len(log), *arrays, resume.get("inputs")),
+    }
 
 
 def _check_target(path: Path, overwrite: bool) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import ResweepError, nearest_names
-from resweep.files import atomic_folder
+from resweep.files import atomic_folder, lock_output, recover_output
 from resweep.scenario.assets import Asset, check_name
 from resweep.scenario.coverage import interpolate_coverage
 from resweep.worlds import load_world
@@ -121,17 +121,18 @@ class Bank(Mapping[str, Asset]):
         An old bank there is replaced if ``overwrite``; anything else there is left alone and an error.
         """
         path = Path(path)
-        if path.exists():
-            if not is_bank(path):
-                raise ResweepError(f"{path}: exists and is not a bank; choose another name or remove it")
-            if not overwrite:
-                raise ResweepError(f"{path}: exists already; choose another name or pass overwrite=True")
-        assets = [self[name] for name in self]  # read before an old bank, perhaps their own, goes
-        with atomic_folder(path) as folder:
-            for asset in assets:
-                asset.world.save(folder / _file(asset.name))
-            text = json.dumps(self._index(), indent=1, default=_plain)
-            (folder / INDEX).write_text(text + "\n", encoding="utf-8")
+        with lock_output(path):
+            if path.exists():
+                if not is_bank(path):
+                    raise ResweepError(f"{path}: exists and is not a bank; choose another name or remove it")
+                if not overwrite:
+                    raise ResweepError(f"{path}: exists already; choose another name or pass overwrite=True")
+            assets = [self[name] for name in self]  # read before an old bank, perhaps their own, goes
+            with atomic_folder(path) as folder:
+                for asset in assets:
+                    asset.world.save(folder / _file(asset.name))
+                text = json.dumps(self._index(), indent=1, default=_plain)
+                (folder / INDEX).write_text(text + "\n", encoding="utf-8")
         return path
 
     def _check(self, name: str) -> None:
@@ -178,6 +179,7 @@ def load_bank(path: str | Path) -> Bank:
     Example: ``car = rs.load_bank("bank").best_fit("car", (4.4, 1.8, 1.5))``
     """
     path = Path(path)
+    recover_output(path)
     file = path / INDEX
     if not path.exists():
         raise ResweepError(f"{path}: no such bank; check the path")
@@ -203,6 +205,7 @@ def load_bank(path: str | Path) -> Bank:
 
 def is_bank(path: Path) -> bool:
     """Whether a folder has a bank's index, of any version and even if its assets are damaged."""
+    recover_output(path)
     try:
         data = json.loads((path / INDEX).read_text(encoding="utf-8"))
     except (OSError, ValueError):

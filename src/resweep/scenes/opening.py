@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from resweep.errors import ResweepError, nearest_names
+from resweep.files import recover_output
 from resweep.worlds import World, load_world
 
 SCENE = "scene:"
@@ -19,6 +20,7 @@ def check_world(word: str) -> None:
             raise ResweepError(f"world '{word}': no such scene; {nearest_names(word.removeprefix(SCENE), SCENES)}")
         return
     path = Path(word)
+    recover_output(path)
     if not path.exists():
         raise ResweepError(f"{word}: no such world; give a mesh file, a saved .world folder or scene:NAME")
     if path.is_dir() and not (path / "world.json").is_file():

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from resweep.calibration import Calibration
 from resweep.config import validate
 from resweep.errors import ResweepError
-from resweep.files import atomic_folder
+from resweep.files import atomic_folder, lock_output, recover_output
 from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array
 from resweep.worlds.layer_files import KINDS, Reading, Writing, need
@@ -57,14 +57,14 @@ def save_world(world: World, path: str | Path, overwrite: bool = True, tile_size
     check_name(path)
     if not 0 < tile_size_m < np.inf:
         raise ResweepError(f"tile_size_m: expected a number of metres above zero, got {tile_size_m}")
-    target = path.resolve()
-    if target.exists():
-        if not _is_world(target):
-            raise ResweepError(f"{path}: exists and is not a world; choose another name or remove it")
-        if not overwrite:
-            raise ResweepError(f"{path}: exists already; choose another name or pass overwrite=True")
-    with atomic_folder(path) as folder:
-        _write(world, folder, tile_size_m)
+    with lock_output(path):
+        if path.exists():
+            if not _is_world(path):
+                raise ResweepError(f"{path}: exists and is not a world; choose another name or remove it")
+            if not overwrite:
+                raise ResweepError(f"{path}: exists already; choose another name or pass overwrite=True")
+        with atomic_folder(path) as folder:
+            _write(world, folder, tile_size_m)
     return path
 
 
@@ -77,6 +77,7 @@ def load_world(path: str | Path, bounds: ArrayLike | None = None) -> World:
     Example: ``part = rs.load_world("seq00.world", bounds=[[0, 0], [100, 50]])``
     """
     path = Path(path)
+    recover_output(path)
     data = _read_index(path)
     where = str(path / INDEX)
     origin = _origin(data, where)

@@ -10,7 +10,6 @@ that the log shows (`resweep.io.empty_beams`), unless ``empty_beams=False``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.faults import Faults, refuse_faulty
 from resweep.io.files import kitti_bin
 from resweep.io.format import Format, read_as
+from resweep.io.pending import Pending
 from resweep.labels import NO_LABELS, load_labels
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse
@@ -122,7 +122,7 @@ def _take_lines(file: Path, rows: Array, index: Array, faults: Faults | None) ->
 
 def write_log(
     log: Log,
-    sweeps: Iterable[Sweep],
+    sweeps: Pending,
     folder: Path,
     frame: str = "deskewed",
     instances: bool = True,
@@ -133,15 +133,17 @@ def write_log(
     Labels of another vocabulary are mapped to SemanticKITTI's, and simulated objects that move get the ids for that;
     ``relabel=False`` keeps the log's own ids. Remissions are from 0 to 1. Returns the log with the vocabulary written.
     """
-    (folder / "velodyne").mkdir()
-    (folder / "labels").mkdir()
-    count = 0
-    for at, given in enumerate(sweeps):
+    (folder / "velodyne").mkdir(exist_ok=True)
+    (folder / "labels").mkdir(exist_ok=True)
+    count = len(log)
+    scans = [folder / "velodyne" / f"{at:06d}.bin" for at in range(count)]
+    for at, given in sweeps.missing(lambda at: scans[at].is_file()):
         sweep = relabel_sweep(given, log.labels) if relabel else given
         sweep = replace(sweep, intensity=kitti_bin.scale_remission(sweep.intensity))
-        kitti_bin.write(sweep, folder / "velodyne" / f"{at:06d}.bin", frame)
-        kitti_bin.write_labels(sweep, folder / "labels" / f"{at:06d}.label", instances)
-        count += 1
+        with sweeps.file(folder / "labels" / f"{at:06d}.label") as file:
+            kitti_bin.write_labels(sweep, file, instances)
+        with sweeps.file(scans[at]) as file:  # the last file of a sweep: once it is there, the sweep is finished
+            kitti_bin.write(sweep, file, frame)
     Tr = poses.T_CAMERA_LIDAR
     written = np.tile(np.eye(4), (count, 1, 1)) if frame == "world" else log.poses
     poses.write_poses(Trajectory(np.arange(count), Tr @ written @ inverse(Tr)), folder / "poses.txt", "kitti")
@@ -159,4 +161,5 @@ FORMAT = Format(
     recognises=recognises,
     open_log=open_log,
     write_log=write_log,
+    resumes=True,
 )

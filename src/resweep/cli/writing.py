@@ -1,0 +1,53 @@
+"""What all commands that write share: one writer for each output, and what a stopped command is known by."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from resweep.files import lock_output
+from resweep.files.partial import describe_files
+
+P = ParamSpec("P")
+T = TypeVar("T")
+# Parameters of commands that say where, and how fast, but not what is written.
+_NO_PART = ("output", "target", "overwrite", "threads", "workers")
+
+
+def locks(name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Let a command hold the lock of the output that its parameter ``name`` gives, from start to end."""
+
+    def decorate(verb: Callable[P, T]) -> Callable[P, T]:
+        @wraps(verb)
+        def locked(*arguments: P.args, **options: P.kwargs) -> T:
+            output = inspect.signature(verb).bind(*arguments, **options).arguments.get(name)
+            if output is None:
+                return verb(*arguments, **options)
+            with lock_output(Path(output)):
+                return verb(*arguments, **options)
+
+        return locked
+
+    return decorate
+
+
+def describe_work(given: Mapping[str, object]) -> dict[str, str]:
+    """What a stopped command is known by, for ``resume`` of `write_log`, from all its parameters by name.
+
+    These are its words, and of every file or folder they name the place, size and time of change.
+    """
+    words = {name: value for name, value in sorted(given.items()) if name not in _NO_PART}
+    paths = [Path(word) for value in words.values() for word in _list_words(value) if os.path.exists(word)]
+    return {"config": repr(words), "inputs": "\n".join(describe_files(paths))}
+
+
+def _list_words(value: object) -> Iterator[str]:
+    if isinstance(value, str | Path):
+        yield str(value)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _list_words(item)

@@ -1,0 +1,213 @@
+"""``simulate`` and ``convert`` go on where they were stopped, and give the bytes of an unbroken run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from resweep.io import open_log
+from resweep.simulate import Simulator
+
+SENSOR = "velodyne-vlp-16"
+QUICK = ("-s", SENSOR, "--set", "beam.rays=single")
+FORMATS = ["sweep", "pcd", "semantickitti", "nuscenes", "ros2"]
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+class Stop:
+    """Interrupts the sweep of a number, and notes which sweeps were made."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.at: int | None = None
+        self.made: list[int] = []
+        sweep = Simulator.sweep
+
+        def stop(simulator: Simulator, *args: Any, index: int = 0, **options: Any) -> Any:
+            if index == self.at:
+                raise KeyboardInterrupt
+            self.made.append(index)
+            return sweep(simulator, *args, index=index, **options)
+
+        patch.setattr(Simulator, "sweep", stop)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_interrupted_simulation_resumes_to_the_byte(
+    room: Path, drive: Path, resweep: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
+    words = ["simulate", room, *QUICK, "-p", drive, "-f", format, "-o"]
+    assert resweep(*words, "unbroken").status == 0
+    stop = Stop(monkeypatch)
+    stop.at = 2
+    ended = resweep(*words, "out")
+    assert ended.status == 130
+    assert ended.err.endswith("interrupted; the same command resumes: finished work is kept\n")
+    assert not (tmp_path / "out").exists()
+    stop.at = None
+    stop.made.clear()
+    ended = resweep(*words, "out")
+    assert ended.status == 0
+    assert f"{tmp_path / 'out.partial'}: resuming; 2 of 3 sweeps were finished before" in ended.err
+    assert "3 sweeps" in ended.out
+    assert "2 of them from before" in ended.out
+    assert stop.made == [2]
+    assert content(tmp_path / "out") == content(tmp_path / "unbroken")
+    assert not (tmp_path / "out.partial").exists()
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_interrupted_conversion_resumes_to_the_byte(
+    room: Path, drive: Path, resweep: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
+    import resweep.io.files.sweep as sweep_file
+
+    assert resweep("simulate", room, *QUICK, "-p", drive, "-o", "log").status == 0
+    words = ["convert", "log", "-f", format]
+    assert resweep(*words, "unbroken").status == 0
+    read = sweep_file._read
+
+    def stop(path: Path) -> Any:
+        if path == Path("log/000002.sweep"):
+            raise KeyboardInterrupt
+        return read(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sweep_file, "_read", stop)
+        assert resweep(*words, "out").status == 130
+    ended = resweep(*words, "out")
+    assert "resuming; 2 of 3 sweeps were finished before" in ended.err
+    assert ended.out == f"out: 3 sweeps as {format}, 2 of them from before\n"
+    assert content(tmp_path / "out") == content(tmp_path / "unbroken")
+
+
+@pytest.mark.parametrize("change", ["seed", "format", "world", "poses"])
+def test_finished_sweeps_of_other_work_are_discarded_with_a_word(
+    room: Path, drive: Path, resweep: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    words = {"-p": drive, "-f": "sweep", "--seed": "1"}
+
+    def simulate(output: str) -> Any:
+        return resweep("simulate", room, *QUICK, *(word for pair in words.items() for word in pair), "-o", output)
+
+    stop = Stop(monkeypatch)
+    stop.at = 2
+    assert simulate("out").status == 130
+    stop.at = None
+    if change == "seed":
+        words["--seed"] = "2"
+    elif change == "format":
+        words["-f"] = "pcd"
+    else:
+        file = {"world": room, "poses": drive}[change]
+        os.utime(file, ns=(time.time_ns(), file.stat().st_mtime_ns + 1))
+    ended = simulate("out")
+    assert ended.status == 0
+    other = "other settings" if change in ("seed", "format") else "other inputs"
+    assert f"out.partial: finished sweeps of a log with {other} are discarded; starting over" in ended.err
+    assert "from before" not in ended.out
+    simulate("unbroken")
+    assert content(tmp_path / "out") == content(tmp_path / "unbroken")
+
+
+def test_the_old_log_stays_until_the_new_one_is_whole(
+    room: Path, drive: Path, resweep: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["simulate", room, *QUICK, "-p", drive, "-o", "out"]
+    resweep(*words)
+    old = content(tmp_path / "out")
+    stop = Stop(monkeypatch)
+    stop.at = 1
+    assert resweep(*words, "--seed", 3, "--overwrite").status == 130
+    assert content(tmp_path / "out") == old
+    stop.at = None
+    assert resweep(*words, "--seed", 3, "--overwrite").status == 0
+    assert content(tmp_path / "out") != old
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["drive.tum", "out", "room.obj"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["build", "log", "-o", "out"],
+        ["simulate", "world", "-s", SENSOR, "-p", "0,0,0", "-o", "out"],
+        ["replay", "log", "-w", "world", "-s", SENSOR, "-o", "out"],
+        ["convert", "log", "out", "-f", "pcd"],
+        ["convert", "log", "out/../out"],
+        ["dataset", "plan.yaml", "-o", "out"],
+        ["objects", "log", "-o", "out"],
+        ["objects", "bank", "--gallery", "-o", "out"],
+        ["evaluate", "log", "--holdout", "1", "-o", "out"],
+        ["demo", "-o", "out"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_every_command_that_writes_refuses_an_output_that_another_process_writes(
+    resweep: Any, tmp_path: Path, words: list[str]
+) -> None:
+    code = """
+import sys
+from pathlib import Path
+from resweep.files import lock_output
+with lock_output(Path("out")):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+    options: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": tmp_path}
+    with subprocess.Popen([sys.executable, "-c", code], **options) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        ended = resweep(*words)
+        assert ended.status == 1
+        assert f"out: another process is writing it (pid {other.pid}, since 20" in ended.err
+        assert ended.err.endswith("; wait for it or choose another name\n")
+        other.kill()
+    assert "another process" not in resweep(*words[:1], "absent", *words[2:]).err
+
+
+def test_a_killed_command_resumes_and_a_second_one_is_refused(room: Path, drive: Path, tmp_path: Path) -> None:
+    code = """
+import sys, time
+from resweep.cli import main
+from resweep.simulate import Simulator
+sweep = Simulator.sweep
+def slow(self, *args, index=0, **options):
+    if index == 2:
+        print("waiting", flush=True)
+        time.sleep(600)
+    return sweep(self, *args, index=index, **options)
+Simulator.sweep = slow
+main()
+"""
+    quick = "from resweep.cli import main; main()"
+    words = ["simulate", room, *QUICK, "-p", drive, "-o", tmp_path / "out"]
+
+    def run(*more: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", quick, *map(str, (*words, *more))], capture_output=True, text=True, check=False
+        )
+
+    first = subprocess.Popen([sys.executable, "-c", code, *map(str, words)], stdout=subprocess.PIPE, text=True)
+    with first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "waiting\n"
+        second = run("--seed", "1")
+        assert second.returncode == 1
+        assert second.stderr.startswith(f"resweep: error: {tmp_path / 'out'}: another process is writing it (pid ")
+        assert f"(pid {first.pid}, since 20" in second.stderr
+        assert second.stderr.count("\n") == 1
+        os.kill(first.pid, signal.SIGKILL)
+    third = run()
+    assert third.returncode == 0, third.stderr
+    assert "resuming; 2 of 3 sweeps were finished before" in third.stderr
+    assert len(open_log(tmp_path / "out")) == 3
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["drive.tum", "out", "room.obj"]
