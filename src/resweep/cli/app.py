@@ -27,6 +27,7 @@ from resweep.cli.sensors import sensors
 from resweep.cli.simulate import simulate
 from resweep.cli.view import view
 from resweep.errors import ResweepError, SweepError, UnknownPosesError
+from resweep.terminal import neutral_streams
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 # Options that give a log poses, and how to give them.
@@ -85,7 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        status = _run(given or ["--help"])
+        with neutral_streams():
+            status = _run(given or ["--help"])
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read our output, such as head, has seen enough; flushing again at exit would complain.

@@ -12,6 +12,7 @@ import typer
 
 from resweep.cli.options import Labels
 from resweep.errors import ResweepError
+from resweep.terminal import make_console
 
 if TYPE_CHECKING:
     from resweep.labels import LabelSet
@@ -39,7 +40,6 @@ def info(
     if as_json:
         typer.echo(json.dumps(facts))
         return
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(title=str(path), title_justify="left", show_header=False)
@@ -47,7 +47,7 @@ def info(
     table.add_column(overflow="fold")
     for name, value in facts.items():
         table.add_row(name, _format(value))
-    Console().print(table)
+    make_console().print(table)
 
 
 def describe(path: Path, labels: str | None = None) -> dict[str, Any]:

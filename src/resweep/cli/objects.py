@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from resweep.errors import ResweepError
+from resweep.terminal import make_console
 
 if TYPE_CHECKING:
     from resweep.reconstruction import ObjectConfig
@@ -118,7 +119,6 @@ def _show(bank: Bank, path: Path, json: bool) -> None:
     if json:
         typer.echo(json_format.dumps({"bank": str(path), "meta": bank.meta, "assets": facts}))
         return
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -142,7 +142,7 @@ def _show(bank: Bank, path: Path, json: bool) -> None:
         )
     table.caption = "known: of the box's outline, from the worst to the best side"
     table.caption_justify = "left"
-    Console().print(table)
+    make_console().print(table)
     typer.echo(f"from {bank.meta.get('log', 'no recording')}")
 
 

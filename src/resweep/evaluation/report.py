@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from resweep.errors import ResweepError, nearest_names
+from resweep.errors import ResweepError, nearest_names, printable
 from resweep.evaluation.metrics import METRICS
 from resweep.files import atomic_file
 
@@ -97,9 +97,11 @@ class Report:
         return captured.get().rstrip("\n")
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        from rich.text import Text
+
         yield self.table()
         for note in self.notes:
-            yield f"[dim]{note}[/dim]"
+            yield Text(printable(note), style="dim")
 
     def title(self) -> str:
         """What was compared with what."""
@@ -114,10 +116,10 @@ class Report:
 
     def table(self) -> RenderableType:
         """The metrics as a table for the terminal."""
-        from rich.markup import escape
         from rich.table import Table
+        from rich.text import Text
 
-        table = Table(title=escape(self.title()), title_justify="left", pad_edge=False)
+        table = Table(title=Text(printable(self.title())), title_justify="left", pad_edge=False)
         table.add_column("metric", style="bold", no_wrap=True)
         table.add_column("value", justify="right", no_wrap=True)
         table.add_column("unit", no_wrap=True)
@@ -134,16 +136,16 @@ class Report:
 
     def class_table(self) -> RenderableType:
         """The classes as a table for the terminal."""
-        from rich.markup import escape
         from rich.table import Table
+        from rich.text import Text
 
-        table = Table(title=escape(self.class_title()), title_justify="left", pad_edge=False)
+        table = Table(title=Text(printable(self.class_title())), title_justify="left", pad_edge=False)
         table.add_column("class", style="bold", overflow="fold")
         columns = list(next(iter(self.per_class.values()), {}))
         for column in columns:  # narrow heads, so that values are not cut on a narrow terminal
             table.add_column(column.replace("_", "\n"), justify="right", overflow="fold")
         for name, values in self.per_class.items():
-            table.add_row(escape(name), *(format_value(values.get(column)) for column in columns))
+            table.add_row(Text(printable(name)), *(format_value(values.get(column)) for column in columns))
         return table
 
 
