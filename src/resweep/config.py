@@ -127,6 +127,8 @@ def validate(data: Any, model: type[Model], where: str) -> Model:
         raise explain(error, model, where) from None
     except SpecError as error:
         raise SpecError(error.field, error.problem, where) from None
+    except TypeError as error:  # a key that is no text, where fields are expected
+        raise SpecError("", f"a key of the wrong kind ({error}); give names of fields", where) from None
 
 
 def spec_from_yaml(text: str, model: type[Model], where: str) -> Model:

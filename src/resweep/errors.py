@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Iterable
 from enum import Enum
 
+_LONGEST = 1000  # characters of a message
+
 
 def printable(text: str) -> str:
     """``text`` with every character that a terminal would act on as an escape, such as ``\\x1b``.
@@ -35,7 +37,10 @@ class ResweepError(ValueError):
     """
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(printable(str(message)))
+        text = printable(str(message))
+        if len(text) > _LONGEST:  # what a file holds may be of any length
+            text = f"{text[: _LONGEST - 200]} ... {text[-190:]}"
+        super().__init__(text)
 
 
 class FaultKind(Enum):

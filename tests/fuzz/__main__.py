@@ -35,12 +35,9 @@ def main() -> int:
     print(result.table())
     for finding in result.findings:
         where = keep(finding, given.keep)
-        last = finding.detail.strip().splitlines()[-1:] or [""]
-        print(f"{finding.outcome}: {finding.name} ({where}): {last[0][:200]}")
+        print(f"{finding.outcome}: {finding.name} ({where}): {finding.last_line}")
     if result.findings:
-        print(
-            f"{len(result.findings)} findings; run one again with: python -m tests.fuzz --replay {result.findings[0].name}"
-        )
+        print(f"run one again with: python -m tests.fuzz --replay {result.findings[0].name}")
     if given.json:
         print(result.to_json())
     return 1 if result.findings else 0

@@ -42,6 +42,11 @@ class Finding:
         """What ``--replay`` takes."""
         return f"{self.reader}:{self.seed}:{self.number}"
 
+    @property
+    def last_line(self) -> str:
+        """What is most telling of the detail."""
+        return (self.detail.strip().splitlines() or [""])[-1][:200]
+
 
 @dataclass
 class Result:
@@ -99,8 +104,11 @@ def run_campaign(
         for found in pool.map(lambda batch: run_batch(seed, batch), batches):
             for item in found:
                 result.counts[item.reader][item.outcome] += 1
-            result.findings += [item for item in found if item.outcome not in CLEAN]
+            bad = [item for item in found if item.outcome not in CLEAN]
+            result.findings += bad
             if report is not None:
+                for item in bad:
+                    report(f"{item.outcome}: {item.name}: {item.last_line}")
                 report(f"{result.mutants} mutants, {len(result.findings)} findings; {found[-1].reader} done")
     return result
 

@@ -53,7 +53,9 @@ def classify(error: BaseException | None) -> tuple[str, str]:
     if isinstance(error, Hang):
         return "hang", "".join(traceback.format_tb(error.__traceback__)[-3:])
     chain: BaseException | None = error
-    while chain is not None:
+    seen: set[int] = set()
+    while chain is not None and id(chain) not in seen:
+        seen.add(id(chain))
         if isinstance(chain, MemoryError) or "bad_alloc" in str(chain):
             return "memory", "".join(traceback.format_exception(chain)[-4:])
         chain = chain.__cause__ or chain.__context__

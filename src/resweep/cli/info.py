@@ -157,9 +157,13 @@ def _describe_trajectory(trajectory: Trajectory) -> dict[str, Any]:
 def _describe_mesh(path: Path) -> dict[str, Any]:
     import trimesh
 
+    from resweep.worlds.mesh_files import SUFFIXES, open_scene
+
     try:
-        scene = trimesh.load_scene(str(path))
-    except (ValueError, KeyError, IndexError, TypeError, OSError) as error:
+        scene = open_scene(path) if path.suffix.lower() in SUFFIXES else trimesh.load_scene(str(path))
+    except ResweepError:
+        raise
+    except Exception as error:  # the readers raise whatever their format's parser does
         raise ResweepError(f"{path}: cannot be read as a mesh ({error})") from error
     meshes = [mesh for mesh in scene.geometry.values() if isinstance(mesh, trimesh.Trimesh)]
     if not meshes:

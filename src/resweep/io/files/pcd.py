@@ -144,10 +144,10 @@ def _parse_layout(data: bytes, where: str) -> _Layout:
         dtype = _parse_dtype(fields, where)
     except (KeyError, IndexError) as error:
         raise ResweepError(f"{where}: the PCD header lacks {error}; write the file again") from error
+    except ResweepError:
+        raise
     except ValueError as error:
-        raise (
-            error if isinstance(error, ResweepError) else ResweepError(f"{where}: bad PCD header ({error})")
-        ) from error
+        raise ResweepError(f"{where}: bad PCD header ({error})") from error
     if points < 0 or (height > 1 and points != width * height):
         raise ResweepError(f"{where}: the PCD header says {points} points, {width} x {height}")
     if not dtype.itemsize:

@@ -26,6 +26,7 @@ from resweep.io.empty_beams import Rig, infer_empty_beams
 from resweep.io.format import Format
 from resweep.io.rigid import trajectory_from_rows
 from resweep.io.ros import index
+from resweep.io.ros.bounded import BoundedPath, bound_decompression
 from resweep.io.ros.pointcloud2 import to_columns
 from resweep.io.ros.poses import POSE_TYPES, TF_TYPES, Frames, pose_from_message, read_topic_motion, to_seconds
 from resweep.io.ros.write import MOTION, write_log
@@ -162,7 +163,9 @@ class _Bag:
         self._files = _list_files(path) if self.is2 else paths
         store = typesys.Stores.ROS2_HUMBLE if self.is2 else typesys.Stores.ROS1_NOETIC
         with self._errors():
-            self._reader = highlevel.AnyReader(paths, default_typestore=typesys.get_typestore(store))
+            bound_decompression()
+            bounded = [BoundedPath(item) for item in paths]
+            self._reader = highlevel.AnyReader(bounded, default_typestore=typesys.get_typestore(store))
             self._reader.open()
 
     @contextmanager
