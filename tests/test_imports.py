@@ -30,6 +30,7 @@ ORDER = [
     {"boxes"},
     {"pose"},
     {"embree_library", "config", "files", "progress", "optional"},
+    {"terminal"},
     {"_core", "errors"},
 ]
 LEVEL = {part: level for level, row in enumerate(ORDER) for part in row}

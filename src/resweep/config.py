@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -45,13 +46,50 @@ class _Loader(_SafeLoader):  # type: ignore[misc]
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         """The mapping of a node."""
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value if not key.tag.endswith(":merge")]
-        twice = next((at for at, key in enumerate(keys) if key in keys[:at]), None)
-        if twice is not None:
-            raise yaml.constructor.ConstructorError(
-                None, None, f"'{keys[twice]}' is given twice", node.value[twice][0].start_mark
-            )
+        seen: set[Hashable] = set()
+        for item, _ in getattr(node, "value", ()):
+            if item.tag.endswith(":merge"):
+                continue
+            key = self.construct_object(item, deep=True)
+            if not isinstance(key, Hashable):
+                raise yaml.constructor.ConstructorError(None, None, "a key is no text or number", item.start_mark)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"'{key}' is given twice", item.start_mark)
+            seen.add(key)
         return super().construct_mapping(node, deep=deep)
+
+
+_MAX_DEPTH = 50  # of lists and mappings within each other
+_MAX_REPEATED = 10_000  # items that aliases may repeat: a few lines of them could stand for billions
+_OPEN, _CLOSE = (yaml.SequenceStartEvent, yaml.MappingStartEvent), (yaml.SequenceEndEvent, yaml.MappingEndEvent)
+
+
+def check_yaml(text: str) -> None:
+    """Raise `yaml.YAMLError` if a text nests too deeply, or if its aliases stand for too many items."""
+    sizes: dict[str, int] = {}  # items of each anchor, with those that aliases in it stand for
+    unfinished: list[tuple[str | None, int]] = []
+    items = repeated = 0
+    for event in yaml.parse(text, Loader=_SafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            if any(event.anchor == anchor for anchor, _ in unfinished):
+                raise yaml.MarkedYAMLError(problem="an alias within its own anchor", problem_mark=event.start_mark)
+            size = sizes.get(event.anchor, 1)
+            items, repeated = items + size, repeated + size
+            if repeated > _MAX_REPEATED:
+                problem = f"its aliases stand for more than {_MAX_REPEATED} items"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+        elif isinstance(event, _OPEN):
+            unfinished.append((event.anchor, items))
+            items += 1
+            if len(unfinished) > _MAX_DEPTH:
+                problem = f"more than {_MAX_DEPTH} lists or mappings within each other"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+        elif isinstance(event, _CLOSE):
+            anchor, before = unfinished.pop()
+            if anchor is not None:
+                sizes[anchor] = items - before
+        elif isinstance(event, yaml.ScalarEvent):
+            items += 1
 
 
 def read_text(path: str | Path, what: str) -> str:
@@ -66,11 +104,15 @@ def read_text(path: str | Path, what: str) -> str:
 def parse_yaml(text: str, where: str, expected: str = "keys with values") -> dict[str, Any]:
     """The mapping in a YAML text; ``where`` names it in errors, ``expected`` says what it should hold."""
     try:
+        check_yaml(text)
         data = yaml.load(text, Loader=_Loader)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, ArithmeticError, LookupError, TypeError, AttributeError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark is not None else ""
-        problem = getattr(error, "problem", None) or "cannot be parsed"
+        # Numbers and dates that YAML takes for such may still be none: Python's own errors.
+        problem = getattr(error, "problem", None) or (
+            "cannot be parsed" if isinstance(error, yaml.YAMLError) else f"a value of the wrong kind: {str(error)[:80]}"
+        )
         raise ResweepError(f"{where}{line}: is not valid YAML ({problem})") from error
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise ResweepError(f"{where}: expected {expected}, got {type(data).__name__}")
@@ -85,6 +127,8 @@ def validate(data: Any, model: type[Model], where: str) -> Model:
         raise explain(error, model, where) from None
     except SpecError as error:
         raise SpecError(error.field, error.problem, where) from None
+    except TypeError as error:  # a key that is no text, where fields are expected
+        raise SpecError("", f"a key of the wrong kind ({error}); give names of fields", where) from None
 
 
 def spec_from_yaml(text: str, model: type[Model], where: str) -> Model:

@@ -3,16 +3,44 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
 from enum import Enum
+
+_LONGEST = 1000  # characters of a message
+
+
+def printable(text: str) -> str:
+    """``text`` with every character that a terminal would act on as an escape, such as ``\\x1b``.
+
+    Line ends and tabs stay. Escaped are control characters, those that change the direction of writing, and bytes of
+    file names that are no text.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_escape(character) for character in text)
+
+
+def _escape(character: str) -> str:
+    # Of the format characters (Cf), joiners belong to scripts and emoji; the others are invisible or reorder text.
+    if character in "\n\t\u200c\u200d" or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp"):
+        return character
+    return character.encode("unicode_escape").decode("ascii")
 
 
 class ResweepError(ValueError):
     """A user's mistake or bad input: says what is wrong, where, and what to do.
 
     Messages speak of arguments of functions; the command line adds its options. It prints the error as one line and
-    exits with a non-zero status; anything else that escapes is a defect of Resweep.
+    exits with a non-zero status; anything else that escapes is a defect of Resweep. Names and contents of files in a
+    message are made `printable`.
     """
+
+    def __init__(self, message: str = "") -> None:
+        text = printable(str(message))
+        if len(text) > _LONGEST:  # what a file holds may be of any length
+            text = f"{text[: _LONGEST - 200]} ... {text[-190:]}"
+        super().__init__(text)
 
 
 class FaultKind(Enum):

@@ -9,6 +9,7 @@ from resweep.errors import ResweepError
 
 # Module, the package that holds it as pip names it, and the extra of Resweep that installs it.
 EXTRAS = {
+    "lz4": ("rosbags", "logs"),  # which needs it
     "kiss_icp": ("kiss-icp", "logs"),
     "pyarrow": ("pyarrow", "logs"),
     "pye57": ("pye57", "logs"),

@@ -13,6 +13,9 @@ from collections.abc import Iterable, Iterator, Sized
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
+from resweep.errors import printable
+from resweep.terminal import make_console
+
 PATIENCE_S = 2.0  # work shorter than this shows nothing
 LINE_PERIOD_S = 10.0  # between two lines about one piece of work, where there is no terminal
 
@@ -106,18 +109,17 @@ class Bar:
             self._display.stop()
 
     def _appear(self) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Display
 
         columns = (
-            *(SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=12)),
-            *(TextColumn("{task.fields[note]}"), TimeRemainingColumn(compact=True)),
+            *(SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(bar_width=12)),
+            *(TextColumn("{task.fields[note]}", markup=False), TimeRemainingColumn(compact=True)),
         )
         with self._lock:
             work = self._work
-            display = Display(*columns, console=Console(stderr=True), transient=True)
-            self._task = display.add_task(work.what, total=work.total, completed=work.done, note=work.note)
+            display = Display(*columns, console=make_console(stderr=True), transient=True)
+            self._task = display.add_task(printable(work.what), total=work.total, completed=work.done, note=work.note)
             display.start()
             self._display = display
 
@@ -126,7 +128,7 @@ class Bar:
         with self._lock:
             self._work = _Work(what, total)
             if self._display is not None:
-                self._display.reset(self._task, description=what, total=total, note="")
+                self._display.reset(self._task, description=printable(what), total=total, note="")
 
     def advance(self, n: int = 1, note: str = "") -> None:
         """Report steps."""

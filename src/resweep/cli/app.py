@@ -28,6 +28,7 @@ from resweep.cli.sensors import sensors
 from resweep.cli.simulate import simulate
 from resweep.cli.view import view
 from resweep.errors import ResweepError, SweepError, UnknownBeamsError, UnknownPosesError, UntimedPosesError
+from resweep.terminal import neutral_streams
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 # Commands that, called again, go on where they were stopped.
@@ -88,7 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        status = _run(given or ["--help"])
+        with neutral_streams():
+            status = _run(given or ["--help"])
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read our output, such as head, has seen enough; flushing again at exit would complain.

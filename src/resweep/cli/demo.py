@@ -11,6 +11,7 @@ import typer
 
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
+from resweep.terminal import make_console
 
 if TYPE_CHECKING:
     from resweep.cli.demo_figures import Passage
@@ -138,7 +139,6 @@ def _draw(sweep: Sweep, labels: LabelSet, folder: Path) -> None:
 
 
 def _report(output: Path, drives: list[Drive], seed: int) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -150,7 +150,7 @@ def _report(output: Path, drives: list[Drive], seed: int) -> None:
         counted = drive.passage
         shares = f"{counted.grass_share:.1%}", f"{counted.wall_share:.1%}"
         table.add_row(drive.sensor, drive.format, str(drive.sweeps), f"{drive.returns:,}", *shares)
-    Console().print(table)
+    make_console().print(table)
     typer.echo("behind: of the middle sweep's beams that met grass, or were aimed at the wall,")
     typer.echo("those that returned from behind it\n")
     typer.echo(f"Sweeps are in {output}/SENSOR, pictures beside them; look first at:")

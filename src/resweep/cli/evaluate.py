@@ -12,6 +12,7 @@ import typer
 from resweep.cli.options import METHOD_HELP, Labels, PoseRate, Poses
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
+from resweep.terminal import make_console
 
 if TYPE_CHECKING:
     from resweep.evaluation import Report
@@ -65,7 +66,6 @@ def evaluate(
     resweep evaluate kitti/sequences/00 --holdout 5 --method surfels;
     resweep evaluate drive.bag --holdout-every 10 --odometry
     """
-    from rich.console import Console
 
     from resweep.cli.inputs import check_writable, open_posed, report_skipped
     from resweep.labels import load_labels
@@ -96,7 +96,7 @@ def evaluate(
         facts = {"sweeps": len(report.per_sweep), "labels": report.settings["labels"], **report.metrics}
         typer.echo(json.dumps({**facts, "per_class": report.per_class} if per_class else facts, allow_nan=False))
         return
-    console = Console()
+    console = make_console()
     console.print(report)
     if per_class:
         console.print(report.class_table())

@@ -14,6 +14,7 @@ from resweep.cli.facts import collapse, format_fact, summarise_world
 from resweep.cli.options import Labels
 from resweep.errors import ResweepError
 from resweep.files import recover_output
+from resweep.terminal import make_console
 
 if TYPE_CHECKING:
     from resweep.labels import LabelSet
@@ -44,7 +45,6 @@ def info(
     if as_json:
         typer.echo(json.dumps(facts))
         return
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -55,7 +55,7 @@ def info(
         facts = summarise_world(path, facts) if facts["kind"] == "world" else collapse(facts)
     for name, value in facts.items():
         table.add_row(Text(name), Text(format_fact(value, name)))
-    Console().print(table)
+    make_console().print(table)
 
 
 def describe(path: Path, labels: str | None = None) -> dict[str, Any]:
@@ -171,11 +171,13 @@ def _describe_trajectory(trajectory: Trajectory) -> dict[str, Any]:
 def _describe_mesh(path: Path) -> dict[str, Any]:
     import trimesh
 
-    from resweep.worlds.mesh_files import STATED_UP, Z_UP_FROM_Y_UP, upward_axis
+    from resweep.worlds.mesh_files import STATED_UP, SUFFIXES, Z_UP_FROM_Y_UP, open_scene, upward_axis
 
     try:
-        scene = trimesh.load_scene(str(path))
-    except (ValueError, KeyError, IndexError, TypeError, OSError) as error:
+        scene = open_scene(path) if path.suffix.lower() in SUFFIXES else trimesh.load_scene(str(path))
+    except ResweepError:
+        raise
+    except Exception as error:  # the readers raise whatever their format's parser does
         raise ResweepError(f"{path}: cannot be read as a mesh ({error})") from error
     meshes = [mesh for mesh in scene.geometry.values() if isinstance(mesh, trimesh.Trimesh)]
     if not meshes:

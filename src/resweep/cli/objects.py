@@ -13,6 +13,7 @@ from resweep.cli.options import PoseRate, Poses
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
 from resweep.files import recover_output
+from resweep.terminal import make_console
 
 if TYPE_CHECKING:
     from resweep.log import Log
@@ -132,7 +133,6 @@ def _show(bank: Bank, path: Path, json: bool) -> None:
     if json:
         typer.echo(json_format.dumps({"bank": str(path), "meta": bank.meta, "assets": facts}))
         return
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -157,7 +157,7 @@ def _show(bank: Bank, path: Path, json: bool) -> None:
         )
     table.caption = "known: 100 all around, about 50 one side alone (of the outline, worst to best side)"
     table.caption_justify = "left"
-    Console().print(table)
+    make_console().print(table)
     typer.echo(f"from {bank.meta.get('log', 'no recording')}")
 
 

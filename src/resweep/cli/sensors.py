@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from resweep.errors import ResweepError
+from resweep.terminal import make_console
 
 if TYPE_CHECKING:
     from resweep.sensors import Sensor
@@ -90,7 +91,6 @@ def _make_record(found: Fit, output: Path | None) -> dict[str, Any]:
 
 
 def _print_fit(found: Fit) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     grid, block = found.grid, found.sensor.pattern.model_dump()["channels"]
@@ -109,7 +109,7 @@ def _print_fit(found: Fit) -> None:
             "-" if delay is None else f"{1e6 * delay[at]:.2f}",
             str(int(found.returns[ring])),
         )
-    Console().print(table)
+    make_console().print(table)
     sensor = found.sensor
     typer.echo(
         f"{sensor.n_channels} rings, {grid.n_columns} columns a turn, {sensor.rotation_rate_hz:g} Hz, "
@@ -150,7 +150,6 @@ def _print_catalog(catalog: list[Sensor], json: bool) -> None:
         brief = [{**{key: getattr(sensor, key) for key in keys}, **figures} for sensor, figures in rows]
         typer.echo(json_format.dumps(brief, indent=2))
         return
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -170,7 +169,7 @@ def _print_catalog(catalog: list[Sensor], json: bool) -> None:
         )
     table.caption = "beam: full divergence, horizontal × vertical; pulses: in one sweep"
     table.caption_justify = "left"
-    Console().print(table)
+    make_console().print(table)
 
 
 def _print_spec(sensor: Sensor) -> None:

@@ -15,6 +15,7 @@ from resweep.scenario.scenario import SCENARIOS, validate_scenario
 from resweep.scenes.opening import SCENE, check_world
 from resweep.sensors import Sensor, load_sensor
 
+MAX_RUNS = 10_000  # of one dataset; a million drives are several datasets
 PLANS = ("edge-cases", "simkitti32")  # those that come with the package
 
 
@@ -53,6 +54,7 @@ class Plan(Spec):
     or scenarios written out. Variant 0 of a scenario is as written; ``traffic`` is added to all. ``sweeps`` limits
     those of each run. ``seed`` fixes all randomness. ``camera`` is the calibration of the log that a world is from, for
     the image boxes of KITTI's layouts: a file or folder of KITTI's (`read_camera`); without, KITTI's own is taken.
+    A plan has at most `MAX_RUNS` runs.
     """
 
     name: str = "dataset"
@@ -60,7 +62,7 @@ class Plan(Spec):
     worlds: tuple[str, ...] = Field(min_length=1)
     sensors: tuple[str | SensorChoice, ...] = Field(min_length=1)
     scenarios: tuple[str | dict[str, Any], ...] = Field(min_length=1)
-    variants: int = Field(default=1, ge=1)
+    variants: int = Field(default=1, ge=1, le=MAX_RUNS)
     traffic: Traffic | None = None
     bank: str | None = None
     camera: str | None = None
@@ -128,6 +130,12 @@ def list_runs(plan: Plan) -> list[Run]:
         load_scenario(item) if isinstance(item, str) else validate_scenario(item, f"scenarios[{at}]")
         for at, item in enumerate(plan.scenarios)
     ]
+    count = len(plan.worlds) * len(sensors) * len(scenarios) * plan.variants
+    if count > MAX_RUNS:
+        raise SpecError(
+            "variants",
+            f"{count} runs (worlds x sensors x scenarios x variants), {MAX_RUNS} at most; split the plan into several",
+        )
     wide = 2 if plan.layout == "semantickitti" else 4
     runs: list[Run] = []
     for world in plan.worlds:

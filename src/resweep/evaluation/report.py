@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from resweep.errors import ResweepError, nearest_names
+from resweep.errors import ResweepError, nearest_names, printable
 from resweep.evaluation.caveats import WARNING
 from resweep.evaluation.metrics import METRICS
 from resweep.files import atomic_file
@@ -109,7 +109,7 @@ class Report:
         yield self.table()
         for note in self.notes:
             style = "bold yellow" if note.startswith(WARNING) else "dim"
-            yield Text(note, style=style)
+            yield Text(printable(note), style=style)
 
     @property
     def warnings(self) -> list[str]:
@@ -129,10 +129,10 @@ class Report:
 
     def table(self) -> RenderableType:
         """The metrics as a table for the terminal."""
-        from rich.markup import escape
         from rich.table import Table
+        from rich.text import Text
 
-        table = Table(title=escape(self.title()), title_justify="left", pad_edge=False)
+        table = Table(title=Text(printable(self.title())), title_justify="left", pad_edge=False)
         table.add_column("metric", style="bold", no_wrap=True)
         table.add_column("value", justify="right", no_wrap=True)
         table.add_column("unit", no_wrap=True)
@@ -149,16 +149,16 @@ class Report:
 
     def class_table(self) -> RenderableType:
         """The classes as a table for the terminal."""
-        from rich.markup import escape
         from rich.table import Table
+        from rich.text import Text
 
-        table = Table(title=escape(self.class_title()), title_justify="left", pad_edge=False)
+        table = Table(title=Text(printable(self.class_title())), title_justify="left", pad_edge=False)
         table.add_column("class", style="bold", overflow="fold")
         columns = list(next(iter(self.per_class.values()), {}))
         for column in columns:  # narrow heads, so that values are not cut on a narrow terminal
             table.add_column(column.replace("_", "\n"), justify="right", overflow="fold")
         for name, values in self.per_class.items():
-            table.add_row(escape(name), *(format_value(values.get(column)) for column in columns))
+            table.add_row(Text(printable(name)), *(format_value(values.get(column)) for column in columns))
         return table
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import io
 import lzma
+import tokenize
 import zipfile
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -43,17 +45,25 @@ def check_expansion(size: int, compressed: int, where: str) -> None:
         )
 
 
-def gunzip(data: bytes, where: str) -> bytes:
-    """The contents of gzip data of any number of parts, within the limit."""
-    limit, found, rest = expansion_limit(len(data)), bytearray(), data
+def decompress_within(make: Callable[[], Any], data: bytes, where: str) -> bytes:
+    """The contents of compressed data of any number of parts, within the limit.
+
+    ``make`` gives a decompressor of one part, with the methods of those in Python's own modules.
+    """
+    limit, found, rest = expansion_limit(len(data)), bytearray(), bytes(data)
     while rest:
-        part = zlib.decompressobj(_GZIP)
+        part = make()
         found += part.decompress(rest, limit + 1 - len(found))
         check_expansion(len(found), len(data), where)
         if not part.eof:
             raise EOFError("compressed data end before their end mark")
-        rest = part.unused_data.lstrip(b"\0")  # some writers pad with zeros
+        rest = (part.unused_data or b"").lstrip(b"\0")  # some writers pad with zeros
     return bytes(found)
+
+
+def gunzip(data: bytes, where: str) -> bytes:
+    """The contents of gzip data, within the limit."""
+    return decompress_within(lambda: zlib.decompressobj(_GZIP), data, where)
 
 
 def read_member(archive: zipfile.ZipFile, name: str, size: int, where: str) -> bytes:
@@ -70,7 +80,10 @@ def parse_npy(data: bytes, where: str) -> Array:
     version = np.lib.format.read_magic(stream)
     if version not in _NPY_HEADERS:
         raise ValueError(f"{where}: .npy version {version} is unknown")
-    shape, fortran, dtype = _NPY_HEADERS[version](stream)
+    try:
+        shape, fortran, dtype = _NPY_HEADERS[version](stream)
+    except (SyntaxError, tokenize.TokenError, TypeError, RecursionError, MemoryError) as error:
+        raise ValueError(f"{where}: no .npy header ({error})") from None
     if dtype.hasobject or not dtype.itemsize:
         raise ValueError(f"{where}: holds Python objects or nothing ({dtype})")
     body, count = data[stream.tell() :], 1

@@ -30,6 +30,7 @@ _SWEEPS = 5  # that the grid is estimated from
 _CHECKED = 2  # of them, on which it is checked
 _TRIES = 10  # sweeps read in vain before the log counts as unreadable
 _MOMENT_S = 1e-3  # vehicles move smoothly: between poses so far apart, matrices may be interpolated
+_MAX_MOMENTS = 60_000  # a sweep that lasts longer than a minute has times that are wrong
 _UPRIGHT = np.diag([1.0, -1.0, -1.0, 1.0])
 
 
@@ -71,6 +72,8 @@ class Rig:
         inside = np.clip(times, self.motion.start, self.motion.end)
         first = float(inside.min()) if len(inside) else self.motion.start
         late = (inside - first) / _MOMENT_S
+        if late.max(initial=0.0) > _MAX_MOMENTS:
+            return np.asarray(inverse(sweep.pose) @ self.motion.at(inside) @ mount)
         before = late.astype(np.int64)
         moments = first + _MOMENT_S * np.arange(int(before.max(initial=0)) + 2)
         knots = inverse(sweep.pose) @ self.motion.at(np.clip(moments, self.motion.start, self.motion.end)) @ mount

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from resweep.errors import FaultKind, ResweepError, SweepError, nearest_names
+from resweep.errors import FaultKind, ResweepError, SweepError, nearest_names, printable
 from resweep.io.files.header import Header
 from resweep.io.record import Facts
 from resweep.labels import LabelSet
@@ -43,6 +43,11 @@ _LIKENESS = 0.7  # of suffixes, to suggest one for the other: two letters that c
 
 Function = TypeVar("Function", bound=Callable[..., object])
 FRAMES = ("sensor", "deskewed", "world")
+# What contents of the wrong kind cause, in our readers and in the libraries that they call.
+_DAMAGE = (
+    *(ValueError, ArithmeticError, LookupError, EOFError, TypeError, AttributeError),
+    *(MemoryError, RecursionError, struct.error, zlib.error),
+)
 _POSITIONAL = ("sweep", "log", "sweeps", "path", "folder", "frame", "rate_hz", "empty_beams", "keep_going")
 
 
@@ -180,10 +185,11 @@ def explain_errors(entry: Format, path: Path) -> Iterator[None]:
         ) from error
     except ResweepError as error:
         # Errors of the nouns (a pose that is not rigid, say) do not know the file they came from.
-        if path.stem in str(error):
+        if printable(path.stem) in str(error):
             raise
         if isinstance(error, SweepError):
             raise SweepError(f"{path}: {error}", error.kind) from error
         raise ResweepError(f"{path}: {error}") from error
-    except (ValueError, ArithmeticError, LookupError, EOFError, MemoryError, struct.error, zlib.error) as error:
-        raise ResweepError(f"{path}: damaged or not a {entry.title} ({error}); fetch or write it again") from error
+    except _DAMAGE as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise ResweepError(f"{path}: damaged or not a {entry.title} ({reason}); fetch or write it again") from error

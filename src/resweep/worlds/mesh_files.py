@@ -6,6 +6,7 @@ z is assumed, as it is of trimesh objects. ``up`` says otherwise.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -104,6 +105,11 @@ def upward_axis(mesh: Any, up: str | None = None) -> str:
     return STATED_UP.get(Path(mesh).suffix.lower(), "z") if isinstance(mesh, str | Path) else "z"
 
 
+def open_scene(path: Path) -> Any:
+    """The trimesh scene in a mesh file."""
+    return _scene(path, str(path), False)
+
+
 def _scene(mesh: Any, where: str, split_objects: bool) -> Any:
     """The trimesh scene in a file, or around an object.
 
@@ -124,6 +130,8 @@ def _scene(mesh: Any, where: str, split_objects: bool) -> Any:
         raise ResweepError(f"{where}: no such file; check the path")
     is_obj = path.suffix.lower() == ".obj"
     try:
+        if path.suffix.lower() in (".glb", ".gltf"):
+            _check_accessors(path)
         return trimesh.load(path, force="scene", process=False, **({"split_objects": split_objects} if is_obj else {}))
     except Exception as error:  # the readers raise whatever their format's parser does
         reason = " ".join(str(error).split()) or type(error).__name__
@@ -132,11 +140,37 @@ def _scene(mesh: Any, where: str, split_objects: bool) -> Any:
         raise ResweepError(f"{where}: cannot be read ({reason}); repair it or export it again") from error
 
 
+def _check_accessors(path: Path) -> None:
+    """Raise if a glTF file asks for more zeros than it has bytes; accessors of a buffer are checked against it."""
+    data = path.read_bytes()
+    if path.suffix.lower() == ".glb":
+        at, lengths = 12, []
+        while at < len(data):  # chunks: length, kind, contents
+            lengths.append(int.from_bytes(data[at : at + 4], "little"))
+            at += 8 + lengths[-1]
+        if at != len(data) or not lengths:
+            raise ValueError(f"chunks of {at} bytes in {len(data)}")
+        data = data[20 : 20 + lengths[0]]  # the first is the JSON
+    accessors = json.loads(data)["accessors"]
+    for at, accessor in enumerate(accessors):
+        if "bufferView" not in accessor and accessor["count"] > len(data):
+            raise ValueError(f"accessor {at} counts {accessor['count']} items, and the file has none of them")
+
+
+def _list_nodes(scene: Any, where: str) -> dict[str, list[str]]:
+    """The nodes of each geometry."""
+    nodes: dict[str, list[str]] = {}
+    try:
+        for node in scene.graph.nodes_geometry:
+            nodes.setdefault(scene.graph[node][1], []).append(node)
+    except (ValueError, KeyError, RecursionError) as error:
+        raise ResweepError(f"{where}: its nodes lead nowhere ({error}); repair it or export it again") from error
+    return nodes
+
+
 def _parts(scene: Any, where: str) -> list[_Part]:
     """The scene's geometries with faces, in the order of their first node, checked."""
-    nodes: dict[str, list[str]] = {}
-    for node in scene.graph.nodes_geometry:
-        nodes.setdefault(scene.graph[node][1], []).append(node)
+    nodes = _list_nodes(scene, where)
     parts = []
     for name, names in nodes.items():
         geometry = scene.geometry[name]
@@ -155,6 +189,9 @@ def _parts(scene: Any, where: str) -> list[_Part]:
 
 def _check_geometry(geometry: Any, where: str) -> None:
     vertices, faces = np.asarray(geometry.vertices), np.asarray(geometry.faces)
+    if vertices.ndim != 2 or vertices.shape[1] != 3 or faces.ndim != 2 or faces.shape[1] != 3:
+        wide = vertices.shape[-1] if vertices.ndim else 0
+        raise ResweepError(f"{where}: vertices of {wide} coordinates, or faces that are no triangles; export it again")
     if faces.min() < 0 or faces.max() >= len(vertices):
         bad = faces.min() if faces.min() < 0 else faces.max()
         raise ResweepError(f"{where}: a face points at vertex {bad} of {len(vertices)}; repair the mesh")

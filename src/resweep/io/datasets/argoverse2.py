@@ -18,6 +18,7 @@ import numpy as np
 from resweep.boxes import Boxes
 from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.columns import sweep_from_columns
+from resweep.io.datasets.arrow_layout import check_arrow
 from resweep.io.datasets.boxes import Tracks, boxes_from_poses
 from resweep.io.empty_beams import Lidar, Rig, infer_empty_beams
 from resweep.io.format import Format
@@ -33,6 +34,7 @@ SENSOR = "velodyne-vlp-32c"
 _LIDARS = ("up_lidar", "down_lidar")
 _LASERS = 32
 _REACH_S = 0.25
+_TEXTS = ("sensor_name", "track_uuid", "category")
 
 
 def recognises(path: Path) -> bool:
@@ -91,17 +93,30 @@ def _read_table(file: Path, columns: tuple[str, ...]) -> dict[str, Any]:
     if not file.is_file():
         raise ResweepError(f"{file}: missing; fetch the log again")
     try:
-        table = feather.read_table(str(file), memory_map=False)
-    except (arrow.ArrowException, OSError) as error:
+        data = file.read_bytes()
+        check_arrow(data, str(file))
+        table = feather.read_table(arrow.BufferReader(data), memory_map=False)
+        table.validate(full=True)
+        return _take_columns(table, columns, file)
+    except ResweepError:
+        raise
+    except (arrow.ArrowException, OSError, ValueError, TypeError, KeyError, NotImplementedError) as error:
         raise SweepError(
             f"{file}: truncated or not a feather file ({error}); fetch it again", FaultKind.TRUNCATED
         ) from error
+
+
+def _take_columns(table: Any, columns: tuple[str, ...], file: Path) -> dict[str, Any]:
     missing = [name for name in columns if name not in table.column_names]
     if missing:
         raise SweepError(
             f"{file}: no field '{missing[0]}'; it has {', '.join(table.column_names)}", FaultKind.OTHER_FIELDS
         )
-    return {name: table[name].to_numpy() for name in columns}
+    found = {name: table[name].to_numpy() for name in columns}
+    for name, values in found.items():
+        if name not in _TEXTS and values.dtype.kind not in "iuf":
+            raise SweepError(f"{file}: field '{name}' holds no numbers; fetch it again", FaultKind.OTHER_FIELDS)
+    return found
 
 
 _POSE = ("qw", "qx", "qy", "qz", "tx_m", "ty_m", "tz_m")

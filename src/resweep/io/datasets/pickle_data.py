@@ -13,7 +13,7 @@ from typing import Any
 
 from resweep.errors import ResweepError
 
-# A table of pandas takes a few hundred opcodes, and two more for each text in it: a sequence's largest has some thousand.
+# A table of pandas takes a few hundred opcodes, and two more for each text in it: the largest of PandaSet, thousands.
 MAX_OPCODES = 200_000
 _VALUES = {
     *("BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT"),

@@ -15,7 +15,7 @@ import datetime
 import struct
 import warnings
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ import resweep
 from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.columns import columns_from_sweep, sweep_from_columns
 from resweep.io.files.header import Header
+from resweep.io.files.las_layout import check_layout
 from resweep.io.format import Format
 from resweep.labels import UNKNOWN_LABELS, LabelSet, load_labels
 from resweep.pose import Array
@@ -41,6 +42,8 @@ _DATE = datetime.date(2000, 1, 1)
 _STANDARD = {"x": "X", "y": "Y", "z": "Z", "intensity": "intensity", "time": "gps_time", "label": "classification"}
 # Dimensions of every point format that say nothing of a plain sweep unless some point differs from zero.
 _FLAGS = ("synthetic", "key_point", "withheld", "overlap", "scanner_channel", "scan_direction_flag")
+# What laspy raises for contents that it does not expect.
+_DAMAGE = (ValueError, ArithmeticError, LookupError, EOFError, struct.error, TypeError, AttributeError, AssertionError)
 _QUIET = (*_FLAGS, "edge_of_flight_line", "user_data", "scan_angle", "scan_angle_rank", "point_source_id")
 
 
@@ -166,13 +169,11 @@ def _load(path: Path) -> Any:
     import laspy
     from lazrs import LazrsError
 
+    check_layout(path)
     try:
         with laspy.open(str(path)) as file:
-            _check_whole(path, file.header)
             las = file.read()
-    except ResweepError:
-        raise
-    except (laspy.LaspyException, LazrsError, ValueError, EOFError, struct.error, KeyError) as error:
+    except (laspy.LaspyException, LazrsError, *_DAMAGE) as error:
         raise SweepError(
             f"{path}: truncated or not a LAS file ({error}); fetch or write it again", FaultKind.TRUNCATED
         ) from error
@@ -184,49 +185,18 @@ def _load(path: Path) -> Any:
     return las
 
 
-def _check_whole(path: Path, header: Any) -> None:
-    """Raise unless the file is as long as its header says.
-
-    A damaged table of compressed chunks would make the decoder reserve any amount of memory and abort.
-    """
-    size, start = path.stat().st_size, int(header.offset_to_point_data)
-    points = int(header.point_count)
-    need = start + points * int(header.point_format.size)
-    if header.are_points_compressed:
-        need = start + 8
-        if size >= need and points:
-            with path.open("rb") as file:
-                table = _int64_at(file, start)
-                if table == -1:  # written to a stream: the place of the table is at the very end
-                    table = _int64_at(file, size - 8)
-                # Version and number of chunks, each four bytes; a chunk holds at least one point.
-                need = table + 8
-                if start + 8 <= table <= size - 8:
-                    file.seek(table + 4)
-                    chunks = int.from_bytes(file.read(4), "little")
-                    need = need if chunks <= points else size + 1
-                else:
-                    need = max(need, size + 1)
-    if size < need:
-        raise SweepError(
-            f"{path}: truncated or damaged ({size} bytes, {need} or more expected); fetch it again", FaultKind.TRUNCATED
-        )
-
-
-def _int64_at(file: BinaryIO, offset: int) -> int:
-    file.seek(offset)
-    return int.from_bytes(file.read(8), "little", signed=True)
-
-
 def peek(path: Path) -> Header | None:
     """Pose and time from our record in the file, or None if it has none."""
     import laspy
 
+    check_layout(path)
     try:
         with laspy.open(str(path)) as file:
             return _find_header(file.header.vlrs, str(path))
-    except (laspy.LaspyException, ValueError, EOFError, struct.error) as error:
-        raise error if isinstance(error, ResweepError) else ResweepError(f"{path}: not a LAS file ({error})") from error
+    except ResweepError:
+        raise
+    except (laspy.LaspyException, *_DAMAGE) as error:
+        raise ResweepError(f"{path}: not a LAS file ({error}); fetch or write it again") from error
 
 
 def _find_header(vlrs: Any, where: str) -> Header | None:

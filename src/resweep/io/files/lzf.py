@@ -97,6 +97,8 @@ def decompress(stream: bytes, size: int, where: str = "LZF data") -> bytes:
             if len(piece) < length:  # a copy that overlaps itself repeats
                 piece = (piece * (length // len(piece) + 1))[:length]
             out += piece
+            if len(out) > size:
+                break
     except IndexError as error:
         raise ResweepError(
             f"{where}: damaged LZF data (it ends within a copy); write or fetch the file again"

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from resweep.errors import FaultKind, ResweepError, SweepError, nearest_names
+from resweep.io.bounds import check_expansion
 from resweep.io.columns import columns_from_sweep, has_label_field, sweep_from_columns
 from resweep.io.files import lzf, rows
 from resweep.io.files.header import Header, read_head
@@ -30,6 +31,7 @@ ENCODINGS = ("ascii", "binary", "binary_compressed")
 _SIZES = {"I": (1, 2, 4, 8), "U": (1, 2, 4, 8), "F": (4, 8)}
 _HEADER_MAX = 1 << 22
 _NO_VIEWPOINT = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)  # what PCL writes where none was set
+_VALUES_MAX = 1 << 16  # of one field
 
 
 @dataclass(frozen=True)
@@ -149,12 +151,14 @@ def _parse_layout(data: bytes, where: str) -> _Layout:
         dtype = _parse_dtype(fields, where)
     except (KeyError, IndexError) as error:
         raise ResweepError(f"{where}: the PCD header lacks {error}; write the file again") from error
+    except ResweepError:
+        raise
     except ValueError as error:
-        raise (
-            error if isinstance(error, ResweepError) else ResweepError(f"{where}: bad PCD header ({error})")
-        ) from error
-    if points < 0:
-        raise ResweepError(f"{where}: the PCD header says {points} points")
+        raise ResweepError(f"{where}: bad PCD header ({error})") from error
+    if points < 0 or (height > 1 and points != width * height):
+        raise ResweepError(f"{where}: the PCD header says {points} points, {width} x {height}")
+    if not dtype.itemsize:
+        raise ResweepError(f"{where}: the PCD header names no field")
     return _Layout(dtype, points, height, encoding, viewpoint, tuple(comments), found.end())
 
 
@@ -167,6 +171,8 @@ def _parse_dtype(fields: dict[str, list[str]], where: str) -> np.dtype[Any]:
     for at, (name, size, kind, count) in enumerate(zip(names, fields["SIZE"], fields["TYPE"], counts, strict=True)):
         if int(size) not in _SIZES.get(kind.upper(), ()):
             raise ResweepError(f"{where}: field '{name}' has TYPE {kind} SIZE {size}, which PCD does not know")
+        if not 1 <= int(count) <= _VALUES_MAX:
+            raise ResweepError(f"{where}: field '{name}' has COUNT {count}, 1 to {_VALUES_MAX} expected")
         unique = f"_{at}" if _is_padding(name) else name
         base = f"<{kind.lower()}{size}"
         entries.append((unique, base) if int(count) == 1 else (unique, base, (int(count),)))
@@ -189,6 +195,7 @@ def _read_columns(layout: _Layout, data: bytes, where: str) -> dict[str, Array]:
     packed, size = struct.unpack_from("<II", data, layout.body)
     start = layout.body + 8
     _check_length(len(data) - start, packed, where)
+    check_expansion(size, packed, where)
     return _split_fields(lzf.decompress(data[start : start + packed], size, where), layout, where)
 
 

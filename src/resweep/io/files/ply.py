@@ -44,6 +44,11 @@ class _Element:
     def has_list(self) -> bool:
         return any(count is not None for _, _, count in self.properties)
 
+    @property
+    def min_bytes(self) -> int:
+        """Bytes of a row whose lists are empty, in binary."""
+        return sum(int((count or kind)[1]) for _, kind, count in self.properties)
+
     def dtype(self, order: str) -> np.dtype[Any]:
         return np.dtype([(name, order + kind) for name, kind, _ in self.properties])
 
@@ -142,6 +147,9 @@ def parse_header(data: bytes, where: str) -> _Layout:
             raise ResweepError(f"{where}, line {number}: '{line.strip()}' is no PLY header line") from error
     if encoding not in ENCODINGS:
         raise ResweepError(f"{where}: PLY format '{encoding}'; {nearest_names(encoding, ENCODINGS)}")
+    for name, count, properties in elements:
+        if count < 0 or (count and not properties):
+            raise ResweepError(f"{where}: element '{name}' has {count} rows of {len(properties)} properties")
     return _Layout(encoding, tuple(_Element(n, c, tuple(p)) for n, c, p in elements), tuple(comments), body)
 
 
@@ -183,21 +191,28 @@ def _scalars(words: list[bytes], element: _Element) -> list[bytes]:
             kept.append(words[at])
             at += 1
         else:
-            at += 1 + int(words[at])
+            at += 1 + _count_items(words[at])
     return kept
+
+
+def _count_items(stored: Any) -> int:
+    """The length of a list, from a number or a word."""
+    count = int(stored)
+    if count < 0:
+        raise ResweepError(f"a list of {count} items; write the file again")
+    return count
 
 
 def _read_binary(layout: _Layout, data: bytes) -> dict[str, Array]:
     order = "<" if layout.encoding == "binary_little_endian" else ">"
     at = layout.body
     for element in layout.elements:
+        if len(data) - at < element.count * element.min_bytes:
+            raise _TruncatedError
         if element.has_list:
             columns, at = _walk(element, data, at, order)
         else:
-            dtype = element.dtype(order)
-            if len(data) - at < element.count * dtype.itemsize:
-                raise _TruncatedError
-            rows = np.frombuffer(data, dtype, element.count, at)
+            rows = np.frombuffer(data, element.dtype(order), element.count, at)
             columns, at = (row_codec.unpack(rows) if element.name == "vertex" else {}), at + rows.nbytes
         if element.name == "vertex":
             break
@@ -219,7 +234,7 @@ def _walk(element: _Element, data: bytes, at: int, order: str) -> tuple[dict[str
             else:
                 if len(data) - at < count.itemsize:
                     raise _TruncatedError
-                size = count.itemsize + size * int(np.frombuffer(data, count, 1, at)[0])
+                size = count.itemsize + size * _count_items(np.frombuffer(data, count, 1, at)[0])
             at += size
         if at > len(data):
             raise _TruncatedError

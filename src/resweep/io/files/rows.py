@@ -43,7 +43,6 @@ def to_text(columns: Mapping[str, Array]) -> bytes:
 
 def from_text(words: Sequence[bytes], dtype: np.dtype[Any], count: int, where: str) -> Array:
     """``count`` records of ``dtype`` from the words of a text body."""
-    rows = np.zeros(count, dtype)
     widths = [max(1, int(np.prod(dtype[name].shape))) for name in dtype.names or ()]
     need = count * sum(widths)
     if len(words) != need:
@@ -53,6 +52,7 @@ def from_text(words: Sequence[bytes], dtype: np.dtype[Any], count: int, where: s
             f"{where}: {problem} ({len(words)} numbers, {need} expected); fetch or write it again",
             FaultKind.TRUNCATED if short else FaultKind.UNREADABLE,
         )
+    rows = np.zeros(count, dtype)
     table = np.array(words, dtype=bytes).reshape(count, sum(widths))
     at = 0
     for name, width in zip(dtype.names or (), widths, strict=True):

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import zipfile
-import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 
 from resweep.boxes import Boxes
 from resweep.errors import FaultKind, ResweepError, SweepError
+from resweep.io.bounds import UNZIP_ERRORS, parse_npy, read_member
 from resweep.io.files.header import Header
 from resweep.io.format import Format
 from resweep.io.record import Facts
@@ -31,6 +33,7 @@ _RETURN = ("beam", "range", "intensity", "return_index", "label", "instance")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date of a zip entry
 _EXTRA = "extra/"
 _BOXES = "boxes/"
+_MAX_EQUAL = 1 << 20  # beams or returns that are all equal in every column
 _BOX = ("centre", "size", "yaw", "track", "label", "velocity", "n_points", "known")
 
 
@@ -105,38 +108,40 @@ def read(path: Path, drop_nan: bool = False) -> Sweep:
 def _read(path: Path) -> Sweep:
     try:
         with zipfile.ZipFile(path) as archive:
-            record = _read_record(archive, path)
+            entries = _Entries(archive, path)
+            record = entries.record
             constant: dict[str, int] = record["constant"]
-            columns = {name: _read_array(archive, name, constant.get(name)) for name in (*_BEAM, *_RETURN)}
-            extra = {name: _read_array(archive, _EXTRA + name, constant.get(_EXTRA + name)) for name in record["extra"]}
+            beams = entries.columns(_BEAM, constant)
+            returns = entries.columns((*_RETURN, *(_EXTRA + name for name in record["extra"])), constant)
+            extra = {name: returns.pop(_EXTRA + name) for name in record["extra"]}
             return Sweep(
-                pose=_read_array(archive, "pose"),
-                trajectory=_read_motion(archive),
+                pose=entries.array("pose"),
+                trajectory=entries.motion(),
                 timestamp=record["timestamp"],
                 sensor=record["sensor"],
                 extra=extra,
-                boxes=_read_boxes(archive, record),
-                **columns,
+                boxes=_read_boxes(entries),
+                **beams,
+                **returns,
             )
-    except (zipfile.BadZipFile, KeyError, EOFError, RuntimeError, zlib.error) as error:
+    except ResweepError:
+        raise
+    except (*UNZIP_ERRORS, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise _damage_error(path, error) from error
-    except ValueError as error:
-        raise error if isinstance(error, ResweepError) else _damage_error(path, error) from error
 
 
 def peek(path: Path) -> Header | None:
     """Pose, time and sensor without the columns."""
     try:
         with zipfile.ZipFile(path) as archive:
-            record = _read_record(archive, path)
+            entries = _Entries(archive, path)
+            record = entries.record
             return Header(
-                "sensor",
-                _read_array(archive, "pose"),
-                record["timestamp"],
-                record["sensor"],
-                trajectory=_read_motion(archive),
+                "sensor", entries.array("pose"), record["timestamp"], record["sensor"], trajectory=entries.motion()
             )
-    except (zipfile.BadZipFile, KeyError, EOFError, RuntimeError, zlib.error) as error:
+    except ResweepError:
+        raise
+    except (*UNZIP_ERRORS, ValueError, RecursionError) as error:
         raise _damage_error(path, error) from error
 
 
@@ -144,48 +149,85 @@ def read_facts(path: Path) -> Facts | None:
     """What is known of the log that the sweep was written from, or None if the file does not say."""
     try:
         with zipfile.ZipFile(path) as archive:
-            data = _read_record(archive, path).get("log")
-    except (zipfile.BadZipFile, KeyError, EOFError, RuntimeError, zlib.error) as error:
+            data = _Entries(archive, path).record.get("log")
+    except ResweepError:
+        raise
+    except (*UNZIP_ERRORS, ValueError, RecursionError) as error:
         raise _damage_error(path, error) from error
+    if data is not None and not isinstance(data, dict):
+        raise _damage_error(path, ValueError("'log' is no object"))
     return None if data is None else Facts.from_dict(data, str(path))
 
 
-def _read_boxes(archive: zipfile.ZipFile, record: dict[str, Any]) -> Boxes | None:
-    names = record.get("boxes")
+def _read_boxes(entries: _Entries) -> Boxes | None:
+    names = entries.record.get("boxes")
     if names is None:
         return None
-    held = set(archive.namelist())  # earlier files lack the last columns
-    return Boxes(
-        name=names, **{name: _read_array(archive, _BOXES + name) for name in _BOX if f"{_BOXES}{name}.npy" in held}
-    )
+    # Earlier files lack the last columns.
+    return Boxes(name=names, **{name: entries.array(_BOXES + name) for name in _BOX if _BOXES + name in entries})
 
 
 def _damage_error(path: Path, error: Exception) -> ResweepError:
     return SweepError(f"{path}: truncated or not a .sweep file ({error}); fetch or write it again", FaultKind.TRUNCATED)
 
 
-def _read_record(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads(archive.read("sweep.json"))
-    if record["version"] > VERSION:
-        raise ResweepError(
-            f"{path}: .sweep version {record['version']}, this Resweep reads up to {VERSION}; upgrade Resweep"
-        )
-    return record
+class _Entries:
+    """The entries of an open file: its record, checked, and its arrays, none larger than the file allows."""
+
+    def __init__(self, archive: zipfile.ZipFile, path: Path) -> None:
+        self._archive, self._path, self._size = archive, path, path.stat().st_size
+        self._names = set(archive.namelist())
+        self.record = self._read_record()
+
+    def __contains__(self, name: str) -> bool:
+        return f"{name}.npy" in self._names
+
+    def _read_record(self) -> dict[str, Any]:
+        record = json.loads(read_member(self._archive, "sweep.json", self._size, str(self._path)))
+        kinds = {"version": int, "timestamp": int | float, "sensor": str, "extra": list, "constant": dict}
+        for name, kind in kinds.items():
+            if not isinstance(record, dict) or not isinstance(record.get(name), kind):
+                raise ValueError(f"sweep.json has no '{name}', or one of another kind")
+        if record["version"] > VERSION:
+            raise ResweepError(
+                f"{self._path}: .sweep version {record['version']}, this Resweep reads up to {VERSION}; upgrade Resweep"
+            )
+        names = [*record["extra"], *(record["boxes"] if isinstance(record.get("boxes"), list) else ())]
+        if not all(isinstance(name, str) for name in names) or not math.isfinite(record["timestamp"]):
+            raise ValueError("sweep.json has names that are no texts, or a timestamp that is no time")
+        return record
+
+    def array(self, name: str) -> Array:
+        """One array."""
+        data = read_member(self._archive, f"{name}.npy", self._size, str(self._path))
+        return parse_npy(data, f"{self._path}, {name}.npy")
+
+    def columns(self, names: Iterable[str], constant: dict[str, Any]) -> dict[str, Array]:
+        """Columns of one length; those of equal rows are stored as one, and spread."""
+        stored = {name: self.array(name) for name in names}
+        for name, values in stored.items():
+            if not values.ndim or (name in constant and (type(constant[name]) is not int or len(values) != 1)):
+                raise ValueError(f"column '{name}' has no rows")
+        counts = {len(values) for name, values in stored.items() if name not in constant}
+        given = {constant[name] for name in stored if name in constant}
+        # What is spread is as long as a column that is stored whole; without any, the length is only claimed.
+        if len(counts | given) > 1 or (not counts and max(given, default=0) > _MAX_EQUAL):
+            raise ValueError(f"columns of {', '.join(map(str, sorted(counts | given)))} rows")
+        return {name: _spread(name, values, constant.get(name)) for name, values in stored.items()}
+
+    def motion(self) -> Trajectory | None:
+        """The motion through the sweep, if there is any."""
+        if "trajectory_times" not in self:
+            return None
+        return Trajectory(self.array("trajectory_times"), self.array("trajectory_poses"))
 
 
-def _read_array(archive: zipfile.ZipFile, name: str, rows: int | None = None) -> Array:
-    values: Array = np.lib.format.read_array(io.BytesIO(archive.read(f"{name}.npy")), allow_pickle=False)
+def _spread(name: str, values: Array, rows: int | None) -> Array:
     if rows is None:
         return values
     spread = np.broadcast_to(values, (rows, *values.shape[1:]))
     # One shared origin stays one row in memory; other columns are the reader's to change.
     return spread if name == "beam_origin" else spread.copy()
-
-
-def _read_motion(archive: zipfile.ZipFile) -> Trajectory | None:
-    if "trajectory_times.npy" not in archive.namelist():
-        return None
-    return Trajectory(_read_array(archive, "trajectory_times"), _read_array(archive, "trajectory_poses"))
 
 
 FORMAT = Format(

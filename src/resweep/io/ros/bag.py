@@ -17,14 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
+from resweep.config import parse_yaml, read_text
 from resweep.errors import FaultKind, ResweepError, SweepError, nearest_names
 from resweep.io.columns import has_label_field, sweep_from_columns
+from resweep.io.datasets.json_files import is_inside
 from resweep.io.empty_beams import Rig, infer_empty_beams
 from resweep.io.format import Format
 from resweep.io.rigid import trajectory_from_rows
 from resweep.io.ros import index
+from resweep.io.ros.bounded import BoundedPath, bound_decompression
 from resweep.io.ros.notes import undo_writing
 from resweep.io.ros.pointcloud2 import to_columns
 from resweep.io.ros.poses import POSE_TYPES, TF_TYPES, Frames, pose_from_message, read_topic_motion, to_seconds
@@ -37,6 +39,7 @@ from resweep.pose import Array, Trajectory
 from resweep.sweep import Sweep
 
 CLOUD = "sensor_msgs/msg/PointCloud2"
+_INFORMATION = "rosbag2_bagfile_information"
 _STORED = (".mcap", ".db3")
 _HEAD_BYTES = 12  # what a stamp takes: sequence number or encapsulation, seconds, nanoseconds
 _ROUNDING_S = 1e-6  # nanoseconds in a float64 are off by a quarter of it
@@ -54,7 +57,7 @@ def recognises_bag2(path: Path) -> bool:
     """Whether ``path`` is the folder of a ROS 2 bag, or one stored file of it."""
     if path.is_dir():
         file = path / "metadata.yaml"
-        return file.is_file() and b"rosbag2_bagfile_information" in file.read_bytes()[:1000]
+        return file.is_file() and _INFORMATION.encode() in file.read_bytes()[:1000]
     return path.suffix.lower() in _STORED
 
 
@@ -173,7 +176,9 @@ class _Bag:
         self._files = _list_files(path) if self.is2 else paths
         store = typesys.Stores.ROS2_HUMBLE if self.is2 else typesys.Stores.ROS1_NOETIC
         with self._errors():
-            self._reader = highlevel.AnyReader(paths, default_typestore=typesys.get_typestore(store))
+            bound_decompression()
+            bounded = [BoundedPath(item) for item in paths]
+            self._reader = highlevel.AnyReader(bounded, default_typestore=typesys.get_typestore(store))
             self._reader.open()
 
     @contextmanager
@@ -288,10 +293,18 @@ def _list_files(path: Path) -> list[Path]:
     """The files of a ROS 2 bag, or none where its messages or files are compressed."""
     if path.is_file():
         return [path]
-    information = yaml.safe_load((path / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
+    file = path / "metadata.yaml"
+    information = parse_yaml(read_text(file, "the metadata of a ROS 2 bag"), str(file)).get(_INFORMATION)
+    if not isinstance(information, dict):
+        raise ResweepError(f"{file}: no '{_INFORMATION}' with keys; reindex the bag")
     if information.get("compression_mode"):
-        return [path / "metadata.yaml"]  # of no storage that the index knows
-    return [path / name for name in information["relative_file_paths"]]
+        return [file]  # of no storage that the index knows
+    names = information.get("relative_file_paths")
+    if not isinstance(names, list) or not all(isinstance(name, str) and is_inside(name) for name in names):
+        raise ResweepError(
+            f"{file}: 'relative_file_paths' must be a list of files in the bag's folder; reindex the bag"
+        )
+    return [path / name for name in names]
 
 
 BAG = Format("ros1", "ROS 1 bag", recognises=recognises_bag, open_log=open_log)

@@ -33,6 +33,9 @@ _OWN_M = 1.0  # nearer points are on the sensor's own carrier
 _MAX_MIXED = 0.1  # share of rings whose shots are too dense for one laser
 _MAX_DRIVE_M = 0.1  # motion in a sweep that still leaves rings found by elevation whole
 _MIN_CLOSE = 0.9  # share of points close to their ring, where rings are found by elevation
+# A ring or column of this number is damage: memory grows with their product, and no LiDAR has so many.
+_MAX_RINGS = 1024
+_MAX_COLUMNS = 1 << 17
 _FIT_POINTS = 12_000  # of a sweep, enough for two numbers a ring
 _TIMED_S = 1e-3  # firing times that vary less say nothing
 _MOVED_M2 = 0.02  # a motion and a drive that agree less than this do not show the sense of turning
@@ -106,6 +109,10 @@ def estimate_grid(log: Log | Sequence[Sweep], sweeps: int = 5) -> Grid:
     clouds = [beam_points(sweep) for sweep in chosen]
     rings = _first_rings(chosen, clouds, source)
     n_rings = max(int(ring.max()) for ring in rings if len(ring)) + 1
+    if n_rings > _MAX_RINGS:
+        raise ResweepError(
+            f"grid: a point of ring {n_rings - 1}, and a LiDAR has {_MAX_RINGS} rings at most; {_ADVICE}"
+        )
     phases = [compute_phase(sweep, azimuth_deg(points)) for sweep, points in zip(chosen, clouds, strict=True)]
     away = [np.hypot(points[:, 0], points[:, 1]) > _OWN_M for points in clouds]
     scans = [tuple(part[out] for part in scan) for out, *scan in zip(away, clouds, rings, phases, strict=True)]
@@ -115,6 +122,8 @@ def estimate_grid(log: Log | Sequence[Sweep], sweeps: int = 5) -> Grid:
 
     columned = source == "given" and all(_has_columns(sweep) for sweep in chosen)
     n_given = max(int(sweep.beam_column.max()) for sweep in chosen) + 1
+    if columned and n_given > _MAX_COLUMNS:
+        raise ResweepError(f"grid: a point of column {n_given - 1}, and a turn has {_MAX_COLUMNS} at most; {_ADVICE}")
     place = [s.beam_column[out].astype(float) for s, out in zip(chosen, away, strict=True)] if columned else raw
     step = estimate_steps(place, rings, n_rings, float(n_given) if columned else 360.0)
     densest = 360.0 / n_given if columned else float(np.quantile(step, 0.25))

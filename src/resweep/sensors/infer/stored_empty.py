@@ -19,6 +19,8 @@ _MIN_RETURNS = 100
 _MIN_CLOSE = 0.9  # share of the returns that must lie where their ring and column say
 _CLOSE_DEG = 0.15  # or half a column, if that is more
 _ROUNDS = 2
+_MAX_RINGS = 1024
+_MAX_COLUMNS = 1 << 17
 
 
 def add_stored_empty(sweep: Sweep, ring: Array, column: Array) -> Sweep:
@@ -31,6 +33,8 @@ def add_stored_empty(sweep: Sweep, ring: Array, column: Array) -> Sweep:
         return sweep
     n_rings = int(max(sweep.beam_ring.max(), ring.max())) + 1
     n_columns = int(max(sweep.beam_column.max(), column.max())) + 1
+    if n_rings > _MAX_RINGS or n_columns > _MAX_COLUMNS:
+        return sweep  # numbers that no LiDAR has; tables of them would fill the memory
     far = sweep.range > _NEAR_M
     directions = sweep.beam_direction[sweep.beam[far]].astype(np.float64)
     own_ring, own_column = sweep.ring[far].astype(np.int64), sweep.column[far].astype(np.int64)

@@ -1,0 +1,28 @@
+"""What is fuzzed: a reader, the sample that it reads, and how the sample is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Reader:
+    """``make`` fills a folder and gives the path that ``read`` opens; every file in the folder may be mutated."""
+
+    name: str
+    make: Callable[[Path], Path]
+    read: Callable[[Path], object]
+
+
+def read_log(path: Path, **options: Any) -> None:
+    """Open a log and use every sweep in it, as a command would."""
+    from resweep.io import open_log
+
+    log = open_log(path, **options)
+    for at in range(min(len(log), 3)):
+        sweep = log[at]
+        _ = sweep.world_points(), sweep.time, sweep.ring, log.labels.count(sweep.label)
+    _ = log.trajectory.length_m, log.empty_beams.detail
