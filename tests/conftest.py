@@ -30,7 +30,8 @@ def judges() -> str:
 @pytest.fixture(autouse=True)
 def quiet_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """No progress on stderr, which many tests read: how long work takes depends on the machine."""
-    monkeypatch.setattr("resweep.progress.PATIENCE_S", 3600.0)
+    monkeypatch.setattr("resweep.progress.display.PATIENCE_S", 3600.0)
+    monkeypatch.setattr("resweep.progress.SILENCE_S", 3600.0)
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+import re
 import subprocess
 import sys
 import time
@@ -13,7 +14,18 @@ from collections.abc import Iterator
 import pytest
 
 from resweep import progress
-from resweep.progress import Bar, Lines, Silent, open_progress, track
+from resweep.progress import (
+    Heartbeat,
+    Silent,
+    Stages,
+    Verbosity,
+    begin_stage,
+    display,
+    open_progress,
+    set_verbosity,
+    track,
+)
+from resweep.progress.display import Bar, Lines, format_seconds
 
 
 class Terminal(io.StringIO):
@@ -25,8 +37,14 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "PATIENCE_S", 0.05)
-    monkeypatch.setattr(progress, "LINE_PERIOD_S", 0.0)
+    monkeypatch.setattr(display, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(display, "LINE_PERIOD_S", 0.05)
+
+
+@pytest.fixture
+def verbosity() -> Iterator[None]:
+    yield
+    set_verbosity(Verbosity.NORMAL)
 
 
 def slow(count: int) -> Iterator[int]:
@@ -42,23 +60,27 @@ def test_short_work_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.usefixtures("quick")
 def test_long_work_gives_lines_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    assert list(track(slow(3), "counting", total=3)) == [0, 1, 2]
+    assert list(track(slow(6), "counting", total=6)) == list(range(6))
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "counting ..."
-    assert "counting: 2/3" in lines
-    assert lines[-1].startswith("counting: 3/3, done in ")
+    # How many, how fast, how long: each of the steps took 0.06 s.
+    shown = [found for line in lines if (found := re.fullmatch(r"counting: ([1-5])/6, ([\d.]+)/s, 0 s left", line))]
+    assert shown
+    assert 5 < float(shown[-1][2]) < 20
+    assert lines[-1].startswith("counting: 6/6, done in ")
 
 
 @pytest.mark.usefixtures("quick")
 def test_a_piece_of_work_without_steps_gives_lines_too(capsys: pytest.CaptureFixture[str]) -> None:
     with open_progress() as shown:
         shown.start("thinking")
-        time.sleep(0.1)
+        time.sleep(0.3)
         shown.start("a moment")
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 2
-    assert lines[0] == "thinking ..."
-    assert lines[1].startswith("thinking: done in ")
+    # One long step is not silent: a line comes every LINE_PERIOD_S.
+    assert len(lines) >= 4
+    assert set(lines[:-1]) == {"thinking ..."}
+    assert lines[-1].startswith("thinking: done in ")
 
 
 @pytest.mark.usefixtures("quick")
@@ -66,8 +88,9 @@ def test_a_note_stands_in_place_of_the_count(capsys: pytest.CaptureFixture[str])
     with open_progress() as shown:
         shown.start("counting", 2)
         time.sleep(0.1)
-        shown.advance(1, "one, at leisure")
-    assert "counting: one, at leisure" in capsys.readouterr().err.splitlines()
+        shown.advance(1, "one, at leisure, 3 sweeps/s")
+        time.sleep(0.1)
+    assert "counting: one, at leisure, 3 sweeps/s, 0 s left" in capsys.readouterr().err.splitlines()
 
 
 @pytest.mark.usefixtures("quick")
@@ -113,10 +136,67 @@ def test_work_left_early_is_over() -> None:
     assert isinstance(open_progress(), Lines)
 
 
+@pytest.mark.usefixtures("quick")
+def test_stages_are_numbered_and_hold_what_runs_within_them(capsys: pytest.CaptureFixture[str]) -> None:
+    with Stages(("reading", "building")) as stages:
+        stages.begin("reading")
+        for _ in track(slow(3), "reading sweeps", total=3):
+            assert list(track([1], "inner")) == [1]  # silent: it is part of a part
+        begin_stage("building")
+        begin_stage("unknown")  # of code that runs alone too
+        time.sleep(0.15)
+    lines = capsys.readouterr().err.splitlines()
+    assert any(line.startswith("stage 1 of 2, reading sweeps: 3/3, done in ") for line in lines)
+    assert "stage 2 of 2, building ..." in lines
+    assert lines[-1].startswith("stage 2 of 2, building: done in ")
+    assert not any("inner" in line or "unknown" in line for line in lines)
+    assert isinstance(open_progress(), Lines)
+    begin_stage("building")  # no stages are open: nothing happens
+
+
+@pytest.mark.usefixtures("verbosity")
+def test_quiet_is_silent_and_verbose_shows_short_work_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_verbosity(Verbosity.QUIET)
+    assert isinstance(open_progress(), Silent)
+    with Stages(("reading",)) as stages:
+        stages.begin("reading")
+    assert capsys.readouterr().err == ""
+    set_verbosity(Verbosity.VERBOSE)
+    assert list(track([1, 2], "counting")) == [1, 2]
+    assert capsys.readouterr().err.splitlines() == ["counting ...", "counting: 2/2, done in 0.0 s"]
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert isinstance(open_progress(), Lines)  # every step stays on the screen
+
+
+@pytest.mark.usefixtures("verbosity")
+def test_a_command_without_progress_says_that_it_works(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "SILENCE_S", 0.05)
+    with Heartbeat("resweep info"):
+        time.sleep(0.2)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines
+    assert set(lines) == {"resweep info: working, 0 s so far"}
+    set_verbosity(Verbosity.QUIET)
+    with Heartbeat("resweep info"):
+        time.sleep(0.1)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.4, "0 s"), (36, "36 s"), (90, "1 min 30 s"), (754, "13 min"), (4800, "1 h 20 min")]
+)
+def test_times_are_for_people(seconds: float, text: str) -> None:
+    assert format_seconds(seconds) == text
+
+
 SCRIPT = """
 import sys, time
 from resweep import progress
-progress.PATIENCE_S = {patience}
+progress.display.PATIENCE_S = {patience}
 for at in progress.track(range(4), "counting"):
     time.sleep(0.1)
 print("rich" in sys.modules)

@@ -13,6 +13,7 @@ import pytest
 
 import resweep as package
 from resweep.cli import app, main
+from resweep.cli.options import RESUMABLE
 
 VERBS = sorted(command.callback.__name__ for command in app.registered_commands if command.callback)
 
@@ -92,6 +93,51 @@ def test_what_stops_a_command_is_one_line(
     assert (ended.status, ended.out) == (status, "")
     assert ended.err.startswith(f"resweep: error: {message}")
     assert ended.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["build", "a", "-o", "b"], "interrupted; the same command goes on where it stopped (its finished stages"),
+        (["-q", "build", "a", "-o", "b"], "interrupted; the same command goes on where it stopped"),
+        (["build", "a", "-o", "b", "--no-resume"], "interrupted\n"),
+        (["info", "."], "interrupted\n"),
+    ],
+)
+def test_an_interrupted_command_says_whether_it_resumes(
+    words: list[str], message: str, resweep: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("resweep.io.open_log", stop)
+    ended = resweep(*words)
+    assert ended.status == 130
+    assert ended.err.startswith(f"resweep: error: {message}")
+    assert ended.err.count("\n") == 1
+
+
+def test_what_is_said_to_resume_is_a_command() -> None:
+    assert set(RESUMABLE) <= set(VERBS)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_each_verb_may_be_quiet_or_verbose(verb: str, resweep: Any) -> None:
+    shown = resweep(verb, "--help").out
+    assert "--verbose" in shown
+    assert "--quiet" in shown
+
+
+def test_progress_is_hidden_or_shown_on_demand(room: Path, resweep: Any) -> None:
+    words = ["simulate", room, "-s", "velodyne-vlp-16", "-p", "0,0,0"]
+    assert resweep(*words, "-o", "a").err == ""  # too short to show anything
+    loud = resweep(*words, "-o", "b", "-v").err.splitlines()
+    assert any(line.startswith("sweeping velodyne-vlp-16: 1/1") for line in loud)
+    assert resweep("--verbose", *words, "-o", "c").err.splitlines()[0] == loud[0]
+    assert resweep(*words, "-o", "d", "--quiet").err == ""
+    both = resweep(*words, "-o", "e", "-q", "-v")
+    assert (both.status, both.err.count("\n")) == (2, 1)
+    assert "exclude each other" in both.err
 
 
 def test_a_defect_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,16 +23,16 @@ from resweep.cli.evaluate import evaluate
 from resweep.cli.info import info
 from resweep.cli.merge import merge
 from resweep.cli.objects import objects
+from resweep.cli.options import Quiet, Verbose, choose_verbosity, describe_interruption, with_verbosity
 from resweep.cli.replay import replay
 from resweep.cli.sensors import sensors
 from resweep.cli.simulate import simulate
 from resweep.cli.view import view
 from resweep.errors import ResweepError, SweepError, UnknownBeamsError, UnknownPosesError, UntimedPosesError
+from resweep.progress import Heartbeat, Verbosity, set_verbosity
 from resweep.terminal import neutral_streams
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
-# Commands that, called again, go on where they were stopped.
-_RESUMING = ("build", "simulate", "convert", "replay", "dataset")
 # Options that give a log poses, and how to give them.
 _POSES_BY = {"--poses": "--poses FILE", "--odometry": "--odometry to find them"}
 
@@ -62,6 +62,8 @@ def _resweep(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
     ] = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
 ) -> None:
     """Sweep a place again with any other LiDAR, from any other pose.
 
@@ -78,11 +80,15 @@ def _resweep(
       resweep evaluate kitti/sequences/00 --holdout 5
 
       resweep convert out out-laz --format laz --frame world
+
+    Progress goes to stderr: a bar on a terminal, else a line every ten seconds. --quiet hides it, --verbose shows every
+    step; both may stand before or after the command's name.
     """
+    choose_verbosity(verbose, quiet)
 
 
 for verb in (demo, build, objects, simulate, replay, dataset, evaluate, view, info, convert, merge, sensors):
-    app.command()(verb)
+    app.command()(with_verbosity(verb))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -102,16 +108,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run(arguments: list[str]) -> int:
     """The exit status of one command line; mistakes are printed here."""
     command = typer.main.get_command(app)
+    verb = next((word for word in arguments if not word.startswith("-")), "")
+    set_verbosity(Verbosity.NORMAL)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), Heartbeat(f"resweep {verb}".strip()):
             warnings.showwarning = _warn
             status = command.main(arguments, prog_name="resweep", standalone_mode=False)
     except _CommandError as error:
         return _complain(_describe_usage(error), MISUSED if isinstance(error, _UsageError) else FAILED)
     except ResweepError as error:
-        return _complain(_advise(error, _option_names(command, arguments), arguments), FAILED)
+        return _complain(_advise(error, _option_names(command, verb), arguments), FAILED)
     except (KeyboardInterrupt, typer.Abort):
-        return _complain(_describe_interruption(arguments), INTERRUPTED)
+        return _complain(describe_interruption(verb, arguments), INTERRUPTED)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -120,20 +128,13 @@ def _run(arguments: list[str]) -> int:
     except MemoryError:
         return _complain("not enough memory; take a smaller world or part of it", FAILED)
     if status == INTERRUPTED:
-        return _complain(_describe_interruption(arguments), INTERRUPTED)
+        return _complain(describe_interruption(verb, arguments), INTERRUPTED)
     return status if isinstance(status, int) else 0
 
 
-def _describe_interruption(arguments: list[str]) -> str:
-    """What an interrupted command leaves behind."""
-    verb = next((word for word in arguments if not word.startswith("-")), "")
-    resumes = verb in _RESUMING and "--no-resume" not in arguments
-    return "interrupted; the same command resumes: finished work is kept" if resumes else "interrupted"
-
-
-def _option_names(command: Any, arguments: list[str]) -> set[str]:
-    """The options of the command that the first argument names."""
-    chosen = getattr(command, "commands", {}).get(arguments[0])
+def _option_names(command: Any, verb: str) -> set[str]:
+    """The options of the command of that name."""
+    chosen = getattr(command, "commands", {}).get(verb)
     return {name for parameter in getattr(chosen, "params", ()) for name in parameter.opts}
 
 

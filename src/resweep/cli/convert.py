@@ -79,7 +79,7 @@ def convert(
         from resweep.reconstruction import odometry as find_poses
 
         log = find_poses(log, progress=True)
-    written = {} if intensity_scale is None else {"intensity_scale": intensity_scale}
+    written: dict[str, Any] = {} if intensity_scale is None else {"intensity_scale": intensity_scale}
     report_unknown_sensor(source, log)
     seen: set[int] = set()
     found = log.labels if from_labels is None else load_labels(from_labels)

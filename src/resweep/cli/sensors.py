@@ -62,12 +62,15 @@ def sensors(
 def _fit_to_log(log: str, output: Path | None, plot: bool, json: bool) -> None:
     from resweep.files import atomic_file
     from resweep.io import open_log
+    from resweep.progress import open_progress
     from resweep.sensors.infer.fit import fit_log
 
     if output is not None and output.suffix.lower() not in (".yaml", ".yml"):
         raise ResweepError(f"{output}: a fitted sensor is written as YAML; give -o NAME.yaml")
-    opened = open_log(log, empty_beams=False)  # fit what was measured, not what was inferred
-    found = fit_log(opened, output.stem if output else opened.name or "fitted")
+    with open_progress() as progress:
+        progress.start(f"fitting a sensor to {log}")
+        opened = open_log(log, empty_beams=False)  # fit what was measured, not what was inferred
+        found = fit_log(opened, output.stem if output else opened.name or "fitted")
     if output is not None:
         with atomic_file(output) as temporary:
             temporary.write_text(found.sensor.to_yaml(), encoding="utf-8")

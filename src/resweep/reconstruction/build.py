@@ -9,6 +9,7 @@ from typing import Any
 from resweep.errors import ResweepError
 from resweep.files import lock_output
 from resweep.log import Log
+from resweep.progress import Stages, begin_stage
 from resweep.reconstruction.checkpoints import Checkpoints
 from resweep.reconstruction.config import BuildConfig
 from resweep.reconstruction.hybrid import hybrid
@@ -33,6 +34,15 @@ ESTIMATORS: dict[type[BuildConfig], Estimator] = {
     MeshConfig: mesh.fit,
 }
 
+# What an estimator does after the map is made, as its progress names it.
+STAGES: dict[type[BuildConfig], tuple[str, ...]] = {
+    HybridConfig: hybrid.STAGES,
+    SplatConfig: ("covering surfaces with splats",),
+    SurfelConfig: ("covering surfaces with surfels",),
+    VolumeConfig: ("learning volumes from beams",),
+    MeshConfig: ("meshing surfaces",),
+}
+
 
 def build(
     log: Log,
@@ -43,7 +53,8 @@ def build(
 ) -> World:
     """A world built from a log; the type of ``config`` says of which kind (default: `HybridConfig`).
 
-    The world's ``meta`` keeps the config and where it came from. ``progress`` shows bars on a terminal.
+    The world's ``meta`` keeps the config and where it came from. ``progress`` shows the stages on stderr: a bar on a
+    terminal, else lines.
     ``resume`` names a folder in which finished steps are kept until the world is made: the same build called
     again after it was stopped goes on from there, and gives the same world. `Checkpoints` given stay for the caller to
     remove.
@@ -53,36 +64,41 @@ def build(
     config = HybridConfig() if config is None else config
     if not isinstance(log, Log):
         raise ResweepError(f"build: expected a log (resweep.open_log), got {type(log).__name__}")
-    _find_estimator(config)  # a mistake is found before anything is read
+    kind = _find_kind(config)  # a mistake is found before anything is read
     config = adapt_to_log(config, log)
+    stages = (*Map.list_stages(log, config.calibrate), *STAGES[kind])
     if isinstance(resume, str | Path):
         with lock_output(Path(resume)):
             checkpoints = Checkpoints.open(resume, log, config)
-            world = _build(log, config, progress, checkpoints)
+            world = _build(log, config, stages, progress, checkpoints)
             checkpoints.remove()
             return world
-    return _build(log, config, progress, resume or Checkpoints())
+    return _build(log, config, stages, progress, resume or Checkpoints())
 
 
-def _build(log: Log, config: BuildConfig, progress: bool, checkpoints: Checkpoints) -> World:
-    map = Map.from_log(log, config.map, config.calibrate, progress=progress, checkpoints=checkpoints)
+def _build(log: Log, config: BuildConfig, stages: tuple[str, ...], progress: bool, checkpoints: Checkpoints) -> World:
+    with Stages(stages, show=progress):
+        map = Map.from_log(log, config.map, config.calibrate, progress=progress, checkpoints=checkpoints)
+        layers = fit(map, config)
     meta: dict[str, Any] = {
         "source": str(log.meta.get("path", log.name)),
         "build": {"kind": type(config).__name__, "config": config.model_dump(mode="json")},
         "sweeps": len(log),
         **{name: value for name, value in log.meta.items() if name in ("aligned", "odometry")},
     }
-    return map.world(fit(map, config), meta)
+    return map.world(layers, meta)
 
 
 def fit(map: Map, config: BuildConfig) -> tuple[Layer, ...]:
     """The layers that cover a map, by the estimator that the type of ``config`` names."""
-    return _find_estimator(config)(map, config)
+    kind = _find_kind(config)
+    begin_stage(STAGES[kind][0])
+    return ESTIMATORS[kind](map, config)
 
 
-def _find_estimator(config: BuildConfig) -> Estimator:
-    for kind, estimator in ESTIMATORS.items():
+def _find_kind(config: BuildConfig) -> type[BuildConfig]:
+    for kind in ESTIMATORS:
         if isinstance(config, kind):
-            return estimator
+            return kind
     names = " or ".join(kind.__name__ for kind in ESTIMATORS)
     raise ResweepError(f"build: expected {names}, got {type(config).__name__}")

@@ -7,6 +7,7 @@ import numpy as np
 from resweep.labels import Group
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
+from resweep.progress import begin_stage
 from resweep.reconstruction.hybrid.config import HybridConfig
 from resweep.reconstruction.hybrid.evidence import gather_evidence
 from resweep.reconstruction.map.map import Map
@@ -16,6 +17,7 @@ from resweep.reconstruction.volumes import volumes
 from resweep.voxels import number_voxels
 from resweep.worlds import Layer
 
+STAGES = ("finding what beams pass through", "covering surfaces with splats", "learning volumes from beams")
 _ENOUGH_UNKNOWN = 0.1  # share of points without a group from which on the beams decide as well
 
 
@@ -31,8 +33,10 @@ def fit(map: Map, config: HybridConfig) -> tuple[Layer, ...]:
         permeable[:] = True
     layers: tuple[Layer, ...] = ()
     if not permeable.all():
+        begin_stage(STAGES[1])
         layers = splats.fit(map.select(np.flatnonzero(~permeable)), config.splat_config)
     if permeable.any():
+        begin_stage(STAGES[2])
         layers += volumes.fit(map.select(np.flatnonzero(permeable)), config.volume_config, layers)
     return layers
 

@@ -13,7 +13,7 @@ from resweep.errors import ResweepError
 from resweep.labels import UNKNOWN_LABELS, Group, LabelSet
 from resweep.log import Log
 from resweep.pose import Array
-from resweep.progress import track
+from resweep.progress import begin_stage, track
 from resweep.reconstruction.checkpoints import Checkpoints, pack_fields
 from resweep.reconstruction.map.accumulate import accumulate, find_mappable, select_mappable
 from resweep.reconstruction.map.beams import Beams, extract_beams
@@ -57,16 +57,25 @@ class Map:
     ) -> Map:
         """The map of a log, whose lasers and poses are first corrected if ``calibration`` settings are given."""
         config, kept = config or MapConfig(), checkpoints or Checkpoints()
+        stages = list(cls.list_stages(log, calibration))
         labels = config.choose_labels(log)
         found: Calibrated | None = None
-        if calibration is not None and len(log) > 1 and log.poses_known:
+        if calibration is not None and len(stages) > 1:
+            begin_stage(stages.pop(0))
             found = _calibrate(log, config, calibration, labels, progress, kept)
             log = found.log
+        begin_stage(stages.pop(0))
         cloud = kept.run(
             "accumulate", lambda: accumulate(log, config, progress), pack_fields, lambda columns: Cloud(**columns)
         )
         bare = cls(cloud, labels, log, config, kept, progress)
         return bare if found is None else replace(bare, calibration=found.calibration, misfit_m=found.misfit_m)
+
+    @staticmethod
+    def list_stages(log: Log, calibration: CalibrateConfig | None) -> tuple[str, ...]:
+        """The stages of `from_log`, as its progress names them."""
+        calibrates = calibration is not None and len(log) > 1 and log.poses_known
+        return ("calibrating lasers", "reading sweeps") if calibrates else ("reading sweeps",)
 
     def __len__(self) -> int:
         return len(self.cloud)

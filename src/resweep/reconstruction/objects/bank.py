@@ -19,6 +19,7 @@ from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, transform
+from resweep.progress import track as track_progress
 from resweep.reconstruction.map.cloud import Cloud
 from resweep.reconstruction.objects.align import align_sweeps
 from resweep.reconstruction.objects.config import ObjectConfig
@@ -51,7 +52,8 @@ def build_bank(log: Log, config: ObjectConfig | None = None, *, progress: bool =
     assets: list[Asset] = []
     skipped: Counter[str] = Counter()
     most = 0
-    for at, (track, seen) in enumerate(zip(tracks, views, strict=True)):
+    pairs = list(zip(tracks, views, strict=True))
+    for at, (track, seen) in enumerate(track_progress(pairs, "building objects", show=progress)):
         seen = _cut_ground(seen, track, config)
         count = sum(len(view.points) for view in seen)
         most = max(most, count)

@@ -1,0 +1,192 @@
+"""Progress of long work on stderr: a bar on a terminal, plain lines elsewhere.
+
+Work that takes less than two seconds shows nothing, and rich is imported only when a bar appears. Only the outermost
+progress is shown: one that is opened while another is open stays silent. `Stages` are the exception: what is opened
+within them is shown with the stage before it, as in ``stage 2 of 5, reading sweeps: 34/150, 3.2/s, 36 s left``.
+
+`set_verbosity` silences all of it, or shows every piece of work, however short.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from types import TracebackType
+from typing import TypeVar
+
+from resweep.progress.display import Bar, Lines, Progress, Shown, Verbosity, format_seconds
+
+__all__ = [
+    "Heartbeat",
+    "Progress",
+    "Silent",
+    "Stages",
+    "Verbosity",
+    "begin_stage",
+    "open_progress",
+    "set_verbosity",
+    "track",
+]
+
+SILENCE_S = 20.0  # after which a command that shows no progress says that it still works
+
+T = TypeVar("T")
+
+
+def set_verbosity(verbosity: Verbosity) -> None:
+    """Show no progress, that of long work, or that of all work as lines."""
+    Shown.verbosity = verbosity
+
+
+def open_progress(show: bool = True) -> Progress:
+    """A bar if stderr is a terminal, else lines; silent unless ``show``, or while another progress is shown."""
+    if not show or sys.stderr is None or Shown.verbosity == Verbosity.QUIET:
+        return Silent()
+    if Shown.open:
+        first = Shown.open[0]
+        return _Part(first) if len(Shown.open) == 1 and isinstance(first, Stages) else Silent()
+    return _open_display()
+
+
+def _open_display() -> Bar | Lines:
+    return Bar() if sys.stderr.isatty() and Shown.verbosity == Verbosity.NORMAL else Lines()
+
+
+def track(items: Iterable[T], what: str, *, total: int | None = None, show: bool = True) -> Iterator[T]:
+    """The items, with progress of ``what`` shown if ``show``; their number is ``total``, or their length."""
+    if total is None and isinstance(items, Sized):
+        total = len(items)
+    with open_progress(show) as progress:
+        progress.start(what, total)
+        for item in items:
+            yield item
+            progress.advance()
+
+
+class Silent:
+    """Progress that is not shown."""
+
+    def start(self, what: str, total: int | None = None) -> None:
+        """Begin a piece of work."""
+
+    def advance(self, n: int = 1, note: str = "") -> None:
+        """Report steps."""
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        pass
+
+
+class Stages:
+    """The stages of a long piece of work, by name: ``with Stages(("reading", "building")) as stages``.
+
+    Each is one piece of work, named ``stage 2 of 5, ...``; progress that is opened meanwhile is shown as part of it.
+    """
+
+    def __init__(self, names: Sequence[str], show: bool = True) -> None:
+        self.names = tuple(names)
+        shown = show and not Shown.open and sys.stderr is not None and Shown.verbosity != Verbosity.QUIET
+        self._display: Bar | Lines | None = _open_display() if shown else None
+        self._at = ""
+
+    def __enter__(self) -> Stages:
+        if self._display is not None:
+            Shown.open.append(self)
+            self._display.begin()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._display is not None:
+            Shown.open.remove(self)
+            self._display.end(error is None)
+
+    @property
+    def has_bar(self) -> bool:
+        """Whether they are shown as a bar."""
+        return isinstance(self._display, Bar)
+
+    def begin(self, name: str) -> None:
+        """Begin the stage of that name, one of ``names``."""
+        self._at = f"stage {self.names.index(name) + 1} of {len(self.names)}"
+        if self._display is not None:
+            self._display.start(f"{self._at}, {name}")
+
+    def start(self, what: str, total: int | None = None) -> None:
+        """Begin a part of this stage, until `resume`."""
+        if self._display is not None:
+            self._display.suspend(f"{self._at}, {what}", total)
+
+    def resume(self) -> None:
+        """End a part, and go on with the stage."""
+        if self._display is not None:
+            self._display.resume()
+
+    def advance(self, n: int = 1, note: str = "") -> None:
+        """Report steps."""
+        if self._display is not None:
+            self._display.advance(n, note)
+
+
+def begin_stage(name: str) -> None:
+    """Begin a stage of the `Stages` that are open, if there are any with that name: for code that may run alone."""
+    if Shown.open and isinstance(Shown.open[0], Stages) and name in Shown.open[0].names:
+        Shown.open[0].begin(name)
+
+
+class _Part:
+    """Progress of pieces of work within a stage."""
+
+    def __init__(self, stages: Stages) -> None:
+        self._stages = stages
+        self._begun = False
+
+    def start(self, what: str, total: int | None = None) -> None:
+        """Begin a piece of work."""
+        if self._begun:
+            self._stages.resume()
+        self._begun = True
+        self._stages.start(what, total)
+
+    def advance(self, n: int = 1, note: str = "") -> None:
+        """Report steps."""
+        self._stages.advance(n, note)
+
+    def __enter__(self) -> Progress:
+        Shown.open.append(self)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        Shown.open.remove(self)
+        if self._begun and error is None:
+            self._stages.resume()
+
+
+class Heartbeat:
+    """A line now and then while ``what`` shows no progress of its own: no command is silent for long."""
+
+    def __init__(self, what: str) -> None:
+        self._what, self._began = what, time.perf_counter()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Heartbeat:
+        Shown.last_line = self._began
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._over.wait(min(1.0, SILENCE_S / 4)):
+            now = time.perf_counter()
+            bar = any(isinstance(shown, Bar) or (isinstance(shown, Stages) and shown.has_bar) for shown in Shown.open)
+            quiet = Shown.verbosity == Verbosity.QUIET or bar or sys.stderr is None
+            if not quiet and now - Shown.last_line >= SILENCE_S:
+                Shown.last_line = now
+                print(f"{self._what}: working, {format_seconds(now - self._began)} so far", file=sys.stderr, flush=True)
