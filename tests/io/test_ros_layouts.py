@@ -271,8 +271,12 @@ def test_what_points_do_not_know_is_left_out(drive: Log, tmp_path: Path) -> None
         names = {field.name for field in messages(tmp_path / name, "/points")[0].fields}
         assert names == {field for field, _, _ in PUBLISHED[name][0]} - gone
         np.testing.assert_allclose(open_log(tmp_path / name)[1].points, bare[1].points, atol=1e-5)
-    with pytest.raises(ResweepError, match=r"log 'bare': its points have no times, and points='livox'"):
-        write_log(log, tmp_path / "livox", format="ros2", points="livox", progress=False)
+    mixed = Log.from_sweeps([drive[0], bare[1]], "mixed")
+    for name, which, at in (("bare", log, 0), ("mixed", mixed, 1)):
+        with pytest.raises(
+            ResweepError, match=rf"'{name}': its points have no times \(sweep {at}\), and points='livox'"
+        ):
+            write_log(which, tmp_path / "livox", format="ros2", points="livox", progress=False)
     assert not (tmp_path / "livox").exists()
 
 

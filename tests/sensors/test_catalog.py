@@ -14,6 +14,7 @@ from resweep.sensors import Sensor, load_sensor, sensor_names
 EXPECTED = {
     *("sick-lms-291-s05", "riegl-vz-400", "livox-avia", "livox-mid-360"),
     *(f"velodyne-{model}" for model in ("vlp-16", "vlp-32c", "hdl-32e", "hdl-64e", "vls-128")),
+    *("velodyne-hdl-64e-s2", "velodyne-hdl-64e-s3", "kitti-hdl-64e"),
     *(f"ouster-{model}-{n}" for model in ("os0", "os1", "os2") for n in (32, 64, 128)),
     *(f"hesai-{model}" for model in ("pandar64", "xt32", "pandar128")),
 }

@@ -69,7 +69,8 @@ def test_azimuth_offsets_show_where_columns_are_numbered(street: Simulator) -> N
     assert isinstance(true, Spinning)
     order = np.argsort(true.channels.elevations_deg)
     offset = np.array(true.channels.azimuth_offset_deg)[order]
-    np.testing.assert_allclose(found.channels.azimuth_offset_deg, offset - np.median(offset), atol=0.05)
+    # Beams leave 16 mm off the axis, which turns near points, as seen from it, by hundredths of a degree.
+    np.testing.assert_allclose(found.channels.azimuth_offset_deg, offset - np.median(offset), atol=0.1)
 
 
 def test_the_nearest_of_the_catalog() -> None:
@@ -151,7 +152,7 @@ def test_a_real_kitti_sensor(sample_data: Path) -> None:
         for name in ("00", "03")
     ]
     for fit in fits:
-        assert (fit.nearest.name, fit.sensor.n_channels) == ("velodyne-hdl-64e", 64)
+        assert (fit.nearest.name, fit.sensor.n_channels) == ("kitti-hdl-64e", 64)
         assert fit.grid.direction == "clockwise"
     # Two drives of one car show the same lasers, although their motion was taken out of the points.
     first, second = (np.array(fit.sensor.elevations_deg) for fit in fits)

@@ -69,7 +69,7 @@ def test_simulated_empty_beams_are_found_again(street: Simulator, sensor: str, k
         _, same = cKDTree(true).query(added)
         late = full.beam_time[len(bare[1]) :] - whole[1].beam_time[~has][same]
         assert np.median(np.abs(late)) < 2e-5
-        assert np.quantile(np.abs(late), 0.99) < 2e-4
+        assert np.quantile(np.abs(late), 0.99) < 3e-4  # three columns: an Ouster's beams leave beside the axis
 
 
 def test_lasers_that_take_turns_leave_no_false_gaps(street: Simulator) -> None:

@@ -109,7 +109,9 @@ def test_rays(make_sensor: Any, make_wall: Any, kind: str, motion: str) -> None:
     assert_same_rays(kernel, *rays(sensor, fire(sensor, 6), path, 3.0, seed=99, sweep=6))
 
 
-@pytest.mark.parametrize("name", ["velodyne-hdl-64e", "velodyne-vlp-16", "livox-mid-360"])
+@pytest.mark.parametrize(
+    "name", ["velodyne-hdl-64e", "velodyne-hdl-64e-s2", "velodyne-vlp-16", "ouster-os0-32", "livox-mid-360"]
+)
 def test_rays_of_real_sensors(name: str, make_wall: Any) -> None:
     sensor = load_sensor(name).with_(**{"beam.rays": "single"})
     pose = from_xyz_rpy(1.0, 2.0, 3.0, yaw=0.3, pitch=0.1)

@@ -1,4 +1,4 @@
-"""Turns a sensor's scan pattern into pulses: direction, time, ring and column of one sweep.
+"""Turns a sensor's scan pattern into pulses: direction, origin, time, ring and column of one sweep.
 
 Sensor frame: x forward, y left, z up; azimuth counter-clockwise from +x seen from above. Rings count
 from 0 at the lowest elevation upwards for every sensor (lines of a rosette in their own order), and
@@ -23,7 +23,8 @@ class Firing:
 
     ``direction`` (b, 3) float32 unit vectors in the sensor's frame; ``time`` (b,) float64 seconds from
     the start of the sweep, never decreasing; ``ring`` (b,) uint16; ``column`` (b,) int32.
-    ``azimuth_step_deg`` is the turn between two columns (0 for a rosette).
+    ``azimuth_step_deg`` is the turn between two columns (0 for a rosette). ``origin`` (b, 3) float32, metres in the
+    sensor's frame, is where each pulse leaves; None where all leave from the sensor's origin.
     """
 
     direction: Array
@@ -33,6 +34,7 @@ class Firing:
     azimuth_step_deg: float
     n_columns: int
     n_rings: int
+    origin: Array | None = None
 
     def __len__(self) -> int:
         """Number of pulses."""
@@ -68,8 +70,9 @@ def _fire_spinning(pattern: Spinning, rate_hz: float) -> Firing:
     elevation, offset, delay = _list_channels(pattern.channels)
     time = column * (step_deg / (360.0 * rate_hz)) + delay
     # The head turns on while the channels of one step fire one after the other.
-    azimuth = start + sign * (column * step_deg + 360.0 * rate_hz * delay) + offset
-    return _assemble(azimuth, elevation, time, _rank_channels(elevation), column, step_deg, n_columns)
+    head = start + sign * (column * step_deg + 360.0 * rate_hz * delay)
+    origin = _place_origins(pattern.channels, head, head + offset, elevation)
+    return _assemble(head + offset, elevation, time, _rank_channels(elevation), column, step_deg, n_columns, origin)
 
 
 def _fire_two_block(pattern: TwoBlock, rate_hz: float) -> Firing:
@@ -89,10 +92,18 @@ def _fire_two_block(pattern: TwoBlock, rate_hz: float) -> Firing:
     sign, start = _find_start(pattern.direction, -180.0, 180.0)
     angles = np.array([_list_channels(pattern.upper), _list_channels(pattern.lower)])  # block, quantity, channel
     elevation, offset, delay = angles[is_lower.astype(int)].transpose(1, 0, 2)
-    azimuth = start + sign * (turned[:, None] + 360.0 * rate_hz * delay) + offset
+    head = start + sign * (turned[:, None] + 360.0 * rate_hz * delay)
+    azimuth = head + offset
+    origins = [_place_origins(block, head, azimuth, elevation) for block in (pattern.upper, pattern.lower)]
+    origin = None
+    if any(table is not None for table in origins):
+        upper, lower = (np.zeros((*azimuth.shape, 3)) if table is None else table for table in origins)
+        origin = np.where(is_lower[:, None, None], lower, upper)
     time = column[:, None] / (pattern.steps_per_turn(rate_hz) * rate_hz) + delay
     rings = np.array([_rank_channels(angles[0, 0]) + pattern.lower.n_channels, _rank_channels(angles[1, 0])])
-    return _assemble(azimuth, elevation, time, rings[is_lower.astype(int)], column[:, None], upper_deg, n_columns)
+    return _assemble(
+        azimuth, elevation, time, rings[is_lower.astype(int)], column[:, None], upper_deg, n_columns, origin
+    )
 
 
 def _fire_raster(pattern: Raster) -> Firing:
@@ -146,6 +157,24 @@ def _list_channels(block: Block) -> tuple[Array, Array, Array]:
     return np.array(block.elevations_deg), offset, delay
 
 
+def _place_origins(block: Block, head_deg: Array, azimuth_deg: Array, elevation_deg: Array) -> Array | None:
+    """Where pulses leave (column, channel, 3), metres in the sensor's frame; None without any offset.
+
+    The terms across the beam are those of velodyne_pointcloud (rawdata.cc, unpack), the term along the head's azimuth
+    that of Ouster's sensor manual (lidar_origin_to_beam_origin).
+    """
+    if block.vertical_offset_m is None and block.horizontal_offset_m is None and block.radial_offset_m is None:
+        return None
+    up = np.array(block.vertical_offset_m or np.zeros(block.n_channels))
+    left = np.array(block.horizontal_offset_m or np.zeros(block.n_channels))
+    out = block.radial_offset_m or 0.0
+    head, azimuth, elevation = np.radians(head_deg), np.radians(azimuth_deg), np.radians(elevation_deg)
+    level = -up * np.sin(elevation)  # across a beam that looks down, upwards is also forwards
+    x = out * np.cos(head) + level * np.cos(azimuth) - left * np.sin(azimuth)
+    y = out * np.sin(head) + level * np.sin(azimuth) + left * np.cos(azimuth)
+    return np.stack(np.broadcast_arrays(x, y, up * np.cos(elevation)), axis=-1)
+
+
 def _rank_channels(elevation: Array) -> Array:
     """Ring of each channel: 0 for the lowest elevation; equal elevations keep the order of the spec."""
     rank = np.empty(len(elevation), dtype=np.int64)
@@ -159,7 +188,14 @@ def _find_start(direction: str, azimuth_min_deg: float, azimuth_max_deg: float) 
 
 
 def _assemble(
-    azimuth_deg: Array, elevation_deg: Array, time: Array, ring: Array, column: Array, step_deg: float, n_columns: int
+    azimuth_deg: Array,
+    elevation_deg: Array,
+    time: Array,
+    ring: Array,
+    column: Array,
+    step_deg: float,
+    n_columns: int,
+    origin: Array | None = None,
 ) -> Firing:
     """Pulses from (column, channel) tables, sorted into the order of firing."""
     shape = time.shape
@@ -172,14 +208,23 @@ def _assemble(
     flat = time.reshape(-1)
     ring, column = np.broadcast_to(ring, shape).reshape(-1), np.broadcast_to(column, shape).reshape(-1)
     direction, n_rings = direction.reshape(-1, 3), int(ring.max()) + 1
+    origin = None if origin is None else origin.reshape(-1, 3)
     if (np.diff(flat) < 0).any():
         order = np.argsort(flat, kind="stable")
         flat, ring, column, direction = flat[order], ring[order], column[order], direction[order]
-    return _freeze(direction, flat, ring, column, step_deg, n_columns, n_rings)
+        origin = None if origin is None else origin[order]
+    return _freeze(direction, flat, ring, column, step_deg, n_columns, n_rings, origin)
 
 
 def _freeze(
-    direction: Array, time: Array, ring: Array, column: Array, step_deg: float, n_columns: int, n_rings: int
+    direction: Array,
+    time: Array,
+    ring: Array,
+    column: Array,
+    step_deg: float,
+    n_columns: int,
+    n_rings: int,
+    origin: Array | None = None,
 ) -> Firing:
     arrays = (
         np.ascontiguousarray(direction, dtype=np.float32),
@@ -187,6 +232,9 @@ def _freeze(
         np.ascontiguousarray(ring, dtype=np.uint16),
         np.ascontiguousarray(column, dtype=np.int32),
     )
-    for array in arrays:
+    origin = None if origin is None else np.ascontiguousarray(origin, dtype=np.float32)
+    for array in (*arrays, *(() if origin is None else (origin,))):
         array.flags.writeable = False
-    return Firing(*arrays, azimuth_step_deg=float(step_deg), n_columns=int(n_columns), n_rings=int(n_rings))
+    return Firing(
+        *arrays, azimuth_step_deg=float(step_deg), n_columns=int(n_columns), n_rings=int(n_rings), origin=origin
+    )

@@ -18,6 +18,7 @@ Elevation = Annotated[float, Field(ge=-90.0, le=90.0)]
 Azimuth = Annotated[float, Field(ge=-360.0, le=360.0)]
 Positive = Annotated[float, Field(gt=0.0)]
 NotNegative = Annotated[float, Field(ge=0.0)]
+Offset = Annotated[float, Field(ge=-1.0, le=1.0)]  # metres: beyond, it is in another unit
 
 
 class Block(Spec):
@@ -27,6 +28,10 @@ class Block(Spec):
     ends are kept and ``elevation_resolution_deg`` sets the number of channels. ``azimuth_offset_deg``
     turns a channel counter-clockwise from the head; ``firing_time_s`` is its delay within the step.
     The listed order is free: rings are numbered by elevation, from 0 at the lowest.
+
+    Beams leave from the sensor's origin unless offsets say otherwise. ``vertical_offset_m`` is upwards and
+    ``horizontal_offset_m`` to the left, both across the channel's own beam (the corrections of Velodyne's calibration
+    files). ``radial_offset_m`` is outwards from the spin axis, where the head points (Ouster's beam origin).
     """
 
     elevation_deg: tuple[Elevation, ...] | None = None
@@ -35,6 +40,9 @@ class Block(Spec):
     elevation_resolution_deg: Positive | None = None
     azimuth_offset_deg: tuple[Azimuth, ...] | None = None
     firing_time_s: tuple[NotNegative, ...] | None = None
+    vertical_offset_m: tuple[Offset, ...] | None = None
+    horizontal_offset_m: tuple[Offset, ...] | None = None
+    radial_offset_m: Offset | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Block:
@@ -49,7 +57,7 @@ class Block(Spec):
             raise SpecError("elevation_deg", "given both as a list and as a range; give one of them")
         elif len(self.elevation_deg) == 0:
             raise SpecError("elevation_deg", "is empty; give at least one channel")
-        for name in ("azimuth_offset_deg", "firing_time_s"):
+        for name in ("azimuth_offset_deg", "firing_time_s", "vertical_offset_m", "horizontal_offset_m"):
             values = getattr(self, name)
             if values is not None and len(values) != self.n_channels:
                 raise SpecError(name, f"has {len(values)} values for {self.n_channels} channels; give one each")

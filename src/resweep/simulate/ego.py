@@ -46,15 +46,20 @@ class Ego:
         assert self.mesh is not None
         return native_scene(World([self.mesh]))
 
-    def blocks(self, directions: Array) -> Array:
-        """Whether the vehicle blocks each beam (b,) that leaves the sensor in ``directions`` (b, 3)."""
+    def blocks(self, directions: Array, origins: Array | None = None) -> Array:
+        """Whether the vehicle blocks each beam (b,) that leaves in ``directions`` (b, 3).
+
+        Beams leave from ``origins`` (b, 3), metres in the sensor's frame, or from the sensor's own origin.
+        """
         if self.mesh is not None:
             rays = np.ascontiguousarray(directions, np.float32)
-            return np.asarray(np.isfinite(self._scene.intersect(np.zeros_like(rays), rays, np.inf)["range"]))
+            starts = np.zeros_like(rays) if origins is None else np.ascontiguousarray(origins, np.float32)
+            return np.asarray(np.isfinite(self._scene.intersect(starts, rays, np.inf)["range"]))
+        corners = self.corners[:, None] - (0.0 if origins is None else np.asarray(origins, np.float64)[None])
         with np.errstate(divide="ignore", invalid="ignore"):
-            slabs = self.corners[:, None] / np.asarray(directions, np.float64)[None]
+            slabs = corners / np.asarray(directions, np.float64)[None]
         # Along a slab that holds the origin a parallel ray never leaves it; along another it never enters.
-        inside = (self.corners[0] <= 0) & (self.corners[1] >= 0)
+        inside = (corners[0] <= 0) & (corners[1] >= 0)
         parallel = np.asarray(directions) == 0
         enter = np.where(parallel, np.where(inside, -np.inf, np.inf), slabs.min(axis=0)).max(axis=1)
         leave = np.where(parallel, np.where(inside, np.inf, -np.inf), slabs.max(axis=0)).min(axis=1)

@@ -31,7 +31,8 @@ def count_unoccluded_returns(simulator: Simulator, sweep: Sweep, index: int) -> 
         actor = by_instance[instance]
         beams = _beams_towards(actor, firing, motion, begin, end)
         if simulator.ego is not None and len(beams):
-            beams = beams[~simulator.ego.blocks(firing.direction[beams])]
+            origin = None if firing.origin is None else firing.origin[beams]
+            beams = beams[~simulator.ego.blocks(firing.direction[beams], origin)]
         if not len(beams):
             counts.append(0)
             continue
@@ -51,6 +52,8 @@ def _beams_towards(actor: Actor, firing: Firing, motion: Trajectory, begin: floa
     where = np.array(middle)
     reach = float(np.linalg.norm(actor.bounds[1] - actor.bounds[0])) / 2
     reach += float(np.linalg.norm(where - where[1], axis=1).max())
+    if firing.origin is not None:
+        reach += float(np.linalg.norm(firing.origin, axis=1).max())
     distance = float(np.linalg.norm(where[1]))
     if distance <= reach:
         return np.arange(len(firing))

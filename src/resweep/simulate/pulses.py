@@ -63,7 +63,15 @@ class Pulses:
     def from_beams(cls, firing: Firing, beams: Array) -> Pulses:
         """The pulses of some beams (n,) of a sweep."""
         chunk = np.append(np.arange(0, len(beams), _CHUNK_COLUMNS), len(beams))
-        return cls(firing.direction, firing.direction, firing.time, beams, chunk, (0.0, float(firing.time[-1])))
+        return cls(
+            firing.direction,
+            firing.direction,
+            firing.time,
+            beams,
+            chunk,
+            (0.0, float(firing.time[-1])),
+            firing.origin,
+        )
 
     @classmethod
     def from_sweep(cls, recorded: Sweep, fired: Array | None = None) -> Pulses:
@@ -105,9 +113,10 @@ def _from_firing(firing: Firing, ego: Ego | None) -> Pulses:
         order = np.lexsort((firing.column, group))
         group = group[order]
     if ego is not None:
-        free = ~ego.blocks(firing.direction)[order]
+        free = ~ego.blocks(firing.direction, firing.origin)[order]
         if not free.any():
             raise ResweepError("ego: the vehicle blocks every beam of the sensor; check the frame of the box or mesh")
         order, group = order[free], group[free]
     chunk = np.append(np.flatnonzero(np.diff(group, prepend=-1)), len(order))
-    return Pulses(firing.direction, firing.direction, firing.time, order, chunk, (0.0, float(firing.time[-1])))
+    span = (0.0, float(firing.time[-1]))
+    return Pulses(firing.direction, firing.direction, firing.time, order, chunk, span, firing.origin)

@@ -127,7 +127,7 @@ class Simulator:
             timestamp=begin,
             trajectory=motion if len(motion) > 1 else None,
             sensor=self.sensor.name,
-            beam_origin=_no_origin(len(firing)),
+            beam_origin=_no_origin(len(firing)) if firing.origin is None else firing.origin,
             beam_direction=firing.direction,
             beam_time=begin + firing.time,
             beam_ring=firing.ring,

@@ -119,6 +119,12 @@ class _Drive:
     def _stamp(self, at: int, sweep: Sweep) -> _Stamped:
         known = has_point_times(sweep) and not (self.frame == "deskewed" and self.points != RESWEEP)
         times = sweep.time if known else None
+        if times is None and self.points != RESWEEP and LAYOUTS[self.points].times_needed:
+            why = "motion-compensated points have one time" if self.frame == "deskewed" else "its points have no times"
+            raise ResweepError(
+                f"log '{self.log.name}': {why} (sweep {at}), and points='{self.points}' cannot be written without; "
+                "choose another layout"
+            )
         stamp, pose = float(self.log.times[at]), self.log.poses[at]
         raw = sweep.trajectory is not None or self.points != RESWEEP
         if times is not None and sweep.n_beams and self.frame == "sensor" and raw:
@@ -128,7 +134,7 @@ class _Drive:
         return _Stamped(sweep, stamp, pose, times)
 
     def _begin(self, first: _Stamped) -> None:
-        sweep, name = first.sweep, self.log.name
+        sweep = first.sweep
         if first.stamp <= 0:
             self.shift = EPOCH_S - float(np.floor(first.stamp))
         self._imu_start = first.stamp
@@ -137,15 +143,10 @@ class _Drive:
             return
         single = self.log.sensor is not None and self.log.sensor.n_channels == 1
         self._ringed = single or sweep.n_beams < 2 or bool(np.ptp(sweep.beam_ring) > 0)
-        if first.times is None and LAYOUTS[self.points].times_needed:
-            why = "motion-compensated points have one time" if self.frame == "deskewed" else "its points have no times"
-            raise ResweepError(
-                f"log '{name}': {why}, and points='{self.points}' cannot be written without; choose another layout"
-            )
         if first.times is not None and sweep.trajectory is None and self._moves:
             warnings.warn(
-                f"log '{name}': its points seem motion-compensated, but have times: programs that undo the motion "
-                "would do it again; frame='deskewed' leaves the times out",
+                f"log '{self.log.name}': its points seem motion-compensated, but have times: programs that undo the "
+                "motion would do it again; frame='deskewed' leaves the times out",
                 stacklevel=2,
             )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from resweep.pose import Array, Trajectory
+from resweep.pose import Array, Trajectory, transform
 from resweep.scenario import Actor
 from resweep.sensors import Firing, Receiver, Sensor, random_offsets, stencil, tangent_frame
 from resweep.sensors.stencil import ray_directions
@@ -38,7 +38,10 @@ def rays(
     else:
         offsets = stencil(sensor.beam)[0]
     directions = ray_directions(aimed, offsets)
-    return poses[:, :3, 3], np.einsum("bij,bkj->bki", poses[:, :3, :3], directions)
+    origins = poses[:, :3, 3]
+    if firing.origin is not None:
+        origins = transform(poses, firing.origin.astype(np.float64))
+    return origins, np.einsum("bij,bkj->bki", poses[:, :3, :3], directions)
 
 
 def aim(sensor: Sensor, direction: Array, seed: int, sweep: int) -> Array:
