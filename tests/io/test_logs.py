@@ -24,7 +24,8 @@ WRITABLE = [
     for name, entry in FORMATS.items()
     if (entry.write or entry.write_log) and (name != "ros2" or importlib.util.find_spec("rosbags"))
 ]
-OPTIONS: dict[str, dict[str, Any]] = {"nuscenes": {"lidarseg": False}}  # nobody knows what the labels here mean
+# Nobody knows what the labels here mean, and they are to come back as they are.
+OPTIONS: dict[str, dict[str, Any]] = {"nuscenes": {"lidarseg": False}, "semantickitti": {"relabel": False}}
 ONE_FILE_EACH = [name for name in WRITABLE if name != "ros2"]  # a bag keeps all sweeps in one file
 
 

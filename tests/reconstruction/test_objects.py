@@ -10,16 +10,18 @@ from places import at
 from scipy.spatial import cKDTree
 
 import resweep as rs
-from resweep.boxes import Boxes
+from resweep.boxes import BOX_MARGIN_M, Boxes
 from resweep.categories import CATEGORIES
 from resweep.log import Log
-from resweep.pose import from_xyz_rpy, inverse, transform
+from resweep.pose import Trajectory, from_xyz_rpy, inverse, transform
 from resweep.reconstruction import IcpConfig, ObjectConfig, build_bank
 from resweep.reconstruction.objects.align import align_sweeps
 from resweep.reconstruction.objects.coloured_icp import make_target, register
 from resweep.reconstruction.objects.mirror import FLIP, find_symmetry
 from resweep.reconstruction.objects.surfels import measure_gaps
 from resweep.registration import motion_matrix
+from resweep.scenario.assets import Asset
+from resweep.scenario.placing import make_actor
 from resweep.sweep import Sweep
 
 SIZE = np.array([4.0, 1.8, 1.5])
@@ -106,6 +108,9 @@ def test_an_object_keeps_its_shape_and_leaves_the_ground():
     assert asset.source == ("yard", 4)
     np.testing.assert_allclose(asset.size_m, SIZE)
     assert layer.centre[:, 2].min() > 0.05  # no ground
+    low, high = layer.bounds  # whole discs, within the annotated box
+    assert (np.append(-SIZE[:2] / 2, 0.0) - 1e-5 <= low).all()
+    assert (high <= np.append(SIZE[:2] / 2, SIZE[2]) + 1e-5).all()
     assert np.quantile(off_shell(layer.centre), 0.95) < 0.03
     assert {"intensity", "range_m", "cosine", "count"} <= set(layer.extra)
     assert np.abs(layer.extra["range_m"] - 12.5).max() < 4.0
@@ -284,13 +289,33 @@ def test_the_same_log_gives_the_same_bank():
         np.testing.assert_array_equal(getattr(first, column), getattr(second, column))
 
 
+def share_in_box(asset: Asset) -> tuple[float, np.ndarray]:
+    """The share of an object's returns that its box holds, seen from all sides without noise, and the box's size."""
+    sensor = rs.load_sensor("velodyne-hdl-64e").with_(**{"receiver.range_noise_sigma_m": 0.0})
+    nowhere = rs.World([rs.Mesh(np.array([[0, 0, -500], [1, 0, -500], [0, 1, -500.0]]), np.array([[0, 1, 2]]))])
+    inside = total = 0
+    for angle in np.radians([20, 110, 200, 290]):
+        motion = Trajectory(np.zeros(1), from_xyz_rpy(9 * np.cos(angle), 9 * np.sin(angle), -1.73, yaw=0.4)[None])
+        actor = make_actor(asset, motion, 1, asset.name, nowhere.labels)
+        sweep = rs.Simulator(nowhere, sensor, actors=[actor]).sweep(np.eye(4))
+        inside += int(sweep.boxes.count_points(sweep.deskewed())[0])
+        total += len(sweep)
+    return inside / total, sweep.boxes.size[0]
+
+
 def test_real_drives_give_their_objects(sample_data):
     bank = build_bank(rs.open_log(sample_data / "kitti_raw_0051"))
     assert bank.categories == {"car": ("car-0000",), "cyclist": ("cyclist-0001",)}
     assert bank.meta["summary"]["skipped"] == {"too few points": 1}
     car = bank["car-0000"]
-    low, high = car.world.bounds
-    assert (np.abs([low[:2], high[:2]]) < np.array(car.size_m[:2]) / 2 + 0.3).all()
+    assert car.size_m == pytest.approx((4.52, 1.67, 1.49), abs=0.005)
+    for asset in bank.values():  # nothing reaches out of the annotated box
+        low, high = asset.world.bounds
+        assert (np.abs([low[:2], high[:2]]) <= np.array(asset.size_m[:2]) / 2 + 1e-5).all()
+        assert -1e-5 <= low[2] < high[2] <= asset.size_m[2] + 1e-5
+    share, size = share_in_box(car)
+    assert size == pytest.approx(np.array(car.size_m) + np.array([2, 2, 1]) * BOX_MARGIN_M, abs=1e-6)
+    assert share > 0.99
     assert car.mirrored
     assert car.meta["misfit_m"][1] < car.meta["misfit_m"][0]
     assert min(car.coverage) > 0.5

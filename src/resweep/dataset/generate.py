@@ -6,18 +6,19 @@ import json
 import os
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from resweep.dataset.annotations import annotate, class_names
-from resweep.dataset.layouts import RunFacts, is_complete, write_dataset, write_run, write_sweep
+from resweep.dataset.layouts import RunFacts, express_labels, is_complete, write_dataset, write_run, write_sweep
 from resweep.dataset.plan import Plan, Run, list_runs
 from resweep.dataset.record import FORMAT, RECORD, check_output, hash_record, identify_run, make_record
 from resweep.dataset.traffic import add_traffic
 from resweep.files import write_file
+from resweep.io.datasets.kitti_camera import DEFAULT_CAMERA, KittiCamera, read_camera
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.progress import Progress, open_progress
 from resweep.scenario import Actor, Bank, builtin_bank, load_bank
@@ -44,7 +45,7 @@ class PlacedRun:
 
     ``trajectory`` is that of the sensor; ``times`` (n,) and ``poses`` (n, 4, 4) are those of its sweeps;
     ``names`` gives the class of each actor by its instance. ``dataset`` is the name of the plan, ``identity`` a hash
-    over all that decides the run's bytes.
+    over all that decides the run's bytes; ``first_frame`` counts the sweeps of the runs before it.
     """
 
     run: Run
@@ -56,12 +57,15 @@ class PlacedRun:
     names: dict[int, str]
     dataset: str = ""
     identity: str = ""
+    first_frame: int = 0
+    camera: KittiCamera = DEFAULT_CAMERA
 
     def facts(self) -> RunFacts:
         """What the files of the run say of it as a whole."""
         labels = common_labels(self.world, self.actors)
         run, whole = self.run, (self.dataset, self.run.sensor, self.identity)
-        return RunFacts(run.folder, run.sensor.name, labels, self.times, self.poses, *whole)
+        frames = (self.first_frame, self.camera)
+        return RunFacts(run.folder, run.sensor.name, labels, self.times, self.poses, *whole, *frames)
 
 
 def generate(plan: Plan, output: str | Path, *, workers: int = 0, progress: bool = True) -> Summary:
@@ -79,7 +83,7 @@ def generate(plan: Plan, output: str | Path, *, workers: int = 0, progress: bool
     with open_progress(progress) as shown:
         shown.start("placing the actors")
         worlds = {word: open_world(word, plan.seed) for word in plan.worlds}
-        placed = [place_run(plan, run, worlds[run.world], bank) for run in runs]
+        placed = _number_frames([place_run(plan, run, worlds[run.world], bank) for run in runs])
         _write_json(output / RECORD, {"format": FORMAT, "hash": hash_record(record), "record": record})
         total = sum(len(item.times) for item in placed)
         shown.start("sweeping", total)
@@ -98,7 +102,14 @@ def place_run(plan: Plan, run: Run, world: World, bank: Bank) -> PlacedRun:
     sweeps = Simulator(world, run.sensor).run(trajectory)[: plan.sweeps]
     names = class_names(actors, scenario.categories(bank, actors))
     whole = (plan.name, identify_run(plan, run))
-    return PlacedRun(run, world, trajectory, sweeps.times, sweeps.poses, actors, names, *whole)
+    camera = DEFAULT_CAMERA if plan.camera is None else read_camera(plan.camera)
+    return PlacedRun(run, world, trajectory, sweeps.times, sweeps.poses, actors, names, *whole, camera=camera)
+
+
+def _number_frames(placed: list[PlacedRun]) -> list[PlacedRun]:
+    """The runs, each with the number of sweeps before it."""
+    first = np.cumsum([0, *(len(item.times) for item in placed)]).tolist()
+    return [replace(item, first_frame=number) for item, number in zip(placed, first, strict=False)]
 
 
 def _sweep_runs(placed: list[PlacedRun], output: Path, layout: str, workers: int, progress: Progress) -> int:
@@ -174,8 +185,10 @@ def _make_simulator(item: PlacedRun, last: Simulator | None) -> Simulator:
 
 def _make_sweep(simulator: Simulator, item: PlacedRun, folder: Path, layout: str, at: int) -> None:
     """Simulate and write the sweep ``at`` of a run."""
+    facts = item.facts()
     sweep = simulator.sweep(item.trajectory, start=float(item.times[at]), index=at)
-    write_sweep(folder, layout, at, sweep, annotate(simulator, sweep, at, item.names), item.facts())
+    sweep = express_labels(sweep, layout, facts)
+    write_sweep(folder, layout, at, sweep, annotate(simulator, sweep, at, item.names), facts)
 
 
 def _write_json(path: Path, data: Any) -> None:

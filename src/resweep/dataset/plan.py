@@ -51,19 +51,27 @@ class Plan(Spec):
 
     ``worlds`` are saved worlds, mesh files or ``scene:NAME``; ``scenarios`` YAML files, names of those in the package,
     or scenarios written out. Variant 0 of a scenario is as written; ``traffic`` is added to all. ``sweeps`` limits
-    those of each run. ``seed`` fixes all randomness.
+    those of each run. ``seed`` fixes all randomness. ``camera`` is the calibration of the log that a world is from, for
+    the image boxes of KITTI's layouts: a file or folder of KITTI's (`read_camera`); without, KITTI's own is taken.
     """
 
     name: str = "dataset"
-    layout: Literal["semantickitti", "kitti", "nuscenes"] = "semantickitti"
+    layout: Literal["semantickitti", "kitti", "kitti-tracking", "nuscenes"] = "semantickitti"
     worlds: tuple[str, ...] = Field(min_length=1)
     sensors: tuple[str | SensorChoice, ...] = Field(min_length=1)
     scenarios: tuple[str | dict[str, Any], ...] = Field(min_length=1)
     variants: int = Field(default=1, ge=1)
     traffic: Traffic | None = None
     bank: str | None = None
+    camera: str | None = None
     sweeps: int | None = Field(default=None, ge=1)
     seed: int = Field(default=0, ge=0)
+
+    @model_validator(mode="after")
+    def _check_camera(self) -> Plan:
+        if self.camera is not None and not self.layout.startswith("kitti"):
+            raise SpecError("camera", f"the layout '{self.layout}' has no image boxes; leave it out")
+        return self
 
 
 @dataclass(frozen=True)
@@ -107,7 +115,8 @@ def _resolve_paths(plan: Plan, folder: Path) -> Plan:
 
     scenarios = [beside(word) if isinstance(word, str) and word not in SCENARIOS else word for word in plan.scenarios]
     changes = {"worlds": tuple(map(beside, plan.worlds)), "scenarios": tuple(scenarios)}
-    return plan.model_copy(update={**changes, "bank": None if plan.bank is None else beside(plan.bank)})
+    single = {name: beside(word) for name in ("bank", "camera") if (word := getattr(plan, name)) is not None}
+    return plan.model_copy(update={**changes, **single})
 
 
 def list_runs(plan: Plan) -> list[Run]:

@@ -11,10 +11,12 @@ from typing import Any
 import resweep
 from resweep.dataset.plan import Plan, Run, choose_sensor
 from resweep.errors import ResweepError
+from resweep.io.datasets.kitti_camera import read_camera
 from resweep.scenes.opening import SCENE
 
 RECORD = "plan.json"
 FORMAT = "resweep-dataset"
+_FILES = 2  # grows when the same plan gives other files
 
 
 def make_record(plan: Plan, runs: Sequence[Run]) -> dict[str, Any]:
@@ -23,8 +25,11 @@ def make_record(plan: Plan, runs: Sequence[Run]) -> dict[str, Any]:
     worlds = {word: _fingerprint(word) for word in plan.worlds}
     written = plan.model_dump(mode="json", exclude_none=True)
     scenarios = [run.scenario.model_dump(mode="json", exclude_none=True) for run in runs]
+    camera = {} if plan.camera is None else {"camera": read_camera(plan.camera).to_dict()}
     return {
+        **camera,
         "resweep": resweep.__version__,
+        "files": _FILES,
         "plan": written,
         "worlds": worlds,
         "sensors": sensors,

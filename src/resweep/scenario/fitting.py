@@ -24,10 +24,18 @@ def fit_splats(splats: Splats, size_m: Sequence[float]) -> Splats:
     low, high = np.array([-length / 2, -width / 2, 0.0]), np.array([length / 2, width / 2, height])
     centre = splats.centre.astype(np.float64)
     kept = np.flatnonzero(((centre >= low - NEAR_M) & (centre <= high + NEAR_M)).all(axis=1))
-    columns = {name: getattr(splats, name)[kept] for name in ("normal", "radius", "label", "reflectance", "instance")}
-    centre, normal = centre[kept], columns["normal"].astype(np.float64)
-    columns["radius"] = np.minimum(columns["radius"], (high - low).min() / 2)
-    reach = columns["radius"][:, None] * np.sqrt(np.maximum(0.0, 1.0 - normal**2))
-    extra = {name: np.asarray(values)[kept] for name, values in splats.extra.items()}
-    settings = {"name": splats.name, "depth": splats.depth, "gap_m": splats.gap_m}
-    return Splats(np.clip(centre, low + reach, high - reach), **columns, extra=extra, **settings)
+    centre, normal = centre[kept], splats.normal[kept]
+    radius = np.minimum(splats.radius[kept], (high - low).min() / 2)
+    reach = radius[:, None] * np.sqrt(np.maximum(0.0, 1.0 - normal.astype(np.float64) ** 2))
+    return Splats(
+        np.clip(centre, low + reach, high - reach),
+        normal,
+        radius,
+        splats.label[kept],
+        splats.reflectance[kept],
+        splats.instance[kept],
+        {name: np.asarray(values)[kept] for name, values in splats.extra.items()},
+        splats.name,
+        splats.depth,
+        splats.gap_m,
+    )

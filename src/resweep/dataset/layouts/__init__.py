@@ -11,13 +11,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from resweep.dataset.annotations import Annotations
-from resweep.dataset.layouts import kitti, nuscenes, semantickitti
+from resweep.dataset.layouts import kitti, kitti_tracking, nuscenes, semantickitti
 from resweep.dataset.layouts.run_files import RunFacts, is_complete, write_poses, write_truth
+from resweep.io.datasets.semantickitti_labels import relabel_sweep
 from resweep.sweep import Sweep
 
-LAYOUTS = {"semantickitti": semantickitti, "kitti": kitti, "nuscenes": nuscenes}
+LAYOUTS = {"semantickitti": semantickitti, "kitti": kitti, "kitti-tracking": kitti_tracking, "nuscenes": nuscenes}
 
-__all__ = ["LAYOUTS", "RunFacts", "is_complete", "write_dataset", "write_run", "write_sweep"]
+__all__ = ["LAYOUTS", "RunFacts", "express_labels", "is_complete", "write_dataset", "write_run", "write_sweep"]
+
+
+def express_labels(sweep: Sweep, layout: str, run: RunFacts) -> Sweep:
+    """The sweep of a run with labels as its layout writes them: SemanticKITTI's, but nuScenes maps its own."""
+    return sweep if layout == "nuscenes" else relabel_sweep(sweep, run.labels)
 
 
 def write_sweep(folder: Path, layout: str, at: int, sweep: Sweep, found: Annotations, run: RunFacts) -> None:

@@ -1,90 +1,84 @@
-"""KITTI's object detection: ``velodyne/``, ``calib/`` and ``label_2/``, a file a frame each."""
+"""KITTI's object detection benchmark: one ``training/`` for all runs, its frames numbered through, and ``ImageSets/``.
+
+``training/`` has velodyne, calib, label_2 and image_2, a file a frame each. The images show the returns, since loaders
+ask for images; they are no photographs. The truth of each sweep is in the folder of its run, `FRAMES` tells which.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from resweep.dataset.annotations import Annotations
-from resweep.dataset.layouts.run_files import UNIT, RunFacts, pack_points, read_objects
+from resweep.dataset.layouts.kitti_image import draw_returns
+from resweep.dataset.layouts.kitti_labels import format_objects
+from resweep.dataset.layouts.run_files import UNIT, RunFacts, pack_points
+from resweep.errors import ResweepError
 from resweep.files import write_file
-from resweep.io import poses
-from resweep.pose import transform
+from resweep.io.datasets.kitti_camera import KittiCamera
+from resweep.pose import Array
 from resweep.sweep import Sweep
 
-# KITTI object devkit, readme: 0 fully visible, 1 partly, 2 largely occluded, 3 unknown; it gives no shares.
-_PARTLY, _LARGELY = 0.2, 0.6
-KITTI_NAMES = {
-    "car": "Car",
-    "van": "Van",
-    "truck": "Truck",
-    "pedestrian": "Pedestrian",
-    "cyclist": "Cyclist",
-    "tram": "Tram",
-}
+FRAMES = "frames.json"
+_VALIDATION = 5  # every fifth run, or the last fifth of a single one, is for validation
 
 
 def write_sweep(folder: Path, at: int, sweep: Sweep, found: Annotations, run: RunFacts) -> None:
-    """Write scan, calibration and labels of one sweep."""
-    stem = f"{at:06d}"
-    write_file(folder / "velodyne" / f"{stem}.bin", pack_points(sweep))
-    write_file(folder / "calib" / f"{stem}.txt", _calibration().encode())
-    lines = "".join(f"{line}\n" for line in format_kitti_lines(found))
-    write_file(folder / "label_2" / f"{stem}.txt", lines.encode())
+    """Write scan, calibration, labels and image of one sweep."""
+    training, stem = folder.parent / "training", f"{run.first_frame + at:06d}"
+    points = pack_points(sweep)
+    write_file(training / "velodyne" / f"{stem}.bin", points)
+    write_file(training / "image_2" / f"{stem}.png", draw_returns(points[:, :3], points[:, 3], run.camera))
+    write_file(training / "calib" / f"{stem}.txt", format_calibration(run.camera).encode())
+    lines = "".join(f"{line}\n" for line in format_objects(found.rows(), run.camera))
+    write_file(training / "label_2" / f"{stem}.txt", lines.encode())
 
 
 def write_run(folder: Path, run: RunFacts) -> None:
-    """Write the tracks of a run."""
-    write_file(folder / "label_02.txt", "".join(_format_tracks(folder, len(run.times))).encode())
+    """Write nothing more: frames are moments of their own."""
 
 
 def write_dataset(output: Path, runs: Sequence[RunFacts]) -> None:
-    """Write nothing: runs are sequences of their own."""
+    """Write which frames are for training and which for validation, and the run and sweep of each frame.
+
+    Frames whose label file is empty are in neither set: loaders stumble over frames without an object.
+    """
+    sets: dict[str, list[str]] = {"train": [], "val": []}
+    frames = {}
+    for number, run in enumerate(runs):
+        count = len(run.times)
+        for at in range(count):
+            stem = f"{run.first_frame + at:06d}"
+            frames[stem] = {"run": run.name, "sweep": at}
+            if _has_labels(output / "training" / "label_2" / f"{stem}.txt", output / run.name / "boxes"):
+                sets["val" if _is_validation(number, len(runs), at, count) else "train"].append(stem)
+    sets["trainval"], sets["test"] = sorted(sets["train"] + sets["val"]), []
+    for name, stems in sets.items():
+        write_file(output / "ImageSets" / f"{name}.txt", "".join(f"{stem}\n" for stem in stems).encode())
+    write_file(output / FRAMES, (json.dumps(frames, indent=1) + "\n").encode())
 
 
-def format_kitti_lines(found: Annotations) -> list[str]:
-    """Lines of label_2; there is no image, so its box is -1 throughout. Objects without returns are left out."""
-    rows = [row for row in found.rows() if row["n_points"] > 0]
-    return [_format_kitti_line(row) for row in rows]
+def _has_labels(file: Path, truth: Path) -> bool:
+    if not file.is_file():
+        raise ResweepError(f"{file}: missing, though its sweep is complete; remove {truth} to make its run again")
+    return file.stat().st_size > 0
 
 
-def _format_kitti_line(row: dict[str, Any]) -> str:
-    """type truncated occluded alpha, box of the image (4), h w l, x y z of the floor's middle, ry (KITTI devkit)."""
-    length, width, height = row["size"]
-    floor = np.array([row["centre"]]) - [[0.0, 0.0, height / 2]]
-    x, y, z = transform(poses.T_CAMERA_LIDAR, floor)[0].tolist()
-    turn = _wrap_angle(-row["yaw"] - np.pi / 2)
-    alpha = _wrap_angle(turn - np.arctan2(x, z))
-    numbers = (alpha, -1.0, -1.0, -1.0, -1.0, height, width, length, x, y, z, turn)
-    name = KITTI_NAMES.get(row["name"], "Misc")
-    return f"{name} 0.00 {_occlusion_level(row['occlusion'])} " + " ".join(f"{value:.4f}" for value in numbers)
+def _is_validation(run: int, runs: int, at: int, sweeps: int) -> bool:
+    if runs == 1:
+        return at >= sweeps - max(1, sweeps // _VALIDATION) and sweeps > 1
+    return run % _VALIDATION == _VALIDATION - 1 or (runs < _VALIDATION and run == runs - 1)
 
 
-def _format_tracks(folder: Path, count: int) -> list[str]:
-    """KITTI tracking's lines: the frame and the track before those of an object label."""
-    return [
-        f"{at} {row['track']} {_format_kitti_line(row)}\n"
-        for at in range(count)
-        for row in read_objects(folder, at)
-        if row["n_points"] > 0
-    ]
-
-
-def _occlusion_level(occlusion: float | None) -> int:
-    if occlusion is None:
-        return 3
-    return 0 if occlusion < _PARTLY else 1 if occlusion < _LARGELY else 2
-
-
-def _wrap_angle(angle: float) -> float:
-    return float((angle + np.pi) % (2 * np.pi) - np.pi)
-
-
-def _calibration() -> str:
-    matrix = " ".join(repr(value) for value in poses.T_CAMERA_LIDAR[:3].ravel().tolist())
-    lines = [f"P{at}: {UNIT}" for at in range(4)]
-    lines += ["R0_rect: 1.0 0.0 0.0 0.0 1.0 0.0 0.0 0.0 1.0", f"Tr_velo_to_cam: {matrix}", f"Tr_imu_to_velo: {UNIT}"]
+def format_calibration(camera: KittiCamera) -> str:
+    """A calibration file of the object benchmark; there is no IMU but the LiDAR."""
+    lines = [f"P{at}: {format_numbers(matrix)}" for at, matrix in enumerate(camera.projections)]
+    lines += [f"R0_rect: {format_numbers(camera.rectification)}"]
+    lines += [f"Tr_velo_to_cam: {format_numbers(camera.T_camera_lidar[:3])}", f"Tr_imu_to_velo: {UNIT}"]
     return "\n".join(lines) + "\n"
+
+
+def format_numbers(matrix: Array) -> str:
+    """The numbers of a matrix row by row, with all their digits."""
+    return " ".join(repr(value) for value in matrix.ravel().tolist())

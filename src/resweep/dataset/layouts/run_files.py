@@ -13,6 +13,7 @@ from resweep.boxes import BOX_MARGIN_M
 from resweep.dataset.annotations import Annotations
 from resweep.files import write_file
 from resweep.io import poses
+from resweep.io.datasets.kitti_camera import DEFAULT_CAMERA, KittiCamera
 from resweep.io.files import kitti_bin
 from resweep.labels import LabelSet
 from resweep.pose import Array, Trajectory, inverse
@@ -27,7 +28,8 @@ class RunFacts:
     """What is known of a run: its name, sensor, ``labels`` of its returns, and ``times`` (n,), ``poses`` (n, 4, 4).
 
     ``dataset`` is the name of its plan, ``spec`` its sensor in full. ``identity`` is a hash over all that decides the
-    run's bytes: no run of another dataset has it.
+    run's bytes: no run of another dataset has it. ``first_frame`` counts the sweeps of the runs before it; ``camera``
+    is the one that KITTI's labels are seen by.
     """
 
     name: str
@@ -38,6 +40,8 @@ class RunFacts:
     dataset: str = ""
     spec: Sensor | None = None
     identity: str = ""
+    first_frame: int = 0
+    camera: KittiCamera = DEFAULT_CAMERA
 
 
 def is_complete(folder: Path, at: int) -> bool:
@@ -72,8 +76,8 @@ def read_objects(folder: Path, at: int) -> list[dict[str, Any]]:
     return objects
 
 
-def pack_points(sweep: Sweep, width: int = 4) -> Array:
-    """Rows (n, width) float32 of x, y, z, intensity: motion during the sweep undone; further columns are empty."""
-    rows = np.zeros((len(sweep), width), "<f4")
-    rows[:, :3], rows[:, 3] = sweep.deskewed(), sweep.intensity
+def pack_points(sweep: Sweep) -> Array:
+    """Rows (n, 4) float32 of x, y, z, remission as KITTI has them: motion during the sweep undone, 0 to 1."""
+    rows = np.empty((len(sweep), 4), "<f4")
+    rows[:, :3], rows[:, 3] = sweep.deskewed(), kitti_bin.scale_remission(sweep.intensity)
     return rows

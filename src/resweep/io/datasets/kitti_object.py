@@ -6,6 +6,7 @@ in the rectified camera's frame, and turned into the LiDAR's with the frame's ow
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,12 +14,12 @@ import numpy as np
 
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
+from resweep.io.datasets.kitti_camera import read_T_rect_lidar
 from resweep.io.datasets.kitti_raw import RATE_HZ, SENSOR
 from resweep.io.datasets.numbered_files import list_numbered
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.files import kitti_bin
 from resweep.io.format import Format, read_as
-from resweep.io.rigid import pose_from_matrix
 from resweep.labels import NO_LABELS
 from resweep.log import Log
 from resweep.pose import Array, inverse, transform
@@ -61,39 +62,35 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
     return infer_empty_beams(log, empty_beams)
 
 
-def _read_T_velo_camera(file: Path) -> Array:
-    """``T_velo_rect`` (4, 4): inverse of R0_rect · Tr_velo_to_cam."""
-    if not file.is_file():
-        raise ResweepError(f"{file}: missing; the boxes cannot be turned into the LiDAR's frame without")
-    fields = dict(line.split(":", 1) for line in file.read_text().splitlines() if ":" in line)
-    for key, count in (("R0_rect", 9), ("Tr_velo_to_cam", 12)):
-        if key not in fields or len(fields[key].split()) != count:
-            raise ResweepError(f"{file}: no {key} of {count} numbers; fetch the calibration again")
-    rectify = np.column_stack([np.array(fields["R0_rect"].split(), float).reshape(3, 3), np.zeros(3)])
-    Tr = np.array(fields["Tr_velo_to_cam"].split(), float)
-    return inverse(pose_from_matrix(rectify, f"{file}, R0_rect") @ pose_from_matrix(Tr, f"{file}, Tr_velo_to_cam"))
-
-
 def _read_boxes(file: Path, calib: Path) -> Boxes:
     rows = []
     for number, line in enumerate(file.read_text().splitlines(), 1):
         words = line.split()
-        if not words or words[0] == "DontCare":
-            continue
-        if len(words) < _COLUMNS:
-            raise ResweepError(f"{file}, line {number}: {len(words)} values, a label has {_COLUMNS}")
-        try:
-            rows.append((words[0], *map(float, words[8:15])))
-        except ValueError as error:
-            raise ResweepError(f"{file}, line {number}: {error}") from error
-    T_velo_camera = _read_T_velo_camera(calib)
-    values = np.array([row[1:] for row in rows], float).reshape(-1, 7)
+        if words and words[0] != "DontCare":
+            rows.append((words[0], -1, parse_label(words, f"{file}, line {number}")))
+    return turn_boxes(rows, inverse(read_T_rect_lidar(calib)))
+
+
+def parse_label(words: Sequence[str], where: str) -> list[float]:
+    """h w l x y z ry, the last of the words of a label; ``where`` names it in errors."""
+    if len(words) < _COLUMNS:
+        raise ResweepError(f"{where}: {len(words)} values, a label has {_COLUMNS}")
+    try:
+        return [float(word) for word in words[8:_COLUMNS]]
+    except ValueError as error:
+        raise ResweepError(f"{where}: {error}") from error
+
+
+def turn_boxes(rows: Sequence[tuple[str, int, list[float]]], T_lidar_rect: Array) -> Boxes:
+    """Boxes in the LiDAR's frame from name, track and the numbers of `parse_label`, which are the camera's."""
+    values = np.array([numbers for _, _, numbers in rows], float).reshape(-1, 7)
     height, width, length, turn = values[:, 0], values[:, 1], values[:, 2], values[:, 6]
     # The place is the middle of the floor, and the camera's y points down.
-    centre = transform(T_velo_camera, values[:, 3:6] - height[:, None] * [0.0, 0.5, 0.0])
-    heading = np.stack([np.cos(turn), np.zeros_like(turn), -np.sin(turn)], axis=1) @ T_velo_camera[:3, :3].T
+    centre = transform(T_lidar_rect, values[:, 3:6] - height[:, None] * [0.0, 0.5, 0.0])
+    heading = np.stack([np.cos(turn), np.zeros_like(turn), -np.sin(turn)], axis=1) @ T_lidar_rect[:3, :3].T
     yaw = np.arctan2(heading[:, 1], heading[:, 0])
-    return Boxes(centre, np.stack([length, width, height], axis=1), yaw, [str(row[0]) for row in rows])
+    size = np.stack([length, width, height], axis=1)
+    return Boxes(centre, size, yaw, [name for name, _, _ in rows], np.array([track for _, track, _ in rows], np.int64))
 
 
 FORMAT = Format("kitti-object", "KITTI object detection frames", recognises=recognises, open_log=open_log)

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from resweep.boxes import Boxes
 from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.columns import sweep_from_columns
+from resweep.io.datasets.kitti_oxts import project_packets
 from resweep.io.datasets.kitti_times import read_scan_times, read_stamps, set_times_by_azimuth
 from resweep.io.datasets.numbered_files import list_numbered
 from resweep.io.empty_beams import infer_empty_beams
@@ -34,7 +34,6 @@ from resweep.sweep import Sweep
 
 SENSOR = "velodyne-hdl-64e"
 RATE_HZ = 10.0
-_EARTH_M = 6378137.0  # the radius in the devkit's Mercator projection (KITTI raw devkit, latlonToMercator)
 _REACH_S = 0.25  # how far the first and last sweep may reach out of the packets
 
 
@@ -123,7 +122,7 @@ def _read_motion(
         files, stamps = [file for file, kept in zip(files, keep, strict=True) if kept], stamps[keep]
     T_imu_velo = inverse(_read_imu_to_velo(path, calib))
     rows, good = _read_packets(files, index, faults)
-    return Trajectory(stamps[good], _project(rows[good]) @ T_imu_velo)
+    return Trajectory(stamps[good], project_packets(rows[good]) @ T_imu_velo)
 
 
 def _stand(start: Array, end: Array) -> Trajectory:
@@ -184,24 +183,6 @@ def _read_packet(file: Path) -> Array:
     if not np.isfinite(row).all():
         raise ResweepError(f"{file}: holds NaN or infinity; fetch it again")
     return row
-
-
-def _project(rows: Array) -> Array:
-    """``T_world_imu`` (n, 4, 4) from the rows of packets, in metres from the first."""
-    latitude, longitude = np.radians(rows[:, 0]), np.radians(rows[:, 1])
-    scale = np.cos(latitude[0])
-    place = np.stack(
-        [
-            scale * _EARTH_M * longitude,
-            scale * _EARTH_M * np.log(np.tan(np.pi / 4 + latitude / 2)),
-            rows[:, 2],
-        ],
-        axis=1,
-    )
-    poses = np.tile(np.eye(4), (len(rows), 1, 1))
-    poses[:, :3, :3] = Rotation.from_euler("ZYX", rows[:, [5, 4, 3]]).as_matrix()
-    poses[:, :3, 3] = place - place[0]
-    return poses
 
 
 def _check_covered(path: Path, motion: Trajectory, start: Array, end: Array, faults: Faults | None) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.io import poses
+from resweep.io.datasets.semantickitti_labels import LABELS, relabel_sweep
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.faults import Faults, refuse_faulty
 from resweep.io.files import kitti_bin
@@ -119,12 +120,25 @@ def _take_lines(file: Path, rows: Array, index: Array, faults: Faults | None) ->
     return np.asarray(rows[index])
 
 
-def write_log(log: Log, sweeps: Iterable[Sweep], folder: Path, frame: str = "deskewed", instances: bool = True) -> None:
-    """Fill ``folder`` with a sequence; calib.txt holds the axes' exchange, so the poses read back exactly."""
+def write_log(
+    log: Log,
+    sweeps: Iterable[Sweep],
+    folder: Path,
+    frame: str = "deskewed",
+    instances: bool = True,
+    relabel: bool = True,
+) -> Log:
+    """Fill ``folder`` with a sequence; calib.txt holds the axes' exchange, so the poses read back exactly.
+
+    Labels of another vocabulary are mapped to SemanticKITTI's, and simulated objects that move get the ids for that;
+    ``relabel=False`` keeps the log's own ids. Remissions are from 0 to 1. Returns the log with the vocabulary written.
+    """
     (folder / "velodyne").mkdir()
     (folder / "labels").mkdir()
     count = 0
-    for at, sweep in enumerate(sweeps):
+    for at, given in enumerate(sweeps):
+        sweep = relabel_sweep(given, log.labels) if relabel else given
+        sweep = replace(sweep, intensity=kitti_bin.scale_remission(sweep.intensity))
         kitti_bin.write(sweep, folder / "velodyne" / f"{at:06d}.bin", frame)
         kitti_bin.write_labels(sweep, folder / "labels" / f"{at:06d}.label", instances)
         count += 1
@@ -135,6 +149,7 @@ def write_log(log: Log, sweeps: Iterable[Sweep], folder: Path, frame: str = "des
     unit = "1.0 0.0 0.0 0.0 0.0 1.0 0.0 0.0 0.0 0.0 1.0 0.0"
     matrix = " ".join(repr(value) for value in Tr[:3].ravel().tolist())
     (folder / "calib.txt").write_text("".join(f"P{at}: {unit}\n" for at in range(4)) + f"Tr: {matrix}\n")
+    return replace(log, labels=LABELS) if relabel and log.labels.known else log
 
 
 FORMAT = Format(

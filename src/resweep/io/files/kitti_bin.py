@@ -20,6 +20,7 @@ from resweep.sweep import Sweep
 
 _ROW_BYTES = 16
 _HALF = 0xFFFF
+_BYTE_MAX = 255.0
 # A float32 metre coordinate above this is off by more than a millimetre.
 _FLOAT32_M = 8192.0
 
@@ -39,6 +40,17 @@ def write(sweep: Sweep, path: Path, frame: str = "deskewed", labels: bool = Fals
     path.write_bytes(rows.tobytes())
     if labels:
         write_labels(sweep, path.with_suffix(".label"), instances)
+
+
+def scale_remission(intensity: Array) -> Array:
+    """Intensities (n,) as the remissions from 0 to 1 that KITTI's scans have, float32.
+
+    Those of which more than half are above 1 are taken for the 0 to 255 of other sensors. What is brighter than a
+    white target, as retroreflectors are, becomes 1.
+    """
+    values = np.asarray(intensity, np.float32)
+    scale = _BYTE_MAX if len(values) and np.median(values) > 1.0 else 1.0
+    return np.asarray(np.clip(values / np.float32(scale), 0.0, 1.0))
 
 
 def write_labels(sweep: Sweep, path: Path, instances: bool = True) -> None:
