@@ -255,3 +255,46 @@ def test_empty_beams_that_are_not_asked_for_are_unknown(log: Log, tmp_path: Path
     assert not asked.empty_beams.found
     _ = asked[0]  # which looks for the grid
     assert asked.empty_beams.found
+
+
+WRONG: list[Any] = [None, True, -1.5, "x", [], {}, [[]], {"a": [1]}, 10**30]
+
+
+def test_wrong_values_in_log_json_are_one_error(log: Log, tmp_path: Path) -> None:
+    write_log(log, tmp_path / "log", format="kitti", progress=False)
+    file = tmp_path / "log" / "log.json"
+    whole = json.loads(file.read_text())
+    refused = 0
+    for name in (*whole, "labels/classes", "empty_beams/source", "empty_beams/detail"):
+        for value in [*WRONG, KeyError]:
+            data = json.loads(json.dumps(whole))
+            *outer, last = name.split("/")
+            place = data[outer[0]] if outer else data
+            if value is KeyError:
+                place.pop(last, None)
+            else:
+                place[last] = value
+            file.write_text(json.dumps(data))
+            messages = []
+            try:
+                open_log(tmp_path / "log", empty_beams=False)
+            except ResweepError as error:
+                messages.append(str(error))
+            refused += len(messages)
+            assert all(message.startswith(str(tmp_path)) and "\n" not in message for message in messages), (name, value)
+    assert refused > 60
+
+
+def test_log_json_that_cannot_be_parsed_is_one_error(log: Log, tmp_path: Path) -> None:
+    write_log(log, tmp_path / "log", format="kitti", progress=False)
+    for text in ("{", "[" * 100_000, "\xff"):
+        (tmp_path / "log" / "log.json").write_bytes(text.encode("latin-1"))
+        with pytest.raises(ResweepError, match=r"log\.json: cannot be read \(.*\); write the log again"):
+            open_log(tmp_path / "log")
+
+
+def test_places_that_log_json_names_are_not_looked_at(log: Log, tmp_path: Path) -> None:
+    write_log(replace(log, meta={"paths": ["/"], "seed": 3}), tmp_path / "log", progress=False)
+    meta = open_log(tmp_path / "log").meta
+    assert "paths" not in meta
+    assert (meta["seed"], meta["path"]) == (3, str(tmp_path / "log"))

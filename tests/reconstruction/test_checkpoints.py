@@ -22,6 +22,7 @@ from resweep.files.partial import discard_partial
 from resweep.log import Log
 from resweep.reconstruction import SplatConfig, SurfelConfig, accumulate
 from resweep.reconstruction.checkpoints import Checkpoints
+from resweep.worlds import load_world
 
 QUICK = {"iterations": 1, "samples": 1000, "points_per_sweep": 2000}
 CONFIG = SplatConfig(map={"ego_radius_m": 0.0}, calibrate=QUICK, carve={"rounds": 1})
@@ -219,3 +220,30 @@ def test_checkpoints_that_were_being_discarded_are_not_used(drive: Path, tmp_pat
     rs.build(counted(log, reads), CONFIG, progress=False, resume=folder)
     assert set(reads) == set(range(len(log)))
     assert not folder.exists()
+
+
+def test_two_builds_at_once_do_not_mix(drive: Path, tmp_path: Path) -> None:
+    slow = """
+import sys
+from resweep.reconstruction.checkpoints import Checkpoints
+run = Checkpoints.run
+def wait(self, name, *more):
+    if name == "accumulate":
+        print("waiting", flush=True)
+        sys.stdin.readline()
+    return run(self, name, *more)
+Checkpoints.run = wait
+"""
+    world, quick = tmp_path / "w.world", command(drive, tmp_path / "w.world")
+    words = [*quick[:2], slow + quick[2], *quick[3:]]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "waiting\n"
+        second = subprocess.run([*quick, "--sweeps", "0:2"], capture_output=True, text=True, check=False)
+        assert second.returncode == 1
+        assert second.stderr.startswith(f"resweep: error: {world}: another process is writing it (pid {first.pid}, ")
+        assert second.stderr.count("\n") == 1
+        first.communicate("\n")
+    assert first.returncode == 0
+    assert load_world(world).meta["sweeps"] == 4
+    assert [item.name for item in tmp_path.iterdir()] == ["w.world"]

@@ -18,6 +18,7 @@ from resweep.scenes.opening import SCENE
 RECORD = "plan.json"
 FORMAT = "resweep-dataset"
 _FILES = 2  # grows when the same plan gives other files
+_CHECKSUM_BYTES = 4
 
 
 def make_record(plan: Plan, runs: Sequence[Run]) -> dict[str, Any]:
@@ -59,12 +60,21 @@ def identify_run(plan: Plan, run: Run) -> str:
 
 
 def _fingerprint(word: str) -> str:
-    """What tells a world or a bank from others: the hash of its index, or of the whole mesh file."""
+    """What tells a world, a bank or a mesh file from others: the hash of what it holds.
+
+    Of a stored array the checksums count, with which each of its chunks ends.
+    """
     if word.startswith(SCENE):
         return word
     path = Path(word)
-    file = next((path / name for name in ("world.json", "bank.json") if (path / name).is_file()), path)
-    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else word
+    if path.is_file():
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    digest = hashlib.sha256()
+    for file in sorted(item for item in path.rglob("*") if item.is_file()):
+        with file.open("rb") as stream:
+            stream.seek(0 if file.suffix == ".json" else max(0, file.stat().st_size - _CHECKSUM_BYTES))
+            digest.update(f"{file.relative_to(path)} {file.stat().st_size} ".encode() + stream.read())
+    return digest.hexdigest() if path.is_dir() else word
 
 
 def check_output(output: Path, record: dict[str, Any]) -> None:

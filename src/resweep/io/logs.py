@@ -199,7 +199,11 @@ def _known_log(path: Path) -> Format | None:
 def _guess(path: Path, record: Record | None, others: list[Fault] | None = None) -> Format:
     """The format of what ``path`` holds; with ``others``, the commonest of several, and the files not in it."""
     if record is not None:
-        return format_named(record.layout)
+        if record.layout not in FORMATS:
+            raise ResweepError(
+                f"{path / 'log.json'}: layout '{record.layout}': {nearest_names(record.layout, FORMATS)}"
+            )
+        return FORMATS[record.layout]
     known = _known_log(path)
     if known is not None:
         return known

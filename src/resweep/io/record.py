@@ -8,17 +8,19 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
 import resweep
 from resweep.config import validate
 from resweep.errors import ResweepError, nearest_names
+from resweep.files.untrusted import read_json
 from resweep.labels import LabelSet
 from resweep.log import UNKNOWN_BEAMS, BeamSource, EmptyBeams, Log
 from resweep.sensors import Sensor, find_sensor
 
+T = TypeVar("T")
 VERSION = 2
 FILE = "log.json"
 
@@ -59,19 +61,21 @@ class Facts:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], where: str) -> Facts:
         """The facts written by `to_dict`; ``where`` names the file in errors."""
-        try:
-            sensor, labels, beams = data["sensor"], data["labels"], data["empty_beams"]
-            return cls(
-                str(data["sensor_name"]),
-                None if sensor is None else validate(sensor, Sensor, f"{where}, sensor"),
-                None if labels is None else validate(labels, LabelSet, f"{where}, labels"),
-                bool(data["poses_known"]),
-                bool(data["times_known"]),
-                bool(data.get("sensor_position_known", True)),  # older files do not say
-                _parse_beams(beams["source"], str(beams["detail"]), where),
-            )
-        except (KeyError, TypeError) as error:
-            raise ResweepError(f"{where}: damaged (no field {error}); write the log again") from error
+        for name in ("sensor", "labels"):
+            if name not in data:
+                raise ResweepError(f"{where}: damaged (no field '{name}'); write the log again")
+        sensor, labels = data["sensor"], data["labels"]
+        beams = _take(data, "empty_beams", dict, where)
+        return cls(
+            _take(data, "sensor_name", str, where),
+            None if sensor is None else validate(sensor, Sensor, f"{where}, sensor"),
+            None if labels is None else validate(labels, LabelSet, f"{where}, labels"),
+            _take(data, "poses_known", bool, where),
+            _take(data, "times_known", bool, where),
+            # Older files do not say it.
+            _take({"sensor_position_known": True, **data}, "sensor_position_known", bool, where),
+            _parse_beams(_take(beams, "source", str, where), _take(beams, "detail", str, where), where),
+        )
 
     def apply(self, log: Log, keeps_beams: bool) -> Log:
         """``log``, as its reader opened it, with what the facts know better.
@@ -123,20 +127,32 @@ def read_record(folder: Path) -> Record | None:
     file = folder / FILE
     if not file.is_file():
         return None
-    try:
-        data = json.loads(file.read_text())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ResweepError(f"{file}: damaged ({error}); write the log again") from error
+    data = read_json(file, "write the log again")
     if not isinstance(data, dict) or data.get("format") != "resweep-log":
         return None
-    if data.get("version", 0) > VERSION:
-        raise ResweepError(f"{file}: version {data['version']}, this Resweep reads up to {VERSION}; upgrade Resweep")
-    meta = data.get("meta", {})
-    facts = Facts.from_dict(data, str(file)) if data["version"] > 1 else _read_first_facts(data, meta, str(file))
-    try:
-        return Record(str(data["layout"]), int(data["sweeps"]), str(data.get("name", "")), facts, meta)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ResweepError(f"{file}: damaged (no field {error}); write the log again") from error
+    version = _take(data, "version", int, str(file))
+    if version > VERSION:
+        raise ResweepError(f"{file}: version {version}, this Resweep reads up to {VERSION}; upgrade Resweep")
+    layout, sweeps = _take(data, "layout", str, str(file)), _take(data, "sweeps", int, str(file))
+    name, meta = (
+        _take({"name": "", **data}, "name", str, str(file)),
+        _take({"meta": {}, **data}, "meta", dict, str(file)),
+    )
+    facts = Facts.from_dict(data, str(file)) if version > 1 else _read_first_facts(data, meta, str(file))
+    # Where its input lay says nothing of this log, and may name any place on the disk.
+    return Record(layout, sweeps, name, facts, {key: value for key, value in meta.items() if key != "paths"})
+
+
+def _take(data: Mapping[str, Any], name: str, kind: type[T], where: str) -> T:
+    """A field of log.json, or an error that names it."""
+    if name not in data:
+        raise ResweepError(f"{where}: damaged (no field '{name}'); write the log again")
+    value = data[name]
+    if type(value) is not kind:
+        raise ResweepError(
+            f"{where}: damaged (field '{name}' is {value!r:.60}, {kind.__name__} expected); write the log again"
+        )
+    return value
 
 
 def _parse_beams(source: str, detail: str, where: str) -> EmptyBeams:

@@ -12,6 +12,7 @@ import numpy as np
 
 from resweep.errors import ResweepError, nearest_names
 from resweep.files import atomic_folder, lock_output, recover_output
+from resweep.files.untrusted import check_no_link, read_json
 from resweep.scenario.assets import Asset, check_name
 from resweep.scenario.coverage import interpolate_coverage
 from resweep.worlds import load_world
@@ -156,6 +157,10 @@ class Bank(Mapping[str, Asset]):
         facts, folder = self._facts[name], self._path / _file(name)
         if not folder.is_dir():
             raise ResweepError(f"{folder}: missing, though {INDEX} lists it; build the bank again")
+        try:
+            check_no_link(self._path, folder)
+        except ValueError as error:
+            raise ResweepError(f"{folder}: {error}") from error
         world = load_world(folder)
         log, track = facts["source"]
         return Asset(
@@ -186,18 +191,25 @@ def load_bank(path: str | Path) -> Bank:
     if not file.is_file():
         raise ResweepError(f"{path}: not a bank (it has no {INDEX}); give a folder that 'resweep objects' wrote")
     try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ResweepError(f"{file}: cannot be read ({error}); build the bank again") from error
+        check_no_link(path, file)
+    except ValueError as error:
+        raise ResweepError(f"{file}: {error}") from error
+    data = read_json(file, "build the bank again")
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ResweepError(f"{file}: not a bank's (its format is not '{FORMAT}')")
     version = data.get("format_version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
+    if type(version) is not int or version > FORMAT_VERSION:
         raise ResweepError(f"{file}: format {version} is not this Resweep's {FORMAT_VERSION}; upgrade resweep")
-    bank = Bank(meta=data.get("meta") or {})
+    for key, kind in (("meta", dict), ("assets", list)):
+        if not isinstance(data.get(key), kind):
+            raise ResweepError(f"{file}: field '{key}' is missing or no {kind.__name__}; build the bank again")
+    bank = Bank(meta=data["meta"])
     bank._path = path
-    for at, facts in enumerate(data.get("assets") or []):
-        _check_facts(facts, f"{file}: assets[{at}]")
+    for at, facts in enumerate(data["assets"]):
+        where = f"{file}: assets[{at}]"
+        _check_facts(facts, where)
+        if facts["name"] in bank._facts:
+            raise ResweepError(f"{where}: a second asset is called '{facts['name']}'; build the bank again")
         facts.setdefault("mirrored", bool(facts["meta"].get("mirrored")))  # older banks keep it in the meta
         bank._facts[facts["name"]] = facts
     return bank
@@ -207,8 +219,8 @@ def is_bank(path: Path) -> bool:
     """Whether a folder has a bank's index, of any version and even if its assets are damaged."""
     recover_output(path)
     try:
-        data = json.loads((path / INDEX).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        data = read_json(path / INDEX, "")
+    except ResweepError:
         return False
     return isinstance(data, dict) and data.get("format") == FORMAT
 
@@ -234,13 +246,28 @@ def _facts_of(asset: Asset) -> dict[str, Any]:
 
 def _check_facts(facts: Any, where: str) -> None:
     for key, kind in _FIELDS.items():
-        if not isinstance(facts, dict) or not isinstance(facts.get(key), kind):
+        if not isinstance(facts, dict) or type(facts.get(key)) is not kind:
             raise ResweepError(f"{where}: field '{key}' is missing or no {kind.__name__}; build the bank again")
-    lengths = {"size_m": 3, "source": 2}
-    for key, count in lengths.items():
-        if len(facts[key]) != count:
-            raise ResweepError(f"{where}: field '{key}' must have {count} values; build the bank again")
-    check_name(facts["name"])
+    log, *track = facts["source"] or [None]
+    right = {
+        "label": abs(facts["label"]) < 2**31,
+        "n_points": 0 <= facts["n_points"] < 2**63,
+        "size_m": len(facts["size_m"]) == 3 and all(_is_number(value) and value > 0 for value in facts["size_m"]),
+        "source": isinstance(log, str) and len(track) == 1 and type(track[0]) is int,
+        "coverage": len(facts["coverage"]) > 0 and all(_is_number(value) for value in facts["coverage"]),
+        "mirrored": isinstance(facts.get("mirrored", False), bool),
+    }
+    for key, fits in right.items():
+        if not fits:
+            raise ResweepError(f"{where}: field '{key}' cannot be {facts[key]!r:.60}; build the bank again")
+    try:
+        check_name(facts["name"])
+    except ResweepError as error:
+        raise ResweepError(f"{where}: {error}") from error
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) < 1e9  # neither NaN nor infinity
 
 
 def _plain(value: Any) -> Any:

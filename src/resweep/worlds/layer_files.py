@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,15 +12,20 @@ import numpy as np
 import zarr
 
 from resweep.errors import ResweepError
+from resweep.files.untrusted import check_name
 from resweep.pose import Array
 from resweep.worlds.mesh import Instances, Material, Mesh
 from resweep.worlds.splats import Splats
+from resweep.worlds.stored_arrays import Budget
 from resweep.worlds.tiles import StoredColumns, TileTable, group_by_tile, runs_of, write_columns
 from resweep.worlds.volumes import Volumes
 from resweep.worlds.world import Layer
 
 T = TypeVar("T")
 _MESH_ATTRIBUTES = ("label", "reflectance", "material", "instance")
+_COUNTING = ("order", "source")  # columns that may count their own rows
+_IDS = ("label", "instance", "material")
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 def need(data: Any, name: str, kind: type[T], where: str) -> T:
@@ -44,11 +49,12 @@ class Writing:
 
 @dataclass
 class Reading:
-    """A world being read: its folder, the bounds to read (metres from the origin) and shared meshes."""
+    """A world being read: its folder, the bounds to read (metres from the origin), shared meshes, and its size."""
 
     root: Path
     bounds: Array | None
     shared: dict[str, Mesh] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
 
 
 def write_mesh(mesh: Mesh, path: str, writing: Writing) -> dict[str, Any]:
@@ -90,29 +96,37 @@ def write_mesh(mesh: Mesh, path: str, writing: Writing) -> dict[str, Any]:
 
 def read_mesh(entry: Mapping[str, Any], where: str, reading: Reading) -> Mesh | None:
     """Read the triangles of the tiles within bounds, in their first order; None if there are none."""
-    columns = _columns(entry, where, reading)
-    tiles = TileTable.of(columns, need(entry, "n_faces", int, where))
+    columns = _columns(entry, where, reading, _MESH_ATTRIBUTES)
+    tiles = TileTable.of(columns, need(entry, "n_faces", int, where), "faces", "vertices")
     chosen = tiles.within(reading.bounds)
     if not chosen.any():
         return None
     face_runs, vertex_runs = runs_of(chosen, tiles.n_rows), runs_of(chosen, tiles.n_points)
     order = _in_order(columns, face_runs)
-    source = columns.read("source", vertex_runs)
-    local, vertices = columns.read("faces", face_runs), columns.read("vertices", vertex_runs)
+    source = columns.read("source", vertex_runs, row=())
+    local = columns.read("faces", face_runs, row=(3,))
+    vertices = columns.read("vertices", vertex_runs, row=(3,))
     n_points, n_rows, total = tiles.n_points[chosen], tiles.n_rows[chosen], need(entry, "n_vertices", int, where)
     _check_indices(columns, np.repeat(n_points, n_rows), local, source, total)
     # Tiles that share a vertex have a copy each: back to one, in the first order.
-    used = np.zeros(total, bool)
-    used[source] = True
-    number = np.cumsum(used, dtype=np.uint32) - np.uint32(1)
-    joined = np.empty((int(used.sum()), 3), np.float32)
-    joined[number[source]] = vertices
+    number = _renumber(source, total)
+    joined = np.empty((int(number.max()) + 1, 3), np.float32)
+    joined[number] = vertices
     first = np.repeat(np.cumsum(n_points) - n_points, n_rows)
-    faces = number[source[local + first[:, None]]]
-    attributes = {name: columns.read(name, face_runs) for name in _MESH_ATTRIBUTES}
+    faces = number[local + first[:, None]]
+    attributes = {name: columns.read(name, face_runs, row=()) for name in _MESH_ATTRIBUTES}
     attributes = {name: v[order] if isinstance(v, np.ndarray) else v for name, v in attributes.items()}
     materials = [Material(**row) for row in need(entry, "materials", list, where)]
     return Mesh(joined, faces[order], materials=materials, name=need(entry, "name", str, where), **attributes)
+
+
+def _renumber(source: Array, total: int) -> Array:
+    """Numbers (n,) uint32 from 0 without gaps, in the order of ``source`` (n,), whose values are below ``total``."""
+    if total > 8 * len(source) + 1000:  # mostly gaps, or a wrong total: nothing is made in its size
+        return np.unique(source, return_inverse=True)[1].astype(np.uint32)
+    used = np.zeros(total, bool)
+    used[source] = True
+    return (np.cumsum(used, dtype=np.uint32) - np.uint32(1))[source]
 
 
 def write_instances(layer: Instances, path: str, writing: Writing) -> dict[str, Any]:
@@ -145,20 +159,21 @@ def write_instances(layer: Instances, path: str, writing: Writing) -> dict[str, 
 
 def read_instances(entry: Mapping[str, Any], where: str, reading: Reading) -> Instances | None:
     """Read the copies in the tiles within bounds, in their first order; None if there are none."""
-    columns = _columns(entry, where, reading)
-    tiles = TileTable.of(columns, need(entry, "n_instances", int, where))
+    columns = _columns(entry, where, reading, ("instance", "label"))
+    tiles = TileTable.of(columns, need(entry, "n_instances", int, where), "transforms")
     chosen = tiles.within(reading.bounds)
     if not chosen.any():
         return None
     prototype = need(entry, "mesh", dict, where)
     place = need(prototype, "path", str, f"{where}.mesh")
     if place not in reading.shared:
-        mesh = read_mesh(prototype, f"{where}.mesh", Reading(reading.root, None))
-        assert mesh is not None  # without bounds every tile is read
+        mesh = read_mesh(prototype, f"{where}.mesh", Reading(reading.root, None, budget=reading.budget))
+        if mesh is None:
+            raise ResweepError(f"{where}.mesh: has no face; save the world again")
         reading.shared[place] = mesh
     runs = runs_of(chosen, tiles.n_rows)
     order = _in_order(columns, runs)
-    instance, label = (columns.read(name, runs) for name in ("instance", "label"))
+    instance, label = (columns.read(name, runs, row=()) for name in ("instance", "label"))
     instance, label = (v[order] if isinstance(v, np.ndarray) else v for v in (instance, label))
     transforms = columns.read("transforms", runs)[order]
     return Instances(reading.shared[place], transforms, instance, label, need(entry, "name", str, where))
@@ -226,8 +241,11 @@ def _write_scattered(what: _Scattered, layer: Splats | Volumes, path: str, writi
 
 def _read_scattered(what: _Scattered, entry: Mapping[str, Any], where: str, reading: Reading) -> Any:
     """Read the primitives in the tiles within bounds, in their first order; None if there are none."""
-    columns = _columns(entry, where, reading)
-    tiles = TileTable.of(columns, need(entry, what.count, int, where))
+    extra = need(entry, "extra", list, where)
+    stored = entry.get("attributes", what.attributes)  # worlds of version 0.1 do not list them: they have all
+    _check_listed(stored, what.attributes, f"{where}: attributes")
+    columns = _columns(entry, where, reading, (*what.attributes, *(f"extra-{name}" for name in extra)))
+    tiles = TileTable.of(columns, need(entry, what.count, int, where), what.place)
     chosen = tiles.within(reading.bounds)
     if not chosen.any():
         return None
@@ -238,10 +256,9 @@ def _read_scattered(what: _Scattered, entry: Mapping[str, Any], where: str, read
         values = columns.read(name, runs)
         return values[order] if isinstance(values, np.ndarray) else values
 
-    stored = entry.get("attributes", what.attributes)  # worlds of version 0.1 do not list them: they have all
     return what.layer(
         **{name: column(name) for name in (*what.shape, *stored)},
-        extra={name: column(f"extra-{name}") for name in need(entry, "extra", list, where)},
+        extra={name: column(f"extra-{name}") for name in extra},
         name=need(entry, "name", str, where),
         **{name: need(entry, name, kind, where) for name, kind in what.settings.items()},
     )
@@ -256,19 +273,47 @@ KINDS: dict[str, tuple[Callable[..., dict[str, Any]], Callable[..., Layer | None
 }
 
 
-def _columns(entry: Mapping[str, Any], where: str, reading: Reading) -> StoredColumns:
+def _columns(entry: Mapping[str, Any], where: str, reading: Reading, attributes: Sequence[str]) -> StoredColumns:
+    """The columns of a layer, of which only ``attributes`` may be constant; names that lead elsewhere are refused."""
     path = need(entry, "path", str, where)
     constants, counting = need(entry, "constants", dict, where), need(entry, "counting", list, where)
-    return StoredColumns(reading.root, path, constants, counting)
+    try:
+        check_name(path)
+    except ValueError as error:
+        raise ResweepError(f"{where}: {error}") from error
+    for name in attributes:
+        if not isinstance(name, str) or set(name) & set("/\\\0"):
+            raise ResweepError(f"{where}: a column cannot be called {name!r:.60}; save the world again")
+    _check_listed(constants, attributes, f"{where}: constants")
+    _check_listed(counting, _COUNTING, f"{where}: counting")
+    for name, value in constants.items():
+        if not _is_constant(name, value):
+            raise ResweepError(f"{where}: constants: '{name}' cannot be {value!r:.60}; save the world again")
+    return StoredColumns(reading.root, path, constants, counting, reading.budget)
+
+
+def _is_constant(name: str, value: Any) -> bool:
+    """Whether a value of JSON can be that of a column: a whole number for ids, else any that float32 holds."""
+    if isinstance(value, int):
+        return -(2**31) <= value < 2**31 or (name.startswith("extra-") and -(2**63) <= value < 2**64)
+    return isinstance(value, float) and name not in _IDS and not _LARGEST < abs(value) < np.inf
+
+
+def _check_listed(names: Any, known: Sequence[str], where: str) -> None:
+    """Raise unless ``names`` are some of the ``known``."""
+    for name in names:
+        if name not in known:
+            raise ResweepError(f"{where}: '{name!s:.60}' is no column of this kind of layer; save the world again")
 
 
 def _in_order(columns: StoredColumns, runs: list[tuple[int, int]]) -> Array:
     """The order (n,) int64 that puts the rows of ``runs`` back as they were saved."""
-    return np.argsort(columns.read("order", runs), kind="stable")
+    return np.argsort(columns.read("order", runs, row=()), kind="stable")
 
 
 def _check_indices(columns: StoredColumns, counts: Array, local: Array, source: Array, total: int) -> None:
     """Raise if a face points outside its tile's vertices (of which it has ``counts`` (m,))."""
-    if len(local) and ((local >= counts[:, None]).any() or (source >= total).any()):
+    true = local.dtype.kind in "iu" and source.dtype.kind in "iu"
+    if not true or (local >= counts[:, None]).any() or (source >= total).any() or min(local.min(), source.min()) < 0:
         where = columns.root / columns.path / "faces"
         raise ResweepError(f"{where}: is damaged (a face points at a vertex that is not there); save the world again")

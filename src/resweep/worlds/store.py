@@ -20,6 +20,7 @@ from resweep.calibration import Calibration
 from resweep.config import validate
 from resweep.errors import ResweepError
 from resweep.files import atomic_folder, lock_output, recover_output
+from resweep.files.untrusted import check_no_link, read_json
 from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array
 from resweep.worlds.layer_files import KINDS, Reading, Writing, need
@@ -29,6 +30,7 @@ FORMAT = "resweep-world"
 FORMAT_VERSION = 1
 INDEX = "world.json"
 TILE_SIZE_M = 50.0
+_FARTHEST_M = 1e12  # of an origin; the Earth's circumference has 4e7
 # Files of meshes, clouds and the like: a folder of such a name would not be what its name says.
 _SUFFIXES_OF_FILES = (
     *(".ply", ".obj", ".stl", ".glb", ".gltf", ".off", ".dae", ".fbx", ".usd", ".vtk"),
@@ -143,13 +145,13 @@ def _read_layer(kind: str, entry: dict[str, Any], where: str, reading: Reading) 
     except ResweepError as error:
         folder = str(reading.root)
         raise error if str(error).startswith(folder) else ResweepError(f"{where}: {error}") from error
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, MemoryError) as error:
         raise ResweepError(f"{where}: cannot be read ({error}); save the world again") from error
 
 
 def _origin(data: dict[str, Any], where: str) -> Array:
     values = need(data, "origin", list, where)
-    if len(values) != 3 or not all(isinstance(value, int | float) for value in values):
+    if len(values) != 3 or not all(isinstance(value, int | float) and abs(value) < _FARTHEST_M for value in values):
         raise ResweepError(f"{where}: field 'origin' must be three numbers, got {values!r:.60}; save the world again")
     return np.array(values, dtype=np.float64)
 
@@ -161,7 +163,7 @@ def _calibration(data: dict[str, Any], where: str) -> Calibration | None:
         return None
     try:
         return Calibration(elevation_rad=found["elevation_rad"], range_m=found["range_m"])
-    except (ResweepError, KeyError, TypeError, ValueError) as error:
+    except (ResweepError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise ResweepError(f"{where}: field 'calibration' cannot be read ({error}); save the world again") from error
 
 
@@ -191,9 +193,10 @@ def _read_index(path: Path) -> dict[str, Any]:
     if not file.is_file():
         raise ResweepError(f"{path}: not a world (it has no {INDEX}); give the folder that World.save wrote")
     try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ResweepError(f"{file}: cannot be read ({error}); save the world again") from error
+        check_no_link(path, file)
+    except ValueError as error:
+        raise ResweepError(f"{file}: {error}") from error
+    data = read_json(file, "save the world again")
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ResweepError(f"{file}: not a world's (its format is not '{FORMAT}'); give a folder that World.save wrote")
     version = need(data, "format_version", int, str(file))
@@ -205,7 +208,7 @@ def _read_index(path: Path) -> dict[str, Any]:
 def _is_world(path: Path) -> bool:
     """Whether a folder has a world's index, of any version and even if its arrays are damaged."""
     try:
-        data = json.loads((path / INDEX).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        data = read_json(path / INDEX, "")
+    except ResweepError:
         return False
     return isinstance(data, dict) and data.get("format") == FORMAT

@@ -8,7 +8,8 @@ own rows (0, 1, 2, ...) by its name alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,8 @@ from zarr.codecs import BloscCodec, Crc32cCodec
 
 from resweep.errors import ResweepError
 from resweep.pose import Array
+from resweep.worlds.stored_arrays import CHUNK_ROWS, DTYPES, Budget, StoredArray
 
-CHUNK_ROWS = 1 << 16
 TILE_COLUMNS = ("x", "y", "n_rows", "n_points", "x_min", "y_min", "z_min", "x_max", "y_max", "z_max")
 
 
@@ -61,6 +62,8 @@ def write_columns(
 
 
 def _write_array(group: zarr.Group, path: str, values: Array) -> None:
+    if values.dtype.name not in DTYPES:
+        raise ResweepError(f"column '{path.rpartition('/')[2]}': {values.dtype} cannot be saved; make it numbers")
     array = group.create_array(
         path,
         shape=values.shape,
@@ -80,41 +83,50 @@ class StoredColumns:
     path: str
     constants: Mapping[str, Any]
     counting: Sequence[str] = ()
-    _open: dict[str, Any] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
+    _open: dict[str, StoredArray] = field(default_factory=dict)
 
-    def read(self, name: str, runs: list[tuple[int, int]] | None = None) -> Any:
-        """A column's rows, or those of ``runs`` (first, end); a constant column gives its one value."""
+    def read(self, name: str, runs: list[tuple[int, int]] | None = None, row: tuple[int, ...] | None = None) -> Any:
+        """A column's rows, or those of ``runs`` (first, end); a constant column gives its one value.
+
+        ``row`` is the shape that one row must have.
+        """
         if name in self.constants:
             return self.constants[name]
-        if name in self.counting and runs is not None:
-            return np.concatenate([np.arange(first, end) for first, end in runs])
-        where = self.root / self.path / name
-        try:
-            array = self._array(name, where)
+        with self._explain(name):
+            if name in self.counting and runs is not None:
+                self.budget.take(8 * sum(end - first for first, end in runs))
+                return np.concatenate([np.arange(first, end) for first, end in runs])
+            array = self._find(name)
             total = array.shape[0]
             runs = [(0, total)] if runs is None else runs
             if any(end > total for _, end in runs):
                 raise ValueError(f"has {total} rows, {max(end for _, end in runs)} are expected")
-            for run in runs:
-                _check_chunks(where, array, run)
-            parts = [np.asarray(array[first:end]) for first, end in runs]
-        except Exception as error:  # the array library and its codecs raise whatever they meet
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise ResweepError(f"{where}: is damaged ({reason}); save the world again") from error
+            if row is not None and array.shape[1:] != row:
+                raise ValueError(f"its rows have the shape {list(array.shape[1:])}, {list(row)} is expected")
+            self.budget.take(array.row_bytes * sum(end - first for first, end in runs))
+            parts = [array.read(first, end) for first, end in runs]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    def _array(self, name: str, where: Path) -> Any:
+    def count(self, name: str) -> int:
+        """The rows of a column that has an array, of which nothing is read."""
+        with self._explain(name):
+            return self._find(name).shape[0]
+
+    def _find(self, name: str) -> StoredArray:
         if name not in self._open:
-            self._open[name] = zarr.open_array(str(where), mode="r")
+            self._open[name] = StoredArray(self.root, self.root / self.path / name)
         return self._open[name]
 
-
-def _check_chunks(where: Path, array: Any, run: tuple[int, int]) -> None:
-    """Raise if a chunk file is missing: the array library would read it as zeros."""
-    rows, others = array.chunks[0], ["0"] * (array.ndim - 1)
-    for chunk in range(run[0] // rows, -(-run[1] // rows)):
-        if not where.joinpath("c", str(chunk), *others).is_file():
-            raise FileNotFoundError(f"chunk {chunk} is missing")
+    @contextmanager
+    def _explain(self, name: str) -> Iterator[None]:
+        """Turn whatever a column causes into one error that names its file."""
+        try:
+            yield
+        except Exception as error:  # the array library and its codecs raise whatever they meet
+            reason = " ".join(str(error).split()) or type(error).__name__
+            where = self.root / self.path / name
+            raise ResweepError(f"{where}: is damaged ({reason}); save the world again") from error
 
 
 @dataclass(frozen=True)
@@ -132,12 +144,25 @@ class TileTable:
         return np.concatenate([self.place, counts, self.bounds.reshape(-1, 6)], axis=1).astype(np.float64)
 
     @classmethod
-    def of(cls, columns: StoredColumns, n_rows: int) -> TileTable:
-        """Read the table of a layer that has ``n_rows``."""
-        table = columns.read("tiles")
-        if table.ndim != 2 or table.shape[1] != len(TILE_COLUMNS) or table[:, 2].sum() != n_rows:
-            where = columns.root / columns.path / "tiles"
+    def of(cls, columns: StoredColumns, n_rows: int, rows: str, points: str | None = None) -> TileTable:
+        """Read the table of a layer that has ``n_rows``.
+
+        ``rows`` and ``points`` name the columns that have as many rows as the tiles say: what is not there is found
+        before anything is made in its size.
+        """
+        table = columns.read("tiles", row=(len(TILE_COLUMNS),))
+        where = columns.root / columns.path / "tiles"
+        counts = table[:, 2:4]
+        if not (np.isfinite(table[:, :4]).all() and (counts >= 0).all() and (counts == np.floor(counts)).all()):
+            raise ResweepError(f"{where}: is damaged (its tiles have no true counts); save the world again")
+        if counts[:, 0].sum() != n_rows:
             raise ResweepError(f"{where}: is damaged (its tiles do not add up to {n_rows} rows); save the world again")
+        for name, count in ((rows, counts[:, 0].sum()), (points, counts[:, 1].sum())):
+            if name is not None and columns.count(name) != count:
+                raise ResweepError(
+                    f"{where.with_name(name)}: is damaged (it has {columns.count(name)} rows, the tiles {count:.0f}); "
+                    "save the world again"
+                )
         counts = table[:, 2:4].astype(np.int64)
         return cls(table[:, :2].astype(np.int64), counts[:, 0], counts[:, 1], table[:, 4:].reshape(-1, 2, 3))
 
