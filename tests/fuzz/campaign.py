@@ -23,6 +23,7 @@ TITLES = ("clean read", "clear error", "traceback", "hang", "memory", "crash")
 CLEAN = OUTCOMES[:2]
 BATCH = 100
 _WALL_S = 120.0  # without a word from a worker, whose own limit is in processor time; machines may be busy
+_WORKER = "tests.fuzz.worker"
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -137,7 +138,7 @@ def _leave_out(jobs: list[Job], done: int) -> list[Job]:
 def _run_worker(seed: int, jobs: list[Job]) -> list[Finding]:
     """What one worker found; its last mutant is a crash or a hang if it did not end by itself."""
     alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MALLOC_ARENA_MAX"), "1")
-    words = [sys.executable, "-m", "tests.fuzz.worker", str(seed), json.dumps(jobs)]
+    words = [sys.executable, "-m", _WORKER, str(seed), json.dumps(jobs)]
     with tempfile.TemporaryDirectory(prefix="fuzz-") as place, tempfile.TemporaryFile() as errors:
         environment = {**os.environ, **alone, "TMPDIR": place, "PYTHONFAULTHANDLER": "1"}
         worker = subprocess.Popen(
