@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,8 @@ def test_every_format_is_fuzzed(tmp_path: Path) -> None:
 def test_a_short_campaign_is_clean(part: int, tmp_path: Path) -> None:
     names = list(READERS)[part::2]
     result = run_campaign(4 * len(names), SEED, names)
-    assert result.mutants == 4 * len(names)
+    assert result.mutants >= 4 * len(names)
+    assert all(result.counts[name] for name in names)
     assert not result.findings, "\n".join(f"{item.outcome} {item.name}: {item.detail}" for item in result.findings)
 
 
@@ -45,7 +47,7 @@ def test_mutants_depend_on_seed_and_number_alone(tmp_path: Path) -> None:
 def test_a_finding_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The harness sees what it is there to see: a worker of readers that misbehave, each in its own way."""
     (tmp_path / "bad_reader.py").write_text(_BAD)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr("tests.fuzz.campaign._WORKER", "bad_reader")
     jobs = [(name, 0, 1) for name in ("fine", "clear", "traceback", "hang", "memory", "crash", "fine")]
     found = run_batch(1, jobs)

@@ -42,7 +42,7 @@ def make_mutant(reader: Reader, seed: int, number: int, sample: Path, target: Pa
     files = sorted(file for file in target.rglob("*") if file.is_file())
     chosen = rng.sample(files, min(len(files), rng.choice((1, 1, 1, 1, 2))))
     for file in chosen:
-        file.write_bytes(mutate(file.read_bytes(), file.name, rng))
+        file.write_bytes(mutate(file.read_bytes(), file.relative_to(target).as_posix(), rng))
     return [str(file.relative_to(target)) for file in chosen]
 
 
