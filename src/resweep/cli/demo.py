@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from resweep.errors import ResweepError
-from resweep.terminal import make_console
 
 if TYPE_CHECKING:
     from resweep.cli.demo_figures import Passage
@@ -138,6 +137,8 @@ def _draw(sweep: Sweep, labels: LabelSet, folder: Path) -> None:
 
 def _report(output: Path, drives: list[Drive], seed: int) -> None:
     from rich.table import Table
+
+    from resweep.terminal import make_console
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("sensor", "format"):

@@ -12,7 +12,6 @@ import typer
 
 from resweep.cli.options import Labels
 from resweep.errors import ResweepError
-from resweep.terminal import make_console
 
 if TYPE_CHECKING:
     from resweep.labels import LabelSet
@@ -41,6 +40,8 @@ def info(
         typer.echo(json.dumps(facts))
         return
     from rich.table import Table
+
+    from resweep.terminal import make_console
 
     table = Table(title=str(path), title_justify="left", show_header=False)
     table.add_column(style="bold", no_wrap=True)

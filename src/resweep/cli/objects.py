@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from resweep.errors import ResweepError
-from resweep.terminal import make_console
 
 if TYPE_CHECKING:
     from resweep.reconstruction import ObjectConfig
@@ -120,6 +119,8 @@ def _show(bank: Bank, path: Path, json: bool) -> None:
         typer.echo(json_format.dumps({"bank": str(path), "meta": bank.meta, "assets": facts}))
         return
     from rich.table import Table
+
+    from resweep.terminal import make_console
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("name", "category"):
