@@ -41,7 +41,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo install wheel test test-all check format stubs develop bench experiments sanitize clean FORCE
+.PHONY: help demo install wheel test test-all check format stubs develop bench experiments fuzz sanitize clean FORCE
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ bench: $(VENV)/.installed $(VENV)/.bench ## print the speed and memory figures
 
 experiments: $(VENV)/.installed $(VENV)/.dev ## print the papers' tables and figures
 	set -e; for name in $(EXPERIMENTS); do $(BIN)/python -m experiments.$$name --json; done
+
+fuzz: $(VENV)/.installed $(VENV)/.dev ## feed every reader thousands of damaged files; FUZZ="--seed 2 --json" for others
+	$(BIN)/python -m tests.fuzz $(FUZZ)
 
 sanitize: $(VENV)/.installed $(VENV)/.dev ## run the native tests under the address, undefined-behaviour and thread sanitizers
 	$(BIN)/python tests/native/sanitize.py

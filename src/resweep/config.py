@@ -69,6 +69,7 @@ def check_yaml(text: str) -> None:
     sizes: dict[str, int] = {}  # items of each anchor, with those that aliases in it stand for
     unfinished: list[tuple[str | None, int]] = []
     items = repeated = 0
+    event: Any
     for event in yaml.parse(text, Loader=_SafeLoader):
         if isinstance(event, yaml.AliasEvent):
             if any(event.anchor == anchor for anchor, _ in unfinished):

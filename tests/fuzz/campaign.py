@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import select
 import shutil
@@ -21,8 +22,9 @@ from tests.fuzz.worker import make_mutant
 OUTCOMES = ("read", "error", "traceback", "hang", "memory", "crash")
 TITLES = ("clean read", "clear error", "traceback", "hang", "memory", "crash")
 CLEAN = OUTCOMES[:2]
-BATCH = 100
+BATCH = 300
 _WALL_S = 120.0  # without a word from a worker, whose own limit is in processor time; machines may be busy
+_WORKER = "tests.fuzz.worker"
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -87,15 +89,16 @@ Job = tuple[str, int, int]  # a reader, its first mutant, and how many
 def run_campaign(
     mutants: int, seed: int, names: Iterable[str] = (), jobs: int = 1, report: Callable[[str], None] | None = None
 ) -> Result:
-    """Try at least ``mutants`` mutants, as many of each reader; ``report`` gets a line about each batch.
+    """Try at least ``mutants`` mutants of the readers by their shares; ``report`` gets a line about each batch.
 
     A batch is a process. It is long enough to be worth its start, and short enough that a reader which crashes
     holds up few others.
     """
     chosen = list(names) or list(READERS)
-    each = -(-mutants // len(chosen))
+    total = sum(READERS[name].share for name in chosen)
+    counts = {name: math.ceil(mutants * READERS[name].share / total) for name in chosen}
     batches: list[list[Job]] = [[]]
-    for job in ((name, at, min(BATCH, each - at)) for name in chosen for at in range(0, each, BATCH)):
+    for job in ((name, at, min(BATCH, counts[name] - at)) for name in chosen for at in range(0, counts[name], BATCH)):
         if sum(count for _, _, count in batches[-1]) + job[2] > BATCH:
             batches.append([])
         batches[-1].append(job)
@@ -137,7 +140,7 @@ def _leave_out(jobs: list[Job], done: int) -> list[Job]:
 def _run_worker(seed: int, jobs: list[Job]) -> list[Finding]:
     """What one worker found; its last mutant is a crash or a hang if it did not end by itself."""
     alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MALLOC_ARENA_MAX"), "1")
-    words = [sys.executable, "-m", "tests.fuzz.worker", str(seed), json.dumps(jobs)]
+    words = [sys.executable, "-m", _WORKER, str(seed), json.dumps(jobs)]
     with tempfile.TemporaryDirectory(prefix="fuzz-") as place, tempfile.TemporaryFile() as errors:
         environment = {**os.environ, **alone, "TMPDIR": place, "PYTHONFAULTHANDLER": "1"}
         worker = subprocess.Popen(

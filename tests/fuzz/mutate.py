@@ -1,7 +1,7 @@
 """Mutants of a file's bytes: small damage of many kinds, the same for the same random numbers.
 
-Containers that check themselves would turn nearly every mutant away at the door. So gzip data, zip archives and E57
-pages are often opened, changed inside, and closed again with checksums that hold.
+Containers that check themselves would turn nearly every mutant away at the door. So gzip data, zip archives, E57 pages
+and chunks of Zarr are often opened, changed inside, and closed again with checksums that hold.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import random
 import re
 import struct
 import zipfile
-import zlib
 from collections.abc import Callable
 
 Mutation = Callable[[bytearray, random.Random], bytearray]
@@ -60,7 +59,7 @@ _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
 def mutate(data: bytes, name: str, rng: random.Random) -> bytes:
-    """``data`` of a file of that ``name`` with one to four changes."""
+    """``data`` of a file of that ``name``, a path, with one to four changes."""
     if rng.random() < 0.7 and (inner := _open(data, name, rng)) is not None:
         content, close = inner
         return close(_change(content, rng))
@@ -206,6 +205,8 @@ def _open(data: bytes, name: str, rng: random.Random) -> tuple[bytes, Callable[[
         return members[chosen], lambda inner: _zip({**members, chosen: inner})
     if name.endswith(".e57"):
         return _unpage(data), _page
+    if "/c/" in name and len(data) > 4:  # a chunk of Zarr, whose last four bytes are its CRC-32C
+        return data[:-4], lambda inner: inner + _crc(inner).to_bytes(4, "little")
     return None
 
 
@@ -234,13 +235,12 @@ def _page(content: bytes) -> bytes:
     pages = []
     for at in range(0, len(content), _PAGE - 4):
         page = content[at : at + _PAGE - 4].ljust(_PAGE - 4, b"\0")
-        crc = 0xFFFFFFFF
-        for byte in page:
-            crc = _CRC[(crc ^ byte) & 0xFF] ^ crc >> 8
-        pages.append(page + (crc ^ 0xFFFFFFFF).to_bytes(4, "big"))
+        pages.append(page + _crc(page).to_bytes(4, "big"))
     return b"".join(pages)
 
 
-def digest(data: bytes) -> str:
-    """A short name of some bytes."""
-    return f"{zlib.crc32(data):08x}"
+def _crc(data: bytes) -> int:
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = _CRC[(crc ^ byte) & 0xFF] ^ crc >> 8
+    return crc ^ 0xFFFFFFFF

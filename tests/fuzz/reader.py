@@ -10,11 +10,15 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Reader:
-    """``make`` fills a folder and gives the path that ``read`` opens; every file in the folder may be mutated."""
+    """``make`` fills a folder and gives the path that ``read`` opens; every file in the folder may be mutated.
+
+    Readers that take long get a smaller ``share`` of the mutants.
+    """
 
     name: str
     make: Callable[[Path], Path]
     read: Callable[[Path], object]
+    share: float = 1.0
 
 
 def read_log(path: Path, **options: Any) -> None:

@@ -193,13 +193,13 @@ _SPECS: list[tuple[str, Callable[[Path], Path], Callable[[Path], Any]]] = [
 ]
 
 READERS = [
-    *(Reader(f"poses-{kind}", _make_poses(kind), _read_poses) for kind in ("tum", "kitti", "csv")),
-    *(Reader(name, make, read) for name, make, read in _SPECS),
+    *(Reader(f"poses-{kind}", _make_poses(kind), _read_poses, 2.0) for kind in ("tum", "kitti", "csv")),
+    *(Reader(name, make, read, 2.0) for name, make, read in _SPECS),
     *(
-        Reader(f"mesh-{suffix[1:]}", _make_mesh(suffix), _read_mesh)
+        Reader(f"mesh-{suffix[1:]}", _make_mesh(suffix), _read_mesh, 2.0)
         for suffix in (".obj", ".ply", ".stl", ".glb", ".gltf")
     ),
-    Reader("world", _make_world, _read_world),
-    Reader("world-info", _make_world, _read_info),
-    Reader("bank", _make_bank, _read_bank),
+    Reader("world", _make_world, _read_world, 0.5),
+    Reader("world-info", _make_world, _read_info, 0.5),
+    Reader("bank", _make_bank, _read_bank, 0.5),
 ]

@@ -97,7 +97,7 @@ def _make_ply_of_lists(folder: Path, order: str) -> Path:
         f"ply\nformat {name} 1.0\nelement face 2\nproperty list uchar int vertex_indices\nelement vertex 4\n"
         "property float x\nproperty float y\nproperty float z\nproperty list uchar short more\nend_header\n"
     )
-    corners = [[1.0, 1, 1], [9, 1, 1], [1, 9, 1], [9, 9, 1]]
+    corners: list[list[float]] = [[1.0, 1, 1], [9, 1, 1], [1, 9, 1], [9, 9, 1]]
     if order:
         faces = b"".join(b"\3" + np.array(face, order + "i4").tobytes() for face in ([0, 1, 2], [1, 2, 3]))
         body = faces + b"".join(np.array(p, order + "f4").tobytes() + b"\1" + np.int16(5).tobytes() for p in corners)

@@ -40,9 +40,12 @@ def make_mutant(reader: Reader, seed: int, number: int, sample: Path, target: Pa
     rng = random.Random(f"{seed}/{reader.name}/{number}")
     shutil.copytree(sample, target)
     files = sorted(file for file in target.rglob("*") if file.is_file())
+    top = min(len(file.parts) for file in files)
+    if rng.random() < 0.4:  # the files at the top say what the others mean
+        files = [file for file in files if len(file.parts) == top]
     chosen = rng.sample(files, min(len(files), rng.choice((1, 1, 1, 1, 2))))
     for file in chosen:
-        file.write_bytes(mutate(file.read_bytes(), file.name, rng))
+        file.write_bytes(mutate(file.read_bytes(), file.relative_to(target).as_posix(), rng))
     return [str(file.relative_to(target)) for file in chosen]
 
 

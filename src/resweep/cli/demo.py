@@ -11,7 +11,6 @@ import typer
 
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
-from resweep.terminal import make_console
 
 if TYPE_CHECKING:
     from resweep.cli.demo_figures import Passage
@@ -140,6 +139,8 @@ def _draw(sweep: Sweep, labels: LabelSet, folder: Path) -> None:
 
 def _report(output: Path, drives: list[Drive], seed: int) -> None:
     from rich.table import Table
+
+    from resweep.terminal import make_console
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("sensor", "format"):

@@ -12,7 +12,6 @@ import typer
 from resweep.cli.options import METHOD_HELP, Labels, PoseRate, Poses
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
-from resweep.terminal import make_console
 
 if TYPE_CHECKING:
     from resweep.evaluation import Report
@@ -69,6 +68,7 @@ def evaluate(
 
     from resweep.cli.inputs import check_writable, open_posed, report_skipped
     from resweep.labels import load_labels
+    from resweep.terminal import make_console
 
     if labels is not None:
         load_labels(labels)  # a wrong name is said before the work

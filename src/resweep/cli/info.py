@@ -14,7 +14,6 @@ from resweep.cli.facts import collapse, format_fact, summarise_world
 from resweep.cli.options import Labels
 from resweep.errors import ResweepError
 from resweep.files import recover_output
-from resweep.terminal import make_console
 
 if TYPE_CHECKING:
     from resweep.labels import LabelSet
@@ -47,6 +46,8 @@ def info(
         return
     from rich.table import Table
     from rich.text import Text
+
+    from resweep.terminal import make_console
 
     table = Table(title=Text(str(path)), title_justify="left", show_header=False)
     table.add_column(style="bold", no_wrap=True)

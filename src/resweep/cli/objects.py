@@ -13,7 +13,6 @@ from resweep.cli.options import PoseRate, Poses
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
 from resweep.files import recover_output
-from resweep.terminal import make_console
 
 if TYPE_CHECKING:
     from resweep.log import Log
@@ -134,6 +133,8 @@ def _show(bank: Bank, path: Path, json: bool) -> None:
         typer.echo(json_format.dumps({"bank": str(path), "meta": bank.meta, "assets": facts}))
         return
     from rich.table import Table
+
+    from resweep.terminal import make_console
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("name", "category"):

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from resweep.errors import ResweepError
-from resweep.terminal import make_console
 
 if TYPE_CHECKING:
     from resweep.sensors import Sensor
@@ -96,6 +95,8 @@ def _make_record(found: Fit, output: Path | None) -> dict[str, Any]:
 def _print_fit(found: Fit) -> None:
     from rich.table import Table
 
+    from resweep.terminal import make_console
+
     grid, block = found.grid, found.sensor.pattern.model_dump()["channels"]
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("ring", "elevation °", "height m", "step °", "azimuth offset °", "delay µs", "returns"):
@@ -154,6 +155,8 @@ def _print_catalog(catalog: list[Sensor], json: bool) -> None:
         typer.echo(json_format.dumps(brief, indent=2))
         return
     from rich.table import Table
+
+    from resweep.terminal import make_console
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("name", no_wrap=True)

@@ -24,7 +24,7 @@ _NUMPY = ("numpy.core.", "numpy._core.")  # the name changed with NumPy 2
 _BYTE_ORDERS = ("<", ">", "=", "|")
 _PLAIN = (str, float, int, bool, type(None))
 _BYTES = (Name("builtins", "bytes"), Name("builtins", "bytearray"), Name("_codecs", "encode"))
-_OFFSETS = {"string": np.dtype("<i4"), "large_string": np.dtype("<i8")}
+_OFFSETS: dict[str, np.dtype[Any]] = {"string": np.dtype("<i4"), "large_string": np.dtype("<i8")}
 
 
 def read_frame(data: bytes, where: str) -> Table:
@@ -101,7 +101,7 @@ class _Frame:
         names = self._values(self._index(index).get("data")).tolist()
         if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
             raise self._error("columns whose names are no texts, or not all different")
-        return names
+        return [str(name) for name in names]
 
     def _length(self, index: Any) -> int:
         parts = self._index(index)
@@ -203,8 +203,8 @@ class _Frame:
     def _texts(self, item: Made) -> Array:
         """An array of texts as pandas 3 keeps them: of Arrow's buffers, or of Python's texts."""
         if item.maker.name.startswith("ArrowStringArray"):
-            state = item.state if isinstance(item.state, dict) else {}
-            return self._from_arrow(state.get("_pa_array"))
+            parts = item.state if isinstance(item.state, dict) else {}
+            return self._from_arrow(parts.get("_pa_array"))
         made = self._made(item, "pandas", ("__pyx_unpickle_NDArrayBacked",))
         state = made.state if isinstance(made.state, tuple) else ()
         arrays = [part for part in state if isinstance(part, Made) and part.maker.name in ("_reconstruct",)]

@@ -183,7 +183,7 @@ class _Entries:
         return f"{name}.npy" in self._names
 
     def _read_record(self) -> dict[str, Any]:
-        record = json.loads(read_member(self._archive, "sweep.json", self._size, str(self._path)))
+        record: dict[str, Any] = json.loads(read_member(self._archive, "sweep.json", self._size, str(self._path)))
         kinds = {"version": int, "timestamp": int | float, "sensor": str, "extra": list, "constant": dict}
         for name, kind in kinds.items():
             if not isinstance(record, dict) or not isinstance(record.get(name), kind):

@@ -1,0 +1,97 @@
+"""A short campaign: a few mutants of every reader. `make fuzz` runs a long one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.campaign import Finding, Result, keep, run_batch, run_campaign
+from tests.fuzz.readers import READERS
+
+pytest.importorskip("pandas")
+pytest.importorskip("rosbags")
+pytest.importorskip("pye57")
+SEED = 11
+
+
+def test_every_format_is_fuzzed(tmp_path: Path) -> None:
+    from resweep.io.registry import FORMATS
+
+    names = " ".join(READERS)
+    missing = [name for name in FORMATS if name.replace("kitti360", "kitti-360") not in names]
+    assert not missing
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_a_short_campaign_is_clean(part: int, tmp_path: Path) -> None:
+    names = list(READERS)[part::2]
+    result = run_campaign(4 * len(names), SEED, names)
+    assert result.mutants >= 4 * len(names)
+    assert all(result.counts[name] for name in names)
+    assert not result.findings, "\n".join(f"{item.outcome} {item.name}: {item.detail}" for item in result.findings)
+
+
+def test_mutants_depend_on_seed_and_number_alone(tmp_path: Path) -> None:
+    def bytes_of(folder: Path) -> dict[str, bytes]:
+        return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+    one, two, other = (
+        bytes_of(keep(Finding("pcd-ascii", seed, 5, "read", ""), tmp_path / str(at)))
+        for at, seed in enumerate((1, 1, 2))
+    )
+    assert one == two != other
+
+
+def test_a_finding_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The harness sees what it is there to see: a worker of readers that misbehave, each in its own way."""
+    (tmp_path / "bad_reader.py").write_text(_BAD)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr("tests.fuzz.campaign._WORKER", "bad_reader")
+    jobs = [(name, 0, 1) for name in ("fine", "clear", "traceback", "hang", "memory", "crash", "fine")]
+    found = run_batch(1, jobs)
+    assert [item.outcome for item in found] == ["read", "error", "traceback", "hang", "memory", "crash", "read"]
+    result = Result(1, {})
+    result.findings += found
+    assert found[5].name == "crash:1:0"
+    assert '"findings": [' in result.to_json()
+
+
+_BAD = """
+import json, os, sys
+from pathlib import Path
+from tests.fuzz import worker
+from tests.fuzz.reader import Reader
+from resweep.errors import ResweepError
+
+def make(folder):
+    (folder / "a").write_text("x")
+    return folder / "a"
+
+calls = {}
+def act(name):
+    def read(path):
+        calls[name] = calls.get(name, 0) + 1
+        if calls[name] == 1:
+            return  # the sample itself
+        if name == "clear":
+            raise ResweepError("a: damaged")
+        if name == "traceback":
+            raise KeyError("a")
+        if name == "hang":
+            while True:
+                pass
+        if name == "memory":
+            bytearray(64 << 30)
+        if name == "crash":
+            os.abort()
+    return read
+
+worker.SECONDS = 0.5
+names = ("fine", "clear", "traceback", "hang", "memory", "crash")
+worker.READERS.clear()
+worker.READERS.update({name: Reader(name, make, act(name)) for name in names})
+if __name__ == "__main__":
+    worker.main(int(sys.argv[1]), json.loads(sys.argv[2]))
+"""
