@@ -35,6 +35,10 @@ Labels = Annotated[
     ),
 ]
 
+# Of every command that reads settings from YAML.
+Template = Annotated[bool, typer.Option("--template", help="Print a commented YAML file to begin with.")]
+Schema = Annotated[bool, typer.Option("--schema", help="Print the JSON Schema, for editors.")]
+
 # Of every command that builds a world: the names of `resweep.reconstruction.methods`.
 METHOD_HELP = (
     "hybrid (default); splats, or splats-basic, splats-labels, splats-descriptors; surfels; volumes (voxels), or "
