@@ -1,56 +1,61 @@
-"""YAML that users and strangers write: read, or refused in one line."""
+"""Settings that are wrong in several places are refused once, with a line for each place."""
 
 from __future__ import annotations
 
-import time
+from pathlib import Path
 
 import pytest
 
-from resweep.config import parse_yaml
-from resweep.errors import ResweepError
+import resweep as rs
+from resweep.cli import main
+from resweep.config import SpecError
 
-LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
-    f"{name}: &{name} [{', '.join([f'*{last}'] * 9)}]\n" for last, name in zip("abcdefgh", "bcdefghi", strict=True)
-)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (LAUGHS, "line 5: is not valid YAML .its aliases stand for more than 10000 items"),
-        ("a: &a [*a]", "an alias within its own anchor"),
-        ("a: &a {b: [1, *a]}", "an alias within its own anchor"),
-        ("a: " + "[" * 100_000, "more than 50 lists or mappings"),
-        ("a: " + "{a: " * 100, "more than 50 lists or mappings"),
-        ("a: 1\nb: 2\na: 3", "line 3: is not valid YAML .'a' is given twice"),
-        ("a: {b: 1, b: 2}", "'b' is given twice"),
-        ("{[1]: 2}", "a key is no text or number"),
-        ("a: 2001-99-99", "wrong kind"),
-        ("a: " + "1" * 5000, "wrong kind"),
-        ("a: !!int x", "wrong kind"),
-        ("a: !!python/object/apply:os.system [x]", "could not determine a constructor"),
-        ("a: !!binary 'x'", "base64"),
-        ("<<: [1]", "expected a mapping for merging"),
-        ("a: *b", "undefined alias"),
-        ("a\0b", "cannot be parsed"),
-        ("- a", "expected keys with values, got list"),
-    ],
-)
-def test_refused(text: str, message: str) -> None:
-    began = time.process_time()
-    with pytest.raises(ResweepError, match=rf"^file.*{message}"):
-        parse_yaml(text, "file")
-    assert time.process_time() - began < 2
+SENSOR = """
+name: mine
+range_max: 50
+pattern:
+  kind: spinning
+  azimuth_resolution_deg: wide
+  channels: {elevation_deg: [0, 95, 96, 97]}
+beam: {divergence_h_rad: 0.003}
+"""
 
 
-def test_read() -> None:
-    text = "base: &base {x: 1, y: [1, 2]}\nhere: *base\nmore: {<<: *base, z: 3}\n"
-    base = {"x": 1, "y": [1, 2]}
-    assert parse_yaml(text, "file") == {"base": base, "here": base, "more": {**base, "z": 3}}
+def test_every_wrong_or_missing_field_is_named_at_once(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(SENSOR)
+    with pytest.raises(SpecError) as error:
+        rs.load_sensor(tmp_path / "mine.yaml")
+    lines = str(error.value).splitlines()
+    assert all(line.startswith(f"{tmp_path / 'mine.yaml'}: ") for line in lines)
+    fields = dict(error.value.problems)
+    assert set(fields) == {
+        "range_max",
+        "range_max_m",
+        "receiver",
+        "beam.divergence_v_rad",
+        "pattern.azimuth_resolution_deg",
+        "pattern.channels.elevation_deg[1]",
+    }
+    assert len(lines) == len(fields)
+    assert "range_max: unknown key; did you mean 'range_max_m'" in lines[0]
+    assert fields["range_max_m"] == "missing; give largest range that is reported, metres"
+    assert fields["pattern.azimuth_resolution_deg"].endswith("got 'wide'")
+    assert fields["pattern.channels.elevation_deg[1]"].endswith("got 95; so are 2 more of its values")
 
 
-def test_many_keys_take_no_longer_than_they_must() -> None:
-    text = "".join(f"key{at}: {at}\n" for at in range(50_000))
-    began = time.process_time()
-    assert len(parse_yaml(text, "file")) == 50_000
-    assert time.process_time() - began < 10
+def test_the_command_prints_a_line_for_each_field(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "drive.yaml").write_text("ego: {lane: [[0, 0], [9, 0]]}\nactors: [{category: car}, {nme: bus}]\n")
+    with pytest.raises(SystemExit) as ended:
+        main(["scenario", str(tmp_path / "drive.yaml")])
+    assert ended.value.code == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 4
+    assert all(line.startswith(f"resweep: error: {tmp_path / 'drive.yaml'}: ") for line in lines)
+    for part in ("actors[1].nme: unknown key", "ego.speed_mps: missing", "actors[0].name: missing"):
+        assert any(part in line for line in lines)
+
+
+def test_a_long_list_of_problems_is_cut() -> None:
+    error = SpecError("a", "wrong", "f.yaml", [(f"b{at}", "wrong") for at in range(40)])
+    assert len(str(error).splitlines()) == 21
+    assert str(error).endswith("f.yaml: 21 more fields are wrong")

@@ -124,6 +124,17 @@ def test_traffic(run: Run, tmp_path: Path):
     assert len(rs.open_log(tmp_path / "traffic")) == 5
 
 
+def test_replay(run: Run, tmp_path: Path):
+    text = run("09_replay")
+    for name in ("car", "bus"):
+        returns, percent = figures(rf"{name} \d+: ([\d,]+) returns replayed, (\d+)% of them in the recorded box", text)
+        assert returns > 30
+        assert percent > 95
+    recorded, replayed = figures(r"([\d,]+) returns recorded, ([\d,]+) replayed by velodyne-hdl-32e", text)
+    assert replayed > 1.5 * recorded  # twice the channels
+    assert len(rs.open_log(tmp_path / "replayed")) == len(rs.open_log(tmp_path / "record")) == 5
+
+
 def test_the_python_in_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)

@@ -1,9 +1,13 @@
-"""Settings as frozen models: read from YAML, and refused with one line that names the field and what to do."""
+"""Settings as frozen models: read from YAML, and refused with one line for each wrong field that says what to do."""
 
 from __future__ import annotations
 
+import ast
+import sys
 import types
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Sequence
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -15,14 +19,24 @@ from resweep.errors import ResweepError, nearest_names
 Positive = Annotated[float, Field(gt=0.0)]
 NotNegative = Annotated[float, Field(ge=0.0)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
+_SHOWN = 20  # problems of one spec that are listed
 
 
 class SpecError(ResweepError):
-    """A bad value in a spec, with the dotted name of the field apart from what is wrong with it."""
+    """Bad values in a spec: ``problems`` pairs the dotted name of each field with what is wrong with it.
 
-    def __init__(self, field: str, problem: str, where: str = "") -> None:
+    The message has one line for each, which begins with ``where`` they came from. ``field`` and ``problem`` are the
+    first pair.
+    """
+
+    def __init__(self, field: str, problem: str, where: str = "", others: Sequence[tuple[str, str]] = ()) -> None:
         self.field, self.problem = field, problem
-        super().__init__(": ".join(part for part in (where, field, problem) if part))
+        self.problems = ((field, problem), *others)
+        shown = self.problems if len(self.problems) <= _SHOWN + 1 else self.problems[:_SHOWN]
+        lines = [": ".join(part for part in (where, *pair) if part) for pair in shown]
+        if len(shown) < len(self.problems):
+            lines.append(f"{where or 'and'}: {len(self.problems) - len(shown)} more fields are wrong")
+        super().__init__("\n".join(lines))
 
 
 class Spec(BaseModel):
@@ -127,7 +141,7 @@ def validate(data: Any, model: type[Model], where: str) -> Model:
     except ValidationError as error:
         raise explain(error, model, where) from None
     except SpecError as error:
-        raise SpecError(error.field, error.problem, where) from None
+        raise SpecError(error.field, error.problem, where, error.problems[1:]) from None
     except TypeError as error:  # a key that is no text, where fields are expected
         raise SpecError("", f"a key of the wrong kind ({error}); give names of fields", where) from None
 
@@ -143,15 +157,32 @@ def read_spec(path: str | Path, model: type[Model]) -> Model:
 
 
 def explain(error: ValidationError, model: type[BaseModel], where: str = "") -> SpecError:
-    """The first problem of ``error`` as a `SpecError`; ``where`` is the file it came from."""
-    problems = error.errors()
+    """All problems of ``error`` as a `SpecError`, unknown keys first; ``where`` is the file it came from."""
+    found: list[tuple[str, str]] = []
     # An unknown key often leaves a required one missing too: the unknown one is the cause.
-    first = next((item for item in problems if item["type"] == "extra_forbidden"), problems[0])
-    field = field_name(first["loc"])
-    cause = first.get("ctx", {}).get("error")
-    if isinstance(cause, SpecError):
-        return SpecError(".".join(part for part in (field, cause.field) if part), cause.problem, where)
-    return SpecError(field, _problem(dict(first), model), where)
+    for item in sorted(error.errors(), key=lambda item: item["type"] != "extra_forbidden"):
+        field = field_name(item["loc"])
+        cause = item.get("ctx", {}).get("error")
+        if isinstance(cause, SpecError):
+            found += [(".".join(part for part in (field, inner) if part), text) for inner, text in cause.problems]
+        else:
+            found.append((field, _problem(dict(item), model)))
+    (first, problem), *others = _merge_elements(dict.fromkeys(found))
+    return SpecError(first, problem, where, others)
+
+
+def _merge_elements(problems: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The problems, with one for the wrong values of a list: that of the first, and how many there are."""
+    lists: dict[str, list[tuple[str, str]]] = {}
+    for field, text in problems:
+        name = field[: field.rindex("[")] if field.endswith("]") else field
+        lists.setdefault(name, []).append((field, text))
+    merged = []
+    for (field, text), *rest in lists.values():
+        more = f"; so are {len(rest)} more of its values" if len(rest) > 1 else "; so is one more" if rest else ""
+        merged.append((field, text + (more if field.endswith("]") else "")))
+        merged += [] if field.endswith("]") else rest
+    return merged
 
 
 def field_name(location: tuple[int | str, ...]) -> str:
@@ -174,7 +205,8 @@ def _problem(item: dict[str, Any], model: type[BaseModel]) -> str:
     if kind == "extra_forbidden":
         return f"unknown key; {nearest_names(str(item['loc'][-1]), known_keys(model, item['loc'][:-1]))}"
     if kind == "missing":
-        return "missing; this field is required"
+        expected = describe_field(model, item["loc"])
+        return f"missing; give {expected}" if expected else "missing; this field is required"
     if kind == "union_tag_not_found":
         return f"'kind' is missing; give one of {', '.join(PATTERN_KINDS)}"
     if kind == "union_tag_invalid":
@@ -188,8 +220,52 @@ def _problem(item: dict[str, Any], model: type[BaseModel]) -> str:
     return f"{message[0].lower()}{message[1:]}, got {shown if len(shown) < 60 else shown[:57] + '...'}"
 
 
+def describe_field(model: type[BaseModel], location: tuple[int | str, ...]) -> str:
+    """What the field at ``location`` below ``model`` is, as its description says; empty where it has none."""
+    for holder in _models_at(model, location[:-1]):
+        text = read_field_docs(holder).get(str(location[-1]), "").rstrip(".")
+        if text:
+            return text[0].lower() + text[1:]
+    return ""
+
+
+@cache
+def read_field_docs(model: type[BaseModel]) -> dict[str, str]:
+    """What each field of a model is, by name: the string below its definition, of the model or of its bases.
+
+    It is read from the source when it is asked for. Pydantic can do so too, but for every model when it is imported,
+    which takes a fifth of a second of every command.
+    """
+    docs: dict[str, str] = {}
+    for base in reversed(model.__mro__):
+        if not (issubclass(base, BaseModel) and base.__module__.startswith("resweep.")):
+            continue
+        body = _class_bodies(base.__module__).get(base.__qualname__, [])
+        for field, below in pairwise(body):
+            if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr):
+                text = below.value.value if isinstance(below.value, ast.Constant) else None
+                if isinstance(field.target, ast.Name) and isinstance(text, str):
+                    docs[field.target.id] = " ".join(text.split())
+    return docs
+
+
+@cache
+def _class_bodies(module: str) -> dict[str, list[ast.stmt]]:
+    """The statements of each class of a module, by its name; none where there is no source."""
+    file = sys.modules[module].__file__
+    try:
+        tree = ast.parse(Path(str(file)).read_text(encoding="utf-8"))
+    except (OSError, SyntaxError):
+        return {}
+    return {node.name: node.body for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
 def known_keys(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
     """The keys allowed at ``location`` below ``model``, walking through unions and lists."""
+    return sorted({key for item in _models_at(model, location) for key in item.model_fields})
+
+
+def _models_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[type[BaseModel]]:
     models = [model]
     for part in location:
         if isinstance(part, int) or part in PATTERN_KINDS:
@@ -198,7 +274,7 @@ def known_keys(model: type[BaseModel], location: tuple[int | str, ...]) -> list[
             continue
         fields = [item.model_fields[part].annotation for item in models if part in item.model_fields]
         models = [inner for annotation in fields for inner in _models(annotation)]
-    return sorted({key for item in models for key in item.model_fields})
+    return models
 
 
 def _tag(model: type[BaseModel]) -> str | None:

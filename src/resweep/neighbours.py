@@ -1,9 +1,9 @@
 """Neighbourhoods of the points of a map: nearest points, normals and shapes, and the growing of splats.
 
 The neighbourhood of a point is the smaller of its K nearest points and a sphere (C, 3.1). The point is one of its own
-neighbours and counts as one of the K. All of it runs natively on all cores, and nothing keeps a table of
-the neighbours of all points: an index holds 18 bytes a point and takes 34 while it is built, shapes are at most 52
-bytes a point, and splats grow in 17 bytes a point and at most 32 a splat. The result depends on the points and their
+neighbours and counts as one of the K. All functions run natively on all cores. No table of the
+neighbours of all points is kept: an index takes 18 bytes a point, and 34 while it is built; shapes take at most 52
+bytes a point; growing splats takes 17 bytes a point and at most 32 a splat. The result depends on the points and their
 order, never on the number of threads.
 """
 
@@ -26,7 +26,7 @@ _MAX_POINTS = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class KnnResult:
     """Neighbours (m, k) by distance: ``index`` int32 and ``distance2`` float32 in m²; −1 and infinity for none."""
 
     index: Array
@@ -37,11 +37,11 @@ class Found:
 class Pca:
     """The shape of every point's neighbourhood, float32, in metres.
 
-    ``normal`` (n, 3): the direction of least spread, not down (z ≥ 0); zero with fewer than three neighbours.
+    ``normal`` (n, 3): the direction of least variance, with z ≥ 0; zero with fewer than three neighbours.
     ``eigenvalues`` (n, 3): of the covariance, m², descending. ``mean_offset`` (n, 3): the mean of the neighbours
     less the point. ``count`` (n,) int32 and ``radius`` (n,): neighbours, and the distance of the farthest.
     ``mean_abs_plane_distance`` and ``std_abs_plane_distance`` (n,): of |n · (pₖ − pᵢ)| (C, eq. 4).
-    Columns that are not wanted are empty.
+    Columns that were not asked for are empty.
     """
 
     normal: Array
@@ -79,7 +79,7 @@ class Neighbours:
     """
 
     def __init__(self, points: ArrayLike, threads: int = 0) -> None:
-        rows = _rows(points, "points")
+        rows = _check_rows(points, "points")
         if len(rows) > _MAX_POINTS:
             raise ResweepError(f"points: {len(rows)} are more than an index takes ({_MAX_POINTS}); build by tiles")
         self.threads = threads
@@ -94,38 +94,40 @@ class Neighbours:
         """What coordinates are rounded to, in metres."""
         return float(self._tree.step)
 
-    def knn(self, queries: ArrayLike | None, k: int, max_radius: float = np.inf) -> Found:
+    def knn(self, queries: ArrayLike | None, k: int, max_radius: float = np.inf) -> KnnResult:
         """The ``k`` nearest points of ``queries`` (m, 3), or of every point with ``None``, within ``max_radius``.
 
         The result has m · k entries: query in blocks where that is too many.
         """
-        places = None if queries is None else _rows(queries, "queries").astype(np.float64, copy=False)
-        index, distance2 = self._tree.knn(places, _count(k), _radius(max_radius, "max_radius"), self.threads)
-        return Found(index.reshape(-1, k), distance2.reshape(-1, k))
+        places = None if queries is None else _check_rows(queries, "queries").astype(np.float64, copy=False)
+        index, distance2 = self._tree.knn(
+            places, _check_count(k), _check_radius(max_radius, "max_radius"), self.threads
+        )
+        return KnnResult(index.reshape(-1, k), distance2.reshape(-1, k))
 
     def radius_count(self, radius: float) -> Array:
         """How many points (n,) int32 lie within ``radius`` of each, itself included."""
-        return self._tree.radius_count(_radius(radius, "radius"), self.threads)
+        return self._tree.radius_count(_check_radius(radius, "radius"), self.threads)
 
     def mean_radius(self, k: int, sample: int | None = _SAMPLE) -> float:
         """R̄ of C 3.1: the mean over the points of the distance to the farthest of their ``k`` nearest.
 
         Taken over about ``sample`` points spread evenly over the map, or over all of them with ``None``.
         """
-        return float(self._tree.mean_radius(_count(k), self._stride(sample), self.threads))
+        return float(self._tree.mean_radius(_check_count(k), self._stride(sample), self.threads))
 
     def mean_plane_distance(self, k: int, max_radius: float, sample: int | None = _SAMPLE) -> float:
         """ε̄ of C 3.1: the mean distance, metres, of neighbours from the plane of their point (C, eq. 4).
 
         Taken over about ``sample`` points spread evenly over the map, or over all of them with ``None``.
         """
-        reach = _radius(max_radius, "max_radius")
-        return float(self._tree.mean_plane_distance(_count(k), reach, self._stride(sample), self.threads))
+        reach = _check_radius(max_radius, "max_radius")
+        return float(self._tree.mean_plane_distance(_check_count(k), reach, self._stride(sample), self.threads))
 
     def pca(self, k: ArrayLike, max_radius: ArrayLike = np.inf, only: Sequence[str] = PCA_COLUMNS) -> Pca:
         """The shape of the neighbourhoods; ``k`` and ``max_radius`` for all, or one for each point (n,).
 
-        ``only`` names the columns of `Pca` that are wanted. A point with a ``k`` of 0 is passed over: zeros.
+        ``only`` names the columns of `Pca` that are wanted. A point with a ``k`` of 0 is skipped: its row is zero.
         """
         extent = self._counts(k, least=0), self._lengths(max_radius, "max_radius")
         return Pca(**self._tree.pca(*extent, list(only), self.threads))
@@ -143,21 +145,21 @@ class Neighbours:
     ) -> Growth:
         """Splats that grow from the points with unit ``normal`` (n, 3) over their neighbourhoods (C, 3.1 and 3.2).
 
-        A seed takes in its neighbours by distance until one is farther than ``bound`` from its plane, of another
-        ``label``, or has a normal with a cosine to its own of ``beta`` or less. Neighbours within ``alpha`` times
-        the radius of the centre are then no seeds any more. Splats of radius 0 are not kept, and a point
-        of zero normal is no seed. ``k``, ``radius``, ``bound`` and ``label`` are for all or one for each point;
-        ``values`` (n, c) are averaged over the points of each splat. Seeds come in `seed_order`. The nearer ``radius``
-        is to that of the ``k`` nearest (`Pca.radius`), the faster.
+        A seed includes its neighbours in the order of their distance. It stops at the first that is farther than
+        ``bound`` from its plane, has another ``label``, or a normal whose cosine to its own is ``beta`` or less.
+        Neighbours within ``alpha`` times the radius of the centre are no longer seeds. Splats of radius 0 are not
+        kept, and a point with a zero normal is no seed. ``k``, ``radius``, ``bound`` and ``label`` are for all or one
+        for each point; ``values`` (n, c) are averaged over the points of each splat. Seeds come in `seed_order`. The
+        nearer ``radius`` is to that of the ``k`` nearest (`Pca.radius`), the faster.
         """
-        rows = _rows(normal, "normal").astype(np.float32, copy=False)
-        carried = np.zeros((self._n, 0), np.float32) if values is None else np.ascontiguousarray(values, np.float32)
-        if len(rows) != self._n or carried.ndim != 2 or len(carried) != self._n:
+        rows = _check_rows(normal, "normal").astype(np.float32, copy=False)
+        averaged = np.zeros((self._n, 0), np.float32) if values is None else np.ascontiguousarray(values, np.float32)
+        if len(rows) != self._n or averaged.ndim != 2 or len(averaged) != self._n:
             raise ResweepError(f"normal, values: expected a row for each of the {self._n} points")
         kind = self._column(label, np.int32, "label")
         extent = self._counts(k), self._lengths(radius, "radius"), self._lengths(bound, "bound")
-        grown = self._tree.grow(rows, *extent, kind, alpha, beta, carried, self.threads)
-        means = grown.pop("values").reshape(len(grown["seed"]), carried.shape[1])
+        grown = self._tree.grow(rows, *extent, kind, alpha, beta, averaged, self.threads)
+        means = grown.pop("values").reshape(len(grown["seed"]), averaged.shape[1])
         return Growth(**grown, values=means)
 
     def join(
@@ -168,14 +170,16 @@ class Neighbours:
         A point with ``missing`` (n,) int32 above 0 is joined with so many of its ``k`` nearest within ``radius``, the
         farthest first, that are of its ``kind`` (n,) int32 and have a normal with a cosine to its own above ``beta``.
         """
-        return self._tree.join(normal, kind, missing, _count(k), _radius(radius, "radius"), beta, self.threads)
+        return self._tree.join(
+            normal, kind, missing, _check_count(k), _check_radius(radius, "radius"), beta, self.threads
+        )
 
     def seed_order(self) -> Array:
-        """The rows (n,) of the points in the order in which `grow` takes them: spread over the map, then in between."""
+        """The rows (n,) of the points in the order in which `grow` visits them: spread over the map first."""
         return self._tree.seed_order()
 
     def _stride(self, sample: int | None) -> int:
-        """Of how many leaves of points one is taken."""
+        """The step between the leaves of the tree that are sampled."""
         return 1 if sample is None else max(1, self._n // max(sample, 1))
 
     def _counts(self, k: ArrayLike, least: int = 1) -> Array:
@@ -198,26 +202,26 @@ class Neighbours:
         return np.broadcast_to(column, (self._n,))
 
 
-def _rows(points: ArrayLike, name: str) -> Array:
+def _check_rows(points: ArrayLike, name: str) -> Array:
     """Rows (n, 3) that are finite, float32 or float64, in C order."""
     rows = np.asarray(points)
     if rows.ndim != 2 or rows.shape[1] != 3:
         raise ResweepError(f"{name}: shape {rows.shape}, expected (n, 3)")
     rows = np.ascontiguousarray(rows, np.float32 if rows.dtype == np.float32 else np.float64)
-    # A sum is finite if all are, and takes no memory; only a sum that overflows needs the longer look.
+    # The sum is finite if all values are, and takes no memory. Only where it is not, each value is checked.
     if not np.isfinite(rows.sum()) and not np.isfinite(rows).all():
         bad = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
         raise ResweepError(f"{name}: row {bad} holds NaN or infinity; remove such rows first")
     return rows
 
 
-def _count(k: int) -> int:
+def _check_count(k: int) -> int:
     if k < 1:
         raise ResweepError(f"k: {k}, expected at least 1")
     return k
 
 
-def _radius(radius: float, name: str) -> float:
+def _check_radius(radius: float, name: str) -> float:
     if not radius >= 0:
         raise ResweepError(f"{name}: {radius}, expected metres, 0 or more")
     return float(radius)

@@ -242,7 +242,7 @@ def _cylinder(radius: float) -> tuple[Array, Array]:
     return mesh.vertices, mesh.faces
 
 
-def test_far_actors_are_left_out_and_others_told_out_of_range(make_sensor: Any) -> None:
+def test_far_actors_are_left_out_and_others_are_out_of_range(make_sensor: Any) -> None:
     sensor = make_sensor((0.0,))
     world = World([box((1, 1, 1), at=(-50, 0, 0))])
     pair = [Actor((box((4, 4, 4), at=(0, 0, -2)),), from_xyz_rpy(x, y), i) for x, y, i in ((150, 0, 1), (0, 900, 2))]
@@ -307,7 +307,7 @@ def test_sweeps_with_actors_are_saved_whole(sensor: Sensor, tmp_path: Path) -> N
     np.testing.assert_allclose(read_sweep(tmp_path / "a.pcd").extra["velocity_1"], sweep.extra["velocity"][:, 1])
 
 
-def test_instance_ids_must_tell_actors_apart(sensor: Sensor) -> None:
+def test_instance_ids_of_actors_must_differ(sensor: Sensor) -> None:
     world = World([ground_plane(), Instances(car(), np.eye(4)[None, :3], instance=[4], name="parked")])
     with pytest.raises(ResweepError, match=r"instance 4 is also that of something in the world's layer 'parked'"):
         Simulator(world, sensor, actors=[Actor((car(),), turning(1.0), 4)])

@@ -25,7 +25,7 @@ POSES = {
 
 
 def noiseless(sensor: Sensor) -> Sensor:
-    """The same beams as single exact rays."""
+    """The sensor with one ray a pulse and without noise."""
     receiver = {"range_noise_sigma_m": 0.0, "range_noise_per_m": 0.0, "range_quantisation_m": 0.0}
     changes = {f"receiver.{name}": value for name, value in receiver.items()}
     return sensor.with_(pointing={}, **{"beam.rays": "single"}, **changes)
@@ -114,7 +114,7 @@ def test_a_closed_surface_lets_no_light_out() -> None:
 
 @pytest.mark.parametrize("copies", [40, 70_000])
 def test_copies_measure_like_the_same_mesh_baked(make_sensor: Any, copies: int) -> None:
-    # Above 65,536 copies the tracer keeps them another way: the extra ones lie out of reach.
+    # Above 65,536 copies the tracer stores them in an array; the further copies lie out of range.
     rng = np.random.default_rng(3)
     shape = trimesh.creation.icosphere(subdivisions=2)
     mesh = Mesh(shape.vertices, shape.faces, label=np.arange(len(shape.faces)), reflectance=0.9, instance=5)

@@ -82,11 +82,11 @@ def test_rays_parallel_to_a_side() -> None:
         ((-1.0, -1.0, -1.0, 1.0, 1.0, 1.0), r"the sensor lies within the box"),
     ],
 )
-def test_mistakes_are_told(sensor: Sensor, ego: Any, message: str) -> None:
+def test_mistakes_are_reported(sensor: Sensor, ego: Any, message: str) -> None:
     with pytest.raises(ResweepError, match=message):
         Simulator(World([ground_plane()]), sensor, ego=ego)
 
 
-def test_a_vehicle_around_the_sensor_is_told(sensor: Sensor) -> None:
+def test_a_vehicle_around_the_sensor_is_refused(sensor: Sensor) -> None:
     with pytest.raises(ResweepError, match="blocks every beam"):
         Simulator(World([ground_plane()]), sensor, ego=box((2, 2, 2), at=(0, 0, -1))).sweep(POSE)

@@ -46,7 +46,7 @@ def test_words_broadcast_over_beams_and_rays() -> None:
     assert table[3, 2].tolist() == list(_core.philox(7, 3, 3, 2, int(Purpose.SPOT)))
 
 
-def test_neighbouring_seeds_and_sweeps_have_unlike_keys() -> None:
+def test_neighbouring_seeds_and_sweeps_have_different_keys() -> None:
     keys = {key(seed, sweep) for seed in range(100) for sweep in range(100)}
     assert len(keys) == 10_000
 

@@ -33,7 +33,7 @@ def bush() -> World:
 
 @pytest.fixture(scope="module")
 def wide(make_sensor: Any) -> Sensor:
-    """A sensor that is in no catalog, with a wide beam for which one ray stands."""
+    """A sensor that is not in the catalog, with a wide beam sampled by one ray."""
     beam = {"beam.divergence_h_rad": WIDE_RAD, "beam.divergence_v_rad": WIDE_RAD}
     return make_sensor((0.0, 0.5), 0.25, **beam)
 

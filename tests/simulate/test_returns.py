@@ -45,7 +45,7 @@ FAR = (pytest.approx(12.0, abs=1e-4), pytest.approx(6 / 9 * 0.5, abs=1e-4), 2, 1
         ({"mode": "strongest-and-last"}, [NEAR, FAR]),
         ({"mode": "strongest-and-last", "strongest_by": "echo"}, [FAR]),
         ({"mode": "multiple"}, [NEAR, FAR]),
-        ({"mode": "multiple", "max_returns": 1}, [FAR]),  # the weaker gives way
+        ({"mode": "multiple", "max_returns": 1}, [FAR]),  # the weaker one is dropped
     ],
 )
 def test_each_mode_reports_its_echoes(echoes: Any, receiver: dict, expected: list) -> None:
@@ -80,14 +80,14 @@ def test_label_and_instance_are_those_of_most_light(echoes: Any, near_reflectanc
     assert echo[2:] == winner
 
 
-def test_an_echo_too_faint_is_passed_over(echoes: Any) -> None:
+def test_an_echo_below_the_threshold_is_skipped(echoes: Any) -> None:
     assert echoes(mode="first", detection_threshold=0.32) == [FAR]
     assert echoes(mode="last", far_reflectance=0.4, detection_threshold=0.28) == [NEAR]
     assert echoes(mode="multiple", detection_threshold=0.32) == [FAR]
     assert echoes(mode="first", detection_threshold=0.5) == []
 
 
-def test_a_beam_is_kept_though_its_axis_meets_nothing(make_sensor: Any, make_wall: Any) -> None:
+def test_a_beam_returns_although_its_axis_hits_nothing(make_sensor: Any, make_wall: Any) -> None:
     sensor = make_sensor((0.0,), beam__rays="nine")
     sweep = Simulator(World([make_wall(10.0, y=(0.001, 5.0))]), sensor).sweep(np.eye(4))
     row = np.flatnonzero(sweep.beam_column[sweep.beam] == FORWARD)

@@ -1,4 +1,4 @@
-"""Motion between the knots of an actor's trajectory: exact at kinks, the same however densely it is told."""
+"""Motion between the knots of an actor's trajectory: exact at kinks, the same for any number of knots."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def sensor(make_sensor: Any) -> Sensor:
 
 
 def ring(depth: int) -> Splats:
-    """Overlapping discs around the origin, whose reflectance tells them apart."""
+    """Overlapping discs around the origin, each of another reflectance."""
     angle = np.linspace(0, 2 * np.pi, 240, endpoint=False)
     radial = np.stack([np.cos(angle), np.sin(angle), np.zeros_like(angle)], axis=1)
     distance = 10.0 + 0.02 * (np.arange(240) % 3)
@@ -53,7 +53,7 @@ def test_rays_fired_at_the_very_knots_meet_the_actor_once(sensor: Sensor, depth:
     np.testing.assert_allclose(sweep.intensity, truth["reflected"], atol=2e-3)
 
 
-def test_a_motion_told_more_densely_is_the_same(sensor: Sensor) -> None:
+def test_a_motion_with_more_knots_is_the_same(sensor: Sensor) -> None:
     path = zigzag(np.linspace(0.0, 1.0, 12))
     dense = np.union1d(np.linspace(0.0, 1.0, 3001), path.times)
     coarse, fine = (

@@ -36,7 +36,7 @@ def rays(count: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
 
 
 def scanner(n: int, **beam: object) -> Sensor:
-    """A sensor that fires n columns forward, as bare as can be."""
+    """A sensor that fires n columns forward, without noise."""
     return Sensor.model_validate(
         {
             "name": "bare",
@@ -92,7 +92,7 @@ def test_drawn_ranges_have_the_distribution_of_a_march() -> None:
     table = np.array(table)[:, np.sum(table, axis=0) > 0]
     assert chi2_contingency(table).pvalue > 0.001
     worse = np.array([table[0], np.roll(table[1], 1)])
-    assert chi2_contingency(worse).pvalue < 0.001  # the test can tell
+    assert chi2_contingency(worse).pvalue < 0.001  # the test detects a wrong distribution
 
 
 def test_a_lone_volume_returns_its_gaussian() -> None:

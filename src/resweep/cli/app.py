@@ -1,7 +1,8 @@
 """The ``resweep`` command: its verbs, and how mistakes end.
 
-A user's mistake becomes one line on stderr and a non-zero status: 1 for what could not be done, 2 for a
-command line that cannot be understood. A traceback therefore always means a defect of Resweep.
+A user's mistake becomes one line on stderr, or one for each wrong field of a file, and a non-zero status: 1 for what
+could not be done, 2 for a command line that cannot be understood. A traceback therefore always means a defect of
+Resweep.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from resweep.cli.merge import merge
 from resweep.cli.objects import objects
 from resweep.cli.options import Quiet, Verbose, choose_verbosity, describe_interruption, with_verbosity
 from resweep.cli.replay import replay
+from resweep.cli.scenario import scenario
 from resweep.cli.sensors import sensors
 from resweep.cli.simulate import simulate
 from resweep.cli.view import view
@@ -87,7 +89,7 @@ def _resweep(
     choose_verbosity(verbose, quiet)
 
 
-for verb in (demo, build, objects, simulate, replay, dataset, evaluate, view, info, convert, merge, sensors):
+for verb in (demo, build, objects, simulate, scenario, replay, dataset, evaluate, view, info, convert, merge, sensors):
     app.command()(with_verbosity(verb))
 
 
@@ -117,7 +119,8 @@ def _run(arguments: list[str]) -> int:
     except _CommandError as error:
         return _complain(_describe_usage(error), MISUSED if isinstance(error, _UsageError) else FAILED)
     except ResweepError as error:
-        return _complain(_advise(error, _option_names(command, verb), arguments), FAILED)
+        several = len(getattr(error, "problems", ())) > 1  # of a spec: a line for each wrong field
+        return _complain(_advise(error, _option_names(command, verb), arguments), FAILED, several)
     except (KeyboardInterrupt, typer.Abort):
         return _complain(describe_interruption(verb, arguments), INTERRUPTED)
     except BrokenPipeError:
@@ -167,6 +170,8 @@ def _describe_usage(error: Any) -> str:
     return f"{message}{'' if message.endswith('?') else ';'} see '{path} --help'"
 
 
-def _complain(message: str, status: int) -> int:
-    typer.echo(f"resweep: error: {' '.join(message.split())}", err=True)
+def _complain(message: str, status: int, lines: bool = False) -> int:
+    """Print a mistake as one line, or as one for each of its ``lines``; returns the exit status."""
+    for line in message.splitlines() if lines else [message]:
+        typer.echo(f"resweep: error: {' '.join(line.split())}", err=True)
     return status

@@ -7,20 +7,28 @@ from typing import Annotated
 
 import typer
 
+from resweep.cli.options import Schema, Template
 from resweep.cli.writing import locks
+from resweep.errors import ResweepError
 
 
 @locks("output")
 def dataset(
     plan: Annotated[
-        str, typer.Argument(metavar="PLAN", help="A YAML file, or edge-cases or simkitti32.", show_default=False)
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="The folder of the dataset.")],
+        str | None,
+        typer.Argument(metavar="PLAN", help="A YAML file, or edge-cases or simkitti32.", show_default=False),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="OUT", help="The folder of the dataset.", show_default=False),
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUE", help="Another field of the plan, such as variants=5."),
     ] = None,
     workers: Annotated[int, typer.Option(min=0, metavar="N", help="Sweeps at once; 0 takes all cores.")] = 0,
+    template: Template = False,
+    schema: Schema = False,
 ) -> None:
     """Make a dataset: every world with every sensor and scenario, with points, labels, boxes and velocities.
 
@@ -30,11 +38,21 @@ def dataset(
 
       resweep dataset edge-cases -o edge
 
+      resweep dataset --template > plan.yaml
+
       resweep dataset plan.yaml -o data --set variants=10 --set layout=kitti
     """
     from resweep.cli.inputs import check_writable, parse_settings
-    from resweep.dataset import generate, load_plan
+    from resweep.cli.templates import make_plan_template, print_help
+    from resweep.dataset import Plan, generate, load_plan
 
+    if template or schema:
+        given = plan is not None or output is not None or bool(set_) or (template and schema)
+        print_help(make_plan_template() if template else None, Plan, given)
+        return
+    if plan is None or output is None:
+        missing = "PLAN" if plan is None else "-o OUT"
+        raise ResweepError(f"dataset: {missing} is missing; give a plan and -o OUT, or --template for a plan")
     chosen = load_plan(plan, parse_settings(set_ or []))
     check_writable(output)
     made = generate(chosen, output, workers=workers)

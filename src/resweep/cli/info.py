@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 
 _MESHES = (".obj", ".glb", ".gltf", ".stl", ".off", ".dae")
 _POSES = (".txt", ".csv", ".tum")
-_SENSORS = (".yaml", ".yml")
+_SETTINGS = (".yaml", ".yml")
 
 
 def info(
     path: Annotated[
-        Path, typer.Argument(help="A sweep, a log folder, a poses file, a mesh, a world folder or a sensor's YAML.")
+        Path,
+        typer.Argument(
+            help="A sweep, a log folder, a poses file, a mesh, a world folder, or YAML of a sensor, scenario or plan."
+        ),
     ],
     labels: Labels = None,
     everything: Annotated[
@@ -88,7 +91,7 @@ def _find_describer(path: Path) -> Callable[..., dict[str, Any]]:
     kinds = {
         **dict.fromkeys(_MESHES, _describe_mesh),
         **dict.fromkeys(_POSES, _describe_poses),
-        **dict.fromkeys(_SENSORS, _describe_sensor),
+        **dict.fromkeys(_SETTINGS, _describe_settings),
     }
     return kinds.get(suffix, _describe_log)
 
@@ -222,9 +225,19 @@ def _describe_bank(path: Path) -> dict[str, Any]:
     return {"kind": "object bank", "assets": len(bank), "categories": counts, "vocabulary": labels, **bank.meta}
 
 
-def _describe_sensor(path: Path) -> dict[str, Any]:
+def _describe_settings(path: Path) -> dict[str, Any]:
+    from resweep.config import parse_yaml, read_text
     from resweep.sensors import load_sensor
 
+    keys = parse_yaml(read_text(path, "a YAML file"), str(path))
+    if "ego" in keys:
+        from resweep.scenario import load_scenario
+
+        return {"kind": "scenario", **load_scenario(path).model_dump(mode="json", exclude_defaults=True)}
+    if "worlds" in keys:
+        from resweep.dataset import load_plan
+
+        return {"kind": "plan of a dataset", **load_plan(path).model_dump(mode="json", exclude_defaults=True)}
     return {"kind": "sensor", **load_sensor(str(path)).model_dump(mode="json")}
 
 

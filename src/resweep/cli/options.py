@@ -40,6 +40,9 @@ Labels = Annotated[
     ),
 ]
 
+# Of every command that reads settings from YAML.
+Template = Annotated[bool, typer.Option("--template", help="Print a commented YAML file to begin with.")]
+Schema = Annotated[bool, typer.Option("--schema", help="Print the JSON Schema, for editors.")]
 # Of every command that writes ROS 2 bags.
 Points = Annotated[
     str | None,

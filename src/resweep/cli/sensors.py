@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from resweep.cli.options import Schema, Template
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
@@ -25,15 +26,24 @@ def sensors(
     fit: Annotated[
         str | None, typer.Option("--fit", metavar="LOG", help="Estimate the sensor that recorded LOG.")
     ] = None,
+    template: Template = False,
+    schema: Schema = False,
     rate: Annotated[float | None, typer.Option("--rate", metavar="HZ", help="Another rotation rate.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,
 ) -> None:
     """List the sensors, show the spec of one, draw it, or fit one to a log.
 
     Examples: resweep sensors; resweep sensors velodyne-hdl-64e --rate 5;
-    resweep sensors livox-avia --plot -o avia.png; resweep sensors --fit LOG -o my-lidar.yaml
+    resweep sensors livox-avia --plot -o avia.png; resweep sensors --fit LOG -o my-lidar.yaml;
+    resweep sensors --template > my-lidar.yaml
     """
-    from resweep.sensors import load_sensor, sensor_names
+    from resweep.cli.templates import make_sensor_template, print_help
+    from resweep.sensors import Sensor, load_sensor, sensor_names
+
+    if template or schema:
+        given = any((name, plot, output, fit, rate, json, template and schema))
+        print_help(make_sensor_template() if template else None, Sensor, given)
+        return
 
     if fit is not None:
         if name is not None or rate is not None:

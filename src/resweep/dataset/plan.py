@@ -23,8 +23,11 @@ class SensorChoice(Spec):
     """A sensor by name or file, with fields changed (``set``, dotted) and its place in the frame of the ego."""
 
     name: str
+    """Catalog name or YAML file of the sensor."""
     set: dict[str, Any] = Field(default_factory=dict)
+    """Fields of the sensor that differ, by dotted name, such as beam.rays."""
     offset_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Place of the sensor in the frame of the ego, metres."""
 
 
 class Traffic(Spec):
@@ -34,9 +37,13 @@ class Traffic(Spec):
     """
 
     count: tuple[int, int]
+    """Fewest and most actors of a variant."""
     lanes: tuple[tuple[tuple[float, ...], ...], ...] = Field(min_length=1)
+    """Lanes that they follow, each a list of points [x, y] or [x, y, z], metres in the world."""
     speed_mps: tuple[float, float] = (4.0, 12.0)
+    """Slowest and fastest speed, metres a second."""
     categories: tuple[str, ...] = ("car",)
+    """Classes that are drawn from."""
 
     @model_validator(mode="after")
     def _check(self) -> Traffic:
@@ -58,16 +65,27 @@ class Plan(Spec):
     """
 
     name: str = "dataset"
+    """Name of the dataset."""
     layout: Literal["semantickitti", "kitti", "kitti-tracking", "nuscenes"] = "semantickitti"
+    """Layout of the files."""
     worlds: tuple[str, ...] = Field(min_length=1)
+    """Saved worlds, mesh files or scene:NAME."""
     sensors: tuple[str | SensorChoice, ...] = Field(min_length=1)
+    """Sensors by name or file, or with changes and a place of their own."""
     scenarios: tuple[str | dict[str, Any], ...] = Field(min_length=1)
+    """Scenarios by name or file, or written out."""
     variants: int = Field(default=1, ge=1, le=MAX_RUNS)
+    """Runs of each scenario; the first is as written, the others vary."""
     traffic: Traffic | None = None
+    """Actors drawn at random, added to every scenario."""
     bank: str | None = None
+    """Folder of the bank with the objects; plain ones if left out."""
     camera: str | None = None
+    """Calibration file or folder of the log that a world is from, for the image boxes of KITTI's layouts."""
     sweeps: int | None = Field(default=None, ge=1)
+    """Sweeps of each run at most."""
     seed: int = Field(default=0, ge=0)
+    """Number that fixes all randomness."""
 
     @model_validator(mode="after")
     def _check_camera(self) -> Plan:

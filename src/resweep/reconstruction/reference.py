@@ -1,6 +1,6 @@
-"""What `neighbours`, `carve` and `resample` compute, written plainly: the tests hold the native kernels to it.
+"""NumPy references of the native kernels behind `neighbours`, `carve` and `resample`; tests compare the two.
 
-Small maps only.
+They are slow: for small maps only.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def grow(
     order: Array,
 ) -> Growth:
     """Splats from the seeds in ``order`` (C, 3.1 and 3.2)."""
-    seed_of = np.ones(len(points), bool)
+    is_seed = np.ones(len(points), bool)
     splats: list[tuple[int, int, float, float]] = []
     means: list[Array] = []
     for row in order:
-        if not seed_of[row] or not normal[row].any():
+        if not is_seed[row] or not normal[row].any():
             continue
         rows = near[row]
         signed = (points[rows] - points[row]) @ normal[row]  # C, eq. 4
@@ -72,12 +72,12 @@ def grow(
         reach = float(np.linalg.norm(last - (normal[row] @ last) * normal[row]))  # C, eq. 6
         if reach == 0:
             continue
-        seed_of[rows[np.linalg.norm(points[rows] - centre, axis=1) <= alpha * reach]] = False
+        is_seed[rows[np.linalg.norm(points[rows] - centre, axis=1) <= alpha * reach]] = False
         splats.append((row, included, along, reach))
         means.append(values[rows[:included]].mean(axis=0))
     seed, count, shift, radius = np.array(splats).reshape(-1, 4).T
-    carried = np.reshape(means, (len(splats), values.shape[1]))
-    return Growth(seed.astype(int), count.astype(int), shift, radius, carried)
+    averaged = np.reshape(means, (len(splats), values.shape[1]))
+    return Growth(seed.astype(int), count.astype(int), shift, radius, averaged)
 
 
 def imls(points: Array, normals: Array, corners: Array, sigma: float, reach: float) -> Array:
@@ -93,7 +93,7 @@ def imls(points: Array, normals: Array, corners: Array, sigma: float, reach: flo
 
 
 def rimls(points: Array, normals: Array, corners: Array, kernel: float, sigma_normal: float, refits: int) -> Array:
-    """The same by RIMLS (Öztireli 2009), with a kernel (1 − d²/h²)⁴ and the robust weight of normals."""
+    """Signed distance (m,) by RIMLS (Öztireli 2009), with the kernel (1 − d²/h²)⁴ and robust weights of normals."""
     values = np.full(len(corners), np.nan)
     for row, x in enumerate(corners):
         near = ((x - points) ** 2).sum(axis=1) < kernel**2
@@ -102,10 +102,12 @@ def rimls(points: Array, normals: Array, corners: Array, kernel: float, sigma_no
         f = (offset * normal).sum(axis=1)
         alpha = np.ones(len(f))
         for _ in range(refits + 1 if near.any() else 0):
-            w, steep = alpha * left**4, (-8 / kernel**2 * alpha * left**3)[:, None] * offset
+            w, weight_gradient = alpha * left**4, (-8 / kernel**2 * alpha * left**3)[:, None] * offset
             values[row] = (w * f).sum() / w.sum()
-            slope = (w[:, None] * normal + steep * f[:, None] - steep * values[row]).sum(axis=0) / w.sum()
-            alpha = np.exp(-((normal - slope) ** 2).sum(axis=1) / sigma_normal**2)
+            gradient = (w[:, None] * normal + weight_gradient * f[:, None] - weight_gradient * values[row]).sum(
+                axis=0
+            ) / w.sum()
+            alpha = np.exp(-((normal - gradient) ** 2).sum(axis=1) / sigma_normal**2)
     return values
 
 
@@ -121,7 +123,7 @@ def find_first_disc(centre: Array, normal: Array, radius: Array, origin: Array, 
 
 
 def carve(centre: Array, normal: Array, radius: Array, ratio: Array, cloud: Cloud, config: CarveConfig) -> Array:
-    """Radii (m,) of discs after the rounds of `splats.carve`, 0 for those left out: all beams, every round."""
+    """Radii (m,) of discs after the rounds of `splats.carve`, 0 for removed ones. Every round traces every beam."""
     radius = radius.astype(np.float64)
     for _ in range(config.rounds):
         passed, stopped, crossing = np.zeros(len(radius)), np.zeros(len(radius)), np.full(len(radius), np.inf)

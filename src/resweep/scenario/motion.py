@@ -46,12 +46,19 @@ class Motion(Spec):
     """
 
     at: Row | None = None
+    """A place to stand at, [x, y] or [x, y, z], metres in the world; without z the ground decides."""
     waypoints: tuple[Row, ...] | None = None
+    """Rows [t, x, y] or [t, x, y, z]: seconds, and metres in the world; straight between them."""
     spline: tuple[Row, ...] | None = None
+    """Points [x, y] or [x, y, z] of a smooth curve, metres; needs speed_mps."""
     lane: tuple[Row, ...] | None = None
+    """Points [x, y] or [x, y, z] of a line to follow, metres; needs speed_mps."""
     speed_mps: float | tuple[float, ...] | None = None
+    """Speed along a spline or lane, metres a second: one, or one at each point."""
     begin_m: float = Field(default=0.0, ge=0)
+    """Where along the spline or lane to begin, metres."""
     yaw_deg: float | None = None
+    """Heading in place of the direction of travel, degrees counter-clockwise from x."""
 
     def kinds(self) -> list[str]:
         """The fields that say how it moves, of which one is given."""

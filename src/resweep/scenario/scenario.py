@@ -33,10 +33,15 @@ class Scenario(Spec):
     """
 
     name: str = "scenario"
+    """Name of the scenario."""
     ego: EgoSpec
+    """Where the sensor goes."""
     actors: tuple[ActorSpec, ...] = ()
+    """What moves or stands around it."""
     duration_s: float | None = Field(default=None, gt=0)
+    """How long it lasts, seconds; as long as the ego moves if left out."""
     seed: int = Field(default=0, ge=0)
+    """Number that fixes which objects of a category are taken."""
 
     @model_validator(mode="after")
     def _check(self) -> Scenario:

@@ -18,17 +18,24 @@ class Cad(Spec):
     """An object from a mesh file; the fields are those of `Asset.from_mesh`."""
 
     file: str
+    """Mesh file of the object: OBJ, PLY, STL, GLB or glTF."""
     category: str = "other object"
+    """Class of the object, such as car, pedestrian or other object."""
     scale: float = Field(default=1.0, gt=0)
+    """Metres per unit of the file."""
     up: Literal["y", "z"] | None = None
+    """Upward axis of the file; y for glTF and GLB if left out, else z."""
     forward: Literal["x", "y", "-x", "-y"] | None = None
+    """Axis that the front points along once z is up; -y for glTF and GLB if left out, else x."""
 
 
 class RecordedTrack(Spec):
     """The boxes of one object of a log: the log's path and the track's number in it."""
 
     log: str
+    """The log with the annotated object."""
     id: int = Field(ge=0)
+    """Number of the object's track in the log."""
 
 
 class EgoSpec(Motion):
@@ -40,11 +47,17 @@ class EgoSpec(Motion):
     """
 
     poses: str | None = None
+    """A file of the sensor's poses: TUM, KITTI or CSV."""
     log: str | None = None
+    """A log whose poses the sensor follows."""
     height_m: float = Field(default=SENSOR_HEIGHT_M, gt=0)
+    """Height of the sensor above the ground where a motion has no z, metres."""
     offset_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Place of the sensor in the frame of poses or log, metres."""
     rate_hz: float | None = Field(default=None, gt=0)
+    """Poses a second, for KITTI files without times."""
     size_m: tuple[float, float, float] | None = (4.3, 1.8, 1.5)
+    """Length, width and height of the vehicle below the sensor, metres, which actors must not hit; null for none."""
 
     def kinds(self) -> list[str]:
         """The fields that say how it moves."""
@@ -70,18 +83,31 @@ class ActorSpec(Motion):
     """
 
     name: str = Field(min_length=1)
+    """Name of the actor, unlike all others."""
     asset: str | None = None
+    """Name of an object of the bank."""
     category: str | None = None
+    """In place of an asset: a class, such as car, of which the bank gives an object."""
     size_m: tuple[float, float, float] | None = None
+    """Length, width and height that an object of the category should have, metres: the nearest is taken."""
     cad: Cad | None = None
+    """In place of an asset: a mesh file."""
     track: RecordedTrack | None = None
+    """In place of a motion: the boxes of a recorded object."""
     start_s: float = Field(default=0.0, ge=0)
+    """When it begins to move, seconds from the start of the ego."""
     start_within_m: float | None = Field(default=None, gt=0)
+    """It begins to move once the ego is so near, metres."""
     after: Literal["stay", "leave"] = "stay"
+    """What it does after its motion: stays, or leaves."""
     snap: bool = True
+    """Whether it is set on the ground."""
     allow_overlap: bool = False
+    """Whether it may run into others or the world."""
     vary_speed: tuple[float, float] = (1.0, 1.0)
+    """Range of factors on the speed, from which variants draw."""
     vary_start_s: tuple[float, float] = (0.0, 0.0)
+    """Range of seconds added to the start, from which variants draw."""
 
     def kinds(self) -> list[str]:
         """The fields that say how it moves."""

@@ -35,14 +35,23 @@ class Block(Spec):
     """
 
     elevation_deg: tuple[Elevation, ...] | None = None
+    """Elevation of each channel, degrees up from the horizontal plane, in any order."""
     elevation_min_deg: Elevation | None = None
+    """In place of the list: lowest elevation, degrees."""
     elevation_max_deg: Elevation | None = None
+    """In place of the list: highest elevation, degrees."""
     elevation_resolution_deg: Positive | None = None
+    """In place of the list: step of elevation, degrees."""
     azimuth_offset_deg: tuple[Azimuth, ...] | None = None
+    """Azimuth of each channel from the head's, degrees counter-clockwise, one for each channel."""
     firing_time_s: tuple[NotNegative, ...] | None = None
+    """Delay of each channel within the step, seconds, one for each channel."""
     vertical_offset_m: tuple[Offset, ...] | None = None
+    """Offset of each channel's origin upwards, across its own beam, metres, one for each channel."""
     horizontal_offset_m: tuple[Offset, ...] | None = None
+    """Offset of each channel's origin to the left, across its own beam, metres, one for each channel."""
     radial_offset_m: Offset | None = None
+    """How far all origins lie from the spin axis, where the head points, metres."""
 
     @model_validator(mode="after")
     def _check(self) -> Block:
@@ -89,12 +98,19 @@ class Spinning(Spec):
     """
 
     kind: Literal["spinning"] = "spinning"
+    """Kind of the pattern."""
     azimuth_min_deg: Azimuth = -180.0
+    """Azimuth at which the field of view begins, degrees counter-clockwise from x."""
     azimuth_max_deg: Azimuth = 180.0
+    """Azimuth at which the field of view ends, degrees."""
     azimuth_resolution_deg: Positive | None = None
+    """Azimuth between two firing steps, degrees; or give firing_period_s."""
     firing_period_s: Positive | None = None
+    """Time between two firing steps, seconds; or give azimuth_resolution_deg."""
     direction: Direction = "clockwise"
+    """Sense of rotation, seen from above."""
     channels: Block
+    """The lasers, which all fire at every step."""
 
     @model_validator(mode="after")
     def _check(self) -> Spinning:
@@ -123,12 +139,19 @@ class TwoBlock(Spec):
     """
 
     kind: Literal["two-block"] = "two-block"
+    """Kind of the pattern."""
     upper: Block
+    """The lasers of the upper block."""
     lower: Block
+    """The lasers of the lower block, as many as of the upper one."""
     laser_rate_hz: Positive = 250_000.0
+    """Pulses a second of a block."""
     upper_packets: Annotated[int, Field(ge=1, le=64)] = 3
+    """Steps in a row that the upper block fires."""
     lower_packets: Annotated[int, Field(ge=1, le=64)] = 1
+    """Steps in a row that the lower block fires."""
     direction: Direction = "clockwise"
+    """Sense of rotation, seen from above."""
 
     @model_validator(mode="after")
     def _check(self) -> TwoBlock:
@@ -164,15 +187,25 @@ class Raster(Spec):
     """
 
     kind: Literal["raster"] = "raster"
+    """Kind of the pattern."""
     azimuth_min_deg: Azimuth = -180.0
+    """Azimuth of the first line, degrees counter-clockwise from x."""
     azimuth_max_deg: Azimuth = 180.0
+    """Azimuth of the last line, degrees."""
     azimuth_resolution_deg: Positive
+    """Azimuth between two lines, degrees."""
     elevation_min_deg: Elevation
+    """Elevation of the lowest pulse of a line, degrees."""
     elevation_max_deg: Elevation
+    """Elevation of the highest pulse of a line, degrees."""
     elevation_resolution_deg: Positive
+    """Elevation between two pulses of a line, degrees."""
     pulse_rate_hz: Positive
+    """Pulses a second."""
     line_rate_max_hz: Positive
+    """Lines a second at most, as the mirror allows."""
     direction: Direction = "clockwise"
+    """Sense of rotation, seen from above."""
 
     @model_validator(mode="after")
     def _check(self) -> Raster:
@@ -206,8 +239,11 @@ class Prism(Spec):
     """One rotating wedge: deflects the beam by ``deflection_deg``, turning at ``rate_hz`` (sign: sense)."""
 
     rate_hz: float
+    """Turns a second; positive counter-clockwise, seen against the beam."""
     deflection_deg: Annotated[float, Field(gt=0.0, lt=60.0)]
+    """Angle by which it bends the beam, degrees."""
     phase_deg: float = 0.0
+    """Angle at which it begins, degrees."""
 
 
 class Rosette(Spec):
@@ -223,16 +259,27 @@ class Rosette(Spec):
     """
 
     kind: Literal["rosette"] = "rosette"
+    """Kind of the pattern."""
     points_per_second: Positive
+    """Pulses a second, of all lines together."""
     frame_s: Annotated[float, Field(gt=0.0, le=60.0)]
+    """Duration of a frame, which is one sweep, seconds."""
     prisms: Annotated[tuple[Prism, ...], Field(min_length=1, max_length=8)]
+    """The rotating wedges that bend the beam, one after another."""
     lines: Annotated[int, Field(ge=1, le=256)] = 1
+    """Beams that fire together."""
     line_spacing_deg: NotNegative = 0.0
+    """Angle between two lines, degrees."""
     line_tilt_deg: float = 90.0
+    """Direction along which the lines lie, degrees from the horizontal."""
     line_rate_hz: float = 0.0
+    """Turns a second of that direction."""
     boresight_elevation_deg: Elevation = 0.0
+    """Elevation of the axis, degrees above x."""
     head_rate_hz: float = 0.0
+    """Turns a second of the whole head about z; 0 for one that looks ahead."""
     head_phase_deg: float = 0.0
+    """Azimuth at which the head begins, degrees."""
 
     @model_validator(mode="after")
     def _check(self) -> Rosette:

@@ -28,11 +28,17 @@ class Beam(Spec):
     """
 
     spot: Spot = "circular"
+    """Shape of the spot."""
     divergence_h_rad: NotNegative
+    """Full angle of the beam across, horizontally, radians; at 1/e² for a gaussian profile."""
     divergence_v_rad: NotNegative
+    """Full angle of the beam across, vertically, radians."""
     rays: Literal["single", "nine", "random"] = "nine"
+    """How rays sample the beam: one on the axis, the nine of a stencil, or random ones."""
     n_rays: Annotated[int, Field(ge=1, le=1024)] = 9
+    """Rays a pulse where they are random."""
     profile: Literal["uniform", "gaussian"] = "uniform"
+    """Energy over the spot, for random rays."""
 
     @field_validator("divergence_h_rad", "divergence_v_rad")
     @classmethod
@@ -66,16 +72,27 @@ class Receiver(Spec):
     """
 
     mode: Mode = "strongest"
+    """Which returns a pulse reports."""
     strongest_by: Literal["ray", "echo"] = "ray"
+    """What is strongest: the most intense ray, or the echo that holds most light."""
     signal_cutoff_m: Positive = 1.0
+    """Length of signal that is averaged into one return, metres."""
     max_returns: Annotated[int, Field(ge=1, le=16)] = 1
+    """Returns a pulse at most; follows the mode if left out: 1, 2 for strongest-and-last, 4 for multiple."""
     detection_threshold: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    """Relative intensity below which a return is lost, 0 to 1."""
     range_noise_sigma_m: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    """Sigma of the range noise, metres."""
     range_noise_per_m: Annotated[float, Field(ge=0.0, le=0.1)] = 0.0
+    """Sigma of the range noise that is added per metre of range, metres."""
     range_quantisation_m: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    """Step that ranges are rounded to, metres; 0 for none."""
     intensity_falloff: Literal["none", "range-squared"] = "none"
+    """Whether intensity falls with the square of the range."""
     falloff_reference_m: Positive = 10.0
+    """Range at which falloff leaves the intensity as it is, metres."""
     intensity_noise_sigma: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    """Sigma of the intensity noise, relative."""
 
     @model_validator(mode="before")
     @classmethod
@@ -102,32 +119,49 @@ class Pointing(Spec):
     """
 
     encoder_step_rad: Annotated[float, Field(ge=0.0, le=0.1)] = 0.0
+    """Step of the angle encoder, radians: errors are uniform within half of it."""
     sigma_h_rad: Annotated[float, Field(ge=0.0, le=0.1)] = 0.0
+    """Sigma of the pointing error across, radians."""
     sigma_v_rad: Annotated[float, Field(ge=0.0, le=0.1)] = 0.0
+    """Sigma of the pointing error upwards, radians."""
 
 
 class Sensor(Spec):
     """One LiDAR, read from YAML or a catalog name with `load_sensor`; frozen, compared by value."""
 
     name: Annotated[str, Field(min_length=1)]
+    """Name of the sensor, without spaces."""
     title: str = ""
+    """Maker and model, for people."""
     description: str = ""
+    """What it is, in a sentence."""
     sources: tuple[str, ...] = ()
+    """Where the figures come from."""
     range_min_m: NotNegative = 0.0
+    """Smallest range that is reported, metres."""
     range_max_m: Annotated[float, Field(gt=0.0, le=10_000.0)]
-    wavelength_nm: float
+    """Largest range that is reported, metres."""
+    wavelength_nm: float | None = None
+    """Wavelength of the laser, nanometres; for people, no figure depends on it."""
     rotation_rate_hz: Positive | None = None
+    """Turns a second of a spinning or two-block head."""
     rotation_rate_min_hz: Positive | None = None
+    """Slowest rate that the head can turn at, turns a second."""
     rotation_rate_max_hz: Positive | None = None
+    """Fastest rate that the head can turn at, turns a second."""
     pattern: Pattern
+    """Where and when it fires: the scan pattern, of one kind."""
     beam: Beam
+    """The light of one pulse: spot, divergence and rays."""
     receiver: Receiver
+    """What the electronics make of the returning light."""
     pointing: Pointing = Pointing()
+    """Errors of the beams' directions."""
 
     @field_validator("wavelength_nm")
     @classmethod
-    def _nanometres(cls, value: float) -> float:
-        if not 200.0 <= value <= 20_000.0:
+    def _nanometres(cls, value: float | None) -> float | None:
+        if value is not None and not 200.0 <= value <= 20_000.0:
             guess = "metres" if 0 < value < 1e-3 else "micrometres" if 0 < value < 100 else "another unit"
             raise ValueError(f"{value:g} nm is not a laser's: it looks like {guess}, give nanometres (e.g. 905)")
         return value

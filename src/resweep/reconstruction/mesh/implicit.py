@@ -1,8 +1,8 @@
 """Moving least squares on a sparse grid: a signed distance to the surface behind points with normals.
 
-Values are found at the corners of cubes near the points only, tile by tile, so that memory does not grow
-with the place: C fills its grid in the same way (6.1.1). A corner has the same bytes in every tile that
-holds it, so that neighbouring tiles join without a crack.
+Values are computed at the corners of cubes near the points only, tile by tile, so that memory does not grow with the
+extent: C fills its grid in the same way (6.1.1). A corner has the same bytes in every tile that holds it, so that
+neighbouring tiles join without a crack.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from resweep.reconstruction.mesh.config import MeshConfig
 from resweep.voxels import pack_cells
 
 TILE = 64  # cubes along a side of a tile
-REACH_SIGMAS = 2.0  # of IMLS: beyond, a point weighs less than 2 % of one at hand (C, eq. 3)
-FEWEST = 4  # points in the kernel for a value of RIMLS, as in MeshLab
-_MOST_CUBES = 1 << 19  # along a side of the place
+REACH_SIGMAS = 2.0  # of IMLS: beyond, a point has less than 2 % of the weight at distance 0 (C, eq. 3)
+MIN_KERNEL_POINTS = 4  # points in the kernel for a value of RIMLS, as in MeshLab
+_MAX_CUBES = 1 << 19  # along a side of the place
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class SignedDistance:
     def __init__(self, points: Array, normals: Array, config: MeshConfig, tile: int = TILE) -> None:
         places = np.asarray(points, np.float64) / config.voxel_m
         cube = np.floor(places)
-        if (np.ptp(cube, axis=0) >= _MOST_CUBES).any():
+        if (np.ptp(cube, axis=0) >= _MAX_CUBES).any():
             raise ResweepError(f"voxel_m: {config.voxel_m:g} m is too small for a place of this size; take larger ones")
         self._cube = cube.astype(np.int64)
         self._part = places - cube
@@ -83,7 +83,7 @@ def _native_parameters(config: MeshConfig) -> dict[str, Any]:
         "truncation": config.truncation_voxels,
         "sigma_normal": config.sigma_normal,
         "refits": config.refits,
-        "min_points": FEWEST,
+        "min_points": MIN_KERNEL_POINTS,
     }
 
 

@@ -11,10 +11,10 @@ from resweep.optional import require
 from resweep.pose import Array
 from resweep.reconstruction.mesh.implicit import SignedDistance, Tile
 
-# No corner is nearer to the surface than this, in voxels: every vertex then lies inside its edge, by far more than
-# the rounding of float32 coordinates within a tile, and is known by that edge.
-_CLEAR = 1e-3
-_INSIDE = 1e-4
+# Corners are kept at least this far from the surface, in voxels. Every vertex then lies inside its edge, farther from
+# the ends than float32 coordinates round within a tile, and the edge identifies it.
+_MIN_DISTANCE = 1e-3
+_MIN_OFFSET = 1e-4
 _BITS = 20  # of a corner's index along an axis
 
 
@@ -24,12 +24,12 @@ def polygonise(field: SignedDistance, voxel_m: float, threads: int = 0) -> tuple
     A cube is meshed only if all its corners are known. A vertex on an edge that several tiles share is made once.
     """
     places, keys, faces = [np.zeros((0, 3))], [np.zeros(0, np.int64)], [np.zeros((0, 3), np.int64)]
-    count = lone = 0
+    count = inner_count = 0
     with ThreadPoolExecutor(_core.thread_count(threads)) as pool:
         for place, key, triangles in pool.map(lambda at: _mesh_tile(field(at)), field.places):
             free = np.flatnonzero(key < 0)
-            key[free] = -1 - lone - np.arange(len(free))  # inside a cube: no other tile has it
-            lone += len(free)
+            key[free] = -1 - inner_count - np.arange(len(free))  # inside a cube: no other tile has it
+            inner_count += len(free)
             places.append(place)
             keys.append(key)
             faces.append(triangles + count)
@@ -60,7 +60,7 @@ def _march(tile: Tile) -> tuple[Array, Array]:
     mask[1:, 1:, 1:] = whole  # scikit-image looks at the last corner of each cube
     try:
         vertices, triangles, _, _ = measure.marching_cubes(value, 0.0, mask=mask)
-    except RuntimeError:  # its way to say that it found no surface
+    except RuntimeError:  # scikit-image raises it where there is no surface
         return nothing
     return vertices.astype(np.float64), triangles.astype(np.int64)
 
@@ -68,7 +68,9 @@ def _march(tile: Tile) -> tuple[Array, Array]:
 def _push_from_zero(tile: Tile) -> Array:
     """The distances, moved away from 0 where they are too near to it."""
     value = np.where(tile.known, tile.value, 1.0).astype(np.float32)
-    return np.where(np.abs(value) < _CLEAR, np.where(value < 0, -_CLEAR, _CLEAR), value).astype(np.float32)
+    return np.where(np.abs(value) < _MIN_DISTANCE, np.where(value < 0, -_MIN_DISTANCE, _MIN_DISTANCE), value).astype(
+        np.float32
+    )
 
 
 def _put_on_edges(tile: Tile, vertices: Array) -> tuple[Array, Array]:
@@ -79,7 +81,7 @@ def _put_on_edges(tile: Tile, vertices: Array) -> tuple[Array, Array]:
     nearest = np.rint(vertices)
     off = np.abs(vertices - nearest)
     axis = off.argmax(axis=1)
-    inner = (off > _INSIDE).sum(axis=1) > 1
+    inner = (off > _MIN_OFFSET).sum(axis=1) > 1
     row = np.arange(len(vertices))
     low = nearest.astype(np.int64)
     low[row, axis] = np.floor(vertices[row, axis]).astype(np.int64)

@@ -23,12 +23,12 @@ from resweep.reconstruction.splats.splats import MIN_POINTS, face_sensor
 from resweep.worlds import Layer
 from resweep.worlds.mesh import BRIGHTEST, Mesh, unit_normals
 
-_FEWEST_POINTS = 10
-_SEEN_BY = 8  # nearest points whose mean a face takes its reflectance from
+_MIN_POINTS = 10
+_REFLECTANCE_POINTS = 8  # nearest points whose mean is the reflectance of a face
 _BLOCK = 1 << 18
 _POISSON_SCALE = 1.1  # of the octree's cube to the extent of the points, MeshLab's default
-_SHALLOWEST = 5
-_FEWEST_MESHLAB_CUBES, _MOST_MESHLAB_CUBES = 20, 700  # along the longest side of the box
+_MIN_DEPTH = 5  # of the octree
+_MIN_MESHLAB_CUBES, _MAX_MESHLAB_CUBES = 20, 700  # along the longest side of the box
 
 
 def fit(map: Map, config: MeshConfig) -> tuple[Layer, ...]:
@@ -54,13 +54,13 @@ def estimate_normals(cloud: Cloud, k: int) -> tuple[Array, Array]:
 def reconstruct(points: Array, normals: Array, config: MeshConfig) -> tuple[Array, Array]:
     """Vertices (v, 3) float64 and faces (f, 3) int64 of the surface behind points with normals.
 
-    ``points`` (n, 3) in metres, anywhere; ``normals`` (n, 3) unit vectors on the side that was seen, to which the
-    faces turn. Only ``config.method`` and its parameters are read.
+    ``points`` (n, 3) in metres, anywhere; ``normals`` (n, 3) unit vectors towards the sensor; faces
+    point to the same side. Only ``config.method`` and its parameters are read.
     """
     places, directions = np.asarray(points, np.float64), np.asarray(normals, np.float64)
     if places.ndim != 2 or places.shape[1] != 3 or directions.shape != places.shape:
         raise ResweepError(f"surface: points and normals must be (n, 3), got {places.shape} and {directions.shape}")
-    if len(places) < _FEWEST_POINTS:
+    if len(places) < _MIN_POINTS:
         raise ResweepError(f"surface: {len(places)} points with a normal are too few; accumulate more sweeps")
     if not (np.isfinite(places).all() and np.isfinite(directions).all()):
         raise ResweepError("surface: points or normals hold NaN or infinity; remove such rows first")
@@ -83,7 +83,7 @@ def _reconstruct_poisson(points: Array, normals: Array, config: MeshConfig) -> t
     """Screened Poisson reconstruction, without what lies far from every point."""
     meshlab, work = _open_meshlab(points, normals, config)
     extent = _POISSON_SCALE * float(np.ptp(points, axis=0).max())
-    depth = int(np.clip(np.ceil(np.log2(max(extent / config.cell_m, 1.0))), _SHALLOWEST, config.depth_max))
+    depth = int(np.clip(np.ceil(np.log2(max(extent / config.cell_m, 1.0))), _MIN_DEPTH, config.depth_max))
     try:
         work.generate_surface_reconstruction_screened_poisson(
             depth=depth,
@@ -105,16 +105,16 @@ def _reconstruct_meshlab_rimls(points: Array, normals: Array, config: MeshConfig
     """RIMLS and marching cubes as MeshLab has them, on a grid over the whole box of the points."""
     meshlab, work = _open_meshlab(points, normals, config)
     cubes = int(np.ceil(np.ptp(points, axis=0).max() / config.voxel_m))
-    if cubes > _MOST_MESHLAB_CUBES:
+    if cubes > _MAX_MESHLAB_CUBES:
         raise ResweepError(
             f"method: rimls-meshlab fills the whole box of the points, here {cubes:,} voxels long (at most "
-            f"{_MOST_MESHLAB_CUBES:,}); take larger voxels, or rimls, which fills only what is near them"
+            f"{_MAX_MESHLAB_CUBES:,}); take larger voxels, or rimls, which fills only what is near them"
         )
     # MeshLab's kernel is a multiple of each point's spacing; this multiple makes the typical one kernel_m.
     spacing = float(np.sqrt(np.median(Neighbours(points).knn(points, 7).distance2[:, 1:])))
     try:
         work.generate_marching_cubes_rimls(
-            resolution=max(cubes, _FEWEST_MESHLAB_CUBES),
+            resolution=max(cubes, _MIN_MESHLAB_CUBES),
             filterscale=config.kernel_m / spacing,
             sigman=config.sigma_normal,
             maxrefittingiters=config.refits,
@@ -145,7 +145,7 @@ def _observe_faces(cloud: Cloud, centre: Array, normal: Array, config: MeshConfi
     """Label and instance (f,) of the point nearest to each face, and the mean reflectance (f,) of the nearest few."""
     near = Neighbours(cloud.points)
     nearest, bright = [], []
-    few = min(_SEEN_BY, len(cloud))
+    few = min(_REFLECTANCE_POINTS, len(cloud))
     for begin in range(0, len(centre), _BLOCK):
         turned = np.repeat(normal[begin : begin + _BLOCK], few, axis=0)
         index = near.knn(centre[begin : begin + _BLOCK], few).index

@@ -1,8 +1,8 @@
 """Many sweeps of one object aligned at once, by coloured ICP between all of them.
 
-Registering one sweep after the other to the rest would let groups of sweeps drift: those that saw the left flank and
-those that saw the right one share little but the roof. Here all motions are unknowns of one problem, whose priors
-are the boxes, so that what the returns leave open stays where the boxes are on average.
+If sweeps were registered one by one, groups of them would drift apart: those that saw the left flank and those that saw
+the right one share little but the roof. Here all motions are unknowns of one problem, with the boxes as priors. What
+the returns do not constrain stays where the boxes are on average.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from resweep.reconstruction.objects.config import IcpConfig
 from resweep.registration import motion_matrix, motion_vector, plane_distances
 from resweep.voxels import first_in_voxels
 
-_NEAREST = 24  # points among which one of another sweep is looked for
+_MAX_NEIGHBOURS = 24  # nearest points that are searched for one of another sweep
 
 
 def align_sweeps(
@@ -52,14 +52,14 @@ def align_sweeps(
 
 
 def _thin(points: Array, config: IcpConfig) -> Array:
-    """Rows of one cloud that take part: one a voxel, and every so many of them where they are too many."""
+    """Rows of one cloud that are used: one a voxel, thinned to ``points_per_sweep`` where there are more."""
     rows = first_in_voxels(points, config.voxel_m)
     return rows[:: -(-len(rows) // config.points_per_sweep)]
 
 
 def _find_pairs(points: Array, owner: Array, flat: Array, reach_m: float) -> tuple[Array, Array]:
     """Rows of points, and for each the nearest point on a surface that another cloud saw, within ``reach_m``."""
-    index = Neighbours(points).knn(None, min(_NEAREST, len(points)), reach_m).index
+    index = Neighbours(points).knn(None, min(_MAX_NEIGHBOURS, len(points)), reach_m).index
     other = (index >= 0) & flat[index] & (owner[index] != owner[:, None])
     first = np.flatnonzero(other.any(axis=1))
     return first, index[first, other[first].argmax(axis=1)]
@@ -77,8 +77,8 @@ def _joint_step(
 ) -> Array:
     """One Gauss-Newton step (k, 6) of all clouds together.
 
-    A pair's residual grows with the motion of the one cloud as it falls with that of the other, so that every
-    pair of clouds adds the same block to the normal equations four times, twice negated.
+    The residual of a pair changes by the same amount, with opposite sign, under a motion of either cloud. Each pair of
+    clouds therefore adds one block to the normal equations four times, twice with a minus sign.
     """
     _, normal, gradient = surface
     partner = (points[second], normal[second], colour[second], gradient[second])

@@ -1,9 +1,9 @@
 """Coloured ICP: registration by geometry and intensity together.
 
 J. Park, Q.-Y. Zhou, V. Koltun, "Colored Point Cloud Registration Revisited", ICCV 2017: each point of the target
-carries a plane and a linear function of colour on it; a transform is sought that brings the source's points
-onto the planes and their colours onto the functions. D, 3.2 uses recorded intensity as the colour. Here a
-prior on the transform is added: a flank alone says nothing of where along itself it lies, the box does.
+has a plane and a linear function of colour on it. The transform brings the source's points onto the planes and
+their colours onto the functions. D, 3.2 uses recorded intensity as the colour. Here a prior on the transform is
+added: a flank alone does not constrain the shift along itself, the box does.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from resweep.pose import Array, transform
 from resweep.reconstruction.objects.config import IcpConfig
 from resweep.registration import motion_jacobian, motion_matrix, motion_vector, plane_distances, solve_step
 
-_FEW = 6  # neighbours that a plane and a gradient need
-_ALIKE = 0.8  # the cosine between normals of partners
-_FLAT = 0.3  # the least eigenvalue's share of the middle one, above which there is no plane
+_MIN_NEIGHBOURS = 6  # to estimate a plane and a gradient
+_MIN_NORMAL_COSINE = 0.8  # between the normals of paired points
+_MAX_FLATNESS = 0.3  # ratio of the smallest eigenvalue to the middle one, above which there is no plane
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +35,10 @@ class Target:
 
 def make_target(points: Array, colour: Array, config: IcpConfig) -> Target | None:
     """A target from points (n, 3) and colours (n,); None where they make no surface."""
-    if len(points) < _FEW:
+    if len(points) < _MIN_NEIGHBOURS:
         return None
     flat, normal, gradient = estimate_surface(points, colour, config)
-    if flat.sum() < _FEW:
+    if flat.sum() < _MIN_NEIGHBOURS:
         return None
     return Target(Neighbours(points[flat]), points[flat], normal[flat], colour[flat], gradient[flat])
 
@@ -48,7 +48,7 @@ def estimate_surface(points: Array, colour: Array, config: IcpConfig) -> tuple[A
     k = min(config.neighbours, len(points))
     near = Neighbours(points)
     shape = near.pca(k, config.normal_radius_m)
-    flat = (shape.count >= _FEW) & (shape.eigenvalues[:, 2] <= _FLAT * shape.eigenvalues[:, 1])
+    flat = (shape.count >= _MIN_NEIGHBOURS) & (shape.eigenvalues[:, 2] <= _MAX_FLATNESS * shape.eigenvalues[:, 1])
     normal, gradient = shape.normal.astype(np.float64), np.zeros((len(points), 3))
     rows = np.flatnonzero(flat)
     if len(rows):
@@ -65,7 +65,7 @@ def _estimate_gradients(points: Array, colour: Array, rows: Array, normal: Array
     step = np.where(there, colour[found] - colour[rows][:, None], 0.0)
     matrix = np.einsum("nki,nkj->nij", offset, offset)
     scale = np.maximum(np.trace(matrix, axis1=1, axis2=2), 1e-9)[:, None, None]
-    # The normal's row holds the gradient in the plane; a little of the identity keeps it finite on a line.
+    # The term along the normal keeps the gradient in the plane; a small identity keeps it finite on a line of points.
     matrix = matrix + scale * (normal[:, :, None] * normal[:, None] + 1e-2 * np.eye(3))
     return np.asarray(np.linalg.solve(matrix, np.einsum("nki,nk->ni", offset, step)[..., None])[..., 0])
 
@@ -82,9 +82,9 @@ def register(
 ) -> Array:
     """``T_target_source`` (4, 4) that brings ``source`` (n, 3) with ``colour`` (n,) onto the target, from ``start``.
 
-    Partners must have like normals where those of the source, ``normal`` (n, 3), are given. ``prior`` (6,) says how
-    far from the identity the transform is expected to be: turn about x, y, z in radians and shift in metres.
-    ``reach_m`` is the farthest that partners may be apart.
+    Paired points must have similar normals where those of the source, ``normal`` (n, 3), are given. ``prior`` (6,) is
+    the expected deviation from the identity: turn about x, y, z in radians and shift in metres. ``reach_m`` is the
+    largest distance between paired points.
     """
     T = start.copy()
     for _ in range(config.iterations):
@@ -101,8 +101,8 @@ def register(
 
 
 def similar_normals(first: Array, second: Array) -> Array:
-    """Whether normals (n, 3) of partners agree, whichever way they point."""
-    return np.asarray(np.abs(np.einsum("ni,ni->n", first, second)) > _ALIKE)
+    """Whether the normals (n, 3) of paired points are parallel, up to their sign."""
+    return np.asarray(np.abs(np.einsum("ni,ni->n", first, second)) > _MIN_NORMAL_COSINE)
 
 
 def measure_misfits(points: Array, target: Target, reach_m: float) -> tuple[Array, Array]:
@@ -130,14 +130,14 @@ def residuals(
 ) -> tuple[Array, Array, Array]:
     """Rows (2n, 6) by a turn and a shift of ``moved``, residuals (2n,) and weights (2n,) of n pairs of points.
 
-    First come the distances to the partners' planes, then the differences to their linear colours (Park et
-    al., eqs. 14 to 18); the weights hold σ and 1 − σ, the noise, and how well the two belong together.
+    First come the distances to the target's planes, then the differences to its linear colours (Park et al., eqs.
+    14 to 18). The weights combine σ and 1 − σ, the noise, and a robust weight of each pair.
     """
     height = plane_distances(moved, points, normal)
     on_plane = moved - points - height[:, None] * normal
     differs = shade + np.einsum("ni,ni->n", gradient, on_plane) - colour
     fits = 1.0 / (1.0 + (height / (2 * config.noise_m)) ** 2) / config.noise_m**2
-    matching = fits / (1.0 + (differs / config.colour_noise) ** 2)  # a glint is seen from one side only
+    matching = fits / (1.0 + (differs / config.colour_noise) ** 2)  # a specular highlight is seen from one side only
     share = config.geometric_share
     along = np.concatenate([normal, gradient])
     rows = motion_jacobian(np.concatenate([moved, moved]), along)
@@ -145,6 +145,6 @@ def residuals(
 
 
 def box_prior(config: IcpConfig) -> Array:
-    """How far boxes are expected to be off (6,), as `register` takes it."""
+    """The expected error of boxes (6,), as the prior of `register`."""
     tilt, shift = config.tilt_prior_rad, config.shift_prior_m
     return np.array([tilt, tilt, config.turn_prior_rad, shift, shift, config.lift_prior_m])

@@ -15,8 +15,8 @@ class IcpConfig(Spec):
 
     In each of ``rounds`` one Gauss-Newton step moves all sweeps at once, with points paired within ``reach_m``, which
     shrinks each round down to ``reach_min_m``; a mirror image is registered in up to ``iterations`` steps.
-    ``geometric_share`` is σ of Park et al., 4.1, ``noise_m`` the typical misfit of a return to a plane,
-    ``colour_noise`` that of its colour. The priors say how far boxes are expected to be off: shift along and across
+    ``geometric_share`` is σ of Park et al., 4.1, ``noise_m`` the typical distance of a return from its plane,
+    ``colour_noise`` that of its colour. The priors are the expected errors of boxes: shift along and across
     (metres) and up, turn about z and tilt (radians). Normals and gradients come from the ``neighbours`` nearest points
     within ``normal_radius_m``. A sweep takes part with one point a voxel of ``voxel_m``, about ``points_per_sweep`` at
     most.
@@ -50,7 +50,7 @@ class ObjectConfig(Spec):
     ``sweeps`` sweeps are used, those with most returns; of what is not rigid, such as people, only those within
     ``pose_window_s`` around the one with most.
 
-    ``mirror``: ``auto`` mirrors what has two like sides if the mirrored returns lie within ``mirror_fit_m`` of
+    ``mirror``: ``auto`` mirrors objects with two equal sides if the mirrored returns lie within ``mirror_fit_m`` of
     the measured surface where they meet; mirrored points stay ``mirror_gap_m`` away from measured ones. ``icp``
     aligns the sweeps (null: as the boxes say). Points whose mean distance to their ``outlier_neighbours`` is
     more than ``outlier_sigmas`` standard deviations above the average are left out; the others are moved onto the
@@ -58,7 +58,7 @@ class ObjectConfig(Spec):
 
     Surfels are D's: one point a voxel, normals from neighbours. Their radius is ``radius_factor`` times the gap to
     the next scan line, within ``radius_min_m`` and ``radius_max_m``: a far object's lines lie decimetres apart,
-    and discs of 4 cm would let every other ray through.
+    and rays would pass between discs of 4 cm.
     """
 
     min_points: Annotated[int, Field(ge=10)] = 200

@@ -1,4 +1,4 @@
-"""Symmetry: the far side of a vehicle from the near one (D, 3.2), after finding the plane it is mirrored in."""
+"""Symmetry: finds the mirror plane of a vehicle, so that its near side can stand for the far one (D, 3.2)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from resweep.reconstruction.objects.config import IcpConfig, ObjectConfig
 from resweep.voxels import first_in_voxels
 
 FLIP = np.array([1.0, -1.0, 1.0])
-_STIFF = 1e-4  # of what a mirror plane cannot do: shift along itself, or turn about its normal
-_STEEP = 0.7  # the upward part of a normal below which a surface is a wall
-_WIDE = 0.8  # of the box's width
-_FACING = 0.8  # the sideways part of a normal above which a wall is a flank
-_BEYOND_M = 0.15  # how far an object may reach beyond its flank: a mirror, a wheel
-_EVIDENCE = 0.75  # the share of walls that must lie on their image, of what has several pieces
+_FIXED_PRIOR = 1e-4  # of motions that do not change a mirror plane: shifts along it, a turn about its normal
+_MAX_WALL_NORMAL_Z = 0.7  # |z| of a normal, below which a surface is a wall
+_MIN_WIDTH_SHARE = 0.8  # of the box's width
+_MIN_FLANK_NORMAL_Y = 0.8  # |y| of a normal, above which a wall is a flank
+_MAX_OVERHANG_M = 0.15  # how far an object may reach beyond its flank: a mirror, a wheel
+_MIN_FITTING_SHARE = 0.75  # of the walls that must lie on their mirror image, for objects of several pieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +50,8 @@ def find_symmetry(points: Array, colour: Array, category: Category, width_m: flo
     if target is None:
         return Symmetry(config.mirror == "always", np.eye(4), 0.0, float("nan"))
     T = np.eye(4) if config.icp is None else _register_image(target, icp)
-    # Judged with the wide reach, as what does not fit must not go unseen, and on walls: any roof fits its image.
-    wall = np.abs(target.normal[:, 2]) < _STEEP
+    # Measured with the wide reach, so that points that do not fit count too, and on walls: any roof fits its image.
+    wall = np.abs(target.normal[:, 2]) < _MAX_WALL_NORMAL_Z
     misfits, partner = measure_misfits(transform(T, target.points[wall] * FLIP), target, icp.reach_m)
     misfits = misfits[wall[partner]]
     walls = max(int(wall.sum()), 1)
@@ -59,7 +59,9 @@ def find_symmetry(points: Array, colour: Array, category: Category, width_m: flo
     fitting = float((misfits <= config.mirror_fit_m).sum()) / walls
     half = _half_inverse(T)
     sideways = transform(half, target.points)[:, 1]
-    enough = _is_as_wide(sideways, target.normal[:, 1], width_m) and (category.one_piece or fitting >= _EVIDENCE)
+    enough = _is_as_wide(sideways, target.normal[:, 1], width_m) and (
+        category.one_piece or fitting >= _MIN_FITTING_SHARE
+    )
     holds = config.mirror == "always" or (enough and misfit <= config.mirror_fit_m)
     return Symmetry(holds, half if holds else np.eye(4), share, misfit)
 
@@ -67,14 +69,14 @@ def find_symmetry(points: Array, colour: Array, category: Category, width_m: flo
 def _is_as_wide(y: Array, normal_y: Array, width_m: float) -> bool:
     """Whether points at ``y`` (n,) from the mirror plane make an object of the right width once mirrored.
 
-    Some boxes are off sideways by decimetres: the image of the near flank would then come to lie inside the
-    object, in front of what was measured farther out, or the object would be far narrower than its box.
+    Some boxes are shifted sideways by decimetres. The image of the near flank would then lie inside the object, or the
+    object would be far narrower than its box.
     """
-    if 2 * float(np.quantile(np.abs(y), 0.98)) < _WIDE * width_m:
+    if 2 * float(np.quantile(np.abs(y), 0.98)) < _MIN_WIDTH_SHARE * width_m:
         return False
     for side in (1.0, -1.0):
-        flank = side * y[(np.abs(normal_y) > _FACING) & (side * y > 0)]
-        if len(flank) > 0.05 * len(y) and np.quantile(-side * y, 0.98) > np.quantile(flank, 0.75) + _BEYOND_M:
+        flank = side * y[(np.abs(normal_y) > _MIN_FLANK_NORMAL_Y) & (side * y > 0)]
+        if len(flank) > 0.05 * len(y) and np.quantile(-side * y, 0.98) > np.quantile(flank, 0.75) + _MAX_OVERHANG_M:
             return False
     return True
 
@@ -83,7 +85,7 @@ def _register_image(target: Target, config: IcpConfig) -> Array:
     """The motion (4, 4) that brings the mirror image of a surface onto it."""
     tilt, _, turn, _, shift, _ = box_prior(config)
     # An error of the plane's place shows twice in the image, so the priors are doubled.
-    prior = np.array([2 * tilt, _STIFF, 2 * turn, _STIFF, 2 * shift, _STIFF])
+    prior = np.array([2 * tilt, _FIXED_PRIOR, 2 * turn, _FIXED_PRIOR, 2 * shift, _FIXED_PRIOR])
     T = np.eye(4)
     for halving in range(3):
         reach = max(config.reach_m / 2**halving, config.reach_min_m)

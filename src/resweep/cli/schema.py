@@ -1,0 +1,174 @@
+"""Settings for people: commented templates, JSON Schemas and tables of fields, all made from the models themselves."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from resweep.config import read_field_docs
+
+
+def make_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON Schema of a model (draft 2020-12), with what each field is and its unit."""
+    schema = model.model_json_schema()
+    found = {item.__name__: item for item in list_models(model)}
+    for name, part in {model.__name__: schema, **schema.get("$defs", {})}.items():
+        docs = read_field_docs(found[name]) if name in found else {}
+        for field, properties in part.get("properties", {}).items():
+            if field in docs:
+                properties["description"] = docs[field]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def list_models(model: type[BaseModel]) -> list[type[BaseModel]]:
+    """A model and all those that its fields hold, each once, in the order of the fields."""
+    found = [model]
+    for at in found:  # grows while it is read
+        for field in at.model_fields.values():
+            found += [inner for inner in _inner_models(field.annotation) if inner not in found]
+    return found
+
+
+def _inner_models(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [inner for part in get_args(annotation) for inner in _inner_models(part)]
+
+
+def make_template(model: type[BaseModel], values: Mapping[str, Any], title: str) -> str:
+    """YAML of ``values``, which are an example of the model, with what each field is in a comment above it.
+
+    Fields that ``values`` leaves out stand there as comments, with their defaults.
+    """
+    return "\n".join([*(f"# {line}".rstrip() for line in title.splitlines()), *_template_lines(model, values), ""])
+
+
+def _template_lines(model: type[BaseModel], values: Mapping[str, Any], required_first: bool = False) -> list[str]:
+    docs = read_field_docs(model)
+    fields = list(model.model_fields.items())
+    if required_first:  # so that an item of a list begins with its name
+        fields.sort(key=lambda item: not item[1].is_required())
+    lines: list[str] = []
+    for name, field in fields:
+        lines.append(f"# {docs.get(name, name)} {_describe_need(field)}".rstrip())
+        if name not in values:
+            default = None if field.is_required() else field.get_default(call_default_factory=True)
+            lines.append(f"# {name}: {_plain(default)}")
+        else:
+            lines += _value_lines(name, field, values[name])
+    return lines
+
+
+def _value_lines(name: str, field: FieldInfo, value: Any) -> list[str]:
+    """The lines of one field that has a value; models in it are written out."""
+    inner = _choose_model(field.annotation, value)
+    if inner is not None and isinstance(value, Mapping):
+        return [f"{name}:", *(f"  {line}" for line in _template_lines(inner, value))]
+    if inner is None or not isinstance(value, list):
+        return [f"{name}: {_plain(value)}"]
+    lines = [f"{name}:"]
+    for item in value:
+        first, *rest = _template_lines(inner, item, required_first=True)
+        lines += [f"  - {first}", *(f"    {line}" for line in rest)]
+    return lines
+
+
+def _choose_model(annotation: Any, value: Any) -> type[BaseModel] | None:
+    """The model that ``value`` is of, where its field holds any."""
+    models = _inner_models(annotation)
+    item = value[0] if isinstance(value, list) and value else value
+    if not isinstance(item, Mapping) or not models:
+        return None
+    kinds = {kind.model_fields["kind"].default: kind for kind in models if "kind" in kind.model_fields}
+    return kinds.get(item["kind"]) if kinds and "kind" in item else models[0]
+
+
+def _describe_need(field: FieldInfo) -> str:
+    choice = list_choices(field.annotation)
+    words = ["required"] if field.is_required() else []
+    words += [f"one of {', '.join(choice)}"] if len(choice) > 1 else []
+    return f"({'; '.join(words)})" if words else ""
+
+
+def list_choices(annotation: Any) -> list[str]:
+    """The words that a field may hold, where it holds one of several."""
+    if get_origin(annotation) is Literal:
+        return [str(item) for item in get_args(annotation)]
+    if get_origin(annotation) in (Union, types.UnionType):
+        return [word for part in get_args(annotation) for word in list_choices(part)]
+    return []
+
+
+def _plain(value: Any) -> str:
+    """A value as YAML on one line."""
+    if isinstance(value, BaseModel):
+        value = value.model_dump(mode="json", exclude_none=True)
+    if isinstance(value, tuple):
+        value = list(value)
+    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000, sort_keys=False)
+    return str(text).removesuffix("...\n").strip()
+
+
+def make_table(model: type[BaseModel]) -> str:
+    """A Markdown table of a model's fields: name, type, default, what it is."""
+    docs = read_field_docs(model)
+    lines = ["| field | type | default | what it is |", "|---|---|---|---|"]
+    for name, field in model.model_fields.items():
+        default = "required" if field.is_required() else _format_default(field)
+        lines.append(f"| `{name}` | {describe_type(field)} | {default} | {docs.get(name, '')} |")
+    return "\n".join(lines)
+
+
+def _format_default(field: FieldInfo) -> str:
+    value = field.get_default(call_default_factory=True)
+    if value is None:
+        return "none"
+    if isinstance(value, BaseModel):
+        return "its own defaults"
+    return f"`{_plain(value)}`"
+
+
+def describe_type(field: FieldInfo) -> str:
+    """What a field may hold: a type, its choices or its bounds."""
+    if field.discriminator is not None:
+        return " or ".join(_describe_annotation(part) for part in get_args(field.annotation))
+    bounds = _describe_bounds(field.metadata)
+    return _describe_annotation(field.annotation) + (f" {bounds}" if bounds else "")
+
+
+def _describe_annotation(annotation: Any) -> str:
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        bounds = _describe_bounds(_constraints(parts[1:]))
+        return _describe_annotation(parts[0]) + (f" {bounds}" if bounds else "")
+    if origin is Literal:
+        return ", ".join(f"`{item}`" for item in parts)
+    if origin in (Union, types.UnionType):
+        return " or ".join(_describe_annotation(part) for part in parts if part is not type(None))
+    if origin is tuple:
+        if len(parts) == 2 and parts[1] is Ellipsis:
+            return f"list of {_describe_annotation(parts[0])}"
+        return f"{len(parts)} x {_describe_annotation(parts[0])}"
+    if origin is dict or annotation is dict:
+        return "fields with values"
+    names = {float: "number", int: "whole number", str: "text", bool: "`true` or `false`"}
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
+    return names.get(annotation, "any")
+
+
+def _constraints(metadata: tuple[Any, ...]) -> list[Any]:
+    return [rule for item in metadata for rule in (item.metadata if isinstance(item, FieldInfo) else [item])]
+
+
+def _describe_bounds(metadata: list[Any]) -> str:
+    signs = {"gt": "above", "ge": "from", "lt": "below", "le": "to"}
+    found = [
+        f"{word} {getattr(rule, name):g}" for rule in metadata for name, word in signs.items() if hasattr(rule, name)
+    ]
+    return ", ".join(found)

@@ -1,0 +1,67 @@
+"""The pages in docs/ say what the models say: their tables are made from them, their examples load."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import resweep as rs
+from resweep.cli.schema import list_models
+from resweep.config import validate
+from resweep.dataset import Plan
+from resweep.dataset.plan import list_runs
+from resweep.scenario.bank import _facts_of
+from resweep.scenario.builtin import builtin_bank
+
+DOCS = Path(__file__).parent.parent / "docs"
+MODELS: dict[str, Any] = {"sensor.md": rs.Sensor, "scenario.md": rs.Scenario, "plan.md": Plan}
+
+
+def tables() -> Any:
+    """The module docs/write_tables.py."""
+    spec = importlib.util.spec_from_file_location("write_tables", DOCS / "write_tables.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("page", MODELS)
+def test_tables_are_those_of_the_models(page: str) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    assert tables().render(text) == text, "run python docs/write_tables.py"
+    shown = {name.rsplit(".", 1)[1] for name in re.findall(r"<!-- fields: ([\w.]+) -->", text)}
+    assert shown == {model.__name__ for model in list_models(MODELS[page])}
+
+
+def test_a_stale_table_would_be_found() -> None:
+    text = (DOCS / "plan.md").read_text(encoding="utf-8")
+    assert tables().render(text.replace("| `variants` |", "| `varieties` |")) == text
+
+
+@pytest.mark.parametrize("page", MODELS)
+def test_examples_load(page: str) -> None:
+    examples = re.findall(r"```yaml\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
+    assert examples
+    for text in examples:
+        made = validate(yaml.safe_load(text), MODELS[page], page)
+        if isinstance(made, Plan):
+            assert len(list_runs(made)) == 20
+
+
+def test_the_example_of_a_scenario_can_be_placed() -> None:
+    (text,) = re.findall(r"```yaml\n(.*?)```", (DOCS / "scenario.md").read_text(encoding="utf-8"), re.DOTALL)
+    _, actors = rs.Scenario(**yaml.safe_load(text)).place(rs.scenes.street(seed=0))
+    assert len(actors) == 3
+
+
+def test_the_fields_of_a_bank_are_all_there() -> None:
+    bank = builtin_bank()
+    text = (DOCS / "bank.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == list(_facts_of(bank[next(iter(bank))]))
