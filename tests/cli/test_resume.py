@@ -51,7 +51,9 @@ def test_an_interrupted_simulation_resumes_to_the_byte(
     stop.at = 2
     ended = resweep(*words, "out")
     assert ended.status == 130
-    assert ended.err.endswith("interrupted; the same command resumes: finished work is kept\n")
+    assert ended.err.endswith(
+        "interrupted; the same command goes on where it stopped (its finished sweeps are kept beside the output)\n"
+    )
     assert not (tmp_path / "out").exists()
     stop.at = None
     stop.made.clear()

@@ -242,7 +242,10 @@ def test_a_first_sweep_that_fails_leaves_nothing(
     before = contents(tmp_path)
     ended = resweep("simulate", room, "-s", SENSOR, "-p", drive, "-o", "deep/out")
     assert ended.status == 130
-    assert ended.err == "resweep: error: interrupted; the same command resumes: finished work is kept\n"
+    assert (
+        ended.err
+        == "resweep: error: interrupted; the same command goes on where it stopped (its finished sweeps are kept beside the output)\n"
+    )
     assert contents(tmp_path) == before
     assert not (tmp_path / "deep").exists()
 

@@ -48,17 +48,16 @@ def info(
         typer.echo(json.dumps(facts))
         return
     from rich.table import Table
-    from rich.text import Text
 
     from resweep.terminal import make_console
 
-    table = Table(title=Text(str(path)), title_justify="left", show_header=False)
+    table = Table(title=str(path), title_justify="left", show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     if not everything:
         facts = summarise_world(path, facts) if facts["kind"] == "world" else collapse(facts)
     for name, value in facts.items():
-        table.add_row(Text(name), Text(format_fact(value, name)))
+        table.add_row(name, format_fact(value, name))
     make_console().print(table)
 
 

@@ -40,6 +40,12 @@ class Value:
         """Whether this is an object with a key."""
         return isinstance(self._value, dict) and key in self._value
 
+    def entries(self) -> dict[str, Value]:
+        """The values of an object by their keys."""
+        if not isinstance(self._value, dict):
+            raise self._error("an object")
+        return {key: self.part(key) for key in self._value}
+
     def items(self) -> list[Value]:
         """The values of a list."""
         if not isinstance(self._value, list):

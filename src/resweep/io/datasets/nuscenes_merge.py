@@ -48,7 +48,8 @@ class _Source:
         if not file.is_file():
             return {}
         token = {row["name"]: row["token"] for row in self.tables["scene"]}
-        return {split: [token[name] for name in names if name in token] for split, names in read_json(file).items()}
+        listed = {split: [name.text() for name in names.items()] for split, names in read_json(file).entries().items()}
+        return {split: [token[name] for name in names if name in token] for split, names in listed.items()}
 
     def files(self) -> list[str]:
         """Where the files that its tables name lie in it."""

@@ -22,7 +22,7 @@ _VLR_BYTES, _EVLR_BYTES = 54, 60
 _LASZIP = (b"laszip encoded", 22204)
 _LAYERED = 3  # LASzip's compressor of point formats 6 and later
 # Layers of each kind of item in a chunk; extra bytes (14) have a layer each.
-_LAYERS = {10: 9, 11: 1, 12: 2, 13: 1}
+_LAYERS = dict(enumerate((9, 1, 2, 1), start=10))  # points, colours, colours with infrared, wave packets
 _BYTES14 = 14
 
 
