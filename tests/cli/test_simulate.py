@@ -242,10 +242,8 @@ def test_a_first_sweep_that_fails_leaves_nothing(
     before = contents(tmp_path)
     ended = resweep("simulate", room, "-s", SENSOR, "-p", drive, "-o", "deep/out")
     assert ended.status == 130
-    assert (
-        ended.err
-        == "resweep: error: interrupted; the same command goes on where it stopped (its finished sweeps are kept beside the output)\n"
-    )
+    said = "the same command goes on where it stopped (its finished sweeps are kept beside the output)"
+    assert ended.err == f"resweep: error: interrupted; {said}\n"
     assert contents(tmp_path) == before
     assert not (tmp_path / "deep").exists()
 
