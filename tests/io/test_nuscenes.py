@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from scipy.spatial.transform import Rotation
 
 from resweep.boxes import Boxes
 from resweep.cli import main
@@ -319,13 +320,41 @@ def test_times_from_zero_begin_at_a_time_of_their_own(tmp_path: Path) -> None:
     assert starts[0] != starts[1]
 
 
+def test_cameras_show_the_returns(made: Path) -> None:
+    """Each lit pixel is where the camera's record puts a return; the six see all around."""
+    tables = read_tables(made)
+    channel = {row["token"]: row["channel"] for row in tables["sensor"]}
+    mounts = {row["token"]: row for row in tables["calibrated_sensor"]}
+    points, seen = make_log()[0].points, np.zeros(500, int)
+    first = tables["sample"][0]["token"]
+    rows = [row for row in tables["sample_data"] if row["sample_token"] == first and row["fileformat"] == "png"]
+    assert len(rows) == 6
+    for row in rows:
+        mount = mounts[row["calibrated_sensor_token"]]
+        assert row["filename"].startswith(f"samples/{channel[mount['sensor_token']]}/")
+        w, *xyz = mount["rotation"]
+        there = Rotation.from_quat([*xyz, w]).inv().apply(points) @ np.array(mount["camera_intrinsic"]).T
+        pixels = there[:, :2] / there[:, 2:]
+        inside = (there[:, 2] > 0.1) & ((pixels > 0) & (pixels < [row["width"], row["height"]])).all(axis=1)
+        image = np.array(Image.open(made / row["filename"]))
+        assert image.shape == (row["height"], row["width"])
+        column, line = pixels[inside].astype(int).T
+        assert (image[line, column] > 0).all()
+        assert inside.sum() <= (image > 0).sum() * 1.5
+        assert (image > 0).sum() <= 4 * inside.sum()
+        seen += inside
+    level = np.abs(points[:, 2]) < 0.2 * np.linalg.norm(points[:, :2], axis=1)
+    assert (seen[level] > 0).all()
+
+
 def test_sweeps_without_boxes_or_labels_lie_between_keyframes(tmp_path: Path) -> None:
     log = make_log(5, labels=NO_LABELS)
     sweeps = [replace(sweep, boxes=sweep.boxes if at in (1, 3) else None) for at, sweep in enumerate(log)]
     bare = Log.from_sweeps(sweeps, "drive", labels=NO_LABELS)
     with pytest.warns(UserWarning, match="tram"):
-        write_log(bare, tmp_path / "out", format="nuscenes", progress=False)
+        write_log(bare, tmp_path / "out", format="nuscenes", progress=False, cameras=False)
     tables = read_tables(tmp_path / "out")
+    assert [row["channel"] for row in tables["sensor"]] == ["LIDAR_TOP"]
     first, last = (row["token"] for row in tables["sample"])
     data = tables["sample_data"]
     assert [row["is_key_frame"] for row in data] == [False, True, False, True, False]

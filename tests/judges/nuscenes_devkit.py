@@ -5,6 +5,7 @@ Pictures are drawn of the first.
 python nuscenes_devkit.py OUT VERSION:SPLIT:ROOT ...
 """
 
+# mypy: disable-error-code="import-not-found, import-untyped"
 from __future__ import annotations
 
 import io
@@ -16,13 +17,13 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from nuscenes import NuScenes  # type: ignore[import-not-found]
-from nuscenes.eval.common.config import config_factory  # type: ignore[import-not-found]
-from nuscenes.eval.detection.evaluate import DetectionEval  # type: ignore[import-not-found]
-from nuscenes.eval.detection.utils import category_to_detection_name  # type: ignore[import-not-found]
-from nuscenes.utils.data_classes import LidarPointCloud  # type: ignore[import-not-found]
-from nuscenes.utils.geometry_utils import points_in_box  # type: ignore[import-not-found]
-from pyquaternion import Quaternion  # type: ignore[import-not-found]
+from nuscenes import NuScenes
+from nuscenes.eval.common.config import config_factory
+from nuscenes.eval.detection.evaluate import DetectionEval
+from nuscenes.eval.detection.utils import category_to_detection_name
+from nuscenes.utils.data_classes import LidarPointCloud
+from nuscenes.utils.geometry_utils import points_in_box
+from pyquaternion import Quaternion
 
 matplotlib.use("Agg")
 USED = {"use_camera": False, "use_lidar": True, "use_radar": False, "use_map": False, "use_external": False}
@@ -76,12 +77,17 @@ def check_annotations(nusc: Any) -> dict[str, Any]:
 
 
 def draw(nusc: Any, out: Path) -> dict[str, int]:
-    """Bytes of the pictures that need no camera."""
+    """Bytes of the pictures of scans, labels and annotations."""
     token = nusc.sample[1]["data"]["LIDAR_TOP"]
     nusc.render_sample_data(token, out_path=str(out / "scan.png"), verbose=False, nsweeps=2)
     more = {"show_lidarseg": True, "show_lidarseg_legend": True}
     nusc.render_sample_data(token, out_path=str(out / "classes.png"), verbose=False, **more)
     nusc.render_egoposes_on_map(nusc.log[0]["location"], out_path=str(out / "poses.png"))
+    found = [row for row in nusc.sample_annotation if row["num_lidar_pts"] > 100]
+    nusc.render_annotation(found[0]["token"], out_path=str(out / "annotation.png"), extra_info=True)
+    nusc.render_instance(found[-1]["instance_token"], out_path=str(out / "instance.png"))
+    more = {"camera_channel": "CAM_BACK", "show_lidarseg": True, "verbose": False}
+    nusc.render_pointcloud_in_image(nusc.sample[1]["token"], out_path=str(out / "image.png"), **more)
     return {file.name: file.stat().st_size for file in out.glob("*.png")}
 
 
@@ -107,7 +113,10 @@ def judge(version: str, split: str, root: str, out: Path, pictures: bool) -> dic
     """Everything that the tests look at."""
     out.mkdir(parents=True)
     nusc = NuScenes(version, root, verbose=False)
-    scans = [LidarPointCloud.from_file(nusc.get_sample_data_path(row["token"])).points for row in nusc.sample_data]
+    scans = [
+        LidarPointCloud.from_file(nusc.get_sample_data_path(sample["data"]["LIDAR_TOP"])).points
+        for sample in nusc.sample
+    ]
     said = io.StringIO()
     with redirect_stdout(said):
         for show in (nusc.list_categories, nusc.list_attributes, nusc.list_scenes, nusc.list_lidarseg_categories):

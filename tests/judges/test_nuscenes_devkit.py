@@ -101,7 +101,8 @@ def test_the_devkit_loads_and_draws(judged: dict[str, Any], root: str) -> None:
     assert 200 < high <= 255
     assert found["on_map"] > 0.95  # roads lie on the map's roads; its pixels are rounded
     if root == "data":
-        assert sorted(found["drawn"]) == ["classes.png", "poses.png", "scan.png"]
+        names = ("annotation", "classes", "image", "instance", "poses", "scan")
+        assert sorted(found["drawn"]) == [f"{name}.png" for name in names]
         assert min(found["drawn"].values()) > 10_000
     for word in ("vehicle.bus.rigid", "human.pedestrian.adult", "vehicle.moving: ", "flat.driveable_surface"):
         assert word in found["said"]

@@ -1,6 +1,6 @@
 """nuScenes: one dataroot for all runs, each of them a scene.
 
-``samples/LIDAR_TOP/``, ``lidarseg/``, ``maps/`` and the tables in ``v1.0-resweep/`` lie beside the folders of the runs,
+``samples/``, ``lidarseg/``, ``maps/`` and the tables in ``v1.0-resweep/`` lie beside the folders of the runs,
 which hold the truth of their sweeps. A run's own tables are in its ``tables.json``; when all runs are there they are
 joined.
 """
@@ -17,6 +17,7 @@ from resweep.boxes import Boxes
 from resweep.dataset.annotations import Annotations
 from resweep.dataset.layouts.run_files import RunFacts, read_objects
 from resweep.files import write_file
+from resweep.io.datasets.nuscenes_cameras import CAMERAS, picture_file
 from resweep.io.datasets.nuscenes_classes import LABELS, warn_unnamed
 from resweep.io.datasets.nuscenes_map import GroundMask, map_file
 from resweep.io.datasets.nuscenes_objects import find_unnamed
@@ -33,12 +34,16 @@ _INTENSITY_SCALE = 255.0  # simulated intensities are relative: 1 is a white tar
 
 
 def write_sweep(folder: Path, at: int, sweep: Sweep, found: Annotations, run: RunFacts) -> None:
-    """Write scan and labels of one sweep."""
+    """Write scan, labels and pictures of one sweep."""
     scene, root = _describe(run), folder.parent
     scan = pack_scan(sweep.deskewed(), sweep.intensity, sweep.ring, _INTENSITY_SCALE)
     if scene.lidarseg:
         write_file(root / scene.label_file(at), map_labels(run.labels, LABELS).map(sweep.label).astype(np.uint8))
-    write_file(root / scene.scan_file(float(run.times[at])), scan)
+    time = float(run.times[at])
+    for camera in CAMERAS:
+        picture = camera.draw(scan[:, :3], scan[:, 3] / np.float32(_INTENSITY_SCALE))
+        write_file(root / picture_file(scene, camera, time), picture)
+    write_file(root / scene.scan_file(time), scan)
 
 
 def write_run(folder: Path, run: RunFacts) -> None:

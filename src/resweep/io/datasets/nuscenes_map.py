@@ -7,7 +7,6 @@ the road or a sidewalk are foreground; of a log without labels the mask is empty
 
 from __future__ import annotations
 
-import struct
 import warnings
 import zlib
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from resweep.io.datasets.nuscenes_classes import LABELS
+from resweep.io.returns_image import assemble_png
 from resweep.pose import Array
 
 _PIXEL_M, _CELL_M = 0.1, 0.5
@@ -59,12 +59,7 @@ class GroundMask:
             line = b"\0" + (np.repeat(row, _PIXELS) * np.uint8(255)).tobytes()  # each line begins with its filter: none
             data += packer.compress(line * _PIXELS)
         data += packer.flush()
-        header = struct.pack(">IIBBBBB", columns * _PIXELS, rows * _PIXELS, 8, 0, 0, 0, 0)
-        chunks = ((b"IHDR", header), (b"IDAT", bytes(data)), (b"IEND", b""))
-        return b"\x89PNG\r\n\x1a\n" + b"".join(
-            struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-            for kind, body in chunks
-        )
+        return assemble_png(columns * _PIXELS, rows * _PIXELS, 0, bytes(data))
 
 
 def map_file(logfile: str) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import count
+from itertools import compress, count
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.files import write_file
+from resweep.io.datasets.nuscenes_cameras import CAMERAS, data_rows, mount_row, sensor_row
 from resweep.io.datasets.nuscenes_classes import Row, make_common_tables, sensor_token
 from resweep.io.datasets.nuscenes_map import map_file
 from resweep.io.datasets.nuscenes_objects import annotate
@@ -56,7 +57,18 @@ def make_tables(scene: Scene, frames: Sequence[Frame]) -> Tables:
             {"token": token, "sample_data_token": token, "filename": scene.label_file(at).as_posix()}
             for at, token in ((at, scene.token("sample_data", at)) for at, key in enumerate(keys) if key)
         ]
+    if scene.cameras:
+        _add_cameras(scene, tables, [frame.time for frame in compress(frames, keys)])
     return dict(sorted(tables.items()))
+
+
+def _add_cameras(scene: Scene, tables: Tables, times: list[float]) -> None:
+    """Add the pictures of every camera at the ``times`` of the keyframes."""
+    scans = [row for row in tables["sample_data"] if row["is_key_frame"]]
+    for camera in CAMERAS:
+        tables["sensor"].append(sensor_row(camera))
+        tables["calibrated_sensor"].append(mount_row(scene, camera))
+        tables["sample_data"] += data_rows(scene, camera, scans, times)
 
 
 def _mount(scene: Scene) -> Row:

@@ -53,8 +53,8 @@ class Scene:
     """What is known of a scene as a whole.
 
     ``identity`` tells it from every other log; ``start_s`` is the time of its first sweep; ``origin`` (2,) is where the
-    corner of its map lies in the log's world; stored intensities are those of the log times ``intensity_scale``.
-    ``labels`` is the vocabulary of the labels of its boxes.
+    corner of its map lies in the log's world; stored intensities are those of the log times ``intensity_scale``. It may
+    have ``lidarseg`` and ``cameras`` or not. ``labels`` is the vocabulary of the labels of its boxes.
     """
 
     identity: str
@@ -64,6 +64,7 @@ class Scene:
     intensity_scale: float
     version: str = VERSION
     lidarseg: bool = True
+    cameras: bool = True
     labels: LabelSet | None = None
     sensor: Sensor | None = None
     sensor_name: str = ""
@@ -121,8 +122,16 @@ def check_stamps(times: Array, name: str) -> None:
 
 def place(scene: Scene, pose: Array) -> Row:
     """Translation and rotation, as records have them, of a pose in the log's world."""
-    x, y, z, w = Rotation.from_matrix(pose[:3, :3]).as_quat().tolist()
-    return {"translation": (pose[:3, 3] - np.r_[scene.origin, 0.0]).tolist(), "rotation": [w, x, y, z]}
+    return {
+        "translation": (pose[:3, 3] - np.r_[scene.origin, 0.0]).tolist(),
+        "rotation": quaternion(pose[:3, :3]),
+    }
+
+
+def quaternion(rotation: Array) -> list[float]:
+    """A rotation (3, 3) as w x y z."""
+    x, y, z, w = Rotation.from_matrix(rotation).as_quat().tolist()
+    return [w, x, y, z]
 
 
 def chain(rows: Iterable[Row]) -> list[Row]:

@@ -1,12 +1,13 @@
 """Writing logs as nuScenes: one scene of ``LIDAR_TOP``, with tables, labels and a map that the devkit loads.
 
 Points keep the log's sensor frame (x forward), and the calibrated sensor is at the vehicle's origin. Sweeps with boxes
-or labels are keyframes. There are no cameras. Labels are mapped to nuScenes-lidarseg, intensities to 0 to 255.
+or labels are keyframes. Cameras show the returns. Labels are mapped to nuScenes-lidarseg, intensities to 0 to 255.
 """
 
 from __future__ import annotations
 
 import hashlib
+import shutil
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.files import write_file
 from resweep.io.columns import check_finite, express_points
+from resweep.io.datasets.nuscenes_cameras import CAMERAS, picture_file
 from resweep.io.datasets.nuscenes_classes import LABELS, warn_unnamed
 from resweep.io.datasets.nuscenes_map import GroundMask, map_file
 from resweep.io.datasets.nuscenes_objects import find_unnamed
@@ -41,14 +43,16 @@ def write_log(
     folder: Path,
     frame: str = "deskewed",
     lidarseg: bool = True,
+    cameras: bool = True,
     version: str = VERSION,
     scene: str | None = None,
     intensity_scale: float | None = None,
 ) -> Log:
     """Fill ``folder`` with the scene of a log, named ``scene`` (default: as the log); the log with its labels mapped.
 
-    ``lidarseg=False`` leaves the labels out. Tables are in a folder ``version``, which begins with v1.0-. Intensities
-    are multiplied by ``intensity_scale``; unless given it is 255 for relative ones (0 to 1) and 1 for larger ones.
+    ``lidarseg=False`` leaves the labels out, ``cameras=False`` the pictures of the returns that stand for images.
+    Tables are in a folder ``version``, which begins with v1.0-. Intensities are multiplied by ``intensity_scale``:
+    unless given, by 255 if they are relative (0 to 1), and by 1 if they are larger.
     """
     if frame == "world":
         raise ResweepError("nuScenes keeps points in the LiDAR's frame; write frame='deskewed', or another format")
@@ -57,7 +61,7 @@ def write_log(
     if intensity_scale is not None and not 0 < intensity_scale < np.inf:
         raise ResweepError(f"intensity_scale {intensity_scale:g}: expected a number above zero")
     check_stamps(log.times, log.name)
-    draft = _Draft(log, folder, frame, lidarseg, intensity_scale)
+    draft = _Draft(log, folder, frame, lidarseg, cameras, intensity_scale)
     for at, sweep in enumerate(sweeps):
         draft.add(at, sweep)
     name = scene or log.name or "drive"
@@ -73,6 +77,7 @@ class _Draft:
     folder: Path
     frame: str
     lidarseg: bool
+    cameras: bool
     scale: float | None
     frames: list[Frame] = field(default_factory=list)
 
@@ -98,6 +103,9 @@ class _Draft:
         scan = pack_scan(points, sweep.intensity, sweep.ring, self.scale or 1.0)
         self._write(at, "scan", scan)
         self._write(at, "labels", labels)
+        for camera in CAMERAS if self.cameras else ():
+            picture = camera.draw(scan[:, :3], scan[:, 3] / np.float32(_INTENSITY_MAX))
+            write_file(self._draft_file(at, camera.channel), picture)
         labelled = bool(LABELS.is_labelled(labels).any())
         self.frames.append(self._make_frame(at, sweep.boxes, scan[:, :3], labelled))
 
@@ -112,7 +120,10 @@ class _Draft:
 
     def _write(self, at: int, kind: str, data: Array) -> None:
         self._hash.update(data.tobytes())
-        write_file(self.folder / _DRAFT / f"{at:06d}.{kind}", data)
+        write_file(self._draft_file(at, kind), data)
+
+    def _draft_file(self, at: int, kind: str) -> Path:
+        return self.folder / _DRAFT / f"{at:06d}.{kind}"
 
     def finish(self, name: str, version: str) -> None:
         """Give all files their names, and write the map and the tables."""
@@ -125,18 +136,19 @@ class _Draft:
             intensity_scale=self.scale or 1.0,
             version=version,
             lidarseg=self.mapping is not None,
+            cameras=self.cameras,
             labels=log.labels,
             sensor=log.sensor,
             sensor_name=log.sensor_name,
         )
         for at, key in enumerate(find_keys(self.frames)):
-            draft = self.folder / _DRAFT / f"{at:06d}"
-            _move(draft.with_suffix(".scan"), self.folder / scene.scan_file(self.frames[at].time, key))
+            time = self.frames[at].time
+            _move(self._draft_file(at, "scan"), self.folder / scene.scan_file(time, key))
             if scene.lidarseg and key:
-                _move(draft.with_suffix(".labels"), self.folder / scene.label_file(at))
-            else:
-                draft.with_suffix(".labels").unlink()
-        (self.folder / _DRAFT).rmdir()
+                _move(self._draft_file(at, "labels"), self.folder / scene.label_file(at))
+            for camera in CAMERAS if scene.cameras and key else ():
+                _move(self._draft_file(at, camera.channel), self.folder / picture_file(scene, camera, time))
+        shutil.rmtree(self.folder / _DRAFT)
         write_file(self.folder / map_file(scene.logfile), self.mask.encode())
         write_tables(make_tables(scene, self.frames), self.folder / version)
         self._say_unnamed()
