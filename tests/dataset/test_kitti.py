@@ -206,6 +206,9 @@ def test_boxes_hold_the_returns_of_their_objects_in_space_and_in_the_image(objec
             own_total += int(own.sum())
             own_inside += int((own & within).sum())
             assert 0.99 < item["known"] <= 1.0
+            grown = np.array(item["object_size"]) + np.array([2, 2, 1]) * truth["box_margin_m"]
+            assert item["size"] == pytest.approx(grown.tolist())
+            assert label.hwl == pytest.approx([item["size"][axis] for axis in (2, 1, 0)], abs=1e-4)
             ahead = own & (points[:, 2] > 0.2)
             pixels = project(points[ahead], calib["P2"])
             seen = ((pixels >= 0) & (pixels <= [1241, 374])).all(axis=1)
