@@ -486,3 +486,39 @@ def test_what_cannot_be_merged_is_refused(tmp_path: Path) -> None:
     (other / "v1.0-resweep/ego_pose.json").write_text(json.dumps([{**row, "timestamp": 0} for row in rows]))
     with pytest.raises(ResweepError, match="is another record elsewhere"):
         merge_nuscenes([one, other], out, progress=False)
+
+
+def test_damaged_tables_of_ours_are_named(made: Path) -> None:
+    def spoil(table: str, key: str, value: Any) -> None:
+        file = made / "v1.0-resweep" / f"{table}.json"
+        rows = json.loads(file.read_text())
+        file.write_text(json.dumps([{**rows[0], key: value}, *rows[1:]]))
+
+    whole = read_tables(made)
+    facts = whole["scene"][0]["resweep"]
+    for table, key, value in (
+        *(("sample_annotation", "velocity_mps", value) for value in (None, {}, [1.0, 2.0], "fast", [[], [], []])),
+        *(("sample_annotation", "num_lidar_pts", value) for value in (None, 1.5, "many", 10**30, -7)),
+        *(
+            ("scene", "resweep", value)
+            for value in ([], "x", 7, {}, {**facts, "origin_m": [1]}, {**facts, "sensor": 1})
+        ),
+        *(("scene", "resweep", {**facts, "intensity_scale": value}) for value in (0, -1, "x", None, 1e300)),
+        *(("scene", "resweep", {**facts, "origin_m": value}) for value in (None, "xy", [1e300, 0], [None, 0], {})),
+    ):
+        spoil(table, key, value)
+        with pytest.raises(ResweepError, match=f"{table}.json|damaged"):
+            open_log(made)[0]
+        (made / "v1.0-resweep" / f"{table}.json").write_text(json.dumps(whole[table]))
+    spoil("instance", "track", "seven")  # then tracks are counted
+    boxes = open_log(made)[0].boxes
+    assert boxes is not None
+    assert boxes.track.tolist() == [0, 1, 2, 3]
+    for table, key, value in (("scene", "first_sample_token", 7), ("map", "filename", 7), ("category", "token", [])):
+        spoil(table, key, value)
+        with pytest.raises(ResweepError, match="damaged"):
+            merge_nuscenes([made], made.parent / "merged", progress=False)
+        (made / "v1.0-resweep" / f"{table}.json").write_text(json.dumps(whole[table]))
+    (made / "v1.0-resweep" / "splits.json").write_text("[1]")
+    with pytest.raises(ResweepError, match="damaged"):
+        merge_nuscenes([made], made.parent / "merged", progress=False)
