@@ -225,9 +225,24 @@ class _Notes:
         return replace(
             boxes_from_poses(T_sensor_world, poses, size, names, track),
             label=np.array([LABELS_BY_NAME.get(name, 0) for name in names], np.int64),
-            velocity=np.array([row.get(VELOCITY, [np.nan] * 3) for row in rows], float).reshape(-1, 3),
-            n_points=np.array([row.get("num_lidar_pts", -1) for row in rows], np.int64),
+            velocity=np.array([self._read_velocity(row) for row in rows]).reshape(-1, 3),
+            n_points=np.array([self._read_count(row) for row in rows], np.int64),
         )
+
+    def _read_velocity(self, row: Record) -> list[float]:
+        """Metres a second, which only our own annotations have."""
+        value = row.get(VELOCITY, [np.nan] * 3)
+        if type(value) is not list or [type(item) for item in value] != [float] * 3:
+            raise ResweepError(
+                f"{self._where}, record {row['token']}: '{VELOCITY}' must be three numbers; write it again"
+            )
+        return value
+
+    def _read_count(self, row: Record) -> int:
+        value = row.get("num_lidar_pts", -1)
+        if type(value) is not int or not -1 <= value < 1 << 32:
+            raise ResweepError(f"{self._where}, record {row['token']}: 'num_lidar_pts' must be a whole number")
+        return value
 
     def labels(self, root: Path, frame: Record) -> dict[str, tuple[Path, Array]]:
         """Label columns of a keyframe with the file each is from."""
@@ -254,8 +269,8 @@ class _Notes:
 
 def _find_tracks(instances: dict[str, Record], order: Iterable[str]) -> Tracks | dict[str, int]:
     """A number for each instance: that of the log that was written, else counted in the order of the annotations."""
-    if all(TRACK in record for record in instances.values()):
-        return {token: int(record[TRACK]) for token, record in instances.items()}
+    if all(type(record.get(TRACK)) is int for record in instances.values()):
+        return {token: record[TRACK] for token, record in instances.items()}
     return Tracks(order)
 
 

@@ -35,7 +35,7 @@ def read_facts(data: Any, where: str) -> SceneFacts:
         scale, name, sensor = float(data["intensity_scale"]), str(data["sensor_name"]), data["sensor"]
     except (KeyError, TypeError, ValueError) as error:
         raise ResweepError(f"{where}: damaged ({error}); write the log again") from error
-    if not (scale > 0 and np.isfinite(scale) and np.isfinite(T_world_global).all()):
+    if not (1e-6 < scale < 1e6 and (np.abs(T_world_global) < 1e9).all()):
         raise ResweepError(f"{where}: damaged (origin_m or intensity_scale); write the log again")
     spec = None if sensor is None else validate(sensor, Sensor, f"{where}, sensor")
     return SceneFacts(spec, name, T_world_global, scale)

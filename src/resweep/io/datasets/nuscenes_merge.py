@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +10,6 @@ from pathlib import Path, PurePosixPath
 
 from resweep.errors import ResweepError
 from resweep.files import atomic_folder
-from resweep.io.datasets.json_files import read_json
 from resweep.io.datasets.nuscenes_records import Tables, join_tables, write_tables
 from resweep.io.datasets.nuscenes_tables import find_tables, read_records
 from resweep.progress import track
@@ -75,19 +75,27 @@ def merge_nuscenes(
     if len({source.version for source in found}) != 1:
         names = ", ".join(f"{source.root} has {source.version}" for source in found)
         raise ResweepError(f"datasets of one version can be merged ({names}); write them with one version=")
-    tables = join_tables([source.tables for source in found], [str(source.root) for source in found])
-    scene = {row["token"]: row["name"] for row in tables["scene"]}
-    splits: dict[str, list[str]] = {}
-    for source in found:
-        for split, tokens in source.splits().items():
-            splits.setdefault(split, []).extend(scene[token] for token in tokens)
-    splits = {split: list(dict.fromkeys(names)) for split, names in splits.items()}
-    files = [(source.root / name, name) for source in found for name in source.files()]
+    try:
+        tables = join_tables([source.tables for source in found], [str(source.root) for source in found])
+        splits = _join_splits(found, {row["token"]: row["name"] for row in tables["scene"]})
+        files = [(source.root / name, name) for source in found for name in source.files()]
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        names = ", ".join(str(source.root) for source in found)
+        raise ResweepError(f"{names}: tables damaged or not nuScenes' ({error!r}); write them again") from error
     with atomic_folder(target.absolute()) as folder:
         for file, name in track(files, f"merging into {target.name}", show=progress):
             _copy(file, folder / name)
         write_tables(tables, folder / found[0].version, splits)
     return Merged(tuple(row["name"] for row in tables["scene"]), len(tables["sample"]))
+
+
+def _join_splits(sources: Sequence[_Source], names: dict[str, str]) -> dict[str, list[str]]:
+    """The scenes of each split of all sources, by their ``names`` in the merged dataset."""
+    splits: dict[str, list[str]] = {}
+    for source in sources:
+        for split, tokens in source.splits().items():
+            splits.setdefault(split, []).extend(names[token] for token in tokens)
+    return {split: list(dict.fromkeys(scenes)) for split, scenes in splits.items()}
 
 
 def _copy(source: Path, target: Path) -> None:
