@@ -55,6 +55,18 @@ def test_single_scans_and_folders(tmp_path: Path) -> None:
     assert len(log[1]) == 2
 
 
+def test_merged_clouds_do_not_say_where_a_scanner_was(tmp_path: Path) -> None:
+    make_file(tmp_path / "site.e57", 2)
+    assert open_log(tmp_path / "site.e57").sensor_position_known
+    cloud = {name: np.arange(3.0) for name in ("cartesianX", "cartesianY", "cartesianZ")}
+    grid = {name: np.arange(3, dtype=np.uint16) for name in ("rowIndex", "columnIndex")}
+    for name, data, known in (("merged", cloud, False), ("scan", {**cloud, **grid}, True)):
+        file = pye57.E57(str(tmp_path / f"{name}.e57"), mode="w")
+        file.write_scan_raw(data)
+        file.close()
+        assert open_log(tmp_path / f"{name}.e57").sensor_position_known == known
+
+
 def test_mistakes(tmp_path: Path, sweep: Sweep) -> None:
     make_file(tmp_path / "site.e57", 2)
     with pytest.raises(ResweepError, match="holds 2 scans; give scan=NUMBER"):

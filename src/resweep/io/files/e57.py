@@ -93,9 +93,20 @@ def _read_pose(header: Any, where: str) -> Array:
 
 
 def is_placed(path: Path) -> bool:
-    """Whether every scan of a file has a pose, which is that of its scanner."""
+    """Whether every scan of a file has a pose, which is that of its scanner.
+
+    Writers give the identity to merged clouds too; it is a scanner's only if the points have rows and columns.
+    """
     with _open(path) as file:
-        return all(file.get_header(at).has_pose() for at in range(file.scan_count))
+        headers = [file.get_header(at) for at in range(file.scan_count)]
+        return all(_has_scanner(header, f"{path}, scan {at}") for at, header in enumerate(headers))
+
+
+def _has_scanner(header: Any, where: str) -> bool:
+    if not header.has_pose():
+        return False
+    moved = bool(np.any(_read_pose(header, where) != np.eye(4)))
+    return moved or {"rowIndex", "columnIndex"} <= set(header.point_fields)
 
 
 def _read_scan(file: Any, path: Path, at: int, drop_nan: bool) -> Sweep:
