@@ -97,6 +97,8 @@ def simulate(
 ) -> None:
     """Drive a sensor through a world and write what it measures.
 
+    Stopped and started again with the same words, it goes on after the finished sweeps, which OUT.partial keeps.
+
     With --like the world is taken to be one that was recorded: its surfaces have the recording's noise, so that
     only 5 mm are added to ranges, as SimKITTI32 has it, and not the sensor's own noise once more.
 
