@@ -15,6 +15,7 @@ import pytest
 
 from resweep.errors import ResweepError
 from resweep.files import atomic_file, atomic_folder, lock_output, write_file
+from resweep.files.partial import resumable_folder
 
 
 def names(folder: Path) -> list[str]:
@@ -245,3 +246,29 @@ def test_data_is_on_the_disk_before_it_gets_its_name(tmp_path: Path, monkeypatch
     seen.clear()
     write_file(tmp_path / "other", b"new")
     assert seen == ["sync other.part", "move other"]
+
+
+def test_a_full_disk_is_one_error_and_keeps_what_is_finished(tmp_path: Path) -> None:
+    key = {"version": "1", "config": "a", "inputs": "b"}
+
+    def write(fail: bool) -> list[str]:
+        with resumable_folder(tmp_path / "out", key, "finished parts") as partial:
+            before = names(partial / "new")
+            (partial / "new" / "first").write_text("")
+            if fail:
+                raise OSError(28, "No space left on device")
+        return before
+
+    with pytest.raises(ResweepError, match=r"out: cannot be written \(No space left on device\)"):
+        write(fail=True)
+    assert names(tmp_path) == ["out.partial"]
+    assert write(fail=False) == ["first"]
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_folder_called_partial_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "out.partial").mkdir()
+    (tmp_path / "out.partial" / "mine").write_text("keep")
+    with pytest.raises(ResweepError, match="left alone"), resumable_folder(tmp_path / "out", {}, "finished parts"):
+        pass
+    assert (tmp_path / "out.partial" / "mine").read_text() == "keep"

@@ -53,6 +53,8 @@ def convert(
 ) -> None:
     """Convert a sweep file or a whole log to another format.
 
+    Stopped and started again with the same words, it goes on after the finished sweeps, which OUT.partial keeps.
+
     Examples: resweep convert scan.pcd scan.laz --frame world;
     resweep convert kitti/sequences/00 out --format ply;
     resweep convert drive.bag drive --format sweep --odometry;

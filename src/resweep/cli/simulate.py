@@ -125,6 +125,8 @@ def simulate(
     Range noise is the sensor's own unless --noise-m is given. Recorded beams have none of their own, since the surfaces
     of a world built from a recording hold its noise already.
 
+    Stopped and started again with the same words, it goes on after the finished sweeps, which OUT.partial keeps.
+
     Examples:
 
       resweep simulate scene:street -s velodyne-hdl-32e -p 0,0,2 -o street

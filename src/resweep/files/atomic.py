@@ -69,7 +69,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
     """
     if path.is_dir():
         raise ResweepError(f"{path}: is a folder; give the name of a file")
-    with _explain(path), lock_output(path), _temporary_folder(path.absolute()) as folder:
+    with explain_errors(path), lock_output(path), _temporary_folder(path.absolute()) as folder:
         yield folder / path.name
         disk.sync_tree(folder)
         # The named file comes last: once it is new, what belongs to it is new as well.
@@ -86,7 +86,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     caller to have checked. On any error, and if interrupted, the temporary folder goes and the old one stays.
     """
     target = locate(path)
-    with _explain(path), lock_output(path), _temporary_folder(target) as folder:
+    with explain_errors(path), lock_output(path), _temporary_folder(target) as folder:
         made = folder / NEW
         made.mkdir()
         yield made
@@ -97,7 +97,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 def place_folder(made: Path, path: Path) -> None:
     """Put the folder ``made``, on the same disk, in the place of ``path``, old contents included, in one step."""
     target = locate(path)
-    with _explain(path), lock_output(path):
+    with explain_errors(path), lock_output(path):
         disk.sync_tree(made)
         with _temporary_folder(target) as folder:
             os.rename(made, folder / NEW)
@@ -112,7 +112,7 @@ def write_file(path: Path, data: bytes | NDArray[Any], *, sparse: bool = False) 
     same.
     """
     part = path.with_name(f"{path.name}.part")
-    with _explain(path):
+    with explain_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("wb") as file:
             if sparse:
@@ -198,7 +198,7 @@ def _temporary_folder(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _explain(named: Path) -> Iterator[None]:
+def explain_errors(named: Path) -> Iterator[None]:
     """Turn what the system refuses into one error that names the output."""
     try:
         yield

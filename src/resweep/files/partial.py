@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from resweep.errors import ResweepError
-from resweep.files.atomic import NEW, locate, lock_output, place_folder, write_file
+from resweep.files.atomic import NEW, explain_errors, locate, lock_output, place_folder, write_file
 
 RECORD = "checkpoints.json"
 _WHAT = {"version": "another version of Resweep", "config": "other settings", "inputs": "other inputs"}
@@ -73,7 +73,7 @@ def resumable_folder(path: Path, key: Key, what: str, say: Say = say) -> Iterato
     On errors, and if interrupted, what is in the partial folder stays for the next call with the same ``key``, unless
     nothing was finished.
     """
-    with lock_output(path):
+    with explain_errors(path), lock_output(path):
         folder = find_partial(path)
         open_partial(folder, key, what, say)
         made = folder / NEW
@@ -131,6 +131,6 @@ def _read_key(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         if not folder.is_dir() or any(item.name != f"{RECORD}.part" for item in folder.iterdir()):
             raise ResweepError(
-                f"{folder}: holds no checkpoints of a build ({RECORD}), so it is left alone; move it or choose another"
+                f"{folder}: holds no unfinished work ({RECORD}), so it is left alone; move it or choose another name"
             ) from error
         return {}
