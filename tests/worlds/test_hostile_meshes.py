@@ -1,0 +1,77 @@
+"""Mesh files that are wrong in ways that their readers let pass."""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from resweep.errors import ResweepError
+from resweep.worlds import World
+
+
+def make_gltf(**changes: Any) -> dict[str, Any]:
+    buffer = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0]], "<f4").tobytes() + struct.pack("<3H2x", 0, 1, 2)
+    uri = "data:application/octet-stream;base64," + base64.b64encode(buffer).decode()
+    return {
+        **{"asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0]}], "nodes": [{"mesh": 0}]},
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}, "indices": 1}]}],
+        "accessors": [
+            {"componentType": 5126, "count": 3, "type": "VEC3", "bufferView": 0},
+            {"componentType": 5123, "count": 3, "type": "SCALAR", "bufferView": 1},
+        ],
+        "bufferViews": [
+            {"buffer": 0, "byteLength": 36, "byteOffset": 0},
+            {"buffer": 0, "byteLength": 6, "byteOffset": 36},
+        ],
+        "buffers": [{"uri": uri, "byteLength": 44}],
+        **changes,
+    }
+
+
+def test_a_good_one(tmp_path: Path) -> None:
+    (tmp_path / "a.gltf").write_text(json.dumps(make_gltf()))
+    assert len(World.from_mesh(tmp_path / "a.gltf").layers[0].faces) == 1  # type: ignore[union-attr]
+
+
+def test_an_obj_of_two_coordinates(tmp_path: Path) -> None:
+    (tmp_path / "a.obj").write_text("v 1 2\nv 2 3\nv 3 5\nf 1 2 3\n")
+    with pytest.raises(ResweepError, match=r"a\.obj.*vertices of 2 coordinates"):
+        World.from_mesh(tmp_path / "a.obj")
+
+
+def test_zeros_that_are_not_in_the_file(tmp_path: Path) -> None:
+    accessors = [{"componentType": 5126, "count": 10**9, "type": "VEC3"}, make_gltf()["accessors"][1]]
+    (tmp_path / "a.gltf").write_text(json.dumps(make_gltf(accessors=accessors)))
+    tracemalloc.start()
+    with pytest.raises(ResweepError, match="accessor 0 counts 1000000000 items"):
+        World.from_mesh(tmp_path / "a.gltf")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 100 << 20
+
+
+def test_nodes_in_a_circle(tmp_path: Path) -> None:
+    nodes = [{"children": [1]}, {"mesh": 0, "children": [0]}]
+    (tmp_path / "a.gltf").write_text(json.dumps(make_gltf(nodes=nodes)))
+    with pytest.raises(ResweepError, match=r"a\.gltf.*its nodes lead nowhere"):
+        World.from_mesh(tmp_path / "a.gltf")
+
+
+def test_a_chunk_longer_than_the_file(tmp_path: Path) -> None:
+    text = json.dumps(make_gltf()).encode()
+    text += b" " * (-len(text) % 4)
+    for length, good in ((len(text), True), (0xFFFFFFF0, False)):
+        head = struct.pack("<4sIIII", b"glTF", 2, 20 + len(text), length, 0x4E4F534A)
+        (tmp_path / "a.glb").write_bytes(head + text)
+        if good:
+            World.from_mesh(tmp_path / "a.glb")
+        else:
+            with pytest.raises(ResweepError, match=r"a\.glb.*chunks of \d+ bytes in \d+"):
+                World.from_mesh(tmp_path / "a.glb")
