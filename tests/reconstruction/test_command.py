@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 import resweep as rs
 from resweep.cli.build import build
+from resweep.progress import Verbosity, set_verbosity
 
 app = typer.Typer()
 app.command()(build)
@@ -100,3 +102,18 @@ def test_the_name_of_a_file_is_refused_before_the_work(tmp_path):
     result = run(tmp_path / "absent", "-o", tmp_path / "place.ply")
     assert isinstance(result.exception, rs.ResweepError)
     assert "saved as a folder" in str(result.exception)
+
+
+@pytest.mark.parametrize(("config", "last"), [(rs.HybridConfig(), 5), (rs.SurfelConfig(voxel_m=0.3), 3)])
+def test_a_build_says_which_stage_of_how_many_it_is_in(drive, capsys, config, last):
+    set_verbosity(Verbosity.VERBOSE)
+    try:
+        rs.build(rs.open_log(drive), config)
+    finally:
+        set_verbosity(Verbosity.NORMAL)
+    lines = capsys.readouterr().err.splitlines()
+    stages = [int(found[1]) for line in lines if (found := re.match(rf"stage (\d) of {last}, ", line))]
+    assert len(stages) == len(lines)
+    assert stages == sorted(stages)
+    assert stages[0] == 1
+    assert any(line.startswith(f"stage 2 of {last}, reading sweeps: 3/3, done in ") for line in lines)
