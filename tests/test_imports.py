@@ -29,7 +29,7 @@ ORDER = [
     {"sweep", "labels"},
     {"boxes"},
     {"pose"},
-    {"embree_library", "config", "files", "progress", "optional"},
+    {"portable", "embree_library", "config", "files", "progress", "optional"},
     {"_core", "errors"},
 ]
 LEVEL = {part: level for level, row in enumerate(ORDER) for part in row}

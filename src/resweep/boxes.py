@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
 
@@ -52,7 +53,7 @@ class Boxes:
     def contains(self, points: Array, margin_m: float = 0.0) -> Array:
         """Whether each point (n, 3) lies in each box: (k, n) bool. ``margin_m`` widens the boxes."""
         offset = np.asarray(points, np.float64)[None] - self.centre[:, None]
-        c, s = np.cos(self.yaw)[:, None], np.sin(self.yaw)[:, None]
+        c, s = portable.cos(self.yaw)[:, None], portable.sin(self.yaw)[:, None]
         local = np.stack([c * offset[..., 0] + s * offset[..., 1], c * offset[..., 1] - s * offset[..., 0]], axis=-1)
         local = np.concatenate([local, offset[..., 2:]], axis=-1)
         return np.asarray((np.abs(local) <= self.size[:, None] / 2 + margin_m).all(axis=-1))

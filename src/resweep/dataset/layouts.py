@@ -8,11 +8,13 @@ complete. Beside what the layouts have, ``velocity/NNNNNN.bin`` holds (n, 3) flo
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from resweep import portable
 from resweep.dataset.annotations import Annotations
 from resweep.files import write_file
 from resweep.io import poses
@@ -65,7 +67,9 @@ def write_sweep(folder: Path, layout: str, at: int, sweep: Sweep, found: Annotat
 def write_run(folder: Path, layout: str, times: Array, all_poses: Array, name: str, sensor: str) -> None:
     """Write what belongs to a run as a whole: poses, times, calibration, tracks or tables."""
     Tr = poses.T_CAMERA_LIDAR
-    poses.write_poses(Trajectory(np.arange(len(times)), Tr @ all_poses @ inverse(Tr)), folder / "poses.txt", "kitti")
+    poses.write_poses(
+        Trajectory(np.arange(len(times)), portable.matmul(Tr, all_poses, inverse(Tr))), folder / "poses.txt", "kitti"
+    )
     write_file(folder / "times.txt", "".join(f"{time!r}\n" for time in times.tolist()).encode())
     matrix = " ".join(repr(value) for value in Tr[:3].ravel().tolist())
     if layout == "semantickitti":
@@ -98,7 +102,7 @@ def _format_kitti_line(row: dict[str, Any]) -> str:
     floor = np.array([row["centre"]]) - [[0.0, 0.0, height / 2]]
     x, y, z = transform(poses.T_CAMERA_LIDAR, floor)[0].tolist()
     turn = _wrap_angle(-row["yaw"] - np.pi / 2)
-    alpha = _wrap_angle(turn - np.arctan2(x, z))
+    alpha = _wrap_angle(turn - math.atan2(x, z))
     numbers = (alpha, -1.0, -1.0, -1.0, -1.0, height, width, length, x, y, z, turn)
     name = KITTI_NAMES.get(row["name"], "Misc")
     return f"{name} 0.00 {_occlusion_level(row['occlusion'])} " + " ".join(f"{value:.4f}" for value in numbers)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from resweep.pose import Array, Trajectory, transform
+from resweep import portable
+from resweep.pose import Array, Trajectory, inverse, transform
 from resweep.scenario import Actor
 from resweep.sensors import Sensor
 from resweep.sensors.catalog import beam_slope as catalog_beam_slope
@@ -147,7 +148,9 @@ class Retracer:
         place = self.find_pose(recorded) if pose is None else pose
         sweep = replace(self._calibrated(recorded), pose=place)
         if recorded.trajectory is not None:
-            sweep = replace(sweep, trajectory=recorded.trajectory.moved(sweep.pose @ np.linalg.inv(recorded.pose)))
+            sweep = replace(
+                sweep, trajectory=recorded.trajectory.moved(portable.matmul(sweep.pose, inverse(recorded.pose)))
+            )
         start, direction = sweep.deskewed_beams()
         place = place.copy()
         place[:3, 3] -= self.world.origin
@@ -156,7 +159,7 @@ class Retracer:
         return dict(
             self.tracer.scene.predict(
                 transform(place, start.astype(np.float64)).astype(np.float32),
-                np.ascontiguousarray(direction.astype(np.float64) @ place[:3, :3].T, np.float32),
+                np.ascontiguousarray(portable.matmul(direction.astype(np.float64), place[:3, :3].T), np.float32),
                 measured,
                 sigma=how.sigma_m,
                 clutter=how.clutter,
@@ -177,7 +180,7 @@ class Retracer:
 
     def sweep(self, recorded: Sweep, index: int = 0) -> Sweep:
         """The recorded sweep's beams, with what this world returns on them."""
-        change = self.find_pose(recorded) @ np.linalg.inv(recorded.pose)
+        change = portable.matmul(self.find_pose(recorded), inverse(recorded.pose))
         motion = recorded.trajectory
         if motion is None:
             motion = Trajectory(np.array([recorded.timestamp]), recorded.pose[None])

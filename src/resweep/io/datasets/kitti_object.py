@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from resweep import portable
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.io.datasets.kitti_raw import RATE_HZ, SENSOR
@@ -71,7 +72,9 @@ def _read_T_velo_camera(file: Path) -> Array:
             raise ResweepError(f"{file}: no {key} of {count} numbers; fetch the calibration again")
     rectify = np.column_stack([np.array(fields["R0_rect"].split(), float).reshape(3, 3), np.zeros(3)])
     Tr = np.array(fields["Tr_velo_to_cam"].split(), float)
-    return inverse(pose_from_matrix(rectify, f"{file}, R0_rect") @ pose_from_matrix(Tr, f"{file}, Tr_velo_to_cam"))
+    return inverse(
+        portable.matmul(pose_from_matrix(rectify, f"{file}, R0_rect"), pose_from_matrix(Tr, f"{file}, Tr_velo_to_cam"))
+    )
 
 
 def _read_boxes(file: Path, calib: Path) -> Boxes:
@@ -91,8 +94,10 @@ def _read_boxes(file: Path, calib: Path) -> Boxes:
     height, width, length, turn = values[:, 0], values[:, 1], values[:, 2], values[:, 6]
     # The place is the middle of the floor, and the camera's y points down.
     centre = transform(T_velo_camera, values[:, 3:6] - height[:, None] * [0.0, 0.5, 0.0])
-    heading = np.stack([np.cos(turn), np.zeros_like(turn), -np.sin(turn)], axis=1) @ T_velo_camera[:3, :3].T
-    yaw = np.arctan2(heading[:, 1], heading[:, 0])
+    heading = portable.matmul(
+        np.stack([portable.cos(turn), np.zeros_like(turn), -portable.sin(turn)], axis=1), T_velo_camera[:3, :3].T
+    )
+    yaw = portable.arctan2(heading[:, 1], heading[:, 0])
     return Boxes(centre, np.stack([length, width, height], axis=1), yaw, [str(row[0]) for row in rows])
 
 

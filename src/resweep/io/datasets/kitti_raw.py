@@ -8,6 +8,7 @@ and the motion of the packets around it.
 
 from __future__ import annotations
 
+import math
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from resweep import portable
 from resweep.boxes import Boxes
 from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.columns import sweep_from_columns
@@ -123,7 +125,7 @@ def _read_motion(
         files, stamps = [file for file, kept in zip(files, keep, strict=True) if kept], stamps[keep]
     T_imu_velo = inverse(_read_imu_to_velo(path, calib))
     rows, good = _read_packets(files, index, faults)
-    return Trajectory(stamps[good], _project(rows[good]) @ T_imu_velo)
+    return Trajectory(stamps[good], portable.matmul(_project(rows[good]), T_imu_velo))
 
 
 def _stand(start: Array, end: Array) -> Trajectory:
@@ -189,11 +191,11 @@ def _read_packet(file: Path) -> Array:
 def _project(rows: Array) -> Array:
     """``T_world_imu`` (n, 4, 4) from the rows of packets, in metres from the first."""
     latitude, longitude = np.radians(rows[:, 0]), np.radians(rows[:, 1])
-    scale = np.cos(latitude[0])
+    scale = math.cos(latitude[0])
     place = np.stack(
         [
             scale * _EARTH_M * longitude,
-            scale * _EARTH_M * np.log(np.tan(np.pi / 4 + latitude / 2)),
+            scale * _EARTH_M * portable.log(portable.tan(np.pi / 4 + latitude / 2)),
             rows[:, 2],
         ],
         axis=1,
@@ -248,13 +250,13 @@ def _undistort(boxes: Boxes, scan: Sweep) -> Boxes:
     """
     if scan.trajectory is None or len(boxes) == 0 or scan.n_beams == 0:
         return boxes
-    faced = np.arctan2(scan.beam_direction[:, 1], scan.beam_direction[:, 0]).astype(np.float64)
-    azimuth = np.arctan2(boxes.centre[:, 1], boxes.centre[:, 0])
-    away = np.abs(np.angle(np.exp(1j * (faced[None] - azimuth[:, None]))))
-    then = inverse(scan.pose) @ scan.trajectory.at(scan.beam_time[away.argmin(axis=1)])
-    heading = np.stack([np.cos(boxes.yaw), np.sin(boxes.yaw), np.zeros(len(boxes))], axis=1)
+    faced = portable.arctan2(scan.beam_direction[:, 1], scan.beam_direction[:, 0]).astype(np.float64)
+    azimuth = portable.arctan2(boxes.centre[:, 1], boxes.centre[:, 0])
+    away = np.abs(portable.angle(portable.phasor(faced[None] - azimuth[:, None])))
+    then = portable.matmul(inverse(scan.pose), scan.trajectory.at(scan.beam_time[away.argmin(axis=1)]))
+    heading = np.stack([portable.cos(boxes.yaw), portable.sin(boxes.yaw), np.zeros(len(boxes))], axis=1)
     heading = np.einsum("kij,kj->ki", then[:, :3, :3], heading)
-    yaw = np.arctan2(heading[:, 1], heading[:, 0])
+    yaw = portable.arctan2(heading[:, 1], heading[:, 0])
     return replace(boxes, centre=transform(then, boxes.centre), yaw=yaw)
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.io.columns import check_finite, express_points
 from resweep.log import Log
-from resweep.pose import Array, from_xyz_rpy
+from resweep.pose import Array, from_xyz_rpy, rotation_of
 from resweep.sweep import Sweep
 
 VERSION = "v1.0-resweep"
@@ -72,7 +72,7 @@ def _token(*words: object) -> str:
 
 
 def _quaternion(pose: Array) -> list[float]:
-    x, y, z, w = Rotation.from_matrix(pose[:3, :3]).as_quat().tolist()
+    x, y, z, w = rotation_of(pose).as_quat().tolist()
     return [w, x, y, z]
 
 
@@ -153,7 +153,7 @@ class GrowingTables:
             instance = _token("instance", track if track >= 0 else f"{at}-{box}")
             self._last_name.setdefault(instance, boxes.name[box])
             x, y, z = boxes.centre[box].tolist()
-            placed = pose @ from_xyz_rpy(x, y, z, yaw=float(boxes.yaw[box]))
+            placed = portable.matmul(pose, from_xyz_rpy(x, y, z, yaw=float(boxes.yaw[box])))
             length, width, height = boxes.size[box].tolist()
             row = {
                 "token": _token("annotation", at, box),

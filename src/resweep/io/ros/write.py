@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from resweep.errors import ResweepError, nearest_names
 from resweep.io.columns import check_finite, express_points
 from resweep.io.ros.pointcloud2 import pack
 from resweep.log import Log
 from resweep.optional import require
-from resweep.pose import Array, Trajectory
+from resweep.pose import Array, Trajectory, rotation_of
 from resweep.sweep import Sweep
 
 MOTION = "/resweep/motion"
@@ -119,7 +118,7 @@ class _Topics:
 
     def _pose(self, pose: Array) -> Any:
         place = self._make("geometry_msgs/msg/Point", *map(float, pose[:3, 3]))
-        turn = Rotation.from_matrix(pose[:3, :3]).as_quat()
+        turn = rotation_of(pose).as_quat()
         return self._make(
             "geometry_msgs/msg/Pose", place, self._make("geometry_msgs/msg/Quaternion", *map(float, turn))
         )
