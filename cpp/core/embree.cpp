@@ -135,6 +135,17 @@ OwnedScene new_scene(int flags, int quality) {
 
 OwnedGeometry new_geometry(int type) { return OwnedGeometry(embree().new_geometry(embree_device(), type)); }
 
+void commit_scene(OwnedScene& scene, const char* action) {
+    embree().commit_scene(scene.get());
+    try {
+        check_embree(action);
+    } catch (...) {
+        // Where Embree could not start a thread, it left tasks behind: to release the scene would end the process.
+        static_cast<void>(scene.release());
+        throw;
+    }
+}
+
 OwnedGeometry new_instance(SceneHandle scene) {
     OwnedGeometry geometry = new_geometry(kInstance);
     embree().set_instanced_scene(geometry.get(), scene);

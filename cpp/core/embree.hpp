@@ -82,6 +82,9 @@ using OwnedGeometry = std::unique_ptr<GeometryHandleType, ReleaseGeometry>;
 OwnedScene new_scene(int flags, int quality);
 OwnedGeometry new_geometry(int type);
 
+// Build the hierarchy over a scene; throws if that fails, and `action` says what was tried.
+void commit_scene(OwnedScene& scene, const char* action);
+
 // A geometry of copies of a scene; its transform is still to be set.
 OwnedGeometry new_instance(SceneHandle scene);
 
