@@ -84,7 +84,7 @@ class Actor:
     @cached_property
     def radius_m(self) -> float:
         """Metres from the frame's origin to the furthest corner of the bounds."""
-        return float(np.linalg.norm(np.abs(self.bounds).max(axis=0)))
+        return float(portable.norm(np.abs(self.bounds).max(axis=0)))
 
     def velocity(self, point: ArrayLike, time: float) -> Array:
         """Metres a second (3,) or (n, 3) at which a point of the actor, in world coordinates, moves at ``time``.

@@ -19,7 +19,7 @@ LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 
 def linear_from_srgb(colour: Array) -> Array:
     """Linear light from sRGB values between 0 and 1 (IEC 61966-2-1)."""
-    return np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
+    return np.where(colour <= 0.04045, colour / 12.92, portable.power((colour + 0.055) / 1.055, 2.4))
 
 
 def face_reflectance(geometry: Any, default: float) -> Array | float:

@@ -28,7 +28,7 @@ def find_tracks(boxes: Boxes | None, points: Array) -> Array:
         return found
     for at in range(len(boxes)):
         box = Boxes(boxes.centre[at], boxes.size[at], boxes.yaw[at : at + 1], boxes.name[at : at + 1])
-        near = np.flatnonzero(np.abs(points - boxes.centre[at]).max(axis=1) <= np.linalg.norm(boxes.size[at]))
+        near = np.flatnonzero(np.abs(points - boxes.centre[at]).max(axis=1) <= portable.norm(boxes.size[at]))
         inside = near[box.contains(points[near], BOX_MARGIN_M)[0]]
         found[inside] = boxes.track[at] + 1 if boxes.track[at] >= 0 else _UNTRACKED
     return found
