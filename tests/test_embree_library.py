@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
 
-from resweep.embree_library import VARIABLE, find_embree
+from resweep._core import has_avx2
+from resweep.embree_library import VARIABLE, find_embree, open_embree
 from resweep.errors import ResweepError
 
 OPEN = """
@@ -106,3 +108,17 @@ def test_the_environment_wins_over_the_wheel(package: Path, monkeypatch: pytest.
     chosen.write_text("")
     monkeypatch.setenv(VARIABLE, str(chosen))
     assert find_embree() == chosen
+
+
+def test_a_processor_outside_of_the_promise_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resweep._core.has_avx2", lambda: False)
+    open_embree.cache_clear()
+    with pytest.warns(UserWarning, match="may give other ones on other machines"):
+        open_embree()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        open_embree()
+        monkeypatch.undo()
+        open_embree.cache_clear()
+        if has_avx2():
+            open_embree()

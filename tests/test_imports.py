@@ -29,7 +29,7 @@ ORDER = [
     {"sweep", "labels"},
     {"boxes"},
     {"pose"},
-    {"embree_library", "config", "files", "progress", "optional"},
+    {"portable", "embree_library", "config", "files", "progress", "optional"},
     {"terminal"},
     {"_core", "errors"},
 ]

@@ -45,7 +45,7 @@ std::mutex loading;
 
 }  // namespace
 
-void load_embree(const std::string& path) {
+void load_embree(const std::string& path, const std::string& config) {
     std::lock_guard lock(loading);
     if (api) return;
     void* library = open_library(path);
@@ -85,7 +85,7 @@ void load_embree(const std::string& path) {
     resolve(library, "rtcOccluded8", loaded->occluded8);
     resolve(library, "rtcOccluded16", loaded->occluded16);
 
-    Device created = loaded->new_device(nullptr);
+    Device created = loaded->new_device(config.c_str());
     if (!created)
         throw std::runtime_error("Embree could not start a device on this processor (it needs SSE4.2 or NEON)");
     const auto major = loaded->device_property(created, kVersionMajor);
@@ -97,6 +97,16 @@ void load_embree(const std::string& path) {
     }
     device = created;
     api = std::move(loaded);
+}
+
+bool has_avx2() {
+#ifdef _WIN32
+    return IsProcessorFeaturePresent(PF_AVX2_INSTRUCTIONS_AVAILABLE);
+#elif defined(__x86_64__)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+    return false;
+#endif
 }
 
 const Embree& embree() {
@@ -124,6 +134,17 @@ OwnedScene new_scene(int flags, int quality) {
 }
 
 OwnedGeometry new_geometry(int type) { return OwnedGeometry(embree().new_geometry(embree_device(), type)); }
+
+void commit_scene(OwnedScene& scene, const char* action) {
+    embree().commit_scene(scene.get());
+    try {
+        check_embree(action);
+    } catch (...) {
+        // Where Embree could not start a thread, it left tasks behind: to release the scene would end the process.
+        static_cast<void>(scene.release());
+        throw;
+    }
+}
 
 OwnedGeometry new_instance(SceneHandle scene) {
     OwnedGeometry geometry = new_geometry(kInstance);

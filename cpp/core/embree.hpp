@@ -47,8 +47,17 @@ struct Embree {
     void (*occluded16)(const int*, SceneHandle, RayPacket<16>*, IntersectArguments*);
 };
 
-// Open the library at `path`, once a process; throws std::runtime_error that says what is wrong.
-void load_embree(const std::string& path);
+// How the device is made by default. Embree's kernels for other processors round differently, and build other trees:
+// with those for AVX2 on every processor that has it, the same rays give the same bytes.
+constexpr const char* kDeviceConfig = "max_isa=avx2";
+
+// Open the library at `path`, once a process, and make the device with `config`, a string as rtcNewDevice takes it;
+// throws std::runtime_error that says what is wrong.
+void load_embree(const std::string& path, const std::string& config = kDeviceConfig);
+
+// Whether the processor has AVX2 and fused multiply-adds. Without them Embree and the C library take other paths, and
+// bytes may be others.
+bool has_avx2();
 
 // The loaded API; throws if `load_embree` has not been called.
 const Embree& embree();
@@ -72,6 +81,9 @@ using OwnedGeometry = std::unique_ptr<GeometryHandleType, ReleaseGeometry>;
 // A new scene with these flags and this quality, and a new geometry of this type.
 OwnedScene new_scene(int flags, int quality);
 OwnedGeometry new_geometry(int type);
+
+// Build the hierarchy over a scene; throws if that fails, and `action` says what was tried.
+void commit_scene(OwnedScene& scene, const char* action);
 
 // A geometry of copies of a scene; its transform is still to be set.
 OwnedGeometry new_instance(SceneHandle scene);

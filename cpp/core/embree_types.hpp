@@ -21,7 +21,7 @@ enum Format : int { kUint3 = 0x5003, kUint4 = 0x5004, kFloat3 = 0x9003, kFloat3x
 enum BuildQuality : int { kLow = 0, kMedium = 1, kHigh = 2 };
 enum SceneFlags : int { kNoSceneFlag = 0, kCompact = 1 << 1, kRobust = 1 << 2 };
 enum QueryFlags : int { kIncoherent = 0, kCoherent = 1 << 16 };
-enum DeviceProperty : int { kVersionMajor = 1, kVersionMinor = 2, kNativeRay8 = 33, kNativeRay16 = 34 };
+enum DeviceProperty : int { kVersionMajor = 1, kVersionMinor = 2 };
 enum ErrorCode : int { kNoError = 0 };
 
 // RTCRayQueryContext

@@ -85,8 +85,7 @@ class Carver {
         embree().set_intersect_filter(geometry, within_present_radius);
         embree().commit_geometry(geometry);
         embree().attach(scene_.get(), geometry);
-        embree().commit_scene(scene_.get());
-        check_embree("building a hierarchy over splats");
+        commit_scene(scene_, "building a hierarchy over splats");
     }
     Carver(const Carver&) = delete;
     Carver& operator=(const Carver&) = delete;

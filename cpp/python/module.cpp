@@ -11,7 +11,10 @@ NB_MODULE(_core, m) {
     namespace nb = nanobind;
 
     m.doc() = "The native core of Resweep; private, use the resweep package.";
-    m.def("load_embree", &load_embree, nb::arg("path"), "Open the Embree library at `path`; once a process.");
+    m.def("load_embree", &load_embree, nb::arg("path"), nb::arg("config") = kDeviceConfig,
+          "Open the Embree library at `path`, once a process. `config` is that of rtcNewDevice: with another than the "
+          "default, other bytes may come out.");
+    m.def("has_avx2", &has_avx2, "Whether the processor has AVX2 and fused multiply-adds.");
     m.def("thread_count", &thread_count, nb::arg("requested"),
           "Number of threads used when `requested` are requested (0: all cores).");
     m.def(
@@ -29,4 +32,5 @@ NB_MODULE(_core, m) {
     python::bind_neighbours(m);
     python::bind_map(m);
     python::bind_references(m);
+    python::bind_portable(m);
 }

@@ -117,11 +117,11 @@ void bind_scene(nb::module_& m) {
             "Build the hierarchy over all that was added; before anything is traced.")
         .def(
             "trace", &trace, nb::arg("plan"), nb::arg("firing"), nb::arg("motion"), nb::kw_only(),
-            nb::arg("start") = 0.0, nb::arg("seed"), nb::arg("index"), nb::arg("threads") = 0, nb::arg("packet") = 0,
+            nb::arg("start") = 0.0, nb::arg("seed"), nb::arg("index"), nb::arg("threads") = 0, nb::arg("packet") = 8,
             nb::arg("actors").none() = nb::none(),
             "What a sensor measures with these pulses: columns of returns (n,), `points` (n, 3) in the sensor's frame "
             "when it fired, and `beam_status` (b,). `start`: seconds that are added to the times of the firing; `seed` "
-            "and `index` of the sweep pick the random numbers; `packet`: 1, 8 or 16 rays per Embree call, or 0.")
+            "and `index` of the sweep pick the random numbers; `packet`: 1, 8 or 16 rays per Embree call.")
         .def("intersect", &closest_hits, nb::arg("origins"), nb::arg("directions"), nb::arg("range_max"),
              nb::arg("threads") = 0,
              "Closest hits of rays (n, 3) with unit directions: range in metres, infinity for a miss.")
@@ -130,7 +130,7 @@ void bind_scene(nb::module_& m) {
              nb::arg("range_max"), nb::arg("threads") = 0,
              "The most likely return of rays (n, 3), without random draws.")
         .def("raw_floor", &time_raw_floor, nb::arg("origins"), nb::arg("directions"), nb::arg("range_max"),
-             nb::arg("packet") = 0, nb::arg("threads") = 0, nb::arg("repeats") = 3,
+             nb::arg("packet") = 8, nb::arg("threads") = 0, nb::arg("repeats") = 3,
              "Seconds that Embree alone needs for these rays, the best of `repeats`, and how many hit.");
 }
 

@@ -24,8 +24,7 @@ Event Shape::event(const Hit& hit, float cosine) const {
 ActorScene::ActorScene(const std::vector<const Actor*>& actors, double from, double to, const Region& region)
     : scene_(new_scene(kRobust, kMedium)), from_(from), scale_(to > from ? 1.0 / (to - from) : 0.0) {
     for (std::size_t i = 0; i < actors.size(); ++i) add(*actors[i], from, to, region, static_cast<std::int32_t>(i));
-    embree().commit_scene(scene_.get());
-    check_embree("placing the actors");
+    commit_scene(scene_, "placing the actors");
 }
 
 void ActorScene::add(const Actor& actor, double from, double to, const Region& region, std::int32_t row) {

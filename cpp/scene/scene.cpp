@@ -32,8 +32,7 @@ OwnedGeometry place_scene(SceneHandle scene, const float* transform) {
 OwnedScene prototype_scene(OwnedGeometry geometry, int flags) {
     OwnedScene scene = new_scene(flags, kMedium);
     embree().attach(scene.get(), geometry.get());
-    embree().commit_scene(scene.get());
-    check_embree("building a hierarchy");
+    commit_scene(scene, "building a hierarchy");
     return scene;
 }
 
@@ -117,9 +116,6 @@ void Scene::add(Volumes volumes) {
     layers_.push_back(std::move(layer));
 }
 
-void Scene::commit() {
-    embree().commit_scene(top_.get());
-    check_embree("building the hierarchy over the scene");
-}
+void Scene::commit() { commit_scene(top_, "building the hierarchy over the scene"); }
 
 }  // namespace resweep

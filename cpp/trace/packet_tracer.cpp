@@ -19,9 +19,4 @@ RESWEEP_MULTIVERSION void select(const float* values, const std::uint32_t* rows,
     for (int i = 0; i < count; ++i) out[i] = values[rows[i]];
 }
 
-int packet_width(int requested) {
-    if (requested > 0) return requested;
-    return embree().device_property(embree_device(), kNativeRay16) ? 16 : 8;
-}
-
 }  // namespace resweep

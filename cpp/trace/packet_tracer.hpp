@@ -41,9 +41,6 @@ void cosines(const float* nx, const float* ny, const float* nz, const float* dx,
 // out[i] = values[rows[i]]
 void select(const float* values, const std::uint32_t* rows, float* out, int count);
 
-// Rays per Embree call when `requested` are requested (0: as many as the processor takes at once).
-int packet_width(int requested);
-
 // Traces rays in packets of N.
 template <int N> class PacketTracer {
   public:

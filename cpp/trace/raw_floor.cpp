@@ -52,7 +52,7 @@ double raw_floor(const Scene& scene, const float* origins, const float* directio
         for (std::size_t i = 0; i < n_rays; ++i) rays[c][i] = from[3 * i];
     }
     const int count = thread_count(threads);
-    switch (packet_width(packet)) {
+    switch (packet) {
         case 1: return fastest_of<1>(scene, rays, n_rays, range_max, count, repeats, hits);
         case 16: return fastest_of<16>(scene, rays, n_rays, range_max, count, repeats, hits);
         default: return fastest_of<8>(scene, rays, n_rays, range_max, count, repeats, hits);

@@ -75,7 +75,7 @@ TracedReturns trace_pulses(const Scene& scene, const ActorScene* actors, const P
     const TraceJob job{scene,         actors,       plan, sweep, firing.largest_chunk(), returns.status.data.get(),
                        counts.data(), echoes.data()};
     const int threads = thread_count(settings.threads);
-    switch (packet_width(settings.packet)) {
+    switch (settings.packet) {
         case 1: trace_chunks<1>(job, threads); break;
         case 16: trace_chunks<16>(job, threads); break;
         default: trace_chunks<8>(job, threads); break;

@@ -24,7 +24,7 @@ struct Plan {
 
 struct TraceSettings {
     int threads = 0;  // 0: all cores
-    int packet = 0;   // rays per Embree call: 1, 8 or 16; 0: as many as the processor takes at once
+    int packet = 8;   // rays per Embree call: 1, 8 or 16. Widths differ in rounding, so all sweeps have the same.
 };
 
 // Returns (n,) in the order of the beams, and the status of each beam (b,). `points` (n, 3) are in the sensor's frame

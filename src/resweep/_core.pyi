@@ -8,8 +8,13 @@ import numpy
 from numpy.typing import NDArray
 
 
-def load_embree(path: str) -> None:
-    """Open the Embree library at `path`; once a process."""
+def load_embree(path: str, config: str = 'max_isa=avx2') -> None:
+    """
+    Open the Embree library at `path`, once a process. `config` is that of rtcNewDevice: with another than the default, other bytes may come out.
+    """
+
+def has_avx2() -> bool:
+    """Whether the processor has AVX2 and fused multiply-adds."""
 
 def thread_count(requested: int) -> int:
     """Number of threads used when `requested` are requested (0: all cores)."""
@@ -193,9 +198,9 @@ class Scene:
         Build the hierarchy over all that was added; before anything is traced.
         """
 
-    def trace(self, plan: Plan, firing: Firing, motion: Motion, *, start: float = 0.0, seed: int, index: int, threads: int = 0, packet: int = 0, actors: ActorScene | None = None) -> dict[str, NDArray]:
+    def trace(self, plan: Plan, firing: Firing, motion: Motion, *, start: float = 0.0, seed: int, index: int, threads: int = 0, packet: int = 8, actors: ActorScene | None = None) -> dict[str, NDArray]:
         """
-        What a sensor measures with these pulses: columns of returns (n,), `points` (n, 3) in the sensor's frame when it fired, and `beam_status` (b,). `start`: seconds that are added to the times of the firing; `seed` and `index` of the sweep pick the random numbers; `packet`: 1, 8 or 16 rays per Embree call, or 0.
+        What a sensor measures with these pulses: columns of returns (n,), `points` (n, 3) in the sensor's frame when it fired, and `beam_status` (b,). `start`: seconds that are added to the times of the firing; `seed` and `index` of the sweep pick the random numbers; `packet`: 1, 8 or 16 rays per Embree call.
         """
 
     def intersect(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], range_max: float, threads: int = 0) -> dict[str, NDArray]:
@@ -206,7 +211,7 @@ class Scene:
     def predict(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], measured: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, *, sigma: float, clutter: float, window: float, slope: float, range_max: float, threads: int = 0) -> dict[str, NDArray]:
         """The most likely return of rays (n, 3), without random draws."""
 
-    def raw_floor(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], range_max: float, packet: int = 0, threads: int = 0, repeats: int = 3) -> tuple[float, int]:
+    def raw_floor(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], range_max: float, packet: int = 8, threads: int = 0, repeats: int = 3) -> tuple[float, int]:
         """
         Seconds that Embree alone needs for these rays, the best of `repeats`, and how many hit.
         """
@@ -319,4 +324,44 @@ def normal(word: int) -> float:
 def receive(plan: Plan, light: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], label: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], instance: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[BeamStatus, list[tuple[float, float, int, int]]]:
     """
     The status and the echoes (range, intensity, label, instance) of one pulse. `light` (n, 3): range, share of the beam and reflected light of its events.
+    """
+
+def sin(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """The sine of each value, radians."""
+
+def cos(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """The cosine of each value, radians."""
+
+def tan(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """The tangent of each value, radians."""
+
+def arcsin(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """The angle, radians, of each sine."""
+
+def arctan(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """The angle, radians, of each tangent."""
+
+def exp(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """e to the power of each value."""
+
+def log(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """The natural logarithm of each value."""
+
+def log1p(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """The natural logarithm of one more than each value."""
+
+def arctan2(y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """The angle, radians, of each (x, y)."""
+
+def power(base: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], exponent: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """Each base to its exponent."""
+
+def eigen3(matrices: Annotated[NDArray[numpy.float64], dict(shape=(None, 3, 3), order='C', device='cpu', writable=False)]) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
+    """
+    Eigenvalues (n, 3), descending, and eigenvectors (n, 3, 3), a row each, of symmetric matrices (n, 3, 3) that are positive semidefinite up to rounding.
+    """
+
+def solve(matrices: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], right: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """
+    The x (k, n, m) of A x = b for symmetric positive definite matrices (k, n, n) and right sides (k, n, m).
     """

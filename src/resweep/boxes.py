@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
 
@@ -93,6 +94,6 @@ class Boxes:
             # Few points are near a box, and turning all of them would cost the most.
             near = np.flatnonzero((np.abs(points[:, :2] - centre[:2]) <= radius).all(axis=1))
             x, y, z = (points[near] - centre).T
-            c, s = np.cos(yaw), np.sin(yaw)
+            c, s = portable.cos(yaw), portable.sin(yaw)
             local = np.stack([c * x + s * y, c * y - s * x, z], axis=1)
             yield near[(np.abs(local) <= edge).all(axis=1)]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.sweep import Sweep
@@ -51,10 +52,10 @@ class Calibration:
     def corrected_points(self, points: Array, ring: Array) -> Corrected:
         """Points (n, 3) in the sensor's frame where they really were."""
         level = np.hypot(points[:, 0], points[:, 1])
-        azimuth = np.arctan2(points[:, 1], points[:, 0])
-        elevation = np.arctan2(points[:, 2], level) + self.elevation_rad[ring]
+        azimuth = portable.arctan2(points[:, 1], points[:, 0])
+        elevation = portable.arctan2(points[:, 2], level) + self.elevation_rad[ring]
         reach = np.linalg.norm(points, axis=1) + self.range_m[ring]
-        c, s, h, z = np.cos(azimuth), np.sin(azimuth), np.cos(elevation), np.sin(elevation)
+        c, s, h, z = portable.cos(azimuth), portable.sin(azimuth), portable.cos(elevation), portable.sin(elevation)
         along = np.stack([h * c, h * s, z], axis=1)
         return Corrected(along * reach[:, None], reach, along, np.stack([-z * c, -z * s, h], axis=1))
 

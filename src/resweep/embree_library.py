@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+import warnings
 from functools import lru_cache
 from pathlib import Path
 
@@ -19,6 +20,11 @@ _WHEEL = {
     "darwin": ((".dylibs", "libembree4*.dylib"), ("../embreex.libs", "libembree4*.dylib")),
     "win32": (("../embreex.libs", "embree4*.dll"), (".", "embree4*.dll")),
 }
+
+OTHER_BYTES = (
+    "this processor is no x86-64 with AVX2 and FMA: the same seed gives the same bytes here each time, "
+    "but may give other ones on other machines"
+)
 
 
 def find_embree(platform: str = sys.platform) -> Path:
@@ -58,4 +64,6 @@ def open_embree() -> Path:
         raise ResweepError(
             f"Embree: {error}; install it with 'pip install embreex', or set {VARIABLE} to a libembree4 of version 4.4"
         ) from error
+    if not _core.has_avx2():
+        warnings.warn(OTHER_BYTES, stacklevel=2)
     return path

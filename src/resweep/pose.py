@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
-from resweep import _core
+from resweep import _core, portable
 from resweep.errors import ResweepError
 
 Array = NDArray[Any]
@@ -34,9 +34,9 @@ def check_rigid(pose: ArrayLike, what: str = "pose") -> Array:
         bad = int(np.flatnonzero(~np.isfinite(flat).all(axis=(1, 2)))[0])
         raise ResweepError(f"{what} {bad}: holds NaN or infinity; every pose must be finite")
     rotation = flat[:, :3, :3]
-    deviation = np.abs(rotation @ rotation.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2))
+    deviation = np.abs(portable.matmul(rotation, rotation.transpose(0, 2, 1)) - np.eye(3)).max(axis=(1, 2))
     deviation = np.maximum(deviation, np.abs(flat[:, 3] - [0.0, 0.0, 0.0, 1.0]).max(axis=1))
-    deviation = np.maximum(deviation, np.where(np.linalg.det(rotation) > 0, 0.0, np.inf))
+    deviation = np.maximum(deviation, np.where(portable.det3(rotation) > 0, 0.0, np.inf))
     if flat.size and deviation.max() > RIGID_TOLERANCE:
         worst = int(deviation.argmax())
         raise ResweepError(
@@ -52,7 +52,7 @@ def inverse(pose: Array) -> Array:
     result = np.zeros_like(pose)
     rotation = np.swapaxes(pose[..., :3, :3], -1, -2)
     result[..., :3, :3] = rotation
-    result[..., :3, 3] = -(rotation @ pose[..., :3, 3:])[..., 0]
+    result[..., :3, 3] = -(portable.matmul(rotation, pose[..., :3, 3:]))[..., 0]
     result[..., 3, 3] = 1.0
     return result
 
@@ -60,8 +60,16 @@ def inverse(pose: Array) -> Array:
 def transform(pose: Array, points: Array) -> Array:
     """Points (n, 3) taken by one pose (4, 4), or each by its own (n, 4, 4)."""
     if pose.ndim == 2:
-        return np.asarray(points @ pose[:3, :3].T + pose[:3, 3])
+        return np.asarray(portable.matmul(points, pose[:3, :3].T) + pose[:3, 3])
     return np.asarray(np.einsum("nij,nj->ni", pose[:, :3, :3], points) + pose[:, :3, 3])
+
+
+def rotation_of(pose: Array) -> Rotation:
+    """The rotation of poses (..., 4, 4) or of matrices (..., 3, 3), the nearest one where rounding left none.
+
+    `Rotation.from_matrix` alone asks LAPACK for the nearest one, which has other bytes on other processors.
+    """
+    return Rotation.from_matrix(portable.nearest_rotation(pose[..., :3, :3]))
 
 
 def from_xyz_rpy(
@@ -175,11 +183,11 @@ class Trajectory:
 
     def moved(self, T_new_world: Array) -> Trajectory:
         """The same motion seen from another world frame."""
-        return Trajectory(self.times, T_new_world @ self.poses)
+        return Trajectory(self.times, portable.matmul(T_new_world, self.poses))
 
     def offset(self, T_sensor_mount: Array) -> Trajectory:
         """The trajectory of a frame fixed to this one: ``T_world_sensor @ T_sensor_mount``."""
-        return Trajectory(self.times, self.poses @ T_sensor_mount)
+        return Trajectory(self.times, portable.matmul(self.poses, T_sensor_mount))
 
     def extended(self, margin_s: float) -> Trajectory:
         """The trajectory with ``margin_s`` more at both ends, at the velocities it has there.
@@ -194,7 +202,7 @@ class Trajectory:
             if at != other:
                 share = margin_s / abs(times[at] - times[other])
                 pose[:3, 3] += share * (poses[at, :3, 3] - poses[other, :3, 3])
-                here, there = Rotation.from_matrix(poses[at, :3, :3]), Rotation.from_matrix(poses[other, :3, :3])
+                here, there = rotation_of(poses[at]), rotation_of(poses[other])
                 turn = (here.inv() * there).as_rotvec()
                 pose[:3, :3] = (here * Rotation.from_rotvec(-share * turn)).as_matrix()
             ends.append((times[at] + sign * margin_s, pose))

@@ -15,8 +15,9 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.transform import Rotation
 
+from resweep import portable
 from resweep.neighbours import Neighbours
-from resweep.pose import Array
+from resweep.pose import Array, rotation_of
 from resweep.voxels import voxel_means
 
 _K = 16
@@ -101,22 +102,23 @@ def geman_mcclure_weight(error: Array, least_m: float) -> Array:
 def normal_equations(jacobian: Any, error: Array, weight: Array) -> tuple[Any, Array]:
     """JᵀWJ (k, k) and JᵀWe (k,) of residuals ``error`` (n,) with a dense or sparse ``jacobian`` (n, k)."""
     if sparse.issparse(jacobian):
-        return jacobian.T @ jacobian.multiply(weight[:, None]), jacobian.T @ (weight * error)
+        transposed = jacobian.T
+        return transposed.dot(jacobian.multiply(weight[:, None])), transposed.dot(weight * error)  # sparse, no BLAS
     weighted = jacobian * weight[:, None]
-    return weighted.T @ jacobian, weighted.T @ error
+    return portable.matmul(weighted.T, jacobian), portable.matmul(weighted.T, error)
 
 
 def solve_step(jacobian: Any, error: Array, weight: Array, prior: Array, so_far: Array) -> Array:
     """The Gauss-Newton step (k,) of unknowns that are ``so_far`` (k,) and expected to be within ``prior`` (k,) of 0."""
     system, slope = normal_equations(jacobian, error, weight)
     dense = system.toarray() if sparse.issparse(system) else system
-    return np.asarray(np.linalg.solve(dense + np.diag(1.0 / prior**2), -slope - so_far / prior**2))
+    return np.asarray(portable.solve(dense + np.diag(1.0 / prior**2), -slope - so_far / prior**2))
 
 
 def rigid_step(points: Array, centre: Array, normal: Array, error: Array, weight: Array) -> Array:
     """The turn about ``centre`` (3,) and the shift (6,) that bring ``points`` (n, 3) nearer to their planes."""
     system, slope = normal_equations(motion_jacobian(points - centre, normal), error, weight)
-    return np.asarray(np.linalg.solve(system + _DAMPING * max(len(error), 1) * np.eye(6), -slope))
+    return np.asarray(portable.solve(system + _DAMPING * max(len(error), 1) * np.eye(6), -slope))
 
 
 def move_pose(pose: Array, change: Array, centre: Array | None = None) -> Array:
@@ -124,7 +126,7 @@ def move_pose(pose: Array, change: Array, centre: Array | None = None) -> Array:
     pivot = pose[:3, 3] if centre is None else centre
     turn = Rotation.from_rotvec(change[:3])
     moved = np.array(pose)
-    moved[:3, :3] = turn.as_matrix() @ pose[:3, :3]
+    moved[:3, :3] = portable.matmul(turn.as_matrix(), pose[:3, :3])
     moved[:3, 3] = turn.apply(pose[:3, 3] - pivot) + pivot + change[3:]
     return moved
 
@@ -139,4 +141,4 @@ def motion_matrix(change: Array) -> Array:
 
 def motion_vector(T: Array) -> Array:
     """The turn vector and the shift (6,) of a motion (4, 4)."""
-    return np.concatenate([Rotation.from_matrix(T[:3, :3]).as_rotvec(), T[:3, 3]])
+    return np.concatenate([rotation_of(T).as_rotvec(), T[:3, 3]])

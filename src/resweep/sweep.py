@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep import portable
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.pose import Array, Trajectory, check_rigid, inverse, transform
@@ -192,10 +193,10 @@ class Sweep:
         at_home = np.allclose(self.pose, pose, rtol=0, atol=1e-7)
         if later == 0 and at_home:
             return self
-        T_new_old = np.eye(4) if at_home else pose @ inverse(self.pose)
+        T_new_old = np.eye(4) if at_home else portable.matmul(pose, inverse(self.pose))
         motion = self.trajectory
         if motion is not None:
-            motion = Trajectory(motion.times + later, T_new_old @ motion.poses)
+            motion = Trajectory(motion.times + later, portable.matmul(T_new_old, motion.poses))
         there = self.pose if at_home else pose
         return replace(self, pose=there, timestamp=time, trajectory=motion, beam_time=self.beam_time + later)
 

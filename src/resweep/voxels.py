@@ -65,7 +65,7 @@ def touching_cells(cell: Array, kind: Array | None = None) -> Array:
     inner = cell - cell.min(axis=0) + 1  # a border of one cell, so that no step leads into another row
     extent = inner.max(axis=0) + 2
     key = _pack(inner, kind, extent)
-    order = np.argsort(key)
+    order = np.argsort(key, kind="stable")
     beside = np.stack([_pack(inner + step, kind, extent) for step in steps], axis=1)
     at = np.minimum(np.searchsorted(key[order], beside), len(key) - 1)
     row, step = np.nonzero(key[order][at] == beside)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep import portable
 from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.files.header import Header
 from resweep.pose import Array, inverse, transform
@@ -206,7 +207,7 @@ def _assemble(
         if len(points) and np.abs(centre := np.round(points.mean(axis=0))).max() > _FAR_M:
             near = np.eye(4)
             near[:3, 3] = centre
-            points, pose = points - centre, pose @ near
+            points, pose = points - centre, portable.matmul(pose, near)
         times = found.get("time")
         timestamp = float(times.min()) if times is not None and len(times) else 0.0
         header = Header("sensor", pose, timestamp)

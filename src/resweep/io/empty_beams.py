@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.log import EmptyBeams, Log
 from resweep.pose import Array, Trajectory, inverse, transform
@@ -49,7 +50,7 @@ class Lidar:
     def upright(self) -> Array:
         """``T_frame_lidar`` (4, 4), turned over for a LiDAR that hangs: what carries it must be below it."""
         mount = np.eye(4) if self.T_frame_lidar is None else self.T_frame_lidar
-        return np.asarray(mount @ _UPRIGHT if mount[2, 2] < 0 else mount)
+        return np.asarray(portable.matmul(mount, _UPRIGHT) if mount[2, 2] < 0 else mount)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,9 @@ class Rig:
             return np.asarray(inverse(sweep.pose) @ self.motion.at(inside) @ mount)
         before = late.astype(np.int64)
         moments = first + _MOMENT_S * np.arange(int(before.max(initial=0)) + 2)
-        knots = inverse(sweep.pose) @ self.motion.at(np.clip(moments, self.motion.start, self.motion.end)) @ mount
+        knots = portable.matmul(
+            inverse(sweep.pose), self.motion.at(np.clip(moments, self.motion.start, self.motion.end)), mount
+        )
         share = (late - before)[:, None, None]
         return np.asarray((1.0 - share) * knots[before] + share * knots[before + 1])
 

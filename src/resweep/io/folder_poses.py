@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from resweep import portable
 from resweep.errors import ResweepError, UntimedPosesError
 from resweep.io import poses
 from resweep.io.faults import Faults
@@ -128,7 +129,7 @@ def pair_good_poses(
     """
     times, rows, bad = poses.read_rows(file)
     if times is None and (Tr := poses.read_calib(file.with_name("calib.txt"))) is not None:
-        rows = inverse(Tr) @ rows @ Tr
+        rows = portable.matmul(inverse(Tr), rows, Tr)
     good = np.array([at not in bad for at in range(len(rows))])
     if stamps is not None and times is not None and good.any():
         wide = Trajectory(times[good], rows[good]).extended(_REACH_S)

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from resweep import portable
 from resweep.errors import ResweepError, UntimedPosesError, nearest_names
 from resweep.files import atomic_file
-from resweep.pose import Array, Trajectory, inverse
+from resweep.pose import Array, Trajectory, inverse, rotation_of
 
 FORMATS = ("tum", "kitti", "csv")
 _QUATERNION_TOLERANCE = 1e-3
@@ -51,7 +52,7 @@ def read_poses(
             poses = _from_matrices(path, lines, rows)
             stamps = _find_kitti_times(path, len(poses), times, rate_hz)
             if (Tr := read_calib(path.with_name("calib.txt"))) is not None:
-                poses = inverse(Tr) @ poses @ Tr
+                poses = portable.matmul(inverse(Tr), poses, Tr)
             return Trajectory(stamps, poses)
     _check_times(path, lines, stamps)
     return Trajectory(stamps, poses)
@@ -66,7 +67,7 @@ def write_poses(trajectory: Trajectory, path: str | Path, format: str | None = N
     if kind == "kitti":
         rows = trajectory.poses[:, :3].reshape(-1, 12)
     else:
-        quaternions = Rotation.from_matrix(trajectory.poses[:, :3, :3]).as_quat()
+        quaternions = rotation_of(trajectory.poses).as_quat()
         rows = np.column_stack([trajectory.times, trajectory.poses[:, :3, 3], quaternions])
     separator = "," if kind == "csv" else " "
     head = "t,x,y,z,qx,qy,qz,qw\n" if kind == "csv" else ""
@@ -204,15 +205,15 @@ def _from_quaternions(path: Path, lines: list[tuple[int, str]], position: Array,
 def _from_matrices(path: Path, lines: list[tuple[int, str]], rows: Array) -> Array:
     matrices = rows.reshape(-1, 3, 4)
     rotation = matrices[:, :, :3]
-    error = np.abs(rotation @ rotation.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2))
-    bad = np.flatnonzero((error > _QUATERNION_TOLERANCE) | (np.linalg.det(rotation) < 0))
+    error = np.abs(portable.matmul(rotation, rotation.transpose(0, 2, 1)) - np.eye(3)).max(axis=(1, 2))
+    bad = np.flatnonzero((error > _QUATERNION_TOLERANCE) | (portable.det3(rotation) < 0))
     if len(bad):
         raise ResweepError(
             f"{path}, line {lines[bad[0]][0]}: the 3x3 part is no rotation (deviation {error[bad[0]]:.3g}); "
             "a KITTI row is the 3x4 matrix row by row"
         )
     # Few printed digits leave matrices slightly skew; the nearest rotation is meant.
-    return _make_poses(Rotation.from_matrix(rotation).as_matrix(), matrices[:, :, 3])
+    return _make_poses(portable.nearest_rotation(rotation), matrices[:, :, 3])
 
 
 def _make_poses(rotation: Array, position: Array) -> Array:

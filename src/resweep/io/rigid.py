@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array, Trajectory
 
@@ -44,12 +45,12 @@ def pose_from_matrix(numbers: Any, where: str) -> Array:
         raise ResweepError(f"{where}: {values.size} numbers; a pose has 12 (3x4) or 16 (4x4)")
     matrix[:3] = values.reshape(-1, 4)[:3]
     rotation = matrix[:3, :3]
-    error = np.abs(rotation @ rotation.T - np.eye(3)).max()
-    if not error < 1e-3 or np.linalg.det(rotation) < 0 or not np.isfinite(matrix).all():
+    error = np.abs(portable.matmul(rotation, rotation.T) - np.eye(3)).max()
+    if not error < 1e-3 or portable.det3(rotation) < 0 or not np.isfinite(matrix).all():
         raise ResweepError(
             f"{where}: no rigid pose (its 3x3 part is no rotation, deviation {error:.3g}); fetch it again"
         )
-    matrix[:3, :3] = Rotation.from_matrix(rotation).as_matrix()
+    matrix[:3, :3] = portable.nearest_rotation(rotation)
     return matrix
 
 

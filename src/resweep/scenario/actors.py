@@ -8,12 +8,12 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.transform import Rotation
 
+from resweep import portable
 from resweep.boxes import BOX_MARGIN_M, Boxes
 from resweep.errors import ResweepError
 from resweep.labels import UNKNOWN_LABELS, LabelSet
-from resweep.pose import Array, Trajectory, check_rigid, transform
+from resweep.pose import Array, Trajectory, check_rigid, rotation_of, transform
 from resweep.worlds import Mesh, Splats, World
 from resweep.worlds.relabel import any_labels
 
@@ -102,7 +102,7 @@ class Actor:
     @cached_property
     def radius_m(self) -> float:
         """Metres from the frame's origin to the furthest corner of the bounds."""
-        return float(np.linalg.norm(np.abs(self.bounds).max(axis=0)))
+        return float(portable.norm(np.abs(self.bounds).max(axis=0)))
 
     def velocity(self, point: ArrayLike, time: float) -> Array:
         """Metres a second (3,) or (n, 3) at which a point of the actor, in world coordinates, moves at ``time``.
@@ -119,7 +119,7 @@ class Actor:
         return Boxes(
             centre,
             self.box_bounds[1] - self.box_bounds[0],
-            np.arctan2(pose[1, 0], pose[0, 0]),
+            portable.arctan2(pose[1, 0], pose[0, 0]),
             [self.name],
             np.array([self.instance]),
             label=np.array([self.label or 0]),
@@ -136,7 +136,7 @@ class Actor:
         left = min(max(int(np.searchsorted(path.times, time, side="right")), 1), len(path) - 1) - 1
         first, second = path.poses[left], path.poses[left + 1]
         duration = path.times[left + 1] - path.times[left]
-        turn = first[:3, :3] @ Rotation.from_matrix(first[:3, :3].T @ second[:3, :3]).as_rotvec()
+        turn = portable.matmul(first[:3, :3], rotation_of(portable.matmul(first[:3, :3].T, second[:3, :3])).as_rotvec())
         return (second[:3, 3] - first[:3, 3]) / duration, turn / duration, pose[:3, 3]
 
 

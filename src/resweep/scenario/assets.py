@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -152,7 +153,7 @@ def _check_size(size: Array, scale: float, up: str, category: str, where: str) -
     """Raise if an object cannot be so large, so small or so tall, with the likely reason."""
     longest = float(size.max())
     if not _SMALLEST_M <= longest <= _LARGEST_M:
-        unit, factor = min(_UNITS.items(), key=lambda item: abs(np.log(longest * item[1] / _USUAL_M)))
+        unit, factor = min(_UNITS.items(), key=lambda item: abs(math.log(max(longest, 1e-9) * item[1] / _USUAL_M)))
         raise ResweepError(
             f"{where}: is {longest:,.4g} m long, which no object of traffic is; its unit is probably {unit}, "
             f"give scale={scale * factor:g}"

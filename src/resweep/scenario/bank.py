@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep import portable
 from resweep.errors import ResweepError, nearest_names
 from resweep.files import atomic_folder, lock_output, recover_output
 from resweep.files.untrusted import check_no_link, read_json
@@ -106,7 +107,7 @@ class Bank(Mapping[str, Asset]):
         scores = []
         for name in self.by_category(category):
             facts = self._facts[name]
-            score = float(np.linalg.norm(np.array(facts["size_m"]) - wanted) / np.linalg.norm(wanted))
+            score = float(portable.norm(np.array(facts["size_m"]) - wanted) / portable.norm(wanted))
             if heading_of_view is not None:
                 score += VIEW_WEIGHT * (1.0 - interpolate_coverage(facts["coverage"], heading_of_view))
             scores.append((name, score))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from resweep import portable
 from resweep.pose import Array
 from resweep.worlds import Instances, Layer, Mesh, Splats
 
@@ -24,8 +26,8 @@ def coverage(layers: Sequence[Layer], size_m: Sequence[float]) -> tuple[float, .
     cell = max(length, width, height) / _CELLS
     shares = []
     for angle in 2 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS:
-        towards = np.array([np.cos(angle), np.sin(angle), 0.0])
-        seen = (normals @ towards > 0.05) | ~normals.any(axis=1)
+        towards = np.array([math.cos(angle), math.sin(angle), 0.0])
+        seen = (portable.matmul(normals, towards) > 0.05) | ~normals.any(axis=1)
         half = (length * abs(towards[1]) + width * abs(towards[0])) / 2
         across = points[seen, 1] * towards[0] - points[seen, 0] * towards[1]
         shares.append(_filled(across + half, points[seen, 2], reach[seen], 2 * half, height, cell))

@@ -6,6 +6,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.labels import Group
 from resweep.pose import Array
@@ -79,7 +80,7 @@ class Ground:
         count = len(places)
         grid = np.meshgrid(np.linspace(-0.45, 0.45, _GRID[0]) * length_m, np.linspace(-0.45, 0.45, _GRID[1]) * width_m)
         u, v = grid[0].ravel(), grid[1].ravel()
-        c, s = np.cos(yaw)[:, None], np.sin(yaw)[:, None]
+        c, s = portable.cos(yaw)[:, None], portable.sin(yaw)[:, None]
         under = np.stack([places[:, :1] + c * u - s * v, places[:, 1:2] + s * u + c * v], axis=-1)
         under = np.concatenate([under, np.repeat(places[:, None, 2:], len(u), axis=1)], axis=-1)
         height = self.heights(under.reshape(-1, 3)).reshape(count, -1)
@@ -95,7 +96,7 @@ class Ground:
         turn[:, 0, 0] = turn[:, 1, 1] = c[:, 0]
         turn[:, 1, 0], turn[:, 0, 1], turn[:, 2, 2] = s[:, 0], -s[:, 0], 1.0
         poses = np.zeros((count, 4, 4))
-        poses[:, :3, :3] = turn @ np.stack([x, np.cross(z, x), z], axis=-1)
+        poses[:, :3, :3] = portable.matmul(turn, np.stack([x, np.cross(z, x), z], axis=-1))
         poses[:, :2, 3], poses[:, 2, 3], poses[:, 3, 3] = places[:, :2], plane[:, 0], 1.0
         return poses
 
@@ -122,6 +123,6 @@ def _planes(u: Array, v: Array, height: Array) -> Array:
     design = np.column_stack([np.ones_like(u), u, v])
     offset = np.where(near, height - middle[:, None], 0.0)
     matrix = np.einsum("nm,mi,mj->nij", near.astype(float), design, design) + np.diag([1e-6, 1e-3, 1e-3])
-    plane = np.linalg.solve(matrix, np.einsum("nm,mi->ni", offset, design)[..., None])[..., 0]
+    plane = portable.solve(matrix, np.einsum("nm,mi->ni", offset, design)[..., None])[..., 0]
     plane[:, 0] += middle
     return np.asarray(plane)

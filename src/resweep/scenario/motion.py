@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field, model_validator
 from scipy.interpolate import CubicSpline
 
+from resweep import portable
 from resweep.config import Spec, SpecError
 from resweep.pose import Array
 
@@ -146,7 +147,7 @@ class Motion(Spec):
             where = where[-1] - _lengths(places)[-1] + _lengths(places)
         length = _lengths(line)
         ahead, behind = (_at(np.clip(where + d, 0, length[-1]), length, line) for d in (_SECANT_M, -_SECANT_M))
-        yaw = np.arctan2(ahead[:, 1] - behind[:, 1], ahead[:, 0] - behind[:, 0])
+        yaw = portable.arctan2(ahead[:, 1] - behind[:, 1], ahead[:, 0] - behind[:, 0])
         return Path(times, places, np.unwrap(yaw))
 
 

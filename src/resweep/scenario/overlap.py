@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from resweep import portable
 from resweep.labels import LabelSet
 from resweep.pose import Array
 from resweep.scenario.actors import Actor
@@ -68,7 +69,7 @@ def find_world_overlap(actor: Actor, ground: Ground, start: float, end: float) -
     low[2] = min(max(low[2], _CLEAR_M), 0.5 * (actor.bounds[0, 2] + actor.bounds[1, 2]))
     begin, along, length = _rays(low, np.maximum(high, low + 1e-3))
     turn = poses[:, :3, :3].transpose(0, 2, 1)
-    origins, directions = begin @ turn + poses[:, None, :3, 3], along @ turn
+    origins, directions = portable.matmul(begin, turn) + poses[:, None, :3, 3], portable.matmul(along, turn)
     found = ground.hits(origins.reshape(-1, 3), directions.reshape(-1, 3), float(length.max()))
     within = (found["range"] <= np.tile(length, len(times))) & ~ground.is_ground(found["label"])
     hit = np.flatnonzero(within)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -157,7 +158,7 @@ class ActorPlacer:
             return None
         path = spec.path()
         towards = ego.poses[0, :2, 3] - path.places[0, :2]
-        return float(np.arctan2(towards[1], towards[0]) - path.yaw[0])
+        return math.atan2(towards[1], towards[0]) - float(path.yaw[0])
 
     def _recorded(self, spec: ActorSpec, at: int) -> tuple[float, RecordedObject]:
         assert spec.track is not None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from resweep import portable
 from resweep.boxes import Boxes
 from resweep.categories import Category, category_of
 from resweep.errors import ResweepError
@@ -66,7 +67,7 @@ def find_recorded_objects(log: Log, sweeps: Sequence[int] | None = None) -> list
         boxes = sweep.boxes
         if boxes is None or not len(boxes):
             continue
-        poses, times = sweep.pose @ box_poses(boxes), estimate_box_times(sweep, boxes)
+        poses, times = portable.matmul(sweep.pose, box_poses(boxes)), estimate_box_times(sweep, boxes)
         for row, number in enumerate(boxes.track.tolist()):
             if number < 0:
                 untracked += 1

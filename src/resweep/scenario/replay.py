@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -74,4 +75,4 @@ def _view(motion: Trajectory, ego: Trajectory) -> float:
     pose = motion.poses[0]
     sensor = ego.at(float(np.clip(motion.start, ego.start, ego.end)))
     towards = sensor[:2, 3] - pose[:2, 3]
-    return float(np.arctan2(towards[1], towards[0]) - np.arctan2(pose[1, 0], pose[0, 0]))
+    return math.atan2(towards[1], towards[0]) - math.atan2(pose[1, 0], pose[0, 0])

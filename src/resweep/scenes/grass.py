@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.scenes.labels import GRASS_REFLECTANCE, Label
@@ -21,12 +24,12 @@ def blades(root: Array, height: Array, width: Array, heading: Array, lean: Array
     and ``bend`` (n,) the angle by which it grows up to the tip, radians. ``lean + bend`` must stay
     below a right angle, so that the tip is the highest point.
     """
-    level = np.stack([np.cos(heading), np.sin(heading), np.zeros_like(heading)], axis=1)
+    level = np.stack([portable.cos(heading), portable.sin(heading), np.zeros_like(heading)], axis=1)
     up = np.array([0.0, 0.0, 1.0])
-    along = np.sin(lean)[:, None] * level + np.cos(lean)[:, None] * up
-    towards = np.cos(lean)[:, None] * level - np.sin(lean)[:, None] * up
+    along = portable.sin(lean)[:, None] * level + portable.cos(lean)[:, None] * up
+    towards = portable.cos(lean)[:, None] * level - portable.sin(lean)[:, None] * up
     # The chord of the arc leaves the vertical by lean + bend / 2 and is sinc(bend / 2) of its length.
-    length = height / (np.cos(lean + bend / 2) * np.sinc(bend / (2 * np.pi)))
+    length = height / (portable.cos(lean + bend / 2) * portable.sinc(bend / 2))
     share = np.linspace(0, 1, segments + 1, dtype=np.float32)
     taper = TIP_SHARE + (1 - TIP_SHARE) * (1 - share**2)
     return ribbons(root, along, towards, length, bend, 0.5 * width[:, None] * taper)
@@ -111,6 +114,6 @@ def stems(
     spine[:, :, 1] = rng.uniform(-width_m / 2, width_m / 2, count)[:, None]
     spine[:, 1, 2] = height_m
     # Cauchy: the mean width of a convex shape is its perimeter / π, here 2 n r sin(π / n) / π.
-    radius = np.pi * diameter_m / (2 * sides * np.sin(np.pi / sides))
+    radius = np.pi * diameter_m / (2 * sides * math.sin(np.pi / sides))
     shape = tubes(spine, np.full((count, 2), radius), sides, capped=True)
     return Mesh(*shape, label=int(Label.VEGETATION), reflectance=reflectance, name="stems")

@@ -6,10 +6,12 @@ about the vertical through ``at``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array, from_xyz_rpy
 from resweep.scenes.labels import (
@@ -89,7 +91,7 @@ def wall(
     return box(
         (length, thickness_m, height_m),
         tuple((first + last) / 2),
-        float(np.arctan2(along[1], along[0])),
+        math.atan2(along[1], along[0]),
         label=label,
         reflectance=reflectance,
         instance=instance,
@@ -162,4 +164,4 @@ def merged(meshes: Sequence[Mesh], name: str) -> Mesh:
 
 def _placed(points: Array, at: Point, yaw_rad: float) -> Array:
     pose = from_xyz_rpy(at[0], at[1], at[2], yaw=yaw_rad)
-    return np.asarray(points @ pose[:3, :3].T + pose[:3, 3])
+    return np.asarray(portable.matmul(points, pose[:3, :3].T) + pose[:3, 3])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.scenes.grass import grass_tile
@@ -142,19 +143,23 @@ def _roots(rng: np.random.Generator) -> Array:
 def _surface(x: Array, y: Array, coarse: Array, roots: Array) -> tuple[Array, Array]:
     """Heights and whether it is wood, both (len(x), len(y)), on part of the grid."""
     # The bank stands nearly upright behind the thickest root, and fades to the ramp at the sides.
-    edge = 0.06 * np.sin(2.2 * y + 1.0) + 0.03 * np.sin(5.1 * y)
-    bank = STEP_M / (1 + np.exp(-(x[:, None] - edge) / 0.02))
+    edge = 0.06 * portable.sin(2.2 * y + 1.0) + 0.03 * portable.sin(5.1 * y)
+    bank = STEP_M / (1 + portable.exp(-(x[:, None] - edge) / 0.02))
     rim = _rim(x, LENGTH_M)[:, None] * _rim(y, WIDTH_M)
     ramp = _ramp(x, np.zeros_like(x))[:, None]
     soil = ramp + rim * (bank - ramp + _bilinear(coarse, x, y))
     height, wood = soil, np.zeros(soil.shape, dtype=bool)
     for place, radius, phase, swing, lift in roots:
-        middle = edge + place + swing * np.sin(1.7 * y + phase) + 0.4 * swing * np.sin(6.3 * y + 2 * phase)
-        thick = radius * (1 + 0.15 * np.sin(9.0 * y + phase))
+        middle = edge + place + swing * portable.sin(1.7 * y + phase) + 0.4 * swing * portable.sin(6.3 * y + 2 * phase)
+        thick = radius * (1 + 0.15 * portable.sin(9.0 * y + phase))
         across = (x[:, None] - middle) / thick
         # The root rests on the bank beside it: the height of the ground half a radius uphill.
-        foot = STEP_M / (1 + np.exp(-(middle - edge + 0.5 * radius) / 0.05)) - 0.3 * radius + lift * radius
-        top = foot + thick * np.sqrt(np.maximum(1 - across**2, 0)) + 0.002 * np.sin(90 * x[:, None] + 3 * np.sin(7 * y))
+        foot = STEP_M / (1 + portable.exp(-(middle - edge + 0.5 * radius) / 0.05)) - 0.3 * radius + lift * radius
+        top = (
+            foot
+            + thick * np.sqrt(np.maximum(1 - across**2, 0))
+            + 0.002 * portable.sin(90 * x[:, None] + 3 * portable.sin(7 * y))
+        )
         top = ramp + rim * (top - ramp)
         is_root = (np.abs(across) < 1) & (top > height)
         height, wood = np.where(is_root, top, height), wood | is_root

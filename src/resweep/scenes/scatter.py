@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
 
@@ -73,8 +74,8 @@ def placements(
     yaw = rng.uniform(0, 2 * np.pi, count)
     factor = rng.uniform(*scale, count)
     transforms = np.zeros((count, 3, 4), dtype=np.float32)
-    transforms[:, 0, 0] = transforms[:, 1, 1] = factor * np.cos(yaw)
-    transforms[:, 1, 0] = factor * np.sin(yaw)
+    transforms[:, 0, 0] = transforms[:, 1, 1] = factor * portable.cos(yaw)
+    transforms[:, 1, 0] = factor * portable.sin(yaw)
     transforms[:, 0, 1] = -transforms[:, 1, 0]
     transforms[:, 2, 2] = factor
     transforms[:, :2, 3] = positions

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from resweep import portable
 from resweep.pose import Array
 
 
@@ -55,10 +56,10 @@ def ribbons(origin: Array, along: Array, towards: Array, length: Array, bend: Ar
     """
     count, lines = half_width.shape
     share = np.linspace(0, 1, lines, dtype=np.float32)
-    # An arc of a circle; np.sinc keeps the straight strip (bend 0) exact.
+    # An arc of a circle; sinc keeps the straight strip (bend 0) exact.
     half_turn = 0.5 * bend[:, None] * share
-    chord = (length[:, None] * share * np.sinc(half_turn / np.pi)).astype(np.float32)
-    forward, sideways = chord * np.cos(half_turn), chord * np.sin(half_turn)
+    chord = (length[:, None] * share * portable.sinc(half_turn)).astype(np.float32)
+    forward, sideways = chord * portable.cos(half_turn), chord * portable.sin(half_turn)
     across = np.cross(along, towards).astype(np.float32)
     vertices = np.empty((count, lines, 2, 3), dtype=np.float32)
     for axis in range(3):
@@ -85,7 +86,7 @@ def tubes(spine: Array, radius: Array, sides: int, *, capped: bool = False) -> S
     first = unit(reference - (reference * tangent).sum(-1, keepdims=True) * tangent)
     second = np.cross(tangent, first)
     angle = 2 * np.pi * np.arange(sides) / sides
-    ring = first[:, :, None] * np.cos(angle)[:, None] + second[:, :, None] * np.sin(angle)[:, None]
+    ring = first[:, :, None] * portable.cos(angle)[:, None] + second[:, :, None] * portable.sin(angle)[:, None]
     vertices = (spine[:, :, None] + radius[:, :, None, None] * ring).astype(np.float32)
     pattern = [_tube_faces(rings, sides)]
     if capped:

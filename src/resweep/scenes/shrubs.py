@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from resweep import portable
 from resweep.pose import Array
 from resweep.scenes.shapes import Shape, joined, tubes, unit
 from resweep.scenes.trees import leaves, wood_and_leaves
@@ -60,7 +61,9 @@ def _in_shell(rng: np.random.Generator, count: int, config: ShrubConfig) -> Arra
     half_height = 0.5 * (config.height_m - config.crown_base_m)
     direction = unit(rng.normal(size=(count, 3)))
     level = np.hypot(direction[:, 0], direction[:, 1])
-    surface = (level**SQUARENESS + np.abs(direction[:, 2]) ** SQUARENESS) ** (-1 / SQUARENESS)
+    surface = portable.power(
+        portable.power(level, SQUARENESS) + portable.power(np.abs(direction[:, 2]), SQUARENESS), -1 / SQUARENESS
+    )
     depth = 1 - config.shell * rng.uniform(0, 1, count) ** 2
     half = np.array([config.crown_radius_m, config.crown_radius_m, half_height])
     return np.asarray(_centre(config) + (depth * surface)[:, None] * direction * half)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.scenes.labels import SCENE_LABELS, SOIL_REFLECTANCE, Label
@@ -109,7 +110,7 @@ def fractal_heights(
     size = (2 * shape[0], 2 * shape[1])
     frequency = np.hypot(np.fft.fftfreq(size[0])[:, None], np.fft.rfftfreq(size[1]))
     frequency[0, 0] = 1.0
-    gain = np.where(frequency <= 1 / smallest_cells, frequency ** (-roughness / 2), 0.0)
+    gain = np.where(frequency <= 1 / smallest_cells, portable.power(frequency, -roughness / 2), 0.0)
     gain[0, 0] = 0.0
     noise = np.fft.irfft2(np.fft.rfft2(rng.normal(size=size)) * gain, s=size)[: shape[0], : shape[1]]
     low, high = noise.min(), noise.max()

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.scenes.labels import BARK_REFLECTANCE, LEAF_REFLECTANCE, Label
@@ -106,10 +107,10 @@ def _shoots(rng: np.random.Generator, parent: _Stems, count: int, order: int, co
     start, along, radius = _on_stems(parent, share)
     first = perpendicular(along)
     second = np.cross(along, first)
-    out = first * np.cos(spin.ravel())[:, None] + second * np.sin(spin.ravel())[:, None]
+    out = first * portable.cos(spin.ravel())[:, None] + second * portable.sin(spin.ravel())[:, None]
     # Low branches stand out wide, high ones reach up.
     opening = (1.25 - 0.75 * share if order == 0 else 0.85 + 0 * share) + rng.normal(0, 0.12, share.shape)
-    direction = unit(out * np.sin(opening.ravel())[:, None] + along * np.cos(opening.ravel())[:, None])
+    direction = unit(out * portable.sin(opening.ravel())[:, None] + along * portable.cos(opening.ravel())[:, None])
     if order == 0:
         # A rounded crown: widest in its lower third, closing towards the top.
         crown = (share - low) / (1 - low)

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from resweep import portable
 from resweep.pose import Array
 from resweep.sensors.patterns import Block, Raster, Rosette, Spinning, TwoBlock, count_steps
 from resweep.sensors.spec import Sensor
@@ -127,18 +128,19 @@ def _fire_rosette(pattern: Rosette, sweep_index: int) -> Firing:
     line = np.arange(pattern.lines)
 
     # Across the axis: left + i·up, as direction cosines.
-    aside = (line - (pattern.lines - 1) / 2.0) * np.sin(np.radians(pattern.line_spacing_deg))
+    aside = (line - (pattern.lines - 1) / 2.0) * portable.sin(np.radians(pattern.line_spacing_deg))
     across = aside * _turn(pattern.line_rate_hz, pattern.line_tilt_deg, seconds)
     for prism in pattern.prisms:
-        bend = np.sin(np.radians(prism.deflection_deg))
+        bend = portable.sin(np.radians(prism.deflection_deg))
         across = across + bend * _turn(prism.rate_hz, prism.phase_deg, seconds)
-    along = np.sqrt(1.0 - np.abs(across) ** 2)
+    along = np.sqrt(1.0 - across.real**2 - across.imag**2)
 
     tilt = np.radians(pattern.boresight_elevation_deg)
-    forward = along * np.cos(tilt) - across.imag * np.sin(tilt)
-    up = along * np.sin(tilt) + across.imag * np.cos(tilt)
-    level = (forward + 1j * across.real) * _turn(pattern.head_rate_hz, pattern.head_phase_deg, seconds)
-    direction = np.stack([level.real, level.imag, up], axis=-1).reshape(-1, 3)
+    forward = along * portable.cos(tilt) - across.imag * portable.sin(tilt)
+    up = along * portable.sin(tilt) + across.imag * portable.cos(tilt)
+    head = _turn(pattern.head_rate_hz, pattern.head_phase_deg, seconds)
+    ahead, left = (forward * head.real - across.real * head.imag), (forward * head.imag + across.real * head.real)
+    direction = np.stack([ahead, left, up], axis=-1).reshape(-1, 3)
     shape = up.shape
     time, ring, column = (np.broadcast_to(values, shape).reshape(-1) for values in (column * period, line, column))
     return _freeze(direction, time, ring, column, 0.0, n_columns, pattern.lines)
@@ -146,7 +148,7 @@ def _fire_rosette(pattern: Rosette, sweep_index: int) -> Firing:
 
 def _turn(rate_hz: float, phase_deg: float, seconds: Array) -> Array:
     """A unit complex number that turns; whole turns are dropped first to keep precision for late sweeps."""
-    return np.asarray(np.exp(2j * np.pi * ((rate_hz * seconds + phase_deg / 360.0) % 1.0)))
+    return portable.phasor(2.0 * np.pi * ((rate_hz * seconds + phase_deg / 360.0) % 1.0))
 
 
 def _list_channels(block: Block) -> tuple[Array, Array, Array]:
@@ -200,11 +202,11 @@ def _assemble(
     """Pulses from (column, channel) tables, sorted into the order of firing."""
     shape = time.shape
     azimuth, elevation = np.radians(azimuth_deg), np.radians(elevation_deg)
-    level = np.cos(elevation)
+    level = portable.cos(elevation)
     direction = np.empty((*shape, 3), dtype=np.float32)
-    direction[..., 0] = level * np.cos(azimuth)
-    direction[..., 1] = level * np.sin(azimuth)
-    direction[..., 2] = np.sin(elevation)
+    direction[..., 0] = level * portable.cos(azimuth)
+    direction[..., 1] = level * portable.sin(azimuth)
+    direction[..., 2] = portable.sin(elevation)
     flat = time.reshape(-1)
     ring, column = np.broadcast_to(ring, shape).reshape(-1), np.broadcast_to(column, shape).reshape(-1)
     direction, n_rings = direction.reshape(-1, 3), int(ring.max()) + 1

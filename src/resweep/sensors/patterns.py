@@ -6,11 +6,13 @@ from above, elevation up from the horizontal plane. `resweep.sensors.firing` tur
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
 
+from resweep import portable
 from resweep.config import Spec, SpecError
 
 Direction = Literal["clockwise", "counterclockwise"]
@@ -288,8 +290,8 @@ class Rosette(Spec):
         if self.points_per_second * self.frame_s > 5e7:
             raise SpecError("frame_s", "gives more than fifty million pulses a frame; shorten it")
         bends = [prism.deflection_deg for prism in self.prisms]
-        reach = np.sin(np.radians(bends)).sum() + np.radians(self.line_spacing_deg) * (self.lines - 1) / 2.0
-        if reach > np.sin(np.radians(85.0)):
+        reach = portable.sin(np.radians(bends)).sum() + np.radians(self.line_spacing_deg) * (self.lines - 1) / 2.0
+        if reach > math.sin(math.radians(85.0)):
             raise SpecError("prisms", "together bend the beam beyond 85°; reduce the deflections or line_spacing_deg")
         return self
 

@@ -6,8 +6,11 @@ the two axes of `tangent_frame`. The native tracer implements the same maps; the
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.sensors.spec import Beam
@@ -16,7 +19,7 @@ from resweep.sensors.spec import Beam
 RING_SHARE = np.sqrt(2.0) / 4.0
 
 # The 1/e² edge of a Gaussian lies at two sigma of each axis: exp(-2²/2) of the light is outside it.
-_INSIDE_EDGE = 1.0 - np.exp(-2.0)
+_INSIDE_EDGE = 1.0 - math.exp(-2.0)
 
 
 def stencil(beam: Beam) -> tuple[Array, Array]:
@@ -40,7 +43,7 @@ def stencil(beam: Beam) -> tuple[Array, Array]:
         unit = np.roll(unit, -4, axis=0)  # the axis first, as in the other stencils
     else:
         angle = np.arange(8) * (np.pi / 4.0)
-        ring = RING_SHARE * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        ring = RING_SHARE * np.stack([portable.cos(angle), portable.sin(angle)], axis=1)
         unit = np.concatenate([np.zeros((1, 2)), ring])
     return (unit * half_widths(beam)).astype(np.float32), np.full(9, 1.0 / 9.0, np.float32)
 
@@ -58,15 +61,15 @@ def random_offsets(beam: Beam, uniforms: Array) -> Array:
     if beam.spot == "rectangular" and beam.profile == "uniform":
         unit = np.stack([2.0 * first - 1.0, 2.0 * second - 1.0], axis=1)
     else:
-        radius = np.sqrt(first if beam.profile == "uniform" else -0.5 * np.log1p(-first * _INSIDE_EDGE))
+        radius = np.sqrt(first if beam.profile == "uniform" else -0.5 * portable.log1p(-first * _INSIDE_EDGE))
         angle = 2.0 * np.pi * second
-        unit = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+        unit = np.stack([radius * portable.cos(angle), radius * portable.sin(angle)], axis=1)
     return np.asarray(unit * half_widths(beam))
 
 
 def half_widths(beam: Beam) -> Array:
     """Half-widths (2,) of the spot at 1 m, horizontal and vertical: tan(γ/2)."""
-    return np.tan(np.array([beam.divergence_h_rad, beam.divergence_v_rad]) / 2.0)
+    return portable.tan(np.array([beam.divergence_h_rad, beam.divergence_v_rad]) / 2.0)
 
 
 def tangent_frame(direction: Array) -> tuple[Array, Array]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from resweep import _core
+from resweep import _core, portable
 from resweep.boxes import Boxes
 from resweep.embree_library import open_embree
 from resweep.errors import ResweepError
@@ -121,12 +121,12 @@ class PresentActors:
         bounds = np.array([actor.box_bounds for actor in actors]).reshape(-1, 2, 3)
         arm = np.einsum("kij,kj->ki", poses[:, :3, :3], bounds.mean(axis=1))
         T_sensor_world = inverse(pose)
-        turn = T_sensor_world[:3, :3] @ poses[:, :3, :3]
+        turn = portable.matmul(T_sensor_world[:3, :3], poses[:, :3, :3])
         centre = poses[:, :3, 3] + arm + self.origin
         return Boxes(
-            centre @ T_sensor_world[:3, :3].T + T_sensor_world[:3, 3],
+            portable.matmul(centre, T_sensor_world[:3, :3].T) + T_sensor_world[:3, 3],
             bounds[:, 1] - bounds[:, 0],
-            np.arctan2(turn[:, 1, 0], turn[:, 0, 0]),
+            portable.arctan2(turn[:, 1, 0], turn[:, 0, 0]),
             [actor.name for actor in actors],
             np.array([actor.instance for actor in actors], np.int64),
             label=np.array([actor.label or 0 for actor in actors], np.int64),

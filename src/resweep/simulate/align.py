@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from resweep import portable
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, transform
 from resweep.registration import huber_weight, move_pose, plane_distances, rigid_step
@@ -70,7 +71,7 @@ def _planes(layer: Splats | Mesh | Volumes) -> tuple[Array, Array]:
     if isinstance(layer, Splats):
         return layer.centre.astype(np.float64), layer.normal.astype(np.float64)
     if isinstance(layer, Volumes):
-        return layer.mean.astype(np.float64), np.linalg.eigh(layer.matrices)[1][:, :, 0]
+        return layer.mean.astype(np.float64), portable.eigh3(layer.matrices)[1][:, :, 0]
     corners = layer.vertices.astype(np.float64)[layer.faces]
     area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1) / 2
     count = int(np.clip(area.sum() / _SPACING_M**2, 1, _MOST_PLACES))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from resweep import portable
 from resweep.pose import Array, Trajectory, inverse
 from resweep.scenario import Actor
 from resweep.sensors import Firing, fire
@@ -47,16 +50,16 @@ def _beams_towards(actor: Actor, firing: Firing, motion: Trajectory, begin: floa
     for time in (begin, (begin + end) / 2, end):
         T_sensor_world = inverse(motion.at(min(max(time, motion.start), motion.end)))
         pose = actor.pose_at(time)
-        centre = pose[:3, :3] @ actor.bounds.mean(axis=0) + pose[:3, 3]
-        middle.append(T_sensor_world[:3, :3] @ centre + T_sensor_world[:3, 3])
+        centre = portable.matmul(pose[:3, :3], actor.bounds.mean(axis=0)) + pose[:3, 3]
+        middle.append(portable.matmul(T_sensor_world[:3, :3], centre) + T_sensor_world[:3, 3])
     where = np.array(middle)
-    reach = float(np.linalg.norm(actor.bounds[1] - actor.bounds[0])) / 2
+    reach = float(portable.norm(actor.bounds[1] - actor.bounds[0])) / 2
     reach += float(np.linalg.norm(where - where[1], axis=1).max())
     if firing.origin is not None:
-        reach += float(np.linalg.norm(firing.origin, axis=1).max())
-    distance = float(np.linalg.norm(where[1]))
+        reach += float(portable.norm(firing.origin, axis=1).max())
+    distance = float(portable.norm(where[1]))
     if distance <= reach:
         return np.arange(len(firing))
-    widest = np.cos(min(np.arcsin(reach / distance) + _MARGIN_RAD, np.pi))
+    widest = math.cos(min(math.asin(reach / distance) + _MARGIN_RAD, np.pi))
     axis = (where[1] / distance).astype(np.float32)
-    return np.flatnonzero(firing.direction @ axis >= widest)
+    return np.flatnonzero(portable.matmul(firing.direction, axis) >= widest)

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from resweep import _core
+from resweep import _core, portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.sensors import Firing
@@ -81,10 +81,10 @@ class Pulses:
         together; without rings, neighbours in elevation do.
         """
         direction = np.ascontiguousarray(recorded.beam_direction if fired is None else fired, np.float32)
-        azimuth = np.arctan2(direction[:, 1], direction[:, 0])
+        azimuth = portable.arctan2(direction[:, 1], direction[:, 0])
         row: Array = recorded.beam_ring
         if len(row) and row.min() == row.max():
-            row = np.floor(np.arcsin(np.clip(direction[:, 2], -1, 1)) / _BAND_RAD).astype(np.int64)
+            row = np.floor(portable.arcsin(np.clip(direction[:, 2], -1, 1)) / _BAND_RAD).astype(np.int64)
         order = np.lexsort((azimuth, row))
         ends = np.flatnonzero(np.diff(row[order])) + 1
         rows = np.concatenate([[0], ends, [len(order)]])

@@ -10,9 +10,10 @@ from functools import cached_property
 import numpy as np
 
 import resweep
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.log import Log
-from resweep.pose import Array, Trajectory, transform
+from resweep.pose import Array, Trajectory, inverse, transform
 from resweep.scenario import Actor
 from resweep.scenario.actors import common_labels
 from resweep.sensors import Sensor
@@ -189,7 +190,9 @@ class Retracer:
         place = self.find_pose(recorded) if pose is None else pose
         sweep = replace(self._calibrated(recorded), pose=place)
         if recorded.trajectory is not None:
-            sweep = replace(sweep, trajectory=recorded.trajectory.moved(sweep.pose @ np.linalg.inv(recorded.pose)))
+            sweep = replace(
+                sweep, trajectory=recorded.trajectory.moved(portable.matmul(sweep.pose, inverse(recorded.pose)))
+            )
         start, direction = sweep.deskewed_beams()
         place = place.copy()
         place[:3, 3] -= self.world.origin
@@ -198,7 +201,7 @@ class Retracer:
         return dict(
             self.tracer.scene.predict(
                 transform(place, start.astype(np.float64)).astype(np.float32),
-                np.ascontiguousarray(direction.astype(np.float64) @ place[:3, :3].T, np.float32),
+                np.ascontiguousarray(portable.matmul(direction.astype(np.float64), place[:3, :3].T), np.float32),
                 measured,
                 sigma=how.sigma_m,
                 clutter=how.clutter,
@@ -219,7 +222,7 @@ class Retracer:
 
     def sweep(self, recorded: Sweep, index: int = 0) -> Sweep:
         """The recorded sweep's beams, with what this world returns on them."""
-        change = self.find_pose(recorded) @ np.linalg.inv(recorded.pose)
+        change = portable.matmul(self.find_pose(recorded), inverse(recorded.pose))
         motion = recorded.trajectory
         if motion is None:
             motion = Trajectory(np.array([recorded.timestamp]), recorded.pose[None])

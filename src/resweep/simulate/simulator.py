@@ -30,7 +30,8 @@ class Simulator:
     """Sweeps of one sensor in one world.
 
     The native scene is built once, on first use, and reused by every sweep. ``seed`` fixes all randomness: the
-    same seed gives the same bytes, whatever ``threads`` (0: all cores).
+    same seed gives the same bytes, whatever ``threads`` (0: all cores). ``packet`` is the number of rays in one Embree
+    call; another one than 8 rounds differently.
 
     ``actors`` move while the sensor sweeps: each pulse meets them where they are when it is fired. Sweeps then have
     ``boxes``, each where its actor was when it was hit, and ``extra["velocity"]`` (n, 3): metres a second, in the
@@ -49,10 +50,10 @@ class Simulator:
         ego: Box | Mesh | None = None,
         seed: int = 0,
         threads: int = 0,
-        packet: int = 0,
+        packet: int = 8,
     ) -> None:
-        if packet not in (0, 1, 8, 16):
-            raise ResweepError(f"packet: expected 0 (the best for the machine), 1, 8 or 16 rays, got {packet}")
+        if packet not in (1, 8, 16):
+            raise ResweepError(f"packet: expected 1, 8 or 16 rays, got {packet}")
         chosen = load_sensor(sensor) if isinstance(sensor, str) else sensor
         self.tracer = Tracer(world, chosen, actors, seed=_check_seed(seed), threads=int(threads), packet=packet)
         self.ego = None if ego is None else Ego(ego)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep import portable
 from resweep.pose import Array
 
 # Rec. ITU-R BT.709-6, item 3.2: luminance of linear red, green and blue.
@@ -18,7 +19,7 @@ LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 
 def linear_from_srgb(colour: Array) -> Array:
     """Linear light from sRGB values between 0 and 1 (IEC 61966-2-1)."""
-    return np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
+    return np.where(colour <= 0.04045, colour / 12.92, portable.power((colour + 0.055) / 1.055, 2.4))
 
 
 def face_reflectance(geometry: Any, default: float) -> Array | float:
@@ -73,12 +74,14 @@ def _sample(pixels: Array, uv: Array) -> Array:
 
 def _luminance_srgb(colours: Array) -> Array:
     linear = linear_from_srgb(np.asarray(colours, dtype=np.float64)[:, :3] / 255.0)
-    return np.asarray(np.clip(linear @ LUMINANCE, 0.0, 1.0))
+    return np.asarray(np.clip(portable.matmul(linear, LUMINANCE), 0.0, 1.0))
 
 
 def _luminance_linear(factor: Array) -> float:
     colour = np.asarray(factor, dtype=np.float64)[:3]
-    return float(np.clip(colour / (255.0 if np.asarray(factor).dtype == np.uint8 else 1.0) @ LUMINANCE, 0.0, 1.0))
+    return float(
+        np.clip(portable.matmul(colour / (255.0 if np.asarray(factor).dtype == np.uint8 else 1.0), LUMINANCE), 0.0, 1.0)
+    )
 
 
 def _corner_mean(values: Array, faces: Array) -> Array:

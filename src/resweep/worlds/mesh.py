@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.worlds.native import InstanceArray, Triangles
@@ -124,7 +125,7 @@ class Mesh:
     def moved(self, transform: Array) -> Mesh:
         """A copy moved by a (4, 4) or (3, 4) transform, scale included."""
         matrix = np.asarray(transform, dtype=np.float64)
-        return self._with_vertices(self.vertices.astype(np.float64) @ matrix[:3, :3].T + matrix[:3, 3])
+        return self._with_vertices(portable.matmul(self.vertices.astype(np.float64), matrix[:3, :3].T) + matrix[:3, 3])
 
     def _with_vertices(self, vertices: Array) -> Mesh:
         return Mesh(
@@ -174,7 +175,7 @@ class Instances:
             raise ResweepError(f"{what}: transform {int(np.flatnonzero(~finite)[0])} holds NaN or infinity")
         linear = matrices[:, :, :3].astype(np.float64)
         scale = np.abs(linear).max(axis=(1, 2))
-        flat = np.abs(np.linalg.det(linear)) <= 1e-9 * scale**3
+        flat = np.abs(portable.det3(linear)) <= 1e-9 * scale * scale**2
         if flat.any():
             raise ResweepError(
                 f"{what}: transform {int(np.flatnonzero(flat)[0])} is degenerate (it flattens the mesh); "
@@ -202,8 +203,8 @@ class Instances:
         low, high = self.mesh.bounds
         middle, half = (low + high) / 2, (high - low) / 2
         linear = self.transforms[:, :, :3].astype(np.float64)
-        centre = linear @ middle + self.transforms[:, :, 3]
-        reach = np.abs(linear) @ half
+        centre = portable.matmul(linear, middle) + self.transforms[:, :, 3]
+        reach = portable.matmul(np.abs(linear), half)
         return np.stack([centre - reach, centre + reach], axis=1)
 
     @cached_property

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from resweep import portable
 from resweep.errors import ResweepError, nearest_names
 from resweep.pose import Array
 from resweep.worlds.colours import face_reflectance
@@ -94,7 +95,7 @@ def load_mesh(
         }
         if attributes["reflectance"] is None:
             attributes["reflectance"] = face_reflectance(part.geometry, default_reflectance)
-        layers.append(_layer(part, shift @ placed @ part.transforms, attributes))
+        layers.append(_layer(part, portable.matmul(shift, placed, part.transforms), attributes))
     return layers, origin
 
 
@@ -205,7 +206,7 @@ def _check_invertible(matrix: Array, where: str) -> None:
     if matrix.shape != (4, 4) or not np.isfinite(matrix).all():
         raise ResweepError(f"{where}: transform must be a finite 4x4 matrix, got shape {matrix.shape}")
     linear = matrix[:3, :3]
-    if abs(np.linalg.det(linear)) <= 1e-9 * np.abs(linear).max() ** 3:
+    if abs(portable.det3(linear)) <= 1e-9 * float(np.abs(linear).max()) ** 3:
         raise ResweepError(f"{where}: transform is degenerate (it flattens the mesh); its 3x3 part must be invertible")
 
 
@@ -217,7 +218,7 @@ def _placement(scale: float, up: str, transform: ArrayLike | None, where: str) -
         raise ResweepError(f"{where}: up must be 'y' or 'z', got {up!r}")
     matrix = np.diag([scale, scale, scale, 1.0])
     if up == "y":
-        matrix = Z_UP_FROM_Y_UP @ matrix
+        matrix = portable.matmul(Z_UP_FROM_Y_UP, matrix)
     if transform is None:
         return matrix
     try:
@@ -225,7 +226,7 @@ def _placement(scale: float, up: str, transform: ArrayLike | None, where: str) -
     except (TypeError, ValueError) as error:
         raise ResweepError(f"{where}: transform must be a 4x4 matrix of numbers ({error})") from error
     _check_invertible(given, where)
-    return np.asarray(given @ matrix)
+    return np.asarray(portable.matmul(given, matrix))
 
 
 def _check_choice(chosen: Any, parts: Iterable[_Part], where: str, field: str, kind: type) -> None:
@@ -256,7 +257,7 @@ def _origin(parts: Iterable[_Part], placed: Array) -> Array:
     for part in parts:
         bounds = np.array([part.geometry.vertices.min(axis=0), part.geometry.vertices.max(axis=0)])
         box = np.array([[*corner, 1.0] for corner in product(*bounds.T)])
-        corners.append((placed @ part.transforms @ box.T)[:, :3].transpose(0, 2, 1).reshape(-1, 3))
+        corners.append((portable.matmul(placed, part.transforms, box.T))[:, :3].transpose(0, 2, 1).reshape(-1, 3))
     every = np.concatenate(corners)
     if np.abs(every).max() <= FAR_M:
         return np.zeros(3)
@@ -269,9 +270,9 @@ def _layer(part: _Part, transforms: Array, attributes: dict[str, Any]) -> Mesh |
     faces = np.asarray(part.geometry.faces)
     if len(transforms) == 1:
         matrix = transforms[0]
-        if np.linalg.det(matrix[:3, :3]) < 0:
+        if portable.det3(matrix[:3, :3]) < 0:
             faces = faces[:, ::-1]  # a mirror image: keep the outside outside
-        return Mesh(vertices @ matrix[:3, :3].T + matrix[:3, 3], faces, name=part.title, **attributes)
+        return Mesh(portable.matmul(vertices, matrix[:3, :3].T) + matrix[:3, 3], faces, name=part.title, **attributes)
     if isinstance(attributes["reflectance"], list):
         raise ResweepError(
             f"mesh: reflectance differs between the nodes {', '.join(part.nodes)}, which share the geometry "
@@ -280,6 +281,6 @@ def _layer(part: _Part, transforms: Array, attributes: dict[str, Any]) -> Mesh |
     label = attributes.pop("label")
     centre = (vertices.min(axis=0) + vertices.max(axis=0)) / 2
     transforms = transforms.copy()
-    transforms[:, :3, 3] += transforms[:, :3, :3] @ centre
+    transforms[:, :3, 3] += portable.matmul(transforms[:, :3, :3], centre)
     mesh = Mesh(vertices - centre, faces, name=part.title, **attributes)
     return Instances(mesh, transforms[:, :3], label=label, name=part.title)

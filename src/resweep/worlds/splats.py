@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.worlds.mesh import per_row
@@ -94,10 +96,10 @@ class Splats:
     def moved(self, transform: Array) -> Splats:
         """A copy moved by a (4, 4) or (3, 4) motion; a scale, if any, must be the same along all axes."""
         matrix = np.asarray(transform, dtype=np.float64)
-        scale = float(np.cbrt(abs(np.linalg.det(matrix[:3, :3]))))
+        scale = math.cbrt(abs(portable.det3(matrix[:3, :3])))
         return Splats(
-            self.centre.astype(np.float64) @ matrix[:3, :3].T + matrix[:3, 3],
-            self.normal.astype(np.float64) @ (matrix[:3, :3] / scale).T,
+            portable.matmul(self.centre.astype(np.float64), matrix[:3, :3].T) + matrix[:3, 3],
+            portable.matmul(self.normal.astype(np.float64), (matrix[:3, :3] / scale).T),
             self.radius * scale,
             self.label,
             self.reflectance,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.worlds.mesh import per_row
@@ -112,8 +113,8 @@ class Volumes:
         matrix = np.asarray(transform, dtype=np.float64)
         turn = matrix[:3, :3]
         return self.with_(
-            mean=self.mean.astype(np.float64) @ turn.T + matrix[:3, 3],
-            covariance=packed(turn @ self.matrices @ turn.T),
+            mean=portable.matmul(self.mean.astype(np.float64), turn.T) + matrix[:3, 3],
+            covariance=packed(portable.matmul(turn, self.matrices, turn.T)),
         )
 
     def with_(self, **changed: Any) -> Volumes:
@@ -125,13 +126,13 @@ class Volumes:
     def lower(self) -> Gaussians:
         """These volumes as the tracer takes them."""
         with np.errstate(divide="ignore"):
-            log_pass = np.log(self.permeability.astype(np.float64))
+            log_pass = portable.log(self.permeability.astype(np.float64))
         log_pass = np.maximum(log_pass, -50.0)  # a chance of 1e-22 is none, and stays finite when it is scaled
         if self.exposure_m is not None:
             log_pass = log_pass / self.exposure_m
         return Gaussians(
             mean=self.mean,
-            precision=packed(np.linalg.inv(self.matrices)).astype(np.float32),
+            precision=packed(portable.inv3(self.matrices)).astype(np.float32),
             half=self.half_size,
             log_pass=log_pass.astype(np.float32),
             label=self.label,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from resweep import portable
 from resweep.calibration import Calibration
 from resweep.errors import ResweepError
 from resweep.label_mapping import map_labels
@@ -127,7 +128,7 @@ class World:
         pose = check_rigid(T_new_world, "world motion")
         turn = np.eye(4)
         turn[:3, :3] = pose[:3, :3]
-        origin = pose[:3, :3] @ self.origin + pose[:3, 3]
+        origin = portable.matmul(pose[:3, :3], self.origin) + pose[:3, 3]
         layers = [layer.moved(turn) for layer in self.layers]
         return World(layers, origin, self.meta, self.labels, calibration=self.calibration)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep import portable
 from resweep.boxes import Boxes
 from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.columns import sweep_from_columns
@@ -150,7 +151,7 @@ def _find_origins(scan: Sweep, origins: Array, motion: Trajectory, pose: Array) 
     lidar = (scan.ring >= _LASERS).astype(int)
     # The vehicle moves smoothly: a pose every millisecond serves all beams around it.
     moments, which = np.unique(np.round(np.clip(scan.time, motion.start, motion.end), 3), return_inverse=True)
-    moved = inverse(pose) @ motion.at(np.clip(moments, motion.start, motion.end))
+    moved = portable.matmul(inverse(pose), motion.at(np.clip(moments, motion.start, motion.end)))
     return transform(moved[which], origins[lidar])
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.io.datasets.choices import choose_one
 from resweep.io.datasets.kitti_raw import RATE_HZ, SENSOR, read_scan
@@ -85,12 +86,16 @@ def _read_poses(root: Path, drive: str) -> tuple[Array, Array, str]:
     T_cam_velo = inverse(_read_matrix(calibration / "calib_cam_to_velo.txt"))
     if (folder / "poses.txt").is_file():
         frames, imu = _read_framed(folder / "poses.txt", 13)
-        return frames, imu @ _read_named(calibration / "calib_cam_to_pose.txt", "image_00") @ T_cam_velo, "poses.txt"
+        return (
+            frames,
+            portable.matmul(imu, _read_named(calibration / "calib_cam_to_pose.txt", "image_00"), T_cam_velo),
+            "poses.txt",
+        )
     if (folder / "cam0_to_world.txt").is_file():
         frames, camera = _read_framed(folder / "cam0_to_world.txt", 17)
         return (
             frames,
-            camera @ _read_named(calibration / "perspective.txt", "R_rect_00") @ T_cam_velo,
+            portable.matmul(camera, _read_named(calibration / "perspective.txt", "R_rect_00"), T_cam_velo),
             "cam0_to_world.txt",
         )
     raise ResweepError(f"{folder}: neither poses.txt nor cam0_to_world.txt; fetch data_poses")

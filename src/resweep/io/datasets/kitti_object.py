@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from resweep import portable
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.io.datasets.kitti_camera import read_T_rect_lidar
@@ -90,8 +91,10 @@ def turn_boxes(rows: Sequence[tuple[str, int, list[float]]], T_lidar_rect: Array
     height, width, length, turn = values[:, 0], values[:, 1], values[:, 2], values[:, 6]
     # The place is the middle of the floor, and the camera's y points down.
     centre = transform(T_lidar_rect, values[:, 3:6] - height[:, None] * [0.0, 0.5, 0.0])
-    heading = np.stack([np.cos(turn), np.zeros_like(turn), -np.sin(turn)], axis=1) @ T_lidar_rect[:3, :3].T
-    yaw = np.arctan2(heading[:, 1], heading[:, 0])
+    heading = portable.matmul(
+        np.stack([portable.cos(turn), np.zeros_like(turn), -portable.sin(turn)], axis=1), T_lidar_rect[:3, :3].T
+    )
+    yaw = portable.arctan2(heading[:, 1], heading[:, 0])
     size = np.stack([length, width, height], axis=1)
     return Boxes(centre, size, yaw, [name for name, _, _ in rows], np.array([track for _, track, _ in rows], np.int64))
 

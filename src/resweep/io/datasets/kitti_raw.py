@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep import portable
 from resweep.boxes import Boxes
 from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.columns import sweep_from_columns
@@ -168,7 +169,7 @@ def _read_motion(
         files, stamps = [file for file, kept in zip(files, keep, strict=True) if kept], stamps[keep]
     T_imu_velo = inverse(_read_imu_to_velo(path, calib))
     rows, good = _read_packets(files, index, faults)
-    return Trajectory(stamps[good], project_packets(rows[good]) @ T_imu_velo)
+    return Trajectory(stamps[good], portable.matmul(project_packets(rows[good]), T_imu_velo))
 
 
 def _stand(start: Array, end: Array) -> Trajectory:
@@ -275,13 +276,13 @@ def _undistort(boxes: Boxes, scan: Sweep) -> Boxes:
     """
     if scan.trajectory is None or len(boxes) == 0 or scan.n_beams == 0:
         return boxes
-    faced = np.arctan2(scan.beam_direction[:, 1], scan.beam_direction[:, 0]).astype(np.float64)
-    azimuth = np.arctan2(boxes.centre[:, 1], boxes.centre[:, 0])
-    away = np.abs(np.angle(np.exp(1j * (faced[None] - azimuth[:, None]))))
-    then = inverse(scan.pose) @ scan.trajectory.at(scan.beam_time[away.argmin(axis=1)])
-    heading = np.stack([np.cos(boxes.yaw), np.sin(boxes.yaw), np.zeros(len(boxes))], axis=1)
+    faced = portable.arctan2(scan.beam_direction[:, 1], scan.beam_direction[:, 0]).astype(np.float64)
+    azimuth = portable.arctan2(boxes.centre[:, 1], boxes.centre[:, 0])
+    away = np.abs(portable.angle(portable.phasor(faced[None] - azimuth[:, None])))
+    then = portable.matmul(inverse(scan.pose), scan.trajectory.at(scan.beam_time[away.argmin(axis=1)]))
+    heading = np.stack([portable.cos(boxes.yaw), portable.sin(boxes.yaw), np.zeros(len(boxes))], axis=1)
     heading = np.einsum("kij,kj->ki", then[:, :3, :3], heading)
-    yaw = np.arctan2(heading[:, 1], heading[:, 0])
+    yaw = portable.arctan2(heading[:, 1], heading[:, 0])
     return replace(boxes, centre=transform(then, boxes.centre), yaw=yaw)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.sweep import Sweep
@@ -25,7 +26,7 @@ def set_times_by_azimuth(sweep: Sweep, start: float, end: float) -> Sweep:
     from the head's azimuth, which the scans do not store; times are off by up to 2.5 ms.
     """
     points = sweep.points
-    share = 0.5 * (1.0 - np.arctan2(points[:, 1], points[:, 0]) / np.pi)
+    share = 0.5 * (1.0 - portable.arctan2(points[:, 1], points[:, 0]) / np.pi)
     column = np.minimum((share * _STEPS).astype(np.int32), _STEPS - 1)
     return replace(sweep, beam_time=start + (column + 0.5) / _STEPS * (end - start), beam_column=column)
 

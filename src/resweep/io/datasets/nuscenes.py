@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from resweep import portable
 from resweep.boxes import Boxes
 from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.bounds import UNZIP_ERRORS, parse_npy, read_member
@@ -173,7 +174,9 @@ def _read_poses(tables: Tables, frames: list[Record], faults: Faults | None) -> 
             where = f"{tables.folder / table}.json, record {frame[key]}"
             try:
                 row = take_single(found.get(frame[key], []), where)
-                placed[at] = placed[at] @ pose_from_quaternion(row["translation"], row["rotation"], where)
+                placed[at] = portable.matmul(
+                    placed[at], pose_from_quaternion(row["translation"], row["rotation"], where)
+                )
             except ResweepError as error:
                 if faults is None:
                     raise

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from resweep import portable
 from resweep.pose import Array
 
 LASERS = 32
@@ -47,10 +48,11 @@ def _fit_path(points: Array) -> Array:
     design = np.stack([np.ones(len(at)), at / len(points)], axis=1)
     fit, good = np.zeros((2, 3)), np.ones(len(at), bool)
     for _ in range(_ROUNDS):
-        fit = np.linalg.lstsq(design[good], seen[good], rcond=None)[0]
-        error = np.linalg.norm(seen - design @ fit, axis=1)
+        rows = design[good]
+        fit = portable.solve(portable.matmul(rows.T, rows), portable.matmul(rows.T, seen[good]))
+        error = np.linalg.norm(seen - portable.matmul(design, fit), axis=1)
         good = error <= max(_AT_LIDAR_M, 2.0 * float(np.median(error)))
     if np.mean(error < _AT_LIDAR_M) < 0.5:
         return np.zeros((len(points), 3))  # near points that are no such way: rain, or a hand before the LiDAR
     firing = np.arange(len(points)) / len(points)
-    return np.asarray(np.stack([np.ones(len(points)), firing], axis=1) @ fit)
+    return np.asarray(portable.matmul(np.stack([np.ones(len(points)), firing], axis=1), fit))

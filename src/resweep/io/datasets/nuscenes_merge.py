@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from resweep.errors import ResweepError
 from resweep.files import atomic_folder
+from resweep.io.datasets.json_files import read_json
 from resweep.io.datasets.nuscenes_records import Tables, join_tables, write_tables
 from resweep.io.datasets.nuscenes_tables import find_tables, read_records
 from resweep.progress import track

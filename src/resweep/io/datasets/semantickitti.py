@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.io import poses
 from resweep.io.datasets.semantickitti_labels import LABELS, relabel_sweep
@@ -108,7 +109,7 @@ def _read_poses(path: Path, file: Path | None, index: Array, faults: Faults | No
         for at, number in enumerate(index.tolist()):
             if number in bad:
                 faults.add(at, bad[number])
-    return np.asarray(inverse(Tr) @ _take_lines(file, camera, index, faults) @ Tr)
+    return np.asarray(portable.matmul(inverse(Tr), _take_lines(file, camera, index, faults), Tr))
 
 
 def _take_lines(file: Path, rows: Array, index: Array, faults: Faults | None) -> Array:
@@ -150,7 +151,9 @@ def write_log(
             kitti_bin.write(sweep, file, frame)
     Tr = poses.T_CAMERA_LIDAR
     written = np.tile(np.eye(4), (count, 1, 1)) if frame == "world" else log.poses
-    poses.write_poses(Trajectory(np.arange(count), Tr @ written @ inverse(Tr)), folder / "poses.txt", "kitti")
+    poses.write_poses(
+        Trajectory(np.arange(count), portable.matmul(Tr, written, inverse(Tr))), folder / "poses.txt", "kitti"
+    )
     (folder / "times.txt").write_text("".join(f"{time!r}\n" for time in np.asarray(log.times, float).tolist()))
     unit = "1.0 0.0 0.0 0.0 0.0 1.0 0.0 0.0 0.0 0.0 1.0 0.0"
     matrix = " ".join(repr(value) for value in Tr[:3].ravel().tolist())

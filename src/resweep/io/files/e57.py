@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep import portable
 from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io import folder as folders
 from resweep.io.columns import sweep_from_columns
@@ -128,7 +129,7 @@ def _read_scan(file: Any, path: Path, at: int, drop_nan: bool) -> Sweep:
             columns[_OURS.get(name, name)] = values
     sweep = sweep_from_columns(columns, where, drop_nan=drop_nan)
     if np.any(sweep.pose != np.eye(4)):  # a cloud far from its own origin was moved near; the scan's pose comes first
-        return replace(sweep, pose=_read_pose(file.get_header(at), where) @ sweep.pose)
+        return replace(sweep, pose=portable.matmul(_read_pose(file.get_header(at), where), sweep.pose))
     return replace(sweep, pose=_read_pose(file.get_header(at), where))
 
 
@@ -138,8 +139,12 @@ def _convert_coordinates(raw: dict[str, Array], where: str) -> dict[str, Array]:
     if not all(name in raw for name in _SPHERICAL):
         raise ResweepError(f"{where}: neither cartesian nor spherical coordinates; it has {', '.join(raw)}")
     distance, azimuth, elevation = (raw[name].astype(np.float64) for name in _SPHERICAL)
-    flat = distance * np.cos(elevation)
-    return {"x": flat * np.cos(azimuth), "y": flat * np.sin(azimuth), "z": distance * np.sin(elevation)}
+    flat = distance * portable.cos(elevation)
+    return {
+        "x": flat * portable.cos(azimuth),
+        "y": flat * portable.sin(azimuth),
+        "z": distance * portable.sin(elevation),
+    }
 
 
 FORMAT = Format("e57", "E57 scans", (".e57",), read=read, recognises=recognises, open_log=open_log, placed=is_placed)

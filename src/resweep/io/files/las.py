@@ -12,6 +12,7 @@ and for writing. What does not fit is in extra dimensions: exact intensity, ring
 from __future__ import annotations
 
 import datetime
+import math
 import struct
 import warnings
 from pathlib import Path
@@ -126,7 +127,7 @@ def _choose_grid(points: Array, where: str) -> tuple[Array, Array]:
     low, high = points.min(axis=0), points.max(axis=0)
     offset = np.round((low + high) / 2)
     reach = float(max(np.abs(high - offset).max(), np.abs(low - offset).max()))
-    exponent = max(-6, int(np.ceil(np.log10(max(reach, 1e-3) / _INT32))))
+    exponent = max(-6, math.ceil(math.log10(max(reach, 1e-3) / _INT32)))
     if exponent > 0:
         raise ResweepError(f"{where}: points {reach:.3g} m apart do not fit LAS; check them for outliers")
     return offset, np.full(3, 10.0**exponent)

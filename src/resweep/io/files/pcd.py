@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from resweep import portable
 from resweep.errors import FaultKind, ResweepError, SweepError, nearest_names
 from resweep.io.bounds import check_expansion
 from resweep.io.columns import columns_from_sweep, has_label_field, sweep_from_columns
@@ -24,7 +25,7 @@ from resweep.io.files.header import Header, read_head
 from resweep.io.format import Format
 from resweep.io.organised import add_cells
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet
-from resweep.pose import Array
+from resweep.pose import Array, rotation_of
 from resweep.sweep import Sweep
 
 ENCODINGS = ("ascii", "binary", "binary_compressed")
@@ -72,7 +73,7 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", encoding: str = "bina
 def _make_header(sweep: Sweep, frame: str, encoding: str, columns: dict[str, Array]) -> str:
     kinds = {"i": "I", "u": "U", "f": "F"}
     pose = np.eye(4) if frame == "world" else sweep.pose
-    x, y, z, w = Rotation.from_matrix(pose[:3, :3]).as_quat().tolist()
+    x, y, z, w = rotation_of(pose).as_quat().tolist()
     viewpoint = [*pose[:3, 3].tolist(), w, x, y, z]
     lines = [
         "# .PCD v0.7 - Point Cloud Data file format",
@@ -230,7 +231,7 @@ def _parse_viewpoint(viewpoint: tuple[float, ...], where: str) -> Array:
     """``T_world_sensor`` from VIEWPOINT: tx ty tz qw qx qy qz."""
     pose = np.eye(4)
     numbers = np.array(viewpoint)
-    if numbers.shape != (7,) or not np.isfinite(numbers).all() or abs(np.linalg.norm(numbers[3:]) - 1) > 1e-3:
+    if numbers.shape != (7,) or not np.isfinite(numbers).all() or abs(portable.norm(numbers[3:]) - 1) > 1e-3:
         raise ResweepError(f"{where}: VIEWPOINT must be tx ty tz qw qx qy qz with a unit quaternion, got {viewpoint}")
     pose[:3, :3] = Rotation.from_quat(numbers[[4, 5, 6, 3]]).as_matrix()
     pose[:3, 3] = numbers[:3]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.io.rigid import pose_from_quaternion, trajectory_from_rows
 from resweep.pose import Array, Trajectory, inverse
@@ -85,12 +86,12 @@ class Frames:
         common = next((frame for frame in up_source if frame in up_target), None)
         if common is None:
             return None
-        return inverse(self._down(up_target, common)) @ self._down(up_source, common)
+        return portable.matmul(inverse(self._down(up_target, common)), self._down(up_source, common))
 
     def _down(self, line: list[str], ancestor: str) -> Array:
         pose = np.eye(4)
         for frame in line[: line.index(ancestor)]:
-            pose = self.fixed[frame][1] @ pose
+            pose = portable.matmul(self.fixed[frame][1], pose)
         return pose
 
     def motion(self, frame: str, world: str | None) -> Trajectory | None:
@@ -111,7 +112,7 @@ class Frames:
         poses = np.tile(np.eye(4), (len(times), 1, 1))
         for name in line[:-1]:
             step = self.moving[name][1].at(times) if name in self.moving else self.fixed[name][1]
-            poses = step @ poses
+            poses = portable.matmul(step, poses)
         return Trajectory(times, poses)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from resweep import portable
 from resweep.pose import Array, transform
 from resweep.sweep import Sweep
 
@@ -40,7 +41,7 @@ def extract_beams(sweep: Sweep, origin: Array, kept: Array, empty_range_m: float
     returned[sweep.beam[rows]] = kept[rows]
     return Beams(
         transform(shift, start.astype(np.float64)).astype(np.float32),
-        np.ascontiguousarray(direction.astype(np.float64) @ shift[:3, :3].T, np.float32),
+        np.ascontiguousarray(portable.matmul(direction.astype(np.float64), shift[:3, :3].T), np.float32),
         length,
         returned,
     )

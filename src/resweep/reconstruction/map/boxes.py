@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from resweep import portable
 from resweep.boxes import Boxes
 from resweep.pose import Array, inverse, transform
 from resweep.sweep import Sweep
@@ -26,7 +28,7 @@ def find_tracks(boxes: Boxes | None, points: Array) -> Array:
         return found
     for at in range(len(boxes)):
         box = Boxes(boxes.centre[at], boxes.size[at], boxes.yaw[at : at + 1], boxes.name[at : at + 1])
-        near = np.flatnonzero(np.abs(points - boxes.centre[at]).max(axis=1) <= np.linalg.norm(boxes.size[at]))
+        near = np.flatnonzero(np.abs(points - boxes.centre[at]).max(axis=1) <= portable.norm(boxes.size[at]))
         inside = near[box.contains(points[near], BOX_MARGIN_M)[0]]
         found[inside] = boxes.track[at] + 1 if boxes.track[at] >= 0 else _UNTRACKED
     return found
@@ -71,7 +73,7 @@ class BoxHistory:
                 low[key] = np.minimum(low.get(key, centre), centre)
                 high[key] = np.maximum(high.get(key, centre), centre)
         moved = [
-            key for key in low if all_of_them or key == _UNTRACKED or np.linalg.norm(high[key] - low[key]) > MOVED_M
+            key for key in low if all_of_them or key == _UNTRACKED or portable.norm(high[key] - low[key]) > MOVED_M
         ]
         return np.array(moved, np.int64)
 
@@ -87,7 +89,7 @@ class BoxHistory:
             for at, (stamp, pose) in enumerate(zip(self.times, self.poses, strict=True)):
                 box = _expect_box(known, stamp)
                 if box is not None:
-                    turn = np.arctan2(pose[1, 0], pose[0, 0])
+                    turn = math.atan2(pose[1, 0], pose[0, 0])
                     centre = transform(inverse(pose), box.centre[None])[0]
                     expected.setdefault(at, []).append((centre, box.size, box.yaw - turn))
         return {
@@ -106,7 +108,7 @@ class BoxHistory:
         for stamp, pose, boxes in zip(self.times, self.poses, self.boxes, strict=True):
             if boxes is None:
                 continue
-            centres, turn = transform(pose, boxes.centre), np.arctan2(pose[1, 0], pose[0, 0])
+            centres, turn = transform(pose, boxes.centre), math.atan2(pose[1, 0], pose[0, 0])
             for row, track in enumerate(boxes.track.tolist()):
                 if track >= 0 and track + 1 in moved:
                     placed = _Placed(stamp, centres[row], boxes.yaw[row] + turn, boxes.size[row])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from resweep import portable
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.reconstruction.map.cloud import Cloud
@@ -46,10 +47,10 @@ def observe_points(cloud: Cloud, rows: Array, normal: Array, config: Reflectance
     cosine = np.abs(np.einsum("ni,ni->n", to_sensor, normal)) / np.maximum(distance, 1e-6)
     cosine = np.minimum(cosine, 1.0)
     intensity = cloud.intensity[rows]
-    fall = np.maximum(cosine, config.cosine_min) ** config.incidence_exponent
+    fall = portable.power(np.maximum(cosine, config.cosine_min), config.incidence_exponent)
     return intensity, distance, cosine, compensate_range(intensity, distance, config) / fall
 
 
 def compensate_range(intensity: Array, distance: Array, config: FalloffConfig) -> Array:
     """Intensities (n,) as if measured from ``config.range_reference_m``; ``distance`` (n,) in metres."""
-    return np.asarray(intensity * (distance / config.range_reference_m) ** config.range_exponent)
+    return np.asarray(intensity * portable.power(distance / config.range_reference_m, config.range_exponent))

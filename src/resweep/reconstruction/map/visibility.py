@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from resweep import portable
 from resweep.pose import Array, inverse, transform
 from resweep.reconstruction.map.cloud import Cloud
 from resweep.reconstruction.map.config import VisibilityConfig
@@ -60,7 +61,7 @@ def find_seen_through(cloud: Cloud, images: Iterable[RangeImage], config: Visibi
     confirmed = np.zeros(len(cloud), np.uint16)
     for at, image in enumerate(images):
         T_sensor_map = inverse(image.pose)
-        T_sensor_map[:3, 3] = T_sensor_map[:3, :3] @ cloud.origin + T_sensor_map[:3, 3]
+        T_sensor_map[:3, 3] = portable.matmul(T_sensor_map[:3, :3], cloud.origin) + T_sensor_map[:3, 3]
         for begin in range(0, len(cloud), _BLOCK):
             rows = slice(begin, begin + _BLOCK)
             local = transform(T_sensor_map, cloud.points[rows].astype(np.float64))
@@ -86,9 +87,9 @@ def _find_cells(local: Array, cell_deg: float) -> tuple[tuple[Array, Array], Arr
     cell = np.deg2rad(cell_deg)
     rows, columns = _shape(cell_deg)
     distance = np.linalg.norm(local, axis=1)
-    elevation = np.arcsin(np.clip(local[:, 2] / np.maximum(distance, 1e-9), -1, 1))
+    elevation = portable.arcsin(np.clip(local[:, 2] / np.maximum(distance, 1e-9), -1, 1))
     row = np.clip(((elevation + np.pi / 2) / cell).astype(np.int64), 0, rows - 1)
-    column = ((np.arctan2(local[:, 1], local[:, 0]) + np.pi) / cell).astype(np.int64) % columns
+    column = ((portable.arctan2(local[:, 1], local[:, 0]) + np.pi) / cell).astype(np.int64) % columns
     return (row, column), distance
 
 

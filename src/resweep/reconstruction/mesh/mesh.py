@@ -5,6 +5,7 @@ C (6.1.1) compares its splats with IMLS and screened Poisson, A (V-C) its volume
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,7 @@ def _reconstruct_poisson(points: Array, normals: Array, config: MeshConfig) -> t
     """Screened Poisson reconstruction, without what lies far from every point."""
     meshlab, work = _open_meshlab(points, normals, config)
     extent = _POISSON_SCALE * float(np.ptp(points, axis=0).max())
-    depth = int(np.clip(np.ceil(np.log2(max(extent / config.cell_m, 1.0))), _MIN_DEPTH, config.depth_max))
+    depth = int(np.clip(math.ceil(math.log2(max(extent / config.cell_m, 1.0))), _MIN_DEPTH, config.depth_max))
     try:
         work.generate_surface_reconstruction_screened_poisson(
             depth=depth,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from resweep import portable
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, transform
 from resweep.reconstruction.objects.coloured_icp import box_prior, estimate_surface, residuals, similar_normals
@@ -47,7 +48,7 @@ def align_sweeps(
         if turn == config.rounds or not near.any():
             break
         steps = _joint_step(points, colour, owner, surface, first[near], second[near], poses, config)
-        poses = np.stack([motion_matrix(step) @ pose for step, pose in zip(steps, poses, strict=True)])
+        poses = np.stack([portable.matmul(motion_matrix(step), pose) for step, pose in zip(steps, poses, strict=True)])
     return poses, (misfit[0], misfit[-1])
 
 
@@ -98,4 +99,4 @@ def _joint_step(
     prior = box_prior(config)
     so_far = np.stack([motion_vector(pose) for pose in poses])
     matrix = H.reshape(6 * count, 6 * count) + np.diag(np.tile(1.0 / prior**2, count))
-    return np.asarray(-np.linalg.solve(matrix, (b + so_far / prior**2).ravel()).reshape(count, 6))
+    return np.asarray(-portable.solve(matrix, (b + so_far / prior**2).ravel()).reshape(count, 6))

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from resweep import portable
 from resweep.categories import CATEGORIES, OBJECT_LABELS
 from resweep.errors import ResweepError, nearest_names
 from resweep.labels import LabelSet
@@ -99,7 +100,7 @@ def _cut_ground(views: list[View], track: Track, config: ObjectConfig) -> list[V
     lift = np.array([0.0, 0.0, level])
     kept = []
     for view in views:
-        above = view.points[:, 2] - level - view.points[:, :2] @ np.array(slope) > config.ground_m
+        above = view.points[:, 2] - level - portable.matmul(view.points[:, :2], np.array(slope)) > config.ground_m
         rows = view.inside & above
         if rows.any():
             columns = {name: getattr(view, name)[rows] for name in ("intensity", "label", "inside")}
@@ -118,11 +119,11 @@ def _fit_ground(points: Array, few: int = 30, near_m: float = 0.15) -> Array:
     plane[0] = np.quantile(points[:, 2], 0.25)
     design = np.column_stack([np.ones(len(points)), points[:, :2]])
     for _ in range(5):
-        close = np.abs(points[:, 2] - design @ plane) < near_m
+        close = np.abs(points[:, 2] - portable.matmul(design, plane)) < near_m
         if close.sum() < few:
             break
-        matrix = design[close].T @ design[close] + np.diag([0.0, 1.0, 1.0]) * few
-        plane = np.linalg.solve(matrix, design[close].T @ points[close, 2])
+        matrix = portable.matmul(design[close].T, design[close]) + np.diag([0.0, 1.0, 1.0]) * few
+        plane = portable.solve(matrix, portable.matmul(design[close].T, points[close, 2]))
     return np.asarray(plane)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from resweep import portable
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, transform
 from resweep.reconstruction.objects.config import IcpConfig
@@ -67,7 +68,7 @@ def _estimate_gradients(points: Array, colour: Array, rows: Array, normal: Array
     scale = np.maximum(np.trace(matrix, axis1=1, axis2=2), 1e-9)[:, None, None]
     # The term along the normal keeps the gradient in the plane; a small identity keeps it finite on a line of points.
     matrix = matrix + scale * (normal[:, :, None] * normal[:, None] + 1e-2 * np.eye(3))
-    return np.asarray(np.linalg.solve(matrix, np.einsum("nki,nk->ni", offset, step)[..., None])[..., 0])
+    return np.asarray(portable.solve(matrix, np.einsum("nki,nk->ni", offset, step)[..., None])[..., 0])
 
 
 def register(
@@ -92,9 +93,11 @@ def register(
         partner = target.near.knn(moved, 1, reach_m).index[:, 0]
         paired = np.flatnonzero(partner >= 0)
         if normal is not None:
-            paired = paired[similar_normals(normal[paired] @ T[:3, :3].T, target.normal[partner[paired]])]
+            paired = paired[
+                similar_normals(portable.matmul(normal[paired], T[:3, :3].T), target.normal[partner[paired]])
+            ]
         step = _step(moved[paired], colour[paired], target, partner[paired], T, prior, config)
-        T = motion_matrix(step) @ T
+        T = portable.matmul(motion_matrix(step), T)
         if np.abs(step).max() < 1e-5:
             break
     return np.asarray(T)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from resweep.categories import Category
-from resweep.pose import Array, transform
+from resweep.pose import Array, rotation_of, transform
 from resweep.reconstruction.objects.coloured_icp import Target, box_prior, make_target, measure_misfits, register
 from resweep.reconstruction.objects.config import IcpConfig, ObjectConfig
 from resweep.voxels import first_in_voxels
@@ -96,6 +96,6 @@ def _register_image(target: Target, config: IcpConfig) -> Array:
 def _half_inverse(T: Array) -> Array:
     """The motion H that makes the points symmetric: H⁻¹ · flip · H = T · flip, so that H = T^(-1/2)."""
     half = np.eye(4)
-    half[:3, :3] = Rotation.from_rotvec(-0.5 * Rotation.from_matrix(T[:3, :3]).as_rotvec()).as_matrix()
+    half[:3, :3] = Rotation.from_rotvec(-0.5 * rotation_of(T).as_rotvec()).as_matrix()
     half[:3, 3] = -0.5 * T[:3, 3]
     return half

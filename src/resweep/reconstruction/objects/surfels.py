@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
@@ -56,7 +57,7 @@ def measure_gaps(points: Array, normal: Array, reach_m: float) -> Array:
     x, y = np.einsum("nki,ni->nk", offset, u), np.einsum("nki,ni->nk", offset, v)
     flat = np.hypot(x, y)
     beside = (found.index >= 0) & (flat > 1e-6) & (flat**2 > 0.75 * found.distance2)  # within 30 degrees of the plane
-    sector = np.floor((np.arctan2(y, x) / (2 * np.pi) % 1.0) * _SECTORS).astype(np.int64) % _SECTORS
+    sector = np.floor((portable.arctan2(y, x) / (2 * np.pi) % 1.0) * _SECTORS).astype(np.int64) % _SECTORS
     nearest = np.full((len(points), _SECTORS), np.inf)
     row, column = np.nonzero(beside)
     np.minimum.at(nearest, (row, sector[row, column]), flat[row, column])

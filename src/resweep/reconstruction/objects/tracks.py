@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from resweep import portable
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse, transform
 from resweep.progress import track as track_progress
@@ -64,7 +65,7 @@ def find_objects(log: Log, config: ObjectConfig, progress: bool = False) -> list
         boxes = sweep.boxes
         if boxes is None or len(boxes) == 0:
             continue
-        poses = sweep.pose @ box_poses(boxes)
+        poses = portable.matmul(sweep.pose, box_poses(boxes))
         by_returns = config.box_time == "returns"
         times = estimate_box_times(sweep, boxes, config.grow_m) if by_returns else np.full(len(boxes), sweep.timestamp)
         for row, number in enumerate(boxes.track.tolist()):
@@ -114,7 +115,7 @@ def _cut_view(
     middle = motion.at(np.clip(sweep.timestamp, motion.start, motion.end))
     step = motion.at(np.clip(sweep.timestamp + np.array([-_SEARCH_S, _SEARCH_S]), motion.start, motion.end))
     drift = float(np.linalg.norm(step[:, :3, 3] - middle[:3, 3], axis=1).max())
-    reach = float(np.linalg.norm(track.size[:2])) / 2 + AROUND_M + drift
+    reach = float(portable.norm(track.size[:2])) / 2 + AROUND_M + drift
     rows = next(find_points_near(points, middle[None, :3, 3], np.array([reach])))
     rows = rows[sweep.range[rows] <= config.range_max_m]
     if len(rows) == 0:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.neighbours import Neighbours
-from resweep.pose import Array, transform
+from resweep.pose import Array, rotation_of, transform
 from resweep.progress import track
 from resweep.reconstruction.poses.config import AlignConfig
 from resweep.reconstruction.poses.drives import Drive, PlaneMap, correct_drift, register_drive
@@ -187,10 +187,10 @@ def _check_fit(drive: Drive, poses: Array, cloud: Array, place: PlaneMap, unique
 def _summarise(drive: Drive, place: PlaneMap, poses: Array, agreement: float) -> Shift:
     change = poses[:, :3, 3] - drive.poses[:, :3, 3]
     mean = change.mean(axis=0)
-    turn = Rotation.from_matrix(poses[:, :3, :3] @ drive.poses[:, :3, :3].transpose(0, 2, 1)).mean()
+    turn = rotation_of(portable.matmul(poses[:, :3, :3], drive.poses[:, :3, :3].transpose(0, 2, 1)).mean(axis=0))
     return Shift(
         drive.name,
-        float(np.linalg.norm(mean)),
+        float(portable.norm(mean)),
         float(np.degrees(turn.magnitude())),
         float(np.linalg.norm(change - mean, axis=1).max()),
         place.overlap(drive.world(poses), 1.0),

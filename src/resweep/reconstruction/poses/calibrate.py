@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
+from resweep import portable
 from resweep.calibration import Calibration
 from resweep.log import Log
 from resweep.neighbours import Neighbours
-from resweep.pose import Array
+from resweep.pose import Array, inverse
 from resweep.progress import track
 from resweep.reconstruction.poses.config import CalibrateConfig
 from resweep.registration import huber_weight, motion_jacobian, move_pose, plane_distances, solve_step
@@ -83,7 +84,7 @@ def correct_log(log: Log, calibration: Calibration, poses: Array) -> Log:
 
     def correct(sweep: Sweep, at: int) -> Sweep:
         sweep = calibration.applied(sweep)
-        change = poses[at] @ np.linalg.inv(sweep.pose)
+        change = portable.matmul(poses[at], inverse(sweep.pose))
         motion = None if sweep.trajectory is None else sweep.trajectory.moved(change)
         return replace(sweep, pose=poses[at], trajectory=motion)
 
@@ -158,7 +159,7 @@ def _find_planes(points: Array, config: CalibrateConfig, rng: np.random.Generato
     rows, near = rows[whole], points[found.index[whole]]
     middle = near.mean(axis=1)
     near = near - middle[:, None]
-    spread, axes = np.linalg.eigh(np.einsum("nki,nkj->nij", near, near) / config.k)
+    spread, axes = portable.eigh3(np.einsum("nki,nkj->nij", near, near) / config.k)
     normal = axes[:, :, 0]
     error = plane_distances(points[rows], middle, normal)
     flat = (spread[:, 0] < config.thickness_m**2) & (spread[:, 0] < config.flatness * spread[:, 1])

@@ -12,9 +12,9 @@ from itertools import product
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import spsolve
 from scipy.spatial.transform import Rotation
 
+from resweep import portable
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, Trajectory, transform
 from resweep.reconstruction.poses.config import AlignConfig
@@ -93,12 +93,12 @@ class PlaneMap:
         own = find_planes(points, _AGREE_VOXEL_M, 0.75)
         near = self.index.knn(own.points, 1, 1.0).index[:, 0] >= 0
         places, normal = own.points[near], own.normal[near]
-        directions = np.linalg.eigh(normal.T @ normal)[1].T
+        directions = portable.eigh3(portable.matmul(normal.T, normal))[1].T
         there = self.fine.index.knn(places, 1, _MATCH_M).index[:, 0]
         other = self.fine.normal[there]
         off = np.abs(plane_distances(places, self.fine.points[there], other))
         same = (there >= 0) & (off < _SAME_PLANE_M) & (np.abs((normal * other).sum(axis=1)) > _SAME_COSINE)
-        facing = [np.abs(normal @ direction) > _FACING_COSINE for direction in directions]
+        facing = [np.abs(portable.matmul(normal, direction)) > _FACING_COSINE for direction in directions]
         constrained = [int(rows.sum()) >= _MIN_PLACES for rows in facing]
         shares = [float(same[rows].mean()) for rows, enough in zip(facing, constrained, strict=True) if enough]
         free = [at for at, enough in zip(directions, constrained, strict=True) if not enough]
@@ -126,7 +126,7 @@ def register_drive(drive: Drive, place: PlaneMap, config: AlignConfig) -> tuple[
         moves[at] = _register(parts[at], place, start) if enough and len(parts[at]) else start
     knots = np.stack([moves[at] for at in range(count)])
     along = np.clip(drive.path_m, middle[0], middle[-1])
-    return Trajectory(middle, knots).at(along) @ drive.poses, unique
+    return portable.matmul(Trajectory(middle, knots).at(along), drive.poses), unique
 
 
 def _register_from_starts(points: Array, place: PlaneMap, config: AlignConfig) -> tuple[Array, bool]:
@@ -136,7 +136,7 @@ def _register_from_starts(points: Array, place: PlaneMap, config: AlignConfig) -
     found: list[tuple[float, Array]] = []
     half = config.shift_max_m / 2
     yaw = np.radians(config.turn_max_deg / 2)
-    for turn, x, y in sorted(product((-yaw, 0.0, yaw), (-half, 0.0, half), (-half, 0.0, half)), key=np.linalg.norm):
+    for turn, x, y in sorted(product((-yaw, 0.0, yaw), (-half, 0.0, half), (-half, 0.0, half)), key=portable.norm):
         start = move_pose(np.eye(4), np.array([0.0, 0.0, turn, x, y, 0.0]), centre)
         motion = _register(few, place, start)
         found.append((place.closeness(transform(motion, few)), motion))
@@ -147,7 +147,7 @@ def _register_from_starts(points: Array, place: PlaneMap, config: AlignConfig) -
     rivals = [
         score
         for score, other in found
-        if np.linalg.norm(transform(other, centre[None]) - here) > _DISTINCT_M and score * _CLEARLY > best
+        if portable.norm(transform(other, centre[None])[0] - here[0]) > _DISTINCT_M and score * _CLEARLY > best
     ]
     return _register(points, place, motion), not rivals
 
@@ -183,7 +183,7 @@ def correct_drift(drive: Drive, place: PlaneMap, poses: Array, config: AlignConf
         total += change
         step = (1 - share)[:, None] * change[left] + share[:, None] * change[left + 1]
         poses = poses.copy()
-        poses[:, :3, :3] = Rotation.from_rotvec(step[:, :3]).as_matrix() @ poses[:, :3, :3]
+        poses[:, :3, :3] = portable.matmul(Rotation.from_rotvec(step[:, :3]).as_matrix(), poses[:, :3, :3])
         poses[:, :3, 3] += step[:, 3:]
     return poses
 
@@ -201,10 +201,29 @@ def _knot_step(rows: Array, found: Matches, left: Array, share: Array, total: Ar
     jacobian = sparse.csr_matrix((values, (row, column)), shape=(len(error), 6 * count))
     drift = np.repeat([np.radians(config.drift_deg), config.drift_m], 3)
     steps = sparse.kron(sparse.csr_matrix(np.diff(np.eye(count), axis=0)), np.eye(6))
-    stiff = steps.T @ sparse.diags(np.tile(drift**-2.0, count - 1)) @ steps
-    stiff = stiff + sparse.diags(np.tile((10 * drift) ** -2.0, count))
+    stiff = steps.T.dot(sparse.diags(np.tile(1.0 / drift**2, count - 1))).dot(steps)  # sparse, no BLAS
+    stiff = stiff + sparse.diags(np.tile(1.0 / (10 * drift) ** 2, count))
     weight = geman_mcclure_weight(error, _LEAST_WIDTH_M) / _NOISE_M**2
     system, slope = normal_equations(jacobian, error, weight)
-    # The system is symmetric: its transpose is the same one by columns, as the solver wants it.
-    change = spsolve((system.T + stiff).tocsc(), -slope - stiff @ total.ravel())
-    return np.asarray(change).reshape(count, 6)
+    right = -slope - stiff.dot(total.ravel())  # sparse, no BLAS
+    return _solve_chain((system + stiff).tocsr(), right.reshape(count, 6))
+
+
+def _solve_chain(system: sparse.csr_matrix, right: Array) -> Array:
+    """The x (k, 6) of a symmetric system (6 k, 6 k) in which each six unknowns are coupled with the next six only.
+
+    Elimination from block to block (Golub and Van Loan, Matrix Computations, 4th ed., section 4.5.1).
+    """
+    count = len(right)
+    rows = [system[6 * at : 6 * at + 6, 6 * at : 6 * at + 12].toarray() for at in range(count)]
+    diagonal, side = rows[0][:, :6], right[0]
+    passed: list[Array] = []  # a block's unknowns as a linear function of the next ones'
+    for at in range(1, count):
+        coupling = rows[at - 1][:, 6:]
+        passed.append(portable.solve(diagonal, np.column_stack([coupling, side])))
+        reduced = portable.matmul(coupling.T, passed[-1])
+        diagonal, side = rows[at][:, :6] - reduced[:, :6], right[at] - reduced[:, 6]
+    found = [portable.solve(diagonal, side)]
+    for step in reversed(passed):
+        found.append(step[:, 6] - portable.matmul(step[:, :6], found[-1]))
+    return np.stack(found[::-1])

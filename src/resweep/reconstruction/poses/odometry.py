@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.optional import require
@@ -37,6 +38,7 @@ from resweep.registration import (
 from resweep.sweep import Sweep
 from resweep.voxels import first_in_voxels, voxel_means
 
+_GUESS_DIGITS = 6  # of the motion that KISS-ICP finds: micrometres
 _MIN_POINTS, _MOST_POINTS = 100, 6000
 _KEYFRAME_TURN_RAD = 0.2
 _TIME_STEP_S = 1e-4  # returns that fired within it are moved as one: under 4 mm at 130 km/h
@@ -112,12 +114,12 @@ def _undo_motion(points: Array, later: Array | None, rate: Array) -> Array:
 
 def _rate(first: Array, second: Array, seconds: float) -> Array:
     """Turn and shift (6,) a second from one pose to another, in the first one's frame."""
-    return np.asarray(motion_vector(inverse(first) @ second) / seconds)
+    return np.asarray(motion_vector(portable.matmul(inverse(first), second)) / seconds)
 
 
 def _predict(pose: Array, rate: Array, seconds: float) -> Array:
     """The pose (4, 4) that ``seconds`` at ``rate`` (6,) lead to."""
-    return np.asarray(pose @ motion_matrix(rate * seconds))
+    return np.asarray(portable.matmul(pose, motion_matrix(rate * seconds)))
 
 
 class _Tracker:
@@ -146,7 +148,7 @@ class _Tracker:
             seconds = seen.time - self.times[-1]
             if seconds <= 0:
                 raise ResweepError(f"sweep {len(self.poses)}: fires before the one before it; sort the log by time")
-            starts = [self.poses[-1] @ guess]
+            starts = [portable.matmul(self.poses[-1], guess)]
             if self.known:
                 starts.append(_predict(self.poses[-1], self.rate, seconds))
             enough = len(seen.points) >= _MIN_POINTS
@@ -201,8 +203,8 @@ class _Tracker:
         """Add a sweep to the local map if the sensor has moved enough since the last one."""
         if self.frames:
             step = _rate(self.latest, pose, 1.0)
-            turned = np.linalg.norm(step[:3]) > _KEYFRAME_TURN_RAD
-            if not turned and np.linalg.norm(step[3:]) < self.config.keyframe_gap_m:
+            turned = portable.norm(step[:3]) > _KEYFRAME_TURN_RAD
+            if not turned and portable.norm(step[3:]) < self.config.keyframe_gap_m:
                 return
         self.latest = pose
         self.frames.append(voxel_means(transform(pose, _undo_motion(seen.points, seen.later, self.rate)), self.voxel_m))
@@ -226,8 +228,9 @@ class _Kiss:
         # Without times nothing is undone; equal times would be divided by their spread of zero.
         times = np.zeros(0) if seen.later is None else seen.later
         self.odometry.register_frame(seen.points, times)
-        step = np.array(self.odometry.last_delta)
-        step[:3, :3] = Rotation.from_matrix(step[:3, :3]).as_matrix()
+        # It multiplies poses with BLAS: rounded, the guess has the same bytes on every processor.
+        step = np.round(self.odometry.last_delta, _GUESS_DIGITS)
+        step[:3, :3] = portable.nearest_rotation(step[:3, :3])
         return step
 
 
@@ -251,7 +254,7 @@ def _pose_log(log: Log, tracker: _Tracker, config: OdometryConfig) -> Log:
     reach_s = 2.0 * float(np.diff(tracker.times).max())
     motion = Trajectory(np.array(tracker.times), np.stack(tracker.poses))
     length_m, motion = motion.length_m, motion.extended(reach_s)
-    motion = motion.moved(log.poses[0] @ inverse(motion.at(log.times[0])))
+    motion = motion.moved(portable.matmul(log.poses[0], inverse(motion.at(log.times[0]))))
     poses, raw = motion.at(log.times), tracker.raw
 
     def place(sweep: Sweep, at: int) -> Sweep:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from resweep import portable
 from resweep.pose import Array
 from resweep.voxels import cell_keys, find_cells, number_keys, touching_cells
 
@@ -54,7 +55,7 @@ def top_down(points: Array, kind: Array, leaf_points: int, gaussian_z: float, no
 def _are_gaussian(points: Array, cluster: Array, mean: Array, covariance: Array, number: Array, z: float) -> Array:
     """Whether the kurtosis of each cluster is that of a Gaussian."""
     off = points - mean[cluster]
-    squared = np.einsum("ni,nij,nj->n", off, np.linalg.inv(covariance)[cluster], off)
+    squared = np.einsum("ni,nij,nj->n", off, portable.inv3(covariance)[cluster], off)
     kurtosis = np.bincount(cluster, squared**2, len(number)) / np.maximum(number, 1)
     return np.asarray(np.abs(kurtosis - _MARDIA[0]) <= z * np.sqrt(_MARDIA[1] / np.maximum(number, 1)))
 
@@ -63,7 +64,7 @@ def _split_in_two(points: Array, cluster: Array, open_: Array, mean: Array, cova
     """Which of two halves (n,) each point of an open cluster falls in: Lloyd's iterations from its longest axis."""
     rows = np.flatnonzero(open_[cluster])
     own, mine = cluster[rows], points[rows]
-    values, vectors = np.linalg.eigh(covariance)
+    values, vectors = portable.eigh3(covariance)
     step = np.sqrt(values[:, 2])[:, None] * vectors[:, :, 2]
     centres = np.stack([mean - step, mean + step])
     side = np.zeros(len(rows), np.int64)
@@ -103,7 +104,7 @@ def bottom_up(
         space = _volume(covariance, noise_m)
         together = _volume(merged[1], noise_m)
         ratio = space[edges].sum(axis=1) / together
-        longest = 4 * np.sqrt(np.linalg.eigvalsh(merged[1])[:, 2])
+        longest = 4 * np.sqrt(portable.eigh3(merged[1])[0][:, 2])
         ratio[(ratio < density_ratio) | (longest > size_max_m)] = 0
         chosen = _choose_mutual(edges, ratio, len(parent))
         if not chosen.any():
@@ -129,7 +130,7 @@ def _merge_moments(number: Array, mean: Array, covariance: Array) -> tuple[Array
 
 def _volume(covariance: Array, noise_m: float) -> Array:
     """The space that an ellipsoid takes up, to a factor."""
-    return np.asarray(np.sqrt(np.linalg.det(covariance + noise_m**2 * np.eye(3))))
+    return np.asarray(np.sqrt(portable.det3(covariance + noise_m**2 * np.eye(3))))
 
 
 def _choose_mutual(edges: Array, score: Array, count: int) -> Array:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from resweep import portable
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.reconstruction.volumes.config import VolumeSettings
@@ -73,6 +74,6 @@ def _cluster_means(points: Array, cluster: Array, count: Array) -> Array:
 
 def _widen(covariance: Array, noise_m: float) -> Array:
     """Covariances (v, 6) packed of (v, 3, 3), none thinner than ``noise_m``."""
-    values, vectors = np.linalg.eigh(covariance)
+    values, vectors = portable.eigh3(covariance)
     values = np.maximum(values, noise_m**2)
     return packed(np.einsum("vik,vk,vjk->vij", vectors, values, vectors))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from resweep import _core
+from resweep import _core, portable
 from resweep.embree_library import open_embree
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
@@ -66,7 +66,7 @@ class OwnVolumes:
         self.near = Neighbours(points)
         self.cluster = cluster
         self.volumes = volumes
-        self.precision = np.linalg.inv(volumes.matrices)
+        self.precision = portable.inv3(volumes.matrices)
 
     def clip_to_own_volume(self, beams: Beams) -> Beams:
         """The beams; those that pass their own volume but end beyond its isosurface end on that surface."""
@@ -109,13 +109,13 @@ def match_permeability(
         met = shown.passed + shown.stopped
         factor = np.clip(wanted / _stop_rate((shown.stopped + 0.5) / (met + 1)), 1 / _STEP, _STEP)
         rate = _stop_rate(1.0 - volumes.permeability.astype(np.float64)) * np.where(met >= _LEAST_MET, factor, 1.0)
-        volumes = volumes.with_(permeability=np.exp(-rate).astype(np.float32))
+        volumes = volumes.with_(permeability=portable.exp(-rate).astype(np.float32))
     return volumes
 
 
 def _stop_rate(stopped: Array) -> Array:
     """-ln of the share that passes, kept from 0 and infinity."""
-    return np.asarray(-np.log(np.clip(1.0 - stopped, 1e-6, 1 - 1e-4)))
+    return np.asarray(-portable.log(np.clip(1.0 - stopped, 1e-6, 1 - 1e-4)))
 
 
 def _simulate_beams(map: Map, tracer: Retracer, empty_range_m: float) -> Iterator[Beams]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from resweep import portable
 from resweep.pose import Array
 
 _ITERATIONS = 8
@@ -34,7 +35,7 @@ class Channels:
 
     def slope(self, ring: Array, level: Array) -> Array:
         """z/ρ that ``ring`` (n,) sees at the horizontal distance ``level`` (n,)."""
-        return np.asarray(np.tan(self.elevation_rad)[ring] + self.height_m[ring] / level)
+        return np.asarray(portable.tan(self.elevation_rad)[ring] + self.height_m[ring] / level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +84,7 @@ def fit_channels(scans: list[tuple[Array, Array, Array]], n_rings: int) -> tuple
             slope, level, columns = _design(motions[at].undo(points, phase), phase)
             weight = np.ones(len(ring))
             if iteration:
-                error = (slope - np.tan(elevation)[ring] - height[ring] / level) / (1.0 + slope**2)
+                error = (slope - portable.tan(elevation)[ring] - height[ring] / level) / (1.0 + slope**2)
                 spread = _spread(error)
                 weight = 1.0 / (1.0 + (error / (2.0 * spread)) ** 2)
             total.add(at, slope, level, columns, ring, weight)
@@ -91,7 +92,7 @@ def fit_channels(scans: list[tuple[Array, Array, Array]], n_rings: int) -> tuple
         prior = np.zeros(n_rings) if iteration < _ITERATIONS // 2 else _smooth(height, total.height_share(sigma))
         width = _HEIGHT_SIGMA_M[int(iteration >= _ITERATIONS // 2)]
         tangent, height, steps = total.solve(sigma, prior, width, np.stack([motion.terms for motion in motions]))
-        elevation = np.arctan(tangent)
+        elevation = portable.arctan(tangent)
         motions = [Motion(motion.terms + step) for motion, step in zip(motions, steps, strict=True)]
     seen = np.bincount(np.concatenate([ring for _, ring, _ in scans]), minlength=n_rings) > 0
     return Channels(np.where(seen, elevation, np.nan), height), motions
@@ -110,8 +111,8 @@ def fit_motion(channels: Channels, points: Array, ring: Array, phase: Array) -> 
         weight = 1.0 / (1.0 + (error / (2.0 * spread)) ** 2)
         columns = columns / square[:, None]
         prior = np.diag(_POINTS_PER_TERM * (spread / _MOTION_SIGMA) ** 2)
-        left = columns.T @ (columns * weight[:, None]) + prior
-        terms = terms + np.linalg.solve(left, columns.T @ (weight * error) - prior @ terms)
+        left = portable.matmul(columns.T, columns * weight[:, None]) + prior
+        terms = terms + portable.solve(left, portable.matmul(columns.T, weight * error) - portable.matmul(prior, terms))
     motion = Motion(terms)
     return STILL if motion.is_still else motion
 
@@ -123,8 +124,8 @@ def _spread(error: Array) -> float:
 def _smooth(height: Array, share: Array) -> Array:
     """Mean height of the nearest rings, each counted by how well its own points show it (``share``)."""
     apart = np.abs(np.arange(len(height))[:, None] - np.arange(len(height)))
-    weight = np.exp(-apart / 2.0) * share
-    return np.asarray(weight @ height / np.maximum(weight.sum(axis=1), 1e-12))
+    weight = portable.exp(-apart / 2.0) * share
+    return np.asarray(portable.matmul(weight, height) / np.maximum(weight.sum(axis=1), 1e-12))
 
 
 def _design(points: Array, phase: Array) -> tuple[Array, Array, Array]:
@@ -163,8 +164,8 @@ class _Normal:
         for at in range(9):
             self.cross[:, 0, 9 * scan + at] += summed(columns[:, at])
             self.cross[:, 1, 9 * scan + at] += summed(columns[:, at] * near)
-        self.motion[part, part] += columns.T @ (columns * scaled[:, None])
-        self.motion_right[part] += columns.T @ (scaled * slope)
+        self.motion[part, part] += portable.matmul(columns.T, columns * scaled[:, None])
+        self.motion_right[part] += portable.matmul(columns.T, scaled * slope)
 
     def height_share(self, sigma: float) -> Array:
         """How far the points show each ring's height (k,): 0 where all are at one distance, to 1."""
@@ -181,10 +182,10 @@ class _Normal:
         ring[:, 1, 1] += scale / height_sigma**2
         right[:, 1] += height * scale / height_sigma**2
         prior = np.tile(scale / _MOTION_SIGMA**2, len(motion))
-        solved = np.linalg.solve(ring, np.concatenate([right[:, :, None], self.cross], axis=2))
+        solved = portable.solve(ring, np.concatenate([right[:, :, None], self.cross], axis=2))
         left = self.motion + np.diag(prior) - np.einsum("kim,kin->mn", self.cross, solved[:, :, 1:])
-        step = np.linalg.solve(
+        step = portable.solve(
             left, self.motion_right - prior * motion.reshape(-1) - np.einsum("kim,ki->m", self.cross, solved[:, :, 0])
         )
-        channels = solved[:, :, 0] - solved[:, :, 1:] @ step
+        channels = solved[:, :, 0] - portable.matmul(solved[:, :, 1:], step)
         return channels[:, 0], channels[:, 1], step.reshape(-1, 9)

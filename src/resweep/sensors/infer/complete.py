@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from resweep import portable
 from resweep.pose import Array
 from resweep.sensors.infer.channels import STILL, Motion, fit_motion
 from resweep.sensors.infer.grid import (
@@ -168,9 +169,9 @@ def _unseen_rings(new: _New, grid: Grid, ring: Array, azimuth: Array, time: Arra
 def _add_beams(sweep: Sweep, grid: Grid, motion: Motion, ring: Array, azimuth: Array, new: _New) -> Sweep:
     """``sweep`` with the ``new`` beams after its own."""
     count = len(new.ring)
-    angle, level = np.radians(new.azimuth), np.cos(grid.channels.elevation_rad)[new.ring]
-    rise = np.sin(grid.channels.elevation_rad)[new.ring]
-    direction = np.stack([level * np.cos(angle), level * np.sin(angle), rise], axis=1)
+    angle, level = np.radians(new.azimuth), portable.cos(grid.channels.elevation_rad)[new.ring]
+    rise = portable.sin(grid.channels.elevation_rad)[new.ring]
+    direction = np.stack([level * portable.cos(angle), level * portable.sin(angle), rise], axis=1)
     origin = np.zeros((count, 3))
     origin[:, 2] = grid.channels.height_m[new.ring]
     if motion is not STILL:

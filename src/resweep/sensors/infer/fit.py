@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.pose import Array
@@ -129,7 +130,7 @@ def estimate_quantum_m(ranges: Array) -> float:
     """The step that ranges (n,) are rounded to, 0 where none of the usual ones shows."""
     few = ranges[:: max(1, len(ranges) // 20_000)]
     for quantum in _QUANTA_M:
-        if abs(np.mean(np.exp(2j * np.pi * few / quantum))) > _SURE:
+        if abs(np.mean(portable.phasor(2.0 * np.pi * few / quantum))) > _SURE:
             return quantum
     return 0.0
 
@@ -163,12 +164,12 @@ def _delays(sweeps: list[Sweep], rings: list[Array], grid: Grid) -> Array | None
         times, first = np.sort(sweep.beam_time[ring == _most(ring)]), sweep.beam_time
         since = first - times[np.clip(np.searchsorted(times, first, side="right") - 1, 0, None)]
         since = np.where((since >= 0) & (since < period * 0.999), since, np.nan)
-        angle = np.exp(2j * np.pi * since / period)
+        angle = portable.phasor(2.0 * np.pi * since / period)
         good = np.isfinite(since)
         mean = np.bincount(ring[good], angle.real[good], grid.n_rings) + 1j * np.bincount(
             ring[good], angle.imag[good], grid.n_rings
         )
-        late.append((np.angle(mean) / (2.0 * np.pi) % 1.0) * period)
+        late.append((portable.angle(mean) / (2.0 * np.pi) % 1.0) * period)
     delay = late[0] if len(late) == 1 else np.median(late, axis=0)
     ordered = np.sort(delay)
     pause = np.diff(np.append(ordered, ordered[0] + period))
@@ -202,8 +203,8 @@ def _offsets(sweeps: list[Sweep], rings: list[Array], grid: Grid, delay: Array |
         if not fit_motion(grid.channels, *part).is_still:
             return None  # compensated motion turned the points by more than their offsets
         turned = np.radians(azimuth - head)
-        centre = np.angle(np.exp(1j * turned).mean())
-        aside = np.degrees(np.angle(np.exp(1j * (turned - centre))))
+        centre = portable.angle(portable.phasor(turned).mean())
+        aside = np.degrees(portable.angle(portable.phasor(turned - centre)))
         found.append(group_medians(aside, ring, grid.n_rings))
     offset = np.nanmedian(found, axis=0)
     offset = offset - np.nanmedian(offset)

@@ -8,9 +8,10 @@ from typing import Literal
 
 import numpy as np
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.log import Log
-from resweep.pose import Array
+from resweep.pose import Array, inverse
 from resweep.sensors.infer.channels import Channels, Motion, fit_channels
 from resweep.sensors.infer.rings import (
     Source,
@@ -155,7 +156,7 @@ def _are_apart(channels: Channels, motions: list[Motion], scans: list[tuple[Arra
 
     Where motion was taken out of the points, a ring may have been taken for two: then they do not.
     """
-    if max(float(np.linalg.norm(move.terms[:3])) for move in motions) > _MAX_DRIVE_M:
+    if max(float(portable.norm(move.terms[:3])) for move in motions) > _MAX_DRIVE_M:
         return False
     level_deg = np.sort(np.degrees(channels.elevation_rad))
     room = np.minimum(np.diff(level_deg, append=np.inf), np.diff(level_deg, prepend=-np.inf))
@@ -164,7 +165,7 @@ def _are_apart(channels: Channels, motions: list[Motion], scans: list[tuple[Arra
         points, ring, phase = thin_points(_FIT_POINTS, *scan)
         raw = move.undo(points, phase)
         level = np.maximum(np.hypot(raw[:, 0], raw[:, 1]), 0.1)
-        error = np.arctan(raw[:, 2] / level) - np.arctan(channels.slope(ring, level))
+        error = portable.arctan(raw[:, 2] / level) - portable.arctan(channels.slope(ring, level))
         close.append(np.mean(np.abs(np.degrees(error)) < 0.15 * room[ring]))
     return float(np.mean(close)) > _MIN_CLOSE
 
@@ -213,8 +214,8 @@ def assign_rings(sweep: Sweep, points: Array, azimuth: Array, grid: Grid) -> Arr
         return _turn_rings(turn, points, level_deg, typical)
     level = np.maximum(np.hypot(points[:, 0], points[:, 1]), 0.1)
     slope = points[:, 2] / level
-    ring = find_nearest(level_deg, np.degrees(np.arctan(slope - typical / level)))
-    return find_nearest(level_deg, np.degrees(np.arctan(slope - height_m[ring] / level)))
+    ring = find_nearest(level_deg, np.degrees(portable.arctan(slope - typical / level)))
+    return find_nearest(level_deg, np.degrees(portable.arctan(slope - height_m[ring] / level)))
 
 
 def thin_points(count: int, points: Array, ring: Array, phase: Array) -> tuple[Array, Array, Array]:
@@ -257,7 +258,7 @@ def _find_free_cells(azimuths: list[Array], rings: list[Array], elevation: Array
     for azimuth, ring in zip(azimuths, rings, strict=True):
         seen[ring, find_cells(azimuth)] = True
     seen |= np.roll(seen, 1, axis=1) & np.roll(seen, -1, axis=1)
-    upwards = np.argsort(elevation)  # NaN last
+    upwards = np.argsort(elevation, kind="stable")  # NaN last
     seen[upwards] = np.maximum.accumulate(seen[upwards], axis=0)
     return seen & np.isfinite(elevation)[:, None]
 
@@ -272,7 +273,8 @@ def _estimate_turning(
             order = np.argsort(time, kind="stable")
             few = order[:: max(1, len(order) // 200)]  # beams fired together differ by their lasers' offsets
             turned = np.unwrap(azimuth[few], period=360.0)
-            rates.append(float(np.polyfit(time[few] - time[few[0]], turned, 1)[0]))
+            since, ahead = time[few] - time[few].mean(), turned - turned.mean()
+            rates.append(float((since * ahead).sum() / (since * since).sum()))
     if rates:
         rate = float(np.median(rates))
         return (360.0 / abs(rate) if rate else None), float(np.sign(rate))
@@ -280,6 +282,6 @@ def _estimate_turning(
     poses = log.poses if isinstance(log, Log) else np.stack([sweep.pose for sweep in log])
     if len(poses) < 2:
         return None, 0.0
-    ahead = np.linalg.inv(poses[0]) @ poses[-1]
-    forward = sum(float(move.terms[:3] @ ahead[:3, 3]) for move in motions if not move.is_still)
+    ahead = portable.matmul(inverse(poses[0]), poses[-1])
+    forward = sum(float(portable.matmul(move.terms[:3], ahead[:3, 3])) for move in motions if not move.is_still)
     return None, float(np.sign(forward)) if abs(forward) > _MOVED_M2 else 0.0

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from scipy.ndimage import gaussian_filter1d
+from scipy.ndimage import correlate1d
 from scipy.signal import find_peaks
 
+from resweep import portable
 from resweep.pose import Array
 from resweep.sweep import Sweep
 
@@ -40,12 +41,12 @@ def beam_points(sweep: Sweep) -> Array:
 
 def azimuth_deg(points: Array) -> Array:
     """Azimuth of points (n, 3) in [0, 360), counter-clockwise from +x."""
-    return np.asarray(np.degrees(np.arctan2(points[:, 1], points[:, 0])) % 360.0)
+    return np.asarray(np.degrees(portable.arctan2(points[:, 1], points[:, 0])) % 360.0)
 
 
 def elevation_deg(points: Array) -> Array:
     """Elevation of points (n, 3), up from the horizontal plane."""
-    return np.asarray(np.degrees(np.arctan2(points[:, 2], np.hypot(points[:, 0], points[:, 1]))))
+    return np.asarray(np.degrees(portable.arctan2(points[:, 2], np.hypot(points[:, 0], points[:, 1]))))
 
 
 def find_ring_source(sweeps: list[Sweep]) -> Source | None:
@@ -110,7 +111,7 @@ def find_elevation_peaks(clouds: list[Array]) -> tuple[Array, float] | None:
     if len(points) < 100:
         return None
     height = _sharpest_height(points[:, 2], level)
-    elevation = np.degrees(np.arctan2(points[:, 2] - height, level))
+    elevation = np.degrees(portable.arctan2(points[:, 2] - height, level))
     count = _histogram(elevation)
     best, best_share = None, _MIN_NEAR_PEAKS
     for width in _BANDWIDTHS_DEG:
@@ -135,14 +136,21 @@ def _sharpest_height(z: Array, level: Array) -> float:
     centre = 0.0
     for span, count in ((0.3, 31), (0.02, 21)):
         tried = centre + np.linspace(-span, span, count)
-        tried = tried[np.argsort(np.abs(tried))]  # the origin itself wins a draw
-        crowding = [np.sum(_histogram(np.degrees(np.arctan2(z - height, level))) ** 2) for height in tried]
+        tried = tried[np.argsort(np.abs(tried), kind="stable")]  # the origin itself wins a draw
+        crowding = [np.sum(_histogram(np.degrees(portable.arctan2(z - height, level))) ** 2) for height in tried]
         centre = float(tried[int(np.argmax(crowding))])
     return centre
 
 
+def _gaussian(width_bins: float) -> Array:
+    """Weights of a normal distribution out to four times its width."""
+    reach = int(4.0 * width_bins + 0.5)
+    weight = portable.exp(-0.5 * (np.arange(-reach, reach + 1) / width_bins) ** 2)
+    return np.asarray(weight / weight.sum())
+
+
 def _peaks(count: Array, width_bins: float) -> Array:
-    smooth = gaussian_filter1d(count, width_bins, mode="constant")
+    smooth = correlate1d(count, _gaussian(width_bins), mode="constant")
     least = _MIN_PEAK_POINTS / (2.5 * width_bins)
     peaks, shape = find_peaks(smooth, height=least, prominence=least * _MIN_PROMINENCE)
     return np.asarray(peaks[shape["prominences"] >= _MIN_PROMINENCE * shape["peak_heights"]])

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from resweep import portable
 from resweep.pose import Array
 from resweep.sensors.infer.rings import azimuth_deg, elevation_deg, group_medians
 from resweep.sweep import BeamStatus, Sweep
@@ -54,7 +55,9 @@ def add_stored_empty(sweep: Sweep, ring: Array, column: Array) -> Sweep:
     known = np.isfinite(level[ring]) & np.isfinite(offset[ring])
     ring, column = ring[known], column[known]
     angle, rise = np.radians(turn[column] + offset[ring]), np.radians(level[ring])
-    direction = np.stack([np.cos(rise) * np.cos(angle), np.cos(rise) * np.sin(angle), np.sin(rise)], axis=1)
+    direction = np.stack(
+        [portable.cos(rise) * portable.cos(angle), portable.cos(rise) * portable.sin(angle), portable.sin(rise)], axis=1
+    )
     return replace(
         sweep,
         beam_origin=np.broadcast_to(np.zeros(3, np.float32), (sweep.n_beams + len(ring), 3))
@@ -89,9 +92,9 @@ def _angles(
     turn = step * np.arange(n_columns)
     offset = np.zeros(n_rings)
     for _ in range(_ROUNDS):
-        phasor = np.exp(1j * np.radians(azimuth - turn[column]))
+        phasor = portable.phasor(np.radians(azimuth - turn[column]))
         total = np.bincount(ring, phasor.real, n_rings) + 1j * np.bincount(ring, phasor.imag, n_rings)
-        offset = np.degrees(np.angle(total))
+        offset = np.degrees(portable.angle(total))
         # The head does not turn quite evenly: what all rings of a column have in common is its own.
         aside = group_medians(_wrap(azimuth - turn[column] - offset[ring]), column, n_columns)
         seen = np.isfinite(aside)
