@@ -74,7 +74,7 @@ class Rig:
         first = float(inside.min()) if len(inside) else self.motion.start
         late = (inside - first) / _MOMENT_S
         if late.max(initial=0.0) > _MAX_MOMENTS:
-            return np.asarray(inverse(sweep.pose) @ self.motion.at(inside) @ mount)
+            return np.asarray(portable.matmul(inverse(sweep.pose), self.motion.at(inside), mount))
         before = late.astype(np.int64)
         moments = first + _MOMENT_S * np.arange(int(before.max(initial=0)) + 2)
         knots = portable.matmul(

@@ -171,10 +171,10 @@ def _place_origins(block: Block, head_deg: Array, azimuth_deg: Array, elevation_
     left = np.array(block.horizontal_offset_m or np.zeros(block.n_channels))
     out = block.radial_offset_m or 0.0
     head, azimuth, elevation = np.radians(head_deg), np.radians(azimuth_deg), np.radians(elevation_deg)
-    level = -up * np.sin(elevation)  # across a beam that looks down, upwards is also forwards
-    x = out * np.cos(head) + level * np.cos(azimuth) - left * np.sin(azimuth)
-    y = out * np.sin(head) + level * np.sin(azimuth) + left * np.cos(azimuth)
-    return np.stack(np.broadcast_arrays(x, y, up * np.cos(elevation)), axis=-1)
+    level = -up * portable.sin(elevation)  # across a beam that looks down, upwards is also forwards
+    x = out * portable.cos(head) + level * portable.cos(azimuth) - left * portable.sin(azimuth)
+    y = out * portable.sin(head) + level * portable.sin(azimuth) + left * portable.cos(azimuth)
+    return np.stack(np.broadcast_arrays(x, y, up * portable.cos(elevation)), axis=-1)
 
 
 def _rank_channels(elevation: Array) -> Array:

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 
+from resweep import portable
 from resweep.pose import Array
 from resweep.sweep import Sweep
 from resweep.worlds import World
@@ -40,7 +41,7 @@ def _describe_place(world: World, place: Array) -> str:
         return "and the world is empty"
     low, high = world.bounds
     span = f"{_coordinates(low)} to {_coordinates(high)} m"
-    away = float(np.linalg.norm(place - np.clip(place, low, high)))
+    away = float(portable.norm(place - np.clip(place, low, high)))
     if away > 0:
         return f"{away:,.1f} m outside the world's bounds ({span})"
     return f"within the world's bounds ({span}), but nothing lies in the beams' reach"

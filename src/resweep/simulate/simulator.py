@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import resweep
-from resweep import _core
+from resweep import _core, portable
 from resweep.errors import ResweepError
 from resweep.log import EmptyBeams, Log
 from resweep.pose import Array, Trajectory, check_rigid
@@ -177,7 +177,7 @@ class Simulator:
         log.require_beams("there is nothing to drive like")
         mount = np.eye(4) if offset is None else check_rigid(offset, "offset")
         if standing or len(log) == 1:
-            return self.run(log.poses @ mount, starts=log.times)
+            return self.run(portable.matmul(log.poses, mount), starts=log.times)
         lasts = float(fire(self.sensor).time[-1]) + self.sensor.sweep_period_s
         return self.run(log.trajectory.offset(mount).extended(lasts), starts=log.times)
 

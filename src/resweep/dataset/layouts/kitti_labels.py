@@ -5,11 +5,13 @@ Only objects that the image shows and that have returns get a line, as in KITTI.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from resweep import portable
 from resweep.boxes import Boxes
 from resweep.io.datasets.kitti_camera import KittiCamera
 from resweep.pose import transform
@@ -61,9 +63,9 @@ def _format_line(row: dict[str, Any], edges: list[float], truncation: str, camer
     length, width, height = row["size"]
     floor = np.array([row["centre"]]) - [[0.0, 0.0, height / 2]]
     x, y, z = transform(camera.T_rect_lidar, floor)[0].tolist()
-    ahead = camera.T_rect_lidar[:3, :3] @ [np.cos(row["yaw"]), np.sin(row["yaw"]), 0.0]
-    turn = -float(np.arctan2(ahead[2], ahead[0]))
-    alpha = _wrap_angle(turn - float(np.arctan2(x, z)))
+    ahead = portable.matmul(camera.T_rect_lidar[:3, :3], [math.cos(row["yaw"]), math.sin(row["yaw"]), 0.0])
+    turn = -math.atan2(ahead[2], ahead[0])
+    alpha = _wrap_angle(turn - math.atan2(x, z))
     hidden = row["occlusion"]
     occlusion = 3 if hidden is None else _level(hidden, _PARTLY_HIDDEN, _LARGELY_HIDDEN)
     numbers = (alpha, *edges, height, width, length, x, y, z, turn)

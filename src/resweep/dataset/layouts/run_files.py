@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep import portable
 from resweep.boxes import BOX_MARGIN_M
 from resweep.dataset.annotations import Annotations
 from resweep.files import write_file
@@ -64,7 +65,7 @@ def write_truth(folder: Path, at: int, sweep: Sweep, found: Annotations) -> None
 def write_poses(folder: Path, run: RunFacts) -> None:
     """Write ``poses.txt`` (those of a camera, as KITTI has them) and ``times.txt`` of a run."""
     Tr = poses.T_CAMERA_LIDAR
-    path = Trajectory(np.arange(len(run.times)), Tr @ run.poses @ inverse(Tr))
+    path = Trajectory(np.arange(len(run.times)), portable.matmul(Tr, run.poses, inverse(Tr)))
     poses.write_poses(path, folder / "poses.txt", "kitti")
     write_file(folder / "times.txt", "".join(f"{time!r}\n" for time in run.times.tolist()).encode())
 

@@ -7,6 +7,7 @@ and of raw drives (``calib_cam_to_cam.txt`` with ``calib_velo_to_cam.txt`` besid
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from resweep import portable
 from resweep.boxes import Boxes
 from resweep.config import read_text
 from resweep.errors import ResweepError
@@ -57,7 +59,7 @@ class KittiCamera:
         """``T_rect_lidar`` (4, 4): from the LiDAR to the rectified camera, whose frame labels are in."""
         rectify = np.eye(4)
         rectify[:3, :3] = self.rectification
-        return rectify @ self.T_camera_lidar
+        return portable.matmul(rectify, self.T_camera_lidar)
 
     def project(self, points: Array) -> tuple[Array, Array]:
         """Pixels (n, 2) and depths (n,) in metres of points (n, 3) in the LiDAR's frame.
@@ -65,7 +67,7 @@ class KittiCamera:
         What lies nearer than `NEAR_M`, or behind the camera, has NaN for pixels.
         """
         there = transform(self.T_rect_lidar, np.asarray(points, np.float64))
-        seen = np.column_stack([there, np.ones(len(there))]) @ self.projections[2].T
+        seen = portable.matmul(np.column_stack([there, np.ones(len(there))]), self.projections[2].T)
         depth = np.where(seen[:, 2] >= NEAR_M, seen[:, 2], np.nan)
         return seen[:, :2] / depth[:, None], there[:, 2]
 
@@ -94,10 +96,10 @@ class KittiCamera:
 
     def _project_faces(self, boxes: Boxes, at: int) -> Array:
         """The corners of a box's faces (6, 4, 3) in homogeneous pixels: u·w, v·w and w, the depth in metres."""
-        c, s = np.cos(boxes.yaw[at]), np.sin(boxes.yaw[at])
+        c, s = math.cos(boxes.yaw[at]), math.sin(boxes.yaw[at])
         turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-        corners = transform(self.T_rect_lidar, (_CORNERS * boxes.size[at]) @ turn.T + boxes.centre[at])
-        return np.asarray((np.column_stack([corners, np.ones(8)]) @ self.projections[2].T)[_FACES])
+        corners = transform(self.T_rect_lidar, portable.matmul(_CORNERS * boxes.size[at], turn.T) + boxes.centre[at])
+        return np.asarray(portable.matmul(np.column_stack([corners, np.ones(8)]), self.projections[2].T)[_FACES])
 
     def to_dict(self) -> dict[str, list[float]]:
         """All its numbers, row by row."""
@@ -108,7 +110,7 @@ class KittiCamera:
 def clip_polygon(corners: Array, planes: Array) -> Array:
     """The corners (m, 3) of a polygon (n, 3) cut by planes (k, 4), where a·x + b·y + c·z + d is at least zero."""
     for plane in planes:
-        side = corners @ plane[:3] + plane[3]
+        side = portable.matmul(corners, plane[:3]) + plane[3]
         after, side_after = np.roll(corners, -1, axis=0), np.roll(side, -1)
         kept: list[Array] = []
         for corner, following, here, there in zip(corners, after, side, side_after, strict=True):
@@ -202,7 +204,8 @@ def read_T_rect_lidar(file: Path) -> Array:
     fields = read_fields(file)
     rectify = np.column_stack([_take(file, fields, ("R0_rect", "R_rect"), (3, 3)), np.zeros(3)])
     Tr = _take(file, fields, ("Tr_velo_to_cam", "Tr_velo_cam"), (3, 4))
-    return pose_from_matrix(rectify, f"{file}, R0_rect") @ pose_from_matrix(Tr, f"{file}, Tr_velo_to_cam")
+    T_camera_lidar = pose_from_matrix(Tr, f"{file}, Tr_velo_to_cam")
+    return portable.matmul(pose_from_matrix(rectify, f"{file}, R0_rect"), T_camera_lidar)
 
 
 def _read_raw(path: Path, fields: dict[str, list[float]]) -> KittiCamera:

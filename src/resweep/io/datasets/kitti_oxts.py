@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from resweep.pose import Array, Trajectory
+from resweep import portable
+from resweep.pose import Array, Trajectory, rotation_of
 
 EARTH_M = 6378137.0  # the radius in the devkit's Mercator projection (KITTI raw devkit, latlonToMercator)
 _START_DEG = (49.0, 8.4)  # latitude and longitude of a motion's first pose: near where KITTI was recorded
@@ -19,11 +20,11 @@ _TAIL = "0.05 0.05 4 10 5 5 6"  # accuracies (m, m/s), and flags and counts of a
 def project_packets(rows: Array) -> Array:
     """``T_world_imu`` (n, 4, 4), in metres from the first, from rows (n, 6) of lat lon alt roll pitch yaw."""
     latitude, longitude = np.radians(rows[:, 0]), np.radians(rows[:, 1])
-    scale = np.cos(latitude[0])
+    scale = portable.cos(latitude[0])
     place = np.stack(
         [
             scale * EARTH_M * longitude,
-            scale * EARTH_M * np.log(np.tan(np.pi / 4 + latitude / 2)),
+            scale * EARTH_M * portable.log(portable.tan(np.pi / 4 + latitude / 2)),
             rows[:, 2],
         ],
         axis=1,
@@ -40,7 +41,7 @@ def format_packets(motion: Trajectory) -> str:
     Velocities, accelerations and turn rates are differences between the poses.
     """
     place = motion.poses[:, :3, 3]
-    yaw, pitch, roll = Rotation.from_matrix(motion.poses[:, :3, :3]).as_euler("ZYX").T
+    yaw, pitch, roll = rotation_of(motion.poses).as_euler("ZYX").T
     velocity, rate = _differentiate(place, motion.times), _differentiate(_unwrap_turns(roll, pitch, yaw), motion.times)
     force = _differentiate(velocity, motion.times) + np.array([0.0, 0.0, _GRAVITY])
     turn = motion.poses[:, :3, :3].transpose(0, 2, 1)
@@ -54,10 +55,10 @@ def format_packets(motion: Trajectory) -> str:
 def _project_back(place: Array) -> Array:
     """Latitude and longitude (n, 2) in degrees of places (n, 3) in metres from where the first one is put."""
     latitude, longitude = np.radians(_START_DEG)
-    scale = np.cos(latitude) * EARTH_M
-    north = np.log(np.tan(np.pi / 4 + latitude / 2)) + (place[:, 1] - place[0, 1]) / scale
+    scale = portable.cos(latitude) * EARTH_M
+    north = portable.log(portable.tan(np.pi / 4 + latitude / 2)) + (place[:, 1] - place[0, 1]) / scale
     east = longitude + (place[:, 0] - place[0, 0]) / scale
-    return np.asarray(np.degrees(np.column_stack([2 * np.arctan(np.exp(north)) - np.pi / 2, east])))
+    return np.asarray(np.degrees(np.column_stack([2 * portable.arctan(portable.exp(north)) - np.pi / 2, east])))
 
 
 def _unwrap_turns(*angles: Array) -> Array:

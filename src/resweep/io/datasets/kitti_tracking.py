@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from resweep import portable
 from resweep.boxes import Boxes
 from resweep.config import read_text
 from resweep.errors import ResweepError
@@ -95,7 +96,7 @@ def _read_poses(file: Path, calib: Path, index: Array) -> Array:
     if numbers is None:
         raise ResweepError(f"{calib}: no Tr_imu_velo; poses of the IMU cannot be turned into the LiDAR's without")
     T_imu_lidar = inverse(pose_from_matrix(numbers, f"{calib}, Tr_imu_velo"))
-    return np.asarray((project_packets(np.stack(rows)) @ T_imu_lidar)[index])
+    return np.asarray(portable.matmul(project_packets(np.stack(rows)), T_imu_lidar)[index])
 
 
 def _read_boxes(file: Path, calib: Path) -> dict[int, Boxes]:

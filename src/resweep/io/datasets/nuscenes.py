@@ -98,7 +98,7 @@ def open_log(
     frames = _find_frames(tables, scenes[name]["token"], channel, keyframes_only)
     faults = Faults()
     T_global_sensor = _read_poses(tables, frames, faults if keep_going else None)
-    poses = facts.T_world_global @ T_global_sensor
+    poses = portable.matmul(facts.T_world_global, T_global_sensor)
     times = np.array([_find_time(frame, tables) for frame in frames])
     notes = _Notes(tables, frames)
 

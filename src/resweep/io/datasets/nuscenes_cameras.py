@@ -7,6 +7,7 @@ figure 4), at a quarter of the size; front is the LiDAR's x axis.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -33,20 +34,20 @@ class Camera:
     @cached_property
     def R_lidar_camera(self) -> Array:
         """``R_lidar_camera`` (3, 3); the camera's z looks ahead, its x to the right, its y down."""
-        c, s = np.cos(np.radians(self.yaw_deg)), np.sin(np.radians(self.yaw_deg))
+        c, s = math.cos(math.radians(self.yaw_deg)), math.sin(math.radians(self.yaw_deg))
         return np.array([[s, 0.0, c], [-c, 0.0, s], [0.0, -1.0, 0.0]])
 
     @cached_property
     def intrinsic(self) -> Array:
         """The camera matrix (3, 3)."""
         width, height = SIZE_PX
-        focal = width / 2 / np.tan(np.radians(self.width_deg / 2))
+        focal = width / 2 / math.tan(math.radians(self.width_deg / 2))
         return np.array([[focal, 0.0, width / 2], [0.0, focal, height / 2], [0.0, 0.0, 1.0]])
 
     def draw(self, points: Array, intensity: Array) -> bytes:
         """A PNG of the returns (n, 3), in the LiDAR's frame, by their relative intensity (n,)."""
         x, y = points[:, 0], points[:, 1]
-        c, s = np.float32(np.cos(np.radians(self.yaw_deg))), np.float32(np.sin(np.radians(self.yaw_deg)))
+        c, s = np.float32(math.cos(math.radians(self.yaw_deg))), np.float32(math.sin(math.radians(self.yaw_deg)))
         depth, right = c * x + s * y, s * x - c * y
         focal, (width, height) = self.intrinsic[0, 0], SIZE_PX
         rows = np.flatnonzero((depth > _NEAR_M) & (np.abs(right) * focal < depth * (width / 2)))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from resweep import portable
 from resweep.io.datasets.nuscenes_classes import (
     NOISE,
     Row,
@@ -57,7 +58,7 @@ def _annotate_track(
         boxes = frames[at].boxes
         assert boxes is not None
         x, y, z = boxes.centre[box].tolist()
-        placed.append(frames[at].pose @ from_xyz_rpy(x, y, z, yaw=float(boxes.yaw[box])))
+        placed.append(portable.matmul(frames[at].pose, from_xyz_rpy(x, y, z, yaw=float(boxes.yaw[box]))))
         velocity.append(boxes.velocity[box])
         names.append(boxes.name[box])
     times = np.array([frames[at].time for at, _ in found])

@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.io.datasets.nuscenes_classes import CHANNEL, Row, make_token
 from resweep.labels import LabelSet
-from resweep.pose import Array
+from resweep.pose import Array, rotation_of
 from resweep.sensors import Sensor
 
 VERSION = "v1.0-resweep"
@@ -130,7 +129,7 @@ def place(scene: Scene, pose: Array) -> Row:
 
 def quaternion(rotation: Array) -> list[float]:
     """A rotation (3, 3) as w x y z."""
-    x, y, z, w = Rotation.from_matrix(rotation).as_quat().tolist()
+    x, y, z, w = rotation_of(rotation).as_quat().tolist()
     return [w, x, y, z]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation, RotationSpline
 
-from resweep.pose import Array, Trajectory
+from resweep.pose import Array, Trajectory, rotation_of
 
 RATE_HZ = 200.0  # LIO-SAM asks for 200 Hz or more, FAST-LIO for 100
 GRAVITY_MPS2 = 9.81  # what FAST-LIO scales accelerations to (include/common_lib.h, G_m_s2)
@@ -54,7 +54,7 @@ class SmoothMotion:
     def __init__(self, trajectory: Trajectory) -> None:
         self._start, self._end = trajectory.start, trajectory.end
         times = trajectory.times - trajectory.start
-        rotation = Rotation.from_matrix(trajectory.poses[:, :3, :3])
+        rotation = rotation_of(trajectory.poses)
         moves = len(times) > 1
         # Two knots at the same pose stand for the only one.
         self._place = CubicSpline(

@@ -15,7 +15,7 @@ from resweep.io.ros import livox
 from resweep.io.ros.imu import Motion
 from resweep.io.ros.layouts import Cloud, Packed, to_nanoseconds
 from resweep.optional import require
-from resweep.pose import Array, Trajectory
+from resweep.pose import Array, Trajectory, rotation_of
 
 MOTION = "/resweep/motion"
 WORLD, BASE, LIDAR, IMU = "odom", "base_link", "lidar", "imu"
@@ -74,10 +74,10 @@ class Topics:
 
     def _pose(self, pose: Array) -> Any:
         place = self._make("geometry_msgs/msg/Point", *map(float, pose[:3, 3]))
-        return self._make("geometry_msgs/msg/Pose", place, self._quaternion(Rotation.from_matrix(pose[:3, :3])))
+        return self._make("geometry_msgs/msg/Pose", place, self._quaternion(rotation_of(pose)))
 
     def _transform(self, time: float, parent: str, child: str, pose: Array) -> Any:
-        turn = self._quaternion(Rotation.from_matrix(pose[:3, :3]))
+        turn = self._quaternion(rotation_of(pose))
         moved = self._make("geometry_msgs/msg/Transform", self._vector(pose[:3, 3]), turn)
         return self._make("geometry_msgs/msg/TransformStamped", self._header(time, parent), child, moved)
 
