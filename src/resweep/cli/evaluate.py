@@ -16,6 +16,7 @@ from resweep.errors import ResweepError
 if TYPE_CHECKING:
     from resweep.evaluation import Report
     from resweep.log import Log
+    from resweep.reconstruction import BuildConfig
 
 
 @locks("output")
@@ -66,7 +67,7 @@ def evaluate(
     resweep evaluate drive.bag --holdout-every 10 --odometry
     """
 
-    from resweep.cli.inputs import check_writable, open_posed, report_skipped
+    from resweep.cli.inputs import build_config, check_writable, open_posed, report_skipped
     from resweep.labels import load_labels
     from resweep.terminal import make_console
 
@@ -85,9 +86,10 @@ def evaluate(
             raise ResweepError("--holdout takes one log, the real one; leave out REAL or --holdout")
         if odometry and poses is not None:
             raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
+        config = build_config(method, set_ or [])  # a mistake is said before anything is read
         log = open_posed(sim, keep_going, poses, pose_rate, labels=labels)
         report_skipped(sim, log)
-        report = _hold_out(log, holdout, every, method, set_ or [], accumulate, odometry)
+        report = _hold_out(log, holdout, every, config, accumulate, odometry)
     if output is not None:
         report.save(output)
     if as_json:
@@ -138,19 +140,16 @@ def _hold_out(
     log: Log,
     listed: str | None,
     every: int | None,
-    method: str,
-    words: list[str],
+    config: BuildConfig,
     accumulate: bool,
     odometry: bool,
 ) -> Report:
     """Held-out sweeps of a log against a world built from the others."""
-    from resweep.cli.inputs import build_config
     from resweep.evaluation.holdout import holdout
     from resweep.reconstruction import build
     from resweep.reconstruction import odometry as find_poses
     from resweep.reconstruction.map.accumulate import find_mappable
 
-    config = build_config(method, words)
     held = list(range(every - 1, len(log), every)) if every is not None else []
     try:
         held += [int(word) for word in (listed or "").split(",") if word.strip()]
