@@ -59,11 +59,11 @@ def open_log(
 
     Where a format keeps only returns, the beams that came back empty are inferred from the LiDAR's grid;
     ``log.empty_beams`` says how, or why not. ``empty_beams=False`` leaves them out.
-    ``options`` are those of the format's reader, such as ``drop_nan=True`` or nuScenes' ``scene=``.
+    ``options`` are those of the format's reader, such as ``drop_nan=True`` or nuScenes' ``scene=``; a scene may also be
+    opened like a folder of its dataset, as ``nuscenes/scene-0061``.
     """
-    path = Path(path)
-    if not path.exists():
-        raise ResweepError(f"{path}: no such file or folder")
+    path, part = find_part(Path(path))
+    options = {**part, **options}
     log = _open(path, format, rate_hz, empty_beams, bool(keep_going), options)
     if labels is not None:
         log = replace(log, labels=labels if isinstance(labels, LabelSet) else load_labels(labels))
@@ -74,6 +74,16 @@ def open_log(
             raise ResweepError(f"{path}: raw=True needs poses= to know the motion during each sweep")
         return log
     return _replace_poses(log, poses, raw)
+
+
+def find_part(path: Path) -> tuple[Path, dict[str, str]]:
+    """``path`` where it exists, else the dataset of which it names a part, and the options that open this part."""
+    if path.exists():
+        return path, {}
+    for entry in FORMATS.values():
+        if entry.find_part is not None and (found := entry.find_part(path)) is not None:
+            return found
+    raise ResweepError(f"{path}: no such file or folder")
 
 
 def _open(
