@@ -10,6 +10,7 @@ import json
 import shutil
 import subprocess
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from PIL import Image
 
 import resweep as rs
 from resweep.dataset import Plan, generate
-from resweep.pose import Array
+from resweep.pose import Array, from_xyz_rpy
 
 SCENARIO: dict[str, Any] = {
     "name": "follow",
@@ -205,6 +206,9 @@ def test_boxes_hold_the_returns_of_their_objects_in_space_and_in_the_image(objec
             own_total += int(own.sum())
             own_inside += int((own & within).sum())
             assert 0.99 < item["known"] <= 1.0
+            grown = np.array(item["object_size"]) + np.array([2, 2, 1]) * truth["box_margin_m"]
+            assert item["size"] == pytest.approx(grown.tolist())
+            assert label.hwl == pytest.approx([item["size"][axis] for axis in (2, 1, 0)], abs=1e-4)
             ahead = own & (points[:, 2] > 0.2)
             pixels = project(points[ahead], calib["P2"])
             seen = ((pixels >= 0) & (pixels <= [1241, 374])).all(axis=1)
@@ -245,6 +249,22 @@ def test_another_camera_is_that_of_the_log(objects: Path, tmp_path: Path) -> Non
         rs.dataset.load_plan("edge-cases", {"layout": "nuscenes", "camera": "calib.txt"})
 
 
+def test_the_camera_is_that_of_the_log_that_the_ego_drives_along(tmp_path: Path) -> None:
+    drive = tmp_path / "sequences" / "07"
+    still = rs.Sweep.from_points(np.ones((5, 3)))
+    poses = [from_xyz_rpy(-30 + 0.8 * at, -1.3, 1.73) for at in range(4)]
+    sweeps = [replace(still, pose=pose, timestamp=0.1 * at) for at, pose in enumerate(poses)]
+    rs.write_log(rs.Log.from_sweeps(sweeps, "07"), drive, "semantickitti", progress=False)
+    alongside = {**SCENARIO, "ego": {"log": str(drive)}, "duration_s": 0.2}
+    focal = {}
+    for name in ("default", "own"):
+        generate(plan("kitti", scenarios=[alongside], sweeps=1), tmp_path / name, progress=False)
+        focal[name] = read_calib(tmp_path / name / "training/calib/000000.txt")["P2"][0, 0]
+        own = (drive / "calib.txt").read_text().replace("P2: 1.0 0.0 0.0", "P2: 555.0 0.0 600.0")
+        (drive / "calib.txt").write_text(own)  # it had the identity, which is no camera
+    assert focal == {"default": 721.5377, "own": 555.0}
+
+
 def test_a_frame_without_objects_is_in_no_set(tmp_path: Path) -> None:
     away = {**SCENARIO, "actors": [SCENARIO["actors"][3]]}
     generate(plan("kitti", scenarios=[away, SCENARIO], sweeps=1), tmp_path, progress=False)
@@ -254,7 +274,7 @@ def test_a_frame_without_objects_is_in_no_set(tmp_path: Path) -> None:
 
 def test_a_stopped_dataset_goes_on_to_the_same_bytes(objects: Path, tmp_path: Path) -> None:
     chosen = plan("kitti", variants=2)
-    generate(chosen, tmp_path / "a", workers=1, progress=False)
+    shutil.copytree(objects, tmp_path / "a")
     for file in ("0001/boxes/000001.json", "training/label_2/000004.txt", "ImageSets/train.txt"):
         (tmp_path / "a" / file).unlink()
     assert generate(chosen, tmp_path / "a", progress=False).resumed == 5

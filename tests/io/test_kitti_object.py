@@ -51,6 +51,9 @@ def test_mistakes(tmp_path: Path) -> None:
     (training / "label_2" / "000000.txt").write_text("Car 0.00 0 1.55\n")
     with pytest.raises(ResweepError, match=r"000000\.txt, line 1: 4 values"):
         open_log(training)[0]
+    (training / "label_2" / "000000.txt").write_text(LABEL.replace("20.0", "nan"))
+    with pytest.raises(ResweepError, match=r"000000\.txt, line 1: holds NaN or infinity"):
+        open_log(training)[0]
     (training / "calib" / "000007.txt").write_text("P0: 1\n")
     with pytest.raises(ResweepError, match=r"000007\.txt: no R0_rect of 9 numbers"):
         open_log(training)[1]

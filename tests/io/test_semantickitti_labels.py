@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +69,20 @@ def test_ids_of_unknown_meaning_stay(tmp_path: Path) -> None:
     again = rs.open_log(tmp_path / "out", empty_beams=False)
     assert again.labels.name == "unknown"
     assert again[0].label.tolist() == [7, 8, 300]
+
+
+def test_classes_without_counterpart_are_named(tmp_path: Path) -> None:
+    vocabulary = load_labels("rellis3d")
+    labels = [vocabulary.id_of("vehicle"), vocabulary.id_of("sky"), 77]
+    log = rs.Log.from_sweeps([rs.Sweep.from_points(np.ones((3, 3)), label=labels)], "hill", labels=vocabulary)
+    with pytest.warns(UserWarning, match="log 'hill': SemanticKITTI has no class for sky, label 77; their returns"):
+        rs.write_log(log, tmp_path / "out", "semantickitti", progress=False)
+    assert rs.open_log(tmp_path / "out", empty_beams=False)[0].label.tolist() == [20, 0, 0]
+    own = rs.Log.from_sweeps([rs.Sweep.from_points(np.ones((2, 3)), label=[10, 77])], "own", labels=LABELS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing is lost of labels that are not mapped
+        rs.write_log(own, tmp_path / "own", "semantickitti", progress=False)
+    assert rs.open_log(tmp_path / "own", empty_beams=False)[0].label.tolist() == [10, 77]
 
 
 def test_remissions_are_from_zero_to_one(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.boxes import Boxes
+from resweep.boxes import BOX_MARGIN_M, Boxes
 from resweep.pose import Array
 from resweep.scenario import Actor
 from resweep.simulate import Simulator
@@ -35,7 +35,10 @@ class Annotations:
     occlusion: Array
 
     def rows(self) -> list[dict[str, Any]]:
-        """The objects as plain data; lengths in metres, angles in radians, velocity in the world, None for unknown."""
+        """The objects as plain data; lengths in metres, angles in radians, velocity in the world, None for unknown.
+
+        ``size`` is that of the box, ``object_size`` that of the object, without the margin.
+        """
         boxes, found = self.boxes, []
         for at in range(len(boxes)):
             found.append(
@@ -45,6 +48,7 @@ class Annotations:
                     "label": int(boxes.label[at]),
                     "centre": boxes.centre[at].tolist(),
                     "size": boxes.size[at].tolist(),
+                    "object_size": (boxes.size[at] - np.array([2, 2, 1]) * BOX_MARGIN_M).tolist(),
                     "yaw": float(boxes.yaw[at]),
                     "velocity": boxes.velocity[at].tolist(),
                     "time_s": float(self.time_s[at]),

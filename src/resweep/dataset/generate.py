@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from resweep.dataset.annotations import annotate, class_names
+from resweep.dataset.cameras import choose_camera
 from resweep.dataset.layouts import RunFacts, express_labels, is_complete, write_dataset, write_run, write_sweep
 from resweep.dataset.plan import Plan, Run, list_runs
 from resweep.dataset.record import FORMAT, RECORD, check_output, hash_record, identify_run, make_record
 from resweep.dataset.traffic import add_traffic
 from resweep.files import write_file
-from resweep.io.datasets.kitti_camera import DEFAULT_CAMERA, KittiCamera, read_camera
+from resweep.io.datasets.kitti_camera import DEFAULT_CAMERA, KittiCamera
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.progress import Progress, open_progress
 from resweep.scenario import Actor, Bank, builtin_bank, load_bank
@@ -102,7 +103,7 @@ def place_run(plan: Plan, run: Run, world: World, bank: Bank) -> PlacedRun:
     sweeps = Simulator(world, run.sensor).run(trajectory)[: plan.sweeps]
     names = class_names(actors, scenario.categories(bank, actors))
     whole = (plan.name, identify_run(plan, run))
-    camera = DEFAULT_CAMERA if plan.camera is None else read_camera(plan.camera)
+    camera = choose_camera(plan, run)
     return PlacedRun(run, world, trajectory, sweeps.times, sweeps.poses, actors, names, *whole, camera=camera)
 
 

@@ -51,8 +51,9 @@ class Plan(Spec):
 
     ``worlds`` are saved worlds, mesh files or ``scene:NAME``; ``scenarios`` YAML files, names of those in the package,
     or scenarios written out. Variant 0 of a scenario is as written; ``traffic`` is added to all. ``sweeps`` limits
-    those of each run. ``seed`` fixes all randomness. ``camera`` is the calibration of the log that a world is from, for
-    the image boxes of KITTI's layouts: a file or folder of KITTI's (`read_camera`); without, KITTI's own is taken.
+    those of each run. ``seed`` fixes all randomness. ``camera`` is a calibration for the image boxes of KITTI's
+    layouts: a file or folder of KITTI's (`read_camera`). Without, it is that of the log which a scenario's ego drives
+    along, else KITTI's own.
     """
 
     name: str = "dataset"

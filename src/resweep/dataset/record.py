@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import resweep
+from resweep.dataset.cameras import choose_camera
 from resweep.dataset.plan import Plan, Run, choose_sensor
 from resweep.errors import ResweepError
-from resweep.io.datasets.kitti_camera import read_camera
+from resweep.io.datasets.kitti_camera import DEFAULT_CAMERA
 from resweep.scenes.opening import SCENE
 
 RECORD = "plan.json"
@@ -25,9 +26,9 @@ def make_record(plan: Plan, runs: Sequence[Run]) -> dict[str, Any]:
     worlds = {word: _fingerprint(word) for word in plan.worlds}
     written = plan.model_dump(mode="json", exclude_none=True)
     scenarios = [run.scenario.model_dump(mode="json", exclude_none=True) for run in runs]
-    camera = {} if plan.camera is None else {"camera": read_camera(plan.camera).to_dict()}
+    cameras = [choose_camera(plan, run) for run in runs]
     return {
-        **camera,
+        "cameras": [None if camera is DEFAULT_CAMERA else camera.to_dict() for camera in cameras],
         "resweep": resweep.__version__,
         "files": _FILES,
         "plan": written,

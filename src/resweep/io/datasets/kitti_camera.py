@@ -21,6 +21,7 @@ from resweep.io import poses
 from resweep.io.rigid import pose_from_matrix
 from resweep.pose import Array, transform
 
+_RAW = "calib_cam_to_cam.txt"
 NEAR_M = 0.1  # what is nearer to the camera, or behind it, is not in its image
 _CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
 _FACES = np.array([[0, 1, 3, 2], [4, 5, 7, 6], [0, 1, 5, 4], [2, 3, 7, 6], [0, 2, 6, 4], [1, 3, 7, 5]])
@@ -151,7 +152,7 @@ def read_camera(path: str | Path) -> KittiCamera:
     """
     path = Path(path)
     if path.is_dir():
-        names = ("calib_cam_to_cam.txt", "calib.txt")
+        names = (_RAW, "calib.txt")
         found = next((path / name for name in names if (path / name).is_file()), None)
         if found is None:
             raise ResweepError(f"{path}: has neither {' nor '.join(names)}; give a calibration of KITTI")
@@ -166,6 +167,20 @@ def read_camera(path: str | Path) -> KittiCamera:
     rectify = np.eye(3) if rectified else _take(path, fields, ("R0_rect", "R_rect"), (3, 3))
     Tr = pose_from_matrix(_take(path, fields, ("Tr_velo_to_cam", "Tr_velo_cam", "Tr"), (3, 4)), f"{path}, Tr")
     return KittiCamera(projections, rectify, Tr, DEFAULT_CAMERA.size_px)
+
+
+def find_camera(folder: Path) -> KittiCamera | None:
+    """The cameras of the log in a folder of KITTI's; None if it has none, or only the identity in their place.
+
+    The calibration of a raw drive may lie in the folder of its date.
+    """
+    names = (folder / _RAW, folder / "calib.txt", folder.absolute().parent / _RAW)
+    for file in names:
+        if file.is_file():
+            fields = read_fields(file)
+            P2 = fields.get("P_rect_02") or fields.get("P2") or [1.0]
+            return None if P2[0] == 1.0 else read_camera(file)
+    return None
 
 
 def read_fields(path: Path) -> dict[str, list[float]]:

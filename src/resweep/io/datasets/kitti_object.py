@@ -76,9 +76,12 @@ def parse_label(words: Sequence[str], where: str) -> list[float]:
     if len(words) < _COLUMNS:
         raise ResweepError(f"{where}: {len(words)} values, a label has {_COLUMNS}")
     try:
-        return [float(word) for word in words[8:_COLUMNS]]
+        numbers = [float(word) for word in words[8:_COLUMNS]]
     except ValueError as error:
         raise ResweepError(f"{where}: {error}") from error
+    if not np.isfinite(numbers).all():
+        raise ResweepError(f"{where}: holds NaN or infinity; fetch the labels again")
+    return numbers
 
 
 def turn_boxes(rows: Sequence[tuple[str, int, list[float]]], T_lidar_rect: Array) -> Boxes:

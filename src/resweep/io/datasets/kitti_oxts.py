@@ -57,11 +57,11 @@ def _project_back(place: Array) -> Array:
     scale = np.cos(latitude) * EARTH_M
     north = np.log(np.tan(np.pi / 4 + latitude / 2)) + (place[:, 1] - place[0, 1]) / scale
     east = longitude + (place[:, 0] - place[0, 0]) / scale
-    return np.degrees(np.column_stack([2 * np.arctan(np.exp(north)) - np.pi / 2, east]))
+    return np.asarray(np.degrees(np.column_stack([2 * np.arctan(np.exp(north)) - np.pi / 2, east])))
 
 
 def _unwrap_turns(*angles: Array) -> Array:
-    return np.unwrap(np.stack(angles, axis=1), axis=0)
+    return np.asarray(np.unwrap(np.stack(angles, axis=1), axis=0))
 
 
 def _differentiate(values: Array, times: Array) -> Array:

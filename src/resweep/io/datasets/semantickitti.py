@@ -10,6 +10,7 @@ that the log shows (`resweep.io.empty_beams`), unless ``empty_beams=False``.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.faults import Faults, refuse_faulty
 from resweep.io.files import kitti_bin
 from resweep.io.format import Format, read_as
+from resweep.label_mapping import map_labels
 from resweep.labels import NO_LABELS, load_labels
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse
@@ -131,12 +133,14 @@ def write_log(
     """Fill ``folder`` with a sequence; calib.txt holds the axes' exchange, so the poses read back exactly.
 
     Labels of another vocabulary are mapped to SemanticKITTI's, and simulated objects that move get the ids for that;
-    ``relabel=False`` keeps the log's own ids. Remissions are from 0 to 1. Returns the log with the vocabulary written.
+    ``relabel=False`` keeps the log's own ids. Classes that SemanticKITTI lacks become unlabelled, which is warned of.
+    Remissions are from 0 to 1. Returns the log with the vocabulary written.
     """
     (folder / "velodyne").mkdir()
     (folder / "labels").mkdir()
-    count = 0
+    count, seen = 0, set[int]()
     for at, given in enumerate(sweeps):
+        seen.update(np.unique(given.label).tolist())
         sweep = relabel_sweep(given, log.labels) if relabel else given
         sweep = replace(sweep, intensity=kitti_bin.scale_remission(sweep.intensity))
         kitti_bin.write(sweep, folder / "velodyne" / f"{at:06d}.bin", frame)
@@ -149,7 +153,15 @@ def write_log(
     unit = "1.0 0.0 0.0 0.0 0.0 1.0 0.0 0.0 0.0 0.0 1.0 0.0"
     matrix = " ".join(repr(value) for value in Tr[:3].ravel().tolist())
     (folder / "calib.txt").write_text("".join(f"P{at}: {unit}\n" for at in range(4)) + f"Tr: {matrix}\n")
-    return replace(log, labels=LABELS) if relabel and log.labels.known else log
+    if not relabel or not log.labels.known:
+        return log
+    lost = map_labels(log.labels, LABELS).lost_names(np.array(sorted(seen)))
+    if lost and not log.labels.same_as(LABELS):
+        warnings.warn(
+            f"log '{log.name}': SemanticKITTI has no class for {', '.join(lost)}; their returns are unlabelled",
+            stacklevel=3,
+        )
+    return replace(log, labels=LABELS)
 
 
 FORMAT = Format(
