@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from resweep.cli import main
 from resweep.errors import ResweepError
 from resweep.io import open_log, read_sweep
 from resweep.io.datasets.nuscenes_tables import read_records
@@ -146,6 +147,23 @@ def test_tables_longer_than_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         for block in (1, 17, 1000):
             monkeypatch.setattr("resweep.io.datasets.nuscenes_tables._BLOCK", block)
             assert list(read_records(tmp_path / "t.json")) == rows
+
+
+def test_a_scene_is_opened_like_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = make_dataset(tmp_path / "nuscenes")
+    assert (len(open_log(root / "scene-0061")), len(open_log(root / "scene-0103"))) == (3, 1)
+    with pytest.raises(ResweepError, match=r"or open .*nuscenes/NAME"):
+        open_log(root)
+    with pytest.raises(ResweepError, match=r"no scene 'scene-0062'; did you mean 'scene-0061'"):
+        open_log(root / "scene-0062")
+    with pytest.raises(ResweepError, match="no such file or folder"):
+        open_log(tmp_path / "absent" / "scene-0061")
+    for words in (["info", root / "scene-0061"], ["convert", root / "scene-0061", tmp_path / "out", "-f", "pcd"]):
+        with pytest.raises(SystemExit) as ended:
+            main([str(word) for word in words])
+        assert ended.value.code == 0
+    assert "scene-0061" in capsys.readouterr().out
+    assert len(open_log(tmp_path / "out")) == 3
 
 
 def test_scenes_of_one_name_can_both_be_read(tmp_path: Path) -> None:

@@ -86,8 +86,8 @@ def draw(nusc: Any, out: Path) -> dict[str, int]:
     found = [row for row in nusc.sample_annotation if row["num_lidar_pts"] > 100]
     nusc.render_annotation(found[0]["token"], out_path=str(out / "annotation.png"), extra_info=True)
     nusc.render_instance(found[-1]["instance_token"], out_path=str(out / "instance.png"))
-    more = {"camera_channel": "CAM_BACK", "show_lidarseg": True, "verbose": False}
-    nusc.render_pointcloud_in_image(nusc.sample[1]["token"], out_path=str(out / "image.png"), **more)
+    shown: dict[str, Any] = {"camera_channel": "CAM_BACK", "show_lidarseg": True, "verbose": False}
+    nusc.render_pointcloud_in_image(nusc.sample[1]["token"], out_path=str(out / "image.png"), **shown)
     return {file.name: file.stat().st_size for file in out.glob("*.png")}
 
 

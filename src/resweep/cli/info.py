@@ -66,10 +66,11 @@ def describe(path: Path, labels: str | None = None) -> dict[str, Any]:
 
     ``labels`` names the vocabulary of a log or sweep that does not say.
     """
+    from resweep.io.logs import find_part
+
     recover_output(path)
-    if not path.exists():
-        raise ResweepError(f"{path}: no such file or folder")
-    describer = _find_describer(path)
+    _, part = find_part(path)
+    describer = _describe_log if part else _find_describer(path)
     if describer is _describe_log:
         return _describe_log(path, labels)
     if labels is not None:

@@ -70,7 +70,8 @@ class Format:
     Every ``open_log`` takes ``rate_hz`` and ``empty_beams``. One that takes ``keep_going`` gives, if it is true, all
     sweeps, and names in ``skipped`` those without a good pose. Of a folder of sweep files, the beams without return
     are inferred if the format ``spins``: its files come from drivers of spinning LiDARs and keep only returns. A
-    format that ``keeps_beams`` stores beams without return as they were.
+    format that ``keeps_beams`` stores beams without return as they were. ``find_part(path)``, for a path that does not
+    exist, gives the dataset of which it names a part, as DATAROOT/SCENE does, and the options that open it.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Format:
     labels: Callable[[Path], LabelSet] | None = None
     facts: Callable[[Path], Facts | None] | None = None
     placed: Callable[[Path], bool] | None = None
+    find_part: Callable[[Path], tuple[Path, dict[str, str]] | None] | None = None
 
 
 def check_options(function: Callable[..., object], options: Iterable[str], what: str) -> None:

@@ -78,14 +78,14 @@ def open_log(
 
     Where a format keeps only returns, the beams that came back empty are inferred from the LiDAR's grid;
     ``log.empty_beams`` says how, or why not. ``empty_beams=False`` leaves them out.
-    ``options`` are those of the format's reader, such as ``drop_nan=True`` or nuScenes' ``scene=``.
+    ``options`` are those of the format's reader, such as ``drop_nan=True`` or nuScenes' ``scene=``; a scene may also be
+    opened like a folder of its dataset, as ``nuscenes/scene-0061``.
 
     Example: ``first = rs.open_log("kitti/sequences/00", poses="poses.txt", rate_hz=10)[0]``
     """
-    path = Path(path)
-    recover_output(path)
-    if not path.exists():
-        raise ResweepError(f"{path}: no such file or folder")
+    recover_output(Path(path))
+    path, part = find_part(Path(path))
+    options = {**part, **options}
     log = _open(path, format, rate_hz, empty_beams, bool(keep_going), options)
     if labels is not None:
         log = replace(log, labels=labels if isinstance(labels, LabelSet) else load_labels(labels))
@@ -98,6 +98,16 @@ def open_log(
             raise ResweepError(f"{path}: a rate of poses, but no poses; give both, or neither")
         return log
     return _replace_poses(log, poses, raw, pose_rate_hz)
+
+
+def find_part(path: Path) -> tuple[Path, dict[str, str]]:
+    """``path`` where it exists, else the dataset of which it names a part, and the options that open this part."""
+    if path.exists():
+        return path, {}
+    for entry in FORMATS.values():
+        if entry.find_part is not None and (found := entry.find_part(path)) is not None:
+            return found
+    raise ResweepError(f"{path}: no such file or folder")
 
 
 def _open(

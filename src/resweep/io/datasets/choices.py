@@ -8,8 +8,11 @@ from pathlib import Path
 from resweep.errors import ResweepError, nearest_names
 
 
-def choose_one(given: str | None, names: Sequence[str], option: str, where: Path) -> str:
-    """The one of ``names`` that is meant: the given one, or the only one there is."""
+def choose_one(given: str | None, names: Sequence[str], option: str, where: Path, hint: str = "") -> str:
+    """The one of ``names`` that is meant: the given one, or the only one there is.
+
+    ``hint`` is added to the error where there are several.
+    """
     if given is not None:
         if given not in names:
             raise ResweepError(f"{where}: no {option} '{given}'; {nearest_names(given, names)}")
@@ -19,4 +22,4 @@ def choose_one(given: str | None, names: Sequence[str], option: str, where: Path
     if not names:
         raise ResweepError(f"{where}: holds no {option}; is the dataset complete?")
     some = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-    raise ResweepError(f"{where}: holds {len(names)} {option}s; choose one with {option}= (it has {some})")
+    raise ResweepError(f"{where}: holds {len(names)} {option}s; choose one with {option}= (it has {some}){hint}")

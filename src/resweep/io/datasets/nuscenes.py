@@ -74,6 +74,11 @@ def recognises(path: Path) -> bool:
     return (path / "scene.json").is_file() or (path.is_dir() and any(path.glob("v1.0-*/scene.json")))
 
 
+def find_part(path: Path) -> tuple[Path, dict[str, str]] | None:
+    """The dataset and the scene that DATAROOT/SCENE names; None for other paths."""
+    return (path.parent, {"scene": path.name}) if recognises(path.parent) else None
+
+
 def open_log(
     path: Path,
     rate_hz: float | None = None,
@@ -93,7 +98,7 @@ def open_log(
     if tables is None:
         raise ResweepError(f"{path}: no v1.0-*/scene.json in it; give the folder that holds samples/ and the tables")
     scenes = _name_scenes(read_records(tables.folder / "scene.json"))
-    name = choose_one(scene, sorted(scenes), "scene", path)
+    name = choose_one(scene, sorted(scenes), "scene", path, hint=f", or open {root}/NAME")
     facts = read_facts(scenes[name].get(FACTS), f"{tables.folder / 'scene.json'}, {name}")
     frames = _find_frames(tables, scenes[name]["token"], channel, keyframes_only)
     faults = Faults()
@@ -321,4 +326,5 @@ FORMAT = Format(
     recognises=recognises,
     open_log=open_log,
     write_log=write_log,
+    find_part=find_part,
 )
