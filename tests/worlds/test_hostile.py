@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import zarr
 
+from resweep.cli.info import describe
 from resweep.errors import ResweepError
 from resweep.scenario import Asset, Bank, load_bank
 from resweep.worlds import Mesh, Splats, Volumes, World, load_world
@@ -261,6 +262,17 @@ def test_wrong_values_in_the_index_of_a_world_are_one_error(world: Path) -> None
     calibration = {"elevation_rad": [0.1], "range_m": [0.2]}
     change(world / "world.json", lambda data: data.update(calibration=calibration, layers=data["layers"][1:]))
     assert count_errors(world, "world.json", load_world) > 60
+
+
+@pytest.mark.parametrize("value", [*WRONG[2:], {"x": 1}, {"1": "x"}, {"1": None}, {"9" * 5000: 1}])
+def test_what_an_index_says_of_its_labels_is_checked(world: Path, value: Any) -> None:
+    change(world / "world.json", lambda data: data.update(label_counts={"1": 2}))
+    assert describe(world)["labels"] == {"label 1": 2}
+    change(world / "world.json", lambda data: data.update(label_counts=value))
+    if value == {}:
+        assert describe(world)["labels"] == {}
+    else:
+        refused(world, r"world\.json: field 'label_counts' cannot be", describe)
 
 
 @pytest.mark.parametrize(

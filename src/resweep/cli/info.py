@@ -202,17 +202,15 @@ def _describe_mesh(path: Path) -> dict[str, Any]:
 
 def _describe_world(path: Path) -> dict[str, Any]:
     file = path / "world.json"
-    try:
-        record = json.loads(file.read_text())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ResweepError(f"{file}: damaged ({error}); build or save the world again") from error
+    from resweep.files.untrusted import read_json
+    from resweep.worlds.store import saved_label_counts, saved_labels
+
+    record = read_json(file, "build or save the world again")
     if not isinstance(record, dict):
         raise ResweepError(f"{file}: not a world's record; build or save the world again")
-    from resweep.worlds.store import saved_labels
-
-    labels = saved_labels(record, str(file))
-    counts = record.pop("label_counts", {})
-    named = {labels.class_name(int(label)): count for label, count in counts.items()}
+    labels, counts = saved_labels(record, str(file)), saved_label_counts(record, str(file))
+    record.pop("label_counts", None)
+    named = {labels.class_name(label): count for label, count in counts.items()}
     return {"kind": "world", **record, "vocabulary": _vocabulary(labels), "labels": named}
 
 

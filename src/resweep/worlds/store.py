@@ -106,6 +106,15 @@ def saved_labels(data: dict[str, Any], where: str) -> LabelSet:
     return validate(data["labels"], LabelSet, f"{where}: labels")
 
 
+def saved_label_counts(data: dict[str, Any], where: str) -> dict[int, int]:
+    """Number of primitives with each label id, as the record of a world has it; none in older records."""
+    counts = data.get("label_counts", {})
+    try:
+        return {int(label): int(count) for label, count in counts.items()}
+    except (AttributeError, TypeError, ValueError, OverflowError) as error:
+        raise ResweepError(f"{where}: field 'label_counts' cannot be {counts!r:.60}; save the world again") from error
+
+
 def _write(world: World, folder: Path, tile_size_m: float) -> None:
     from resweep import __version__
 
