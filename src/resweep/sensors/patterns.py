@@ -65,7 +65,7 @@ class Block(Spec):
     def _count(self) -> float:
         """Channels of a range, which may be more than any number of them."""
         span = (self.elevation_max_deg or 0.0) - (self.elevation_min_deg or 0.0)
-        return np.round(span / (self.elevation_resolution_deg or 1.0)) + 1
+        return float(np.round(span / (self.elevation_resolution_deg or 1.0))) + 1
 
     @property
     def elevations_deg(self) -> tuple[float, ...]:
