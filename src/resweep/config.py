@@ -83,28 +83,30 @@ def check_yaml(text: str) -> None:
     sizes: dict[str, int] = {}  # items of each anchor, with those that aliases in it stand for
     unfinished: list[tuple[str | None, int]] = []
     items = repeated = 0
-    event: Any
     for event in yaml.parse(text, Loader=_SafeLoader):
+        anchor = getattr(event, "anchor", None)
         if isinstance(event, yaml.AliasEvent):
-            if any(event.anchor == anchor for anchor, _ in unfinished):
-                raise yaml.MarkedYAMLError(problem="an alias within its own anchor", problem_mark=event.start_mark)
-            size = sizes.get(event.anchor, 1)
+            if any(anchor == name for name, _ in unfinished):
+                raise _refuse("an alias within its own anchor", event)
+            size = sizes.get(anchor or "", 1)
             items, repeated = items + size, repeated + size
             if repeated > _MAX_REPEATED:
-                problem = f"its aliases stand for more than {_MAX_REPEATED} items"
-                raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+                raise _refuse(f"its aliases stand for more than {_MAX_REPEATED} items", event)
         elif isinstance(event, _OPEN):
-            unfinished.append((event.anchor, items))
+            unfinished.append((anchor, items))
             items += 1
             if len(unfinished) > _MAX_DEPTH:
-                problem = f"more than {_MAX_DEPTH} lists or mappings within each other"
-                raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+                raise _refuse(f"more than {_MAX_DEPTH} lists or mappings within each other", event)
         elif isinstance(event, _CLOSE):
-            anchor, before = unfinished.pop()
-            if anchor is not None:
-                sizes[anchor] = items - before
+            name, before = unfinished.pop()
+            if name is not None:
+                sizes[name] = items - before
         elif isinstance(event, yaml.ScalarEvent):
             items += 1
+
+
+def _refuse(problem: str, event: Any) -> yaml.YAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
 
 
 def read_text(path: str | Path, what: str) -> str:

@@ -204,7 +204,7 @@ def _open(data: bytes, name: str, rng: random.Random) -> tuple[bytes, Callable[[
         chosen = rng.choice(sorted(members))
         return members[chosen], lambda inner: _zip({**members, chosen: inner})
     if name.endswith(".e57"):
-        return _unpage(data), _page
+        return unpage_e57(data), page_e57
     if "/c/" in name and len(data) > 4:  # a chunk of Zarr, whose last four bytes are its CRC-32C
         return data[:-4], lambda inner: inner + _crc(inner).to_bytes(4, "little")
     return None
@@ -227,11 +227,13 @@ for _byte in range(256):
     _CRC[_byte] = _value
 
 
-def _unpage(data: bytes) -> bytes:
+def unpage_e57(data: bytes) -> bytes:
+    """The contents of an E57 file without the checksums of its pages."""
     return b"".join(data[at : at + _PAGE - 4] for at in range(0, len(data), _PAGE))
 
 
-def _page(content: bytes) -> bytes:
+def page_e57(content: bytes) -> bytes:
+    """Contents as the pages of an E57 file, each with its checksum."""
     pages = []
     for at in range(0, len(content), _PAGE - 4):
         page = content[at : at + _PAGE - 4].ljust(_PAGE - 4, b"\0")

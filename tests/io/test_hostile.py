@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import importlib
 import json
 import struct
 import time
@@ -18,6 +19,7 @@ import pytest
 from resweep.errors import ResweepError
 from resweep.io import open_log, read_sweep, write_sweep
 from resweep.sweep import Sweep
+from tests.fuzz.mutate import page_e57, unpage_e57
 
 
 @pytest.fixture(autouse=True)
@@ -227,3 +229,34 @@ def test_arrow_files_that_promise_more(tmp_path: Path) -> None:
         for cut in (0, 10, 30, len(data) // 2, len(data) - 1):
             with pytest.raises(ValueError, match=r"ARROW1|footer|beyond"):
                 check_arrow(data[:cut], "file")
+
+
+def test_an_e57_of_more_points_than_it_holds(tmp_path: Path) -> None:
+    """A field that never varies takes no bytes, so the file's size says nothing of the number of its points."""
+    pytest.importorskip("pye57")
+    make_file = importlib.import_module("tests.io.test_e57").make_file
+    make_file(tmp_path / "site.e57", 1)
+    content = unpage_e57((tmp_path / "site.e57").read_bytes())
+    more = content.replace(b'recordCount="3"', b'recordCount="9999999999999"', 1)
+    for _ in range(len(more) - len(content)):  # the text of the header keeps its length
+        more = more.replace(b"\n  ", b"\n ", 1)
+    assert len(more) == len(content)
+    (tmp_path / "site.e57").write_bytes(page_e57(more))
+    with pytest.raises(ResweepError, match=r"site\.e57, scan 0: \d+ bytes expand to"):
+        open_log(tmp_path / "site.e57")[0]
+
+
+def test_scans_of_numbers_without_end(tmp_path: Path) -> None:
+    """A scan's number is the line of its pose; a pose for each number up to it would fill the memory."""
+    folder = tmp_path / "00"
+    (folder / "velodyne").mkdir(parents=True)
+    for name in ("000000", "999999999999"):
+        np.ones((4, 4), "<f4").tofile(folder / "velodyne" / f"{name}.bin")
+    (folder / "times.txt").write_text("0.0\n")
+    with pytest.raises(ResweepError, match=r"times\.txt: 1 lines, but there is a scan 999999999999"):
+        open_log(folder)
+    with pytest.warns(UserWarning, match="no pose"):
+        assert len(open_log(folder, keep_going=True)) == 1
+    (folder / "velodyne" / f"{'9' * 30}.bin").touch()
+    with pytest.raises(ResweepError, match="scans must be named by number"):
+        open_log(folder)

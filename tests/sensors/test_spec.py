@@ -169,3 +169,22 @@ def test_the_beam_slope_is_the_width_at_one_metre_of_any_spec() -> None:
         name="my-lidar", **{"beam.spot": "elliptical", "beam.divergence_h_rad": 0.004, "beam.divergence_v_rad": 0.001}
     )
     assert own.beam_slope == pytest.approx(0.002)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"elevation_resolution_deg": 1e-9}, "gives 3e\\+10 channels, 4096 at most"),
+        ({"elevation_resolution_deg": 1e-300}, "channels, 4096 at most"),
+        ({"azimuth_resolution_deg": 1e-9}, "make more than 1000000 of a turn"),
+    ],
+)
+def test_patterns_without_end(change: dict[str, float], message: str) -> None:
+    from resweep.sensors.firing import fire
+
+    block = {"elevation_min_deg": -15.0, "elevation_max_deg": 15.0, "elevation_resolution_deg": 2.0}
+    pattern = {"kind": "spinning", "azimuth_resolution_deg": 0.2}
+    pattern.update({key: value for key, value in change.items() if key in pattern})
+    block.update({key: value for key, value in change.items() if key in block})
+    with pytest.raises(ResweepError, match=message):
+        fire(load_sensor("velodyne-vlp-16").with_(pattern={**pattern, "channels": block}))

@@ -19,6 +19,8 @@ Direction = Literal["clockwise", "counterclockwise"]
 Elevation = Annotated[float, Field(ge=-90.0, le=90.0)]
 Azimuth = Annotated[float, Field(ge=-360.0, le=360.0)]
 Positive = Annotated[float, Field(gt=0.0)]
+# More than any LiDAR has; memory grows with their product.
+MAX_CHANNELS, MAX_STEPS = 4096, 1_000_000
 NotNegative = Annotated[float, Field(ge=0.0)]
 Offset = Annotated[float, Field(ge=-1.0, le=1.0)]  # metres: beyond, it is in another unit
 
@@ -64,6 +66,8 @@ class Block(Spec):
                     "elevation_deg", "give the list, or all of elevation_min_deg, _max_deg, _resolution_deg"
                 )
             _ordered(self.elevation_min_deg, self.elevation_max_deg, "elevation")
+            if self._count > MAX_CHANNELS:
+                raise SpecError("elevation_resolution_deg", f"gives {self._count:.3g} channels, {MAX_CHANNELS} at most")
         elif any(value is not None for value in span):
             raise SpecError("elevation_deg", "given both as a list and as a range; give one of them")
         elif len(self.elevation_deg) == 0:
@@ -77,13 +81,18 @@ class Block(Spec):
         return self
 
     @property
+    def _count(self) -> float:
+        """Channels of a range, which may be more than any number of them."""
+        span = (self.elevation_max_deg or 0.0) - (self.elevation_min_deg or 0.0)
+        return float(np.round(span / (self.elevation_resolution_deg or 1.0))) + 1
+
+    @property
     def elevations_deg(self) -> tuple[float, ...]:
         """Elevation of each channel, in the order of the spec."""
         if self.elevation_deg is not None:
             return self.elevation_deg
         low, high = self.elevation_min_deg or 0.0, self.elevation_max_deg or 0.0
-        count = round((high - low) / (self.elevation_resolution_deg or 1.0)) + 1
-        return tuple(float(value) for value in np.linspace(low, high, count))
+        return tuple(float(value) for value in np.linspace(low, high, int(self._count)))
 
     @property
     def n_channels(self) -> int:
@@ -301,6 +310,8 @@ Pattern = Annotated[Spinning | TwoBlock | Rosette | Raster, Field(discriminator=
 
 def count_steps(span_deg: float, step_deg: float) -> int:
     """Steps in a range: a full turn has no second seam, a smaller range includes both ends."""
+    if span_deg / step_deg > MAX_STEPS:
+        raise SpecError("pattern", f"steps of {step_deg:.3g}° make more than {MAX_STEPS} of a turn; give wider ones")
     steps = int(np.floor(span_deg / step_deg + 1e-6))
     return max(steps, 1) if span_deg >= 360.0 - 1e-9 else steps + 1
 

@@ -16,6 +16,6 @@ def list_numbered(folder: Path, suffixes: tuple[str, ...]) -> tuple[list[Path], 
     if not files:
         raise ResweepError(f"{folder}: no {' or '.join('*' + suffix for suffix in suffixes)} in it; fetch the scans")
     try:
-        return files, np.array([int(file.stem) for file in files])
-    except ValueError as error:
+        return files, np.array([int(file.stem) for file in files], np.int64)
+    except (ValueError, OverflowError) as error:
         raise ResweepError(f"{folder}: files must be named by number, as 0000000000{suffixes[0]} ({error})") from error

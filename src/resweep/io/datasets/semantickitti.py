@@ -54,8 +54,8 @@ def open_log(
     if not scans:
         raise ResweepError(f"{path}: no velodyne/*.bin in it; give one sequence, such as sequences/00")
     try:
-        index = np.array([int(scan.stem) for scan in scans])
-    except ValueError as error:
+        index = np.array([int(scan.stem) for scan in scans], np.int64)
+    except (ValueError, OverflowError) as error:
         raise ResweepError(f"{path / 'velodyne'}: scans must be named by number, as 000000.bin ({error})") from error
     faults = Faults()
     times, recorded = _read_times(path, index, rate_hz, faults if keep_going else None)
@@ -117,7 +117,7 @@ def _take_lines(file: Path, rows: Array, index: Array, faults: Faults | None) ->
     if faults is not None:
         for at in np.flatnonzero(index >= len(rows)).tolist():
             faults.add(at, f"no pose: {file} ends before scan {index[at]:06d}")
-        rows = np.concatenate([rows, np.repeat(rows[-1:], max(0, int(index.max()) + 1 - len(rows)), axis=0)])
+        return np.asarray(rows[np.minimum(index, len(rows) - 1)])
     if index.max() >= len(rows):
         raise ResweepError(f"{file}: {len(rows)} lines, but there is a scan {index.max():06d}; it belongs elsewhere")
     return np.asarray(rows[index])

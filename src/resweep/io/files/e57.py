@@ -17,6 +17,7 @@ import numpy as np
 from resweep import portable
 from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io import folder as folders
+from resweep.io.bounds import check_expansion
 from resweep.io.columns import sweep_from_columns
 from resweep.io.format import Format
 from resweep.io.rigid import pose_from_quaternion
@@ -115,7 +116,12 @@ def _read_scan(file: Any, path: Path, at: int, drop_nan: bool) -> Sweep:
     if not 0 <= at < file.scan_count:
         raise ResweepError(f"{path}: no scan {at}; it holds {file.scan_count}")
     try:
+        header = file.get_header(at)
+        # A field that never varies takes no bytes, so that a file may count any number of points.
+        check_expansion(int(header.point_count) * 8 * max(1, len(header.point_fields)), path.stat().st_size, where)
         raw = {name: np.asarray(values) for name, values in file.read_scan_raw(at, True).items()}
+    except ResweepError:
+        raise
     except Exception as error:  # the library's errors share no base
         raise ResweepError(f"{where}: damaged ({error}); fetch it again") from error
     columns = _convert_coordinates(raw, where)
