@@ -1,0 +1,86 @@
+"""The same seed gives the same bytes, whatever the processor, its threads and the libraries' paths for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from resweep import _core
+
+PROGRAM = Path(__file__).with_name("stored.py")
+FEATURES = np._core._multiarray_umath.__cpu_features__  # type: ignore[attr-defined]
+DISPATCHED = [name for name in np._core._multiarray_umath.__cpu_dispatch__ if FEATURES[name]]  # type: ignore[attr-defined]
+
+# What each process runs with. OpenBLAS names its kernels by the processor they were written for: Nehalem's add up in
+# another order and without fused multiply-adds.
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "THREADS": "1"}
+ENVIRONMENTS = {
+    "one thread, Embree's too": {**ONE_THREAD, "EMBREE_CONFIG": "isa=avx2,threads=1"},
+    "kernels of BLAS for another processor": {
+        **{"OPENBLAS_CORETYPE": "Nehalem", "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "3"},
+        **{"THREADS": "3", "EMBREE_CONFIG": "max_isa=avx2,threads=5"},
+    },
+    "none of NumPy's faster paths": {"NPY_DISABLE_CPU_FEATURES": " ".join(DISPATCHED), "THREADS": "2"},
+    "NumPy as on another processor": {"OTHER_PROCESSOR": "1"},
+}
+QUICK = ("patterns", "drive", "hybrid", "odometry")
+
+
+@cache
+def hashes(parts: tuple[str, ...], changes: tuple[tuple[str, str], ...] = ()) -> dict[str, str]:
+    """The hash of every array that `stored.py` makes with these environment variables."""
+    words = [sys.executable, str(PROGRAM), *parts]
+    done = subprocess.run(words, env={**os.environ, **dict(changes)}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
+
+
+def assert_same(name: str, parts: tuple[str, ...], **more: str) -> None:
+    changes = ENVIRONMENTS[name]
+    if "EMBREE_CONFIG" in changes and not _core.has_avx2():
+        pytest.skip("the promise is for processors with AVX2, which this one has not")
+    if changes.get("NPY_DISABLE_CPU_FEATURES") == "":
+        pytest.skip("NumPy has no faster paths for this processor")
+    # KISS-ICP multiplies poses with NumPy, and refuses those that are no rigid motions.
+    run = parts if "OTHER_PROCESSOR" not in changes else tuple(part for part in parts if part != "odometry")
+    usual = hashes(parts, tuple(more.items()))
+    other = hashes(run, tuple({**more, **changes}.items()))
+    assert len(usual) > 100
+    assert {key for key in usual if key.partition(".")[0] in run} == other.keys()
+    differ = [key for key, value in other.items() if usual[key] != value]
+    assert not differ, f"{len(differ)} of {len(usual)} arrays differ: {differ[:10]}"
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_same_bytes_with(name: str) -> None:
+    assert_same(name, QUICK)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_worlds_of_every_method_have_the_same_bytes_with(name: str) -> None:
+    assert_same(name, ("methods",))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_a_world_of_a_recording_has_the_same_bytes_with(name: str, sample_data: Path) -> None:
+    recording = sample_data / "semantickitti_mini" / "sequences" / "00"
+    assert_same(name, ("log",), LOG=str(recording))
+
+
+def test_packets_of_other_widths_are_no_default() -> None:
+    from inspect import signature
+
+    from resweep.simulate import Simulator
+    from resweep.simulate.tracer import Tracer
+
+    assert {signature(kind).parameters["packet"].default for kind in (Simulator, Tracer)} == {8}
