@@ -56,7 +56,7 @@ def _beams_towards(actor: Actor, firing: Firing, motion: Trajectory, begin: floa
     reach = float(portable.norm(actor.bounds[1] - actor.bounds[0])) / 2
     reach += float(np.linalg.norm(where - where[1], axis=1).max())
     if firing.origin is not None:
-        reach += float(portable.norm(firing.origin, axis=1).max())
+        reach += float(portable.norm(firing.origin).max())
     distance = float(portable.norm(where[1]))
     if distance <= reach:
         return np.arange(len(firing))
