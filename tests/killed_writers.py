@@ -26,11 +26,14 @@ from resweep.io import write_log as _write_log
 from resweep.log import Log
 from resweep.worlds import Mesh, World
 
-_CALLS = ("rename", "replace", "mkdir", "unlink", "rmdir", "link", "symlink", "truncate")
+_CALLS = ("rename", "replace", "rmdir", "mkdir", "unlink")
 
 
-def kill_before(number: int, renames: bool) -> None:
-    """Let this process kill itself before its change ``number`` of what is on the disk, or only its renames."""
+def kill_before(number: int, few: bool) -> None:
+    """Let this process kill itself before its change ``number`` of what is on the disk.
+
+    With ``few`` only renames and the removal of folders count.
+    """
     count = 0
 
     def wrap(function: Callable[..., Any], counts: Callable[..., bool] = lambda *_, **__: True) -> Callable[..., Any]:
@@ -44,9 +47,9 @@ def kill_before(number: int, renames: bool) -> None:
 
         return counted
 
-    for name in _CALLS[:2] if renames else _CALLS:
+    for name in _CALLS[:3] if few else _CALLS:
         setattr(os, name, wrap(getattr(os, name)))
-    if not renames:
+    if not few:
         os.open = wrap(os.open, lambda path, flags, *_, **__: bool(flags & os.O_CREAT))
     disk.exchange = wrap(disk.exchange)
 
@@ -120,7 +123,7 @@ def run(job: Callable[[Path, str], None], folder: Path) -> list[tuple[str, str, 
         return next((name for name, wanted in known.items() if wanted == there), "something else")
 
     def write(number: int) -> None:
-        kill_before(number, renames=job in (write_world, write_log))  # they are many files
+        kill_before(number, few=job in (write_world, write_log))  # they are many files
         job(path, "new")
 
     for number in range(10_000):

@@ -173,7 +173,7 @@ def test_an_output_has_one_writer_at_a_time(tmp_path: Path) -> None:
     with hold(tmp_path / "out") as other:
         for path in (tmp_path / "out", tmp_path / "link", tmp_path / "out" / ".." / "out"):
             with pytest.raises(ResweepError, match=rf"{path.name}: another process .*\(pid {other.pid}, since 20"):
-                fail_in_folder(path)
+                write_folder(path, "mixed")
         with lock_output(tmp_path / "elsewhere"):
             pass
         other.kill()  # the lock of a dead process is no lock
@@ -197,7 +197,7 @@ def test_parts_of_dead_processes_go_and_those_of_living_ones_stay(tmp_path: Path
         for part in (stale, *others):
             (part / "new").mkdir(parents=True)
         with pytest.raises(ResweepError, match="another process"):
-            fail_in_folder(tmp_path / "out")
+            write_folder(tmp_path / "out", "mixed")
         assert stale.exists()
     write_folder(tmp_path / "out", "new")
     assert not stale.exists()

@@ -13,12 +13,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 if os.environ.get("OTHER_PROCESSOR"):
-    import other_processor  # noqa: F401  # before anything takes a function from NumPy
+    import_module("other_processor")  # before anything takes a function from NumPy
 
 import resweep as rs
 from resweep import _core, scenes

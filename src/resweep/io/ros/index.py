@@ -15,6 +15,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from resweep.io.ros.bounded import BoundedPath
+
 Found = list[tuple[int, bytes]]
 
 
@@ -31,7 +33,7 @@ def read_messages(files: Sequence[Path], topic: str, limit: int | None) -> Found
     try:
         for file in files:
             found += _BY_SUFFIX[file.suffix.lower()](file, topic, limit)
-    except (_HiddenError, struct.error, KeyError, ValueError, OSError, sqlite3.Error):
+    except (_HiddenError, struct.error, KeyError, ValueError, OverflowError, OSError, sqlite3.Error):
         return None
     found.sort(key=lambda item: item[0])
     times = [moment for moment, _ in found]
@@ -70,7 +72,7 @@ def _from_sqlite(file: Path, topic: str, limit: int | None) -> Found:
 
 def _from_mcap(file: Path, topic: str, limit: int | None) -> Found:
     found: Found = []
-    with file.open("rb") as stream:
+    with BoundedPath(file).open("rb") as stream:
         channels: set[int] = set()
         chunks: list[tuple[int, dict[int, int]]] = []
         for kind, body in _mcap_summary(stream, file.stat().st_size):
@@ -113,8 +115,8 @@ def _mcap_summary(stream: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
 
 def _from_bag(file: Path, topic: str, limit: int | None) -> Found:
     found: Found = []
-    with file.open("rb") as stream:
-        if not stream.readline().startswith(b"#ROSBAG V2.0"):
+    with BoundedPath(file).open("rb") as stream:
+        if not stream.readline(64).startswith(b"#ROSBAG V2.0"):
             raise _HiddenError
         fields, _, _ = _bag_record(stream, stream.tell())
         (at,) = struct.unpack("<Q", fields[b"index_pos"])

@@ -229,7 +229,7 @@ class _Kiss:
         times = np.zeros(0) if seen.later is None else seen.later
         self.odometry.register_frame(seen.points, times)
         # It multiplies poses with BLAS: rounded, the guess has the same bytes on every processor.
-        step = np.round(self.odometry.last_delta, _GUESS_DIGITS)
+        step: Array = np.round(np.asarray(self.odometry.last_delta), _GUESS_DIGITS)
         step[:3, :3] = portable.nearest_rotation(step[:3, :3])
         return step
 
