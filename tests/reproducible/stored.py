@@ -91,12 +91,11 @@ def store_hybrid() -> Stored:
 
 
 def store_methods() -> Stored:
-    """Worlds of the other methods, drives aligned and a bank of objects."""
+    """Worlds of the other methods, and a bank of objects."""
     names = ("splats", "surfels", "volumes", "volumes-top-down", "volumes-bottom-up", "mesh-imls")
     worlds = {name: rs.build(drive(), method_config(name), progress=False) for name in names}
-    aligned, _ = rs.align([drive()[:2], drive()[2:]])
     bank = rs.build_bank(drive())
-    return {**worlds, "aligned": rs.join(aligned).poses, "bank": [bank[name].layers for name in bank]}
+    return {**worlds, "bank": [bank[name].layers for name in bank]}
 
 
 def store_log() -> Stored:
