@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from resweep.errors import ResweepError, nearest_names
@@ -19,7 +20,7 @@ def check_world(word: str) -> None:
             raise ResweepError(f"world '{word}': no such scene; {nearest_names(word.removeprefix(SCENE), SCENES)}")
         return
     path = Path(word)
-    if not path.exists():
+    if not os.path.exists(path):  # unlike pathlib, also of names that no file can have
         raise ResweepError(f"{word}: no such world; give a mesh file, a saved .world folder or scene:NAME")
     if path.is_dir() and not (path / "world.json").is_file():
         raise ResweepError(f"{word}: is no saved world (no world.json in it); give a .world folder or a mesh file")
@@ -32,6 +33,6 @@ def open_world(word: str, seed: int = 0, up: str = "z") -> World:
         from resweep.scenes import SCENES
 
         return SCENES[word.removeprefix(SCENE)](seed=seed)
-    if Path(word).is_dir():
+    if os.path.isdir(word):
         return load_world(word)
     return World.from_mesh(word, up=up)
