@@ -183,7 +183,7 @@ def _describe_world(path: Path) -> dict[str, Any]:
     file = path / "world.json"
     try:
         record = json.loads(file.read_text())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ResweepError(f"{file}: damaged ({error}); build or save the world again") from error
     if not isinstance(record, dict):
         raise ResweepError(f"{file}: not a world's record; build or save the world again")
@@ -191,6 +191,8 @@ def _describe_world(path: Path) -> dict[str, Any]:
 
     labels = saved_labels(record, str(file))
     counts = record.pop("label_counts", {})
+    if not isinstance(counts, dict) or not all(label.removeprefix("-").isdecimal() for label in counts):
+        raise ResweepError(f"{file}: 'label_counts' must be counts by label; build or save the world again")
     named = {labels.class_name(int(label)): count for label, count in counts.items()}
     return {"kind": "world", **record, "vocabulary": _vocabulary(labels), "labels": named}
 
