@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from resweep.errors import ResweepError, nearest_names
@@ -19,8 +18,10 @@ def check_world(word: str) -> None:
         if word.removeprefix(SCENE) not in SCENES:
             raise ResweepError(f"world '{word}': no such scene; {nearest_names(word.removeprefix(SCENE), SCENES)}")
         return
+    if not _may_be_path(word):
+        raise ResweepError(f"{word}: no such world, and no file can have that name")
     path = Path(word)
-    if not os.path.exists(path):  # unlike pathlib, also of names that no file can have
+    if not path.exists():
         raise ResweepError(f"{word}: no such world; give a mesh file, a saved .world folder or scene:NAME")
     if path.is_dir() and not (path / "world.json").is_file():
         raise ResweepError(f"{word}: is no saved world (no world.json in it); give a .world folder or a mesh file")
@@ -33,6 +34,15 @@ def open_world(word: str, seed: int = 0, up: str = "z") -> World:
         from resweep.scenes import SCENES
 
         return SCENES[word.removeprefix(SCENE)](seed=seed)
-    if os.path.isdir(word):
+    if Path(word).is_dir():
         return load_world(word)
     return World.from_mesh(word, up=up)
+
+
+def _may_be_path(word: str) -> bool:
+    """Whether a file could have that name: it is not too long, and holds no null."""
+    try:
+        Path(word).exists()
+    except (OSError, ValueError):
+        return False
+    return "\0" not in word
