@@ -25,3 +25,13 @@ def test_runs(tmp_path: Path) -> None:
         list_runs(load_plan(tmp_path / "plan.yaml"))
     (tmp_path / "plan.yaml").write_text(PLAN.format(variants=3))
     assert len(list_runs(load_plan(tmp_path / "plan.yaml"))) == 6
+
+
+@pytest.mark.parametrize("word", ["x" * 5000, "a\0b", "x" * 300 + ".yaml"])
+@pytest.mark.parametrize("field", ["worlds", "sensors", "scenarios"])
+def test_names_that_no_file_can_have(field: str, word: str, tmp_path: Path) -> None:
+    lines = PLAN.format(variants=1).splitlines()
+    changed = [f'{field}: ["{word}"]'.replace("\0", "\\0") if line.startswith(field) else line for line in lines]
+    (tmp_path / "plan.yaml").write_text("\n".join(changed))
+    with pytest.raises(ResweepError):
+        list_runs(load_plan(tmp_path / "plan.yaml"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -131,7 +132,7 @@ def load_plan(path: str | Path, changes: dict[str, Any] | None = None) -> Plan:
 
 def _resolve_paths(plan: Plan, folder: Path) -> Plan:
     def beside(word: str) -> str:
-        return str(folder / word) if not word.startswith(SCENE) and (folder / word).exists() else word
+        return str(folder / word) if not word.startswith(SCENE) and os.path.exists(folder / word) else word
 
     scenarios = [beside(word) if isinstance(word, str) and word not in SCENARIOS else word for word in plan.scenarios]
     changes = {"worlds": tuple(map(beside, plan.worlds)), "scenarios": tuple(scenarios)}

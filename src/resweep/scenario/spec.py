@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
@@ -142,4 +143,4 @@ def resolve_paths(data: Any, folder: FilePath) -> Any:
 
 def _resolve(value: Any, folder: FilePath) -> Any:
     beside = folder / value if isinstance(value, str) else None
-    return str(beside) if beside is not None and beside.exists() else value
+    return str(beside) if beside is not None and os.path.exists(beside) else value

@@ -19,6 +19,8 @@ def check_world(word: str) -> None:
         if word.removeprefix(SCENE) not in SCENES:
             raise ResweepError(f"world '{word}': no such scene; {nearest_names(word.removeprefix(SCENE), SCENES)}")
         return
+    if not _may_be_path(word):
+        raise ResweepError(f"{word}: no such world, and no file can have that name")
     path = Path(word)
     recover_output(path)
     if not path.exists():
@@ -40,3 +42,12 @@ def open_world(word: str, seed: int = 0, up: str | None = None) -> World:
     if Path(word).is_dir():
         return load_world(word)
     return World.from_mesh(word, up=up)
+
+
+def _may_be_path(word: str) -> bool:
+    """Whether a file could have that name: it is not too long, and holds no null."""
+    try:
+        Path(word).exists()
+    except (OSError, ValueError):
+        return False
+    return "\0" not in word

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import resources
 from os import PathLike
 from pathlib import Path
@@ -28,7 +29,7 @@ def load_sensor(name_or_path: str | PathLike[str]) -> Sensor:
     Example: ``sensor = rs.load_sensor("velodyne-hdl-32e").with_(rotation_rate_hz=20)``
     """
     path = Path(name_or_path)
-    if isinstance(name_or_path, str) and path.suffix not in (".yaml", ".yml") and not path.is_file():
+    if isinstance(name_or_path, str) and path.suffix not in (".yaml", ".yml") and not os.path.isfile(path):
         name = name_or_path.strip().lower()
         if name not in sensor_names():
             raise ResweepError(
@@ -36,7 +37,7 @@ def load_sensor(name_or_path: str | PathLike[str]) -> Sensor:
             )
         file = resources.files("resweep.sensors").joinpath("catalog").joinpath(f"{name}.yaml")
         return spec_from_yaml(file.read_text(encoding="utf-8"), Sensor, file.name)
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise ResweepError(f"{path}: no such sensor file; give a YAML file or a name listed by 'resweep sensors'")
     return read_spec(path, Sensor)
 
