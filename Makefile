@@ -141,7 +141,8 @@ $(MINIMAL)/.installed: build/wheel.stamp
 	touch $@
 
 # The field's own programs, which open what we write. Resweep itself is not in there.
-$(JUDGES)/.installed: tests/judges/requirements.txt
+$(JUDGES)/.installed: tests/judges/requirements.txt tests/judges/without-dependencies.txt
 	test -x $(JUDGES)/bin/python || $(PYTHON) -m venv --upgrade-deps $(JUDGES)
-	$(JUDGES)/bin/python -m pip install --quiet -r $<
+	$(JUDGES)/bin/python -m pip install --quiet -r tests/judges/requirements.txt
+	$(JUDGES)/bin/python -m pip install --quiet --no-deps -r tests/judges/without-dependencies.txt
 	touch $@
