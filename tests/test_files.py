@@ -16,21 +16,11 @@ import pytest
 from resweep.errors import ResweepError
 from resweep.files import atomic_file, atomic_folder, lock_output, write_file
 from resweep.files.partial import resumable_folder
+from tests.killed_writers import write_folder, write_one_file
 
 
 def names(folder: Path) -> list[str]:
     return sorted(item.name for item in folder.iterdir())
-
-
-def write_folder(path: Path, value: str) -> None:
-    with atomic_folder(path) as folder:
-        for name in ("a", "b"):
-            (folder / name).write_text(value)
-
-
-def write_one_file(path: Path, value: str) -> None:
-    with atomic_file(path) as temporary:
-        temporary.write_text(value)
 
 
 def fail_in_file(path: Path) -> None:

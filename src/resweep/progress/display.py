@@ -86,16 +86,8 @@ def format_seconds(seconds: float) -> str:
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-class Bar:
-    """Progress as a bar on a terminal, there once the work has taken `PATIENCE_S`, and gone at its end."""
-
-    def __init__(self) -> None:
-        self._work = self._suspended = Work()
-        self._lock = threading.Lock()
-        self._timer = threading.Timer(PATIENCE_S, self._appear)
-        self._timer.daemon = True
-        self._display: Any = None
-        self._task: Any = None
+class Display(Progress, Protocol):
+    """Progress that people see; while one is open, no other is."""
 
     def __enter__(self) -> Progress:
         Shown.open.append(self)
@@ -105,6 +97,24 @@ class Bar:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         Shown.open.remove(self)
         self.end(error is None)
+
+    def begin(self) -> None:
+        """Begin to show the work."""
+
+    def end(self, finished: bool) -> None:
+        """Show no more; the last piece of work ``finished``, or an error ended it."""
+
+
+class Bar(Display):
+    """Progress as a bar on a terminal, there once the work has taken `PATIENCE_S`, and gone at its end."""
+
+    def __init__(self) -> None:
+        self._work = self._suspended = Work()
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(PATIENCE_S, self._appear)
+        self._timer.daemon = True
+        self._display: Any = None
+        self._task: Any = None
 
     def begin(self) -> None:
         """Begin to wait for the time at which the bar appears."""
@@ -156,7 +166,7 @@ class Bar:
                 self._display.update(self._task, advance=n, note=self._work.note)
 
 
-class Lines:
+class Lines(Display):
     """Progress as lines, for logs and pipes: one once a piece of work has taken `PATIENCE_S`, then one now and then.
 
     A thread of its own writes them, so that work of a single long step is not silent.
@@ -169,15 +179,6 @@ class Lines:
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> Progress:
-        Shown.open.append(self)
-        self.begin()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        Shown.open.remove(self)
-        self.end(error is None)
 
     def begin(self) -> None:
         """Begin to write."""
