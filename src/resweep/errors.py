@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from enum import Enum
 
-_LONGEST = 1000  # characters of a message
+_LONGEST = 1000  # characters of a line of a message
 
 
 def printable(text: str) -> str:
@@ -37,10 +37,12 @@ class ResweepError(ValueError):
     """
 
     def __init__(self, message: str = "") -> None:
-        text = printable(str(message))
-        if len(text) > _LONGEST:  # what a file holds may be of any length
-            text = f"{text[: _LONGEST - 200]} ... {text[-190:]}"
-        super().__init__(text)
+        super().__init__("\n".join(_shorten(line) for line in printable(str(message)).split("\n")))
+
+
+def _shorten(line: str) -> str:
+    """``line`` without its middle, if it is long: what a file holds may be of any length."""
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 200]} ... {line[-190:]}"
 
 
 class FaultKind(Enum):

@@ -121,7 +121,8 @@ class Trajectory:
         return len(self.times)
 
     def __repr__(self) -> str:
-        return f"Trajectory({len(self)} poses, {self.start:.6f} to {self.end:.6f} s, {self.length_m:.2f} m long)"
+        many = "1 pose" if len(self) == 1 else f"{len(self)} poses"
+        return f"Trajectory({many}, {self.start:.6f} to {self.end:.6f} s, {self.length_m:.2f} m long)"
 
     @property
     def start(self) -> float:

@@ -40,6 +40,10 @@ def _read_nuscenes(path: Path) -> None:
     read_log(path, scene="scene-0061")
 
 
+def _read_kitti_tracking(path: Path) -> None:
+    read_log(path, sequence="0002")
+
+
 def _make_argoverse2(folder: Path) -> Path:
     import pyarrow as pa
     from pyarrow import feather
@@ -117,6 +121,7 @@ def _make_nuscenes_written(folder: Path) -> Path:
 
 READERS = [
     Reader("kitti-object", lambda folder: _test("kitti_object").make_training(folder), read_log),
+    Reader("kitti-tracking", lambda folder: _test("kitti_tracking").make_training(folder), _read_kitti_tracking),
     Reader("kitti-360", lambda folder: _test("kitti360").make_dataset(folder / "root")[0], read_log),
     Reader("kitti-raw", _make_kitti_raw, read_log, 0.5),
     Reader("nuscenes", _make_nuscenes, _read_nuscenes),
