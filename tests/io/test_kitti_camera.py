@@ -9,7 +9,7 @@ import pytest
 
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
-from resweep.io.datasets.kitti_camera import DEFAULT_CAMERA, read_camera
+from resweep.io.datasets.kitti.camera import DEFAULT_CAMERA, read_camera
 from resweep.pose import Trajectory, from_xyz_rpy
 
 P = "7.0e+02 0 6.0e+02 {} 0 7.0e+02 1.7e+02 0 0 0 1 0"
@@ -113,7 +113,7 @@ def test_of_a_box_around_the_camera_only_what_is_before_it_is_shown() -> None:
 
 
 def test_packets_hold_the_motion_to_the_millimetre() -> None:
-    from resweep.io.datasets.kitti_oxts import format_packets, project_packets
+    from resweep.io.datasets.kitti.oxts import format_packets, project_packets
 
     poses = np.stack(
         [from_xyz_rpy(900 + 8 * t, 40 + 0.01 * t * t, 2 + 0.1 * t, 0.01, -0.02, 0.2 * t) for t in range(20)]

@@ -12,7 +12,7 @@ import pytest
 from resweep.cli import main
 from resweep.errors import ResweepError
 from resweep.io import open_log, read_sweep
-from resweep.io.datasets.nuscenes_tables import read_records
+from resweep.io.datasets.nuscenes.tables import read_records
 from resweep.pose import from_xyz_rpy
 
 
@@ -145,7 +145,7 @@ def test_tables_longer_than_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for indent in (None, 2):
         (tmp_path / "t.json").write_text(json.dumps(rows, indent=indent))
         for block in (1, 17, 1000):
-            monkeypatch.setattr("resweep.io.datasets.nuscenes_tables._BLOCK", block)
+            monkeypatch.setattr("resweep.io.datasets.nuscenes.tables._BLOCK", block)
             assert list(read_records(tmp_path / "t.json")) == rows
 
 

@@ -16,7 +16,7 @@ from resweep.boxes import Boxes
 from resweep.cli import main
 from resweep.errors import ResweepError
 from resweep.io import merge_nuscenes, open_log, write_log, write_sweep
-from resweep.io.datasets.nuscenes_classes import LABELS, classify
+from resweep.io.datasets.nuscenes.classes import LABELS, classify
 from resweep.label_mapping import map_labels
 from resweep.labels import NO_LABELS, load_labels
 from resweep.log import Log

@@ -10,7 +10,7 @@ import pytest
 
 import resweep as rs
 from resweep.boxes import Boxes
-from resweep.io.datasets.semantickitti_labels import LABELS, relabel_sweep
+from resweep.io.datasets.kitti.semantic_labels import LABELS, relabel_sweep
 from resweep.io.files.kitti_bin import scale_remission
 from resweep.labels import load_labels
 from resweep.pose import from_xyz_rpy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from resweep.dataset.plan import Plan, Run
-from resweep.io.datasets.kitti_camera import DEFAULT_CAMERA, KittiCamera, find_camera, read_camera
+from resweep.io.datasets.kitti.camera import DEFAULT_CAMERA, KittiCamera, find_camera, read_camera
 
 
 def choose_camera(plan: Plan, run: Run) -> KittiCamera:

@@ -19,7 +19,7 @@ from resweep.dataset.plan import Plan, Run, list_runs
 from resweep.dataset.record import FORMAT, RECORD, check_output, hash_record, identify_run, make_record
 from resweep.dataset.traffic import add_traffic
 from resweep.files import lock_output, write_file
-from resweep.io.datasets.kitti_camera import DEFAULT_CAMERA, KittiCamera
+from resweep.io.datasets.kitti.camera import DEFAULT_CAMERA, KittiCamera
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.progress import Progress, open_progress
 from resweep.scenario import Actor, Bank, builtin_bank, load_bank

@@ -13,7 +13,7 @@ from resweep.dataset.cameras import choose_camera
 from resweep.dataset.plan import Plan, Run, choose_sensor
 from resweep.errors import ResweepError
 from resweep.files.locks import INSIDE
-from resweep.io.datasets.kitti_camera import DEFAULT_CAMERA
+from resweep.io.datasets.kitti.camera import DEFAULT_CAMERA
 from resweep.scenes.opening import SCENE
 
 RECORD = "plan.json"

@@ -5,7 +5,7 @@ One module per format; `FORMATS` is the table of them.
 
 from __future__ import annotations
 
-from resweep.io.datasets.nuscenes_merge import merge_nuscenes
+from resweep.io.datasets.nuscenes.merge import merge_nuscenes
 from resweep.io.format import FRAMES, Format
 from resweep.io.logs import open_log, write_log
 from resweep.io.poses import read_poses, write_poses

@@ -13,7 +13,7 @@ from pathlib import Path
 from resweep.dataset.annotations import Annotations
 from resweep.dataset.layouts import kitti, kitti_tracking, nuscenes, semantickitti
 from resweep.dataset.layouts.run_files import RunFacts, is_complete, write_poses, write_truth
-from resweep.io.datasets.semantickitti_labels import relabel_sweep
+from resweep.io.datasets.kitti.semantic_labels import relabel_sweep
 from resweep.sweep import Sweep
 
 LAYOUTS = {"semantickitti": semantickitti, "kitti": kitti, "kitti-tracking": kitti_tracking, "nuscenes": nuscenes}

@@ -23,8 +23,8 @@ from resweep import portable
 from resweep.boxes import Boxes
 from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.columns import sweep_from_columns
-from resweep.io.datasets.kitti_oxts import project_packets
-from resweep.io.datasets.kitti_times import read_scan_times, read_stamps, set_times_by_azimuth
+from resweep.io.datasets.kitti.oxts import project_packets
+from resweep.io.datasets.kitti.times import read_scan_times, read_stamps, set_times_by_azimuth
 from resweep.io.datasets.numbered_files import list_numbered
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.faults import Faults, refuse_faulty

@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 from resweep.errors import ResweepError
 from resweep.files import atomic_folder
 from resweep.io.datasets.json_files import read_json
-from resweep.io.datasets.nuscenes_records import Tables, join_tables, write_tables
-from resweep.io.datasets.nuscenes_tables import find_tables, read_records
+from resweep.io.datasets.nuscenes.records import Tables, join_tables, write_tables
+from resweep.io.datasets.nuscenes.tables import find_tables, read_records
 from resweep.progress import track
 
 _SPLITS = "splits"

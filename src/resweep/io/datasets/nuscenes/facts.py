@@ -1,4 +1,4 @@
-"""What a scene's record says for our reader, beyond what nuScenes has fields for (`nuscenes_scene.Scene.facts`)."""
+"""What a scene's record says for our reader, beyond what nuScenes has fields for (`Scene.facts`)."""
 
 from __future__ import annotations
 

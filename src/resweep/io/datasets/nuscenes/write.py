@@ -19,12 +19,12 @@ from resweep.boxes import Boxes
 from resweep.errors import ResweepError
 from resweep.files import write_file
 from resweep.io.columns import check_finite, express_points
-from resweep.io.datasets.nuscenes_cameras import CAMERAS, picture_file
-from resweep.io.datasets.nuscenes_classes import LABELS, warn_unnamed
-from resweep.io.datasets.nuscenes_map import GroundMask, map_file
-from resweep.io.datasets.nuscenes_objects import find_unnamed
-from resweep.io.datasets.nuscenes_records import make_tables, write_tables
-from resweep.io.datasets.nuscenes_scene import VERSION, Frame, Scene, check_stamps, find_keys
+from resweep.io.datasets.nuscenes.cameras import CAMERAS, picture_file
+from resweep.io.datasets.nuscenes.classes import LABELS, warn_unnamed
+from resweep.io.datasets.nuscenes.map import GroundMask, map_file
+from resweep.io.datasets.nuscenes.objects import find_unnamed
+from resweep.io.datasets.nuscenes.records import make_tables, write_tables
+from resweep.io.datasets.nuscenes.scene import VERSION, Frame, Scene, check_stamps, find_keys
 from resweep.label_mapping import LabelMapping, map_labels
 from resweep.labels import NO_LABELS
 from resweep.log import Log

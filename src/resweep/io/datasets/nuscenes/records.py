@@ -13,11 +13,11 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.files import write_file
-from resweep.io.datasets.nuscenes_cameras import CAMERAS, data_rows, mount_row, sensor_row
-from resweep.io.datasets.nuscenes_classes import Row, make_common_tables, sensor_token
-from resweep.io.datasets.nuscenes_map import map_file
-from resweep.io.datasets.nuscenes_objects import annotate
-from resweep.io.datasets.nuscenes_scene import FACTS, TIME, Frame, Scene, chain, find_keys, place
+from resweep.io.datasets.nuscenes.cameras import CAMERAS, data_rows, mount_row, sensor_row
+from resweep.io.datasets.nuscenes.classes import Row, make_common_tables, sensor_token
+from resweep.io.datasets.nuscenes.map import map_file
+from resweep.io.datasets.nuscenes.objects import annotate
+from resweep.io.datasets.nuscenes.scene import FACTS, TIME, Frame, Scene, chain, find_keys, place
 
 Tables = dict[str, list[Row]]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from resweep import portable
-from resweep.io.datasets.nuscenes_classes import (
+from resweep.io.datasets.nuscenes.classes import (
     NOISE,
     Row,
     attribute_token,
@@ -16,7 +16,7 @@ from resweep.io.datasets.nuscenes_classes import (
     classify,
     visibility_token,
 )
-from resweep.io.datasets.nuscenes_scene import TRACK, VELOCITY, Frame, Scene, chain, place
+from resweep.io.datasets.nuscenes.scene import TRACK, VELOCITY, Frame, Scene, chain, place
 from resweep.labels import LabelSet
 from resweep.pose import Array, from_xyz_rpy
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from resweep.io.datasets.nuscenes_classes import LABELS
+from resweep.io.datasets.nuscenes.classes import LABELS
 from resweep.io.returns_image import assemble_png
 from resweep.pose import Array
 

@@ -19,7 +19,7 @@ import numpy as np
 from resweep import portable
 from resweep.errors import ResweepError
 from resweep.io import poses
-from resweep.io.datasets.semantickitti_labels import LABELS, relabel_sweep
+from resweep.io.datasets.kitti.semantic_labels import LABELS, relabel_sweep
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.faults import Faults, refuse_faulty
 from resweep.io.files import kitti_bin

@@ -3,7 +3,7 @@
 A scan has rows of x y z intensity ring as little-endian float32, in the LiDAR's frame, motion-compensated.
 ``T_world_sensor = ego_pose · calibrated_sensor``. Keyframes (2 Hz) have boxes and labels; the scans between
 them (``sweeps/``, up to 20 Hz in all) are in the log unless ``keyframes_only``. Scans hold every firing of the 32
-lasers: beams without return are points where the LiDAR was (`resweep.io.datasets.nuscenes_firings`).
+lasers: beams without return are points where the LiDAR was (`resweep.io.datasets.nuscenes.firings`).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from resweep.io.bounds import UNZIP_ERRORS, parse_npy, read_member
 from resweep.io.columns import sweep_from_columns
 from resweep.io.datasets.boxes import Tracks, boxes_from_poses
 from resweep.io.datasets.choices import choose_one
-from resweep.io.datasets.nuscenes_classes import CHANNEL, LABELS, LABELS_BY_NAME
-from resweep.io.datasets.nuscenes_facts import SENSOR, read_facts
-from resweep.io.datasets.nuscenes_firings import split_firings
-from resweep.io.datasets.nuscenes_scene import FACTS, TIME, TRACK, VELOCITY
-from resweep.io.datasets.nuscenes_tables import Record, Tables, find_tables, read_records, take_single
-from resweep.io.datasets.nuscenes_write import write_log
+from resweep.io.datasets.nuscenes.classes import CHANNEL, LABELS, LABELS_BY_NAME
+from resweep.io.datasets.nuscenes.facts import SENSOR, read_facts
+from resweep.io.datasets.nuscenes.firings import split_firings
+from resweep.io.datasets.nuscenes.scene import FACTS, TIME, TRACK, VELOCITY
+from resweep.io.datasets.nuscenes.tables import Record, Tables, find_tables, read_records, take_single
+from resweep.io.datasets.nuscenes.write import write_log
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.faults import Faults, refuse_faulty
 from resweep.io.format import Format, read_as

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from resweep.io.datasets.nuscenes_classes import Row, make_token
-from resweep.io.datasets.nuscenes_scene import Scene, chain, quaternion
+from resweep.io.datasets.nuscenes.classes import Row, make_token
+from resweep.io.datasets.nuscenes.scene import Scene, chain, quaternion
 from resweep.io.returns_image import draw_returns, encode_png
 from resweep.pose import Array
 

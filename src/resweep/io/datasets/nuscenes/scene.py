@@ -1,7 +1,7 @@
 """A scene that we write: its sweeps, its names and where its files lie.
 
 Every token is made from the scene's ``identity``, so two logs never share one; tables of several scenes are joined by
-putting their rows together. The global frame begins at the corner of the scene's map (`nuscenes_map`). What nuScenes
+putting their rows together. The global frame begins at the corner of the scene's map (`map`). What nuScenes
 has no field for is in the scene's record under ``resweep``, for our own reader.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
-from resweep.io.datasets.nuscenes_classes import CHANNEL, Row, make_token
+from resweep.io.datasets.nuscenes.classes import CHANNEL, Row, make_token
 from resweep.labels import LabelSet
 from resweep.pose import Array, rotation_of
 from resweep.sensors import Sensor

@@ -16,10 +16,10 @@ from resweep.boxes import Boxes
 from resweep.config import read_text
 from resweep.errors import ResweepError
 from resweep.io.datasets.choices import choose_one
-from resweep.io.datasets.kitti_camera import read_fields, read_T_rect_lidar
-from resweep.io.datasets.kitti_object import parse_label, turn_boxes
-from resweep.io.datasets.kitti_oxts import project_packets
-from resweep.io.datasets.kitti_raw import RATE_HZ, SENSOR
+from resweep.io.datasets.kitti.camera import read_fields, read_T_rect_lidar
+from resweep.io.datasets.kitti.detection import parse_label, turn_boxes
+from resweep.io.datasets.kitti.oxts import project_packets
+from resweep.io.datasets.kitti.raw import RATE_HZ, SENSOR
 from resweep.io.datasets.numbered_files import list_numbered
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.files import kitti_bin

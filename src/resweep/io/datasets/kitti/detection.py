@@ -15,8 +15,8 @@ import numpy as np
 from resweep import portable
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
-from resweep.io.datasets.kitti_camera import read_T_rect_lidar
-from resweep.io.datasets.kitti_raw import RATE_HZ, SENSOR
+from resweep.io.datasets.kitti.camera import read_T_rect_lidar
+from resweep.io.datasets.kitti.raw import RATE_HZ, SENSOR
 from resweep.io.datasets.numbered_files import list_numbered
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.files import kitti_bin

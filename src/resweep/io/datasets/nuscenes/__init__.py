@@ -1,0 +1,1 @@
+"""nuScenes: datasets read and written, as nuscenes-devkit has them."""
