@@ -166,3 +166,11 @@ def test_convert_logs(log: Log, tmp_path: Path) -> None:
         with pytest.raises(ResweepError, match=message):
             run("convert", tmp_path / "a", *words)
     assert sorted(item.name for item in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_info_of_poses_without_times(log: Log, tmp_path: Path) -> None:
+    write_poses(log.trajectory, tmp_path / "kitti.txt", "kitti")
+    facts = describe(tmp_path / "kitti.txt")
+    assert (facts["poses"], facts["times"]) == (len(log), "none in the file")
+    assert "time s" not in facts
+    assert facts["path length m"] == pytest.approx(log.trajectory.length_m)

@@ -12,7 +12,7 @@ import typer
 
 from resweep.cli.facts import collapse, format_fact, summarise_world
 from resweep.cli.options import Labels
-from resweep.errors import ResweepError
+from resweep.errors import ResweepError, UntimedPosesError
 from resweep.files import recover_output
 
 if TYPE_CHECKING:
@@ -160,7 +160,12 @@ def _describe_motion(log: Log) -> dict[str, Any]:
 def _describe_poses(path: Path) -> dict[str, Any]:
     from resweep.io import read_poses
 
-    trajectory = read_poses(path)
+    try:
+        trajectory = read_poses(path)
+    except UntimedPosesError:
+        untimed = read_poses(path, rate_hz=1.0)
+        found = {name: _describe_trajectory(untimed)[name] for name in ("path length m", "positions m")}
+        return {"kind": "poses", "poses": len(untimed), "times": "none in the file", **found}
     return {"kind": "poses", "poses": len(trajectory), **_describe_trajectory(trajectory)}
 
 
