@@ -75,3 +75,8 @@ def test_commands(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str])
         assert left.value.code == status, err
         assert "\x1b" not in out + err
         assert status == 0 or err.count("\n") == 1
+
+
+def test_an_error_is_one_line_whatever_it_quotes() -> None:
+    assert str(ResweepError("a.bag: damaged (could not parse:\nfloat64 x\n); fetch it again")).count("\n") == 0
+    assert len(str(ResweepError("x" * 5000))) <= 1000

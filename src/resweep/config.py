@@ -36,7 +36,7 @@ class SpecError(ResweepError):
         lines = [": ".join(part for part in (where, *pair) if part) for pair in shown]
         if len(shown) < len(self.problems):
             lines.append(f"{where or 'and'}: {len(self.problems) - len(shown)} more fields are wrong")
-        super().__init__("\n".join(lines))
+        super().__init__(*lines)
 
 
 class Spec(BaseModel):

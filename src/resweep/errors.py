@@ -33,15 +33,16 @@ class ResweepError(ValueError):
 
     Messages speak of arguments of functions; the command line adds its options. It prints the error as one line and
     exits with a non-zero status; anything else that escapes is a defect of Resweep. Names and contents of files in a
-    message are made `printable`.
+    message are made `printable`, and each of ``lines`` is one line: a mistake has one, several mistakes one each.
     """
 
-    def __init__(self, message: str = "") -> None:
-        super().__init__("\n".join(_shorten(line) for line in printable(str(message)).split("\n")))
+    def __init__(self, *lines: str) -> None:
+        super().__init__("\n".join(_fit_line(line) for line in lines))
 
 
-def _shorten(line: str) -> str:
-    """``line`` without its middle, if it is long: what a file holds may be of any length."""
+def _fit_line(text: str) -> str:
+    """``text`` as one line, without its middle if it is long: what files and libraries say may be of any length."""
+    line = " ".join(printable(str(text)).split("\n"))
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 200]} ... {line[-190:]}"
 
 

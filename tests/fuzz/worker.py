@@ -17,6 +17,7 @@ import warnings
 from pathlib import Path
 from types import FrameType
 
+from resweep.config import SpecError
 from resweep.errors import ResweepError
 from tests.fuzz.mutate import mutate
 from tests.fuzz.reader import Reader
@@ -24,7 +25,8 @@ from tests.fuzz.readers import READERS
 
 SECONDS = 5.0  # of processor time for one mutant of a few kilobytes
 MEMORY_BYTES = 1 << 30  # of address space beyond what the libraries take
-_MESSAGE_MAX = 1000  # characters of an error that is still one clear line
+_LINE_MAX = 1000  # characters of an error that is still one clear line
+_LINES_MAX = 21  # of an error that has one for each wrong field
 
 
 class Hang(BaseException):
@@ -62,7 +64,9 @@ def classify(error: BaseException | None) -> tuple[str, str]:
         if isinstance(chain, MemoryError) or "bad_alloc" in str(chain):
             return "memory", "".join(traceback.format_exception(chain)[-4:])
         chain = chain.__cause__ or chain.__context__
-    if isinstance(error, ResweepError) and 0 < len(str(error)) <= _MESSAGE_MAX:
+    lines = str(error).split("\n")
+    few = len(lines) <= (_LINES_MAX if isinstance(error, SpecError) else 1)
+    if isinstance(error, ResweepError) and few and all(0 < len(line) <= _LINE_MAX for line in lines):
         return "error", str(error)
     return "traceback", "".join(traceback.format_exception(error)[-6:])
 

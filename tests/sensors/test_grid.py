@@ -14,7 +14,8 @@ from resweep.io import open_log
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.scenes import SCENES
 from resweep.sensors.infer.complete import complete_beams
-from resweep.sensors.infer.grid import estimate_grid
+from resweep.sensors.infer.grid import Grid, estimate_grid
+from resweep.sensors.infer.grid_check import check_grid
 from resweep.simulate import Simulator
 from resweep.sweep import BeamStatus, Sweep
 
@@ -225,3 +226,21 @@ def test_real_empty_pixels_of_an_ouster_are_found_again(sample_data: Path) -> No
     true = (ring * 2048 + column)[~hit]
     assert np.isin(added, true).mean() > 0.999
     assert np.isin(true, added).mean() > 0.98
+
+
+def test_beams_without_a_direction_are_a_reason_to_infer_nothing(
+    street: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A damaged file may hold a time of -7e307, between which and its neighbours no angle can be interpolated."""
+    bare = stripped(street.sweep(from_xyz_rpy(0, 0, 1.8)), "ring", "time")
+    grid = estimate_grid([bare])
+    assert check_grid(grid, bare) is None
+
+    def damage(sweep: Sweep, grid: Grid) -> Sweep:
+        whole = complete_beams(sweep, grid)
+        direction = whole.beam_direction.copy()
+        direction[-1] = np.nan
+        return replace(whole, beam_direction=direction)
+
+    monkeypatch.setattr("resweep.sensors.infer.grid_check.complete_beams", damage)
+    assert "no direction" in str(check_grid(grid, bare))

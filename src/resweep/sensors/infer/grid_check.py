@@ -31,6 +31,8 @@ def check_grid(grid: Grid, sweep: Sweep) -> str | None:
     held = np.random.default_rng(0).random(sweep.n_beams) < _HELD_OUT
     part = sweep.select_beams(~held)
     full = complete_beams(part, grid)
+    if not (np.isfinite(whole.beam_direction).all() and np.isfinite(full.beam_direction).all()):
+        return "times or points are out of all bounds, so inferred beams would have no direction"
     points = beam_points(sweep)
     ring = whole.beam_ring[: sweep.n_beams]
     free = np.linalg.norm(points, axis=1) > _NEAR_M
@@ -47,7 +49,7 @@ def check_grid(grid: Grid, sweep: Sweep) -> str | None:
         return f"gaps do not fit the grid's steps ({surplus:+.0%} of the beams that were held out)"
     followed = _share_followed(whole, sweep.n_beams)
     if followed < _MIN_FOLLOWED:
-        return f"only {followed:.0%} of the returns have a neighbour: the cloud was thin_points, or is no grid"
+        return f"only {followed:.0%} of the returns have a neighbour: the cloud was thinned, or is no grid"
     return None
 
 
