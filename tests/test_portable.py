@@ -82,6 +82,8 @@ def _call_problem(node: ast.Call, function: ast.Attribute) -> str:
         return f"np.linalg.{name} calls LAPACK or BLAS; use solve, eigh3, inv3, det3 or norm of portable"
     if owner.startswith("Rotation") and name in ("from_matrix", "mean", "align_vectors"):
         return f"Rotation.{name} calls LAPACK; use rotation_of of resweep.pose"
+    if name == "apply" and not owner.endswith("facts"):
+        return "apply of a Rotation calls BLAS; use portable.matmul with as_matrix()"
     if name in ("argsort", "argpartition") and "kind" not in options:
         return f'{name} orders ties as the processor likes; pass kind="stable"'
     return "optimize lets einsum call BLAS; leave it out" if name == "einsum" and "optimize" in options else ""
@@ -118,6 +120,7 @@ def test_what_is_stored_does_not_depend_on_the_processor(module: str) -> None:
         "x = np.linalg.solve(a, b)",
         "x = np.linalg.norm(a)",
         "x = Rotation.from_matrix(a).as_quat()",
+        "x = turn.inv().apply(a)",
         "x = np.argsort(a)",
         "x = a.argsort()",
         "x = np.einsum('ij,jk', a, b, optimize=True)",

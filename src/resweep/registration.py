@@ -124,10 +124,10 @@ def rigid_step(points: Array, centre: Array, normal: Array, error: Array, weight
 def move_pose(pose: Array, change: Array, centre: Array | None = None) -> Array:
     """A pose turned about ``centre`` (its own position by default) and shifted by ``change`` (6,), in world axes."""
     pivot = pose[:3, 3] if centre is None else centre
-    turn = Rotation.from_rotvec(change[:3])
+    turn = Rotation.from_rotvec(change[:3]).as_matrix()
     moved = np.array(pose)
-    moved[:3, :3] = portable.matmul(turn.as_matrix(), pose[:3, :3])
-    moved[:3, 3] = turn.apply(pose[:3, 3] - pivot) + pivot + change[3:]
+    moved[:3, :3] = portable.matmul(turn, pose[:3, :3])
+    moved[:3, 3] = portable.matmul(turn, pose[:3, 3] - pivot) + pivot + change[3:]
     return moved
 
 

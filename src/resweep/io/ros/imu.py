@@ -12,6 +12,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation, RotationSpline
 
+from resweep import portable
 from resweep.pose import Array, Trajectory, rotation_of
 
 RATE_HZ = 200.0  # LIO-SAM asks for 200 Hz or more, FAST-LIO for 100
@@ -35,12 +36,15 @@ class Motion:
     @property
     def specific_force(self) -> Array:
         """Acceleration (n, 3) m/s² that an accelerometer reads, in the frame itself, gravity's reaction included."""
-        return np.asarray(self.rotation.inv().apply(self.acceleration - _GRAVITY))
+        return self._turn_back(self.acceleration - _GRAVITY)
 
     @property
     def own_velocity(self) -> Array:
         """Velocity (n, 3) m/s in the frame itself."""
-        return np.asarray(self.rotation.inv().apply(self.velocity))
+        return self._turn_back(self.velocity)
+
+    def _turn_back(self, vectors: Array) -> Array:
+        return np.asarray(portable.matmul(self.rotation.inv().as_matrix(), vectors[:, :, None])[:, :, 0])
 
 
 class SmoothMotion:
