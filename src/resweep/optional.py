@@ -9,8 +9,12 @@ from resweep.errors import ResweepError
 
 # Module, the package that holds it as pip names it, and the extra of Resweep that installs it.
 EXTRAS = {
+    "copclib": ("copclib", "tiles"),
+    "dask": ("dask", "cluster"),
+    "distributed": ("distributed", "cluster"),
     "lz4": ("rosbags", "logs"),  # which needs it
     "kiss_icp": ("kiss-icp", "logs"),
+    "obstore": ("obstore", "cloud"),
     "pyarrow": ("pyarrow", "logs"),
     "pye57": ("pye57", "logs"),
     "pymeshlab": ("pymeshlab", "surfaces"),
