@@ -40,6 +40,10 @@ class ResweepError(ValueError):
         super().__init__("\n".join(_fit_line(line) for line in lines))
 
 
+class NothingToFitError(ResweepError):
+    """A map, or the part of one that a tile holds, has too little for what is fitted to it."""
+
+
 def _fit_line(text: str) -> str:
     """``text`` as one line, without its middle if it is long: what files and libraries say may be of any length."""
     line = " ".join(printable(str(text)).split("\n"))

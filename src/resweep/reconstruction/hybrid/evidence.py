@@ -7,19 +7,25 @@ come out of one pass over the recording: the sweeps that are not held out first,
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from resweep import _core
+from resweep.errors import NothingToFitError
 from resweep.neighbours import Neighbours
-from resweep.pose import Array, transform
+from resweep.pose import Array
 from resweep.reconstruction.hybrid.config import HybridConfig
+from resweep.reconstruction.map.beams import Beams
 from resweep.reconstruction.map.map import Map
 from resweep.reconstruction.splats import splats
+from resweep.reconstruction.splats.splats import Scales
 from resweep.reconstruction.volumes.config import VolumeConfig
 from resweep.reconstruction.volumes.volumes import VolumeEstimate
-from resweep.simulate.retrace import Retracer
-from resweep.sweep import Sweep
+from resweep.simulate.retrace import PredictionConfig
+from resweep.simulate.scene import native_scene
 from resweep.voxels import number_voxels
 from resweep.worlds import Layer, World
 
@@ -28,6 +34,7 @@ _CELL_M = 0.1  # points that share what is known of their surroundings
 _MAX_GAIN_NATS = 4.0  # of one beam's likelihood; also what a range that is right to 10 cm counts
 _MOST_HELD = 10
 _FEWEST_BEAMS = 5
+_RANGE_MAX_M = 200.0  # up to which beams are predicted
 _FEWEST_SWEEPS = 3  # of which one is held out
 
 
@@ -44,17 +51,20 @@ class Evidence:
     gain_known: Array | None = None
 
 
-def gather_evidence(map: Map, config: HybridConfig) -> Evidence:
-    """The evidence of ``config.evidence`` in one pass; likelihood needs three sweeps, of which one is held out."""
+def gather_evidence(map: Map, config: HybridConfig, scales: Scales | None = None) -> Evidence:
+    """The evidence of ``config.evidence`` in one pass; likelihood needs three sweeps, of which one is held out.
+
+    ``scales`` are those of the whole map where this is a part of one.
+    """
     region = _count_regions(map, config) if "permeability" in config.evidence else None
     trial = None
-    if "likelihood" in config.evidence and len(map.beam_log) >= _FEWEST_SWEEPS:
-        trial = _Trial(map, config)
+    if "likelihood" in config.evidence and len(map.beam_source.sweeps) >= _FEWEST_SWEEPS:
+        trial = _Trial.of(map, config, scales)
     if trial is None and region is None:
         return Evidence()
     estimates = [estimate for estimate in (region, None if trial is None else trial.volumes) if estimate is not None]
-    for sweep in map.sweeps("following beams") if trial is None else trial.rest.sweeps("following beams"):
-        beams = map.beams(sweep, config.volumes.empty_range_m)
+    source = map if trial is None else trial.rest
+    for beams in source.beam_blocks("following beams", config.volumes.empty_range_m):
         for estimate in estimates:
             estimate.add(beams)
     gain = known = None
@@ -81,19 +91,31 @@ class _Trial:
     Every ``held_every``-th sweep is held out, at most ten of them.
     """
 
-    def __init__(self, map: Map, config: HybridConfig) -> None:
-        count = len(map.beam_log)
-        held = np.arange(count)[config.held_every // 2 :: config.held_every]
-        held = held[np.unique(np.linspace(0, len(held) - 1, min(len(held), _MOST_HELD)).astype(int))]
-        self.map, self.config = map, config
-        self.held = held.tolist()
-        self.rest = map.select_sweeps(np.setdiff1d(np.arange(count), held).tolist())
-        self.splats = splats.fit(self.rest, config.splat_config)
-        self.volumes = VolumeEstimate(self.rest, config.volume_config)
+    def __init__(self, map: Map, config: HybridConfig, held: Array, rest: Map, layers: tuple[Layer, ...]) -> None:
+        self.map, self.config, self.held, self.rest, self.splats = map, config, held, rest, layers
+        self.volumes = VolumeEstimate(rest, config.volume_config)
 
-    def judge(self, region: VolumeEstimate | None) -> tuple[Array, Array]:
+    @classmethod
+    def of(cls, map: Map, config: HybridConfig, scales: Scales | None) -> _Trial | None:
+        """The trial of a map; None for a part of one in which the sweeps that are not held out left too little."""
+        numbers = map.beam_source.sweeps
+        held = numbers[config.held_every // 2 :: config.held_every]
+        held = held[np.unique(np.linspace(0, len(held) - 1, min(len(held), _MOST_HELD)).astype(int))]
+        rest = map.select_sweeps(np.setdiff1d(numbers, held).tolist())
+        if map.stored is None:
+            return cls(map, config, held, rest, splats.fit(rest, config.splat_config))
+        if len(rest) <= config.splats.k or scales is None:
+            return None
+        # Fewer points lie farther apart: on surfaces, by the root of their number.
+        wider = Scales(scales.radius_m * math.sqrt(len(map) / len(rest)), scales.bound_m)
+        try:
+            return cls(map, config, held, rest, splats.fit(rest, config.splat_config, wider))
+        except NothingToFitError:
+            return None
+
+    def judge(self, region: VolumeEstimate | None) -> tuple[Array | None, Array | None]:
         """The gain (n,) of volumes at each point of the map, and whether it is known (n,); beams of the held-out
-        sweeps are also counted in ``region``.
+        sweeps are also counted in ``region``. None if no beam says anything.
 
         A beam's gain is the difference of the log-likelihoods, at most 4 nats either way, and 4 more or less where the
         likeliest return of only one of the worlds is right to 10 cm. It counts where the first of the beam's return
@@ -101,13 +123,18 @@ class _Trial:
         over the up to ``vote_beams`` nearest beams within ``vote_m``, as if five beams without gain were with them;
         known if there are five.
         """
-        worlds = [self._retrace(self.splats), self._retrace((self.volumes.finish(),))]
+        scenes = [self._trace(self.splats), self._trace((self.volumes.finish(),))]
+        empty_range_m = self.config.volumes.empty_range_m
         parts = []
-        for sweep in self.map.show(self.map.beam_log[self.held], "tracing held-out sweeps"):
+        for beams in self.map.beam_source.select(self.held).blocks(
+            "tracing held-out sweeps", empty_range_m, self.map.progress
+        ):
             if region is not None:
-                region.add(self.map.beams(sweep, self.config.volumes.empty_range_m))
-            parts.append(_beam_gains(self.map, sweep, *worlds))
-        place, gain = (np.concatenate(column) for column in zip(*parts, strict=True))
+                region.add(beams)
+            parts.append(_beam_gains(beams[~beams.find_hidden(empty_range_m)], scenes, self.map.beam_slope))
+        place, gain = (np.concatenate(column) for column in zip(*parts, strict=True)) if parts else (np.zeros(0),) * 2
+        if len(place) == 0:
+            return None, None
         cell = number_voxels(self.map.cloud.points, _CELL_M)
         middle = self.map.cloud.merged(cell).points
         near = Neighbours(place.astype(np.float32))
@@ -117,33 +144,37 @@ class _Trial:
         mean = np.where(there, gain[np.maximum(found, 0)], 0.0).sum(axis=1) / (count + _FEWEST_BEAMS)
         return mean[cell], (count >= _FEWEST_BEAMS)[cell]
 
-    def _retrace(self, layers: tuple[Layer, ...]) -> Retracer:
-        return Retracer(World(layers, self.map.origin), beam_slope=self.map.beam_slope)
+    def _trace(self, layers: tuple[Layer, ...]) -> _core.Scene:
+        return native_scene(World(layers, self.map.origin))
 
 
-def _beam_gains(map: Map, sweep: Sweep, splats: Retracer, volumes: Retracer) -> tuple[Array, Array]:
-    """Places (m, 3) around the map's origin where a sweep's beams say something, and their gains (m,) in nats."""
-    sweep = map.select_mappable(sweep)
-    real = _nearest_ranges(sweep)
-    predicted = [_nearest_ranges(world.predict(sweep)) for world in (splats, volumes)]
-    right = [_are_right(ranges, real, splats.prediction.window_m) for ranges in predicted]
-    difference = volumes.log_likelihood(sweep) - splats.log_likelihood(sweep)
-    gain = np.clip(difference, -_MAX_GAIN_NATS, _MAX_GAIN_NATS)
+def _beam_gains(beams: Beams, scenes: Sequence[_core.Scene], slope: float) -> tuple[Array, Array]:
+    """Places (m, 3) around the map's origin where beams say something, and their gains (m,) in nats.
+
+    ``scenes`` are those of splats and of volumes.
+    """
+    how = PredictionConfig()
+    real = np.where(beams.returned, beams.length, np.float32(np.inf))
+    found = [
+        scene.predict(
+            np.ascontiguousarray(beams.origin),
+            np.ascontiguousarray(beams.direction),
+            real,
+            sigma=how.sigma_m,
+            clutter=how.clutter,
+            window=how.window_m,
+            slope=slope,
+            range_max=_RANGE_MAX_M,
+            threads=0,
+        )
+        for scene in scenes
+    ]
+    right = [_are_right(each["range"], real, how.window_m) for each in found]
+    gain = np.clip(found[1]["log_likelihood"] - found[0]["log_likelihood"], -_MAX_GAIN_NATS, _MAX_GAIN_NATS)
     gain = gain + _MAX_GAIN_NATS * (right[1].astype(float) - right[0])
-    first = np.minimum(real, predicted[0])
+    first = np.minimum(real, found[0]["range"])
     rows = np.flatnonzero(np.isfinite(first))
-    origin, direction = sweep.deskewed_beams()
-    shift = sweep.pose.copy()
-    shift[:3, 3] -= map.origin
-    local = origin[rows] + direction[rows] * first[rows, None]
-    return transform(shift, local.astype(np.float64)), gain[rows]
-
-
-def _nearest_ranges(sweep: Sweep) -> Array:
-    """The nearest return (b,) of each beam, infinite if it has none."""
-    ranges = np.full(sweep.n_beams, np.inf)
-    np.minimum.at(ranges, sweep.beam, sweep.range)
-    return ranges
+    return beams.origin[rows] + beams.direction[rows] * first[rows, None], gain[rows]
 
 
 def _are_right(predicted: Array, real: Array, window_m: float) -> Array:

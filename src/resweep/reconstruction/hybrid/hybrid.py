@@ -13,6 +13,7 @@ from resweep.reconstruction.hybrid.evidence import gather_evidence
 from resweep.reconstruction.map.map import Map
 from resweep.reconstruction.splats import splats
 from resweep.reconstruction.splats.descriptors import describe
+from resweep.reconstruction.splats.splats import Scales
 from resweep.reconstruction.volumes import volumes
 from resweep.voxels import number_voxels
 from resweep.worlds import Layer
@@ -28,29 +29,47 @@ def fit(map: Map, config: HybridConfig) -> tuple[Layer, ...]:
         lambda: find_permeable(map, config),
         lambda found: {"permeable": found},
         lambda columns: columns["permeable"],
-    ).copy()
+    )
+    return fit_classes(map, permeable, config)
+
+
+def fit_classes(
+    map: Map, permeable: Array, config: HybridConfig, scales: Scales | None = None
+) -> tuple[Layer, ...]:
+    """Splats over the points that are not ``permeable`` (n,) bool, volumes in those that are.
+
+    ``scales`` are those of the splats, where the map is a part of one.
+    """
     if (~permeable).sum() <= config.splats.k:  # too few for a surface
-        permeable[:] = True
+        permeable = np.ones_like(permeable)
     layers: tuple[Layer, ...] = ()
     if not permeable.all():
         begin_stage(STAGES[1])
-        layers = splats.fit(map.select(np.flatnonzero(~permeable)), config.splat_config)
+        layers = splats.fit(map.select(np.flatnonzero(~permeable)), config.splat_config, scales)
     if permeable.any():
         begin_stage(STAGES[2])
         layers += volumes.fit(map.select(np.flatnonzero(permeable)), config.volume_config, layers)
     return layers
 
 
-def find_permeable(map: Map, config: HybridConfig) -> Array:
+def asks_beams(unknown_share: float) -> bool:
+    """Whether the beams decide as well what is permeable, where that share of a map's points has no group."""
+    return unknown_share >= _ENOUGH_UNKNOWN
+
+
+def find_permeable(
+    map: Map, config: HybridConfig, scales: Scales | None = None, unknown_share: float | None = None
+) -> Array:
     """Points (n,) bool that let beams through: by their label, and where that says nothing by ``config.evidence``.
 
-    A few points without a label, as an annotator leaves them, are decided by the descriptors alone.
+    A few points without a label, as an annotator leaves them, are decided by the descriptors alone. ``scales`` and
+    ``unknown_share`` are those of the whole map where this is a part of one; by default they are measured on it.
     """
-    permeable = np.isin(find_groups(map, config), [Group[name.upper()] for name in config.permeable])
+    permeable = np.isin(find_groups(map, config, scales), [Group[name.upper()] for name in config.permeable])
     unknown = map.groups == Group.UNKNOWN
-    if unknown.mean() < _ENOUGH_UNKNOWN:
+    if not asks_beams(float(unknown.mean()) if unknown_share is None else unknown_share):
         return permeable
-    found = gather_evidence(map, config)
+    found = gather_evidence(map, config, scales)
     if found.passed is not None:
         permeable &= ~unknown | (found.passed >= config.passed_min)
     if found.gain is not None:
@@ -58,26 +77,29 @@ def find_permeable(map: Map, config: HybridConfig) -> Array:
     return permeable
 
 
-def find_groups(map: Map, config: HybridConfig) -> Array:
+def find_groups(map: Map, config: HybridConfig, scales: Scales | None = None) -> Array:
     """The `Group` (n,) of each point: by its label, and where that says nothing by the shape of its surroundings.
 
     A described group is that of most of a point's neighbours: alone, it changes from point to point.
     """
     if config.splats.thin_m > 0:
         cell = number_voxels(map.cloud.points, config.splats.thin_m, map.cloud.label)
-        return np.asarray(_vote_groups(map.with_cloud(map.cloud.merged(cell)), config)[cell])
-    return _vote_groups(map, config)
+        return np.asarray(_vote_groups(map.with_cloud(map.cloud.merged(cell)), config, scales)[cell])
+    return _vote_groups(map, config, scales)
 
 
-def _vote_groups(map: Map, config: HybridConfig) -> Array:
+def _vote_groups(map: Map, config: HybridConfig, scales: Scales | None) -> Array:
     group = map.groups
     unknown = np.flatnonzero(group == Group.UNKNOWN)
     if len(unknown) == 0:
         return group
     points, k = map.cloud.points, config.splats.k
     near = Neighbours(points)
-    described = describe(near.pca(k, near.mean_radius(k)).eigenvalues)
+    radius = near.mean_radius(k) if scales is None else scales.radius_m
     around = near.knn(points[unknown], config.vote_k).index
+    asked = np.zeros(len(points), np.int32)
+    asked[around[around >= 0]] = k  # only the shapes of those that vote
+    described = describe(near.pca(asked, radius, only=("eigenvalues",)).eigenvalues)
     votes = np.where(around >= 0, described[np.maximum(around, 0)], -1)
     count = np.stack([(votes == kind).sum(axis=1) for kind in Group if kind != Group.UNKNOWN])
     group[unknown] = count.argmax(axis=0)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Protocol
 
 import numpy as np
 
 from resweep import portable
+from resweep.labels import LabelSet
+from resweep.log import Log
 from resweep.pose import Array, transform
+from resweep.progress import track
+from resweep.reconstruction.map.accumulate import find_mappable
+from resweep.reconstruction.map.config import MapConfig
 from resweep.sweep import Sweep
 
 
@@ -23,6 +30,73 @@ class Beams:
     direction: Array
     length: Array
     returned: Array
+
+    def __len__(self) -> int:
+        return len(self.length)
+
+    def __getitem__(self, rows: Array) -> Beams:
+        return Beams(*(getattr(self, item.name)[rows] for item in fields(self)))
+
+    @property
+    def ends(self) -> Array:
+        """Where the beams ended (n, 3) float32."""
+        return self.origin + self.direction * self.length[:, None]
+
+    def find_hidden(self, empty_range_m: float) -> Array:
+        """Beams (n,) bool that ended on what the map does not hold; those without return end at ``empty_range_m``."""
+        return ~self.returned & (self.length < np.float32(empty_range_m))
+
+
+class BeamSource(Protocol):
+    """The beams of a map, block by block, wherever they are kept."""
+
+    @property
+    def slope(self) -> float:
+        """Width of the beams at 1 m, metres; 0 where the sensor is unknown."""
+        ...
+
+    @property
+    def sweeps(self) -> Array:
+        """Numbers (m,) of the sweeps that the beams are of, ascending."""
+        ...
+
+    def select(self, sweeps: Array) -> BeamSource:
+        """The beams of some of the sweeps."""
+        ...
+
+    def blocks(self, what: str, empty_range_m: float, show: bool) -> Iterator[Beams]:
+        """All beams in one pass, with progress of ``what`` if ``show``; those without return end at the range given."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class LogBeams:
+    """The beams of a log around ``origin`` (3,), read from its sweeps each time; ``config`` as the map has it."""
+
+    log: Log
+    origin: Array
+    config: MapConfig
+    labels: LabelSet
+
+    @property
+    def slope(self) -> float:
+        """Width of the beams of the log's sensor at 1 m, metres."""
+        return 0.0 if self.log.sensor is None else self.log.sensor.beam_slope
+
+    @property
+    def sweeps(self) -> Array:
+        """All sweeps of the log."""
+        return np.arange(len(self.log))
+
+    def select(self, sweeps: Array) -> LogBeams:
+        """The beams of some sweeps."""
+        return LogBeams(self.log[[int(at) for at in sweeps]], self.origin, self.config, self.labels)
+
+    def blocks(self, what: str, empty_range_m: float, show: bool) -> Iterator[Beams]:
+        """The beams sweep by sweep."""
+        for sweep in track(self.log, what, show=show):
+            kept = find_mappable(sweep, self.config, self.labels)
+            yield extract_beams(sweep, self.origin, kept, empty_range_m)
 
 
 def extract_beams(sweep: Sweep, origin: Array, kept: Array, empty_range_m: float) -> Beams:

@@ -10,6 +10,18 @@ from resweep.pose import Array
 
 
 @dataclass(frozen=True, eq=False)
+class Returns:
+    """Beams (n,) that ended on something: from ``origin`` to ``point`` (n, 3) float32, metres from one origin.
+
+    Those that are not ``measured`` (n,) bool were made up and say nothing.
+    """
+
+    origin: Array
+    point: Array
+    measured: Array
+
+
+@dataclass(frozen=True, eq=False)
 class Cloud:
     """Points of a map (n,) with what each was seen as, and from where.
 
@@ -47,6 +59,11 @@ class Cloud:
     def range_m(self) -> Array:
         """Distance (n,) float32 from which each point was seen."""
         return np.asarray(np.linalg.norm(self.points - self.sensor, axis=1))
+
+    @property
+    def returns(self) -> Returns:
+        """The beams that measured the points."""
+        return Returns(self.sensor, self.points, self.seen)
 
     def joined(self, other: Cloud) -> Cloud:
         """This cloud and another one around the same origin."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,9 +15,9 @@ from resweep.log import Log
 from resweep.pose import Array
 from resweep.progress import begin_stage, track
 from resweep.reconstruction.checkpoints import Checkpoints, pack_fields
-from resweep.reconstruction.map.accumulate import accumulate, find_mappable, select_mappable
-from resweep.reconstruction.map.beams import Beams, extract_beams
-from resweep.reconstruction.map.cloud import Cloud
+from resweep.reconstruction.map.accumulate import accumulate, find_mappable
+from resweep.reconstruction.map.beams import Beams, BeamSource, LogBeams, extract_beams
+from resweep.reconstruction.map.cloud import Cloud, Returns
 from resweep.reconstruction.map.config import MapConfig
 from resweep.reconstruction.poses.calibrate import Calibrated, calibrate, correct_log
 from resweep.reconstruction.poses.config import CalibrateConfig
@@ -30,8 +30,10 @@ from resweep.worlds import Layer, World
 class Map:
     """The points of a log in a ``cloud``, the ``log`` that gives their beams, and what its ``labels`` mean.
 
-    The log is calibrated, and sweeps are read from it one at a time: a map keeps no beams. A map of points alone has
-    no log. ``config`` says which returns the map holds. ``checkpoints`` keep finished steps of estimators.
+    The log is calibrated, and sweeps are read from it one at a time: a map keeps no beams. A part of a map has no log
+    but ``stored`` beams, and a map of points alone has neither. ``config`` says which returns the map holds.
+    ``checkpoints`` keep finished steps of estimators. ``whole`` is the cloud that a selection was made from: the beams
+    of all of its points show what is empty.
     ``calibration`` is that of the log's lasers, ``misfit_m`` the median distance of returns from local planes before
     and after it; None where the log is as recorded.
     """
@@ -44,6 +46,8 @@ class Map:
     progress: bool = False
     calibration: Calibration | None = None
     misfit_m: tuple[float, float] | None = None
+    stored: BeamSource | None = None
+    whole: Cloud | None = None
 
     @classmethod
     def from_log(
@@ -103,8 +107,8 @@ class Map:
 
     @property
     def beam_slope(self) -> float:
-        """Width of the log's beams at 1 m, metres: that of its sensor, 0 where the sensor is unknown."""
-        return 0.0 if self.log is None or self.log.sensor is None else self.log.sensor.beam_slope
+        """Width of the beams at 1 m, metres: that of the log's sensor, 0 where the sensor is unknown."""
+        return 0.0 if self.log is None and self.stored is None else self.beam_source.slope
 
     @property
     def beam_log(self) -> Log:
@@ -113,29 +117,39 @@ class Map:
             raise ResweepError("map: has points but no log, so its beams are unknown; make it with Map.from_log")
         return self.log
 
+    @property
+    def beam_source(self) -> BeamSource:
+        """What gives the beams: those stored, or else those of the log."""
+        return self.stored or LogBeams(self.beam_log, self.origin, self.config, self.labels)
+
+    def beam_blocks(self, what: str, empty_range_m: float) -> Iterator[Beams]:
+        """The beams block by block, with progress of ``what``; those without return end at ``empty_range_m``."""
+        return self.beam_source.blocks(what, empty_range_m, self.progress)
+
     def sweeps(self, what: str) -> Iterator[Sweep]:
         """The sweeps of the log, one at a time, with progress of ``what``: one pass over the recording."""
-        return self.show(self.beam_log, what)
-
-    def show(self, sweeps: Iterable[Sweep], what: str) -> Iterator[Sweep]:
-        """The given sweeps, with progress of ``what``."""
-        return track(sweeps, what, show=self.progress)
-
-    def find_mappable(self, sweep: Sweep) -> Array:
-        """Returns (n,) bool of a sweep that this map could hold."""
-        return find_mappable(sweep, self.config, self.labels)
-
-    def select_mappable(self, sweep: Sweep) -> Sweep:
-        """The sweep without the beams that returned from what this map could not hold."""
-        return select_mappable(sweep, self.config, self.labels)
+        return track(self.beam_log, what, show=self.progress)
 
     def beams(self, sweep: Sweep, empty_range_m: float) -> Beams:
         """The beams of a sweep around the map's origin; those without return end at ``empty_range_m``."""
-        return extract_beams(sweep, self.origin, self.find_mappable(sweep), empty_range_m)
+        return extract_beams(sweep, self.origin, find_mappable(sweep, self.config, self.labels), empty_range_m)
+
+    def returns(self) -> Returns:
+        """The beams that measured the points of the map, of all of them also where this is a selection.
+
+        Stored ones are those that cross this part of the map, wherever they ended.
+        """
+        if self.stored is None:
+            return (self.whole or self.cloud).returns
+        parts = [beams[beams.returned] for beams in self.beam_blocks("following beams", np.inf)]
+        if not parts:
+            return Returns(np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32), np.zeros(0, bool))
+        origin, ends = np.concatenate([part.origin for part in parts]), np.concatenate([part.ends for part in parts])
+        return Returns(origin, ends, np.ones(len(ends), bool))
 
     def select(self, rows: Array) -> Map:
         """The map of some of its points: ``rows`` are their numbers, or (n,) bool."""
-        return replace(self, cloud=self.cloud[rows])
+        return replace(self, cloud=self.cloud[rows], whole=self.whole or self.cloud)
 
     def with_cloud(self, cloud: Cloud) -> Map:
         """The map with other points, which the same log's beams belong to."""
@@ -143,13 +157,17 @@ class Map:
 
     def thinned(self, size_m: float) -> Map:
         """The map with one point, the mean, for the points of one label in each cell of side ``size_m``."""
-        return replace(self, cloud=self.cloud.merged(number_voxels(self.cloud.points, size_m, self.cloud.label)))
+        cloud = self.cloud.merged(number_voxels(self.cloud.points, size_m, self.cloud.label))
+        return replace(self, cloud=cloud, whole=self.whole or self.cloud)
 
     def select_sweeps(self, sweeps: Sequence[int]) -> Map:
         """The map of what some of its sweeps saw, in ascending order, with their beams. It keeps no checkpoints."""
         cloud = self.cloud[np.flatnonzero(np.isin(self.cloud.sweep, sweeps))]
+        bare = replace(self, cloud=cloud, checkpoints=Checkpoints(), whole=None)
+        if self.stored is not None:
+            return replace(bare, stored=self.stored.select(np.asarray(sweeps)))
         cloud = replace(cloud, sweep=np.searchsorted(sweeps, cloud.sweep).astype(np.int32))
-        return replace(self, cloud=cloud, log=self.beam_log[list(sweeps)], checkpoints=Checkpoints())
+        return replace(bare, cloud=cloud, log=self.beam_log[list(sweeps)])
 
     def world(self, layers: Sequence[Layer], meta: Mapping[str, Any] | None = None) -> World:
         """A world of layers around the map's origin, which keeps the calibration and the meaning of its labels."""

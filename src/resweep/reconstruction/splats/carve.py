@@ -15,14 +15,14 @@ import numpy as np
 from resweep import _core
 from resweep.embree_library import open_embree
 from resweep.labels import Group
-from resweep.reconstruction.map.cloud import Cloud
+from resweep.reconstruction.map.cloud import Returns
 from resweep.reconstruction.splats.config import CarveConfig
 
 if TYPE_CHECKING:
     from resweep.reconstruction.splats.splats import Grown
 
 
-def carve(grown: Grown, cloud: Cloud, config: CarveConfig, threads: int = 0) -> Grown:
+def carve(grown: Grown, beams: Returns, config: CarveConfig, threads: int = 0) -> Grown:
     """The splats cut back where beams passed through them, without those of which nothing is left.
 
     Takes about 400 bytes a splat and 8 a beam while it runs.
@@ -36,9 +36,9 @@ def carve(grown: Grown, cloud: Cloud, config: CarveConfig, threads: int = 0) -> 
         grown.normal,
         grown.radius,
         ratio,
-        cloud.sensor,
-        cloud.points,
-        cloud.seen,
+        beams.origin,
+        beams.point,
+        beams.measured,
         config.rounds,
         config.margin_m,
         config.margin_per_m,

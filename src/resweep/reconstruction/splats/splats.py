@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from resweep.errors import ResweepError
+from resweep.errors import NothingToFitError, ResweepError
 from resweep.labels import Group
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
@@ -47,13 +47,27 @@ class Grown:
     mean_radius: float
 
 
-def fit(map: Map, config: SplatConfig) -> tuple[Layer, ...]:
-    """The map covered with splats by ``config.method``; grown ones are kept as a checkpoint before they are carved."""
+@dataclass(frozen=True)
+class Scales:
+    """The lengths, metres, by which splats grow: R̄ (``radius_m``) and ε̄ (``bound_m``) of C 3.1, means over a map."""
+
+    radius_m: float
+    bound_m: float
+
+
+def fit(map: Map, config: SplatConfig, scales: Scales | None = None) -> tuple[Layer, ...]:
+    """The map covered with splats by ``config.method``; grown ones are kept as a checkpoint before they are carved.
+
+    ``scales`` are those of the whole map where this is a part of one; by default they are measured on it.
+    """
     method = choose_method(map, config)
     if config.thin_m > 0:
         map = map.thinned(config.thin_m)
-    grown, cloud = map.checkpoints.run("grow", lambda: grow_splats(map, config, method), _pack_grown, _unpack_grown)
-    grown = carve(grown, cloud, config.carve)
+    grown, cloud = map.checkpoints.run(
+        "grow", lambda: grow_splats(map, config, method, scales), _pack_grown, _unpack_grown
+    )
+    if config.carve.rounds > 0:
+        grown = carve(grown, map.returns(), config.carve)
     seen = observe_discs(cloud, grown.centre, grown.normal, grown.seed, config.reflectance)
     splats = Splats(
         grown.centre,
@@ -79,27 +93,35 @@ def choose_method(map: Map, config: SplatConfig) -> Method:
     return config.method
 
 
-def grow_splats(map: Map, config: SplatConfig, method: Method) -> tuple[Grown, Cloud]:
-    """Splats and the cloud that they grew on, twice where the map is resampled by the first (C, 3.4)."""
-    grown, cloud = _grow_generation(map, config, method, clean=config.denoise)
+def grow_splats(
+    map: Map, config: SplatConfig, method: Method, scales: Scales | None = None
+) -> tuple[Grown, Cloud]:
+    """Splats and the cloud that they grew on, twice where the map is resampled by the first (C, 3.4).
+
+    The second generation measures its own scales: its cloud is denser.
+    """
+    grown, cloud = _grow_generation(map, config, method, config.denoise, scales)
     if config.resample and method != "basic":
         points, like = resample(grown, config.beta)
         dense = map.with_cloud(cloud.with_points(points, grown.seed[like]))
-        grown, cloud = _grow_generation(dense, config, method, clean=False)
+        grown, cloud = _grow_generation(dense, config, method, False, None)
     return grown, cloud
 
 
-def _grow_generation(map: Map, config: SplatConfig, method: Method, clean: bool) -> tuple[Grown, Cloud]:
+def _grow_generation(
+    map: Map, config: SplatConfig, method: Method, clean: bool, scales: Scales | None
+) -> tuple[Grown, Cloud]:
     """One generation of splats (C, 3.1), and the cloud that they grew on: that of the map without its noise."""
     near = Neighbours(map.cloud.points)
-    radius = near.mean_radius(config.k)
+    radius = near.mean_radius(config.k) if scales is None else scales.radius_m
     if clean:
         keep = denoise(near.pca(config.k, radius, only=DENOISE_COLUMNS))
         if not keep.all():
             map = map.select(keep)
             near = Neighbours(map.cloud.points)
     cloud = map.cloud
-    bound = max(near.mean_plane_distance(config.k, radius), config.bound_min_m)
+    flatness = near.mean_plane_distance(config.k, radius) if scales is None else scales.bound_m
+    bound = max(flatness, config.bound_min_m)
     group = _find_groups(map, near, config.k, radius, method)
     factors = _group_factors(config, method)[group]
     k = np.maximum(MIN_POINTS, np.rint(config.k * factors[:, 0])).astype(np.int32)
@@ -118,7 +140,7 @@ def _grow_generation(map: Map, config: SplatConfig, method: Method, clean: bool)
     flat = (shape.count[grown.seed] >= MIN_POINTS) & (grown.radius > 0)
     seed = grown.seed[flat]
     if len(seed) == 0:
-        raise ResweepError("splats: none grew; the log has too few returns, accumulate more sweeps")
+        raise NothingToFitError("splats: none grew; the log has too few returns, accumulate more sweeps")
     centre = cloud.points[seed] + grown.shift[flat, None] * normal[seed]  # C, eq. 5
     kind = cloud.label[seed] if method == "labels" else group[seed].astype(np.int32)
     return Grown(centre, normal[seed], grown.radius[flat], seed, group[seed], kind, radius), cloud

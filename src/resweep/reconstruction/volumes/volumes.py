@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from resweep.errors import ResweepError
+from resweep.errors import NothingToFitError, ResweepError
 from resweep.pose import Array
 from resweep.reconstruction.map.beams import Beams
 from resweep.reconstruction.map.map import Map
@@ -28,13 +28,13 @@ def fit(map: Map, config: VolumeConfig, others: Sequence[Layer] = ()) -> tuple[L
     ``others`` are further layers of the world, on which beams end too.
     """
     size = float(np.ptp(map.cloud.points, axis=0).max())
-    if config.method == "voxels" and config.voxel_m > size:
+    if map.stored is None and config.method == "voxels" and config.voxel_m > size:
         raise ResweepError(
             f"voxel_m: {config.voxel_m:g} m is larger than the scene ({size:.2f} m); give smaller voxels"
         )
     estimate = VolumeEstimate(map, config)
-    for sweep in map.sweeps("following beams"):
-        estimate.add(map.beams(sweep, config.empty_range_m))
+    for beams in map.beam_blocks("following beams", config.empty_range_m):
+        estimate.add(beams)
     return (estimate.finish(others),)
 
 
@@ -64,7 +64,7 @@ class VolumeEstimate:
         counts, config = self.counts, self._config
         kept = counts.stopped > 0
         if not kept.any():
-            raise ResweepError(
+            raise NothingToFitError(
                 "volumes: no beam ends in any; the log's beams do not fit its points (poses, calibration)"
             )
         learned = self._learn(counts, kept)
