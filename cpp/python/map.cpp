@@ -1,5 +1,6 @@
 // What is computed from the points and beams of a map, other than neighbours.
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 
 #include <stdexcept>
 
@@ -7,6 +8,7 @@
 #include "map/implicit.hpp"
 #include "map/permeability.hpp"
 #include "map/resample.hpp"
+#include "map/tiles.hpp"
 #include "python/bindings.hpp"
 
 namespace resweep::python {
@@ -39,6 +41,22 @@ Out<float> carve_discs(const Matrix3<float>& centre, const Matrix3<float>& norma
             {rounds, margin, margin_per_m, radius_min}, threads);
     }
     return give(std::move(left));
+}
+
+std::tuple<Out<std::int64_t>, Out<std::int32_t>, Out<std::int32_t>> cross_tiles(const Matrix3<float>& origins,
+                                                                                const Matrix3<float>& directions,
+                                                                                const Row<float>& lengths, double size,
+                                                                                double margin, int threads) {
+    if (directions.shape(0) != origins.shape(0) || lengths.shape(0) != origins.shape(0))
+        throw std::invalid_argument("origins, directions, lengths: expected one row per beam");
+    if (!(size > 0.0) || !(margin >= 0.0)) throw std::invalid_argument("size, margin: expected metres");
+    TileCrossings found;
+    {
+        nb::gil_scoped_release release;
+        found = tiles_of_beams({origins.data(), directions.data(), lengths.data(), origins.shape(0)}, size, margin,
+                               threads);
+    }
+    return {give(std::move(found.beam)), give(std::move(found.x)), give(std::move(found.y))};
 }
 
 void count_beams(BeamCounter& self, const Matrix3<float>& origins, const Matrix3<float>& directions,
@@ -81,6 +99,10 @@ void bind_map(nb::module_& m) {
           nb::arg("origin"), nb::arg("point"), nb::arg("measured"), nb::arg("rounds"), nb::arg("margin"),
           nb::arg("margin_per_m"), nb::arg("radius_min"), nb::arg("threads") = 0,
           "Radii of discs cut back by the beams from `origin` to `point` that passed them; 0 for those removed.");
+
+    m.def("tiles_of_beams", &cross_tiles, nb::arg("origins"), nb::arg("directions"), nb::arg("lengths"),
+          nb::arg("size"), nb::arg("margin") = 0.0, nb::arg("threads") = 0,
+          "Rows of beams, and x and y of the square tiles of side `size` that each comes nearer to than `margin`.");
 
     nb::class_<BeamCounter>(m, "BeamCounter", "How many beams pass volumes, and how many end in them.")
         .def(

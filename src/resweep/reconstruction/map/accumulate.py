@@ -31,8 +31,8 @@ def accumulate(log: Log, config: MapConfig | None = None, progress: bool = False
     origin = np.round(log.poses[0][:3, 3])
     parts: list[dict[str, Array]] = []
     for at, sweep in enumerate(track(log, "reading sweeps", show=progress)):
-        part = _read_columns(sweep, at, origin, config)
-        wanted = _find_wanted(part["label"], labels, config)
+        part = read_columns(sweep, at, origin, config)
+        wanted = find_wanted(part["label"], labels, config)
         parts.append({name: values[wanted] for name, values in part.items()})
         moving.add(sweep, parts[-1]["label"], parts[-1]["track"])
     columns = {name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])}
@@ -48,10 +48,10 @@ def accumulate(log: Log, config: MapConfig | None = None, progress: bool = False
 
 def find_mappable(sweep: Sweep, config: MapConfig, labels: LabelSet) -> Array:
     """Returns (n,) bool of a sweep that a map of its place could hold: not the vehicle, nor what moves by its label."""
-    return (sweep.range >= config.ego_radius_m) & _find_wanted(sweep.label, labels, config)
+    return (sweep.range >= config.ego_radius_m) & find_wanted(sweep.label, labels, config)
 
 
-def _read_columns(sweep: Sweep, at: int, origin: Array, config: MapConfig) -> dict[str, Array]:
+def read_columns(sweep: Sweep, at: int, origin: Array, config: MapConfig) -> dict[str, Array]:
     """The returns of one sweep as columns of the map, without the recording vehicle."""
     local = sweep.deskewed()
     keep = (sweep.range >= config.ego_radius_m) & np.isfinite(local).all(axis=1)
@@ -76,7 +76,7 @@ def _read_columns(sweep: Sweep, at: int, origin: Array, config: MapConfig) -> di
     }
 
 
-def _find_wanted(label: Array, labels: LabelSet, config: MapConfig) -> Array:
+def find_wanted(label: Array, labels: LabelSet, config: MapConfig) -> Array:
     """Rows (n,) bool whose label does not leave them out of the map."""
     unwanted: list[int] = list(config.drop_labels)
     if config.drop_outliers:

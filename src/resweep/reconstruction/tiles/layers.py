@@ -1,0 +1,55 @@
+"""Layers of a unit cut to its square, and those of several units put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from resweep.reconstruction.tiles.grid import Square
+from resweep.worlds import Layer, Splats, Volumes
+
+_COLUMNS = ("label", "reflectance", "instance")
+
+
+def cut_layers(layers: Sequence[Layer], square: Square) -> list[Layer]:
+    """The layers without the primitives whose centres lie outside the square, and without layers that lose all."""
+    kept = []
+    for layer in layers:
+        assert isinstance(layer, Splats | Volumes)
+        inside = square.contains(layer.centre if isinstance(layer, Splats) else layer.mean)
+        if inside.any():
+            kept.append(_join([layer], [np.flatnonzero(inside)]))
+    return kept
+
+
+def join_layers(parts: Sequence[Sequence[Layer]]) -> list[Layer]:
+    """Layers of one kind and name as one each, in the order in which they first come."""
+    found: dict[tuple[str, str], list[Layer]] = {}
+    for layers in parts:
+        for layer in layers:
+            found.setdefault((layer.kind, layer.name), []).append(layer)
+    return [_join(same, [np.arange(layer.n_primitives) for layer in same]) for same in found.values()]
+
+
+def _join(layers: Sequence[Layer], rows: Sequence[np.ndarray]) -> Layer:
+    """Some rows of layers that are alike, as one layer."""
+
+    def column(name: str) -> np.ndarray:
+        return np.concatenate([getattr(layer, name)[chosen] for layer, chosen in zip(layers, rows, strict=True)])
+
+    first = layers[0]
+    assert isinstance(first, Splats | Volumes)
+    extra = {
+        name: np.concatenate([layer.extra[name][chosen] for layer, chosen in zip(layers, rows, strict=True)])  # type: ignore[union-attr]
+        for name in first.extra
+    }
+    same = {name: column(name) for name in _COLUMNS}
+    if isinstance(first, Splats):
+        shape = [column(name) for name in ("centre", "normal", "radius")]
+        return Splats(*shape, **same, extra=extra, name=first.name, depth=first.depth, gap_m=first.gap_m)
+    exposure = None if first.exposure_m is None else column("exposure_m")
+    shape = [column(name) for name in ("mean", "covariance", "permeability")]
+    return Volumes(
+        *shape, exposure, **same, extra=extra, name=first.name, tau=first.tau, element_m=first.element_m
+    )

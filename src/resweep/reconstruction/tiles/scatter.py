@@ -1,0 +1,124 @@
+"""A log scattered over tiles in one pass: its points by cell, its beams by the tiles that they cross."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from resweep import _core
+from resweep.labels import LabelSet
+from resweep.log import Log
+from resweep.pose import Array
+from resweep.reconstruction.map.accumulate import find_mappable, find_wanted, read_columns
+from resweep.reconstruction.map.beams import extract_beams
+from resweep.reconstruction.map.config import MapConfig
+from resweep.reconstruction.map.images import ImageStore
+from resweep.reconstruction.map.moving import MovingFinder
+from resweep.reconstruction.tiles.grid import CELLS, find_squares
+from resweep.reconstruction.tiles.store import BEAM, POINT, Batch, write_batch
+from resweep.sweep import Sweep
+
+BEAM_MARGIN_M = 2.0  # beams that come so near to a tile are stored with it: its primitives reach beyond it
+_BATCH_BEAMS = 1_000_000
+_MOST_SWEEPS = 64  # of a batch
+
+
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """How a log is scattered: around which ``origin`` (3,), which returns the map holds, and how far beams go.
+
+    Beams without return end at ``empty_range_m``; None leaves them out, and 0 leaves out all beams.
+    """
+
+    log: Log
+    folder: Path
+    origin: Array
+    config: MapConfig
+    labels: LabelSet
+    tile_m: float
+    empty_range_m: float | None
+
+    @property
+    def images(self) -> Path:
+        """Where the range images of sweeps are kept."""
+        return self.folder / "images"
+
+
+@dataclass(frozen=True, eq=False)
+class ScatterTask:
+    """The sweeps from ``first`` to ``end`` of a log, which become one batch."""
+
+    scatter: Scatter
+    first: int
+    end: int
+
+    @property
+    def file(self) -> Path:
+        """The batch."""
+        return self.scatter.folder / f"{self.first:07d}.tiles"
+
+
+def plan_batches(scatter: Scatter) -> list[ScatterTask]:
+    """The log in batches of about a million beams, by the size of its first sweep."""
+    beams = max(scatter.log[0].n_beams, 1)
+    step = int(np.clip(_BATCH_BEAMS // beams, 1, _MOST_SWEEPS))
+    count = len(scatter.log)
+    return [ScatterTask(scatter, first, min(first + step, count)) for first in range(0, count, step)]
+
+
+def scatter_batch(task: ScatterTask) -> dict[str, Any]:
+    """Write a batch, if it is not there yet; what it says of itself."""
+    if task.file.is_file():
+        return Batch.open(task.file).says
+    scatter = task.scatter
+    moving = MovingFinder(scatter.log, scatter.config, scatter.labels, ImageStore(scatter.images), task.first)
+    points, beams = [np.zeros(0, POINT)], [np.zeros(0, BEAM)]
+    for at in range(task.first, task.end):
+        sweep = scatter.log[at]
+        columns = read_columns(sweep, at, scatter.origin, scatter.config)
+        wanted = find_wanted(columns["label"], scatter.labels, scatter.config)
+        columns = {name: values[wanted] for name, values in columns.items()}
+        moving.add(sweep, columns["label"], columns["track"])
+        points.append(_pack_points(columns))
+        beams.append(_pack_beams(sweep, at, scatter))
+    rows, fired = np.concatenate(points), np.concatenate(beams)
+    row, tile_x, tile_y = _core.tiles_of_beams(
+        np.ascontiguousarray(fired["origin"]),
+        np.ascontiguousarray(fired["direction"]),
+        np.ascontiguousarray(fired["length"]),
+        scatter.tile_m,
+        BEAM_MARGIN_M,
+    )
+    says = {"sweeps": [task.first, task.end], "points": len(rows), "moving": moving.pack()}
+    says["labelled"] = bool(rows["label"].any())
+    says["unknown"] = int((scatter.labels.group(rows["label"]) < 0).sum()) if scatter.labels.known else len(rows)
+    cells = find_squares(rows["points"], scatter.tile_m / CELLS)
+    tiles = np.stack([tile_x, tile_y], axis=1).astype(np.int64)
+    write_batch(task.file, {"points": (rows, cells), "beams": (fired[row], tiles)}, says)
+    return says
+
+
+def _pack_points(columns: dict[str, Array]) -> Array:
+    rows = np.zeros(len(columns["label"]), POINT)
+    for name in POINT.names or ():
+        if name != "row":
+            rows[name] = columns[name]
+    rows["row"] = np.arange(len(rows))
+    return rows
+
+
+def _pack_beams(sweep: Sweep, at: int, scatter: Scatter) -> Array:
+    """The beams of a sweep as rows; of those on which nothing came back, only what is wanted."""
+    if scatter.empty_range_m == 0:
+        return np.zeros(0, BEAM)
+    kept = find_mappable(sweep, scatter.config, scatter.labels)
+    beams = extract_beams(sweep, scatter.origin, kept, scatter.empty_range_m or 0.0)
+    chosen = np.flatnonzero(beams.returned if scatter.empty_range_m is None else beams.length > 0)
+    rows = np.zeros(len(chosen), BEAM)
+    for name in ("origin", "direction", "length", "returned"):
+        rows[name] = getattr(beams, name)[chosen]
+    rows["sweep"] = at
+    return rows

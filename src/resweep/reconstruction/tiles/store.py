@@ -1,0 +1,170 @@
+"""The tile store: points by cell and beams by tile, as a log is scattered over them.
+
+A batch of sweeps is one file. It holds an index, what the batch says of itself, and blocks: the rows of one table in
+one square, packed. A file appears whole or not at all, so that batches can be written by several processes and a
+stopped build goes on with those that are missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numcodecs import Blosc
+
+from resweep.errors import ResweepError
+from resweep.files import atomic_file
+from resweep.pose import Array
+from resweep.voxels import number_keys
+
+VERSION = 1
+_MAGIC = b"resweep-tiles\n"
+_INDEX = np.dtype([("x", "<i8"), ("y", "<i8"), ("rows", "<i8"), ("offset", "<i8"), ("size", "<i8")])
+_PACKING = Blosc(cname="zstd", clevel=1, shuffle=Blosc.SHUFFLE)
+
+POINT = np.dtype(
+    [
+        ("points", "<f4", 3),
+        ("sensor", "<f4", 3),
+        ("label", "<i4"),
+        ("instance", "<i4"),
+        ("intensity", "<f4"),
+        ("sweep", "<i4"),
+        ("row", "<i4"),
+        ("track", "<i4"),
+    ]
+)
+BEAM = np.dtype(
+    [("origin", "<f4", 3), ("direction", "<f4", 3), ("length", "<f4"), ("sweep", "<i4"), ("returned", "?")]
+)
+TABLES = {"points": POINT, "beams": BEAM}
+
+
+def write_batch(file: Path, tables: Mapping[str, tuple[Array, Array]], says: Mapping[str, Any]) -> None:
+    """Write a batch: for each table its rows (n,), structured, and the squares (n, 2) that they lie in.
+
+    ``says`` is what the batch says of itself, as JSON can hold it. Rows keep their order within a square.
+    """
+    blocks: list[bytes] = []
+    index: dict[str, Array] = {}
+    offset = 0
+    for name, (rows, square) in tables.items():
+        entries = []
+        for x, y, part in _split(rows, square):
+            packed = _PACKING.encode(np.ascontiguousarray(part).view(np.uint8).reshape(len(part), -1))
+            entries.append((x, y, len(part), offset, len(packed)))
+            blocks.append(packed)
+            offset += len(packed)
+        index[name] = np.array(entries, _INDEX)
+    head = {"version": VERSION, "tables": {name: len(rows) for name, rows in index.items()}, "says": dict(says)}
+    text = json.dumps(head).encode()
+    with atomic_file(file) as temporary, temporary.open("wb") as stream:
+        stream.write(_MAGIC + len(text).to_bytes(8, "little") + text)
+        for rows in index.values():
+            stream.write(rows.tobytes())
+        for packed in blocks:
+            stream.write(packed)
+
+
+def _split(rows: Array, square: Array) -> Iterator[tuple[int, int, Array]]:
+    """The rows of each square, in the order of the squares."""
+    if len(rows) == 0:
+        return
+    low = square.min(axis=0)
+    width = int(square[:, 1].max() - low[1]) + 1
+    key = (square[:, 0] - low[0]) * width + square[:, 1] - low[1]
+    order = np.argsort(key, kind="stable")
+    for part in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
+        yield int(square[part[0], 0]), int(square[part[0], 1]), rows[part]
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """One file of a store: what it ``says``, and where the blocks of each table are."""
+
+    file: Path
+    says: dict[str, Any]
+    index: dict[str, Array]
+    body: int
+
+    @classmethod
+    def open(cls, file: Path) -> Batch:
+        """Read the index of a batch; a file that is none, or of another version, is an error."""
+        try:
+            with file.open("rb") as stream:
+                if stream.read(len(_MAGIC)) != _MAGIC:
+                    raise ValueError("it does not begin as one")
+                head = json.loads(stream.read(int.from_bytes(stream.read(8), "little")))
+                if head["version"] != VERSION:
+                    raise ResweepError(
+                        f"{file}: is a tile store of version {head['version']}, this Resweep has version {VERSION}; "
+                        "remove the folder and build again"
+                    )
+                index = {
+                    name: np.frombuffer(stream.read(_INDEX.itemsize * count), _INDEX)
+                    for name, count in head["tables"].items()
+                }
+                return cls(file, head["says"], index, stream.tell())
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            if isinstance(error, ResweepError):
+                raise
+            raise ResweepError(
+                f"{file}: is no batch of a tile store ({error}); remove the folder and build again"
+            ) from error
+
+    def read(self, table: str, squares: set[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], Array]]:
+        """The rows of each of ``squares`` that the batch has any in."""
+        index = self.index[table]
+        chosen = [entry for entry in index if (int(entry["x"]), int(entry["y"])) in squares]
+        if not chosen:
+            return
+        with self.file.open("rb") as stream:
+            for entry in chosen:
+                stream.seek(self.body + int(entry["offset"]))
+                packed = stream.read(int(entry["size"]))
+                try:
+                    rows = np.frombuffer(_PACKING.decode(packed), TABLES[table])
+                except (RuntimeError, ValueError) as error:
+                    raise ResweepError(
+                        f"{self.file}: is damaged ({error}); remove the folder and build again"
+                    ) from error
+                yield (int(entry["x"]), int(entry["y"])), rows
+
+
+class TileStore:
+    """The batches in ``folder``, in order."""
+
+    def __init__(self, folder: Path, batches: list[Batch]) -> None:
+        self.folder, self.batches = folder, batches
+
+    @classmethod
+    def open(cls, folder: Path) -> TileStore:
+        """The store in a folder, whose indices are kept while the process lives."""
+        return _open_store(str(folder), tuple(sorted(file.name for file in folder.glob("*.tiles"))))
+
+    def count(self, table: str) -> dict[tuple[int, int], int]:
+        """Rows of a table in each square that has any."""
+        parts = [batch.index[table] for batch in self.batches]
+        joined = np.concatenate(parts) if parts else np.zeros(0, _INDEX)
+        if len(joined) == 0:
+            return {}
+        square = np.stack([joined["x"], joined["y"]], axis=1)
+        key = number_keys((square[:, 0] - square[:, 0].min()) * (1 << 31) + square[:, 1] - square[:, 1].min())
+        first = np.unique(key, return_index=True)[1]
+        total = np.bincount(key, joined["rows"]).astype(np.int64)
+        return {(int(x), int(y)): int(rows) for (x, y), rows in zip(square[first], total, strict=True)}
+
+    def read(self, table: str, squares: set[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], Array]]:
+        """The rows in ``squares``, block by block in the order of the sweeps, each with its square."""
+        for batch in self.batches:
+            yield from batch.read(table, squares)
+
+
+@lru_cache(maxsize=4)
+def _open_store(folder: str, names: tuple[str, ...]) -> TileStore:
+    return TileStore(Path(folder), [Batch.open(Path(folder) / name) for name in names])

@@ -1,0 +1,150 @@
+"""What is done for each tile by itself: find what its points are, and fit primitives to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from resweep.errors import NothingToFitError
+from resweep.files import write_file
+from resweep.labels import Group
+from resweep.pose import Array
+from resweep.reconstruction.config import BuildConfig
+from resweep.reconstruction.hybrid import hybrid
+from resweep.reconstruction.hybrid.config import HybridConfig
+from resweep.reconstruction.map.map import Map
+from resweep.reconstruction.splats import splats, surfels
+from resweep.reconstruction.splats.config import SplatConfig, SurfelConfig
+from resweep.reconstruction.splats.splats import Scales
+from resweep.reconstruction.tiles.grid import Square
+from resweep.reconstruction.tiles.layers import cut_layers, join_layers
+from resweep.reconstruction.tiles.part import PERMEABLE, STILL, Ground, Part, write_flags
+from resweep.reconstruction.volumes import volumes
+from resweep.reconstruction.volumes.config import VolumeConfig
+from resweep.worlds import Layer, World
+from resweep.worlds.store import save_world
+
+_RADII = 6.0  # times R̄: as far as the normals of a splat's neighbours depend on points
+_LEAST_MARGIN_M, _MOST_MARGIN_M = 1.0, 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class TileTask:
+    """A tile, the squares that it is built in, and what holds for the whole map.
+
+    ``scales`` are those of the points that the task looks at, ``unknown_share`` how many of them have no group.
+    """
+
+    ground: Ground
+    tile: Square
+    squares: tuple[Square, ...]
+    config: BuildConfig
+    scales: Scales | None
+    unknown_share: float
+    parts: Path
+
+    @property
+    def margin_m(self) -> float:
+        """How far around a square points are read with it."""
+        reach = 0.0 if self.scales is None else _RADII * self.scales.radius_m
+        return float(np.clip(reach, _LEAST_MARGIN_M, _MOST_MARGIN_M))
+
+    @property
+    def part(self) -> Path:
+        """Where the tile's layers are saved, as a world."""
+        return self.parts / f"{self.tile.x}_{self.tile.y}.world"
+
+    @property
+    def nothing(self) -> Path:
+        """The file that says that there is nothing in the tile."""
+        return self.parts / f"{self.tile.x}_{self.tile.y}.empty"
+
+
+def plan_squares(
+    tile: Square, counts: Mapping[tuple[int, int], int], margin_m: float, most_points: float, cell_m: float
+) -> tuple[Square, ...]:
+    """The tile, or the quarters of it, and of those again, that hold no more than ``most_points`` with their margins.
+
+    A single cell is not divided.
+    """
+    cells = tile.cells(cell_m, margin_m)
+    if tile.size_m <= cell_m * 1.5 or sum(counts.get(cell, 0) for cell in cells) <= most_points:
+        return (tile,)
+    return tuple(
+        square for quarter in tile.quarters() for square in plan_squares(quarter, counts, margin_m, most_points, cell_m)
+    )
+
+
+def classify_tile(task: TileTask) -> int:
+    """Write the flags of a tile's points, if they are not there yet; how many of them stand still."""
+    path = task.ground.find_flags((task.tile.x, task.tile.y))
+    if not path.is_file():
+        parts = []
+        for square in task.squares:
+            part = Part.read(task.ground, square, task.margin_m)
+            parts.append((part, _find_flags(task, part)))
+        write_flags(task.ground, (task.tile.x, task.tile.y), parts)
+    with np.load(path, allow_pickle=False) as archive:
+        return int(sum(((flags & STILL) > 0).sum() for flags in dict(archive).values()))
+
+
+def _find_flags(task: TileTask, part: Part) -> Array:
+    """The flags (n,) uint8 of the points of a part."""
+    flags = np.full(len(part), STILL, np.uint8)
+    if not part.own.any():
+        return flags
+    still = task.ground.moving.find_still(part.cloud, part.rows["track"].astype(np.int64))
+    rows = np.arange(len(part))
+    if still is not None:
+        flags[~still] = 0
+        rows = np.flatnonzero(still)
+    if isinstance(task.config, HybridConfig) and len(rows):
+        permeable = hybrid.find_permeable(part[rows].map(), task.config, task.scales, task.unknown_share)
+        flags[rows[permeable]] |= PERMEABLE
+    return flags
+
+
+def fit_tile(task: TileTask) -> dict[str, int]:
+    """Fit a tile and save its layers as a world, if that is not done yet; the number of primitives by layer."""
+    if task.nothing.is_file():
+        return {}
+    if not (task.part / "world.json").is_file():
+        parts = []
+        for square in task.squares:
+            part = Part.read(task.ground, square, task.margin_m)
+            if part.own.any():
+                parts.append(cut_layers(_fit(task, part), square))
+        layers = join_layers(parts)
+        if not layers:
+            write_file(task.nothing, b"")
+            return {}
+        save_world(World(layers, task.ground.origin, labels=task.ground.labels), task.part, tile_size_m=task.tile.size_m)
+        return {layer.name: layer.n_primitives for layer in layers}
+    return {}
+
+
+def _fit(task: TileTask, part: Part) -> tuple[Layer, ...]:
+    """The layers of a part and its margin."""
+    config, map = task.config, part.map()
+    try:
+        if isinstance(config, HybridConfig):
+            return _fit_hybrid(map, part, config, task.scales)
+        if isinstance(config, SplatConfig):
+            return () if len(map) <= config.k else splats.fit(map, config, task.scales)
+        if isinstance(config, SurfelConfig):
+            return surfels.fit(map, config)
+        assert isinstance(config, VolumeConfig)
+        return volumes.fit(map, config)
+    except NothingToFitError:
+        return ()
+
+
+def _fit_hybrid(map: Map, part: Part, config: HybridConfig, scales: Scales | None) -> tuple[Layer, ...]:
+    if part.flags is None:
+        permeable = np.isin(map.groups, [Group[name.upper()] for name in config.permeable])
+    else:
+        permeable = (part.flags & PERMEABLE) > 0
+    return hybrid.fit_classes(map, permeable, config, scales)
