@@ -12,10 +12,15 @@
 
 namespace resweep {
 
-// Number of threads to use when `requested` are requested (0: all cores).
+// The most threads that "all cores" stands for in this process; 0: no limit. Workers that share a machine set it.
+inline std::atomic<int> thread_limit{0};
+
+// Number of threads to use when `requested` are requested (0: all cores, or as many as the limit).
 inline int thread_count(int requested) {
     if (requested > 0) return requested;
-    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    const int limit = thread_limit;
+    return limit > 0 ? std::min(limit, cores) : cores;
 }
 
 // Run `worker(chunk)` for every chunk on `threads` threads; each thread makes a worker of its own. If a worker throws,

@@ -18,6 +18,9 @@ NB_MODULE(_core, m) {
     m.def("thread_count", &thread_count, nb::arg("requested"),
           "Number of threads used when `requested` are requested (0: all cores).");
     m.def(
+        "set_thread_limit", [](int threads) { thread_limit = threads; }, nb::arg("threads"),
+        "Let all cores stand for `threads` of them at most, in this process; 0 takes the limit away.");
+    m.def(
         "embree_version",
         [] {
             return std::make_pair(embree().device_property(embree_device(), kVersionMajor),

@@ -19,6 +19,11 @@ def has_avx2() -> bool:
 def thread_count(requested: int) -> int:
     """Number of threads used when `requested` are requested (0: all cores)."""
 
+def set_thread_limit(threads: int) -> None:
+    """
+    Let all cores stand for `threads` of them at most, in this process; 0 takes the limit away.
+    """
+
 def embree_version() -> tuple[int, int]:
     """Major and minor version of the loaded Embree."""
 

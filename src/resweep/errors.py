@@ -6,6 +6,7 @@ import difflib
 import unicodedata
 from collections.abc import Iterable
 from enum import Enum
+from typing import Any
 
 _LONGEST = 1000  # characters of a line of a message
 
@@ -38,6 +39,17 @@ class ResweepError(ValueError):
 
     def __init__(self, *lines: str) -> None:
         super().__init__("\n".join(_fit_line(line) for line in lines))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self.args, self.__dict__)  # kinds of it are made from other arguments
+
+
+def _restore(kind: type[ResweepError], args: tuple[Any, ...], facts: dict[str, Any]) -> ResweepError:
+    """An error as it was pickled."""
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(facts)
+    return error
 
 
 class NothingToFitError(ResweepError):

@@ -30,6 +30,7 @@ class EmptyBeams:
     def __init__(self, source: BeamSource = "unknown", detail: str = "") -> None:
         self._facts: tuple[BeamSource, str] | None = (source, detail)
         self._find: Callable[[], EmptyBeams] | None = None
+        self._find_elsewhere: Callable[[], EmptyBeams] | None = None
 
     @classmethod
     def found_by(cls, find: Callable[[], EmptyBeams]) -> EmptyBeams:
@@ -37,6 +38,15 @@ class EmptyBeams:
         later = cls()
         later._facts, later._find = None, find
         return later
+
+    def send_as(self, find: Callable[[], EmptyBeams]) -> None:
+        """Let processes that get it pickled call ``find``, which must be pickled easily, if the facts are not there."""
+        self._find_elsewhere = find
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (
+            (EmptyBeams, self._facts) if self._facts else (EmptyBeams.found_by, (self._find_elsewhere or self._find,))
+        )
 
     @property
     def found(self) -> bool:

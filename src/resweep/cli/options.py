@@ -74,6 +74,17 @@ PoseRate = Annotated[
         show_default=False,
     ),
 ]
+# Of every command whose work can be divided: opened by `resweep.cluster.open_workers`.
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="WHERE",
+        help="Run on the workers of a dask cluster: local:N, the address of a scheduler (tcp://host:port), or a YAML "
+        "file; the bytes are the same.",
+        show_default=False,
+    ),
+]
 
 
 def choose_points(points: str | None, format: str | None) -> dict[str, Any]:

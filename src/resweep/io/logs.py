@@ -36,6 +36,7 @@ from resweep.io.format import (
 from resweep.io.pending import Pending
 from resweep.io.record import Record, read_record, write_record
 from resweep.io.registry import FORMATS, format_named, format_of, sweep_suffixes
+from resweep.io.source import LogSource, name_place, with_source
 from resweep.labels import LabelSet, load_labels
 from resweep.log import Fault, Log
 from resweep.pose import Array, Trajectory, check_rigid
@@ -86,7 +87,8 @@ def open_log(
     recover_output(Path(path))
     path, part = find_part(Path(path))
     options = {**part, **options}
-    log = _open(path, format, rate_hz, empty_beams, bool(keep_going), options)
+    source = LogSource(name_place(path), format, rate_hz, empty_beams, bool(keep_going), tuple(options.items()))
+    log = with_source(_open(path, format, rate_hz, empty_beams, bool(keep_going), options), source)
     if labels is not None:
         log = replace(log, labels=labels if isinstance(labels, LabelSet) else load_labels(labels))
     if keep_going:
@@ -98,6 +100,15 @@ def open_log(
             raise ResweepError(f"{path}: a rate of poses, but no poses; give both, or neither")
         return log
     return _replace_poses(log, poses, raw, pose_rate_hz)
+
+
+def open_recorded(source: LogSource) -> Log:
+    """The log of a source, which any process may call for."""
+    options = dict(source.options)
+    if "://" not in source.path and not os.path.exists(source.path):
+        raise ResweepError(f"{source.path}: is not there for a worker; all of them must see the same files")
+    log = _open(Path(source.path), source.format, source.rate_hz, source.empty_beams, source.keep_going, options)
+    return with_source(log, source)
 
 
 def find_part(path: Path) -> tuple[Path, dict[str, str]]:

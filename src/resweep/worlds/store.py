@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +61,14 @@ def save_world(world: World, path: str | Path, overwrite: bool = True, tile_size
     check_name(path)
     if not 0 < tile_size_m < np.inf:
         raise ResweepError(f"tile_size_m: expected a number of metres above zero, got {tile_size_m}")
+    with new_world(path, overwrite) as folder:
+        _write(world, folder, tile_size_m)
+    return path
+
+
+@contextmanager
+def new_world(path: Path, overwrite: bool) -> Iterator[Path]:
+    """Give a folder that becomes the world at ``path`` once all of it is written; see `save_world`."""
     with lock_output(path):
         if path.exists():
             if not _is_world(path):
@@ -66,8 +76,7 @@ def save_world(world: World, path: str | Path, overwrite: bool = True, tile_size
             if not overwrite:
                 raise ResweepError(f"{path}: exists already; choose another name or pass overwrite=True")
         with atomic_folder(path) as folder:
-            _write(world, folder, tile_size_m)
-    return path
+            yield folder
 
 
 def load_world(path: str | Path, bounds: ArrayLike | None = None) -> World:
@@ -80,7 +89,7 @@ def load_world(path: str | Path, bounds: ArrayLike | None = None) -> World:
     """
     path = Path(path)
     recover_output(path)
-    data = _read_index(path)
+    data = read_index(path)
     where = str(path / INDEX)
     origin = _origin(data, where)
     reading = Reading(path, None if bounds is None else _offsets(bounds, origin))
@@ -116,27 +125,53 @@ def saved_label_counts(data: dict[str, Any], where: str) -> dict[int, int]:
 
 
 def _write(world: World, folder: Path, tile_size_m: float) -> None:
-    from resweep import __version__
-
     writing = Writing(zarr.create_group(store=str(folder)), tile_size_m)
     entries = []
     for number, layer in enumerate(world.layers):
         if layer.kind not in KINDS:
             raise ResweepError(f"layer '{layer.name}': layers of kind '{layer.kind}' cannot be saved")
         entries.append(KINDS[layer.kind][0](layer, f"layers/{number:04d}", writing))
+    write_index(
+        folder,
+        origin=world.origin,
+        bounds=world.bounds,
+        tile_size_m=tile_size_m,
+        calibration=world.calibration,
+        labels=world.labels,
+        label_counts=world.label_counts,
+        meta=world.meta,
+        layers=entries,
+    )
+
+
+def write_index(
+    folder: Path,
+    *,
+    origin: Array,
+    bounds: Array,
+    tile_size_m: float,
+    calibration: Calibration | None,
+    labels: LabelSet,
+    label_counts: Mapping[int, int],
+    meta: Mapping[str, Any],
+    layers: list[dict[str, Any]],
+) -> None:
+    """Write the world.json of a world whose ``layers`` are written."""
+    from resweep import __version__
+
     index = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "versions": {"resweep": __version__, "zarr": zarr.__version__, "python": platform.python_version()},
         "units": {"length": "metre", "axes": "x forward, y left, z up; offsets from the origin"},
-        "origin": world.origin.tolist(),
-        "bounds": world.bounds.tolist(),
+        "origin": origin.tolist(),
+        "bounds": bounds.tolist(),
         "tile_size_m": tile_size_m,
-        "calibration": None if world.calibration is None else world.calibration.to_dict(),
-        "labels": world.labels.to_dict(),
-        "label_counts": {str(label): count for label, count in world.label_counts.items()},
-        "meta": world.meta,
-        "layers": entries,
+        "calibration": None if calibration is None else calibration.to_dict(),
+        "labels": labels.to_dict(),
+        "label_counts": {str(label): count for label, count in label_counts.items()},
+        "meta": dict(meta),
+        "layers": layers,
     }
     try:
         text = json.dumps(index, indent=1, default=_plain)
@@ -195,7 +230,8 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} {value!r}")
 
 
-def _read_index(path: Path) -> dict[str, Any]:
+def read_index(path: Path) -> dict[str, Any]:
+    """The world.json of a world, of a version that is understood."""
     file = path / INDEX
     if not path.exists():
         raise ResweepError(f"{path}: no such world; check the path")

@@ -22,6 +22,7 @@ from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.worlds.stored_arrays import CHUNK_ROWS, DTYPES, Budget, StoredArray
 
+WRITING: Any = {"order": "C", "write_empty_chunks": True}  # a chunk that is not there is then damage
 TILE_COLUMNS = ("x", "y", "n_rows", "n_points", "x_min", "y_min", "z_min", "x_max", "y_max", "z_max")
 
 
@@ -62,17 +63,21 @@ def write_columns(
 
 
 def _write_array(group: zarr.Group, path: str, values: Array) -> None:
-    if values.dtype.name not in DTYPES:
-        raise ResweepError(f"column '{path.rpartition('/')[2]}': {values.dtype} cannot be saved; make it numbers")
-    array = group.create_array(
+    create_column(group, path, values.shape, values.dtype)[...] = values
+
+
+def create_column(group: zarr.Group, path: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> zarr.Array[Any]:
+    """An array for a column of ``shape``, of which no chunk is written yet."""
+    if dtype.name not in DTYPES:
+        raise ResweepError(f"column '{path.rpartition('/')[2]}': {dtype} cannot be saved; make it numbers")
+    return group.create_array(
         path,
-        shape=values.shape,
-        dtype=values.dtype,
-        chunks=(min(CHUNK_ROWS, max(len(values), 1)), *values.shape[1:]),
+        shape=shape,
+        dtype=dtype,
+        chunks=(min(CHUNK_ROWS, max(shape[0], 1)), *shape[1:]),
         compressors=[BloscCodec(cname="zstd", clevel=1, shuffle="shuffle"), Crc32cCodec()],
-        config={"order": "C", "write_empty_chunks": True},  # a chunk that is not there is then damage
+        config=WRITING,
     )
-    array[...] = values
 
 
 @dataclass
@@ -112,6 +117,11 @@ class StoredColumns:
         """The rows of a column that has an array, of which nothing is read."""
         with self._explain(name):
             return self._find(name).shape[0]
+
+    def dtype(self, name: str) -> np.dtype[Any]:
+        """The type of a column that has an array, of which nothing is read."""
+        with self._explain(name):
+            return self._find(name).dtype
 
     def _find(self, name: str) -> StoredArray:
         if name not in self._open:

@@ -1,0 +1,89 @@
+"""What happens in a worker: one task at a time, on its share of the machine's cores."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+import traceback
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import resweep
+from resweep import _core
+from resweep.errors import ResweepError
+
+_KEPT = 4  # functions, with the logs and worlds that they hold
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What a task needs of its worker: the ``version`` of Resweep, and how many ``processes`` share each host."""
+
+    version: str
+    processes: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a task gave: its ``result``, or the ``error`` that it raised and where."""
+
+    result: Any = None
+    error: BaseException | None = None
+    trace: str = ""
+
+
+def hold(data: bytes) -> bytes:
+    """``data`` itself: as the result of a task it is sent to each worker once, and made again if it is lost."""
+    return data
+
+
+def run_task(conditions: Conditions, function: bytes, item: Any) -> Outcome:
+    """What the pickled ``function`` gives for ``item``; it raises nothing of its own."""
+    with _one_at_a_time:
+        try:
+            _check(conditions)
+            return Outcome(_restore(function)(item))
+        except BaseException as error:
+            return Outcome(None, _simplify(error), traceback.format_exc())
+
+
+_one_at_a_time = threading.Lock()  # tasks use several cores by themselves, and share open files
+_functions: OrderedDict[bytes, Callable[[Any], Any]] = OrderedDict()
+
+
+def _restore(data: bytes) -> Callable[[Any], Any]:
+    """The function of pickled ``data``; the last few are kept, so that tasks share what it has opened."""
+    if data not in _functions:
+        _functions[data] = pickle.loads(data)
+        while len(_functions) > _KEPT:
+            _functions.popitem(last=False)
+    _functions.move_to_end(data)
+    return _functions[data]
+
+
+def _check(conditions: Conditions) -> None:
+    from distributed import get_worker
+
+    worker = get_worker()
+    if resweep.__version__ != conditions.version:
+        raise ResweepError(describe_mismatch(worker.address, "Resweep", resweep.__version__, conditions.version))
+    cores = len(os.sched_getaffinity(0))
+    _core.set_thread_limit(max(1, cores // conditions.processes.get(worker.address.rpartition(":")[0], 1)))
+
+
+def describe_mismatch(worker: str, package: str, found: str | None, wanted: str) -> str:
+    """What is said of a worker with another version of a package."""
+    has = f"has {package} {found}" if found else f"has no {package}"
+    return f"worker {worker}: {has}, this command is {package} {wanted}; install the same on all workers"
+
+
+def _simplify(error: BaseException) -> BaseException:
+    """``error``, or what it says if it cannot be sent."""
+    try:
+        restored = pickle.loads(pickle.dumps(error))
+    except Exception:  # whatever an exception of another library does when it is pickled
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error if isinstance(restored, BaseException) else RuntimeError(str(error))

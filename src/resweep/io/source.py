@@ -1,0 +1,99 @@
+"""How another process opens the same log: what a log is sent as to a worker.
+
+A log holds open files and functions. Where what opened it can be said in a few words, its ``load`` is bound to them
+(`with_source`), and a pickled log carries the words in place of the files: the worker opens the log by itself, once,
+when it first needs a sweep. What was done to the log afterwards (a slice, other poses, `Log.map`) travels with it, as
+functions do with cloudpickle. A log of sweeps in memory has no words, and is sent whole.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+import warnings
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol
+
+from resweep.log import EmptyBeams, Log
+from resweep.sweep import Sweep
+
+_KEPT = 8  # logs that a process keeps open
+
+
+class Source(Protocol):
+    """What opens a log in any process; it can be pickled, and equal ones give the same bytes."""
+
+    def open(self) -> Log:
+        """The log, opened anew."""
+        ...
+
+
+@dataclass(frozen=True)
+class LogSource:
+    """A recorded log as `resweep.open_log` opens it: where it lies, and the options of its reader."""
+
+    path: str
+    format: str | None = None
+    rate_hz: float | None = None
+    empty_beams: bool = True
+    keep_going: bool = False
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def open(self) -> Log:
+        """The log, opened anew; what its reader warns of was said when it was first opened."""
+        from resweep.io.logs import open_recorded  # which makes sources
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return open_recorded(self)
+
+
+def name_place(path: str | os.PathLike[str]) -> str:
+    """A path as processes in other folders know it; addresses such as ``s3://...`` stay as they are."""
+    text = os.fspath(path)
+    return text if "://" in text else os.path.abspath(text)
+
+
+def with_source(log: Log, source: Source) -> Log:
+    """``log``, which other processes open by ``source`` when it is pickled."""
+    if not log.empty_beams.found:
+        log.empty_beams.send_as(partial(_find_beams, source))
+    return replace(log, load=_Load(source, log))
+
+
+def reopen(source: Source) -> Log:
+    """The log of ``source``; the last few are kept open, so that the tasks of a process share one."""
+    key = pickle.dumps(source)
+    with _opening:
+        if key not in _open:
+            _open[key] = source.open()
+            while len(_open) > _KEPT:
+                _open.popitem(last=False)
+        _open.move_to_end(key)
+        return _open[key]
+
+
+_open: OrderedDict[bytes, Log] = OrderedDict()
+_opening = threading.RLock()  # a source may open another
+
+
+class _Load:
+    """Loads the sweeps of a log; pickled, it becomes one that opens the log first."""
+
+    def __init__(self, source: Source, log: Log | None = None) -> None:
+        self._source, self._load = source, None if log is None else log.load
+
+    def __call__(self, at: int) -> Sweep:
+        if self._load is None:
+            self._load = reopen(self._source).load
+        return self._load(at)
+
+    def __reduce__(self) -> tuple[type[_Load], tuple[Source]]:
+        return _Load, (self._source,)
+
+
+def _find_beams(source: Source) -> EmptyBeams:
+    return reopen(source).empty_beams
