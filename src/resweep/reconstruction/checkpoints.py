@@ -42,12 +42,17 @@ class Checkpoints:
         self.made: list[str] = []
 
     @classmethod
-    def open(cls, folder: str | Path, log: Log, config: BuildConfig, say: Callable[[str], None] = say) -> Checkpoints:
-        """The checkpoints in ``folder`` of a build of ``log`` by ``config``; those of another build are discarded."""
+    def open(
+        cls, folder: str | Path, log: Log, config: BuildConfig, say: Callable[[str], None] = say, more: str = ""
+    ) -> Checkpoints:
+        """The checkpoints in ``folder`` of a build of ``log`` by ``config``; those of another build are discarded.
+
+        ``more`` is what else decides the result.
+        """
         folder = Path(folder)
         key = {
             "version": resweep.__version__,
-            "config": hash_text(type(config).__name__, config.model_dump_json()),
+            "config": hash_text(type(config).__name__, config.model_dump_json(), *[more][: bool(more)]),
             "inputs": _hash_inputs(log, config.map.choose_labels(log)),
         }
         if open_partial(folder, key, "checkpoints of a build", say):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 
+from resweep.errors import NothingToFitError
 from resweep.labels import Group
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
@@ -45,11 +49,23 @@ def fit_classes(
     layers: tuple[Layer, ...] = ()
     if not permeable.all():
         begin_stage(STAGES[1])
-        layers = splats.fit(map.select(np.flatnonzero(~permeable)), config.splat_config, scales)
+        with _some_of(map):
+            layers = splats.fit(map.select(np.flatnonzero(~permeable)), config.splat_config, scales)
     if permeable.any():
         begin_stage(STAGES[2])
-        layers += volumes.fit(map.select(np.flatnonzero(permeable)), config.volume_config, layers)
+        with _some_of(map):
+            layers += volumes.fit(map.select(np.flatnonzero(permeable)), config.volume_config, layers)
     return layers
+
+
+@contextmanager
+def _some_of(map: Map) -> Iterator[None]:
+    """Let a part of a map, which has stored beams, lack one of the kinds."""
+    try:
+        yield
+    except NothingToFitError:
+        if map.stored is None:
+            raise
 
 
 def asks_beams(unknown_share: float) -> bool:

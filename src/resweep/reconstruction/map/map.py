@@ -25,6 +25,8 @@ from resweep.sweep import Sweep
 from resweep.voxels import number_voxels
 from resweep.worlds import Layer, World
 
+_CALIBRATING, _READING = "calibrating lasers", "reading sweeps"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Map:
@@ -61,14 +63,10 @@ class Map:
     ) -> Map:
         """The map of a log, whose lasers and poses are first corrected if ``calibration`` settings are given."""
         config, kept = config or MapConfig(), checkpoints or Checkpoints()
-        stages = list(cls.list_stages(log, calibration))
         labels = config.choose_labels(log)
-        found: Calibrated | None = None
-        if calibration is not None and len(stages) > 1:
-            begin_stage(stages.pop(0))
-            found = _calibrate(log, config, calibration, labels, progress, kept)
-            log = found.log
-        begin_stage(stages.pop(0))
+        found = calibrate_log(log, config, calibration, progress, kept)
+        log = log if found is None else found.log
+        begin_stage(_READING)
         cloud = kept.run(
             "accumulate", lambda: accumulate(log, config, progress), pack_fields, lambda columns: Cloud(**columns)
         )
@@ -79,7 +77,7 @@ class Map:
     def list_stages(log: Log, calibration: CalibrateConfig | None) -> tuple[str, ...]:
         """The stages of `from_log`, as its progress names them."""
         calibrates = calibration is not None and len(log) > 1 and log.poses_known
-        return ("calibrating lasers", "reading sweeps") if calibrates else ("reading sweeps",)
+        return (_CALIBRATING, _READING) if calibrates else (_READING,)
 
     def __len__(self) -> int:
         return len(self.cloud)
@@ -178,15 +176,18 @@ class Map:
         return World(layers, self.origin, facts, self.labels, calibration=self.calibration)
 
 
-def _calibrate(
+def calibrate_log(
     log: Log,
     config: MapConfig,
-    calibration: CalibrateConfig,
-    labels: LabelSet,
+    calibration: CalibrateConfig | None,
     progress: bool,
     checkpoints: Checkpoints,
-) -> Calibrated:
-    """The log with its lasers and poses corrected, as a step that is kept."""
+) -> Calibrated | None:
+    """The log with its lasers and poses corrected, as a step that is kept; None where it stays as recorded."""
+    if calibration is None or len(Map.list_stages(log, calibration)) < 2:
+        return None
+    begin_stage(_CALIBRATING)
+    labels = config.choose_labels(log)
 
     def pack(found: Calibrated) -> dict[str, Array]:
         return {**pack_fields(found.calibration), "poses": found.log.poses, "misfit_m": np.array(found.misfit_m)}

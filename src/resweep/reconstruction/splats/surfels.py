@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from resweep.errors import ResweepError
+from resweep.errors import NothingToFitError
 from resweep.neighbours import Neighbours
 from resweep.reconstruction.map.cloud import Cloud
 from resweep.reconstruction.map.map import Map
 from resweep.reconstruction.map.reflectance import observe_discs
 from resweep.reconstruction.splats.config import SurfelConfig
 from resweep.reconstruction.splats.splats import MIN_POINTS, face_sensor
-from resweep.voxels import first_in_voxels
+from resweep.voxels import number_voxels
 from resweep.worlds import Layer
 from resweep.worlds.splats import Splats
 
@@ -27,12 +27,12 @@ def cover_cloud(cloud: Cloud, config: SurfelConfig) -> Splats:
     Normals come from the neighbours, among the sampled points, within ``normal_radius_m``; a point with
     fewer than two of them has none and is left out.
     """
-    chosen = first_in_voxels(cloud.points, config.voxel_m)
+    chosen = np.sort(np.unique(number_voxels(cloud.points, config.voxel_m), return_index=True)[1])
     points = cloud.points[chosen]
     shape = Neighbours(points).pca(min(config.max_neighbours, len(points)), config.normal_radius_m)
     flat = shape.count >= MIN_POINTS
     if not flat.any():
-        raise ResweepError("surfels: no point has neighbours within normal_radius_m; accumulate more sweeps")
+        raise NothingToFitError("surfels: no point has neighbours within normal_radius_m; accumulate more sweeps")
     seed = chosen[flat]
     normal = face_sensor(shape.normal[flat], cloud.points[seed], cloud.sensor[seed])
     extra = observe_discs(cloud, cloud.points[seed], normal, seed, config.reflectance)
