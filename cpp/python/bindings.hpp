@@ -39,5 +39,6 @@ void bind_neighbours(nb::module_& m);
 void bind_map(nb::module_& m);
 void bind_references(nb::module_& m);
 void bind_portable(nb::module_& m);
+void bind_visibility(nb::module_& m);
 
 }  // namespace resweep::python

@@ -36,4 +36,5 @@ NB_MODULE(_core, m) {
     python::bind_map(m);
     python::bind_references(m);
     python::bind_portable(m);
+    python::bind_visibility(m);
 }

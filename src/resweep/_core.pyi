@@ -370,3 +370,8 @@ def solve(matrices: Annotated[NDArray[numpy.float64], dict(shape=(None, None, No
     """
     The x (k, n, m) of A x = b for symmetric positive definite matrices (k, n, n) and right sides (k, n, m).
     """
+
+def count_seen_through(*, points: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], sweep: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], passed: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], confirmed: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], number: int, pose: Annotated[NDArray[numpy.float64], dict(shape=(4, 4), order='C', device='cpu', writable=False)], near: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], far: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], first_row: int, all_rows: int, cell: float, reach: float, margin: float, margin_per_m: float, threads: int = 0) -> None:
+    """
+    Add 1 to `passed` for every point that the range image of sweep `number` sees through, and to `confirmed` for every one that it confirms. `pose` takes points into the frame of the image.
+    """

@@ -19,7 +19,14 @@ SUPPRESSIONS = Path(__file__).with_name("thread_sanitizer.supp")
 
 # Folders, and names of test files wherever they are.
 FOLDERS = ("tests/native", "tests/simulate")
-FILES = ("test_neighbours.py", "test_carve.py", "test_permeability.py", "test_volumes.py", "test_splats.py")
+FILES = (
+    "test_neighbours.py",
+    "test_carve.py",
+    "test_permeability.py",
+    "test_volumes.py",
+    "test_splats.py",
+    "test_visibility.py",
+)
 
 # Python itself keeps memory until it ends, so leaks are not looked for.
 OPTIONS = {

@@ -171,3 +171,35 @@ def test_carving() -> None:
 
     left = same(cut)["radius"]
     assert (left < 0.3).any()
+
+
+def test_points_against_a_range_image() -> None:
+    rng = np.random.default_rng(8)
+    points = rng.uniform(-20, 20, (50_000, 3)).astype(np.float32)
+    sweep = np.zeros(len(points), np.int32)
+    near = rng.uniform(5, 20, (60, 120)).astype(np.float32)
+
+    def count(threads: int) -> dict[str, Any]:
+        passed, confirmed = np.zeros(len(points), np.uint32), np.zeros(len(points), np.uint32)
+        _core.count_seen_through(
+            points=points,
+            sweep=sweep,
+            passed=passed,
+            confirmed=confirmed,
+            number=1,
+            pose=np.eye(4),
+            near=near,
+            far=near + np.float32(1.0),
+            first_row=0,
+            all_rows=60,
+            cell=np.radians(3.0),
+            reach=21.0,
+            margin=0.1,
+            margin_per_m=0.0,
+            threads=threads,
+        )
+        return {"passed": passed, "confirmed": confirmed}
+
+    counts = same(count)
+    assert counts["passed"].any()
+    assert counts["confirmed"].any()

@@ -1,4 +1,4 @@
-"""NumPy references of the native kernels behind `neighbours`, `carve` and `resample`; tests compare the two.
+"""NumPy references of the native kernels of `neighbours`, `carve`, `resample` and `visibility`; tests compare the two.
 
 They are slow: for small maps only.
 """
@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from resweep import portable
 from resweep.neighbours import Growth, Pca
-from resweep.pose import Array
+from resweep.pose import Array, inverse, transform
 from resweep.reconstruction.map.cloud import Cloud
+from resweep.reconstruction.map.config import VisibilityConfig
+from resweep.reconstruction.map.visibility import RangeImage, find_cells
 from resweep.reconstruction.splats.config import CarveConfig
 
 
@@ -151,3 +154,24 @@ def in_free_cells(taken: Array, points: Array, size_m: float) -> Array:
     cell = np.floor((both - both.min(axis=0)) / size_m).astype(np.int64)
     first = np.unique(cell, axis=0, return_index=True)[1]
     return np.sort(first[first >= len(taken)] - len(taken))
+
+
+def count_seen_through(
+    cloud: Cloud, images: list[tuple[int, RangeImage]], config: VisibilityConfig
+) -> tuple[Array, Array]:
+    """How many range images see through each point of a map, and how many confirm it: (n,) each."""
+    passed, confirmed = np.zeros(len(cloud), np.int64), np.zeros(len(cloud), np.int64)
+    for number, image in images:
+        T_sensor_map = inverse(image.pose)
+        T_sensor_map[:3, 3] = portable.matmul(T_sensor_map[:3, :3], cloud.origin) + T_sensor_map[:3, 3]
+        local = transform(T_sensor_map, cloud.points.astype(np.float64))
+        (row, column), distance = find_cells(local, config.cell_deg)
+        margin = config.margin_m + config.margin_per_m * distance
+        inside = (row >= image.row) & (row < image.row + len(image.near))
+        near, far = np.full(len(cloud), np.inf), np.full(len(cloud), -np.inf)
+        at = (row[inside] - image.row, column[inside])
+        near[inside], far[inside] = image.near[at], image.far[at]
+        other = cloud.sweep != number
+        passed += other & np.isfinite(near) & (near > distance + margin)
+        confirmed += other & (near <= distance + margin) & (far >= distance - margin)
+    return passed, confirmed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ MOVED_M = 0.5  # a track whose box centres stay within this stood still: annotat
 FOLLOWED_S = 1.0  # beyond its annotations a moving object is expected for this long
 
 _UNTRACKED = -1
+_PACKED = ("centre", "size", "yaw", "track")  # of boxes
 _VELOCITY_S = 0.3  # between the boxes that give a velocity
 _ROOM_M = 0.2  # around a box that is only expected
 
@@ -58,6 +60,34 @@ class BoxHistory:
         self.poses.append(sweep.pose)
         self.boxes.append(sweep.boxes)
 
+    def pack(self) -> list[list[Any]]:
+        """One row a sweep, as JSON can hold it: time, pose, and what of its boxes tells where objects were."""
+        rows: list[list[Any]] = []
+        for stamp, pose, boxes in zip(self.times, self.poses, self.boxes, strict=True):
+            columns = None if boxes is None else [getattr(boxes, name).tolist() for name in _PACKED]
+            rows.append([float(stamp), pose.tolist(), columns])
+        return rows
+
+    @classmethod
+    def unpack(cls, rows: list[list[Any]]) -> BoxHistory:
+        """The history that was packed."""
+        history = cls()
+        for stamp, pose, columns in rows:
+            history.times.append(stamp)
+            history.poses.append(np.array(pose))
+            if columns is None:
+                history.boxes.append(None)
+                continue
+            of = dict(zip(_PACKED, map(np.array, columns), strict=True))
+            history.boxes.append(Boxes(**of, name=[""] * len(of["yaw"])))
+        return history
+
+    def extend(self, later: BoxHistory) -> None:
+        """Keep the boxes of the sweeps that follow."""
+        self.times += later.times
+        self.poses += later.poses
+        self.boxes += later.boxes
+
     def moved_tracks(self, all_of_them: bool = False) -> Array:
         """The values of `find_tracks` that moved during the log, or all that were annotated.
 
@@ -85,9 +115,12 @@ class BoxHistory:
         given a little more room.
         """
         expected: dict[int, list[tuple[Array, Array, float]]] = {}
+        times = np.array(self.times)
         for known in self._placed_tracks(moved).values():
-            for at, (stamp, pose) in enumerate(zip(self.times, self.poses, strict=True)):
-                box = _expect_box(known, stamp)
+            away_s = np.maximum(known[0].time - times, times - known[-1].time)
+            for at in np.flatnonzero((away_s > 0.0) & (away_s <= FOLLOWED_S)).tolist():
+                pose = self.poses[at]
+                box = _expect_box(known, self.times[at])
                 if box is not None:
                     turn = math.atan2(pose[1, 0], pose[0, 0])
                     centre = transform(inverse(pose), box.centre[None])[0]
@@ -105,12 +138,13 @@ class BoxHistory:
     def _placed_tracks(self, moved: Array) -> dict[int, list[_Placed]]:
         """The boxes of the tracks ``moved`` in the world, in the order of the sweeps."""
         found: dict[int, list[_Placed]] = {}
+        followed = set(moved.tolist())
         for stamp, pose, boxes in zip(self.times, self.poses, self.boxes, strict=True):
             if boxes is None:
                 continue
             centres, turn = transform(pose, boxes.centre), math.atan2(pose[1, 0], pose[0, 0])
             for row, track in enumerate(boxes.track.tolist()):
-                if track >= 0 and track + 1 in moved:
+                if track >= 0 and track + 1 in followed:
                     placed = _Placed(stamp, centres[row], boxes.yaw[row] + turn, boxes.size[row])
                     found.setdefault(track, []).append(placed)
         return found

@@ -205,7 +205,7 @@ class _TiledBuild:
         says = list(self.workers.map(scatter_batch, plan_batches(scatter), "reading sweeps", show=self.progress))
         moving = MovingFinder(log, self.config.map, labels, ImageStore(scatter.images))
         for batch in says:
-            moving.extend(MovingFinder.unpack(batch["moving"], log, self.config.map, labels, ImageStore(scatter.images)))
+            moving.extend(MovingFinder.unpack(batch["moving"], log, self.config.map, labels, scatter.images))
         slope = 0.0 if log.sensor is None else log.sensor.beam_slope
         rule = moving.decide()
         return Ground(scatter.folder, origin, self.tile_m, self.config.map, labels, slope, rule), says
