@@ -182,14 +182,16 @@ class _TiledBuild:
         unknown = sum(batch["unknown"] for batch in says) / points
         begin_stage(_STAGES[1])
         if self._needs_classes(ground, unknown):
-            scales = self._measure(ground, counts, surfaces=False) if isinstance(self.config, HybridConfig) else None
+            scales = None
+            if isinstance(self.config, HybridConfig):
+                scales = self._measure(ground, counts, surfaces=False, flatness=asks_beams(unknown))
             begin_stage(_STAGES[2])
             tasks = self._plan(ground, counts, scales, unknown)
             points = sum(self.workers.map(classify_tile, tasks, "classifying tiles", show=self.progress))
             ground = replace(ground, classes=True)
         scales = None
         if isinstance(self.config, HybridConfig | SplatConfig):
-            scales = self._measure(ground, counts, surfaces=True)
+            scales = self._measure(ground, counts, surfaces=True, flatness=True)
         begin_stage(_STAGES[3])
         tasks = self._plan(ground, counts, scales, unknown)
         for _ in self.workers.map(fit_tile, tasks, "building tiles", show=self.progress):
@@ -215,11 +217,13 @@ class _TiledBuild:
         finds_moving = ground.moving.method == "boxes" or ground.moving.images is not None
         return finds_moving or (isinstance(self.config, HybridConfig) and (unknown > 0 or asks_beams(unknown)))
 
-    def _measure(self, ground: Ground, counts: dict[tuple[int, int], int], surfaces: bool) -> Scales | None:
+    def _measure(
+        self, ground: Ground, counts: dict[tuple[int, int], int], surfaces: bool, flatness: bool
+    ) -> Scales | None:
         settings = self.config.splats if isinstance(self.config, HybridConfig) else self.config
         assert not isinstance(settings, BuildConfig) or isinstance(settings, SplatConfig)
         tasks = plan_survey(ground, counts, settings.k, surfaces, settings.thin_m, settings.denoise)
-        return measure_scales(tasks, self.workers, self.progress)
+        return measure_scales(tasks, self.workers, flatness, self.progress)
 
     def _plan(
         self, ground: Ground, counts: dict[tuple[int, int], int], scales: Scales | None, unknown: float

@@ -7,21 +7,21 @@ points is surveyed as a whole, a larger one on cells that a hash of their place 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.reconstruction.splats.denoise import DENOISE_COLUMNS, denoise
-from resweep.reconstruction.splats.splats import Scales
+from resweep.reconstruction.splats.splats import MIN_POINTS, Scales
 from resweep.reconstruction.tiles.grid import CELLS, Square
 from resweep.reconstruction.tiles.part import PERMEABLE, Ground, Part
 from resweep.voxels import number_voxels
 from resweep.work import Workers
 
 _POINTS = 2_000_000  # of the cells that are surveyed, about
-_ASKED = 200_000  # points whose neighbours are looked for, about
+_ASKED = 100_000  # points whose neighbours are looked for, about
 _MARGIN_M = 2.0  # around a surveyed square; a neighbourhood that is wider is cut off there
 _DIGITS = 6  # that are kept of a scale, so that it does not depend on the order of sums
 
@@ -70,17 +70,16 @@ def _hash(x: int, y: int) -> float:
     return float(mixed ^ (mixed >> 13)) / 2**32
 
 
-def measure_scales(tasks: Sequence[SurveyTask], workers: Workers, show: bool) -> Scales | None:
-    """R̄ and ε̄ of the map that ``tasks`` survey; None if it has too few points for either."""
+def measure_scales(tasks: Sequence[SurveyTask], workers: Workers, flatness: bool, show: bool) -> Scales | None:
+    """R̄ and ε̄ of the map that ``tasks`` survey; None if it has no points. Without ``flatness`` ε̄ stays 0."""
     sums = np.array(list(workers.map(sum_radii, tasks, "measuring distances", show=show))).reshape(-1, 2)
     total, count = sums.sum(axis=0)
     if count == 0:
         return None
     radius = float(f"{total / count:.{_DIGITS}g}")
-    further = [
-        SurveyTask(task.ground, task.squares, task.k, task.share, task.surfaces, task.thin_m, task.clean, radius)
-        for task in tasks
-    ]
+    if not flatness:
+        return Scales(radius, 0.0)
+    further = [replace(task, radius_m=radius) for task in tasks]
     sums = np.array(list(workers.map(sum_offsets, further, "measuring flatness", show=show))).reshape(-1, 2)
     total, count = sums.sum(axis=0)
     return Scales(radius, float(f"{total / max(count, 1):.{_DIGITS}g}"))
@@ -107,20 +106,13 @@ def sum_offsets(task: SurveyTask) -> tuple[float, float]:
         points, asked = _read_points(task, square)
         if len(points) == 0 or len(asked) == 0:
             continue
-        near = Neighbours(points)
-        if task.clean:
-            keep = denoise(near.pca(task.k, task.radius_m, only=DENOISE_COLUMNS))
-            number = np.cumsum(keep) - 1
-            asked = number[asked[keep[asked]]]
-            points = points[keep]
-            if len(asked) == 0:
-                continue
-            near = Neighbours(points)
         k = np.zeros(len(points), np.int32)
         k[asked] = task.k
-        shape = near.pca(k, task.radius_m, only=("mean_distance", "count"))
-        flat = shape.count >= 3
-        total += float((shape.mean_distance[flat].astype(np.float64) * shape.count[flat]).sum())
+        shape = Neighbours(points).pca(k, task.radius_m, only=("mean_abs_plane_distance", *DENOISE_COLUMNS))
+        flat = shape.count >= MIN_POINTS
+        if task.clean:  # of the neighbours themselves, one in a thousand is noise
+            flat &= denoise(shape)
+        total += float((shape.mean_abs_plane_distance[flat].astype(np.float64) * shape.count[flat]).sum())
         count += float(shape.count[flat].sum())
     return total, count
 
