@@ -6,6 +6,7 @@ import os
 import pickle
 import threading
 import traceback
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,11 +29,12 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a task gave: its ``result``, or the ``error`` that it raised and where."""
+    """What a task gave: its ``result``, or the ``error`` that it raised and where; and what it warned of."""
 
     result: Any = None
     error: BaseException | None = None
     trace: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 def hold(data: bytes) -> bytes:
@@ -42,12 +44,15 @@ def hold(data: bytes) -> bytes:
 
 def run_task(conditions: Conditions, function: bytes, item: Any) -> Outcome:
     """What the pickled ``function`` gives for ``item``; it raises nothing of its own."""
-    with _one_at_a_time:
+    with _one_at_a_time, warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("default")
+        result, error, trace = None, None, ""
         try:
             _check(conditions)
-            return Outcome(_restore(function)(item))
-        except BaseException as error:
-            return Outcome(None, _simplify(error), traceback.format_exc())
+            result = _restore(function)(item)
+        except BaseException as problem:
+            error, trace = _simplify(problem), traceback.format_exc()
+        return Outcome(result, error, trace, tuple(str(warning.message) for warning in raised))
 
 
 _one_at_a_time = threading.Lock()  # tasks use several cores by themselves, and share open files

@@ -66,7 +66,10 @@ def with_source(log: Log, source: Source) -> Log:
 
 def reopen(source: Source) -> Log:
     """The log of ``source``; the last few are kept open, so that the tasks of a process share one."""
-    key = pickle.dumps(source)
+    try:
+        key = pickle.dumps(source)
+    except (pickle.PicklingError, AttributeError, TypeError):  # a function in it that only cloudpickle can send
+        return source.open()
     with _opening:
         if key not in _open:
             _open[key] = source.open()
