@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from resweep.cli.options import Schema, Template
+from resweep.cli.options import Cluster, Schema, Template
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
 
@@ -29,6 +29,7 @@ def dataset(
     workers: Annotated[int, typer.Option(min=0, metavar="N", help="Sweeps at once; 0 takes all cores.")] = 0,
     template: Template = False,
     schema: Schema = False,
+    cluster: Cluster = None,
 ) -> None:
     """Make a dataset: every world with every sensor and scenario, with points, labels, boxes and velocities.
 
@@ -44,6 +45,7 @@ def dataset(
     """
     from resweep.cli.inputs import check_writable, parse_settings
     from resweep.cli.templates import make_plan_template, print_help
+    from resweep.cluster import open_workers
     from resweep.dataset import Plan, generate, load_plan
 
     if template or schema:
@@ -55,6 +57,9 @@ def dataset(
         raise ResweepError(f"dataset: {missing} is missing; give a plan and -o OUT, or --template for a plan")
     chosen = load_plan(plan, parse_settings(set_ or []))
     check_writable(output)
-    made = generate(chosen, output, workers=workers)
+    if cluster is not None and workers:
+        raise ResweepError("--workers: counts threads of this process; leave it out, or --cluster")
+    with open_workers(cluster) as elsewhere:
+        made = generate(chosen, output, workers=workers if cluster is None else elsewhere)
     there = f", {made.resumed:,} of them from before" if made.resumed else ""
     typer.echo(f"{output}: {made.sweeps:,} sweeps in {made.runs} runs as {chosen.layout}{there}")

@@ -7,7 +7,6 @@ import pickle
 import threading
 import traceback
 import warnings
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,15 +14,18 @@ from typing import Any
 import resweep
 from resweep import _core
 from resweep.errors import ResweepError
-
-_KEPT = 4  # functions, with the logs and worlds that they hold
+from resweep.work import forget, keep
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """What a task needs of its worker: the ``version`` of Resweep, and how many ``processes`` share each host."""
+    """What a task needs of its worker: the ``version`` of Resweep, and how many ``processes`` share each host.
+
+    ``session`` tells commands apart: a worker keeps logs and worlds open for the tasks of one.
+    """
 
     version: str
+    session: str
     processes: Mapping[str, int]
 
 
@@ -56,22 +58,22 @@ def run_task(conditions: Conditions, function: bytes, item: Any) -> Outcome:
 
 
 _one_at_a_time = threading.Lock()  # tasks use several cores by themselves, and share open files
-_functions: OrderedDict[bytes, Callable[[Any], Any]] = OrderedDict()
+_session = [""]
 
 
+@keep(4)
 def _restore(data: bytes) -> Callable[[Any], Any]:
-    """The function of pickled ``data``; the last few are kept, so that tasks share what it has opened."""
-    if data not in _functions:
-        _functions[data] = pickle.loads(data)
-        while len(_functions) > _KEPT:
-            _functions.popitem(last=False)
-    _functions.move_to_end(data)
-    return _functions[data]
+    """The function of pickled ``data``, so that tasks share what it has opened."""
+    function: Callable[[Any], Any] = pickle.loads(data)
+    return function
 
 
 def _check(conditions: Conditions) -> None:
     from distributed import get_worker
 
+    if _session != [conditions.session]:
+        forget()
+        _session[:] = [conditions.session]
     worker = get_worker()
     if resweep.__version__ != conditions.version:
         raise ResweepError(describe_mismatch(worker.address, "Resweep", resweep.__version__, conditions.version))

@@ -33,7 +33,7 @@ class DaskWorkers:
     """Runs tasks on the workers of the cluster that ``client`` is connected to."""
 
     def __init__(self, client: Client) -> None:
-        self._client = client
+        self._client, self._session = client, uuid.uuid4().hex
         self._known = self._list_workers()
         self._warned: set[str] = set()  # what several workers warn of is said once
 
@@ -70,7 +70,7 @@ class DaskWorkers:
 
     def _submit(self, name: str, held: Future, at: int, item: Any, attempt: int = 0) -> Future:
         processes = Counter(address.rpartition(":")[0] for address in self._list_workers())
-        conditions = Conditions(resweep.__version__, dict(processes))
+        conditions = Conditions(resweep.__version__, self._session, dict(processes))
         key = f"{name}-{at}-{attempt}"
         return self._client.submit(run_task, conditions, held, item, key=key, pure=False)
 

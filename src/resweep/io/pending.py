@@ -13,7 +13,7 @@ from resweep.files.partial import Say, say
 from resweep.io.files import sweep as sweep_file
 from resweep.log import Log
 from resweep.sweep import Sweep
-from resweep.work import OneProcess, Workers, map_batches
+from resweep.work import OneProcess, Workers, is_here, map_batches
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -61,7 +61,7 @@ class Pending:
         it, a file gets its name once it is whole.
         """
         missing = self._find_missing(is_finished)
-        whole = self._partial is not None or not isinstance(self._workers, OneProcess)
+        whole = self._partial is not None or not is_here(self._workers)
         task = partial(_write_sweep, self._log, write, atomic_file if whole else nullcontext)
         for result, returns, beams in map_batches(self._workers, task, missing, self._what, show=self._progress):
             self._report(returns, beams)

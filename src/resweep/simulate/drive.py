@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from resweep.errors import ResweepError
@@ -15,6 +14,7 @@ from resweep.scenes.opening import SCENE, open_world
 from resweep.sensors import Sensor
 from resweep.simulate.retrace import Retracer
 from resweep.simulate.simulator import Simulator
+from resweep.work import keep
 from resweep.worlds import World
 
 
@@ -73,7 +73,7 @@ class Drive:
         return simulator.run(self.motion, sweeps=self.sweeps, starts=self.starts)
 
 
-@lru_cache(maxsize=2)
+@keep(2)
 def _open_world(word: str, seed: int, up: str | None) -> World:
     if not word.startswith(SCENE) and "://" not in word and not Path(word).exists():
         raise ResweepError(f"{word}: is not there for a worker; all of them must see the same files")
