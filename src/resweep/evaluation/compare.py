@@ -62,9 +62,9 @@ def evaluate(
     then of the simulated one, then the largest real range). ``tolerance_rad`` is how far apart beams matched by
     direction may be. ``extra`` takes figures that the caller knows: primitives, build_s, sweeps_per_s. With a
     ``world``, ``log_likelihood`` says how likely it holds the real beams to be (`resweep.simulate.Retracer`).
-    ``threads``: 0 for all cores. ``memory`` bounds what is held, such as "4GB" or a number of bytes (default: half of the
-    machine's): clouds beyond it are kept in temporary files, and figures do not depend on it. ``progress(done, total)``
-    is called after each pair.
+    ``threads``: 0 for all cores. ``memory`` bounds what is held, such as "4GB" or a number of bytes (default: half of
+    the machine's): clouds beyond it are kept in temporary files, and figures do not depend on it.
+    ``progress(done, total)`` is called after each pair.
 
     Example: ``print(rs.evaluate(rs.open_log("simulated"), rs.open_log("recorded"))["c2c_m"])``
     """
