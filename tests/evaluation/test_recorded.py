@@ -65,7 +65,7 @@ def test_few_points_stay_in_memory(sweeps: list[Sweep]) -> None:
 def test_kept_clouds_come_back(sweeps: list[Sweep], most_points: int) -> None:
     kept = KeptClouds(most_points)
     for sweep in sweeps:
-        kept.append(sweep)
+        kept.append(sweep.world_points(), sweep.label)
     assert len(kept) == 5
     for at, sweep in enumerate(sweeps):
         points, label = kept[at]

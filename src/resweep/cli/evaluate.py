@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resweep.cli.options import METHOD_HELP, Labels, PoseRate, Poses
+from resweep.cli.options import METHOD_HELP, Labels, Memory, PoseRate, Poses
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
+from resweep.memory import parse_memory
 
 if TYPE_CHECKING:
     from resweep.evaluation import Report
@@ -53,6 +54,7 @@ def evaluate(
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Skip sweeps that cannot be read, and say so.")
     ] = False,
+    memory: Memory = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")] = False,
 ) -> None:
     """Compare simulated sweeps with real ones, in true metres.
@@ -71,6 +73,7 @@ def evaluate(
     from resweep.labels import load_labels
     from resweep.terminal import make_console
 
+    bound = parse_memory(memory)
     if labels is not None:
         load_labels(labels)  # a wrong name is said before the work
     if output is not None:
@@ -80,7 +83,7 @@ def evaluate(
     if holdout is None and every is None:
         if odometry:
             raise ResweepError("--odometry: goes with --holdout; sweeps are compared in their own frames without it")
-        report = _compare(sim, real, accumulate, keep_going, labels, poses, pose_rate)
+        report = _compare(sim, real, accumulate, keep_going, labels, poses, pose_rate, bound)
     else:
         if real is not None:
             raise ResweepError("--holdout takes one log, the real one; leave out REAL or --holdout")
@@ -89,7 +92,7 @@ def evaluate(
         config = build_config(method, set_ or [])  # a mistake is said before anything is read
         log = open_posed(sim, keep_going, poses, pose_rate, labels=labels)
         report_skipped(sim, log)
-        report = _hold_out(log, holdout, every, config, accumulate, odometry)
+        report = _hold_out(log, holdout, every, config, accumulate, odometry, bound)
     if output is not None:
         report.save(output)
     if as_json:
@@ -114,6 +117,7 @@ def _compare(
     labels: str | None,
     poses: Path | None,
     pose_rate: float | None,
+    memory: int,
 ) -> Report:
     """Simulated sweeps against real ones, which have other ``poses`` if given."""
     from resweep.cli.inputs import open_posed, open_recording, report_skipped
@@ -133,7 +137,7 @@ def _compare(
     with open_progress() as progress:
         period_s = float(recorded.times[-1] - recorded.times[0]) / max(len(recorded) - 1, 1)
         recorded = Tally(progress).count(recorded, period_s, "comparing")
-        return compare(simulated, recorded, accumulate=accumulate)
+        return compare(simulated, recorded, accumulate=accumulate, memory=memory)
 
 
 def _hold_out(
@@ -143,6 +147,7 @@ def _hold_out(
     config: BuildConfig,
     accumulate: bool,
     odometry: bool,
+    memory: int,
 ) -> Report:
     """Held-out sweeps of a log against a world built from the others."""
     from resweep.evaluation.holdout import holdout
@@ -164,4 +169,5 @@ def _hold_out(
         lambda rest: build(rest, config),
         lambda sweep: find_mappable(sweep, config.map, vocabulary),
         accumulate=accumulate,
+        memory=memory,
     )

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from resweep.cli.options import Cluster, PoseRate, Poses
+from resweep.cli.options import Cluster, Memory, PoseRate, Poses
 from resweep.cli.writing import describe_work, locks
+from resweep.memory import parse_memory
 
 
 @locks("output")
@@ -27,6 +28,7 @@ def replay(
     poses: Poses = None,
     pose_rate: PoseRate = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 0,
+    memory: Memory = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the log at OUT.")] = False,
     cluster: Cluster = None,
 ) -> None:
@@ -41,6 +43,7 @@ def replay(
       resweep replay kitti/2011_09_26_drive_0051_sync -w 0051.world -s velodyne-hdl-64e -o again
     """
     given = describe_work(locals())
+    bound = parse_memory(memory)
     from resweep.cli.inputs import check_folder, check_world, open_posed, open_world
     from resweep.cli.progress import Tally
     from resweep.cluster import open_workers
@@ -59,7 +62,7 @@ def replay(
     objects = None if bank is None else load_bank(bank)
     with open_workers(cluster) as workers, open_progress() as progress:
         progress.start(f"reading {world}")
-        place = open_world(world, seed)
+        place = open_world(world, seed, memory_bytes=bound)
         progress.start("placing the objects")
         again = replay(recorded, place, chosen, bank=objects, seed=seed, sweeps=sweeps, world_name=world)
         tally, drive = Tally(progress), again.log

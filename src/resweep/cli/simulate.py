@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resweep.cli.options import Cluster, Points, choose_points
+from resweep.cli.options import Cluster, Memory, Points, choose_points
 from resweep.cli.writing import describe_work, locks
 from resweep.errors import ResweepError
+from resweep.memory import parse_memory
 
 if TYPE_CHECKING:
     from resweep.log import Log
@@ -114,6 +115,7 @@ def simulate(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="The same seed gives the same bytes.")] = 0,
     threads: Annotated[int, typer.Option(min=0, metavar="N", help="0 takes all cores.")] = 0,
+    memory: Memory = None,
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Leave out bad poses of a log, and say so.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the log at OUT.")] = False,
     cluster: Cluster = None,
@@ -143,6 +145,7 @@ def simulate(
       resweep simulate scene:street -s velodyne-hdl-32e --scenario hidden-car -o hidden
     """
     given = describe_work(locals())
+    bound = parse_memory(memory)
     from resweep.cli.inputs import check_folder, check_world, mount_sensor, open_world, parse_offset, read_motion
     from resweep.cli.like import RECORDED, check_recorded, open_like
     from resweep.cli.progress import Tally
@@ -181,7 +184,7 @@ def simulate(
     check_world(world)
     with open_workers(cluster) as workers, open_progress() as progress:
         progress.start(f"reading {world}")
-        place = open_world(world, seed, up)
+        place = open_world(world, seed, up, memory_bytes=bound)
         actors: list[Actor] = []
         if staged is not None:
             progress.start("placing the actors")

@@ -11,21 +11,24 @@ import numpy as np
 
 import resweep
 from resweep.errors import ResweepError, nearest_names
+from resweep.evaluation.accumulated import Accumulated, count_points
 from resweep.evaluation.caveats import Caveats, label_lines
+from resweep.evaluation.column import Column
 from resweep.evaluation.metrics import COST_METRICS, METRICS
-from resweep.evaluation.nearest import nearest_distances
-from resweep.evaluation.pair import Cloud, Pair, compare_pair, sum_classes, sum_recorded
+from resweep.evaluation.pair import Pair, compare_pair, sum_recorded
 from resweep.evaluation.pairing import pair_sweeps
-from resweep.evaluation.recorded import KeptClouds, RecordedCloud
+from resweep.evaluation.recorded import KEPT_BYTES, KeptClouds, RecordedCloud
 from resweep.evaluation.report import Report
 from resweep.evaluation.sums import MetricSums, Values
 from resweep.label_mapping import map_labels, relabel
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet, load_labels
 from resweep.log import Log
-from resweep.pose import Array, inverse, transform
+from resweep.memory import parse_memory, spare_memory
 from resweep.simulate.retrace import Retracer
 from resweep.sweep import Sweep
 from resweep.worlds import World
+
+BEAM_BYTES = 750  # that a beam of a pair takes while it is compared: both sweeps, images and nearest points
 
 
 def evaluate(
@@ -42,6 +45,7 @@ def evaluate(
     max_gap_s: float | None = None,
     world: World | None = None,
     threads: int = 0,
+    memory: int | str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
     """Compare simulated sweeps with real ones; every metric is defined in `METRICS`.
@@ -50,7 +54,7 @@ def evaluate(
     the shorter sweep period). Clouds are compared in world coordinates with motion undone, or in the
     sensor's frame where a log does not know its poses. ``c2c_m`` is to the whole recorded cloud: all sweeps of
     ``recorded`` (default: of ``real``), which is labelled like ``real``. ``accumulate`` also compares the paired
-    sweeps as one cloud each, which takes memory for all of their points.
+    sweeps as one cloud each.
 
     Classes are named by the vocabulary of ``real``; simulated labels of another one are mapped to it. ``labels`` is
     the vocabulary of a side that does not know its own. ``thin_labels`` are the ids of thin structures (default:
@@ -58,7 +62,9 @@ def evaluate(
     then of the simulated one, then the largest real range). ``tolerance_rad`` is how far apart beams matched by
     direction may be. ``extra`` takes figures that the caller knows: primitives, build_s, sweeps_per_s. With a
     ``world``, ``log_likelihood`` says how likely it holds the real beams to be (`resweep.simulate.Retracer`).
-    ``threads``: 0 for all cores. ``progress(done, total)`` is called after each pair.
+    ``threads``: 0 for all cores. ``memory`` bounds what is held, such as "4GB" or a number of bytes (default: half of
+    the machine's): clouds beyond it are kept in temporary files, and figures do not depend on it.
+    ``progress(done, total)`` is called after each pair.
 
     Example: ``print(rs.evaluate(rs.open_log("simulated"), rs.open_log("recorded"))["c2c_m"])``
     """
@@ -68,21 +74,25 @@ def evaluate(
     known = _checked_extra(extra or {})
     _check_positive(range_max_m=range_max_m, tolerance_rad=tolerance_rad, max_gap_s=max_gap_s)
     pairs = pair_sweeps(sim_log, real_log, max_gap_s)
-    run = _Run(sim_log, real_log, recorded, len(pairs), thin_labels, range_max_m, threads)
-    if accumulate and run.same_frame:
-        raise ResweepError("evaluate: accumulate needs poses, and a log knows none; open it with poses=")
+    run = _Run(sim_log, real_log, recorded, len(pairs), thin_labels, range_max_m, threads, parse_memory(memory))
+    if accumulate:
+        if run.same_frame:
+            raise ResweepError("evaluate: accumulate needs poses, and a log knows none; open it with poses=")
+        run.accumulate = True
     for done, (at_sim, at_real) in enumerate(pairs, start=1):
-        run.add(at_sim, at_real, accumulate, tolerance_rad)
+        run.add(at_sim, at_real, tolerance_rad)
         if progress is not None:
             progress(done, len(pairs))
     run.compare_with_recorded()
-    if accumulate:
-        _sum_map(run.total, run.clouds, threads)
+    if run.accumulated is not None:
+        run.accumulated.sum_into(run.total)
     if world is not None:
         slope = None if real_log.sensor is None else real_log.sensor.beam_slope
         retracer = Retracer(world, beam_slope=slope)
-        beams = np.concatenate([retracer.log_likelihood(real_log[at_real]) for _, at_real in pairs])
-        known["log_likelihood"] = float(beams.mean())
+        beams = Column()
+        for _, at_real in pairs:
+            beams.append(retracer.log_likelihood(real_log[at_real]))
+        known["log_likelihood"] = beams.mean()
     return run.report(known)
 
 
@@ -98,6 +108,7 @@ class _Run:
         thin: Iterable[int] | None,
         range_max_m: float | None,
         threads: int,
+        memory: int,
     ) -> None:
         self.given, self.real, self.recorded = sim.labels, real, recorded or real
         self.seen: set[int] = set()
@@ -105,23 +116,36 @@ class _Run:
         self.sim = relabel(sim, real.labels, seen=self.seen) if mapped else sim
         self.labels = real.labels
         self.thin = self.labels.thin if thin is None else tuple(int(label) for label in thin)
-        self.range_max_m, self.threads = range_max_m, threads
+        self.range_max_m, self.threads, self.memory = range_max_m, threads, memory
+        self.accumulate = False
         self.same_frame = not (sim.poses_known and real.poses_known)
         self.total = MetricSums()
         self.pairs: list[tuple[int, int, MetricSums]] = []
-        self.clouds: list[tuple[Cloud, Cloud]] = []
+        self.accumulated: Accumulated | None = None
         self.beams_known = sim.beams_known and real.beams_known
         unknown = [side for side, log in (("simulated", sim), ("real", real)) if not log.beams_known]
         self.caveats = Caveats(len(sim), len(real), n_pairs, self.same_frame, unknown)
         self.worst: tuple[float, int, Pair] | None = None
-        # One recorded sweep is the cloud itself: nothing has to be gathered.
-        gathers = not self.same_frame and (len(self.recorded) > 1 or self.recorded is not real)
-        self.cloud = RecordedCloud(real.poses[0][:3, 3], threads) if gathers else None
+        self.cloud: RecordedCloud | None = None
         self.kept = KeptClouds()
 
-    def add(self, at_sim: int, at_real: int, keep_clouds: bool, tolerance_rad: float | None) -> None:
-        """Compare one pair; ``keep_clouds`` for the accumulated clouds."""
+    def _divide_memory(self, sim: Sweep, real: Sweep, at_real: int) -> None:
+        """Make room for clouds, from the first pair: what its beams take is not left for them."""
+        spare = spare_memory(self.memory, BEAM_BYTES * (sim.n_beams + real.n_beams), "comparing a pair of sweeps")
+        clouds = spare // (2 if self.accumulate else 1)
+        # One recorded sweep is the cloud itself: nothing has to be gathered.
+        if not self.same_frame and (len(self.recorded) > 1 or self.recorded is not self.real):
+            self.cloud = RecordedCloud(self.real.poses[0][:3, 3], self.threads, count_points(clouds))
+            self.kept = KeptClouds(clouds // 4 // KEPT_BYTES)
+        if self.accumulate:
+            # The frame of the first real pose keeps float32 exact in any world.
+            self.accumulated = Accumulated(self.real.poses[at_real], self.threads, clouds)
+
+    def add(self, at_sim: int, at_real: int, tolerance_rad: float | None) -> None:
+        """Compare one pair."""
         sim, real = self.sim[at_sim], self.real[at_real]
+        if not self.pairs:
+            self._divide_memory(sim, real, at_real)
         if self.range_max_m is None:
             self.range_max_m = _range_max(self.sim, sim, self.real, real)
         pair = compare_pair(
@@ -139,13 +163,14 @@ class _Run:
         error_m = pair.sums.totals["c2c_sweep"] / count if count else 0.0
         if self.worst is None or error_m > self.worst[0]:
             self.worst = (error_m, len(self.pairs), pair)
+        self.total.take_errors(pair.sums)
         self.pairs.append((at_sim, at_real, pair.sums))
         if self.cloud is not None:
-            self.kept.append(sim)
+            self.kept.append(sim.world_points(), sim.label)
             if self.recorded is self.real:
                 self.cloud.add(real)
-        if keep_clouds:
-            self.clouds.append(_in_world(pair, real, self.real.poses[self.pairs[0][1]]))
+        if self.accumulated is not None:
+            self.accumulated.add(pair, real)
 
     def compare_with_recorded(self) -> None:
         """Add the distances of all pairs to the whole recorded cloud, and the sums of all pairs to the total."""
@@ -253,27 +278,6 @@ def _range_max(sim_log: Log, sim: Sweep, real_log: Log, real: Sweep) -> float:
             return float(load_sensor(sweep.sensor).range_max_m)
     largest = [float(np.nanmax(sweep.range)) for sweep in (real, sim) if len(sweep)]
     return max(float(np.ceil(largest[0])), 1.0) if largest else 1.0
-
-
-def _in_world(pair: Pair, real: Sweep, origin: Array) -> tuple[Cloud, Cloud]:
-    """Both clouds in the frame of the first real pose, which keeps float32 exact in any world."""
-    T_origin_real = inverse(origin) @ real.pose
-    moved = [transform(T_origin_real, cloud.points.astype(np.float64)) for cloud in (pair.sim, pair.real)]
-    return Cloud(moved[0].astype(np.float32), pair.sim.label), Cloud(moved[1].astype(np.float32), pair.real.label)
-
-
-def _sum_map(total: MetricSums, clouds: list[tuple[Cloud, Cloud]], threads: int) -> None:
-    sim, real = (
-        Cloud(
-            np.concatenate([both[side].points for both in clouds]),
-            np.concatenate([both[side].label for both in clouds]),
-        )
-        for side in (0, 1)
-    )
-    if len(sim.points) and len(real.points):
-        total.totals["map_n"] = len(sim.points)
-        total.totals["map"] = float(nearest_distances(sim.points, real.points, threads).sum())
-        sum_classes(total, sim, real, "map", threads)
 
 
 def _title(log: Log) -> str:

@@ -10,14 +10,18 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import ResweepError
+from resweep.evaluation.column import Column
 from resweep.evaluation.compare import evaluate
 from resweep.evaluation.metrics import METRICS
 from resweep.evaluation.report import Report
 from resweep.log import Log
+from resweep.memory import parse_memory, resident_memory
 from resweep.pose import Array
 from resweep.simulate import Retracer
 from resweep.sweep import Sweep
 from resweep.worlds import World
+
+_COMPARING = 500 * 10**6  # bytes for a pair of sweeps and what is near it
 
 
 def holdout(
@@ -25,6 +29,8 @@ def holdout(
     held: Sequence[int],
     build: Callable[[Log], World],
     mappable: Callable[[Sweep], Array] | None = None,
+    *,
+    memory: int | str | None = None,
     **options: Any,
 ) -> Report:
     """Build from all sweeps but ``held``, trace the beams of those again at their poses, and compare.
@@ -34,7 +40,8 @@ def holdout(
     The held-out poses are first aligned with the world (`resweep.simulate.align`), since calibrating the
     lasers and poses of the others moves the map by centimetres. Every beam is given its most likely return, since
     even a perfect stochastic world scatters; ``log_likelihood`` is that of the whole distribution. The recorded cloud
-    of ``c2c_m`` is the whole log. ``options`` go to `evaluate`.
+    of ``c2c_m`` is the whole log. Held-out sweeps are traced as they are compared, none is kept. ``memory``
+    bounds what the comparison holds beside the world; it and ``options`` are those of `evaluate`.
     """
     chosen = sorted({int(index) for index in held})
     for index in chosen:
@@ -47,36 +54,68 @@ def holdout(
     world = build(log[rest])
     build_s = time.perf_counter() - begun
     slope = None if log.sensor is None else log.sensor.beam_slope
-    retracer = Retracer(world, aligned=True, beam_slope=slope)
-    real, simulated, left_out, tracing_s, likelihoods = [], [], 0, 0.0, []
-    for index in chosen:
-        sweep = log[index]
-        if mappable is not None:
-            keep = np.ones(sweep.n_beams, bool)
-            keep[sweep.beam[~mappable(sweep)]] = False
-            left_out += int((~keep).sum())
-            sweep = sweep.select_beams(keep)
-        pose = retracer.find_pose(sweep)
-        begun = time.perf_counter()
-        simulated.append(retracer.predict(sweep, pose))
-        tracing_s += time.perf_counter() - begun
-        likelihoods.append(retracer.log_likelihood(sweep, pose))
-        real.append(sweep)
-    known = {"primitives": world.n_primitives, "build_s": build_s, "sweeps_per_s": len(real) / tracing_s}
+    held_out = _HeldOut(log, chosen, Retracer(world, aligned=True, beam_slope=slope), mappable)
     # A vocabulary that the build was given for an unknown log is that of the log.
     labels = log.labels if log.labels.known else world.labels
-    report = evaluate(
-        log.with_sweeps(simulated, name="simulated", labels=world.labels),
-        log.with_sweeps(real, labels=labels),
-        extra=known,
-        recorded=log,
-        **options,
-    )
-    values = {**report.metrics, "log_likelihood": float(np.concatenate(likelihoods).mean())}
+    real = replace(log[chosen], load=held_out.real, labels=labels)
+    simulated = replace(log[chosen], load=held_out.simulated, name="simulated", labels=world.labels)
+    # What the world takes beyond the bound was the build's to say.
+    memory = max(parse_memory(memory), resident_memory() + _COMPARING)
+    report = evaluate(simulated, real, recorded=log, memory=memory, **options)
+    sweeps_per_s = len(chosen) / held_out.tracing_s
+    known = {"primitives": float(world.n_primitives), "build_s": build_s, "sweeps_per_s": sweeps_per_s}
+    values = {**report.metrics, **known, "log_likelihood": held_out.likelihoods.mean()}
     metrics = {name: values[name] for name in METRICS if name in values}
-    beams = sum(sweep.n_beams for sweep in real) + left_out
+    left_out, beams = held_out.left_out, held_out.beams
     note = (
         f"held out: sweeps {', '.join(map(str, chosen))}; built from {len(rest)} others; {left_out:,} of {beams:,} "
         "beams left out, as they returned from what no map holds (moving, outliers, the vehicle itself)"
     )
     return replace(report, metrics=metrics, notes=[*report.notes, note])
+
+
+class _HeldOut:
+    """The held-out sweeps of a log and what the world predicts for them, computed as they are asked for.
+
+    Comparing asks for both of a pair one after the other, so the latest pair is kept.
+    """
+
+    def __init__(
+        self, log: Log, chosen: Sequence[int], retracer: Retracer, mappable: Callable[[Sweep], Array] | None
+    ) -> None:
+        self.log, self.chosen, self.retracer, self.mappable = log, chosen, retracer, mappable
+        self.left_out = self.beams = 0
+        self.tracing_s = 0.0
+        self.likelihoods = Column()
+        self._traced: set[int] = set()
+        self._latest: tuple[int, Sweep, Sweep] | None = None
+
+    def real(self, at: int) -> Sweep:
+        """The beams of held-out sweep ``at`` that a map could hold."""
+        return self._pair(at)[1]
+
+    def simulated(self, at: int) -> Sweep:
+        """The same beams, each with the most likely return of the world."""
+        return self._pair(at)[2]
+
+    def _pair(self, at: int) -> tuple[int, Sweep, Sweep]:
+        if self._latest is None or self._latest[0] != at:
+            self._latest = self._trace(at)
+        return self._latest
+
+    def _trace(self, at: int) -> tuple[int, Sweep, Sweep]:
+        sweep = whole = self.log[self.chosen[at]]
+        if self.mappable is not None:
+            keep = np.ones(sweep.n_beams, bool)
+            keep[sweep.beam[~self.mappable(sweep)]] = False
+            sweep = sweep.select_beams(keep)
+        pose = self.retracer.find_pose(sweep)
+        begun = time.perf_counter()
+        simulated = self.retracer.predict(sweep, pose)
+        if at not in self._traced:  # figures count a sweep once, however often it is asked for
+            self.tracing_s += time.perf_counter() - begun
+            self.likelihoods.append(self.retracer.log_likelihood(sweep, pose))
+            self.left_out += whole.n_beams - sweep.n_beams
+            self.beams += whole.n_beams
+            self._traced.add(at)
+        return at, sweep, simulated

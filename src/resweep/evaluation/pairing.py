@@ -8,6 +8,8 @@ from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.pose import Array
 
+_TABLE = 1_000_000  # differences of times that are held at once
+
 
 def pair_sweeps(sim: Log, real: Log, max_gap_s: float | None = None) -> list[tuple[int, int]]:
     """Which sweeps to compare, as (simulated, real) indices in order of time.
@@ -20,11 +22,10 @@ def pair_sweeps(sim: Log, real: Log, max_gap_s: float | None = None) -> list[tup
     swap = len(sim) > len(real)
     few, many = (real.times, sim.times) if swap else (sim.times, real.times)
     gap_s = _half_period(sim.times, real.times) if max_gap_s is None else max_gap_s
-    apart = np.abs(few[:, None] - many[None, :])
-    nearest = apart.argmin(axis=1)
+    nearest, apart = _find_nearest(few, many)
     taken: dict[int, int] = {}
-    for at in np.argsort(apart.min(axis=1), kind="stable").tolist():
-        if apart[at, nearest[at]] <= gap_s:
+    for at in np.argsort(apart, kind="stable").tolist():
+        if apart[at] <= gap_s:
             taken.setdefault(int(nearest[at]), at)
     if not taken:
         raise ResweepError(
@@ -33,6 +34,16 @@ def pair_sweeps(sim: Log, real: Log, max_gap_s: float | None = None) -> list[tup
         )
     both = [(other, at) if swap else (at, other) for other, at in taken.items()]
     return sorted(both)
+
+
+def _find_nearest(few: Array, many: Array) -> tuple[Array, Array]:
+    """Which of ``many`` times is nearest to each of ``few``, the first of several, and how far apart they are."""
+    nearest, apart = np.empty(len(few), np.int64), np.empty(len(few))
+    rows = max(1, _TABLE // len(many))
+    for begin in range(0, len(few), rows):
+        part = np.abs(few[begin : begin + rows, None] - many[None, :])
+        nearest[begin : begin + rows], apart[begin : begin + rows] = part.argmin(axis=1), part.min(axis=1)
+    return nearest, apart
 
 
 def _half_period(*times: Array) -> float:

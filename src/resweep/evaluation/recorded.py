@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +15,10 @@ from resweep.pose import Array
 from resweep.sweep import Sweep
 
 TILE_M = 40.0
-MOST_POINTS = 30_000_000  # held in memory, at about 60 bytes each
+MOST_POINTS = 30_000_000  # held in memory
+POINT_BYTES = 120  # of a return that is indexed: its row, the index of all and that of its class
+KEPT_BYTES = 28  # of a return that is kept
+_LEAST_PIECE = 1000
 _ROW = np.dtype([("point", np.float64, 3), ("label", np.int32)])
 
 
@@ -45,10 +48,11 @@ class _Tile:
                 stream.write(rows.tobytes())
         self.parts, self.file = [], file
 
-    def read(self) -> Array:
-        """All returns of the tile."""
-        stored = [] if self.file is None else [np.fromfile(self.file, _ROW)]
-        return np.concatenate([*stored, *self.parts])
+    def read(self, begin: int, end: int) -> Array:
+        """The returns ``begin`` to ``end`` of the tile, all of which are in memory or all in its file."""
+        if self.file is None:
+            return np.concatenate(self.parts)[begin:end]
+        return np.fromfile(self.file, _ROW, count=end - begin, offset=begin * _ROW.itemsize)
 
 
 class _Index:
@@ -70,15 +74,16 @@ class RecordedCloud:
     """The returns of many sweeps as one cloud in world coordinates; ``len(cloud)`` is their number.
 
     ``origin`` (3,) is a place near it. The returns lie in square tiles. More than ``most_points`` are kept in a
-    temporary folder, and a tile is read when it is asked for: a drive asks for the tiles around it. Distances are
-    exact either way. All sweeps are added before the first distance is asked for.
+    temporary folder, and a tile is read when it is asked for: a drive asks for the tiles around it. A tile of more than
+    that, where a vehicle stood for long, is read in pieces. Distances are exact either way. All sweeps are added before
+    the first distance is asked for.
     """
 
     def __init__(self, origin: Array, threads: int = 0, most_points: int = MOST_POINTS) -> None:
         self.origin = np.array(origin, np.float64)  # keeps what is small in coordinates that are large
         self.threads, self.most_points = threads, most_points
         self._tiles: dict[tuple[int, int], _Tile] = {}
-        self._read: OrderedDict[tuple[int, int], _Index] = OrderedDict()
+        self._read: OrderedDict[tuple[int, int, int], _Index] = OrderedDict()
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._held = 0
 
@@ -87,7 +92,11 @@ class RecordedCloud:
 
     def add(self, sweep: Sweep) -> None:
         """Take in the returns of a sweep; those that are not finite are left out."""
-        rows = _rows(sweep.world_points() - self.origin, sweep.label)
+        self.add_points(sweep.world_points(), sweep.label)
+
+    def add_points(self, points: Array, label: Array) -> None:
+        """Take in points (n, 3) in the world and their labels (n,); those that are not finite are left out."""
+        rows = _rows(points - self.origin, label)
         for key, chosen in _by_tile(rows["point"]):
             self._tiles.setdefault(key, _Tile()).add(rows[chosen])
         self._held += len(rows)
@@ -102,19 +111,28 @@ class RecordedCloud:
                 tile.store(Path(self._folder.name) / f"{x}_{y}.bin")
         self._held = 0
 
-    def _index(self, key: tuple[int, int]) -> _Index:
+    def _pieces(self, key: tuple[int, int]) -> Iterator[_Index]:
+        """The indexes that hold all returns of a tile, one after the other: one, if it fits into memory."""
+        if self._folder is not None and self._held:
+            self._store()
+        tile, size = self._tiles[key], max(self.most_points, _LEAST_PIECE)
+        for begin in range(0, tile.count, size):
+            yield self._index((*key, begin), tile, min(begin + size, tile.count))
+
+    def _index(self, key: tuple[int, int, int], tile: _Tile, end: int) -> _Index:
+        """Returns of a tile from a number, the last of the key, up to ``end``."""
         if key not in self._read:
-            self._read[key] = _Index(self._tiles[key].read(), self.threads)
+            while self._folder is not None and self._read and self._n_read + end - key[2] > self.most_points:
+                self._read.popitem(last=False)
+            self._read[key] = _Index(tile.read(key[2], end), self.threads)
             if self._folder is None:
-                self._tiles[key].parts = []  # the index holds them
+                tile.parts = []  # the index holds them
         self._read.move_to_end(key)
-        while self._folder is not None and len(self._read) > 1 and self._n_read > self.most_points:
-            self._read.popitem(last=False)
         return self._read[key]
 
     @property
     def _n_read(self) -> int:
-        return sum(self._tiles[key].count for key in self._read)
+        return sum(len(index.points) for index in self._read.values())
 
     def distances(self, points: Array) -> Array:
         """Distance (n,) metres from ``points`` (n, 3), in world coordinates, to the nearest return; inf if none is."""
@@ -133,13 +151,17 @@ class RecordedCloud:
             return best
 
         def look(key: tuple[int, int], rows: Array) -> None:
-            best[rows] = np.minimum(best[rows], self._index(key).nearest(label).distances(points[rows]))
+            for index in self._pieces(key):
+                best[rows] = np.minimum(best[rows], index.nearest(label).distances(points[rows]))
 
         own = dict(_by_tile(points))
         for key in sorted(waiting & own.keys()):
             look(key, own[key])
-        middle = np.median(points, axis=0)
-        for key in sorted(waiting, key=lambda key: (_gap(middle[None], self._tiles[key])[0], key)):
+        middle, low, high = np.median(points, axis=0)[None], points.min(axis=0), points.max(axis=0)
+        order = sorted((float(_gap(middle, self._tiles[key])[0]), key) for key in waiting)
+        for _, key in order:
+            if _box_gap(low, high, self._tiles[key]) >= best.max():
+                continue  # further than what every point has: tiles far along a drive cost next to nothing
             rows = np.flatnonzero(_gap(points, self._tiles[key]) < best)
             if key in own:
                 rows = np.setdiff1d(rows, own[key], assume_unique=True)
@@ -163,9 +185,9 @@ class KeptClouds:
     def __len__(self) -> int:
         return len(self._clouds)
 
-    def append(self, sweep: Sweep) -> None:
-        """Keep the returns of a sweep; those that are not finite are left out."""
-        rows = _rows(sweep.world_points(), sweep.label)
+    def append(self, points: Array, label: Array) -> None:
+        """Keep points (n, 3) in the world and their labels (n,); those that are not finite are left out."""
+        rows = _rows(points, label)
         if self._held + len(rows) <= self.most_points:
             self._held += len(rows)
             self._clouds.append(rows)
@@ -201,3 +223,8 @@ def _by_tile(points: Array) -> list[tuple[tuple[int, int], Array]]:
 def _gap(points: Array, tile: _Tile) -> Array:
     """Distance (n,) metres from points (n, 3) to the box around a tile's returns, 0 inside."""
     return np.asarray(np.linalg.norm(np.maximum(np.maximum(tile.low - points, points - tile.high), 0.0), axis=1))
+
+
+def _box_gap(low: Array, high: Array, tile: _Tile) -> float:
+    """Distance in metres from the box between two corners (3,) to that around a tile's returns, 0 if they meet."""
+    return float(np.linalg.norm(np.maximum(np.maximum(tile.low - high, low - tile.high), 0.0)))

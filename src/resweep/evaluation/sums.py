@@ -7,11 +7,12 @@ with few returns weighs little.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from resweep.evaluation.column import Column
 from resweep.evaluation.metrics import FSCORE_M, FSCORE_SQ_M2, LARGE_ERROR_M, WITHIN_M, psnr
 from resweep.labels import LabelSet
 from resweep.pose import Array
@@ -27,7 +28,9 @@ _CDF_M = np.geomspace(1e-3, 100.0, 151)
 
 @dataclass
 class MetricSums:
-    """What adds up over sweeps: ``totals`` by name, ``classes`` by label, and the range ``errors`` (m,) of each sweep.
+    """What adds up over sweeps: ``totals`` by name, ``classes`` by label, and the range ``errors`` of all beams.
+
+    An error is the simulated minus the real range in metres of a beam that returned in both.
 
     Distances are summed under ``c2c`` (to the whole recorded cloud), ``c2c_sweep`` (to the paired sweep) and ``map``
     (between the accumulated clouds), in all and by class; their numbers under the same names with ``_n``.
@@ -35,7 +38,9 @@ class MetricSums:
 
     totals: Totals = field(default_factory=lambda: defaultdict(float))
     classes: dict[int, Totals] = field(default_factory=lambda: defaultdict(lambda: defaultdict(float)))
-    errors: list[Array] = field(default_factory=list)
+    errors: Column = field(default_factory=Column)
+    ranges: Values | None = None
+    """Figures of errors that are no longer held here."""
 
     def add(self, other: MetricSums) -> None:
         """Add the sums of another sweep."""
@@ -44,7 +49,15 @@ class MetricSums:
         for label, totals in other.classes.items():
             for name, value in totals.items():
                 self.classes[label][name] += value
-        self.errors.extend(other.errors)
+        self.take_errors(other)
+
+    def take_errors(self, other: MetricSums) -> None:
+        """Move the range errors of another sweep here; it keeps the figures that they give."""
+        if other.ranges is None:
+            other.ranges = other._ranges()
+            for chunk in other.errors.chunks():
+                self.errors.append(chunk)
+            other.errors = Column()
 
     def copy_distances(self, source: str, target: str) -> None:
         """Give the distances summed under one name another name too."""
@@ -52,11 +65,6 @@ class MetricSums:
             for name in ("", "_n"):
                 if f"{source}{name}" in totals:
                     totals[f"{target}{name}"] = totals[f"{source}{name}"]
-
-    @property
-    def range_errors(self) -> Array:
-        """Simulated minus real range (n,) metres of every beam that returned in both."""
-        return np.concatenate([np.empty(0, np.float32), *self.errors])
 
     def metrics(self, thin: Iterable[int], range_max_m: float) -> Values:
         """Every metric that the sums determine, None where nothing was there to compare."""
@@ -95,11 +103,13 @@ class MetricSums:
 
     def error_curves(self) -> dict[str, list[float]]:
         """A histogram of the signed range errors and the distribution of the absolute ones, for drawing."""
-        errors = self.range_errors
-        if not len(errors):
+        if not len(self.errors):
             return {}
-        counts = np.histogram(np.clip(errors, _HISTOGRAM_M[0], _HISTOGRAM_M[-1]), _HISTOGRAM_M)[0]
-        share = np.searchsorted(np.sort(np.abs(errors)), _CDF_M, side="right") / len(errors)
+        counts, within = np.zeros(len(_HISTOGRAM_M) - 1, np.int64), np.zeros(len(_CDF_M), np.int64)
+        for errors in self.errors.chunks():
+            counts += np.histogram(np.clip(errors, _HISTOGRAM_M[0], _HISTOGRAM_M[-1]), _HISTOGRAM_M)[0]
+            within += np.searchsorted(np.sort(np.abs(errors)), _CDF_M, side="right")
+        share = within / len(self.errors)
         return {
             "histogram_edges_m": _HISTOGRAM_M.round(4).tolist(),
             "histogram_counts": counts.tolist(),
@@ -114,21 +124,29 @@ class MetricSums:
         return float(np.mean(each)) if each else None
 
     def _ranges(self) -> Values:
-        errors = self.range_errors.astype(np.float64)
-        size = np.abs(errors)
-        count = len(errors)
+        if self.ranges is not None:
+            return self.ranges
+        errors, count = self.errors, len(self.errors)
+        near = {t: float(errors.count(_is_within(t))) for t in WITHIN_M}
         values: Values = {
-            "range_bias_m": _ratio(float(errors.sum()), count),
-            "range_mean_m": _ratio(float(size.sum()), count),
-            "range_median_m": float(np.median(size)) if count else None,
-            "range_rmse_m": _root(_ratio(float((errors**2).sum()), count)),
+            "range_bias_m": _ratio(errors.sum(), count),
+            "range_mean_m": _ratio(errors.sum(np.abs), count),
+            "range_median_m": errors.median_size() if count else None,
+            "range_rmse_m": _root(_ratio(errors.sum(np.square), count)),
         }
-        values.update({f"within_{t:.2f}m": _ratio(float((size <= t).sum()), count) for t in WITHIN_M})
+        values.update({f"within_{t:.2f}m": _ratio(n, count) for t, n in near.items()})
         returned = self.totals["real_returned"]
-        values.update({f"recovered_{t:.2f}m": _ratio(float((size <= t).sum()), returned) for t in WITHIN_M})
-        values[f"too_early_{LARGE_ERROR_M:g}m"] = _ratio(float((errors < -LARGE_ERROR_M).sum()), count)
-        values[f"too_late_{LARGE_ERROR_M:g}m"] = _ratio(float((errors > LARGE_ERROR_M).sum()), count)
+        values.update({f"recovered_{t:.2f}m": _ratio(n, returned) for t, n in near.items()})
+        early = errors.count(lambda error: error < -LARGE_ERROR_M)
+        late = errors.count(lambda error: error > LARGE_ERROR_M)
+        values[f"too_early_{LARGE_ERROR_M:g}m"] = _ratio(float(early), count)
+        values[f"too_late_{LARGE_ERROR_M:g}m"] = _ratio(float(late), count)
         return values
+
+
+def _is_within(limit: float) -> Callable[[Array], Array]:
+    """Which errors are at most so large."""
+    return lambda error: np.abs(error) <= limit
 
 
 def _clouds(s: Totals) -> Values:

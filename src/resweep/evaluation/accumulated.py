@@ -1,0 +1,56 @@
+"""The paired sweeps of two logs as one cloud each, and the distances between the two."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from resweep.evaluation.column import Column
+from resweep.evaluation.pair import Cloud, Pair
+from resweep.evaluation.recorded import KEPT_BYTES, POINT_BYTES, KeptClouds, RecordedCloud
+from resweep.evaluation.sums import MetricSums
+from resweep.pose import Array, inverse, transform
+from resweep.sweep import Sweep
+
+
+def count_points(size: int) -> int:
+    """How many returns are indexed in half of ``size`` bytes; the other half is for those that are kept, and slack."""
+    return size // 2 // POINT_BYTES
+
+
+class Accumulated:
+    """Both clouds, in the frame of a pose ``origin`` (4, 4), in about ``size`` bytes of memory and in files beyond."""
+
+    def __init__(self, origin: Array, threads: int, size: int) -> None:
+        self.T_origin_world = inverse(origin)
+        self.real = RecordedCloud(np.zeros(3), threads, count_points(size))
+        self.sim = KeptClouds(size // 4 // KEPT_BYTES)
+
+    def add(self, pair: Pair, real: Sweep) -> None:
+        """Take in both clouds of a pair, whose frame is that of the ``real`` sweep's pose."""
+        T_origin_real = self.T_origin_world @ real.pose
+        self.sim.append(_moved(T_origin_real, pair.sim), pair.sim.label)
+        self.real.add_points(_moved(T_origin_real, pair.real), pair.real.label)
+
+    def sum_into(self, total: MetricSums) -> None:
+        """Add the distances from all simulated points to the nearest real one, in all and by class."""
+        if not len(self.real):
+            return
+        every, classes = Column(np.float64), defaultdict(lambda: Column(np.float64))
+        for at in range(len(self.sim)):
+            points, label = self.sim[at]
+            every.append(self.real.distances(points))
+            for item in np.unique(label).tolist():
+                distance = self.real.class_distances(points[label == item], item)
+                if np.isfinite(distance).all():  # points of a class that the real cloud lacks do not count
+                    classes[item].append(distance)
+        if len(every):
+            total.totals["map_n"], total.totals["map"] = len(every), every.sum()
+            for item, column in classes.items():
+                total.classes[item]["map_n"], total.classes[item]["map"] = len(column), column.sum()
+
+
+def _moved(T_origin_real: Array, cloud: Cloud) -> Array:
+    """Points (n, 3) float64 that float32 holds too."""
+    return transform(T_origin_real, cloud.points.astype(np.float64)).astype(np.float32).astype(np.float64)
