@@ -1,8 +1,8 @@
 """A labelled drive of any length down a street, recorded by the HDL-64E, and its sweeps on disk for benchmarks.
 
-The street is made of blocks, each from the seed and its own number. A sweep is traced in the blocks within its range and
-in nothing else, so a drive of kilometres takes the memory of a few blocks, and a sweep is the same whatever was computed
-before it.
+The street is made of blocks, each from the seed and its own number. A sweep is traced in the blocks within its range
+and in nothing else, so a drive of kilometres takes the memory of a few blocks, and a sweep is the same whatever was
+computed before it.
 
 python -m benchmarks.long_street FOLDER --sweeps 1600 [--fast]
 """
@@ -137,7 +137,7 @@ def _drive(sweeps: int, period_s: float) -> Trajectory:
     return Trajectory(times, poses)
 
 
-def write_drive(folder: Path, sweeps: int, *, fast: bool = False, format: str = "sweep", progress: bool = False) -> Path:
+def write_drive(folder: Path, sweeps: int, *, fast: bool = False, format: str = "sweep", show: bool = False) -> Path:
     """The drive as a log in ``folder``, written unless a whole one is there; returns the folder, for `open_log`."""
     log = open_drive(sweeps, fast=fast)
     if folder.exists():
@@ -145,7 +145,7 @@ def write_drive(folder: Path, sweeps: int, *, fast: bool = False, format: str = 
         if (len(there), there.name, there.sensor) != (sweeps, log.name, log.sensor):
             raise ResweepError(f"{folder}: holds another log, of {len(there)} sweeps; choose another folder")
         return folder
-    write_log(log, folder, format=format, progress=progress, resume={"inputs": "long street", "config": f"{fast}"})
+    write_log(log, folder, format=format, progress=show, resume={"inputs": "long street", "config": f"{fast}"})
     return folder
 
 
@@ -158,7 +158,7 @@ def main(arguments: list[str] | None = None) -> int:
     options.add_argument("--fast", action="store_true", help="a fifth of the pulses")
     given = options.parse_args(arguments)
     try:
-        write_drive(given.folder, given.sweeps, fast=given.fast, format=given.format, progress=True)
+        write_drive(given.folder, given.sweeps, fast=given.fast, format=given.format, show=True)
     except ResweepError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

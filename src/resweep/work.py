@@ -7,13 +7,21 @@ come in the order of the items, so that they are the same bytes wherever the tas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol, TypeVar
+import math
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial, wraps
+from itertools import islice
+from typing import Any, ParamSpec, Protocol, TypeVar
 
-from resweep.progress import track
+from resweep.progress import open_progress, track
 
 T = TypeVar("T")
 R = TypeVar("R")
+P = ParamSpec("P")
 
 
 class Workers(Protocol):
@@ -27,9 +35,10 @@ class Workers(Protocol):
     def map(self, function: Callable[[T], R], items: Sequence[T], what: str, *, show: bool = True) -> Iterator[R]:
         """``function(item)`` of every item, in their order, with progress of ``what`` if ``show``.
 
-        The function is one of a module, and items and results can be pickled: a task may run in another process or on
+        The function is one of a module, or a `functools.partial` of one: what that holds is sent to each worker once
+        and kept there, such as a log. Items and results can be pickled: a task may run in another process or on
         another machine, and a second time if its worker was lost. What it writes must be the same then. Only a few
-        results are held at a time.
+        results are held at a time. An error of a task is raised here, and no further task begins.
         """
         ...
 
@@ -46,3 +55,128 @@ class OneProcess:
         """``function(item)`` of every item, in their order, with progress of ``what`` if ``show``."""
         for item in track(items, what, show=show):
             yield function(item)
+
+
+class Threads:
+    """Runs tasks on threads of this process: for those that wait for disks, or leave cores idle."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    @property
+    def count(self) -> int:
+        """Tasks at the same time."""
+        return self._count
+
+    def map(self, function: Callable[[T], R], items: Sequence[T], what: str, *, show: bool = True) -> Iterator[R]:
+        """``function(item)`` of every item, in their order, with progress of ``what`` if ``show``."""
+        todo, running = iter(items), deque[Future[R]]()
+        with ThreadPoolExecutor(self._count) as pool, open_progress(show) as progress:
+            progress.start(what, len(items))
+            try:
+                while True:
+                    room = _AHEAD * self._count - len(running)
+                    running += [pool.submit(function, item) for item in islice(todo, room)]
+                    if not running:
+                        return
+                    result = running.popleft().result()
+                    progress.advance()
+                    yield result
+            finally:
+                for task in running:
+                    task.cancel()
+
+
+def map_batches(
+    workers: Workers, function: Callable[[T], R], items: Sequence[T], what: str, *, show: bool = True
+) -> Iterator[R]:
+    """As `Workers.map`, for items that take too little time to be a task each: several make one.
+
+    The first tasks have few items, and are timed. The others have as many as last for `LEAST_TASK_S` at least, and for
+    up to `LONG_TASK_S` if there is enough work for all. In one process each item is its own task.
+    """
+    if is_here(workers):
+        yield from workers.map(function, items, what, show=show)
+        return
+    first = items[: _TIMED * workers.count]
+    rest = items[len(first) :]
+    batch = partial(_run_batch, function)
+    fastest = math.inf
+    with open_progress(show) as progress:
+        progress.start(what, len(items))
+        for part in (_split(first, _TIMED), None):
+            if part is None:
+                part = _split(rest, choose_batch(len(rest), fastest, workers.count))
+            for results, seconds in workers.map(batch, part, what, show=False):
+                fastest = min(fastest, seconds)
+                for result in results:
+                    progress.advance()
+                    yield result
+
+
+def is_here(workers: Workers) -> bool:
+    """Whether tasks run in this process."""
+    return isinstance(workers, OneProcess | Threads)
+
+
+LEAST_TASK_S, LONG_TASK_S = 0.1, 0.5
+_TIMED = 2  # items of a timed task: the first may have to open its log, the second shows what one takes
+_AHEAD = 3  # tasks for each thread that run, or whose results wait for those before them
+_EACH = 4  # tasks that each worker should get, so that all end at about the same time
+
+
+def choose_batch(count: int, seconds: float, workers: int) -> int:
+    """How many of ``count`` items make a task, if each takes ``seconds``."""
+    least, most = (max(1, math.ceil(limit / max(seconds, 1e-6))) for limit in (LEAST_TASK_S, LONG_TASK_S))
+    return min(max(count // (_EACH * workers), least), most)
+
+
+def _split(items: Sequence[T], size: int) -> list[Sequence[T]]:
+    return [items[at : at + size] for at in range(0, len(items), size)]
+
+
+def _run_batch(function: Callable[[T], R], items: Sequence[T]) -> tuple[list[R], float]:
+    """Results of some items, and the seconds of the fastest."""
+    results, fastest = [], math.inf
+    for item in items:
+        began = time.perf_counter()
+        results.append(function(item))
+        fastest = min(fastest, time.perf_counter() - began)
+    return results, fastest
+
+
+def keep(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Keep the last ``most`` results of a function by its arguments, for the tasks of this process to share.
+
+    For logs, worlds and scenes, which tasks open by their names. Threads wait for each other. Workers forget them
+    between commands (`forget`), as the files may then be others.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        results: OrderedDict[Hashable, R] = OrderedDict()
+        lock = threading.RLock()  # one may call for another
+
+        @wraps(function)
+        def kept(*arguments: P.args, **options: P.kwargs) -> R:
+            key = (arguments, tuple(sorted(options.items())))
+            with lock:
+                if key not in results:
+                    results[key] = function(*arguments, **options)
+                    while len(results) > most:
+                        results.popitem(last=False)
+                results.move_to_end(key)
+                return results[key]
+
+        _kept.append(results)
+        return kept
+
+    return decorate
+
+
+def forget() -> None:
+    """Let go of all that `keep` keeps in this process."""
+    for results in _kept:
+        results.clear()
+
+
+_kept: list[OrderedDict[Hashable, Any]] = []

@@ -26,11 +26,11 @@ SLOW = """
 import importlib, json, sys
 module = importlib.import_module("resweep.dataset.generate")
 make = module._make_sweep
-def wait(simulator, item, folder, layout, at):
-    if at == 1:
+def wait(work, place):
+    if place[1] == 1:
         print("waiting", flush=True)
         sys.stdin.readline()
-    make(simulator, item, folder, layout, at)
+    make(work, place)
 module._make_sweep = wait
 module.generate(module.Plan(**json.loads(sys.argv[1])), sys.argv[2], workers=1, progress=False)
 """

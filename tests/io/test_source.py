@@ -11,12 +11,14 @@ import pytest
 
 from resweep.errors import ResweepError
 from resweep.io import open_log, write_log, write_poses
-from resweep.io import source as sources
 from resweep.io.faults import refuse_empty
+from resweep.io.logs import open_recorded
+from resweep.io.source import LogSource
 from resweep.log import EmptyBeams, Log
 from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.reconstruction import join
 from resweep.sweep import Sweep
+from resweep.work import forget
 
 from .test_logs import OPTIONS, WRITABLE
 
@@ -24,9 +26,9 @@ cloudpickle = pytest.importorskip("cloudpickle")
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_is_open() -> None:
     """As in a process that has opened no log yet."""
-    monkeypatch.setattr(sources, "_open", type(sources._open)())
+    forget()
 
 
 def assert_same_sweep(one: Sweep, other: Sweep) -> None:
@@ -50,7 +52,7 @@ def test_a_log_is_sent_as_the_words_that_opened_it(format: str, log: Log, tmp_pa
     assert back.empty_beams == opened.empty_beams
 
 
-def test_what_was_done_to_a_log_is_sent_with_it(log: Log, tmp_path: Path) -> None:
+def test_what_was_done_to_a_log_is_sent_with_it(log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_log(log, tmp_path / "out", format="pcd", progress=False)
     motion = Trajectory(log.times, np.stack([from_xyz_rpy(5.0 + at, 1, 2, yaw=0.2 * at) for at in range(3)]))
     write_poses(motion, tmp_path / "poses.txt", "tum")
@@ -59,10 +61,11 @@ def test_what_was_done_to_a_log_is_sent_with_it(log: Log, tmp_path: Path) -> Non
     both = join([opened, opened])
     back = pickle.loads(cloudpickle.dumps(both))
     assert repr(back) == repr(both)
-    assert len(sources._open) == 0
+    opened_again = []
+    monkeypatch.setattr(LogSource, "open", lambda self: opened_again.append(self) or open_recorded(self))
     for at in (0, 1, 3):
         assert_same_sweep(back[at], both[at])
-    assert len(sources._open) == 1, "both are the same log"
+    assert len(opened_again) == 1, "both are the same log"
 
 
 def test_a_log_in_memory_is_sent_whole(log: Log) -> None:

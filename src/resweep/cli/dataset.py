@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resweep.cli.options import Schema, Template
+from resweep.cli.options import Cluster, Memory, Schema, Template
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
+from resweep.memory import parse_memory
+
+if TYPE_CHECKING:
+    from resweep.dataset import Plan
+
+_BEAM_BYTES = 1000  # that a beam takes while its sweep is made and written
 
 
 @locks("output")
@@ -27,8 +34,10 @@ def dataset(
         typer.Option("--set", metavar="FIELD=VALUE", help="Another field of the plan, such as variants=5."),
     ] = None,
     workers: Annotated[int, typer.Option(min=0, metavar="N", help="Sweeps at once; 0 takes all cores.")] = 0,
+    memory: Memory = None,
     template: Template = False,
     schema: Schema = False,
+    cluster: Cluster = None,
 ) -> None:
     """Make a dataset: every world with every sensor and scenario, with points, labels, boxes and velocities.
 
@@ -44,6 +53,7 @@ def dataset(
     """
     from resweep.cli.inputs import check_writable, parse_settings
     from resweep.cli.templates import make_plan_template, print_help
+    from resweep.cluster import open_workers
     from resweep.dataset import Plan, generate, load_plan
 
     if template or schema:
@@ -55,6 +65,22 @@ def dataset(
         raise ResweepError(f"dataset: {missing} is missing; give a plan and -o OUT, or --template for a plan")
     chosen = load_plan(plan, parse_settings(set_ or []))
     check_writable(output)
-    made = generate(chosen, output, workers=workers)
+    if cluster is not None and workers:
+        raise ResweepError("--workers: counts threads of this process; leave it out, or --cluster")
+    threads = _limit_workers(chosen, workers, parse_memory(memory))
+    with open_workers(cluster) as elsewhere:
+        made = generate(chosen, output, workers=threads if cluster is None else elsewhere)
     there = f", {made.resumed:,} of them from before" if made.resumed else ""
     typer.echo(f"{output}: {made.sweeps:,} sweeps in {made.runs} runs as {chosen.layout}{there}")
+
+
+def _limit_workers(plan: Plan, workers: int, memory_bytes: int) -> int:
+    """How many sweeps may be made at once beside the largest world; 0 if as many as there are cores."""
+    from resweep.dataset.plan import choose_sensor
+    from resweep.scenes.opening import check_memory
+    from resweep.sensors import fire
+
+    spare = check_memory(plan.worlds, memory_bytes)
+    beams = max(len(fire(choose_sensor(choice)[0])) for choice in plan.sensors)
+    most = max(1, spare // (_BEAM_BYTES * beams))
+    return min(workers, most) if workers else (0 if most > len(os.sched_getaffinity(0)) else most)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resweep.cli.options import METHOD_HELP, Labels, PoseRate, Poses
+from resweep.cli.options import METHOD_HELP, Cluster, Labels, Memory, PoseRate, Poses
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
+from resweep.memory import parse_memory
 
 if TYPE_CHECKING:
     from resweep.evaluation import Report
@@ -53,6 +54,8 @@ def evaluate(
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Skip sweeps that cannot be read, and say so.")
     ] = False,
+    memory: Memory = None,
+    cluster: Cluster = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")] = False,
 ) -> None:
     """Compare simulated sweeps with real ones, in true metres.
@@ -71,6 +74,7 @@ def evaluate(
     from resweep.labels import load_labels
     from resweep.terminal import make_console
 
+    bound = parse_memory(memory)
     if labels is not None:
         load_labels(labels)  # a wrong name is said before the work
     if output is not None:
@@ -80,8 +84,12 @@ def evaluate(
     if holdout is None and every is None:
         if odometry:
             raise ResweepError("--odometry: goes with --holdout; sweeps are compared in their own frames without it")
-        report = _compare(sim, real, accumulate, keep_going, labels, poses, pose_rate)
+        report = _compare(sim, real, accumulate, keep_going, labels, poses, pose_rate, bound, cluster)
     else:
+        if cluster is not None:
+            raise ResweepError(
+                "--cluster: compares two logs; with --holdout a world is built and compared in this process"
+            )
         if real is not None:
             raise ResweepError("--holdout takes one log, the real one; leave out REAL or --holdout")
         if odometry and poses is not None:
@@ -89,7 +97,7 @@ def evaluate(
         config = build_config(method, set_ or [])  # a mistake is said before anything is read
         log = open_posed(sim, keep_going, poses, pose_rate, labels=labels)
         report_skipped(sim, log)
-        report = _hold_out(log, holdout, every, config, accumulate, odometry)
+        report = _hold_out(log, holdout, every, config, accumulate, odometry, bound)
     if output is not None:
         report.save(output)
     if as_json:
@@ -114,10 +122,12 @@ def _compare(
     labels: str | None,
     poses: Path | None,
     pose_rate: float | None,
+    memory: int,
+    cluster: str | None,
 ) -> Report:
     """Simulated sweeps against real ones, which have other ``poses`` if given."""
     from resweep.cli.inputs import open_posed, open_recording, report_skipped
-    from resweep.cli.progress import Tally
+    from resweep.cluster import open_workers
     from resweep.evaluation import evaluate as compare
     from resweep.labels import UNKNOWN_LABELS
     from resweep.progress import open_progress
@@ -130,10 +140,14 @@ def _compare(
         simulated = replace(simulated, labels=recorded.labels)
     report_skipped(sim, simulated)
     report_skipped(real, recorded)
-    with open_progress() as progress:
-        period_s = float(recorded.times[-1] - recorded.times[0]) / max(len(recorded) - 1, 1)
-        recorded = Tally(progress).count(recorded, period_s, "comparing")
-        return compare(simulated, recorded, accumulate=accumulate)
+    with open_workers(cluster) as workers, open_progress() as progress:
+        progress.start("comparing", min(len(simulated), len(recorded)))
+
+        def advance(done: int, total: int) -> None:
+            progress.advance(1, f"{done}/{total}")
+
+        options: dict[str, Any] = {"accumulate": accumulate, "memory": memory, "workers": workers}
+        return compare(simulated, recorded, **options, progress=advance)
 
 
 def _hold_out(
@@ -143,6 +157,7 @@ def _hold_out(
     config: BuildConfig,
     accumulate: bool,
     odometry: bool,
+    memory: int,
 ) -> Report:
     """Held-out sweeps of a log against a world built from the others."""
     from resweep.evaluation.holdout import holdout
@@ -164,4 +179,5 @@ def _hold_out(
         lambda rest: build(rest, config),
         lambda sweep: find_mappable(sweep, config.map, vocabulary),
         accumulate=accumulate,
+        memory=memory,
     )

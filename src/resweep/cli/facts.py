@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from math import prod
 from pathlib import Path
 from typing import Any
 
+from resweep.worlds.sizes import COUNTS, count_bytes
+
 _LISTED = 8  # values of a list that are shown
 _COUNTED = ("labels", "first sweep: labels", "categories")  # names with counts, shown in one paragraph
-_ITEM_BYTES = {
-    "bool": 1,
-    "int8": 1,
-    "uint8": 1,
-    "int16": 2,
-    "uint16": 2,
-    "float16": 2,
-    "int32": 4,
-    "uint32": 4,
-    "float32": 4,
-}
-_NUMBERS = {"splats": "n_splats", "volumes": "n_volumes", "mesh": "n_faces", "instances": "n_instances"}
 
 
 def format_fact(value: Any, name: str = "") -> str:
@@ -74,7 +62,7 @@ def summarise_world(path: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
     """What a world's record says, in few lines: size, bounds, each layer, labels, calibration, provenance."""
     layers = [layer for layer in facts.get("layers", []) if isinstance(layer, Mapping)]
     disk = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-    memory = sum(_count_bytes(path / str(layer.get("path", "-"))) for layer in layers)
+    memory = sum(count_bytes(path / str(layer.get("path", "-"))) for layer in layers)
     summary: dict[str, Any] = {"kind": f"world, {_format_bytes(disk)} on disk, {_format_bytes(memory)} in memory"}
     if _is_box(facts.get("bounds")):
         low, high = facts["bounds"]
@@ -101,7 +89,7 @@ def _is_box(value: Any) -> bool:
 def _describe_layer(path: Path, layer: Mapping[str, Any]) -> tuple[str, str, str, str]:
     """Kind and name, number of primitives, extent and memory of a layer."""
     kind = str(layer.get("kind", "?"))
-    count = layer.get(_NUMBERS.get(kind, ""), 0)
+    count = layer.get(COUNTS.get(kind, ""), 0)
     number = f"{count:,}" if isinstance(count, int) else "?"
     what = {"mesh": " triangles", "instances": " copies"}.get(kind, "")
     name = kind if layer.get("name", kind) in ("", kind) else f"{kind} '{layer['name']}'"
@@ -109,7 +97,7 @@ def _describe_layer(path: Path, layer: Mapping[str, Any]) -> tuple[str, str, str
     if _is_box(layer.get("bounds")):
         low, high = layer["bounds"]
         size = " x ".join(f"{top - bottom:.1f}" for bottom, top in zip(low, high, strict=True)) + " m"
-    held = _format_bytes(_count_bytes(path / str(layer.get("path", "-"))))
+    held = _format_bytes(count_bytes(path / str(layer.get("path", "-"))))
     return name, f"{number}{what}", size, held
 
 
@@ -124,19 +112,6 @@ def _describe_calibration(found: Any) -> str:
     except (ResweepError, KeyError, TypeError, ValueError) as error:
         return f"damaged ({error})"
     return repr(calibration).removeprefix("Calibration(").removesuffix(")")
-
-
-def _count_bytes(folder: Path) -> int:
-    """Bytes of the arrays in a layer's folder once they are read, by their Zarr metadata."""
-    total = 0
-    for file in folder.rglob("zarr.json"):
-        try:
-            record = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue  # reading the world itself will say so
-        if isinstance(record, dict) and record.get("node_type") == "array" and isinstance(record.get("shape"), list):
-            total += prod(record["shape"]) * _ITEM_BYTES.get(str(record.get("data_type")), 8)
-    return total
 
 
 def _format_bytes(count: float) -> str:

@@ -11,8 +11,6 @@ from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
     from resweep.log import Log
-    from resweep.sensors import Sensor
-    from resweep.worlds import World
 
 RECORDED = "recorded"  # the word for the beams of the log itself, in place of a sensor
 
@@ -50,17 +48,3 @@ def open_like(
             f"{sensor} fires its catalog pattern, not the beams of {like}; leave --sensor out to fire those", err=True
         )
     return log[:sweeps]
-
-
-def drive_like(
-    log: Log, world: World, name: str, sensor: Sensor, offset: str | None, standing: bool, seed: int, threads: int
-) -> Log:
-    """The drive of the log in a world, by its own beams or by ``sensor``, computed as it is read."""
-    from resweep.cli.inputs import parse_offset
-    from resweep.simulate import Retracer, Simulator
-
-    if name == RECORDED:
-        return Retracer.for_log(world, log, sensor, seed=seed, threads=threads).run(log)
-    simulator = Simulator(world, sensor, seed=seed, threads=threads)
-    _ = simulator.scene  # built here, so that the pace that is shown is that of sweeping
-    return simulator.run_like(log, offset=parse_offset(offset), standing=standing)

@@ -85,6 +85,16 @@ Cluster = Annotated[
         show_default=False,
     ),
 ]
+# Of every command that reads logs or worlds that may be larger than memory: used by `resweep.memory.parse_memory`.
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="Memory to hold at most, such as 4GB; half of the machine's by default.",
+        show_default=False,
+    ),
+]
 
 
 def choose_points(points: str | None, format: str | None) -> dict[str, Any]:

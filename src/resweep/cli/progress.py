@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from resweep.log import Log
     from resweep.progress import Progress
     from resweep.sweep import Sweep
@@ -29,23 +31,32 @@ class Tally:
         """Seconds since the latest log began to be counted."""
         return time.perf_counter() - self._began
 
-    def count(self, log: Log, period_s: float, what: str) -> Log:
-        """``log``, each of whose sweeps counts once it is loaded; ``period_s`` is what a sweep lasts."""
-        self._progress.start(what, len(log))
+    def begin(self, total: int, period_s: float, what: str) -> Callable[[int, int], None]:
+        """What counts each of ``total`` sweeps, called with its returns and beams; a sweep lasts ``period_s``."""
+        self._progress.start(what, total)
         self._began, first = time.perf_counter(), self.sweeps
 
-        def add(sweep: Sweep) -> Sweep:
+        def add(returns: int, beams: int) -> None:
             self.sweeps += 1
-            self.returns += len(sweep)
-            self.beams += sweep.n_beams
-            self.empty += len(sweep) == 0
+            self.returns += returns
+            self.beams += beams
+            self.empty += returns == 0
             done = self.sweeps - first
             pace = done / self.seconds
-            note = f"{done}/{len(log)}, {pace:.1f} sweeps/s, {pace * period_s:.2f} × real time"
+            note = f"{done}/{total}, {pace:.1f} sweeps/s, {pace * period_s:.2f} × real time"
             self._progress.advance(1, note)
+
+        return add
+
+    def count(self, log: Log, period_s: float, what: str) -> Log:
+        """``log``, each of whose sweeps counts once it is loaded; ``period_s`` is what a sweep lasts."""
+        add = self.begin(len(log), period_s, what)
+
+        def load(sweep: Sweep) -> Sweep:
+            add(len(sweep), sweep.n_beams)
             return sweep
 
-        return log.map(add, "count")
+        return log.map(load, "count")
 
     def say_empty(self) -> None:
         """Say on stderr how many sweeps had no return, if any had none."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from resweep.cli.options import PoseRate, Poses
+from resweep.cli.options import Cluster, Memory, PoseRate, Poses
 from resweep.cli.writing import describe_work, locks
+from resweep.memory import parse_memory
 
 
 @locks("output")
@@ -27,7 +28,9 @@ def replay(
     poses: Poses = None,
     pose_rate: PoseRate = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 0,
+    memory: Memory = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the log at OUT.")] = False,
+    cluster: Cluster = None,
 ) -> None:
     """Replay a recorded drive: its poses, its annotated objects as moving actors, another sensor.
 
@@ -40,8 +43,10 @@ def replay(
       resweep replay kitti/2011_09_26_drive_0051_sync -w 0051.world -s velodyne-hdl-64e -o again
     """
     given = describe_work(locals())
+    bound = parse_memory(memory)
     from resweep.cli.inputs import check_folder, check_world, open_posed, open_world
     from resweep.cli.progress import Tally
+    from resweep.cluster import open_workers
     from resweep.dataset import replay
     from resweep.evaluation.objects import compare_objects
     from resweep.files import atomic_file
@@ -55,14 +60,15 @@ def replay(
     check_world(world)
     recorded = open_posed(path, False, poses, pose_rate, empty_beams=False)
     objects = None if bank is None else load_bank(bank)
-    with open_progress() as progress:
+    with open_workers(cluster) as workers, open_progress() as progress:
         progress.start(f"reading {world}")
-        place = open_world(world, seed)
+        place = open_world(world, seed, memory_bytes=bound)
         progress.start("placing the objects")
-        again = replay(recorded, place, chosen, bank=objects, seed=seed, sweeps=sweeps)
-        tally = Tally(progress)
-        drive = tally.count(again.log, chosen.sweep_period_s, f"sweeping {chosen.name}")
-        write_log(drive, output, format="sweep", overwrite=overwrite, progress=False, resume=given)
+        again = replay(recorded, place, chosen, bank=objects, seed=seed, sweeps=sweeps, world_name=world)
+        tally, drive = Tally(progress), again.log
+        add = tally.begin(len(drive), chosen.sweep_period_s, f"sweeping {chosen.name}")
+        kept: dict[str, Any] = {"overwrite": overwrite, "resume": given, "workers": workers, "on_sweep": add}
+        write_log(drive, output, format="sweep", progress=False, **kept)
         progress.start("comparing the objects")
         figures = compare_objects(open_log(output), again.recorded)
     with atomic_file(output / "objects.json") as part:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resweep.cli.options import Points, choose_points
+from resweep.cli.options import Cluster, Memory, Points, choose_points
 from resweep.cli.writing import describe_work, locks
 from resweep.errors import ResweepError
+from resweep.memory import parse_memory
 
 if TYPE_CHECKING:
     from resweep.log import Log
@@ -114,8 +115,10 @@ def simulate(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="The same seed gives the same bytes.")] = 0,
     threads: Annotated[int, typer.Option(min=0, metavar="N", help="0 takes all cores.")] = 0,
+    memory: Memory = None,
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Leave out bad poses of a log, and say so.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the log at OUT.")] = False,
+    cluster: Cluster = None,
 ) -> None:
     """Drive a sensor through a world and write what it measures.
 
@@ -142,12 +145,15 @@ def simulate(
       resweep simulate scene:street -s velodyne-hdl-32e --scenario hidden-car -o hidden
     """
     given = describe_work(locals())
-    from resweep.cli.inputs import check_folder, check_world, mount_sensor, open_world, read_motion
-    from resweep.cli.like import RECORDED, check_recorded, drive_like, open_like
+    bound = parse_memory(memory)
+    from resweep.cli.inputs import check_folder, check_world, mount_sensor, open_world, parse_offset, read_motion
+    from resweep.cli.like import RECORDED, check_recorded, open_like
     from resweep.cli.progress import Tally
+    from resweep.cluster import open_workers
     from resweep.io import write_log
     from resweep.progress import open_progress
     from resweep.sensors import load_sensor
+    from resweep.simulate.drive import Drive
     from resweep.simulate.retrace import recorded_sensor
 
     if [poses if like is None else None, like, scenario].count(None) != 2 or (poses and scenario):
@@ -176,9 +182,9 @@ def simulate(
         motion = mount_sensor(read_motion(path, pose_rate, standing, keep_going), offset)
         motion = _check_motion(motion, path, chosen, sweeps)
     check_world(world)
-    with open_progress() as progress:
+    with open_workers(cluster) as workers, open_progress() as progress:
         progress.start(f"reading {world}")
-        place = open_world(world, seed, up)
+        place = open_world(world, seed, up, memory_bytes=bound)
         actors: list[Actor] = []
         if staged is not None:
             progress.start("placing the actors")
@@ -186,20 +192,17 @@ def simulate(
             path = str(scenario)
             motion = _check_motion(mount_sensor(where, offset), path, chosen, sweeps)
         progress.start("starting the tracer")
+        course: dict[str, Any] = {"motion": motion, "sweeps": sweeps}
         if log is not None:
-            drive = drive_like(log, place, name, chosen, offset, standing, seed, threads)
-        else:
-            assert motion is not None
-            from resweep.simulate import Simulator
-
-            simulator = Simulator(place, chosen, actors=actors, seed=seed, threads=threads)
-            _ = simulator.scene  # built here, so that the pace below is that of sweeping
-            drive = simulator.run(motion, sweeps=sweeps)
+            course = {"like": log, "recorded": name == RECORDED, "offset": parse_offset(offset), "standing": standing}
+        plan = Drive(world, chosen, up, tuple(actors), seed, threads, **course)
+        drive = plan.run(place, ready=cluster is None)  # so that the pace below is that of sweeping
         drive = replace(drive, meta={**drive.meta, **_collect_provenance(chosen, own, path, offset)})
         tally = Tally(progress)
         what = f"the recorded beams of {like}" if name == RECORDED else chosen.name
-        drive = tally.count(drive, _find_period(drive, chosen), f"sweeping {what}")
-        write_log(drive, output, format=format, overwrite=overwrite, progress=False, resume=given, **layout)
+        add = tally.begin(len(drive), _find_period(drive, chosen), f"sweeping {what}")
+        kept: dict[str, Any] = {"overwrite": overwrite, "resume": given, "workers": workers, "on_sweep": add}
+        write_log(drive, output, format=format, progress=False, **kept, **layout)
         seconds = tally.seconds
     pace = tally.sweeps / seconds
     many = "1 sweep" if len(drive) == 1 else f"{len(drive):,} sweeps"

@@ -15,7 +15,7 @@ from resweep.files.partial import describe_files
 P = ParamSpec("P")
 T = TypeVar("T")
 # Parameters of commands that say where, and how fast, but not what is written.
-_NO_PART = ("output", "target", "overwrite", "threads", "workers")
+_NO_PART = ("output", "target", "overwrite", "threads", "workers", "memory", "cluster")
 
 
 def locks(name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
 import sys
 import tempfile
@@ -101,6 +100,7 @@ def _start_local(text: str, stack: ExitStack) -> Any:
     from distributed import LocalCluster
 
     count = _parse_local(text)
+    stack.enter_context(_hidden_script())
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="resweep-cluster-", ignore_cleanup_errors=True))
     try:
         cluster = LocalCluster(
@@ -180,6 +180,20 @@ def _make_reader() -> Any:
         return str(resweep.__version__)
 
     return read_version
+
+
+@contextmanager
+def _hidden_script() -> Iterator[None]:
+    """No script of this process for new ones to import: they need none, and one that guards nothing would run again."""
+    main = sys.modules["__main__"]
+    hidden = {name: getattr(main, name) for name in ("__file__", "__spec__") if hasattr(main, name)}
+    for name in hidden:
+        setattr(main, name, None)
+    try:
+        yield
+    finally:
+        for name, value in hidden.items():
+            setattr(main, name, value)
 
 
 @contextmanager

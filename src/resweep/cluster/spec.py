@@ -86,7 +86,9 @@ class ClusterSpec(Spec):
                 cluster.scale(self.workers)
             if self.adapt is not None:
                 cluster.adapt(minimum=self.adapt.minimum, maximum=self.adapt.maximum)
-        except Exception as error:  # what a deployer meets can be anything: a wrong option, a missing program, a network
+        except (
+            Exception
+        ) as error:  # what a deployer meets can be anything: a wrong option, a missing program, a network
             reason = str(error) or type(error).__name__
             raise ResweepError(f"{where}: options: {self.type} cannot be started with them ({reason})") from error
         return cluster

@@ -6,7 +6,7 @@ import os
 import pickle
 import threading
 import traceback
-from collections import OrderedDict
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,25 +14,29 @@ from typing import Any
 import resweep
 from resweep import _core
 from resweep.errors import ResweepError
-
-_KEPT = 4  # functions, with the logs and worlds that they hold
+from resweep.work import forget, keep
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """What a task needs of its worker: the ``version`` of Resweep, and how many ``processes`` share each host."""
+    """What a task needs of its worker: the ``version`` of Resweep, and how many ``processes`` share each host.
+
+    ``session`` tells commands apart: a worker keeps logs and worlds open for the tasks of one.
+    """
 
     version: str
+    session: str
     processes: Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a task gave: its ``result``, or the ``error`` that it raised and where."""
+    """What a task gave: its ``result``, or the ``error`` that it raised and where; and what it warned of."""
 
     result: Any = None
     error: BaseException | None = None
     trace: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 def hold(data: bytes) -> bytes:
@@ -42,31 +46,34 @@ def hold(data: bytes) -> bytes:
 
 def run_task(conditions: Conditions, function: bytes, item: Any) -> Outcome:
     """What the pickled ``function`` gives for ``item``; it raises nothing of its own."""
-    with _one_at_a_time:
+    with _one_at_a_time, warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("default")
+        result, error, trace = None, None, ""
         try:
             _check(conditions)
-            return Outcome(_restore(function)(item))
-        except BaseException as error:
-            return Outcome(None, _simplify(error), traceback.format_exc())
+            result = _restore(function)(item)
+        except BaseException as problem:
+            error, trace = _simplify(problem), traceback.format_exc()
+        return Outcome(result, error, trace, tuple(str(warning.message) for warning in raised))
 
 
 _one_at_a_time = threading.Lock()  # tasks use several cores by themselves, and share open files
-_functions: OrderedDict[bytes, Callable[[Any], Any]] = OrderedDict()
+_session = [""]
 
 
+@keep(4)
 def _restore(data: bytes) -> Callable[[Any], Any]:
-    """The function of pickled ``data``; the last few are kept, so that tasks share what it has opened."""
-    if data not in _functions:
-        _functions[data] = pickle.loads(data)
-        while len(_functions) > _KEPT:
-            _functions.popitem(last=False)
-    _functions.move_to_end(data)
-    return _functions[data]
+    """The function of pickled ``data``, so that tasks share what it has opened."""
+    function: Callable[[Any], Any] = pickle.loads(data)
+    return function
 
 
 def _check(conditions: Conditions) -> None:
     from distributed import get_worker
 
+    if _session != [conditions.session]:
+        forget()
+        _session[:] = [conditions.session]
     worker = get_worker()
     if resweep.__version__ != conditions.version:
         raise ResweepError(describe_mismatch(worker.address, "Resweep", resweep.__version__, conditions.version))

@@ -6,6 +6,7 @@ import functools
 import sys
 import time
 import uuid
+import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -32,8 +33,9 @@ class DaskWorkers:
     """Runs tasks on the workers of the cluster that ``client`` is connected to."""
 
     def __init__(self, client: Client) -> None:
-        self._client = client
+        self._client, self._session = client, uuid.uuid4().hex
         self._known = self._list_workers()
+        self._warned: set[str] = set()  # what several workers warn of is said once
 
     @property
     def count(self) -> int:
@@ -68,7 +70,7 @@ class DaskWorkers:
 
     def _submit(self, name: str, held: Future, at: int, item: Any, attempt: int = 0) -> Future:
         processes = Counter(address.rpartition(":")[0] for address in self._list_workers())
-        conditions = Conditions(resweep.__version__, dict(processes))
+        conditions = Conditions(resweep.__version__, self._session, dict(processes))
         key = f"{name}-{at}-{attempt}"
         return self._client.submit(run_task, conditions, held, item, key=key, pure=False)
 
@@ -76,7 +78,7 @@ class DaskWorkers:
         """The result of a task, which is tried again if its workers are lost."""
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                return _unpack(self._look(task))
+                return self._unpack(self._look(task))
             except KilledWorker as error:
                 lost = error.args[-1] if error.args and isinstance(error.args[-1], int) else 0
                 if attempt == _ATTEMPTS:
@@ -107,6 +109,18 @@ class DaskWorkers:
                 assert isinstance(outcome, Outcome)
                 return outcome
 
+    def _unpack(self, outcome: Outcome) -> Any:
+        """The result of a task, or its error, raised here."""
+        for text in outcome.warnings:
+            if text not in self._warned:
+                self._warned.add(text)
+                warnings.warn(text, stacklevel=2)
+        if outcome.error is None:
+            return outcome.result
+        if isinstance(outcome.error, ResweepError | OSError | MemoryError):
+            raise outcome.error
+        raise outcome.error from RuntimeError(f"in a worker:\n{outcome.trace}")
+
     def _say_lost(self) -> bool:
         """Whether workers are there; those that were lost are said on stderr."""
         now = self._list_workers() if self._client.status == "running" else set()
@@ -130,12 +144,3 @@ def _pickle(function: Callable[..., Any]) -> bytes:
         raise ResweepError(
             f"this work cannot be sent to workers ({error}); save its worlds and logs to disk, and open them from there"
         ) from error
-
-
-def _unpack(outcome: Outcome) -> Any:
-    """The result of a task, or its error, raised here."""
-    if outcome.error is None:
-        return outcome.result
-    if isinstance(outcome.error, ResweepError | OSError | MemoryError):
-        raise outcome.error
-    raise outcome.error from RuntimeError(f"in a worker:\n{outcome.trace}")

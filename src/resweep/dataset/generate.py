@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,14 @@ from resweep.dataset.record import FORMAT, RECORD, check_output, hash_record, id
 from resweep.dataset.traffic import add_traffic
 from resweep.files import lock_output, write_file
 from resweep.io.datasets.kitti.camera import DEFAULT_CAMERA, KittiCamera
+from resweep.labels import LabelSet
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.progress import Progress, open_progress
 from resweep.scenario import Actor, Bank, builtin_bank, load_bank
 from resweep.scenario.actors import common_labels
 from resweep.scenes.opening import open_world
 from resweep.simulate import Simulator
+from resweep.work import Threads, Workers, forget, is_here, keep, map_batches
 from resweep.worlds import World
 
 RUNS = "runs.json"
@@ -46,11 +47,13 @@ class PlacedRun:
 
     ``trajectory`` is that of the sensor; ``times`` (n,) and ``poses`` (n, 4, 4) are those of its sweeps;
     ``names`` gives the class of each actor by its instance. ``dataset`` is the name of the plan, ``identity`` a hash
-    over all that decides the run's bytes; ``first_frame`` counts the sweeps of the runs before it.
+    over all that decides the run's bytes; ``first_frame`` counts the sweeps of the runs before it. ``labels`` are those
+    of its returns, ``world_seed`` what a world that is a scene is made from.
     """
 
     run: Run
-    world: World
+    labels: LabelSet
+    world_seed: int
     trajectory: Trajectory
     times: Array
     poses: Array
@@ -63,25 +66,31 @@ class PlacedRun:
 
     def facts(self) -> RunFacts:
         """What the files of the run say of it as a whole."""
-        labels = common_labels(self.world, self.actors)
         run, whole = self.run, (self.dataset, self.run.sensor, self.identity)
         frames = (self.first_frame, self.camera)
-        return RunFacts(run.folder, run.sensor.name, labels, self.times, self.poses, *whole, *frames)
+        return RunFacts(run.folder, run.sensor.name, self.labels, self.times, self.poses, *whole, *frames)
 
 
-def generate(plan: Plan, output: str | Path, *, workers: int = 0, progress: bool = True) -> Summary:
+def generate(plan: Plan, output: str | Path, *, workers: int | Workers = 0, progress: bool = True) -> Summary:
     """Make the dataset of a plan in the folder ``output``.
 
-    A folder that the same plan left unfinished is completed; the bytes are those of an unbroken run, whatever
-    ``workers`` (0: all cores). A folder of another plan, or of anything else, is an error, and so is one that another
-    process is writing. ``progress`` is shown on stderr.
+    A folder that the same plan left unfinished is completed; the bytes are those of an unbroken run, whatever the
+    ``workers``: threads of this process (0: all cores), or those of a cluster. A folder of another plan, or of anything
+    else, is an error, and so is one that another process is writing. ``progress`` is shown on stderr.
     """
     output = Path(output)
-    with lock_output(output):
-        return _generate(plan, output, workers, progress)
+    if isinstance(workers, int):
+        # One more than cores, as some wait for the disk.
+        workers = Threads(workers or len(os.sched_getaffinity(0)) + 1)
+    forget()  # worlds of before, whose files may be others now
+    try:
+        with lock_output(output):
+            return _generate(plan, output, workers, progress)
+    finally:
+        forget()
 
 
-def _generate(plan: Plan, output: Path, workers: int, progress: bool) -> Summary:
+def _generate(plan: Plan, output: Path, workers: Workers, progress: bool) -> Summary:
     """Make the dataset of a plan in a folder that no other process writes."""
     runs = list_runs(plan)
     record = make_record(plan, runs)
@@ -89,8 +98,7 @@ def _generate(plan: Plan, output: Path, workers: int, progress: bool) -> Summary
     bank = builtin_bank() if plan.bank is None else load_bank(plan.bank)
     with open_progress(progress) as shown:
         shown.start("placing the actors")
-        worlds = {word: open_world(word, plan.seed) for word in plan.worlds}
-        placed = _number_frames([place_run(plan, run, worlds[run.world], bank) for run in runs])
+        placed = _number_frames([place_run(plan, run, _open_world(run.world, plan.seed), bank) for run in runs])
         _write_json(output / RECORD, {"format": FORMAT, "hash": hash_record(record), "record": record})
         total = sum(len(item.times) for item in placed)
         shown.start("sweeping", total)
@@ -110,7 +118,8 @@ def place_run(plan: Plan, run: Run, world: World, bank: Bank) -> PlacedRun:
     names = class_names(actors, scenario.categories(bank, actors))
     whole = (plan.name, identify_run(plan, run))
     camera = choose_camera(plan, run)
-    return PlacedRun(run, world, trajectory, sweeps.times, sweeps.poses, actors, names, *whole, camera=camera)
+    kept = (common_labels(world, actors), plan.seed)
+    return PlacedRun(run, *kept, trajectory, sweeps.times, sweeps.poses, actors, names, *whole, camera=camera)
 
 
 def _number_frames(placed: list[PlacedRun]) -> list[PlacedRun]:
@@ -119,83 +128,72 @@ def _number_frames(placed: list[PlacedRun]) -> list[PlacedRun]:
     return [replace(item, first_frame=number) for item, number in zip(placed, first, strict=False)]
 
 
-def _sweep_runs(placed: list[PlacedRun], output: Path, layout: str, workers: int, progress: Progress) -> int:
+def _sweep_runs(placed: list[PlacedRun], output: Path, layout: str, workers: Workers, progress: Progress) -> int:
     """Make the sweeps of all runs that are not there yet; returns how many were."""
-    # One more than cores, as some wait for the disk; the sweeps of the next run begin before the last of one end.
-    with ThreadPoolExecutor(workers or len(os.sched_getaffinity(0)) + 1) as pool:
-        queue = _RunQueue(output, layout, pool, progress, sum(len(item.times) for item in placed))
-        try:
-            for item in placed:
-                queue.start(item)
-                if len(queue) > 1:
-                    queue.finish_first()
-            while len(queue):
-                queue.finish_first()
-        finally:
-            queue.cancel()
-    return queue.resumed
+    done = resumed = 0
+    total = sum(len(item.times) for item in placed)
+    for first in range(0, len(placed), _SENT):
+        group = tuple(placed[first : first + _SENT])
+        missing = [_find_missing(item, output) for item in group]
+        there = sum(len(item.times) for item in group) - sum(map(len, missing))
+        done, resumed = done + there, resumed + there
+        progress.advance(there)
+        task = partial(_make_sweep, _Work(group, output.absolute(), layout, 1 if is_here(workers) else 0))
+        items = [(at, number) for at, numbers in enumerate(missing) for number in numbers]
+        results = map_batches(workers, task, items, "sweeping", show=False)
+        for item, numbers in zip(group, missing, strict=True):
+            for _ in zip(numbers, results, strict=False):
+                done += 1
+                progress.advance(1, f"{done}/{total}, {item.run.folder}")
+            write_run(output / item.run.folder, layout, item.facts())
+    return resumed
 
 
-class _RunQueue:
-    """Runs whose sweeps are being made on a pool of threads, the first one first."""
-
-    def __init__(self, output: Path, layout: str, pool: ThreadPoolExecutor, progress: Progress, total: int) -> None:
-        self.output, self.layout, self.pool = output, layout, pool
-        self.progress, self.total = progress, total
-        self.done = self.resumed = 0
-        self._runs: deque[tuple[PlacedRun, list[Future[None]]]] = deque()
-        self._simulator: Simulator | None = None
-
-    def __len__(self) -> int:
-        return len(self._runs)
-
-    def start(self, item: PlacedRun) -> None:
-        """Begin to make the sweeps of a run that are not there yet."""
-        folder = self.output / item.run.folder
-        missing = [at for at in range(len(item.times)) if not is_complete(folder, at)]
-        there = len(item.times) - len(missing)
-        self.resumed += there
-        self.done += there
-        self.progress.advance(there)
-        jobs: list[Future[None]] = []
-        if missing:
-            self._simulator = _make_simulator(item, self._simulator)
-            jobs = [self.pool.submit(_make_sweep, self._simulator, item, folder, self.layout, at) for at in missing]
-        self._runs.append((item, jobs))
-
-    def finish_first(self) -> None:
-        """Wait for the sweeps of the first run, and write the files that belong to the whole of it."""
-        item, jobs = self._runs[0]
-        run = item.run
-        for job in as_completed(jobs):
-            job.result()
-            self.done += 1
-            self.progress.advance(1, f"{self.done}/{self.total}, {run.folder}")
-        write_run(self.output / run.folder, self.layout, item.facts())
-        self._runs.popleft()
-
-    def cancel(self) -> None:
-        """Let no further sweep begin."""
-        for _, jobs in self._runs:
-            for job in jobs:
-                job.cancel()
+_SENT = 20  # runs that are sent to workers together
 
 
-def _make_simulator(item: PlacedRun, last: Simulator | None) -> Simulator:
-    """The simulator of a run; the native scene of the last one is used again in the same world."""
-    if last is None or last.world is not item.world:
-        simulator = Simulator(item.world, item.run.sensor, actors=item.actors, seed=item.run.seed, threads=1)
-        _ = simulator.scene  # built here, once, and not by every thread
-        return simulator
-    return last.with_sensor(item.run.sensor).with_actors(item.actors).with_seed(item.run.seed)
+def _find_missing(item: PlacedRun, output: Path) -> list[int]:
+    folder = output / item.run.folder
+    return [at for at in range(len(item.times)) if not is_complete(folder, at)]
 
 
-def _make_sweep(simulator: Simulator, item: PlacedRun, folder: Path, layout: str, at: int) -> None:
-    """Simulate and write the sweep ``at`` of a run."""
-    facts = item.facts()
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """What tasks share: runs, where and how their sweeps are written, and the threads of each (0: all)."""
+
+    runs: tuple[PlacedRun, ...]
+    output: Path
+    layout: str
+    threads: int
+
+
+def _make_sweep(work: _Work, place: tuple[int, int]) -> None:
+    """Simulate and write a sweep: ``place`` is the number of its run and its own."""
+    item, at = work.runs[place[0]], place[1]
+    simulator, facts = _open_simulator(item, work.threads), item.facts()
     sweep = simulator.sweep(item.trajectory, start=float(item.times[at]), index=at)
-    sweep = express_labels(sweep, layout, facts)
-    write_sweep(folder, layout, at, sweep, annotate(simulator, sweep, at, item.names), facts)
+    sweep = express_labels(sweep, work.layout, facts)
+    found = annotate(simulator, sweep, at, item.names)
+    write_sweep(work.output / item.run.folder, work.layout, at, sweep, found, facts)
+
+
+@keep(3)
+def _open_simulator(item: PlacedRun, threads: int) -> Simulator:
+    """The simulator of a run, which shares the native scene of its world."""
+    bare = _open_scene(item.run.world, item.world_seed, threads)
+    return bare.with_sensor(item.run.sensor).with_actors(item.actors).with_seed(item.run.seed)
+
+
+@keep(2)
+def _open_scene(word: str, seed: int, threads: int) -> Simulator:
+    simulator = Simulator(_open_world(word, seed), "velodyne-vlp-16", threads=threads)  # each run has its own sensor
+    _ = simulator.scene  # built here, once, and not by every thread
+    return simulator
+
+
+@keep(2)
+def _open_world(word: str, seed: int) -> World:
+    return open_world(word, seed)
 
 
 def _write_json(path: Path, data: Any) -> None:

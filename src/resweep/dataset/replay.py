@@ -11,6 +11,7 @@ from resweep.scenario import Bank
 from resweep.scenario.replay import find_sweep_starts, replay_actors
 from resweep.sensors import Sensor, fire, load_sensor
 from resweep.simulate import Simulator
+from resweep.simulate.drive import Drive
 from resweep.worlds import World
 
 
@@ -36,11 +37,13 @@ def replay(
     bank: Bank | None = None,
     seed: int = 0,
     sweeps: int | None = None,
+    world_name: str | None = None,
 ) -> Replay:
     """The drive of a log in ``world`` with another ``sensor``: its poses, and its annotated objects as moving actors.
 
     Objects come from ``bank`` (default: one built from the log itself). Each sweep has its middle when the recorded
-    one had. ``sweeps`` takes only the first so many. The same ``seed`` gives the same bytes.
+    one had. ``sweeps`` takes only the first so many. The same ``seed`` gives the same bytes. ``world_name`` is where
+    other processes read the world, if they are to share the work.
 
     Example: ``again = rs.replay(log, rs.load_world("0051.world"), "velodyne-vlp-16").log``
     """
@@ -48,12 +51,15 @@ def replay(
     recorded.require_poses("it cannot be replayed")
     chosen = load_sensor(sensor) if isinstance(sensor, str) else sensor
     found = replay_actors(recorded, world, build_bank(recorded) if bank is None else bank)
-    simulator = Simulator(world, chosen, actors=found.actors, seed=seed)
     duration = float(fire(chosen).time[-1])
     starts = find_sweep_starts(recorded, duration)
     moves = len(recorded) > 1
     motion = recorded.trajectory.extended(duration + chosen.sweep_period_s) if moves else recorded.poses
-    drive = simulator.run(motion, starts=starts)
+    if world_name is None:
+        drive = Simulator(world, chosen, actors=found.actors, seed=seed).run(motion, starts=starts)
+    else:
+        plan = Drive(world_name, chosen, actors=tuple(found.actors), seed=seed, motion=motion, starts=starts)
+        drive = plan.run(world)
     source = str(log.meta.get("path", log.name))
     tracks = {str(instance): track for instance, track in found.tracks.items()}
     drive = replace(drive, meta={**drive.meta, "replay_of": source, "tracks": tracks})

@@ -7,11 +7,10 @@ from collections import defaultdict
 import numpy as np
 
 from resweep.evaluation.column import Column
-from resweep.evaluation.pair import Cloud, Pair
+from resweep.evaluation.pair import Cloud
 from resweep.evaluation.recorded import KEPT_BYTES, POINT_BYTES, KeptClouds, RecordedCloud
 from resweep.evaluation.sums import MetricSums
 from resweep.pose import Array, inverse, transform
-from resweep.sweep import Sweep
 
 
 def count_points(size: int) -> int:
@@ -27,11 +26,11 @@ class Accumulated:
         self.real = RecordedCloud(np.zeros(3), threads, count_points(size))
         self.sim = KeptClouds(size // 4 // KEPT_BYTES)
 
-    def add(self, pair: Pair, real: Sweep) -> None:
-        """Take in both clouds of a pair, whose frame is that of the ``real`` sweep's pose."""
-        T_origin_real = self.T_origin_world @ real.pose
-        self.sim.append(_moved(T_origin_real, pair.sim), pair.sim.label)
-        self.real.add_points(_moved(T_origin_real, pair.real), pair.real.label)
+    def add(self, sim: Cloud, real: Cloud, pose: Array) -> None:
+        """Take in both clouds of a pair, in the frame of the real sweep's ``pose``."""
+        T_origin_real = self.T_origin_world @ pose
+        self.sim.append(_moved(T_origin_real, sim), sim.label)
+        self.real.add_points(_moved(T_origin_real, real), real.label)
 
     def sum_into(self, total: MetricSums) -> None:
         """Add the distances from all simulated points to the nearest real one, in all and by class."""

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from resweep.evaluation.beams import relative_pose
-from resweep.evaluation.pair import Pair
+from resweep.evaluation.pairs import PairFacts
 from resweep.labels import LabelSet
-from resweep.sweep import Sweep
 
 _APART_M = 0.5
 _FEW = 0.9  # a smaller share of matched beams is warned of
@@ -38,18 +34,17 @@ class Caveats:
         self._same_frame = same_frame
         self._counts = (n_sim, n_real, n_pairs)
 
-    def add(self, sim: Sweep, real: Sweep, pair: Pair) -> None:
+    def add(self, pair: PairFacts) -> None:
         """Take one pair into account."""
-        self._how[pair.match.how] = self._how.get(pair.match.how, 0) + 1
-        self._layouts.add(pair.images.layout)
-        self._beams += real.n_beams
-        self._matched += len(pair.match.real)
-        self._between_rad = max(self._between_rad, pair.match.apart_rad)
-        for side, beams in zip(("simulated", "real"), pair.beams, strict=True):
-            self._all_returned[side] &= bool(beams.returned.all())
-            self._returns[side] += int(beams.returned.sum())
-        if not self._same_frame:
-            self._apart_m = max(self._apart_m, float(np.linalg.norm(relative_pose(sim, real)[:3, 3])))
+        self._how[pair.how] = self._how.get(pair.how, 0) + 1
+        self._layouts.add(pair.layout)
+        self._beams += pair.beams[1]
+        self._matched += pair.matched
+        self._between_rad = max(self._between_rad, pair.between_rad)
+        for at, side in enumerate(("simulated", "real")):
+            self._all_returned[side] &= pair.all_returned[at]
+            self._returns[side] += pair.returned[at]
+        self._apart_m = max(self._apart_m, pair.apart_m)
 
     def lines(self) -> list[str]:
         """The caveats, one sentence each."""

@@ -22,7 +22,7 @@ _DIGIT = 16  # bits
 
 
 class Column:
-    """Numbers (n,) of one ``dtype`` that are appended in order; beyond ``most`` of them they lie in a temporary file."""
+    """Numbers (n,) of one ``dtype`` that are appended in order; more than ``most`` lie in a temporary file."""
 
     def __init__(self, dtype: type[np.floating[Any]] = np.float32, most: int = MOST_NUMBERS) -> None:
         self.dtype, self.most = np.dtype(dtype), most
@@ -43,7 +43,7 @@ class Column:
     def _store(self) -> None:
         """Move what is in memory to the end of the file."""
         if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="resweep-column-")
+            self._file = tempfile.TemporaryFile(prefix="resweep-column-")  # noqa: SIM115  (lives as long as this)
             weakref.finalize(self, self._file.close)
         self._file.seek(0, os.SEEK_END)
         for part in self._parts:
@@ -88,8 +88,8 @@ class Column:
     def median_size(self) -> float:
         """The median of the absolute values of a float32 column; NaN if it is empty.
 
-        The bits of numbers from 0 up, read as whole numbers, are in the order of the numbers. So the middle one is found
-        by counting their upper bits, then the lower ones of those that have its upper bits.
+        The bits of numbers from 0 up, read as whole numbers, are in the order of the numbers. So the middle one is
+        found by counting their upper bits, then the lower ones of those that have its upper bits.
         """
         assert self.dtype == np.float32
         if not len(self):

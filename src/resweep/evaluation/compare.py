@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +16,19 @@ from resweep.evaluation.accumulated import Accumulated, count_points
 from resweep.evaluation.caveats import Caveats, label_lines
 from resweep.evaluation.column import Column
 from resweep.evaluation.metrics import COST_METRICS, METRICS
-from resweep.evaluation.pair import Pair, compare_pair, sum_recorded
+from resweep.evaluation.pair import Pair, sum_recorded
 from resweep.evaluation.pairing import pair_sweeps
+from resweep.evaluation.pairs import Compared, Comparison, compare_at, find_range_max
 from resweep.evaluation.recorded import KEPT_BYTES, KeptClouds, RecordedCloud
 from resweep.evaluation.report import Report
 from resweep.evaluation.sums import MetricSums, Values
-from resweep.label_mapping import map_labels, relabel
+from resweep.label_mapping import map_labels
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet, load_labels
 from resweep.log import Log
 from resweep.memory import parse_memory, spare_memory
 from resweep.simulate.retrace import Retracer
 from resweep.sweep import Sweep
+from resweep.work import OneProcess, Workers, is_here, map_batches
 from resweep.worlds import World
 
 BEAM_BYTES = 750  # that a beam of a pair takes while it is compared: both sweeps, images and nearest points
@@ -46,6 +49,7 @@ def evaluate(
     world: World | None = None,
     threads: int = 0,
     memory: int | str | None = None,
+    workers: Workers | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
     """Compare simulated sweeps with real ones; every metric is defined in `METRICS`.
@@ -62,9 +66,10 @@ def evaluate(
     then of the simulated one, then the largest real range). ``tolerance_rad`` is how far apart beams matched by
     direction may be. ``extra`` takes figures that the caller knows: primitives, build_s, sweeps_per_s. With a
     ``world``, ``log_likelihood`` says how likely it holds the real beams to be (`resweep.simulate.Retracer`).
-    ``threads``: 0 for all cores. ``memory`` bounds what is held, such as "4GB" or a number of bytes (default: half of the
-    machine's): clouds beyond it are kept in temporary files, and figures do not depend on it. ``progress(done, total)``
-    is called after each pair.
+    ``threads``: 0 for all cores. ``memory`` bounds what is held, such as "4GB" or a number of bytes (default: half of
+    the machine's): clouds beyond it are kept in temporary files, and figures do not depend on it.
+    ``workers`` load and compare the pairs (default: this process); figures do not depend on them either.
+    ``progress(done, total)`` is called after each pair.
 
     Example: ``print(rs.evaluate(rs.open_log("simulated"), rs.open_log("recorded"))["c2c_m"])``
     """
@@ -79,10 +84,7 @@ def evaluate(
         if run.same_frame:
             raise ResweepError("evaluate: accumulate needs poses, and a log knows none; open it with poses=")
         run.accumulate = True
-    for done, (at_sim, at_real) in enumerate(pairs, start=1):
-        run.add(at_sim, at_real, tolerance_rad)
-        if progress is not None:
-            progress(done, len(pairs))
+    run.compare_pairs(pairs, tolerance_rad, workers or OneProcess(), progress)
     run.compare_with_recorded()
     if run.accumulated is not None:
         run.accumulated.sum_into(run.total)
@@ -110,10 +112,8 @@ class _Run:
         threads: int,
         memory: int,
     ) -> None:
-        self.given, self.real, self.recorded = sim.labels, real, recorded or real
+        self.given, self.sim, self.real, self.recorded = sim.labels, sim, real, recorded or real
         self.seen: set[int] = set()
-        mapped = sim.labels.known and real.labels.known and not sim.labels.same_as(real.labels)
-        self.sim = relabel(sim, real.labels, seen=self.seen) if mapped else sim
         self.labels = real.labels
         self.thin = self.labels.thin if thin is None else tuple(int(label) for label in thin)
         self.range_max_m, self.threads, self.memory = range_max_m, threads, memory
@@ -125,52 +125,90 @@ class _Run:
         self.beams_known = sim.beams_known and real.beams_known
         unknown = [side for side, log in (("simulated", sim), ("real", real)) if not log.beams_known]
         self.caveats = Caveats(len(sim), len(real), n_pairs, self.same_frame, unknown)
-        self.worst: tuple[float, int, Pair] | None = None
+        self.worst: tuple[float, int, Pair | None] | None = None
+        self.comparison: Comparison | None = None
         self.cloud: RecordedCloud | None = None
         self.kept = KeptClouds()
 
-    def _divide_memory(self, sim: Sweep, real: Sweep, at_real: int) -> None:
-        """Make room for clouds, from the first pair: what its beams take is not left for them."""
-        spare = spare_memory(self.memory, BEAM_BYTES * (sim.n_beams + real.n_beams), "comparing a pair of sweeps")
+    @property
+    def gathers(self) -> bool:
+        """Whether the recorded cloud has to be gathered: one recorded sweep is that cloud itself."""
+        return not self.same_frame and (len(self.recorded) > 1 or self.recorded is not self.real)
+
+    def _divide_memory(self, beams: int, at_real: int) -> None:
+        """Make room for clouds, from the first pair: what its ``beams`` take is not left for them."""
+        spare = spare_memory(self.memory, BEAM_BYTES * beams, "comparing a pair of sweeps")
         clouds = spare // (2 if self.accumulate else 1)
-        # One recorded sweep is the cloud itself: nothing has to be gathered.
-        if not self.same_frame and (len(self.recorded) > 1 or self.recorded is not self.real):
+        if self.gathers:
             self.cloud = RecordedCloud(self.real.poses[0][:3, 3], self.threads, count_points(clouds))
             self.kept = KeptClouds(clouds // 4 // KEPT_BYTES)
         if self.accumulate:
             # The frame of the first real pose keeps float32 exact in any world.
             self.accumulated = Accumulated(self.real.poses[at_real], self.threads, clouds)
 
-    def add(self, at_sim: int, at_real: int, tolerance_rad: float | None) -> None:
-        """Compare one pair."""
-        sim, real = self.sim[at_sim], self.real[at_real]
-        if not self.pairs:
-            self._divide_memory(sim, real, at_real)
+    def compare_pairs(
+        self,
+        pairs: list[tuple[int, int]],
+        tolerance_rad: float | None,
+        workers: Workers,
+        progress: Callable[[int, int], None] | None,
+    ) -> None:
+        """Compare all pairs, each a task of its own or a part of one."""
         if self.range_max_m is None:
-            self.range_max_m = _range_max(self.sim, sim, self.real, real)
-        pair = compare_pair(
-            sim,
-            real,
-            self.range_max_m,
+            self.range_max_m = find_range_max(self.sim, self.real, *pairs[0])
+        given, own = self.given, self.recorded is self.real
+        self.comparison = Comparison(
+            self.sim,
+            self.real,
             self.labels,
+            maps=given.known and self.labels.known and not given.same_as(self.labels),
+            range_max_m=self.range_max_m,
             same_frame=self.same_frame,
             beams_known=self.beams_known,
             tolerance_rad=tolerance_rad,
             threads=self.threads,
+            keeps_sim=self.gathers,
+            keeps_real=self.gathers and own,
+            keeps_frame=self.accumulate,
+            keeps_pair=is_here(workers),
         )
-        self.caveats.add(sim, real, pair)
-        count = pair.sums.totals["c2c_sweep_n"]
-        error_m = pair.sums.totals["c2c_sweep"] / count if count else 0.0
+        results = map_batches(workers, partial(compare_at, self.comparison), pairs, "comparing", show=False)
+        for done, (numbers, compared) in enumerate(zip(pairs, results, strict=True), start=1):
+            self._add(*numbers, compared)
+            if progress is not None:
+                progress(done, len(pairs))
+
+    def _add(self, at_sim: int, at_real: int, compared: Compared) -> None:
+        """Take in one pair."""
+        if not self.pairs:
+            self._divide_memory(sum(compared.facts.beams), at_real)
+        sums = compared.sums
+        self.caveats.add(compared.facts)
+        self.seen.update(compared.seen)
+        count = sums.totals["c2c_sweep_n"]
+        error_m = sums.totals["c2c_sweep"] / count if count else 0.0
         if self.worst is None or error_m > self.worst[0]:
-            self.worst = (error_m, len(self.pairs), pair)
-        self.total.take_errors(pair.sums)
-        self.pairs.append((at_sim, at_real, pair.sums))
+            self.worst = (error_m, len(self.pairs), compared.pair)
+        self.total.take_errors(sums)
+        self.pairs.append((at_sim, at_real, sums))
         if self.cloud is not None:
-            self.kept.append(sim.world_points(), sim.label)
-            if self.recorded is self.real:
-                self.cloud.add(real)
+            assert compared.sim is not None
+            self.kept.append(*compared.sim)
+            if compared.real is not None:
+                self.cloud.add_points(*compared.real)
         if self.accumulated is not None:
-            self.accumulated.add(pair, real)
+            assert compared.in_frame is not None
+            self.accumulated.add(*compared.in_frame)
+
+    def _draw(self) -> tuple[int, Pair]:
+        """The row of the worst pair and the pair, which is compared again where a worker did it."""
+        assert self.worst is not None
+        _, row, pair = self.worst
+        if pair is None:
+            assert self.comparison is not None
+            pair = compare_at(replace(self.comparison, keeps_pair=True), self.pairs[row][:2]).pair
+        assert pair is not None
+        return row, pair
 
     def compare_with_recorded(self) -> None:
         """Add the distances of all pairs to the whole recorded cloud, and the sums of all pairs to the total."""
@@ -189,9 +227,8 @@ class _Run:
 
     def report(self, known: Values) -> Report:
         """The report of all pairs, with figures that the caller knew."""
-        assert self.worst is not None
         assert self.range_max_m is not None
-        _, drawn_row, drawn = self.worst
+        drawn_row, drawn = self._draw()
         values = {**self.total.metrics(self.thin, self.range_max_m), **known}
         lost = map_labels(self.given, self.labels).lost_names(np.array(sorted(self.seen))) if self.seen else []
         real = self.labels if self._labelled("real") else NO_LABELS
@@ -266,18 +303,6 @@ def _check_positive(**options: float | None) -> None:
     for name, value in options.items():
         if value is not None and not (np.isfinite(value) and value > 0):
             raise ResweepError(f"evaluate: {name} is {value}; give a number above 0")
-
-
-def _range_max(sim_log: Log, sim: Sweep, real_log: Log, real: Sweep) -> float:
-    from resweep.sensors import load_sensor, sensor_names
-
-    for log, sweep in ((real_log, real), (sim_log, sim)):
-        if log.sensor is not None:
-            return float(log.sensor.range_max_m)
-        if sweep.sensor in sensor_names():
-            return float(load_sensor(sweep.sensor).range_max_m)
-    largest = [float(np.nanmax(sweep.range)) for sweep in (real, sim) if len(sweep)]
-    return max(float(np.ceil(largest[0])), 1.0) if largest else 1.0
 
 
 def _title(log: Log) -> str:

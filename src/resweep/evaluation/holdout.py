@@ -40,8 +40,8 @@ def holdout(
     The held-out poses are first aligned with the world (`resweep.simulate.align`), since calibrating the
     lasers and poses of the others moves the map by centimetres. Every beam is given its most likely return, since
     even a perfect stochastic world scatters; ``log_likelihood`` is that of the whole distribution. The recorded cloud
-    of ``c2c_m`` is the whole log. Held-out sweeps are traced as they are compared, none is kept. ``memory`` bounds what the
-    comparison holds beside the world; it and ``options`` are those of `evaluate`.
+    of ``c2c_m`` is the whole log. Held-out sweeps are traced as they are compared, none is kept. ``memory``
+    bounds what the comparison holds beside the world; it and ``options`` are those of `evaluate`.
     """
     chosen = sorted({int(index) for index in held})
     for index in chosen:

@@ -149,8 +149,9 @@ def _sum_beams(sums: MetricSums, beams: tuple[Beams, Beams], match: Match, label
     s, r = sim.intensity[at_sim], real.intensity[at_real]
     totals["intensity_sq"], totals["intensity_abs"] = float(((s - r) ** 2).sum()), float(np.abs(s - r).sum())
     totals["intensity_s"], totals["intensity_r"] = float(s.sum()), float(r.sum())
-    totals["intensity_ss"], totals["intensity_rr"] = float(s @ s), float(r @ r)
-    totals["intensity_sr"] = float(s @ r)
+    # Sums of NumPy's own: BLAS adds up in another order on another number of threads.
+    totals["intensity_ss"], totals["intensity_rr"] = float((s * s).sum()), float((r * r).sum())
+    totals["intensity_sr"] = float((s * r).sum())
     labelled = labels.is_labelled(sim.label[at_sim]) & labels.is_labelled(real.label[at_real])
     totals["label_n"] = int(labelled.sum())
     totals["label_equal"] = int((sim.label[at_sim] == real.label[at_real])[labelled].sum())

@@ -26,6 +26,10 @@ _HISTOGRAM_M = np.linspace(-1.0, 1.0, 201)
 _CDF_M = np.geomspace(1e-3, 100.0, 151)
 
 
+def _zeros() -> Totals:
+    return defaultdict(float)
+
+
 @dataclass
 class MetricSums:
     """What adds up over sweeps: ``totals`` by name, ``classes`` by label, and the range ``errors`` of all beams.
@@ -36,8 +40,8 @@ class MetricSums:
     (between the accumulated clouds), in all and by class; their numbers under the same names with ``_n``.
     """
 
-    totals: Totals = field(default_factory=lambda: defaultdict(float))
-    classes: dict[int, Totals] = field(default_factory=lambda: defaultdict(lambda: defaultdict(float)))
+    totals: Totals = field(default_factory=_zeros)
+    classes: dict[int, Totals] = field(default_factory=lambda: defaultdict(_zeros))
     errors: Column = field(default_factory=Column)
     ranges: Values | None = None
     """Figures of errors that are no longer held here."""

@@ -12,7 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from resweep.io.faults import Faults, refuse_faulty
 from resweep.io.files.header import Header
 from resweep.io.folder_poses import ASSUMED_RATE_HZ, find_pose_file, pair_good_poses, pair_poses, parse_stamps
 from resweep.io.format import Format, explain_errors, is_placed, peek_as, read_as
-from resweep.io.pending import Pending
+from resweep.io.pending import OpenFile, Pending
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet
 from resweep.log import Fault, Log
 from resweep.pose import Array, Trajectory
@@ -42,14 +42,25 @@ _COMPARED = 20  # files whose fields are compared to know what a log's points ha
 def write_sweeps(entry: Format, log: Log, sweeps: Pending, folder: Path, frame: str, **options: Any) -> None:
     """Fill ``folder`` with one file a sweep, and their poses."""
     assert entry.write is not None
-    files = [folder / f"{at:06d}{entry.suffixes[0]}" for at in range(len(log))]
-    for at, sweep in sweeps.missing(lambda at: files[at].is_file()):
-        with sweeps.file(files[at]) as file:
-            entry.write(sweep, file, frame=frame, **options)
+    place = partial(_sweep_file, folder, entry.suffixes[0])
+    write = partial(_write_sweep, partial(entry.write, frame=frame, **options), folder, entry.suffixes[0])
+    for _ in sweeps.write(lambda at: place(at).is_file(), write):
+        pass
     trajectory = log.trajectory
     if frame == "world" and entry.peek is None:  # bare points already in the world must not be moved again
         trajectory = Trajectory(log.times, np.tile(np.eye(4), (len(log), 1, 1)))
     poses.write_poses(trajectory, folder / "poses.txt", "tum")
+
+
+def _sweep_file(folder: Path, suffix: str, at: int) -> Path:
+    return folder / f"{at:06d}{suffix}"
+
+
+def _write_sweep(
+    write: Callable[[Sweep, Path], None], folder: Path, suffix: str, sweep: Sweep, at: int, open_file: OpenFile
+) -> None:
+    with open_file(_sweep_file(folder, suffix, at)) as file:
+        write(sweep, file)
 
 
 def list_sweep_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:

@@ -33,7 +33,7 @@ from resweep.io.format import (
     peek_as,
     read_as,
 )
-from resweep.io.pending import Pending
+from resweep.io.pending import OnSweep, Pending
 from resweep.io.record import Record, read_record, write_record
 from resweep.io.registry import FORMATS, format_named, format_of, sweep_suffixes
 from resweep.io.source import LogSource, name_place, with_source
@@ -43,6 +43,7 @@ from resweep.pose import Array, Trajectory, check_rigid
 from resweep.sensors import Sensor, find_sensor
 from resweep.sensors.infer.known_rings import assign_rings
 from resweep.sweep import Sweep
+from resweep.work import Workers
 
 Poses = str | Path | Trajectory | Array
 _REACH_S = 0.25  # how far the first and last sweep may reach out of given poses
@@ -291,6 +292,8 @@ def write_log(
     overwrite: bool = False,
     progress: bool = True,
     resume: Mapping[str, str] | None = None,
+    workers: Workers | None = None,
+    on_sweep: OnSweep | None = None,
     **options: Any,
 ) -> None:
     """Write a log as a folder: sweeps, poses, and ``log.json`` with what is known of it and what made it.
@@ -303,6 +306,9 @@ def write_log(
     the log is whole. A write that was stopped goes on after them if it is called again with the same log. ``resume``
     says by which texts it is known: "inputs" (what the log is made from) and "config" (how). Formats whose files depend
     on all sweeps (nuscenes, ros2) keep copies of the sweeps there, and are written anew from these.
+
+    ``workers`` load and write the sweeps (default: this process); the bytes are the same. ``on_sweep(returns, beams)``
+    is called once a sweep is written, in their order.
 
     Example: ``rs.write_log(rs.Simulator(world, "velodyne-vlp-16").run(path), "out", format="semantickitti")``
     """
@@ -318,11 +324,13 @@ def write_log(
     writer = entry.write_log or entry.write
     if writer is not None:
         check_options(writer, options, f"writing {entry.title}")
+    shared: dict[str, Any] = {"workers": workers, "on_sweep": on_sweep}
     with lock_output(path):
         _check_target(path, overwrite)
         if resume is None:
             with atomic_folder(path) as folder:
-                _fill(folder, log, entry, frame, Pending(log, f"writing {path.name}", None, progress), options)
+                pending = Pending(log, f"writing {path.name}", None, progress, **shared)
+                _fill(folder, log, entry, frame, pending, options)
             return
         key = _make_key(log, format, frame, options, resume)
         with resumable_folder(path, key, "finished sweeps of a log") as partial:
@@ -330,7 +338,8 @@ def write_log(
             if entry.write_log is not None and not entry.resumes:
                 shutil.rmtree(folder)
                 folder.mkdir()
-            _fill(folder, log, entry, frame, Pending(log, f"writing {path.name}", partial, progress), options)
+            pending = Pending(log, f"writing {path.name}", partial, progress, **shared)
+            _fill(folder, log, entry, frame, pending, options)
 
 
 def _fill(folder: Path, log: Log, entry: Format, frame: str, sweeps: Pending, options: dict[str, Any]) -> None:

@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import os
 import pickle
-import threading
 import warnings
-from collections import OrderedDict
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
 from resweep.log import EmptyBeams, Log
 from resweep.sweep import Sweep
-
-_KEPT = 8  # logs that a process keeps open
+from resweep.work import keep
 
 
 class Source(Protocol):
@@ -66,18 +63,17 @@ def with_source(log: Log, source: Source) -> Log:
 
 def reopen(source: Source) -> Log:
     """The log of ``source``; the last few are kept open, so that the tasks of a process share one."""
-    key = pickle.dumps(source)
-    with _opening:
-        if key not in _open:
-            _open[key] = source.open()
-            while len(_open) > _KEPT:
-                _open.popitem(last=False)
-        _open.move_to_end(key)
-        return _open[key]
+    try:
+        key = pickle.dumps(source)
+    except (pickle.PicklingError, AttributeError, TypeError):  # a function in it that only cloudpickle can send
+        return source.open()
+    return _reopen(key)
 
 
-_open: OrderedDict[bytes, Log] = OrderedDict()
-_opening = threading.RLock()  # a source may open another
+@keep(8)
+def _reopen(key: bytes) -> Log:
+    source: Source = pickle.loads(key)
+    return source.open()
 
 
 class _Load:

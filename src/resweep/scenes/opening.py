@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from resweep.errors import ResweepError, nearest_names
 from resweep.files import recover_output
+from resweep.memory import spare_memory
 from resweep.worlds import World, load_world
+from resweep.worlds.sizes import estimate_memory
 
 SCENE = "scene:"
 
@@ -29,10 +32,11 @@ def check_world(word: str) -> None:
         raise ResweepError(f"{word}: is no saved world (no world.json in it); give a .world folder or a mesh file")
 
 
-def open_world(word: str, seed: int = 0, up: str | None = None) -> World:
+def open_world(word: str, seed: int = 0, up: str | None = None, *, memory_bytes: int | None = None) -> World:
     """The world that ``word`` names: ``scene:NAME`` made from ``seed``, a saved world, or a mesh file.
 
-    ``up`` is the upward axis of a mesh file, y or z (default: y for glTF and GLB, else z).
+    ``up`` is the upward axis of a mesh file, y or z (default: y for glTF and GLB, else z). ``memory_bytes`` bounds what
+    the process holds: a saved world that is larger, with its native scene, raises before it is read.
     """
     check_world(word)
     if word.startswith(SCENE):
@@ -40,8 +44,21 @@ def open_world(word: str, seed: int = 0, up: str | None = None) -> World:
 
         return SCENES[word.removeprefix(SCENE)](seed=seed)
     if Path(word).is_dir():
+        if memory_bytes is not None:
+            check_memory([word], memory_bytes)
         return load_world(word)
     return World.from_mesh(word, up=up)
+
+
+def check_memory(words: Iterable[str], memory_bytes: int) -> int:
+    """Bytes that are left beside the largest of several worlds; raises if it does not fit, with its native scene.
+
+    What scenes and mesh files take is not known before they are made.
+    """
+    sizes = {word: estimate_memory(Path(word)) for word in words if not word.startswith(SCENE) and Path(word).is_dir()}
+    largest = max(sizes, key=lambda word: sizes[word], default=None)
+    what = "a world" if largest is None else f"the world {largest}"
+    return spare_memory(memory_bytes, 0 if largest is None else sizes[largest], what)
 
 
 def _may_be_path(word: str) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +25,9 @@ from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.faults import Faults, refuse_faulty
 from resweep.io.files import kitti_bin
 from resweep.io.format import Format, read_as
-from resweep.io.pending import Pending
+from resweep.io.pending import OpenFile, Pending
 from resweep.label_mapping import map_labels
-from resweep.labels import NO_LABELS, load_labels
+from resweep.labels import NO_LABELS, LabelSet, load_labels
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse
 from resweep.sweep import Sweep
@@ -140,15 +141,9 @@ def write_log(
     (folder / "velodyne").mkdir(exist_ok=True)
     (folder / "labels").mkdir(exist_ok=True)
     count, seen = len(log), set[int]()
-    scans = [folder / "velodyne" / f"{at:06d}.bin" for at in range(count)]
-    for at, given in sweeps.missing(lambda at: scans[at].is_file()):
-        seen.update(np.unique(given.label).tolist())
-        sweep = relabel_sweep(given, log.labels) if relabel else given
-        sweep = replace(sweep, intensity=kitti_bin.scale_remission(sweep.intensity))
-        with sweeps.file(folder / "labels" / f"{at:06d}.label") as file:
-            kitti_bin.write_labels(sweep, file, instances)
-        with sweeps.file(scans[at]) as file:  # the last file of a sweep: once it is there, the sweep is finished
-            kitti_bin.write(sweep, file, frame)
+    write = partial(_write_sweep, folder, log.labels if relabel else None, frame, instances)
+    for labels in sweeps.write(lambda at: _scan_file(folder, at).is_file(), write):
+        seen.update(labels)
     Tr = poses.T_CAMERA_LIDAR
     written = np.tile(np.eye(4), (count, 1, 1)) if frame == "world" else log.poses
     poses.write_poses(
@@ -167,6 +162,29 @@ def write_log(
             stacklevel=3,
         )
     return replace(log, labels=LABELS)
+
+
+def _scan_file(folder: Path, at: int) -> Path:
+    return folder / "velodyne" / f"{at:06d}.bin"
+
+
+def _write_sweep(
+    folder: Path,
+    labels: LabelSet | None,
+    frame: str,
+    instances: bool,
+    given: Sweep,
+    at: int,
+    open_file: OpenFile,
+) -> list[int]:
+    """Write a sweep, whose labels are mapped from the vocabulary ``labels`` if given; returns those that it had."""
+    sweep = given if labels is None else relabel_sweep(given, labels)
+    sweep = replace(sweep, intensity=kitti_bin.scale_remission(sweep.intensity))
+    with open_file(folder / "labels" / f"{at:06d}.label") as file:
+        kitti_bin.write_labels(sweep, file, instances)
+    with open_file(_scan_file(folder, at)) as file:  # the last file of a sweep: once it is there, the sweep is finished
+        kitti_bin.write(sweep, file, frame)
+    return np.unique(given.label).tolist()
 
 
 FORMAT = Format(

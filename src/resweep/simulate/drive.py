@@ -1,0 +1,80 @@
+"""`Drive`: a simulated drive in words that any process can turn into its sweeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from resweep.errors import ResweepError
+from resweep.io.source import name_place, with_source
+from resweep.log import Log
+from resweep.pose import Array, Trajectory
+from resweep.scenario import Actor
+from resweep.scenes.opening import SCENE, open_world
+from resweep.sensors import Sensor
+from resweep.simulate.retrace import Retracer
+from resweep.simulate.simulator import Simulator
+from resweep.work import keep
+from resweep.worlds import World
+
+
+@dataclass(frozen=True, eq=False)
+class Drive:
+    """A sensor through a world that has a name: ``scene:NAME``, a saved world or a mesh file, and its ``up`` axis.
+
+    It moves along a ``motion``, which is what `Simulator.run` takes, with its ``starts`` and number of ``sweeps``; or
+    drives ``like`` a log (`Simulator.run_like`), with ``recorded`` by the beams of that log (`Retracer.for_log`).
+    """
+
+    world: str
+    sensor: Sensor
+    up: str | None = None
+    actors: tuple[Actor, ...] = ()
+    seed: int = 0
+    threads: int = 0
+    motion: Trajectory | Array | None = None
+    starts: Array | None = None
+    sweeps: int | None = None
+    like: Log | None = None
+    recorded: bool = False
+    offset: Array | None = None
+    standing: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.motion is None) == (self.like is None):
+            raise ResweepError("drive: give either a motion or a log to drive like")
+        if not self.world.startswith(SCENE):
+            object.__setattr__(self, "world", name_place(self.world))
+
+    def open(self) -> Log:
+        """The drive, computed as it is read; the world is read by name, once a process."""
+        return self.run(_open_world(self.world, self.seed, self.up))
+
+    def run(self, world: World, *, ready: bool = False) -> Log:
+        """The same in ``world``, which must be the one of its name. Other processes read that by themselves.
+
+        With ``ready`` the native scene is built now, not with the first sweep.
+        """
+        return with_source(self._run(world, ready), self)
+
+    def _run(self, world: World, ready: bool) -> Log:
+        actors, seed, threads = self.actors, self.seed, self.threads
+        if self.recorded:
+            assert self.like is not None
+            return Retracer.for_log(world, self.like, self.sensor, actors=actors, seed=seed, threads=threads).run(
+                self.like
+            )
+        simulator = Simulator(world, self.sensor, actors=actors, seed=seed, threads=threads)
+        if ready:
+            _ = simulator.scene
+        if self.like is not None:
+            return simulator.run_like(self.like, offset=self.offset, standing=self.standing)
+        assert self.motion is not None
+        return simulator.run(self.motion, sweeps=self.sweeps, starts=self.starts)
+
+
+@keep(2)
+def _open_world(word: str, seed: int, up: str | None) -> World:
+    if not word.startswith(SCENE) and "://" not in word and not Path(word).exists():
+        raise ResweepError(f"{word}: is not there for a worker; all of them must see the same files")
+    return open_world(word, seed, up)
