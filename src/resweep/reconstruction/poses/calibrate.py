@@ -47,6 +47,7 @@ class _View:
     ring: Array
     pose: Array
     change: Array  # (6,) turn and shift so far
+    n_rings: int  # of all its beams: some lasers may meet nothing
 
 
 def calibrate(
@@ -60,7 +61,7 @@ def calibrate(
     used = min(len(log), config.sweeps)
     rng = np.random.default_rng(0)
     views = [_make_view(sweep, config, rng, keep) for sweep in track(log[:used], "calibrating lasers", show=progress)]
-    n_rings = 1 + max((int(view.ring.max()) for view in views if len(view.ring)), default=0)
+    n_rings = max(view.n_rings for view in views)
     calibration = Calibration(np.zeros(n_rings), np.zeros(n_rings))
     origin = views[0].pose[:3, 3].copy()
     for view in views:
@@ -98,7 +99,9 @@ def _make_view(sweep: Sweep, config: CalibrateConfig, rng: np.random.Generator, 
     rows = np.flatnonzero(chosen)
     if len(rows) > config.points_per_sweep:
         rows = np.sort(rng.choice(rows, config.points_per_sweep, replace=False))
-    return _View(sweep.deskewed()[rows].astype(np.float64), sweep.ring[rows].astype(np.int64), sweep.pose, np.zeros(6))
+    points, ring = sweep.deskewed()[rows].astype(np.float64), sweep.ring[rows].astype(np.int64)
+    n_rings = 1 + int(sweep.beam_ring.max()) if sweep.n_beams else 1
+    return _View(points, ring, sweep.pose, np.zeros(6), n_rings)
 
 
 def _step(
