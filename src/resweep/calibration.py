@@ -24,7 +24,10 @@ class Corrected(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """What to add to the elevation (radians) and range (metres) of each laser, by ring (k,)."""
+    """What to add to the elevation (radians) and range (metres) of each laser, by ring (k,).
+
+    Rings from k on, whose lasers met nothing while the others were calibrated, are left as they are.
+    """
 
     elevation_rad: Array
     range_m: Array
@@ -53,8 +56,8 @@ class Calibration:
         """Points (n, 3) in the sensor's frame where they really were."""
         level = np.hypot(points[:, 0], points[:, 1])
         azimuth = portable.arctan2(points[:, 1], points[:, 0])
-        elevation = portable.arctan2(points[:, 2], level) + self.elevation_rad[ring]
-        reach = np.linalg.norm(points, axis=1) + self.range_m[ring]
+        elevation = portable.arctan2(points[:, 2], level) + _look_up(self.elevation_rad, ring)
+        reach = np.linalg.norm(points, axis=1) + _look_up(self.range_m, ring)
         c, s, h, z = portable.cos(azimuth), portable.sin(azimuth), portable.cos(elevation), portable.sin(elevation)
         along = np.stack([h * c, h * s, z], axis=1)
         return Corrected(along * reach[:, None], reach, along, np.stack([-z * c, -z * s, h], axis=1))
@@ -64,9 +67,18 @@ class Calibration:
         return replace(
             sweep,
             beam_direction=self.directions(sweep.beam_direction, sweep.beam_ring).astype(np.float32),
-            range=sweep.range + self.range_m[sweep.ring].astype(np.float32),
+            range=sweep.range + _look_up(self.range_m, sweep.ring).astype(np.float32),
         )
 
     def to_dict(self) -> dict[str, list[float]]:
         """For world.json."""
         return {"elevation_rad": self.elevation_rad.tolist(), "range_m": self.range_m.tolist()}
+
+
+def _look_up(values: Array, ring: Array) -> Array:
+    """The value (n,) of each ring (n,), zero beyond the last."""
+    ring = np.asarray(ring, np.int64)
+    known = ring < len(values)
+    found = np.zeros(len(ring))
+    found[known] = values[ring[known]]
+    return found

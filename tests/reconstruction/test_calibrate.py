@@ -66,3 +66,18 @@ def test_a_true_log_is_left_nearly_as_it_is(drive: Log) -> None:
     assert np.abs(found.calibration.elevation_rad[many]).max() < np.radians(0.03)
     assert np.abs(found.calibration.range_m[many]).max() < 0.01
     np.testing.assert_allclose(found.log.poses, drive.poses, atol=0.01)
+
+
+@pytest.mark.parametrize("fired", [True, False], ids=["fired without return", "fired in later sweeps only"])
+def test_lasers_that_met_nothing_while_others_were_calibrated_stay_as_they_are(drive: Log, fired: bool) -> None:
+    first, last, known = drive[0], drive[1], 60
+    first = first.select(first.ring < known) if fired else first.select_beams(first.beam_ring < known)
+    # Of three sweeps, the one in the middle of the way calibrates the lasers.
+    sweeps = [last, first, last]
+    found = calibrate(Log.from_sweeps(sweeps), CONFIG.model_copy(update={"sweeps": 1, "iterations": 1}))
+    assert len(found.calibration.range_m) == (64 if fired else known)
+    for at, given in enumerate(sweeps):
+        above = given.beam_ring >= known
+        np.testing.assert_allclose(found.log[at].beam_direction[above], given.beam_direction[above], atol=1e-6)
+        returned = given.ring >= known
+        np.testing.assert_array_equal(found.log[at].range[returned], given.range[returned])

@@ -21,6 +21,7 @@ from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.reconstruction import (
     METHODS,
     AlignConfig,
+    CalibrateConfig,
     DynamicConfig,
     HybridConfig,
     HybridVolumes,
@@ -34,6 +35,7 @@ from resweep.reconstruction import (
     VolumeConfig,
     VolumeSettings,
 )
+from resweep.reconstruction.poses.calibrate import calibrate
 from resweep.scenes import SCENES
 from resweep.sweep import Sweep
 
@@ -129,6 +131,7 @@ def find_poses() -> None:
     log = Log.from_sweeps(list(drive))
     rs.odometry(log, OdometryConfig(warm_up=2))
     rs.align([log, log], AlignConfig())
+    calibrate(log, CalibrateConfig(sweeps=2, iterations=1, window_iterations=1))
 
 
 @pytest.mark.parametrize("config", every_config(), ids=lambda config: config.__name__)

@@ -12,9 +12,13 @@ from resweep.config import NotNegative, Positive, Share, Spec
 class CalibrateConfig(Spec):
     """How poses and lasers are refined (`poses.calibrate`); lengths in metres, angles in radians.
 
-    Up to ``sweeps`` sweeps with ``points_per_sweep`` returns each, nearer than ``range_max_m``, take part. In
-    each of ``iterations``, ``samples`` of them look at their ``k`` nearest, within ``neighbour_radius_m``: they
-    are a plane if their variance across it is below ``thickness_m``² and ``flatness`` times that along its short
+    Up to ``sweeps`` sweeps with ``points_per_sweep`` returns each, nearer than ``range_max_m``, take part. Of a longer
+    log they are stretches of ``stretch`` sweeps along the drive, which calibrate the lasers; its poses are then refined
+    in windows of ``window`` sweeps, with ``window_points`` returns of each, in ``window_iterations``. With
+    ``window: null`` the poses of a longer log stay as they are.
+
+    In each of ``iterations``, ``samples`` of the returns look at their ``k`` nearest, within ``neighbour_radius_m``:
+    they are a plane if their variance across it is below ``thickness_m``² and ``flatness`` times that along its short
     side, which is above ``breadth`` times that along its long side. It must also be thinner than
     ``thickness_per_misfit`` times the typical distance, or ``thickness_min_m`` if that is more. ``noise_m`` and
     ``huber_m`` weigh the distances; the priors say how large corrections are expected to be.
@@ -22,6 +26,10 @@ class CalibrateConfig(Spec):
 
     sweeps: Annotated[int, Field(ge=2)] = 100
     points_per_sweep: Annotated[int, Field(ge=1000)] = 60_000
+    stretch: Annotated[int, Field(ge=2)] = 20
+    window: Annotated[int, Field(ge=5)] | None = 50
+    window_points: Annotated[int, Field(ge=1000)] = 15_000
+    window_iterations: Annotated[int, Field(ge=1, le=50)] = 3
     range_max_m: Positive = 60.0
     iterations: Annotated[int, Field(ge=1, le=50)] = 6
     samples: Annotated[int, Field(ge=1000)] = 40_000

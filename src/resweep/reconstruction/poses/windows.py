@@ -1,0 +1,107 @@
+"""A long drive in parts: stretches on which its lasers are found, and windows in which its poses are refined.
+
+Windows of consecutive sweeps overlap. Each is refined by itself, with the lasers as they were found, so that windows
+can be tasks and memory is that of one. What a window cannot know is a motion of all its sweeps together: the priors
+keep it small, and in the overlap the corrections of one window fade into those of the next, so that there is no step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from resweep import portable
+from resweep.calibration import Calibration
+from resweep.log import Log
+from resweep.pose import Array, rotation_of
+from resweep.reconstruction.poses.config import CalibrateConfig
+from resweep.reconstruction.poses.local_planes import Keep, View, fix_lasers, make_view, move_to_origin, step
+from resweep.registration import move_pose
+from resweep.work import Workers
+
+_OVERLAP = 0.2  # of a window
+_VIEW_SEED, _WINDOW_SEED = 1, 2
+
+Window = tuple[int, int]  # the first sweep and the one after the last
+
+
+def choose_stretches(poses: Array, config: CalibrateConfig) -> list[Window]:
+    """Stretches of consecutive sweeps, at most ``config.sweeps`` together, spread evenly along the way driven.
+
+    ``poses`` (n, 4, 4) are those of a log of more sweeps. A log that stands is divided evenly.
+    """
+    length = min(config.stretch, config.sweeps)
+    count = config.sweeps // length
+    way_m = np.r_[0.0, np.cumsum(np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1))]
+    if way_m[-1] == 0.0:
+        way_m = np.arange(len(poses), dtype=np.float64)
+    middle = np.searchsorted(way_m, (np.arange(count) + 0.5) * way_m[-1] / count)
+    begins: list[int] = []
+    for at, begin in enumerate((middle - length // 2).tolist()):
+        least = begins[-1] + length if begins else 0
+        begins.append(min(max(begin, least), len(poses) - (count - at) * length))
+    return [(begin, begin + length) for begin in begins]
+
+
+def choose_windows(count: int, size: int) -> list[Window]:
+    """Windows of ``size`` sweeps that cover all of ``count`` and overlap by at least a fifth of their size."""
+    size = min(size, count)
+    stride = size - max(1, int(_OVERLAP * size))
+    windows = 1 + -(-(count - size) // stride)
+    return [(begin, begin + size) for begin in np.linspace(0, count - size, windows).round().astype(int).tolist()]
+
+
+def refine_poses(
+    log: Log, calibration: Calibration, config: CalibrateConfig, keep: Keep | None, progress: bool, workers: Workers
+) -> Array:
+    """The poses (n, 4, 4) of a log refined in windows, its lasers being as ``calibration`` says."""
+    if config.window is None:
+        return log.poses.copy()
+    windows = choose_windows(len(log), config.window)
+    refine = partial(_refine_window, log, calibration, config, keep)
+    total, weights = np.zeros((len(log), 6)), np.zeros(len(log))
+    for window, change in zip(windows, workers.map(refine, windows, "refining poses", show=progress), strict=True):
+        weight = _fade(window, len(log))
+        total[slice(*window)] += weight[:, None] * change
+        weights[slice(*window)] += weight
+    changes = total / weights[:, None]
+    return np.stack([move_pose(pose, change) for pose, change in zip(log.poses, changes, strict=True)])
+
+
+def _refine_window(
+    log: Log, calibration: Calibration, config: CalibrateConfig, keep: Keep | None, window: Window
+) -> Array:
+    """The turn and shift (m, 6) that refine the pose of each sweep of a window."""
+    samples = config.samples * (window[1] - window[0]) // config.sweeps  # of each sweep as many as for the lasers
+    changes = {"points_per_sweep": config.window_points, "samples": max(samples, 1)}
+    fewer = fix_lasers(config.model_copy(update=changes))
+    views = [_make_fixed_view(log, calibration, fewer, keep, number) for number in range(*window)]
+    before = np.stack([view.pose for view in views])
+    origin = move_to_origin(views)
+    rng = np.random.default_rng([_WINDOW_SEED, window[0]])
+    for _ in range(config.window_iterations):
+        step([views], Calibration(np.zeros(1), np.zeros(1)), fewer, rng)
+    after = np.stack([view.pose for view in views])
+    turn = rotation_of(portable.matmul(after[:, :3, :3], before[:, :3, :3].transpose(0, 2, 1))).as_rotvec()
+    return np.concatenate([turn, after[:, :3, 3] + origin - before[:, :3, 3]], axis=1)
+
+
+def _make_fixed_view(
+    log: Log, calibration: Calibration, config: CalibrateConfig, keep: Keep | None, number: int
+) -> View:
+    """The view of a sweep with its lasers corrected, all of them counted as one; the same in every window."""
+    view = make_view(log[number], config, np.random.default_rng([_VIEW_SEED, number]), keep)
+    points = calibration.corrected_points(view.points, view.ring).points
+    return replace(view, points=points, ring=np.zeros_like(view.ring), n_rings=1)
+
+
+def _fade(window: Sequence[int], count: int) -> Array:
+    """Weights (m,) of a window's sweeps, which fall towards its ends but not towards those of the log."""
+    begin, end = window
+    at = np.arange(begin, end)
+    rise = at - begin + 1 if begin > 0 else np.full(len(at), count)
+    fall = end - at if end < count else np.full(len(at), count)
+    return np.asarray(np.minimum(rise, fall), np.float64)
