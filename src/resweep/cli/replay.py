@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,7 +12,7 @@ from resweep.cli.options import PoseRate, Poses
 from resweep.cli.writing import describe_work, locks
 
 
-@locks("output")
+@locks("output", reads=["path", "world"])
 def replay(
     path: Annotated[Path, typer.Argument(metavar="LOG", help="A log with tracked boxes.", show_default=False)],
     world: Annotated[str, typer.Option("--world", "-w", help="The world built from it, or any other.")],
@@ -44,7 +44,7 @@ def replay(
     from resweep.cli.progress import Tally
     from resweep.dataset import replay
     from resweep.evaluation.objects import compare_objects
-    from resweep.files import atomic_file
+    from resweep.files import write_file
     from resweep.io import open_log, write_log
     from resweep.progress import open_progress
     from resweep.scenario import load_bank
@@ -62,11 +62,15 @@ def replay(
         again = replay(recorded, place, chosen, bank=objects, seed=seed, sweeps=sweeps)
         tally = Tally(progress)
         drive = tally.count(again.log, chosen.sweep_period_s, f"sweeping {chosen.name}")
-        write_log(drive, output, format="sweep", overwrite=overwrite, progress=False, resume=given)
-        progress.start("comparing the objects")
-        figures = compare_objects(open_log(output), again.recorded)
-    with atomic_file(output / "objects.json") as part:
-        part.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+        figures: dict[str, Any] = {}
+
+        def compare(folder: Path) -> None:
+            """Add the figures to the log before it appears: an OUT that exists is whole."""
+            progress.start("comparing the objects")
+            figures.update(compare_objects(open_log(folder), again.recorded))
+            write_file(folder / "objects.json", (json.dumps(figures, indent=1) + "\n").encode())
+
+        write_log(drive, output, format="sweep", overwrite=overwrite, progress=False, resume=given, finish=compare)
     typer.echo(f"{output}: {len(drive)} sweeps of {chosen.name} with {len(again.tracks)} objects")
     tally.say_empty()
     if again.left_out:

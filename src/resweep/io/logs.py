@@ -17,8 +17,8 @@ import numpy as np
 import resweep
 from resweep.errors import FaultKind, ResweepError, nearest_names
 from resweep.files import atomic_folder, lock_output, recover_output
-from resweep.files.atomic import NEW
 from resweep.files.partial import hash_text, resumable_folder
+from resweep.files.publication import NEW
 from resweep.io import folder as folders
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.faults import skip_faulty
@@ -280,6 +280,7 @@ def write_log(
     overwrite: bool = False,
     progress: bool = True,
     resume: Mapping[str, str] | None = None,
+    finish: Callable[[Path], None] | None = None,
     **options: Any,
 ) -> None:
     """Write a log as a folder: sweeps, poses, and ``log.json`` with what is known of it and what made it.
@@ -292,6 +293,8 @@ def write_log(
     the log is whole. A write that was stopped goes on after them if it is called again with the same log. ``resume``
     says by which texts it is known: "inputs" (what the log is made from) and "config" (how). Formats whose files depend
     on all sweeps (nuscenes, ros2) keep copies of the sweeps there, and are written anew from these.
+
+    ``finish(folder)`` may add files to the finished log before it appears.
 
     Example: ``rs.write_log(rs.Simulator(world, "velodyne-vlp-16").run(path), "out", format="semantickitti")``
     """
@@ -312,6 +315,8 @@ def write_log(
         if resume is None:
             with atomic_folder(path) as folder:
                 _fill(folder, log, entry, frame, Pending(log, f"writing {path.name}", None, progress), options)
+                if finish is not None:
+                    finish(folder)
             return
         key = _make_key(log, format, frame, options, resume)
         with resumable_folder(path, key, "finished sweeps of a log") as partial:
@@ -320,6 +325,8 @@ def write_log(
                 shutil.rmtree(folder)
                 folder.mkdir()
             _fill(folder, log, entry, frame, Pending(log, f"writing {path.name}", partial, progress), options)
+            if finish is not None:
+                finish(folder)
 
 
 def _fill(folder: Path, log: Log, entry: Format, frame: str, sweeps: Pending, options: dict[str, Any]) -> None:
