@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import subprocess
@@ -192,17 +191,6 @@ def test_parts_of_dead_processes_go_and_those_of_living_ones_stay(tmp_path: Path
     write_folder(tmp_path / "out", "new")
     assert not stale.exists()
     assert all(part.exists() for part in others)  # of other outputs
-
-
-def test_where_there_are_no_locks_a_warning_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(descriptor: int) -> bool:
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr("resweep.files.locks._try_lock", refuse)
-    (tmp_path / ".out.ab_12xyz.part").mkdir()
-    with pytest.warns(UserWarning, match="out: its file system has no locks"):
-        write_folder(tmp_path / "out", "new")
-    assert names(tmp_path) == [".out.ab_12xyz.part", "out"]  # it may belong to a living process
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is refused to root")

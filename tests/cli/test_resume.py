@@ -150,6 +150,7 @@ def test_the_old_log_stays_until_the_new_one_is_whole(
         ["objects", "bank", "--gallery", "-o", "out"],
         ["evaluate", "log", "--holdout", "1", "-o", "out"],
         ["demo", "-o", "out"],
+        ["merge", "day", "night", "-o", "out"],
     ],
     ids=lambda words: words[0],
 )

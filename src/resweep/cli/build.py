@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from resweep.worlds import World
 
 
-@locks("output")
+@locks("output", reads=["logs"])
 def build(
     logs: Annotated[list[Path], typer.Argument(metavar="LOG...", help="Recordings of one place.", show_default=False)],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="WORLD", help="The .world folder to write.")],

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from resweep.log import Log
 
 
-@locks("target")
+@locks("target", reads=["source"])
 def convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help="A sweep file, or the folder of a log.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="A file with a known suffix, or a new folder.")],

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from resweep.reconstruction import BuildConfig
 
 
-@locks("output")
+@locks("output", reads=["sim", "real"])
 def evaluate(
     sim: Annotated[
         Path, typer.Argument(metavar="SIM|LOG", help="Simulated sweep file or log; with --holdout, the real log.")

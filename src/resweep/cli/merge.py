@@ -7,7 +7,10 @@ from typing import Annotated
 
 import typer
 
+from resweep.cli.writing import locks
 
+
+@locks("output", reads=["sources"])
 def merge(
     sources: Annotated[list[Path], typer.Argument(metavar="IN...", help="Folders of nuScenes datasets.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="The folder of the merged dataset.")],

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from resweep.scenario import Bank
 
 
-@locks("output")
+@locks("output", reads=["path"])
 def objects(
     path: Annotated[
         Path, typer.Argument(metavar="LOG|BANK", help="A log with annotated boxes, or a bank.", show_default=False)

@@ -13,7 +13,7 @@ from resweep.cli.writing import describe_work, locks
 from resweep.memory import parse_memory
 
 
-@locks("output")
+@locks("output", reads=["path", "world"])
 def replay(
     path: Annotated[Path, typer.Argument(metavar="LOG", help="A log with tracked boxes.", show_default=False)],
     world: Annotated[str, typer.Option("--world", "-w", help="The world built from it, or any other.")],
@@ -49,7 +49,7 @@ def replay(
     from resweep.cluster import open_workers
     from resweep.dataset import replay
     from resweep.evaluation.objects import compare_objects
-    from resweep.files import atomic_file
+    from resweep.files import write_file
     from resweep.io import open_log, write_log
     from resweep.progress import open_progress
     from resweep.scenario import load_bank
@@ -67,12 +67,16 @@ def replay(
         again = replay(recorded, place, chosen, bank=objects, seed=seed, sweeps=sweeps, world_name=world)
         tally, drive = Tally(progress), again.log
         add = tally.begin(len(drive), chosen.sweep_period_s, f"sweeping {chosen.name}")
+        figures: dict[str, Any] = {}
+
+        def compare(folder: Path) -> None:
+            """Add the figures to the log before it appears: an OUT that exists is whole."""
+            progress.start("comparing the objects")
+            figures.update(compare_objects(open_log(folder), again.recorded))
+            write_file(folder / "objects.json", (json.dumps(figures, indent=1) + "\n").encode())
+
         kept: dict[str, Any] = {"overwrite": overwrite, "resume": given, "workers": workers, "on_sweep": add}
-        write_log(drive, output, format="sweep", progress=False, **kept)
-        progress.start("comparing the objects")
-        figures = compare_objects(open_log(output), again.recorded)
-    with atomic_file(output / "objects.json") as part:
-        part.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+        write_log(drive, output, format="sweep", progress=False, finish=compare, **kept)
     typer.echo(f"{output}: {len(drive)} sweeps of {chosen.name} with {len(again.tracks)} objects")
     tally.say_empty()
     if again.left_out:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _NOISE = "receiver.range_noise"
 
 
-@locks("output")
+@locks("output", reads=["world", "like"])
 def simulate(
     world: Annotated[
         str,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from resweep.files import lock_output
-from resweep.files.partial import describe_files
+from resweep.files.partial import Inputs, describe_files
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -18,16 +18,22 @@ T = TypeVar("T")
 _NO_PART = ("output", "target", "overwrite", "threads", "workers", "memory", "cluster")
 
 
-def locks(name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Let a command hold the lock of the output that its parameter ``name`` gives, from start to end."""
+def locks(name: str, reads: Sequence[str] = ()) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Let a command hold the lock of the output that its parameter ``name`` gives, from start to end.
+
+    ``reads`` are the parameters that name what it reads all along: if that was changed meanwhile, the output does not
+    take its place.
+    """
 
     def decorate(verb: Callable[P, T]) -> Callable[P, T]:
         @wraps(verb)
         def locked(*arguments: P.args, **options: P.kwargs) -> T:
-            output = inspect.signature(verb).bind(*arguments, **options).arguments.get(name)
+            given = inspect.signature(verb).bind(*arguments, **options).arguments
+            output = given.get(name)
             if output is None:
                 return verb(*arguments, **options)
-            with lock_output(Path(output)):
+            inputs = Inputs(word for parameter in reads for word in _list_words(given.get(parameter)))
+            with lock_output(Path(output), inputs.check):
                 return verb(*arguments, **options)
 
         return locked

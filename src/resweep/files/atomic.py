@@ -20,24 +20,25 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from resweep.errors import ResweepError
 from resweep.files import disk
-from resweep.files.locks import hold_lock
+from resweep.files.locks import Check, hold_lock, run_check
+from resweep.files.publication import NEW, OLD, name_partial, note_publication, settle_publication
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-NEW, OLD = "new", "old"  # within the hidden folder of an output that is being written
 _BLOCK = 4096  # bytes, of most file systems
 _PATIENCE_S = 2.0  # for a living process between its two renames
 
 
 @contextmanager
-def lock_output(path: Path) -> Iterator[None]:
+def lock_output(path: Path, check: Check | None = None) -> Iterator[None]:
     """Hold the lock of an output, so that no other process writes it; an error at once if another does.
 
-    What a killed process left halfway is put right: see `recover_output`. A hold within a hold is allowed.
+    What a killed process left halfway is put right: see `recover_output`. A hold within a hold is allowed. ``check`` is
+    called before anything takes the place of the output; if it raises, the old output stays.
     """
     target = locate(path)
-    with hold_lock(target, path) as new:
+    with hold_lock(target, path, check) as new:
         if new:
             _put_right(target, path)
         yield
@@ -71,6 +72,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
         raise ResweepError(f"{path}: is a folder; give the name of a file")
     with explain_errors(path), lock_output(path), _temporary_folder(path.absolute()) as folder:
         yield folder / path.name
+        run_check(locate(path))
         disk.sync_tree(folder)
         # The named file comes last: once it is new, what belongs to it is new as well.
         for made in sorted(folder.iterdir(), key=lambda item: item.name == path.name):
@@ -90,7 +92,9 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         made = folder / NEW
         made.mkdir()
         yield made
+        run_check(target)
         disk.sync_tree(made)
+        note_publication(target, made)
         _put_in_place(folder, target)
 
 
@@ -98,10 +102,18 @@ def place_folder(made: Path, path: Path) -> None:
     """Put the folder ``made``, on the same disk, in the place of ``path``, old contents included, in one step."""
     target = locate(path)
     with explain_errors(path), lock_output(path):
+        run_check(target)
         disk.sync_tree(made)
         with _temporary_folder(target) as folder:
-            os.rename(made, folder / NEW)
-            _put_in_place(folder, target)
+            note_publication(target, made)
+            moved, identity = folder / NEW, made.stat()
+            os.rename(made, moved)
+            try:
+                _put_in_place(folder, target)
+            except BaseException:
+                if moved.is_dir() and os.path.samestat(moved.stat(), identity):  # else it is the old one by now
+                    os.rename(moved, made)
+                raise
 
 
 def write_file(path: Path, data: bytes | NDArray[Any], *, sparse: bool = False) -> None:
@@ -167,7 +179,12 @@ def _put_right(target: Path, named: Path) -> None:
     if not os.path.lexists(target) and (part := _find_interrupted(target)) is not None:
         os.rename(part / NEW, target)
         warnings.warn(f"{named}: a process was killed while it replaced it; the new data is now in place", stacklevel=6)
-    for part in _list_parts(target):  # only who holds the lock makes such folders, so their processes are dead
+    parts = _list_parts(target)
+    if settle_publication(target, parts):
+        from resweep.files.partial import discard_partial  # which is made of what is here
+
+        discard_partial(name_partial(target))
+    for part in parts:  # only who holds the lock makes such folders, so their processes are dead
         shutil.rmtree(part, ignore_errors=True)
 
 
@@ -199,10 +216,21 @@ def _temporary_folder(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def explain_errors(named: Path) -> Iterator[None]:
-    """Turn what the system refuses into one error that names the output."""
+    """Turn what the system refuses into one error that names the output, or the other file that it is about."""
     try:
         yield
     except OSError as error:
+        reason = error.strerror or error
+        if isinstance(error.filename, str | Path) and not _belongs_to(Path(error.filename), named):
+            raise ResweepError(f"{error.filename}: {reason}; check that it is there and may be used") from error
         raise ResweepError(
-            f"{named}: cannot be written ({error.strerror or error}); check the folder, its permissions and the disk"
+            f"{named}: cannot be written ({reason}); check the folder, its permissions and the disk"
         ) from error
+
+
+def _belongs_to(file: Path, named: Path) -> bool:
+    """Whether a file lies in an output, in a folder in which it is written, or above it."""
+    target, file = locate(named), Path(os.path.abspath(file))
+    if target.is_relative_to(file):
+        return True
+    return file.is_relative_to(target.parent) and target.name in file.relative_to(target.parent).parts[0]

@@ -1,8 +1,9 @@
 """One writer for each output: a lock that a process holds from start to end, and that ends with it.
 
 The lock is a file beside the output, ``.NAME.lock``, held by ``flock`` (on Windows by ``msvcrt.locking``). The system
-releases it when its process ends in whatever way, so the lock of a dead process is no lock. On file systems without
-locks a warning says so, and two processes are not kept apart.
+releases it when its process ends in whatever way, so the lock of a dead process is no lock. NFS passes such locks on to
+its server, so that hosts which share a folder are kept apart too. On file systems without locks the file itself is the
+lock (`resweep.files.lock_files`).
 """
 
 from __future__ import annotations
@@ -10,31 +11,31 @@ from __future__ import annotations
 import errno
 import json
 import os
-import socket
 import sys
 import threading
-import time
-import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from resweep.errors import ResweepError
+from resweep.files.lock_files import describe_holder, describe_this_process, take_lock_file
 
 INSIDE = ".resweep.lock"  # within a folder whose parent cannot be written
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 _NOT_HERE = (errno.EACCES, errno.EPERM, errno.EROFS)
 
+Check = Callable[[], None]
 _owners: dict[Path, int] = {}  # what this process holds, and in which thread
+_checks: dict[Path, Check] = {}  # of these, what is checked before the output takes its place
 _guard = threading.Lock()
 
 
 @contextmanager
-def hold_lock(target: Path, named: Path) -> Iterator[bool]:
+def hold_lock(target: Path, named: Path, check: Check | None = None) -> Iterator[bool]:
     """Hold the lock of the output ``target``; an error that names ``named`` at once if another process does.
 
-    Gives whether the lock is new and real: false within an outer hold of the same thread, and on file systems without
-    locks. Folders that are missing are made, and those that stay empty go in the end.
+    Gives whether the lock is new: false within an outer hold of the same thread. Folders that are missing are made, and
+    those that stay empty go in the end. `run_check` runs ``check`` while the lock is held.
     """
     me = threading.get_ident()
     with _guard:
@@ -50,8 +51,11 @@ def hold_lock(target: Path, named: Path) -> Iterator[bool]:
     try:
         place, lock = _take(target, named)
         try:
-            yield lock is not None
+            if check is not None:
+                _checks[target] = check
+            yield True
         finally:
+            _checks.pop(target, None)
             _release(place, lock)
     finally:
         del _owners[target]
@@ -60,25 +64,32 @@ def hold_lock(target: Path, named: Path) -> Iterator[bool]:
                 parent.rmdir()
 
 
+def run_check(target: Path) -> None:
+    """Run the check of the lock of ``target``, if it has one: its error leaves the output as it is."""
+    check = _checks.get(target)
+    if check is not None:
+        check()
+
+
 def _take(target: Path, named: Path) -> tuple[Path, int | None]:
-    """The lock file and its descriptor; None on file systems without locks."""
+    """The lock file and its descriptor; None where the file itself is the lock."""
     place = target.with_name(f".{target.name}.lock")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            return place, _lock(place, named)
+            return _lock(place, named)
         except OSError as error:
             if error.errno not in _NOT_HERE or not target.is_dir():
                 raise
             place = target / INSIDE
-            return place, _lock(place, named)
+            return _lock(place, named)
     except OSError as error:
         raise ResweepError(
             f"{named}: cannot be written, {place.parent} refuses it ({error.strerror or error}); choose another folder"
         ) from error
 
 
-def _lock(place: Path, named: Path) -> int | None:
+def _lock(place: Path, named: Path) -> tuple[Path, int | None]:
     while True:
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
         descriptor = os.open(place, flags, 0o666)
@@ -91,19 +102,17 @@ def _lock(place: Path, named: Path) -> int | None:
             os.close(descriptor)
             if error.errno not in _NO_LOCKS:
                 raise
-            warnings.warn(
-                f"{named}: its file system has no locks; make sure that no other process writes there", stacklevel=6
-            )
-            return None
+            place.unlink(missing_ok=True)
+            return take_lock_file(place, named), None
         except BaseException:
             os.close(descriptor)
             raise
         os.close(descriptor)  # its last holder has just removed that file: once more with a new one
-    holder = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.strftime("%Y-%m-%d %H:%M:%S %z")}
-    os.ftruncate(descriptor, 0)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    os.write(descriptor, json.dumps(holder).encode())
-    return descriptor
+    with suppress(OSError):  # on a full disk the lock holds all the same, it only does not say whose it is
+        os.ftruncate(descriptor, 0)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        os.write(descriptor, json.dumps(describe_this_process()).encode())
+    return place, descriptor
 
 
 def _release(place: Path, descriptor: int | None) -> None:
@@ -122,13 +131,10 @@ def _is_same(descriptor: int, place: Path) -> bool:
 
 
 def _describe_holder(descriptor: int) -> str:
-    text = "another process is writing it"
-    with suppress(OSError, ValueError, KeyError, TypeError):  # it has only just begun, and says nothing yet
+    with suppress(OSError, ValueError):  # it has only just begun, and says nothing yet
         os.lseek(descriptor, 0, os.SEEK_SET)
-        holder = json.loads(os.read(descriptor, 1000))
-        here = "" if holder["host"] == socket.gethostname() else f" on {holder['host']}"
-        text += f" (pid {int(holder['pid'])}{here}, since {holder['since']})"
-    return text
+        return describe_holder(json.loads(os.read(descriptor, 1000)))
+    return describe_holder(None)
 
 
 if sys.platform == "win32":

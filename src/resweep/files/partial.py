@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from resweep.errors import ResweepError
-from resweep.files.atomic import NEW, explain_errors, locate, lock_output, place_folder, write_file
+from resweep.files.atomic import explain_errors, locate, lock_output, place_folder, write_file
+from resweep.files.publication import NEW, PARTIAL, RECORD, name_partial
 
-RECORD = "checkpoints.json"
 _WHAT = {"version": "another version of Resweep", "config": "other settings", "inputs": "other inputs"}
 
 Key = Mapping[str, str]  # "version", "config" and "inputs"
@@ -32,8 +32,7 @@ def say(line: str) -> None:
 
 def find_partial(path: Path) -> Path:
     """The folder beside the output ``path`` that keeps its finished parts."""
-    target = locate(path)
-    return target.with_name(f"{target.name}.partial")
+    return name_partial(locate(path))
 
 
 def open_partial(folder: Path, key: Key, what: str, say: Say = say) -> bool:
@@ -98,6 +97,27 @@ def _remove_leftovers(folder: Path) -> None:
             item.unlink(missing_ok=True)
 
 
+class Inputs:
+    """Files and folders that work reads, and how they were when it began."""
+
+    def __init__(self, paths: Iterable[str | Path]) -> None:
+        self._paths = [Path(path) for path in paths]
+        self._before = set(describe_files(self._paths))
+
+    def check(self) -> None:
+        """Raise if a file has another size or time of change than before: what was read would be a mixture.
+
+        A file that is gone does no harm any more, since reading it has not failed.
+        """
+        for line in sorted(self._before.difference(describe_files(self._paths))):
+            file = line.rsplit(" ", 2)[0]
+            if Path(file).exists():
+                raise ResweepError(
+                    f"{file}: was changed while it was read, so nothing was put in place; run the same again once it "
+                    "stays as it is"
+                )
+
+
 def hash_text(*words: object) -> str:
     """The SHA-256 of some words, as hexadecimal digits."""
     return hashlib.sha256("\n".join(map(str, words)).encode()).hexdigest()
@@ -120,7 +140,7 @@ def _list_files(path: Path) -> Iterable[Path]:
 
 
 def _is_unfinished(name: str) -> bool:
-    return name.endswith(".partial") or (name.startswith(".") and name.endswith((".lock", ".part")))
+    return name.endswith(PARTIAL) or (name.startswith(".") and name.endswith((".lock", ".part")))
 
 
 def _read_key(folder: Path) -> dict[str, Any]:

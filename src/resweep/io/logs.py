@@ -17,8 +17,8 @@ import numpy as np
 import resweep
 from resweep.errors import FaultKind, ResweepError, nearest_names
 from resweep.files import atomic_folder, lock_output, recover_output
-from resweep.files.atomic import NEW
 from resweep.files.partial import hash_text, resumable_folder
+from resweep.files.publication import NEW
 from resweep.io import folder as folders
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.faults import skip_faulty
@@ -294,6 +294,7 @@ def write_log(
     resume: Mapping[str, str] | None = None,
     workers: Workers | None = None,
     on_sweep: OnSweep | None = None,
+    finish: Callable[[Path], None] | None = None,
     **options: Any,
 ) -> None:
     """Write a log as a folder: sweeps, poses, and ``log.json`` with what is known of it and what made it.
@@ -309,6 +310,7 @@ def write_log(
 
     ``workers`` load and write the sweeps (default: this process); the bytes are the same. ``on_sweep(returns, beams)``
     is called once a sweep is written, in their order.
+    ``finish(folder)`` may add files to the finished log before it appears.
 
     Example: ``rs.write_log(rs.Simulator(world, "velodyne-vlp-16").run(path), "out", format="semantickitti")``
     """
@@ -331,6 +333,8 @@ def write_log(
             with atomic_folder(path) as folder:
                 pending = Pending(log, f"writing {path.name}", None, progress, **shared)
                 _fill(folder, log, entry, frame, pending, options)
+                if finish is not None:
+                    finish(folder)
             return
         key = _make_key(log, format, frame, options, resume)
         with resumable_folder(path, key, "finished sweeps of a log") as partial:
@@ -340,6 +344,8 @@ def write_log(
                 folder.mkdir()
             pending = Pending(log, f"writing {path.name}", partial, progress, **shared)
             _fill(folder, log, entry, frame, pending, options)
+            if finish is not None:
+                finish(folder)
 
 
 def _fill(folder: Path, log: Log, entry: Format, frame: str, sweeps: Pending, options: dict[str, Any]) -> None:

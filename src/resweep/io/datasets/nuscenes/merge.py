@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from resweep.errors import ResweepError
-from resweep.files import atomic_folder
+from resweep.files import atomic_folder, lock_output
 from resweep.io.datasets.json_files import read_json
 from resweep.io.datasets.nuscenes.records import Tables, join_tables, write_tables
 from resweep.io.datasets.nuscenes.tables import find_tables, read_records
@@ -68,7 +68,13 @@ def merge_nuscenes(
     The files that tables name are copied, records that several sources share are there once, and a scene whose name
     another one has gets a number after it; ``splits.json`` follows. Sources must have tables of the same ``version``.
     """
-    target = Path(target)
+    target = Path(target).absolute()
+    with lock_output(target):
+        return _merge(sources, target, version, progress)
+
+
+def _merge(sources: Sequence[str | Path], target: Path, version: str | None, progress: bool) -> Merged:
+    """Make one dataset of several in a folder that no other process writes."""
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise ResweepError(f"{target}: exists and is not empty; choose another name")
     found = [_Source.open(Path(source), version) for source in sources]
@@ -82,7 +88,7 @@ def merge_nuscenes(
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         names = ", ".join(str(source.root) for source in found)
         raise ResweepError(f"{names}: tables damaged or not nuScenes' ({error!r}); write them again") from error
-    with atomic_folder(target.absolute()) as folder:
+    with atomic_folder(target) as folder:
         for file, name in track(files, f"merging into {target.name}", show=progress):
             _copy(file, folder / name)
         write_tables(tables, folder / found[0].version, splits)

@@ -1,0 +1,55 @@
+"""What a killed process left of a publication: whether the unfinished work beside an output was finished after all.
+
+Before an output takes its place, its partial folder notes which folder is about to (by its inode, which no rename
+changes). Who holds the lock next knows from that whether it did.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from resweep.files import disk
+
+PARTIAL = ".partial"  # after the name of an output: the folder that keeps its finished parts
+RECORD = "checkpoints.json"  # in it: what the parts belong to
+NEW, OLD = "new", "old"  # within the hidden folder of an output that is being written
+_NOTE = "publication.json"
+
+
+def name_partial(target: Path) -> Path:
+    """The partial folder of an output."""
+    return target.with_name(f"{target.name}{PARTIAL}")
+
+
+def note_publication(target: Path, made: Path) -> None:
+    """Note in the partial folder of ``target``, if it has one, that the folder ``made`` is about to take its place."""
+    partial = name_partial(target)
+    if not (partial / RECORD).is_file():
+        return
+    source = made.name if made.parent == partial else None
+    note = partial / _NOTE
+    note.write_text(json.dumps({"inode": made.stat().st_ino, "from": source}), encoding="utf-8")
+    disk.sync(note)
+
+
+def settle_publication(target: Path, parts: Sequence[Path]) -> bool:
+    """Whether the partial folder of ``target`` is finished, as what it was for has taken its place.
+
+    If not, a folder that had been taken out of it for that goes back from one of ``parts``, the hidden folders.
+    """
+    partial = name_partial(target)
+    note = partial / _NOTE
+    if not note.is_file():
+        return False
+    with suppress(ValueError, KeyError, TypeError):  # a note that was cut off: nothing had moved yet
+        noted = json.loads(note.read_text(encoding="utf-8"))
+        if target.is_dir() and target.stat().st_ino == noted["inode"]:
+            return True
+        for made in (part / NEW for part in parts):
+            if made.is_dir() and made.stat().st_ino == noted["inode"] and noted["from"] is not None:
+                made.rename(partial / str(noted["from"]))
+    note.unlink()
+    return False
