@@ -48,6 +48,7 @@ NAMES = [
     "align",
     "build",
     "build_bank",
+    "build_tiled",
     "evaluate",
     "from_xyz_rpy",
     "join",

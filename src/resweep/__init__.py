@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep.reconstruction import VolumeConfig as VolumeConfig
     from resweep.reconstruction import align as align
     from resweep.reconstruction import build_bank as build_bank
+    from resweep.reconstruction import build_tiled as build_tiled
     from resweep.reconstruction import join as join
     from resweep.reconstruction import odometry as odometry
     from resweep.reconstruction.build import build as build
@@ -106,6 +107,7 @@ _PUBLIC = {
     "align": "resweep.reconstruction",
     "build": "resweep.reconstruction",
     "build_bank": "resweep.reconstruction",
+    "build_tiled": "resweep.reconstruction",
     "evaluate": "resweep.evaluation",
     "from_xyz_rpy": "resweep.pose",
     "join": "resweep.reconstruction",

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resweep.cli.options import METHOD_HELP, Labels, PoseRate, Poses
+from resweep.cli.options import METHOD_HELP, Cluster, Labels, Memory, PoseRate, Poses
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
+from resweep.memory import parse_memory
 
 if TYPE_CHECKING:
     from resweep.log import Log
     from resweep.reconstruction import BuildConfig
-    from resweep.worlds import World
+
+_COUNTS = ("n_splats", "n_volumes", "n_faces")  # of a layer in the index of a world
 
 
 @locks("output", reads=["logs"])
@@ -55,10 +57,16 @@ def build(
     resume: Annotated[
         bool, typer.Option("--resume/--no-resume", help="Keep finished steps in WORLD.partial until the end.")
     ] = True,
+    tile: Annotated[
+        float, typer.Option("--tile", min=2.0, max=10_000.0, metavar="M", help="Side of the tiles, metres.")
+    ] = 50.0,
+    memory: Memory = None,
+    cluster: Cluster = None,
 ) -> None:
     """Build a world from recordings, without what moved: splats over surfaces, permeable volumes in vegetation.
 
-    A build that was stopped goes on where it was when it is called again with the same words.
+    The ground is divided into tiles that are built one by one, so that drives of any length fit into memory. A build
+    that was stopped goes on where it was when it is called again with the same words.
 
     Examples:
 
@@ -67,8 +75,15 @@ def build(
       resweep build drive1 drive2 -o place.world --method splats-descriptors --set map.ego_radius_m=2.5
 
       resweep build drive.bag -o place.world --odometry
+
+      resweep build kitti/sequences/00 -o town.world --memory 4GB --cluster local:4
     """
+    bound = parse_memory(memory)
     from resweep.cli.inputs import check_writable
+    from resweep.cluster import open_workers
+    from resweep.reconstruction import build_tiled, join
+    from resweep.reconstruction.tiles.build import is_tiled
+    from resweep.reconstruction.unknown_sensor import adapt_to_log
     from resweep.worlds.store import check_name
 
     check_name(output)
@@ -85,10 +100,18 @@ def build(
     recordings = _find_poses([log for _, log in opened], odometry)
     if align:
         recordings = _align(recordings, chosen, tolerant)
-    world = _build_to(output, recordings, chosen, overwrite, resume)
+    log = join(recordings)
+    chosen = adapt_to_log(chosen, log)  # before anything is kept beside the world
+    if is_tiled(chosen):
+        with open_workers(cluster) as workers:
+            build_tiled(
+                log, output, chosen, tile_m=tile, memory=bound, workers=workers, overwrite=overwrite, resume=resume
+            )
+    else:
+        _build_whole(output, log, chosen, overwrite, resume, bound, cluster)
     for line in skipped:
         typer.echo(line, err=True)
-    _summarise(world, output, time.perf_counter() - began)
+    _summarise(output, time.perf_counter() - began)
     like = None if odometry or format is not None else _like(opened[0][0], recordings[0], parse_slice(sweeps))
     given = {"--poses": poses, "--pose-rate": pose_rate}
     typer.echo(f"next: {_suggest_next(output, recordings[0], like, given, bool(skipped))}")
@@ -122,14 +145,17 @@ def _align(recordings: list[Log], config: BuildConfig, left_out: list[str] | Non
     return logs
 
 
-def _build_to(output: Path, recordings: list[Log], config: BuildConfig, overwrite: bool, resume: bool) -> World:
-    """The world, written; checkpoints lie beside it until then."""
-    from resweep.reconstruction import Checkpoints, join
+def _build_whole(
+    output: Path, log: Log, config: BuildConfig, overwrite: bool, resume: bool, memory: int, cluster: str | None
+) -> None:
+    """Write a world by a method that needs the whole map in memory; checkpoints lie beside it until then."""
+    from resweep.reconstruction import Checkpoints
     from resweep.reconstruction import build as estimate
-    from resweep.reconstruction.unknown_sensor import adapt_to_log
+    from resweep.reconstruction.tiles.build import check_whole
 
-    log = join(recordings)
-    config = adapt_to_log(config, log)  # before anything is kept beside the world
+    if cluster is not None:
+        raise ResweepError("--cluster: this method needs the whole map in one process; leave --cluster out")
+    check_whole(log, memory)
     partial = output.with_name(output.name + ".partial")
     checkpoints = Checkpoints()
     if resume:
@@ -137,14 +163,18 @@ def _build_to(output: Path, recordings: list[Log], config: BuildConfig, overwrit
     world = estimate(log, config, progress=True, resume=checkpoints)
     world.save(output, overwrite=overwrite)
     checkpoints.remove()
-    return world
 
 
-def _summarise(world: World, output: Path, seconds: float) -> None:
-    size = world.bounds[1] - world.bounds[0]
-    parts = " and ".join(f"{layer.n_primitives:,} {layer.name}" for layer in world.layers)
-    typer.echo(f"{output}: {parts} over {size[0]:.0f} x {size[1]:.0f} m")
-    typer.echo(f"from {world.meta['points']:,} points of {world.meta['sweeps']:,} sweeps, in {seconds:.1f} s")
+def _summarise(output: Path, seconds: float) -> None:
+    from resweep.worlds.store import read_index
+
+    index = read_index(output)
+    low, high = index["bounds"]
+    counts = ((layer.get(name), layer["name"]) for layer in index["layers"] for name in _COUNTS)
+    parts = " and ".join(f"{count:,} {name}" for count, name in counts if count)
+    typer.echo(f"{output}: {parts} over {high[0] - low[0]:.0f} x {high[1] - low[1]:.0f} m")
+    meta = index["meta"]
+    typer.echo(f"from {meta['points']:,} points of {meta['sweeps']:,} sweeps, in {seconds:.1f} s")
 
 
 def _like(path: Path, log: Log, chosen: slice) -> list[str] | None:

@@ -29,6 +29,7 @@ from resweep.reconstruction.splats.config import (
     paper_c,
 )
 from resweep.reconstruction.splats.dynamic import dynamic_splats
+from resweep.reconstruction.tiles.build import build_tiled
 from resweep.reconstruction.volumes.config import VolumeConfig, VolumeSettings
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "align",
     "build",
     "build_bank",
+    "build_tiled",
     "calibrate",
     "dynamic_splats",
     "fit",

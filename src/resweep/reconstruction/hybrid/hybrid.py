@@ -37,9 +37,7 @@ def fit(map: Map, config: HybridConfig) -> tuple[Layer, ...]:
     return fit_classes(map, permeable, config)
 
 
-def fit_classes(
-    map: Map, permeable: Array, config: HybridConfig, scales: Scales | None = None
-) -> tuple[Layer, ...]:
+def fit_classes(map: Map, permeable: Array, config: HybridConfig, scales: Scales | None = None) -> tuple[Layer, ...]:
     """Splats over the points that are not ``permeable`` (n,) bool, volumes in those that are.
 
     ``scales`` are those of the splats, where the map is a part of one.

@@ -93,9 +93,7 @@ def choose_method(map: Map, config: SplatConfig) -> Method:
     return config.method
 
 
-def grow_splats(
-    map: Map, config: SplatConfig, method: Method, scales: Scales | None = None
-) -> tuple[Grown, Cloud]:
+def grow_splats(map: Map, config: SplatConfig, method: Method, scales: Scales | None = None) -> tuple[Grown, Cloud]:
     """Splats and the cloud that they grew on, twice where the map is resampled by the first (C, 3.4).
 
     The second generation measures its own scales: its cloud is denser.

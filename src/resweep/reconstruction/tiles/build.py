@@ -47,7 +47,13 @@ _MOST_POINTS = 4_000_000  # of a square, however much memory there is: so that m
 _FEWEST_POINTS = 200_000
 _STORED_BYTES = 60  # of a beam and its point on disk, about
 
-_STAGES = ("reading sweeps", "measuring the map", "finding what beams pass through", "building tiles", "writing the world")
+_STAGES = (
+    "reading sweeps",
+    "measuring the map",
+    "finding what beams pass through",
+    "building tiles",
+    "writing the world",
+)
 # How layers follow each other in a world, also where no tile has all of them.
 _LAYER_ORDER = (("splats", "splats"), ("splats", "surfels"), ("volumes", "volumes"))
 
@@ -112,6 +118,18 @@ def build_tiled(
             work.run()
         checkpoints.remove()
     return path
+
+
+def check_whole(log: Log, memory: int) -> None:
+    """Raise if a build with the whole map in memory would take more than ``memory`` bytes, by the first sweep."""
+    points = len(log) * max(len(log[0]), 1)
+    need = _BASE_BYTES + points * _POINT_BYTES
+    if need > memory:
+        raise ResweepError(
+            f"log '{log.name}': this method holds all of its about {points:,} points in memory, which takes about "
+            f"{format_memory(need)} of the {format_memory(memory)} allowed; build from fewer sweeps, allow more, or "
+            "take a method that builds by tiles, such as hybrid or splats"
+        )
 
 
 def _plan_memory(bound: int, workers: int) -> int:
@@ -237,13 +255,11 @@ class _TiledBuild:
             tasks.append(replace(task, squares=squares))
         return tasks
 
-    def _assemble(
-        self, ground: Ground, tasks: Sequence[TileTask], points: int, calibrated: Calibrated | None
-    ) -> None:
+    def _assemble(self, ground: Ground, tasks: Sequence[TileTask], points: int, calibrated: Calibrated | None) -> None:
         parts = [task.part for task in tasks if task.part.is_dir()]
         if not parts:
             raise ResweepError(
-                f"log '{self.log.name}': nothing could be fitted to its returns; they are too few, accumulate more sweeps"
+                f"log '{self.log.name}': its returns are too few to fit anything to them; accumulate more sweeps"
             )
         meta: dict[str, Any] = {
             "source": str(self.log.meta.get("path", self.log.name)),

@@ -50,6 +50,4 @@ def _join(layers: Sequence[Layer], rows: Sequence[np.ndarray]) -> Layer:
         return Splats(*shape, **same, extra=extra, name=first.name, depth=first.depth, gap_m=first.gap_m)
     exposure = None if first.exposure_m is None else column("exposure_m")
     shape = [column(name) for name in ("mean", "covariance", "permeability")]
-    return Volumes(
-        *shape, exposure, **same, extra=extra, name=first.name, tau=first.tau, element_m=first.element_m
-    )
+    return Volumes(*shape, exposure, **same, extra=extra, name=first.name, tau=first.tau, element_m=first.element_m)

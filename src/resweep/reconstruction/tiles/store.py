@@ -39,9 +39,7 @@ POINT = np.dtype(
         ("track", "<i4"),
     ]
 )
-BEAM = np.dtype(
-    [("origin", "<f4", 3), ("direction", "<f4", 3), ("length", "<f4"), ("sweep", "<i4"), ("returned", "?")]
-)
+BEAM = np.dtype([("origin", "<f4", 3), ("direction", "<f4", 3), ("length", "<f4"), ("sweep", "<i4"), ("returned", "?")])
 TABLES = {"points": POINT, "beams": BEAM}
 
 

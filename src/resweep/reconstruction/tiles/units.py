@@ -121,7 +121,9 @@ def fit_tile(task: TileTask) -> dict[str, int]:
         if not layers:
             write_file(task.nothing, b"")
             return {}
-        save_world(World(layers, task.ground.origin, labels=task.ground.labels), task.part, tile_size_m=task.tile.size_m)
+        save_world(
+            World(layers, task.ground.origin, labels=task.ground.labels), task.part, tile_size_m=task.tile.size_m
+        )
         return {layer.name: layer.n_primitives for layer in layers}
     return {}
 
