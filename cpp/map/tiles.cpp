@@ -23,6 +23,7 @@ bool clip(double from, double step, double low, double high, double& near, doubl
 }
 
 void add_tiles(const BeamSegments& beams, std::size_t row, double size, double margin, TileCrossings& found) {
+    if (!std::isfinite(beams.length[row])) return;
     double from[2], step[2];
     std::int32_t first[2], last[2];
     for (int axis = 0; axis < 2; ++axis) {
@@ -30,7 +31,7 @@ void add_tiles(const BeamSegments& beams, std::size_t row, double size, double m
         step[axis] = double{beams.direction[3 * row + axis]} * beams.length[row];
         const double low = std::min(from[axis], from[axis] + step[axis]) - margin,
                      high = std::max(from[axis], from[axis] + step[axis]) + margin;
-        if (!(high - low < kMostTiles * size)) return;  // also where a number is missing
+        if (!(high - low < kMostTiles * size)) return;
         first[axis] = static_cast<std::int32_t>(std::floor(low / size));
         last[axis] = static_cast<std::int32_t>(std::floor(high / size));
     }

@@ -1,0 +1,70 @@
+"""The tile store: what is written comes back by square, and what is no store is said to be none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from resweep.errors import ResweepError
+from resweep.reconstruction.tiles import store
+from resweep.reconstruction.tiles.store import BEAM, POINT, Batch, TileStore, write_batch
+
+
+def rows_of(dtype: np.dtype, count: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    rows = np.zeros(count, dtype)
+    rows["sweep"] = np.arange(count)
+    name = "points" if dtype is POINT else "origin"
+    rows[name] = rng.normal(size=(count, 3))
+    return rows
+
+
+def write(folder, name: str, seed: int, count: int = 500) -> tuple[np.ndarray, np.ndarray]:
+    points = rows_of(POINT, count, seed)
+    squares = np.random.default_rng(seed).integers(-3, 3, (count, 2))
+    write_batch(folder / name, {"points": (points, squares), "beams": (np.zeros(0, BEAM), squares[:0])}, {"seed": seed})
+    return points, squares
+
+
+def test_rows_come_back_by_square_in_the_order_of_batches(tmp_path):
+    written = [write(tmp_path, f"{at:07d}.tiles", at) for at in (0, 1)]
+    found = TileStore.open(tmp_path)
+    assert [batch.says["seed"] for batch in found.batches] == [0, 1]
+    for square in [(-3, -3), (0, 2), (2, -1)]:
+        blocks = [block for _, block in found.read("points", {square})]
+        expected = [points[(squares == square).all(axis=1)] for points, squares in written]
+        assert np.array_equal(np.concatenate(blocks), np.concatenate(expected))
+    counts = found.count("points")
+    assert sum(counts.values()) == 1000
+    assert counts[(0, 2)] == sum(int((squares == (0, 2)).all(axis=1).sum()) for _, squares in written)
+    assert found.count("beams") == {}
+    assert list(found.read("points", {(50, 50)})) == []
+
+
+def test_a_store_of_another_version_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "VERSION", 7)
+    write(tmp_path, "0000000.tiles", 0)
+    monkeypatch.undo()
+    with pytest.raises(ResweepError, match=r"version 7, this Resweep has version 1; remove"):
+        Batch.open(tmp_path / "0000000.tiles")
+
+
+@pytest.mark.parametrize("keep", [0, 10, 100])
+def test_a_file_that_is_cut_off_is_no_batch(tmp_path, keep):
+    write(tmp_path, "0000000.tiles", 0)
+    file = tmp_path / "0000000.tiles"
+    file.write_bytes(file.read_bytes()[:keep])
+    with pytest.raises(ResweepError, match=r"is no batch of a tile store .*; remove the folder and build again"):
+        Batch.open(file)
+
+
+def test_a_damaged_block_is_said_to_be_one(tmp_path):
+    write(tmp_path, "0000000.tiles", 0)
+    file = tmp_path / "0000000.tiles"
+    data = bytearray(file.read_bytes())
+    body = Batch.open(file).body
+    data[body : body + 40] = bytes(40)
+    file.write_bytes(data)
+    batch = Batch.open(file)
+    with pytest.raises(ResweepError, match="is damaged"):
+        list(batch.read("points", {(int(e["x"]), int(e["y"])) for e in batch.index["points"]}))
