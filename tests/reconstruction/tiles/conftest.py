@@ -32,7 +32,7 @@ def garden() -> Log:
     parts.append(box((14.0, 0.3, 3.0), (0.0, -9.0, 1.5), label=int(Label.BUILDING)))
     world = rs.World(parts, labels="semantickitti")
     poses = np.stack([from_xyz_rpy(0.4 * step - 1.0, 0.3 * (step - 3), 1.4, 0, 0, 0.05 * step) for step in range(6)])
-    drive = rs.Simulator(world, "velodyne-vlp-16", seed=3).run(poses)
+    drive = rs.Simulator(world, rs.load_sensor("velodyne-vlp-16").with_(rotation_rate_hz=20.0), seed=3).run(poses)
     return Log.from_sweeps(list(drive), "garden", labels=load_labels("semantickitti"), sensor=drive.sensor)
 
 
