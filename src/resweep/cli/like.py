@@ -12,7 +12,7 @@ from resweep.errors import ResweepError
 if TYPE_CHECKING:
     from resweep.log import Log
     from resweep.sensors import Sensor
-    from resweep.worlds import World
+    from resweep.worlds import StreamedWorld, World
 
 RECORDED = "recorded"  # the word for the beams of the log itself, in place of a sensor
 
@@ -53,7 +53,14 @@ def open_like(
 
 
 def drive_like(
-    log: Log, world: World, name: str, sensor: Sensor, offset: str | None, standing: bool, seed: int, threads: int
+    log: Log,
+    world: World | StreamedWorld,
+    name: str,
+    sensor: Sensor,
+    offset: str | None,
+    standing: bool,
+    seed: int,
+    threads: int,
 ) -> Log:
     """The drive of the log in a world, by its own beams or by ``sensor``, computed as it is read."""
     from resweep.cli.inputs import parse_offset

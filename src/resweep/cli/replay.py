@@ -40,7 +40,7 @@ def replay(
       resweep replay kitti/2011_09_26_drive_0051_sync -w 0051.world -s velodyne-hdl-64e -o again
     """
     given = describe_work(locals())
-    from resweep.cli.inputs import check_folder, check_world, open_posed, open_world
+    from resweep.cli.inputs import check_folder, check_world, open_posed, stream_world
     from resweep.cli.progress import Tally
     from resweep.dataset import replay
     from resweep.evaluation.objects import compare_objects
@@ -57,7 +57,7 @@ def replay(
     objects = None if bank is None else load_bank(bank)
     with open_progress() as progress:
         progress.start(f"reading {world}")
-        place = open_world(world, seed)
+        place = stream_world(world, seed)
         progress.start("placing the objects")
         again = replay(recorded, place, chosen, bank=objects, seed=seed, sweeps=sweeps)
         tally = Tally(progress)

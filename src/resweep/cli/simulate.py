@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from resweep.pose import Array, Trajectory
     from resweep.scenario import Actor
     from resweep.sensors import Sensor
-    from resweep.worlds import World
+    from resweep.worlds import StreamedWorld, World
 
 _NOISE = "receiver.range_noise"
 
@@ -142,7 +142,7 @@ def simulate(
       resweep simulate scene:street -s velodyne-hdl-32e --scenario hidden-car -o hidden
     """
     given = describe_work(locals())
-    from resweep.cli.inputs import check_folder, check_world, mount_sensor, open_world, read_motion
+    from resweep.cli.inputs import check_folder, check_world, mount_sensor, open_world, read_motion, stream_world
     from resweep.cli.like import RECORDED, check_recorded, drive_like, open_like
     from resweep.cli.progress import Tally
     from resweep.io import write_log
@@ -178,11 +178,14 @@ def simulate(
     check_world(world)
     with open_progress() as progress:
         progress.start(f"reading {world}")
-        place = open_world(world, seed, up)
         actors: list[Actor] = []
-        if staged is not None:
+        place: World | StreamedWorld
+        if staged is None:
+            place = stream_world(world, seed, up)
+        else:  # actors are placed on the ground of the whole world
+            place = whole = open_world(world, seed, up)
             progress.start("placing the actors")
-            where, actors = staged.place(place)
+            where, actors = staged.place(whole)
             path = str(scenario)
             motion = _check_motion(mount_sensor(where, offset), path, chosen, sweeps)
         progress.start("starting the tracer")

@@ -11,7 +11,7 @@ from resweep.scenario import Bank
 from resweep.scenario.replay import find_sweep_starts, replay_actors
 from resweep.sensors import Sensor, fire, load_sensor
 from resweep.simulate import Simulator
-from resweep.worlds import World
+from resweep.worlds import StreamedWorld, World
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Replay:
 
 def replay(
     log: Log,
-    world: World,
+    world: World | StreamedWorld,
     sensor: Sensor | str,
     *,
     bank: Bank | None = None,

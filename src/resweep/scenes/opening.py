@@ -6,7 +6,7 @@ from pathlib import Path
 
 from resweep.errors import ResweepError, nearest_names
 from resweep.files import recover_output
-from resweep.worlds import World, load_world
+from resweep.worlds import StreamedWorld, World, load_world
 
 SCENE = "scene:"
 
@@ -42,6 +42,19 @@ def open_world(word: str, seed: int = 0, up: str | None = None) -> World:
     if Path(word).is_dir():
         return load_world(word)
     return World.from_mesh(word, up=up)
+
+
+def stream_world(
+    word: str, seed: int = 0, up: str | None = None, *, memory_bytes: int | None = None
+) -> World | StreamedWorld:
+    """As `open_world`, but a saved world is not read: its tiles are, where a sensor drives (`StreamedWorld`).
+
+    ``memory_bytes`` bounds what is kept of it (default: half of the machine's memory).
+    """
+    check_world(word)
+    if not word.startswith(SCENE) and Path(word).is_dir():
+        return StreamedWorld(word, memory_bytes=memory_bytes)
+    return open_world(word, seed, up)
 
 
 def _may_be_path(word: str) -> bool:
