@@ -23,7 +23,8 @@ from resweep.worlds.traced import add_part
 from resweep.worlds.volumes import Volumes
 from resweep.worlds.world import Layer, World
 
-MOST_WHOLE = 2  # tiles along each axis up to which a world is one scene
+# Tiles along each axis up to which a world is one scene: a sweep needs most of it, and one hierarchy is the fastest.
+MOST_WHOLE = 8
 _KINDS = {"mesh": 1, "instances": 1, "splats": 2, "volumes": 3}  # as the native scene numbers them
 
 
