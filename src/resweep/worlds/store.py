@@ -116,9 +116,8 @@ def load_world(
         if layer is not None:
             layers.append(layer)
     if not layers:
-        raise ResweepError(
-            f"{path}: no layer has anything within the bounds or near the drive; the world spans {data.get('bounds')}"
-        )
+        region = "the bounds" if near is None else f"{range_m:g} m of the drive"
+        raise ResweepError(f"{path}: no layer has anything within {region}; the world spans {data.get('bounds')}")
     meta, labels = need(data, "meta", dict, where), saved_labels(data, where)
     size_m = saved_tile_size(data, where)
     return World(layers, origin, meta, labels, calibration=saved_calibration(data, where), tile_size_m=size_m)
