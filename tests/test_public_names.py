@@ -38,6 +38,7 @@ NAMES = [
     "Simulator",
     "SplatConfig",
     "Splats",
+    "StreamedWorld",
     "SurfelConfig",
     "Sweep",
     "Trajectory",

@@ -85,6 +85,29 @@ OwnedGeometry new_geometry(int type);
 // Build the hierarchy over a scene; throws if that fails, and `action` says what was tried.
 void commit_scene(OwnedScene& scene, const char* action);
 
+// Trace a packet of rays in a scene: closest hits, or whether there is any.
+inline void intersect_packet(SceneHandle scene, const int*, RayHitPacket<1>& packet, IntersectArguments& arguments) {
+    embree().intersect1(scene, &packet, &arguments);
+}
+inline void intersect_packet(SceneHandle scene, const int* valid, RayHitPacket<8>& packet,
+                             IntersectArguments& arguments) {
+    embree().intersect8(valid, scene, &packet, &arguments);
+}
+inline void intersect_packet(SceneHandle scene, const int* valid, RayHitPacket<16>& packet,
+                             IntersectArguments& arguments) {
+    embree().intersect16(valid, scene, &packet, &arguments);
+}
+
+inline void occlude_packet(SceneHandle scene, const int*, RayPacket<1>& rays, IntersectArguments& arguments) {
+    embree().occluded1(scene, &rays, &arguments);
+}
+inline void occlude_packet(SceneHandle scene, const int* valid, RayPacket<8>& rays, IntersectArguments& arguments) {
+    embree().occluded8(valid, scene, &rays, &arguments);
+}
+inline void occlude_packet(SceneHandle scene, const int* valid, RayPacket<16>& rays, IntersectArguments& arguments) {
+    embree().occluded16(valid, scene, &rays, &arguments);
+}
+
 // A geometry of copies of a scene; its transform is still to be set.
 OwnedGeometry new_instance(SceneHandle scene);
 

@@ -1,7 +1,9 @@
 // What the files of this folder share: one function per subject that binds it, and the types that several bind.
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "python/arrays.hpp"
 #include "python/geometry.hpp"
@@ -11,10 +13,19 @@
 
 namespace resweep::python {
 
-// A native scene and the arrays it reads.
+// A native scene, the arrays it reads, and the scenes of its cells.
 struct PyScene {
+    explicit PyScene(bool cell) : scene(cell) {}
+
     KeptArrays arrays;
+    std::vector<nb::object> cells;
     Scene scene;
+};
+
+// What copies of triangles share, and the arrays it reads.
+struct PyPrototype {
+    KeptArrays arrays;
+    std::shared_ptr<const Prototype> prototype;
 };
 
 // The actors of one sweep, and the Python objects that own them.

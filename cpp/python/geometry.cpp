@@ -72,6 +72,12 @@ Volumes volumes(nb::object source) {
     native.extinction = nb::cast<bool>(source.attr("extinction"));
     native.element = nb::cast<float>(source.attr("element_m"));
     native.volume.resize(mean.shape(0));
+    if (const nb::object number = source.attr("number"); !number.is_none()) {
+        const auto row = nb::cast<Row<std::uint32_t>>(number, false);
+        if (row.shape(0) != mean.shape(0))
+            throw std::invalid_argument("volumes: number must have one value per volume");
+        native.numbers.assign(row.data(), row.data() + row.shape(0));
+    }
     for (std::size_t i = 0; i < native.volume.size(); ++i) {
         Volume& volume = native.volume[i];
         std::copy_n(mean.data() + 3 * i, 3, volume.mean);

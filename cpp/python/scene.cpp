@@ -8,12 +8,48 @@
 
 #include "python/bindings.hpp"
 #include "trace/intersect.hpp"
+#include "trace/packet_tracer.hpp"
 #include "trace/predict.hpp"
 #include "trace/raw_floor.hpp"
 #include "trace/trace.hpp"
 
 namespace resweep::python {
 namespace {
+
+void make_prototype(PyPrototype* self, nb::object triangles, std::size_t n_copies) {
+    PyPrototype made;
+    const Triangles native = made.arrays.triangles(triangles);
+    made.prototype = std::make_shared<const Prototype>(native, n_copies);
+    new (self) PyPrototype(std::move(made));
+}
+
+void declare(PyScene& self, int kind, bool gathers) {
+    if (kind < 1 || kind > 3) throw std::invalid_argument("kind: expected 1, 2 or 3");
+    self.scene.declare(static_cast<PrimitiveKind>(kind), gathers);
+}
+
+void divide(PyScene& self, const In<float, nb::shape<-1, 6>, nb::c_contig>& boxes) {
+    if (self.scene.n_cells()) throw std::invalid_argument("scene: is divided already");
+    self.scene.divide(boxes.data(), boxes.shape(0));
+    self.cells.resize(boxes.shape(0));
+}
+
+void put(PyScene& self, std::size_t cell, nb::object scene) {
+    if (cell >= self.scene.n_cells()) throw std::out_of_range("cell: there is no such cell");
+    self.scene.put(cell, scene.is_none() ? nullptr : &nb::cast<PyScene&>(scene).scene);
+    self.cells[cell] = std::move(scene);
+}
+
+void add_discs(PyScene& self, nb::object source, int group) {
+    Discs native = self.arrays.discs(source);
+    native.group = group;
+    self.scene.add(native);
+}
+
+// Raise if rays met a cell that was not at hand, where something may be.
+void check_complete(const PyScene& self) {
+    if (self.scene.take_missing()) throw std::runtime_error("rays met a part of the world that is not loaded");
+}
 
 Columns trace(const PyScene& self, const Plan& plan, const PyFiring& firing, const Motion& motion, double start,
               std::uint64_t seed, std::uint64_t index, int threads, int packet, const PyActorScene* actors) {
@@ -23,6 +59,7 @@ Columns trace(const PyScene& self, const Plan& plan, const PyFiring& firing, con
         traced = trace_pulses(self.scene, actors ? &*actors->scene : nullptr, plan,
                               {firing.firing, motion, start, Philox(seed, index)}, {threads, packet});
     }
+    check_complete(self);
     Columns columns;
     columns["beam"] = give(std::move(traced.beam));
     columns["range"] = give(std::move(traced.range));
@@ -45,6 +82,7 @@ Columns closest_hits(const PyScene& self, const Matrix3<float>& origins, const M
         nb::gil_scoped_release release;
         hits = intersect(self.scene, origins.data(), directions.data(), origins.shape(0), range_max, threads);
     }
+    check_complete(self);
     Columns columns;
     columns["range"] = give(std::move(hits.range));
     columns["cosine"] = give(std::move(hits.cosine));
@@ -65,6 +103,7 @@ Columns predict_beams(const PyScene& self, const Matrix3<float>& origins, const 
         predicted = predict(self.scene, origins.data(), directions.data(), measured ? measured->data() : nullptr,
                             origins.shape(0), {sigma, clutter, window, slope, range_max}, threads);
     }
+    check_complete(self);
     Columns columns;
     columns["range"] = give(std::move(predicted.range));
     columns["probability"] = give(std::move(predicted.probability));
@@ -92,19 +131,33 @@ std::pair<double, std::size_t> time_raw_floor(const PyScene& self, const Matrix3
 }  // namespace
 
 void bind_scene(nb::module_& m) {
+    m.attr("BEYOND") = kBeyond;
+    nb::class_<PyPrototype>(m, "Prototype", "Triangles that copies share, built once.")
+        .def("__init__", &make_prototype, nb::arg("triangles"), nb::arg("n_copies"),
+             "`n_copies`: how many there are in the whole world.");
+
     nb::class_<PyScene>(m, "Scene", "Native geometry, built once and traced many times.")
-        .def(nb::init<>())
+        .def(nb::init<bool>(), nb::kw_only(), nb::arg("cell") = false,
+             "A scene of layers; with `cell`, one for a part of a layer that is put into a divided scene.")
+        .def("declare", &declare, nb::arg("kind"), nb::kw_only(), nb::arg("gathers") = false,
+             "Say that a divided scene has a layer of this kind: 1 mesh, 2 splats, 3 volumes.")
+        .def("divide", &divide, nb::arg("boxes"),
+             "Divide the scene into cells with these boxes (n, 6): lowest and highest corner.")
+        .def("put", &put, nb::arg("cell"), nb::arg("scene").none(),
+             "Set the scene of a cell, or None if it is not at hand. No ray that is being traced may need it.")
         .def(
             "add_triangles",
             [](PyScene& self, nb::object triangles) { self.scene.add(self.arrays.triangles(triangles)); },
             nb::arg("triangles"))
         .def(
             "add_instances",
-            [](PyScene& self, nb::object instances) { self.scene.add(self.arrays.instances(instances)); },
-            nb::arg("instances"))
-        .def(
-            "add_discs", [](PyScene& self, nb::object discs) { self.scene.add(self.arrays.discs(discs)); },
-            nb::arg("discs"))
+            [](PyScene& self, nb::object instances, const PyPrototype* prototype) {
+                const InstanceArray native = self.arrays.instances(instances);
+                prototype ? self.scene.add(native, prototype->prototype) : self.scene.add(native);
+            },
+            nb::arg("instances"), nb::arg("prototype").none() = nb::none(), nb::keep_alive<1, 3>())
+        .def("add_discs", &add_discs, nb::arg("discs"), nb::kw_only(), nb::arg("group") = -1,
+             "`group`: the layer of the world that the discs of a cell belong to.")
         .def(
             "add_volumes", [](PyScene& self, nb::object source) { self.scene.add(volumes(source)); },
             nb::arg("volumes"))

@@ -11,6 +11,12 @@ namespace resweep {
 struct DiscHits;
 struct Crossing;
 
+// A volume that stopped a ray: the range at which it did, and its number.
+struct StoppedBy {
+    float range;
+    std::uint64_t number;
+};
+
 // `embree` comes first: callbacks get a pointer to it, and cast that to the whole.
 struct CallbackContext {
     RayQueryContext embree;
@@ -18,6 +24,9 @@ struct CallbackContext {
     const std::uint64_t* keys = nullptr;         // random bits of each ray's pulse
     float slope = 0.0f;                          // width of the beam at 1 m, if one ray stands for all of it
     std::vector<Crossing>* crossings = nullptr;  // if not null, volumes are recorded here and let all rays pass
+    std::uint32_t* cells = nullptr;              // the cell of a divided scene that each ray's hit is in
+    StoppedBy* stopped = nullptr;                // the last volume that stopped each ray
+    IntersectArguments* arguments = nullptr;     // of this query, to look into a cell with
 };
 
 }  // namespace resweep

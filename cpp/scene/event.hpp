@@ -28,6 +28,7 @@ struct Event {
 struct Hit {
     float normal[3], direction[3], range, cosine, u;
     std::uint32_t primitive, geometry, instance, instance_primitive;
+    std::uint32_t cell = 0;  // of a divided scene, which it was hit in
 };
 
 }  // namespace resweep

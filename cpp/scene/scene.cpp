@@ -1,5 +1,7 @@
 #include "scene/scene.hpp"
 
+#include "scene/cells.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -36,7 +38,14 @@ OwnedScene prototype_scene(OwnedGeometry geometry, int flags) {
     return scene;
 }
 
-Scene::Scene() : top_(new_scene(kRobust, kHigh)) {}
+Prototype::Prototype(const Triangles& triangles, std::size_t n_copies)
+    : scene(prototype_scene(triangle_geometry(triangles),
+                            (n_copies <= kWatertightCopies ? kRobust : kNoSceneFlag) |
+                                (triangles.n_faces > kCompactFaces ? kCompact : kNoSceneFlag))),
+      faces(triangles),
+      array(n_copies > kSeparateInstances) {}
+
+Scene::Scene(bool cell) : top_(new_scene(kRobust, kHigh)), cell_(cell) {}
 
 // Put a geometry of the next layer into the scene; returns its id.
 std::uint32_t Scene::attach(OwnedGeometry geometry) {
@@ -47,8 +56,10 @@ std::uint32_t Scene::attach(OwnedGeometry geometry) {
 }
 
 void Scene::add_kind(PrimitiveKind kind) {
-    one_kind_ = layers_.empty() || (one_kind_ && kind == kind_);
+    one_kind_ = n_declared_ == 0 || (one_kind_ && kind == kind_);
     kind_ = kind;
+    draws_ = draws_ || kind == PrimitiveKind::kVolumes;
+    ++n_declared_;
 }
 
 void Scene::add(const Triangles& triangles) {
@@ -60,23 +71,25 @@ void Scene::add(const Triangles& triangles) {
     }
     add_kind(PrimitiveKind::kMesh);
     attach(triangle_geometry(triangles));
-    layers_.push_back(Layer{Faces(triangles)});
+    layers_.push_back(Layer{nullptr, Faces(triangles)});
 }
 
 void Scene::add(const InstanceArray& instances) {
+    add(instances, std::make_shared<const Prototype>(instances.triangles, instances.n_instances));
+}
+
+void Scene::add(const InstanceArray& instances, std::shared_ptr<const Prototype> prototype) {
     add_kind(PrimitiveKind::kMesh);
-    const int flags = (instances.n_instances <= kWatertightCopies ? kRobust : kNoSceneFlag) |
-                      (instances.triangles.n_faces > kCompactFaces ? kCompact : kNoSceneFlag);
-    instanced_.push_back(prototype_scene(triangle_geometry(instances.triangles), flags));
-    const SceneHandle prototype = instanced_.back().get();
-    Layer layer{Faces(instances.triangles)};
+    Layer layer;
+    layer.prototype = std::move(prototype);
+    const SceneHandle copied = layer.prototype->scene.get();
     layer.transforms = instances.transforms;
     layer.instance = instances.instance;
     layer.label = instances.label;
-    layer.array = instances.n_instances > kSeparateInstances;
+    layer.array = layer.prototype->array;
     if (layer.array) {
         OwnedGeometry geometry = new_geometry(kInstanceArray);
-        embree().set_instanced_scene(geometry.get(), prototype);
+        embree().set_instanced_scene(geometry.get(), copied);
         void* transforms =
             embree().new_buffer(geometry.get(), kTransformBuffer, 0, kFloat3x4RowMajor, 48, instances.n_instances);
         check_embree("allocating instances");
@@ -85,7 +98,7 @@ void Scene::add(const InstanceArray& instances) {
         layer.first = attach(std::move(geometry));
     } else {
         for (std::size_t copy = 0; copy < instances.n_instances; ++copy) {
-            const std::uint32_t id = attach(place_scene(prototype, instances.transforms + 12 * copy));
+            const std::uint32_t id = attach(place_scene(copied, instances.transforms + 12 * copy));
             if (copy == 0) layer.first = id;
         }
     }
@@ -96,9 +109,15 @@ void Scene::add(const InstanceArray& instances) {
 void Scene::add(const Discs& discs) {
     add_kind(PrimitiveKind::kSplats);
     discs_.push_back(std::make_unique<Discs>(discs));
+    if (discs.group < 0) discs_.back()->group = static_cast<int>(layers_.size());
     gathers_ = gathers_ || discs.depth > 1;
-    instanced_.push_back(prototype_scene(disc_geometry(*discs_.back()), kNoSceneFlag));
-    attach(place_scene(instanced_.back().get(), kIdentity));
+    if (cell_) {  // nothing else is in it, so it needs no instance to have flags of its own
+        top_ = new_scene(kNoSceneFlag, kMedium);
+        attach(disc_geometry(*discs_.back()));
+    } else {
+        instanced_.push_back(prototype_scene(disc_geometry(*discs_.back()), kNoSceneFlag));
+        attach(place_scene(instanced_.back().get(), kIdentity));
+    }
     check_embree("adding splats");
     Layer layer;
     layer.discs = discs_.back().get();
@@ -107,14 +126,32 @@ void Scene::add(const Discs& discs) {
 
 void Scene::add(Volumes volumes) {
     add_kind(PrimitiveKind::kVolumes);
-    volumes.first =
-        volumes_.empty() ? 0 : volumes_.back()->first + static_cast<std::uint32_t>(volumes_.back()->volume.size());
+    if (!volumes_.empty())
+        volumes.first = volumes_.back()->first + static_cast<std::uint32_t>(volumes_.back()->volume.size());
     volumes_.push_back(std::make_unique<Volumes>(std::move(volumes)));
     attach(volume_geometry(*volumes_.back()));
     Layer layer;
     layer.volumes = volumes_.back().get();
     layers_.push_back(std::move(layer));
 }
+
+void Scene::declare(PrimitiveKind kind, bool gathers) {
+    add_kind(kind);
+    gathers_ = gathers_ || gathers;
+}
+
+void Scene::divide(const float* boxes, std::size_t count) {
+    cells_ = std::make_unique<Cells>();
+    cells_->box.resize(count);
+    cells_->scene = std::make_unique<std::atomic<const Scene*>[]>(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        std::copy_n(boxes + 6 * i, 3, cells_->box[i].lower);
+        std::copy_n(boxes + 6 * i + 3, 3, cells_->box[i].upper);
+    }
+    embree().attach(top_.get(), cell_geometry(*cells_).get());
+}
+
+void Scene::put(std::size_t cell, const Scene* scene) { cells_->scene[cell].store(scene, std::memory_order_release); }
 
 void Scene::commit() { commit_scene(top_, "building the hierarchy over the scene"); }
 

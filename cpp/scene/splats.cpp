@@ -23,6 +23,15 @@ void cut_corners(const FilterArguments* arguments) {
             arguments->valid[i] = 0;
 }
 
+// Whether a gathered disc comes after one at `range`. Discs at the same range are ordered by their centres, so that it
+// does not matter which was found first.
+bool lies_behind(const DiscHits& hits, int i, float range, const Discs& layer, std::uint32_t disc) {
+    if (hits.range[i] != range) return hits.range[i] > range;
+    const float *one = hits.layer[i]->centre + 3 * std::size_t{hits.disc[i]},
+                *other = layer.centre + 3 * std::size_t{disc};
+    return std::lexicographical_compare(other, other + 3, one, one + 3);
+}
+
 // Insert a disc among the nearest of its ray; true if it lies too far behind them, as all beyond it do.
 bool gather(const Discs& layer, DiscHits& hits, float range, std::uint32_t disc, std::uint32_t instance) {
     for (int i = 0; i < hits.count; ++i)  // by its other triangle, or from another leaf
@@ -31,7 +40,7 @@ bool gather(const Discs& layer, DiscHits& hits, float range, std::uint32_t disc,
     if (hits.count >= depth && range >= hits.range[depth - 1]) return true;
     if (hits.count > 0 && range > hits.range[0] + layer.gap * static_cast<float>(depth - 1)) return true;
     int place = std::min(hits.count, kMaxDepth - 1);
-    for (; place > 0 && hits.range[place - 1] > range; --place) {
+    for (; place > 0 && lies_behind(hits, place - 1, range, layer, disc); --place) {
         hits.range[place] = hits.range[place - 1];
         hits.disc[place] = hits.disc[place - 1];
         hits.layer[place] = hits.layer[place - 1];
@@ -135,21 +144,24 @@ Event disc_event(const Hit& hit, const Discs& discs) {
 bool combine_discs(const DiscHits& hits, const float direction[3], float limit, DiscSurface& surface) {
     if (hits.count == 0 || hits.range[0] >= limit) return false;
     const Discs& layer = *hits.layer[0];
-    const auto label = [&](int i) { return layer.label[hits.disc[i]]; };
+    const auto label = [&](int i) { return hits.layer[i]->label[hits.disc[i]]; };
+    const auto same_layer = [&](int i) {
+        return hits.layer[i] == &layer ? hits.instance[i] == hits.instance[0]
+                                       : layer.group >= 0 && hits.layer[i]->group == layer.group;
+    };
     int count = 1;
-    while (count < std::min(hits.count, layer.depth) && hits.range[count] < limit && hits.layer[count] == &layer &&
-           hits.instance[count] == hits.instance[0] && label(count) == label(0) &&
-           hits.range[count] - hits.range[count - 1] <= layer.gap)
+    while (count < std::min(hits.count, layer.depth) && hits.range[count] < limit && same_layer(count) &&
+           label(count) == label(0) && hits.range[count] - hits.range[count - 1] <= layer.gap)
         ++count;
     double weights = 0.0, range = 0.0, cosine = 0.0, reflectance = 0.0;
     const double half = 0.5 * count;
     for (int i = 0; i < count; ++i) {
         const double weight = std::exp(-std::fabs(i + 1 - half) / half);  // C, eq. 17
-        const float* n = layer.normal + 3 * std::size_t{hits.disc[i]};
+        const float* n = hits.layer[i]->normal + 3 * std::size_t{hits.disc[i]};
         weights += weight;
         range += weight * hits.range[i];
         cosine += weight * std::fabs(n[0] * direction[0] + n[1] * direction[1] + n[2] * direction[2]);
-        reflectance += weight * layer.reflectance[hits.disc[i]];
+        reflectance += weight * hits.layer[i]->reflectance[hits.disc[i]];
     }
     surface.range = static_cast<float>(range / weights);  // C, eq. 16
     surface.cosine = std::min(1.0f, static_cast<float>(cosine / weights));

@@ -24,6 +24,7 @@ struct Discs {
     int depth;            // how many discs of one label a ray gathers, at most
     float gap;            // metres from one of these to the next, at most
     bool moving = false;  // in an actor's frame: the normals rotate with it
+    int group = -1;       // the layer of the world that these belong to; its discs blend, whichever cell they are in
 };
 
 // The nearest discs that one ray hit, in order of range.

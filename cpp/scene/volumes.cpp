@@ -57,7 +57,12 @@ void intersect_volume(const UserArguments* arguments) {
         const float range = drawn_range(crossing, draw);
         const float kept = std::clamp(range, std::max(crossing.centre - crossing.half, rays[kNearRow * n + i]),
                                       crossing.centre + crossing.half);
-        if (kept >= rays[kFarRow * n + i]) return;
+        const float far = rays[kFarRow * n + i];
+        StoppedBy& last = context.stopped[ids[i]];
+        const std::uint64_t number = crossing.layer->number(crossing.volume);
+        // Of volumes that stop a ray at the same range, as all around the sensor do, the first in the world counts.
+        if (kept > far || (kept == far && !(last.range == far && number < last.number))) return;
+        last = {kept, number};
         rays[kFarRow * n + i] = kept;
         float* hits = rays + kFirstHitRow * n;
         for (std::uint32_t axis = 0; axis < 3; ++axis) hits[(kNormalRow + axis) * n + i] = -d[axis];
@@ -94,7 +99,7 @@ std::uint64_t volume_draw(std::uint64_t key, const Crossing& crossing, const flo
             const float at = std::floor((origin[axis] + crossing.centre * direction[axis]) / size);
             cell = cell * 0xD6E8FEB86659FD93ull + static_cast<std::uint32_t>(static_cast<std::int64_t>(at));
         }
-    const std::uint64_t number = std::uint64_t{crossing.layer->first} + crossing.volume + 1;
+    const std::uint64_t number = crossing.layer->number(crossing.volume) + 1;
     return mix64(mix64(key + 0x9E3779B97F4A7C15ull * number) ^ cell);
 }
 

@@ -25,10 +25,16 @@ static_assert(sizeof(Volume) == 64);
 // The volumes of one layer.
 struct Volumes {
     std::vector<Volume> volume;
-    float tau = 2.0f;         // Mahalanobis distance up to which a ray meets a volume
-    bool extinction = false;  // the probability to pass falls with the exposure of the ray
-    float element = 0.01f;    // metres: rays of a pulse that cross within this meet the same leaf
-    std::uint32_t first = 0;  // number of the first one among all volumes of the scene
+    float tau = 2.0f;                         // Mahalanobis distance up to which a ray meets a volume
+    bool extinction = false;                  // the probability to pass falls with the exposure of the ray
+    float element = 0.01f;                    // metres: rays of a pulse that cross within this meet the same leaf
+    std::uint32_t first = 0;                  // number of the first one among all volumes of the scene
+    std::vector<std::uint32_t> numbers = {};  // in the whole world, if these are not all of it
+
+    // The number of a volume in the world, which its random bits depend on.
+    std::uint64_t number(std::uint32_t index) const {
+        return numbers.empty() ? std::uint64_t{first} + index : numbers[index];
+    }
 };
 
 // How a ray crosses a volume (A, eqs. 1 to 3). The range has mean `centre` and standard deviation `sigma`; `offset2` is

@@ -12,34 +12,15 @@
 
 namespace resweep {
 
-inline void intersect_packet(SceneHandle scene, const int*, RayHitPacket<1>& packet, IntersectArguments& arguments) {
-    embree().intersect1(scene, &packet, &arguments);
-}
-inline void intersect_packet(SceneHandle scene, const int* valid, RayHitPacket<8>& packet,
-                             IntersectArguments& arguments) {
-    embree().intersect8(valid, scene, &packet, &arguments);
-}
-inline void intersect_packet(SceneHandle scene, const int* valid, RayHitPacket<16>& packet,
-                             IntersectArguments& arguments) {
-    embree().intersect16(valid, scene, &packet, &arguments);
-}
-
-inline void occlude_packet(SceneHandle scene, const int*, RayPacket<1>& rays, IntersectArguments& arguments) {
-    embree().occluded1(scene, &rays, &arguments);
-}
-inline void occlude_packet(SceneHandle scene, const int* valid, RayPacket<8>& rays, IntersectArguments& arguments) {
-    embree().occluded8(valid, scene, &rays, &arguments);
-}
-inline void occlude_packet(SceneHandle scene, const int* valid, RayPacket<16>& rays, IntersectArguments& arguments) {
-    embree().occluded16(valid, scene, &rays, &arguments);
-}
-
 // Absolute cosines between normals and directions.
 void cosines(const float* nx, const float* ny, const float* nz, const float* dx, const float* dy, const float* dz,
              float* out, int count);
 
 // out[i] = values[rows[i]]
 void select(const float* values, const std::uint32_t* rows, float* out, int count);
+
+// How far a beam without return is followed, in maximum ranges. A world need not be at hand beyond that.
+constexpr float kBeyond = 2.0f;
 
 // Traces rays in packets of N.
 template <int N> class PacketTracer {
@@ -56,6 +37,9 @@ template <int N> class PacketTracer {
         std::iota(packet_.ray.id, packet_.ray.id + N, 0u);  // its row in the arrays of the context
         context_.hits = gathered_;
         context_.keys = keys_;
+        context_.cells = cells_;
+        context_.stopped = stopped_;
+        context_.arguments = &arguments_;
         std::fill_n(keys_, N, std::uint64_t{0});
     }
 
@@ -103,6 +87,8 @@ template <int N> class PacketTracer {
         }
         if (gathers_)
             for (DiscHits& hits : gathered_) hits.count = 0;
+        if (scene_.draws())
+            for (StoppedBy& stopped : stopped_) stopped.range = -1.0f;
         arguments_.context = &context_.embree;
         intersect_packet(scene_.handle(), valid_, packet_, arguments_);
         if (!actors_) return;
@@ -110,11 +96,12 @@ template <int N> class PacketTracer {
         intersect_packet(actors_->handle(), valid_, packet_, arguments_);
     }
 
-    // Look for anything beyond `range`: t_far becomes negative for those of the first `lanes` rays that hit something.
+    // Look for anything beyond `range`, up to `kBeyond` times as far: t_far becomes negative for those of the first
+    // `lanes` rays that hit something.
     void trace_beyond(int lanes, float range) {
         for (int lane = 0; lane < N; ++lane) {
             packet_.ray.t_near[lane] = range;
-            packet_.ray.t_far[lane] = kInfinity;
+            packet_.ray.t_far[lane] = kBeyond * range;
             valid_[lane] = lane < lanes ? -1 : 0;
         }
         arguments_.context = &context_.embree;
@@ -144,7 +131,8 @@ template <int N> class PacketTracer {
                           hit.primitive[lane],
                           hit.geometry[lane],
                           hit.instance[lane],
-                          hit.instance_primitive[lane]};
+                          hit.instance_primitive[lane],
+                          cells_[lane]};
             Event event;
             if (gathers_) {
                 if (gathered_event(scene_, actors_, one, moving, ray.time[lane], gathered_[lane], event))
@@ -166,6 +154,8 @@ template <int N> class PacketTracer {
     CallbackContext context_;
     DiscHits gathered_[N];
     std::uint64_t keys_[N];
+    std::uint32_t cells_[N] = {};
+    StoppedBy stopped_[N] = {};
     std::vector<Crossing> crossings_[N];
     IntersectArguments arguments_;
 };

@@ -22,7 +22,8 @@ class Outcomes {
   public:
     void set(std::vector<Crossing>& crossings, const Event* surface, const PredictionSettings& settings) {
         std::sort(crossings.begin(), crossings.end(), [](const Crossing& a, const Crossing& b) {
-            return a.centre < b.centre || (a.centre == b.centre && a.volume < b.volume);
+            return a.centre < b.centre ||
+                   (a.centre == b.centre && a.layer->number(a.volume) < b.layer->number(b.volume));
         });
         outcomes_.clear();
         left_ = 1.0;

@@ -66,6 +66,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep.worlds import Material as Material
     from resweep.worlds import Mesh as Mesh
     from resweep.worlds import Splats as Splats
+    from resweep.worlds import StreamedWorld as StreamedWorld
     from resweep.worlds import Volumes as Volumes
     from resweep.worlds import World as World
     from resweep.worlds import load_world as load_world
@@ -98,6 +99,7 @@ _PUBLIC = {
     "Simulator": "resweep.simulate",
     "SplatConfig": "resweep.reconstruction",
     "Splats": "resweep.worlds",
+    "StreamedWorld": "resweep.worlds",
     "SurfelConfig": "resweep.reconstruction",
     "Sweep": "resweep.sweep",
     "Trajectory": "resweep.pose",

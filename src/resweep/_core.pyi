@@ -185,16 +185,43 @@ class ActorScene:
         Velocities (n, 3), metres per second, of what returns were measured on, and the number of returns (k,) of each actor that is present. `points` (n, 3) are in the sensor's frame at the time of firing.
         """
 
+BEYOND: float = 2.0
+
+class Prototype:
+    """Triangles that copies share, built once."""
+
+    def __init__(self, triangles: object, n_copies: int) -> None:
+        """`n_copies`: how many there are in the whole world."""
+
 class Scene:
     """Native geometry, built once and traced many times."""
 
-    def __init__(self) -> None: ...
+    def __init__(self, *, cell: bool = False) -> None:
+        """
+        A scene of layers; with `cell`, one for a part of a layer that is put into a divided scene.
+        """
+
+    def declare(self, kind: int, *, gathers: bool = False) -> None:
+        """
+        Say that a divided scene has a layer of this kind: 1 mesh, 2 splats, 3 volumes.
+        """
+
+    def divide(self, boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 6), order='C', device='cpu', writable=False)]) -> None:
+        """
+        Divide the scene into cells with these boxes (n, 6): lowest and highest corner.
+        """
+
+    def put(self, cell: int, scene: object | None) -> None:
+        """
+        Set the scene of a cell, or None if it is not at hand. No ray that is being traced may need it.
+        """
 
     def add_triangles(self, triangles: object) -> None: ...
 
-    def add_instances(self, instances: object) -> None: ...
+    def add_instances(self, instances: object, prototype: Prototype | None = None) -> None: ...
 
-    def add_discs(self, discs: object) -> None: ...
+    def add_discs(self, discs: object, *, group: int = -1) -> None:
+        """`group`: the layer of the world that the discs of a cell belong to."""
 
     def add_volumes(self, volumes: object) -> None: ...
 

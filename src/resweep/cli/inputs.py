@@ -11,6 +11,7 @@ import typer
 from resweep.errors import ResweepError
 from resweep.scenes.opening import check_world as check_world
 from resweep.scenes.opening import open_world as open_world
+from resweep.scenes.opening import stream_world as stream_world
 
 if TYPE_CHECKING:
     from resweep.log import Log

@@ -44,7 +44,7 @@ def replay(
     """
     given = describe_work(locals())
     bound = parse_memory(memory)
-    from resweep.cli.inputs import check_folder, check_world, open_posed, open_world
+    from resweep.cli.inputs import check_folder, check_world, open_posed, stream_world
     from resweep.cli.progress import Tally
     from resweep.cluster import open_workers
     from resweep.dataset import replay
@@ -62,7 +62,7 @@ def replay(
     objects = None if bank is None else load_bank(bank)
     with open_workers(cluster) as workers, open_progress() as progress:
         progress.start(f"reading {world}")
-        place = open_world(world, seed, memory_bytes=bound)
+        place = stream_world(world, seed, memory_bytes=bound)
         progress.start("placing the objects")
         again = replay(recorded, place, chosen, bank=objects, seed=seed, sweeps=sweeps, world_name=world)
         tally, drive = Tally(progress), again.log

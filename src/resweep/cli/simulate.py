@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from resweep.pose import Array, Trajectory
     from resweep.scenario import Actor
     from resweep.sensors import Sensor
-    from resweep.worlds import World
+    from resweep.worlds import StreamedWorld, World
 
 _NOISE = "receiver.range_noise"
 
@@ -146,7 +146,15 @@ def simulate(
     """
     given = describe_work(locals())
     bound = parse_memory(memory)
-    from resweep.cli.inputs import check_folder, check_world, mount_sensor, open_world, parse_offset, read_motion
+    from resweep.cli.inputs import (
+        check_folder,
+        check_world,
+        mount_sensor,
+        open_world,
+        parse_offset,
+        read_motion,
+        stream_world,
+    )
     from resweep.cli.like import RECORDED, check_recorded, open_like
     from resweep.cli.progress import Tally
     from resweep.cluster import open_workers
@@ -184,18 +192,21 @@ def simulate(
     check_world(world)
     with open_workers(cluster) as workers, open_progress() as progress:
         progress.start(f"reading {world}")
-        place = open_world(world, seed, up, memory_bytes=bound)
         actors: list[Actor] = []
-        if staged is not None:
+        place: World | StreamedWorld
+        if staged is None:
+            place = stream_world(world, seed, up, memory_bytes=bound)
+        else:  # actors are placed on the ground of the whole world
+            place = whole = open_world(world, seed, up, memory_bytes=bound)
             progress.start("placing the actors")
-            where, actors = staged.place(place)
+            where, actors = staged.place(whole)
             path = str(scenario)
             motion = _check_motion(mount_sensor(where, offset), path, chosen, sweeps)
         progress.start("starting the tracer")
         course: dict[str, Any] = {"motion": motion, "sweeps": sweeps}
         if log is not None:
             course = {"like": log, "recorded": name == RECORDED, "offset": parse_offset(offset), "standing": standing}
-        plan = Drive(world, chosen, up, tuple(actors), seed, threads, **course)
+        plan = Drive(world, chosen, up, tuple(actors), seed, threads, memory_bytes=bound, **course)
         drive = plan.run(place, ready=cluster is None)  # so that the pace below is that of sweeping
         drive = replace(drive, meta={**drive.meta, **_collect_provenance(chosen, own, path, offset)})
         tally = Tally(progress)

@@ -12,7 +12,7 @@ from resweep.scenario.replay import find_sweep_starts, replay_actors
 from resweep.sensors import Sensor, fire, load_sensor
 from resweep.simulate import Simulator
 from resweep.simulate.drive import Drive
-from resweep.worlds import World
+from resweep.worlds import StreamedWorld, World
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Replay:
 
 def replay(
     log: Log,
-    world: World,
+    world: World | StreamedWorld,
     sensor: Sensor | str,
     *,
     bank: Bank | None = None,

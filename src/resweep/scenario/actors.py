@@ -14,7 +14,7 @@ from resweep.boxes import BOX_MARGIN_M, Boxes
 from resweep.errors import ResweepError
 from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array, Trajectory, check_rigid, rotation_of, transform
-from resweep.worlds import Mesh, Splats, World
+from resweep.worlds import Mesh, Splats, StreamedWorld, World
 from resweep.worlds.relabel import any_labels
 
 
@@ -140,7 +140,7 @@ class Actor:
         return (second[:3, 3] - first[:3, 3]) / duration, turn / duration, pose[:3, 3]
 
 
-def common_labels(world: World, actors: Sequence[Actor]) -> LabelSet:
+def common_labels(world: World | StreamedWorld, actors: Sequence[Actor]) -> LabelSet:
     """The vocabulary of what a sensor sees of a world and actors: the world's, or where that has no labels the actors'.
 
     Actors of several vocabularies in a world without labels have none in common: it is unknown.

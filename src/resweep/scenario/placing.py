@@ -20,7 +20,7 @@ from resweep.scenario.motion import Path
 from resweep.scenario.overlap import Overlap, find_actor_overlaps, find_world_overlap
 from resweep.scenario.recorded import RecordedObject, find_recorded_objects
 from resweep.scenario.spec import ActorSpec, RecordedTrack
-from resweep.worlds import Instances, Mesh, Splats, World
+from resweep.worlds import Mesh, Splats, StreamedWorld, World
 
 if TYPE_CHECKING:
     from resweep.scenario.scenario import Scenario
@@ -233,15 +233,9 @@ def _make_vehicle(scenario: Scenario, ego: Trajectory) -> Actor:
     return Actor((Mesh(corners, np.array([[0, 1, 2]])),), ego, 1, name=EGO)
 
 
-def find_free_instance(world: World) -> int:
+def find_free_instance(world: World | StreamedWorld) -> int:
     """The first instance id above all that the world uses."""
-    top = 0
-    for layer in world.layers:
-        for part in (layer, layer.mesh) if isinstance(layer, Instances) else (layer,):
-            column = np.asarray(part.instance)
-            if len(column):
-                top = max(top, int((column[:1] if column.strides == (0,) else column).max()))
-    return top + 1
+    return max(0, world.largest_instance) + 1
 
 
 def make_actor(asset: Asset, motion: Trajectory, instance: int, name: str, labels: LabelSet) -> Actor:

@@ -15,7 +15,7 @@ from resweep.scenario.actors import Actor
 from resweep.scenario.bank import Bank
 from resweep.scenario.placing import find_free_instance, make_actor
 from resweep.scenario.recorded import RecordedObject, find_recorded_objects
-from resweep.worlds import World
+from resweep.worlds import StreamedWorld, World
 
 
 class ReplayActors(NamedTuple):
@@ -30,7 +30,9 @@ class ReplayActors(NamedTuple):
     left_out: dict[str, int]
 
 
-def replay_actors(log: Log, world: World, bank: Bank, objects: Sequence[RecordedObject] | None = None) -> ReplayActors:
+def replay_actors(
+    log: Log, world: World | StreamedWorld, bank: Bank, objects: Sequence[RecordedObject] | None = None
+) -> ReplayActors:
     """Actors that move as the annotated objects of a log do; ``objects`` are those, if they are known already.
 
     An object is replaced by the asset of the bank that fits best by category, size and the side first seen. If the

@@ -8,7 +8,7 @@ from pathlib import Path
 from resweep.errors import ResweepError, nearest_names
 from resweep.files import recover_output
 from resweep.memory import spare_memory
-from resweep.worlds import World, load_world
+from resweep.worlds import StreamedWorld, World, load_world
 from resweep.worlds.sizes import estimate_memory
 
 SCENE = "scene:"
@@ -59,6 +59,19 @@ def check_memory(words: Iterable[str], memory_bytes: int) -> int:
     largest = max(sizes, key=lambda word: sizes[word], default=None)
     what = "a world" if largest is None else f"the world {largest}"
     return spare_memory(memory_bytes, 0 if largest is None else sizes[largest], what)
+
+
+def stream_world(
+    word: str, seed: int = 0, up: str | None = None, *, memory_bytes: int | None = None
+) -> World | StreamedWorld:
+    """As `open_world`, but a saved world is not read: its tiles are, where a sensor drives (`StreamedWorld`).
+
+    ``memory_bytes`` bounds what is kept of it (default: half of the machine's memory).
+    """
+    check_world(word)
+    if not word.startswith(SCENE) and Path(word).is_dir():
+        return StreamedWorld(word, memory_bytes=memory_bytes)
+    return open_world(word, seed, up)
 
 
 def _may_be_path(word: str) -> bool:

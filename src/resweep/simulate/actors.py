@@ -14,7 +14,7 @@ from resweep.embree_library import open_embree
 from resweep.errors import ResweepError
 from resweep.pose import Array, Trajectory, inverse
 from resweep.scenario import Actor
-from resweep.worlds import Instances, Mesh, Splats, World
+from resweep.worlds import Mesh, Splats, StreamedWorld, World
 
 _FAR = 2.0  # actors further away than this many times the sensor's range are left out of a sweep
 
@@ -28,7 +28,7 @@ class ActorSet:
 
     def __init__(
         self,
-        world: World,
+        world: World | StreamedWorld,
         actors: Sequence[Actor],
         shapes: dict[int, tuple[_core.Shape, Mesh | Splats]] | None = None,
     ) -> None:
@@ -150,7 +150,7 @@ def hit_times(ids: Array, start: float, instance: Array, time: Array) -> Array:
     return times
 
 
-def _check_instances(world: World, actors: Sequence[Actor]) -> None:
+def _check_instances(world: World | StreamedWorld, actors: Sequence[Actor]) -> None:
     """Instance ids tell actors from each other and from the world, so each must have its own."""
     named = sorted((actor for actor in actors if actor.instance > 0), key=lambda actor: actor.instance)
     for _, group in itertools.groupby(named, key=lambda actor: actor.instance):
@@ -158,12 +158,9 @@ def _check_instances(world: World, actors: Sequence[Actor]) -> None:
             if one.is_present(other.trajectory.start, other.trajectory.end) or len(other.trajectory) == 1:
                 raise ResweepError(f"actors '{one.name}' and '{other.name}': both have instance {one.instance}")
     wanted = np.array([actor.instance for actor in named], np.int64)
-    for layer in world.layers if len(wanted) else ():
-        for part in (layer, layer.mesh) if isinstance(layer, Instances) else (layer,):
-            column = np.asarray(part.instance)
-            used = np.intersect1d(wanted, column[:1] if column.strides == (0,) else column)
-            if len(used):
-                raise ResweepError(
-                    f"actors: instance {used[0]} is also that of something in the world's layer '{layer.name}'; "
-                    "give the actor another"
-                )
+    used = world.find_instance(wanted) if len(wanted) else None
+    if used is not None:
+        raise ResweepError(
+            f"actors: instance {used[0]} is also that of something in the world's layer '{used[1]}'; "
+            "give the actor another"
+        )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Sequence
+
 import numpy as np
 
 from resweep import portable
@@ -9,7 +12,8 @@ from resweep.neighbours import Neighbours
 from resweep.pose import Array, transform
 from resweep.registration import huber_weight, move_pose, plane_distances, rigid_step
 from resweep.sweep import Sweep
-from resweep.worlds import Mesh, Splats, Volumes, World
+from resweep.worlds import Mesh, Splats, StreamedWorld, Volumes, World
+from resweep.worlds.cells import LayerCells, cells_in_memory
 from resweep.worlds.mesh import unit_normals
 
 _SAMPLES = 20_000
@@ -17,22 +21,31 @@ _REACH_M = 0.5
 _HUBER_M = 0.03
 _SPACING_M = 0.1  # between the places that stand for a mesh, unless it is so large that there would be too many
 _MOST_PLACES = 1_000_000
+_SHARE = 4  # of the memory of a streamed world: one part for places, beside its tiles
+_PLACE_BYTES = 100
 
 
 class Surfaces:
     """The surfaces of a world as sweeps are registered to them; made once for many sweeps.
 
     A volume counts as a surface across its shortest axis; otherwise returns from leaves would be matched with the
-    walls and the ground beside them. A world of instances only has none.
+    walls and the ground beside them. A world of instances only has none. Worlds of many tiles are searched tile by
+    tile, and those of a `StreamedWorld` are read when returns lie in them.
     """
 
-    def __init__(self, world: World) -> None:
-        parts = [_planes(layer) for layer in world.layers if isinstance(layer, Splats | Mesh | Volumes)]
+    def __init__(self, world: World | StreamedWorld) -> None:
         self.origin = world.origin
-        self.empty = not parts
-        if parts:
-            self.centre, self.normal = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-            self.near = Neighbours(self.centre)
+        if isinstance(world, StreamedWorld) and not world.is_divided:
+            world = world.load()
+        cells = cells_in_memory(world) if isinstance(world, World) else list(world.layers)
+        self._planes: _Planes | _PlanesInTiles | None
+        if cells is None:
+            parts = [_planes(layer) for layer in world.layers if isinstance(layer, Splats | Mesh | Volumes)]
+            self._planes = _Planes(parts) if parts else None
+        else:
+            tiled: list[LayerCells] = [layer for layer in cells if layer.kind != "instances"]
+            most = np.inf if isinstance(world, World) else world.memory_bytes / _SHARE / _PLACE_BYTES
+            self._planes = _PlanesInTiles(tiled, most) if tiled else None
 
     def align(self, sweep: Sweep, iterations: int = 10) -> Array:
         """``T_world_sensor`` (4, 4) at which the returns of a sweep fit the surfaces best.
@@ -40,7 +53,7 @@ class Surfaces:
         The search starts from the sweep's own pose and moves it by centimetres. Without surfaces or returns, the pose
         stays as it is.
         """
-        if self.empty or len(sweep) == 0:
+        if self._planes is None or len(sweep) == 0:
             return sweep.pose
         rows = np.random.default_rng(0).choice(len(sweep), min(_SAMPLES, len(sweep)), replace=False)
         local = sweep.deskewed()[rows].astype(np.float64)
@@ -48,20 +61,74 @@ class Surfaces:
         pose[:3, 3] -= self.origin
         for _ in range(iterations):
             points = transform(pose, local)
-            nearest = self.near.knn(points, 1, _REACH_M).index[:, 0]
-            points, at = points[nearest >= 0], nearest[nearest >= 0]
-            error = plane_distances(points, self.centre[at], self.normal[at])
+            found, centre, normal = self._planes.find(points)
+            points = points[found]
+            error = plane_distances(points, centre, normal)
             near = np.abs(error) < 5 * _HUBER_M
-            points, at, error = points[near], at[near], error[near]
+            points, normal, error = points[near], normal[near], error[near]
             if len(error) < 100:
                 break
-            change = rigid_step(points, pose[:3, 3], self.normal[at], error, huber_weight(error, _HUBER_M))
+            change = rigid_step(points, pose[:3, 3], normal, error, huber_weight(error, _HUBER_M))
             pose = move_pose(pose, change)
         pose[:3, 3] += self.origin
         return np.asarray(pose)
 
 
-def align(world: World, sweep: Sweep, iterations: int = 10) -> Array:
+class _Planes:
+    """Places on surfaces, with the nearest to a point."""
+
+    def __init__(self, parts: Sequence[tuple[Array, Array]]) -> None:
+        self.centre, self.normal = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        self._near = Neighbours(self.centre)
+
+    def find(self, points: Array) -> tuple[Array, Array, Array]:
+        """Which points (n, 3) have a place within reach, (n,) bool, and centre and normal (k, 3) of the nearest."""
+        at = self._near.knn(points, 1, _REACH_M).index[:, 0]
+        found = at >= 0
+        return found, self.centre[at[found]], self.normal[at[found]]
+
+
+class _PlanesInTiles:
+    """The same for layers that are read tile by tile; those used last are kept."""
+
+    def __init__(self, layers: Sequence[LayerCells], most: float) -> None:
+        self._layers, self._most = layers, most
+        self._cells = [(i, tile) for i, layer in enumerate(layers) for tile in range(len(layer.table.n_rows))]
+        self._boxes = np.concatenate([layer.table.bounds for layer in layers])
+        self._kept: OrderedDict[int, _Planes] = OrderedDict()
+
+    def find(self, points: Array) -> tuple[Array, Array, Array]:
+        """As `_Planes.find`."""
+        centre, normal = np.zeros((2, *points.shape))
+        best = np.full(len(points), np.inf)
+        low, high = self._boxes[:, 0] - _REACH_M, self._boxes[:, 1] + _REACH_M
+        reached = (low <= points.max(axis=0)).all(axis=1) & (high >= points.min(axis=0)).all(axis=1)
+        for cell in np.flatnonzero(reached).tolist():
+            rows = np.flatnonzero(((points >= low[cell]) & (points <= high[cell])).all(axis=1))
+            if not len(rows):
+                continue
+            found, places, normals = self._get(cell).find(points[rows])
+            rows = rows[found]
+            away = ((points[rows] - places) ** 2).sum(axis=1)
+            nearer = away < best[rows]
+            rows = rows[nearer]
+            best[rows], centre[rows], normal[rows] = away[nearer], places[nearer], normals[nearer]
+        found = np.isfinite(best)
+        return found, centre[found], normal[found]
+
+    def _get(self, cell: int) -> _Planes:
+        if cell not in self._kept:
+            i, tile = self._cells[cell]
+            part = self._layers[i].read(tile)
+            assert isinstance(part, Splats | Mesh | Volumes)
+            self._kept[cell] = _Planes([_planes(part)])
+            while len(self._kept) > 1 and sum(len(kept.centre) for kept in self._kept.values()) > self._most:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(cell)
+        return self._kept[cell]
+
+
+def align(world: World | StreamedWorld, sweep: Sweep, iterations: int = 10) -> Array:
     """``T_world_sensor`` (4, 4) at which the returns of one sweep fit the surfaces of a world best (`Surfaces`)."""
     return Surfaces(world).align(sweep, iterations)
 

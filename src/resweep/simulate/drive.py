@@ -10,12 +10,12 @@ from resweep.io.source import name_place, with_source
 from resweep.log import Log
 from resweep.pose import Array, Trajectory
 from resweep.scenario import Actor
-from resweep.scenes.opening import SCENE, open_world
+from resweep.scenes.opening import SCENE, stream_world
 from resweep.sensors import Sensor
 from resweep.simulate.retrace import Retracer
 from resweep.simulate.simulator import Simulator
 from resweep.work import keep
-from resweep.worlds import World
+from resweep.worlds import StreamedWorld, World
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +24,7 @@ class Drive:
 
     It moves along a ``motion``, which is what `Simulator.run` takes, with its ``starts`` and number of ``sweeps``; or
     drives ``like`` a log (`Simulator.run_like`), with ``recorded`` by the beams of that log (`Retracer.for_log`).
+    ``memory_bytes`` bounds what a process keeps of the world.
     """
 
     world: str
@@ -39,6 +40,7 @@ class Drive:
     recorded: bool = False
     offset: Array | None = None
     standing: bool = False
+    memory_bytes: int | None = None
 
     def __post_init__(self) -> None:
         if (self.motion is None) == (self.like is None):
@@ -48,16 +50,16 @@ class Drive:
 
     def open(self) -> Log:
         """The drive, computed as it is read; the world is read by name, once a process."""
-        return self.run(_open_world(self.world, self.seed, self.up))
+        return self.run(_open_world(self.world, self.seed, self.up, self.memory_bytes))
 
-    def run(self, world: World, *, ready: bool = False) -> Log:
+    def run(self, world: World | StreamedWorld, *, ready: bool = False) -> Log:
         """The same in ``world``, which must be the one of its name. Other processes read that by themselves.
 
         With ``ready`` the native scene is built now, not with the first sweep.
         """
         return with_source(self._run(world, ready), self)
 
-    def _run(self, world: World, ready: bool) -> Log:
+    def _run(self, world: World | StreamedWorld, ready: bool) -> Log:
         actors, seed, threads = self.actors, self.seed, self.threads
         if self.recorded:
             assert self.like is not None
@@ -74,7 +76,7 @@ class Drive:
 
 
 @keep(2)
-def _open_world(word: str, seed: int, up: str | None) -> World:
+def _open_world(word: str, seed: int, up: str | None, memory_bytes: int | None) -> World | StreamedWorld:
     if not word.startswith(SCENE) and "://" not in word and not Path(word).exists():
         raise ResweepError(f"{word}: is not there for a worker; all of them must see the same files")
-    return open_world(word, seed, up)
+    return stream_world(word, seed, up, memory_bytes=memory_bytes)

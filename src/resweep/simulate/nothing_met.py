@@ -9,13 +9,13 @@ import numpy as np
 from resweep import portable
 from resweep.pose import Array
 from resweep.sweep import Sweep
-from resweep.worlds import World
+from resweep.worlds import StreamedWorld, World
 
 
 class NothingMet:
     """Looks at simulated sweeps of one world, and warns once of one without a single return."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World | StreamedWorld) -> None:
         self._world = world
         self._warned = False
 
@@ -27,7 +27,7 @@ class NothingMet:
         return sweep
 
 
-def describe_nothing_met(world: World, sweep: Sweep, index: int) -> str:
+def describe_nothing_met(world: World | StreamedWorld, sweep: Sweep, index: int) -> str:
     """One line: that no beam met anything, where the sensor stood, and what to do."""
     place = sweep.pose[:3, 3]
     return (
@@ -36,7 +36,7 @@ def describe_nothing_met(world: World, sweep: Sweep, index: int) -> str:
     )
 
 
-def _describe_place(world: World, place: Array) -> str:
+def _describe_place(world: World | StreamedWorld, place: Array) -> str:
     if not world.layers:
         return "and the world is empty"
     low, high = world.bounds

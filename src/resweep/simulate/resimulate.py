@@ -9,14 +9,14 @@ from resweep.scenario import Actor
 from resweep.sensors import Sensor, load_sensor
 from resweep.simulate.retrace import Retracer
 from resweep.simulate.simulator import Simulator
-from resweep.worlds import World
+from resweep.worlds import StreamedWorld, World
 
 RECORDED = "recorded"  # in place of a sensor: the beams of the log itself
 
 
 def resimulate(
     log: Log,
-    world: World,
+    world: World | StreamedWorld,
     sensor: Sensor | str = RECORDED,
     *,
     actors: Sequence[Actor] = (),

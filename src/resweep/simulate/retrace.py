@@ -21,9 +21,9 @@ from resweep.sensors.catalog import beam_slope as catalog_beam_slope
 from resweep.simulate.align import Surfaces
 from resweep.simulate.nothing_met import NothingMet
 from resweep.simulate.pulses import Pulses
-from resweep.simulate.tracer import Tracer
+from resweep.simulate.tracer import LOOK_AHEAD, Tracer
 from resweep.sweep import BeamStatus, Sweep
-from resweep.worlds import World
+from resweep.worlds import StreamedWorld, World
 
 _RECORDED = {
     "name": "recorded",
@@ -82,7 +82,7 @@ class Retracer:
 
     def __init__(
         self,
-        world: World,
+        world: World | StreamedWorld,
         sensor: Sensor | None = None,
         *,
         beam_slope: float | None = None,
@@ -98,12 +98,12 @@ class Retracer:
         self.beam_slope = sensor.beam_slope if beam_slope is None and sensor is not None else beam_slope
         chosen = Sensor.model_validate(_RECORDED) if sensor is None else sensor
         self.tracer = Tracer(world, chosen, actors, seed=seed, threads=threads)
-        _ = self.tracer.scene  # built here: what callers time later is tracing
+        _ = self.tracer.source  # built here: what callers time later is tracing
 
     @classmethod
     def for_log(
         cls,
-        world: World,
+        world: World | StreamedWorld,
         log: Log,
         sensor: Sensor | None = None,
         *,
@@ -126,7 +126,7 @@ class Retracer:
         return Surfaces(self.world)
 
     @property
-    def world(self) -> World:
+    def world(self) -> World | StreamedWorld:
         """The world that is traced."""
         return self.tracer.world
 
@@ -198,9 +198,11 @@ class Retracer:
         place[:3, 3] -= self.world.origin
         how = self.prediction
         slope = catalog_beam_slope(recorded.sensor) if self.beam_slope is None else self.beam_slope
-        return dict(
-            self.tracer.scene.predict(
-                transform(place, start.astype(np.float64)).astype(np.float32),
+        origins = transform(place, start.astype(np.float64))
+        around = np.array([origins.min(axis=0), origins.max(axis=0)]) if len(origins) else place[None, :3, 3]
+        with self.tracer.covering(around + self.world.origin) as scene:
+            found = scene.predict(
+                origins.astype(np.float32),
                 np.ascontiguousarray(portable.matmul(direction.astype(np.float64), place[:3, :3].T), np.float32),
                 measured,
                 sigma=how.sigma_m,
@@ -210,7 +212,7 @@ class Retracer:
                 range_max=self.sensor.range_max_m,
                 threads=self.tracer.threads,
             )
-        )
+        return dict(found)
 
     def _fits(self, recorded: Sweep) -> bool:
         return self.calibration is not None and self.calibration.fits(recorded)
@@ -254,6 +256,7 @@ class Retracer:
         nothing_met = NothingMet(self.world)
 
         def trace(recorded: Sweep, at: int) -> Sweep:
+            self.tracer.look_ahead(log.poses[at : at + LOOK_AHEAD, :3, 3])
             return nothing_met.check(self.sweep(recorded, at), at)
 
         return log.map(

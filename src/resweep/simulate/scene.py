@@ -8,6 +8,7 @@ from resweep import _core
 from resweep.errors import ResweepError
 from resweep.sensors import Sensor, stencil
 from resweep.worlds import World
+from resweep.worlds.cells import cells_in_memory, trace_in_cells
 from resweep.worlds.traced import traced
 
 # What the words of a sensor's spec are called natively.
@@ -28,9 +29,13 @@ _STRONGEST_BY = {"ray": _core.StrongestBy.RAY, "echo": _core.StrongestBy.ECHO}
 
 
 def native_scene(world: World) -> _core.Scene:
-    """Build the world's acceleration structure; the arrays stay shared with the world."""
+    """Build the world's acceleration structure, divided into cells if it has many tiles.
+
+    Arrays stay shared with a world that is not divided.
+    """
     try:
-        return traced(world.lower())
+        cells = cells_in_memory(world)
+        return traced(world.lower()) if cells is None else trace_in_cells(cells)
     except RuntimeError as error:
         raise ResweepError(f"world {world!r} cannot be traced: {error}") from error
 

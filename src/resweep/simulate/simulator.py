@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,13 +22,13 @@ from resweep.sensors import Sensor, fire, load_sensor
 from resweep.simulate.ego import Box, Ego
 from resweep.simulate.nothing_met import NothingMet
 from resweep.simulate.pulses import Pulses
-from resweep.simulate.tracer import Tracer
+from resweep.simulate.tracer import LOOK_AHEAD, Tracer
 from resweep.sweep import Sweep
-from resweep.worlds import Mesh, World
+from resweep.worlds import Mesh, StreamedWorld, World
 
 
 class Simulator:
-    """Sweeps of one sensor in one world.
+    """Sweeps of one sensor in one world, which is in memory or read tile by tile (`StreamedWorld`).
 
     The native scene is built once, on first use, and reused by every sweep. ``seed`` fixes all randomness: the
     same seed gives the same bytes, whatever ``threads`` (0: all cores). ``packet`` is the number of rays in one Embree
@@ -43,7 +44,7 @@ class Simulator:
 
     def __init__(
         self,
-        world: World,
+        world: World | StreamedWorld,
         sensor: Sensor | str,
         *,
         actors: Sequence[Actor] = (),
@@ -60,8 +61,8 @@ class Simulator:
         self._nothing_met = NothingMet(world)
 
     @property
-    def world(self) -> World:
-        """The world that is swept."""
+    def world(self) -> Any:
+        """The world that is swept: the `World` or `StreamedWorld` that was given."""
         return self.tracer.world
 
     @property
@@ -194,7 +195,11 @@ class Simulator:
             )
         return count if sweeps is None else sweeps
 
-    def _log(self, load: Callable[[int], Sweep], times: Array, poses: Array) -> Log:
+    def _log(self, sweep: Callable[[int], Sweep], times: Array, poses: Array) -> Log:
+        def load(index: int) -> Sweep:
+            self.tracer.look_ahead(poses[index : index + LOOK_AHEAD, :3, 3])
+            return sweep(index)
+
         meta = {"resweep": resweep.__version__, "seed": self.seed, "world": self.world.meta}
         return Log(
             load,

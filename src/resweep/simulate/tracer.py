@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
+
+import numpy as np
 
 from resweep import _core
 from resweep.boxes import Boxes
@@ -16,22 +19,27 @@ from resweep.scenario import Actor
 from resweep.sensors import Sensor
 from resweep.simulate.actors import ActorSet, PresentActors
 from resweep.simulate.pulses import Pulses
-from resweep.simulate.scene import native_plan, native_scene
+from resweep.simulate.scene import native_plan
+from resweep.simulate.sources import SceneSource, WholeScene, open_scene
 from resweep.sweep import Sweep
-from resweep.worlds import World
+from resweep.worlds import StreamedWorld, World
+
+_AHEAD_M = 60.0  # of a drive, for which a streamed world is read ahead: about a tile
+LOOK_AHEAD = 1000  # sweeps, at most
 
 
 class Tracer:
     """Pulses traced in one world, with the beam, receiver and noise of one sensor, among actors.
 
-    The native scene is built on first use and shared by the copies that the ``with_`` methods make. The same ``seed``
+    The native scene is built on first use and shared by the copies that the ``with_`` methods make. That of a
+    `StreamedWorld` has what lies within reach of the sensor, sweep by sweep. The same ``seed``
     gives the same bytes, whatever ``threads`` (0: all cores). ``packet`` is the number of rays in one Embree call:
     1, 8 or 16. Widths differ in rounding, so all processors have the same.
     """
 
     def __init__(
         self,
-        world: World,
+        world: World | StreamedWorld,
         sensor: Sensor,
         actors: Sequence[Actor] = (),
         *,
@@ -48,9 +56,25 @@ class Tracer:
         self.actors = ActorSet(world, actors)
 
     @cached_property
+    def source(self) -> SceneSource:
+        """What gives the native scene of the world."""
+        return open_scene(self.world)
+
+    @property
     def scene(self) -> _core.Scene:
-        """The native scene of the world."""
-        return native_scene(self.world)
+        """The native scene of the world; of a streamed one, the tiles that are at hand."""
+        return self.source.native
+
+    def covering(self, positions: Array) -> AbstractContextManager[_core.Scene]:
+        """The native scene with all that the sensor can reach from along ``positions`` (n, 3) in the world."""
+        return self.source.covering(positions - self.world.origin, self.sensor.range_max_m)
+
+    def look_ahead(self, positions: Array) -> None:
+        """Get ready for sweeps from along ``positions`` (n, 3) in the world, in the background."""
+        length = np.cumsum(np.linalg.norm(np.diff(positions, axis=0), axis=1))
+        near = 1 + int(np.searchsorted(length, _AHEAD_M))
+        if len(positions):
+            self.source.look_ahead(positions[:near] - self.world.origin, self.sensor.range_max_m)
 
     def with_sensor(self, sensor: Sensor) -> Tracer:
         """The same with another sensor."""
@@ -70,7 +94,7 @@ class Tracer:
 
     def with_only(self, actor: Actor) -> Tracer:
         """One of the actors in an otherwise empty world."""
-        return self._copy(actors=self.actors.only(actor), scene=_empty_scene())
+        return self._copy(actors=self.actors.only(actor), source=WholeScene(_empty_scene()))
 
     def trace(self, pulses: Pulses, motion: Trajectory, *, start: float = 0.0, index: int = 0) -> Traced:
         """What the pulses of the ``index``-th sweep measure.
@@ -80,17 +104,18 @@ class Tracer:
         begin, end = start + pulses.span[0], start + pulses.span[1]
         present = self.actors.find_present(begin, end, motion, self.sensor.range_max_m)
         sensor = self._motion(motion)
-        columns = self.scene.trace(
-            self.plan,
-            pulses.native,
-            sensor,
-            start=start,
-            seed=self.seed,
-            index=index,
-            threads=self.threads,
-            packet=self.packet,
-            actors=None if present is None else present.native,
-        )
+        with self.covering(motion.poses[:, :3, 3]) as scene:
+            columns = scene.trace(
+                self.plan,
+                pulses.native,
+                sensor,
+                start=start,
+                seed=self.seed,
+                index=index,
+                threads=self.threads,
+                packet=self.packet,
+                actors=None if present is None else present.native,
+            )
         points, primitive = columns.pop("points"), columns.pop("kind")
         time = start + pulses.time[columns["beam"]]
         return Traced(columns, points, primitive, time, sensor, present)
@@ -109,7 +134,7 @@ class Tracer:
 
     def _copy(self, **changes: Any) -> Tracer:
         other = copy.copy(self)
-        other.__dict__.update(changes if "scene" in changes else {**changes, "scene": self.scene})
+        other.__dict__.update(changes if "source" in changes else {**changes, "source": self.source})
         return other
 
 

@@ -14,10 +14,11 @@ import zarr
 from resweep.errors import ResweepError
 from resweep.files.untrusted import check_name
 from resweep.pose import Array
+from resweep.worlds.divide import divide, divide_mesh
 from resweep.worlds.mesh import Instances, Material, Mesh
 from resweep.worlds.splats import Splats
 from resweep.worlds.stored_arrays import Budget
-from resweep.worlds.tiles import StoredColumns, TileTable, group_by_tile, runs_of, write_columns
+from resweep.worlds.tiles import StoredColumns, TileTable, runs_of, write_columns
 from resweep.worlds.volumes import Volumes
 from resweep.worlds.world import Layer
 
@@ -49,34 +50,33 @@ class Writing:
 
 @dataclass
 class Reading:
-    """A world being read: its folder, the bounds to read (metres from the origin), shared meshes, and its size."""
+    """A world being read: its folder, what chooses the tiles of a layer (None: all), shared meshes, and its size.
+
+    ``opened`` keeps the columns and tables of layers, for those who read tile by tile. ``n_volumes`` counts those of
+    the layers so far, which the numbers of further ones follow.
+    """
 
     root: Path
-    bounds: Array | None
+    choose: Callable[[TileTable], Array] | None = None
     shared: dict[str, Mesh] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
+    opened: dict[str, tuple[StoredColumns, TileTable]] = field(default_factory=dict)
+    n_volumes: int = 0
+
+    def chosen(self, tiles: TileTable) -> Array:
+        """The tiles (t,) bool to read."""
+        return np.ones(len(tiles.n_rows), bool) if self.choose is None else self.choose(tiles)
 
 
 def write_mesh(mesh: Mesh, path: str, writing: Writing) -> dict[str, Any]:
     """Write triangles by the tile of their centroid, each tile with a vertex list of its own."""
-    centroid = mesh.vertices[mesh.faces, :2].mean(axis=1)
-    order, place, counts = group_by_tile(centroid, writing.tile_size_m)
-    slot = np.empty(len(mesh.vertices), np.uint32)
-    sources, faces, boxes = [], [], []
-    for rows in np.split(order, np.cumsum(counts)[:-1]):
-        corners = mesh.faces[rows].reshape(-1)
-        slot[corners] = np.arange(len(corners), dtype=np.uint32)
-        used = np.sort(corners[slot[corners] == np.arange(len(corners))])  # each vertex once
-        slot[used] = np.arange(len(used), dtype=np.uint32)
-        sources.append(used)
-        faces.append(slot[corners].reshape(-1, 3))
-        boxes.append([mesh.vertices[used].min(axis=0), mesh.vertices[used].max(axis=0)])
-    source = np.concatenate(sources)
-    table = TileTable(place, counts, np.array([len(used) for used in sources]), np.array(boxes))
+    divided = divide_mesh(mesh, writing.tile_size_m)
+    order, table = divided.division.order, divided.division.table
+    source = np.concatenate(divided.sources)
     columns = {
         "tiles": table.column(),
         "order": order.astype(np.uint32),
-        "faces": np.concatenate(faces),
+        "faces": np.concatenate(divided.faces),
         "source": source,
         "vertices": mesh.vertices[source],
     }
@@ -87,7 +87,7 @@ def write_mesh(mesh: Mesh, path: str, writing: Writing) -> dict[str, Any]:
         "path": path,
         "n_faces": len(mesh.faces),
         "n_vertices": len(mesh.vertices),
-        "n_tiles": len(counts),
+        "n_tiles": len(table.n_rows),
         "bounds": mesh.bounds.tolist(),
         "materials": [asdict(material) for material in mesh.materials],
         **write_columns(writing.group, path, columns, attributes, order),
@@ -96,9 +96,8 @@ def write_mesh(mesh: Mesh, path: str, writing: Writing) -> dict[str, Any]:
 
 def read_mesh(entry: Mapping[str, Any], where: str, reading: Reading) -> Mesh | None:
     """Read the triangles of the tiles within bounds, in their first order; None if there are none."""
-    columns = _columns(entry, where, reading, _MESH_ATTRIBUTES)
-    tiles = TileTable.of(columns, need(entry, "n_faces", int, where), "faces", "vertices")
-    chosen = tiles.within(reading.bounds)
+    columns, tiles = open_layer(entry, where, reading)
+    chosen = reading.chosen(tiles)
     if not chosen.any():
         return None
     face_runs, vertex_runs = runs_of(chosen, tiles.n_rows), runs_of(chosen, tiles.n_points)
@@ -131,11 +130,8 @@ def _renumber(source: Array, total: int) -> Array:
 
 def write_instances(layer: Instances, path: str, writing: Writing) -> dict[str, Any]:
     """Write the mesh once and whole, and its copies by the tile of their position."""
-    order, place, counts = group_by_tile(layer.transforms[:, :2, 3], writing.tile_size_m)
-    boxes = layer.boxes[order]
-    starts = np.cumsum(counts) - counts
-    low, high = np.minimum.reduceat(boxes[:, 0], starts), np.maximum.reduceat(boxes[:, 1], starts)
-    table = TileTable(place, counts, np.zeros_like(counts), np.stack([low, high], axis=1))
+    division = divide(layer, writing.tile_size_m)
+    order, table = division.order, division.table
     if id(layer.mesh) not in writing.shared:
         whole = Writing(writing.group, np.inf)
         writing.shared[id(layer.mesh)] = write_mesh(layer.mesh, f"{path}/mesh", whole)
@@ -150,7 +146,7 @@ def write_instances(layer: Instances, path: str, writing: Writing) -> dict[str, 
         "name": layer.name,
         "path": path,
         "n_instances": len(order),
-        "n_tiles": len(counts),
+        "n_tiles": len(table.n_rows),
         "bounds": layer.bounds.tolist(),
         "mesh": writing.shared[id(layer.mesh)],
         **write_columns(writing.group, path, columns, attributes, order),
@@ -159,24 +155,29 @@ def write_instances(layer: Instances, path: str, writing: Writing) -> dict[str, 
 
 def read_instances(entry: Mapping[str, Any], where: str, reading: Reading) -> Instances | None:
     """Read the copies in the tiles within bounds, in their first order; None if there are none."""
-    columns = _columns(entry, where, reading, ("instance", "label"))
-    tiles = TileTable.of(columns, need(entry, "n_instances", int, where), "transforms")
-    chosen = tiles.within(reading.bounds)
+    columns, tiles = open_layer(entry, where, reading)
+    chosen = reading.chosen(tiles)
     if not chosen.any():
         return None
-    prototype = need(entry, "mesh", dict, where)
-    place = need(prototype, "path", str, f"{where}.mesh")
-    if place not in reading.shared:
-        mesh = read_mesh(prototype, f"{where}.mesh", Reading(reading.root, None, budget=reading.budget))
-        if mesh is None:
-            raise ResweepError(f"{where}.mesh: has no face; save the world again")
-        reading.shared[place] = mesh
+    mesh = read_prototype(entry, where, reading)
     runs = runs_of(chosen, tiles.n_rows)
     order = _in_order(columns, runs)
     instance, label = (columns.read(name, runs, row=()) for name in ("instance", "label"))
     instance, label = (v[order] if isinstance(v, np.ndarray) else v for v in (instance, label))
     transforms = columns.read("transforms", runs)[order]
-    return Instances(reading.shared[place], transforms, instance, label, need(entry, "name", str, where))
+    return Instances(mesh, transforms, instance, label, need(entry, "name", str, where))
+
+
+def read_prototype(entry: Mapping[str, Any], where: str, reading: Reading) -> Mesh:
+    """The mesh that instances are copies of, read once for all layers that share it."""
+    prototype = need(entry, "mesh", dict, where)
+    place = need(prototype, "path", str, f"{where}.mesh")
+    if place not in reading.shared:
+        mesh = read_mesh({**prototype, "kind": "mesh"}, f"{where}.mesh", Reading(reading.root, budget=reading.budget))
+        if mesh is None:
+            raise ResweepError(f"{where}.mesh: has no face; save the world again")
+        reading.shared[place] = mesh
+    return reading.shared[place]
 
 
 @dataclass(frozen=True)
@@ -209,15 +210,13 @@ _VOLUMES = _Scattered(
 )
 
 
+_SCATTERED = {"splats": _SPLATS, "volumes": _VOLUMES}
+
+
 def _write_scattered(what: _Scattered, layer: Splats | Volumes, path: str, writing: Writing) -> dict[str, Any]:
     """Write primitives by the tile of their place."""
-    at = getattr(layer, what.place)
-    order, place, counts = group_by_tile(at[:, :2], writing.tile_size_m)
-    starts = np.cumsum(counts) - counts
-    reach = layer.half_size[order]
-    low = np.minimum.reduceat(at[order] - reach, starts)
-    high = np.maximum.reduceat(at[order] + reach, starts)
-    table = TileTable(place, counts, np.zeros_like(counts), np.stack([low, high], axis=1))
+    division = divide(layer, writing.tile_size_m)
+    order, table = division.order, division.table
     columns = {
         "tiles": table.column(),
         "order": order.astype(np.uint32),
@@ -230,7 +229,7 @@ def _write_scattered(what: _Scattered, layer: Splats | Volumes, path: str, writi
         "name": layer.name,
         "path": path,
         what.count: len(layer),
-        "n_tiles": len(counts),
+        "n_tiles": len(table.n_rows),
         "bounds": layer.bounds.tolist(),
         "attributes": [name for name in what.attributes if name in attributes],
         "extra": list(layer.extra),
@@ -241,27 +240,51 @@ def _write_scattered(what: _Scattered, layer: Splats | Volumes, path: str, writi
 
 def _read_scattered(what: _Scattered, entry: Mapping[str, Any], where: str, reading: Reading) -> Any:
     """Read the primitives in the tiles within bounds, in their first order; None if there are none."""
-    extra = need(entry, "extra", list, where)
-    stored = entry.get("attributes", what.attributes)  # worlds of version 0.1 do not list them: they have all
-    _check_listed(stored, what.attributes, f"{where}: attributes")
-    columns = _columns(entry, where, reading, (*what.attributes, *(f"extra-{name}" for name in extra)))
-    tiles = TileTable.of(columns, need(entry, what.count, int, where), what.place)
-    chosen = tiles.within(reading.bounds)
+    columns, tiles = open_layer(entry, where, reading)
+    before = reading.n_volumes
+    reading.n_volumes += int(tiles.n_rows.sum()) if what is _VOLUMES else 0
+    chosen = reading.chosen(tiles)
     if not chosen.any():
         return None
     runs = runs_of(chosen, tiles.n_rows)
     order = _in_order(columns, runs)
+    stored = entry.get("attributes", what.attributes)  # worlds of version 0.1 do not list them: they have all
 
     def column(name: str) -> Any:
         values = columns.read(name, runs)
         return values[order] if isinstance(values, np.ndarray) else values
 
-    return what.layer(
+    layer = what.layer(
         **{name: column(name) for name in (*what.shape, *stored)},
-        extra={name: column(f"extra-{name}") for name in extra},
+        extra={name: column(f"extra-{name}") for name in entry["extra"]},
         name=need(entry, "name", str, where),
         **{name: need(entry, name, kind, where) for name, kind in what.settings.items()},
     )
+    if what is _VOLUMES and not chosen.all():
+        layer.number = (before + columns.read("order", runs, row=())[order]).astype(np.uint32)
+    return layer
+
+
+def open_layer(entry: Mapping[str, Any], where: str, reading: Reading) -> tuple[StoredColumns, TileTable]:
+    """The columns of a layer and its table of tiles, which are checked; nothing else is read."""
+    path = need(entry, "path", str, where)
+    if path not in reading.opened:
+        kind = need(entry, "kind", str, where)
+        points = None
+        if kind in _SCATTERED:
+            what = _SCATTERED[kind]
+            attributes = (*what.attributes, *(f"extra-{name}" for name in need(entry, "extra", list, where)))
+            _check_listed(entry.get("attributes", what.attributes), what.attributes, f"{where}: attributes")
+            count, rows = what.count, what.place
+        elif kind == "mesh":
+            attributes, count, rows, points = _MESH_ATTRIBUTES, "n_faces", "faces", "vertices"
+        else:
+            attributes, count, rows = ("instance", "label"), "n_instances", "transforms"
+        columns = _columns(entry, where, reading, attributes)
+        reading.opened[path] = columns, TileTable.of(columns, need(entry, count, int, where), rows, points)
+    columns, tiles = reading.opened[path]
+    columns.budget = reading.budget
+    return columns, tiles
 
 
 # A kind of layer is written and read by one pair of functions; a further kind is one line here.

@@ -65,7 +65,7 @@ class Gaussians:
     """Permeable volumes: ``mean`` (n, 3), ``precision`` (n, 6) and the ``half`` size (n, 3) of their boxes.
 
     ``log_pass`` (n,) is the log of the chance to pass, with ``extinction`` per metre of exposure. All are float32;
-    attributes as those of faces.
+    attributes as those of faces. ``number`` (n,) uint32 is that of each one in the world, if these are not all of it.
     """
 
     mean: Array
@@ -78,6 +78,7 @@ class Gaussians:
     tau: float
     extinction: bool
     element_m: float
+    number: Array | None = None
 
 
 Native = Triangles | InstanceArray | Discs | Gaussians

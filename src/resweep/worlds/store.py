@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +25,17 @@ from resweep.errors import ResweepError
 from resweep.files import atomic_folder, lock_output, recover_output
 from resweep.files.untrusted import check_no_link, read_json
 from resweep.labels import UNKNOWN_LABELS, LabelSet
-from resweep.pose import Array
+from resweep.log import Log
+from resweep.pose import Array, Trajectory
 from resweep.worlds.layer_files import KINDS, Reading, Writing, need
-from resweep.worlds.world import World
+from resweep.worlds.near import tiles_near
+from resweep.worlds.tiles import TileTable
+from resweep.worlds.world import TILE_SIZE_M, World
 
 FORMAT = "resweep-world"
 FORMAT_VERSION = 1
 INDEX = "world.json"
-TILE_SIZE_M = 50.0
+NEAR_M = 250.0  # twice the range of most sensors
 _FARTHEST_M = 1e12  # of an origin; the Earth's circumference has 4e7
 # Files of meshes, clouds and the like: a folder of such a name would not be what its name says.
 _SUFFIXES_OF_FILES = (
@@ -51,13 +55,14 @@ def check_name(path: Path) -> None:
         )
 
 
-def save_world(world: World, path: str | Path, overwrite: bool = True, tile_size_m: float = TILE_SIZE_M) -> Path:
+def save_world(world: World, path: str | Path, overwrite: bool = True, tile_size_m: float | None = None) -> Path:
     """Write a world to the directory ``path``, whole or not at all; returns the path.
 
     An old world there is replaced if ``overwrite``; anything else there is left alone and an error.
-    The same world gives the same bytes. ``tile_size_m`` is the side of the tiles.
+    The same world gives the same bytes. ``tile_size_m`` is the side of the tiles (default: the world's own).
     """
     path = Path(path)
+    tile_size_m = world.tile_size_m if tile_size_m is None else tile_size_m
     check_name(path)
     if not 0 < tile_size_m < np.inf:
         raise ResweepError(f"tile_size_m: expected a number of metres above zero, got {tile_size_m}")
@@ -79,33 +84,60 @@ def new_world(path: Path, overwrite: bool) -> Iterator[Path]:
             yield folder
 
 
-def load_world(path: str | Path, bounds: ArrayLike | None = None) -> World:
-    """Read a world, or only its tiles that reach into ``bounds``.
+def load_world(
+    path: str | Path,
+    bounds: ArrayLike | None = None,
+    *,
+    near: Trajectory | Log | ArrayLike | None = None,
+    range_m: float = NEAR_M,
+) -> World:
+    """Read a world, or only its tiles that reach into ``bounds``, or that come ``near`` a drive.
 
-    ``bounds`` are the lowest and highest corner, (2, 2) or (2, 3), in world coordinates. Tiles are read
-    whole, so geometry may reach beyond them. Faces and instances keep the order they were saved in.
+    ``bounds`` are the lowest and highest corner, (2, 2) or (2, 3), in world coordinates. ``near`` is a trajectory, a
+    log with poses, or poses (n, 4, 4): tiles within ``range_m`` metres of it are read. Twice the range of a sensor is
+    what its sweeps depend on. Tiles are read whole, so geometry may reach beyond them. Faces and instances keep the
+    order they were saved in.
 
-    Example: ``part = rs.load_world("seq00.world", bounds=[[0, 0], [100, 50]])``
+    Example: ``part = rs.load_world("seq00.world", near=log, range_m=240)``
     """
     path = Path(path)
     recover_output(path)
     data = read_index(path)
     where = str(path / INDEX)
-    origin = _origin(data, where)
-    reading = Reading(path, None if bounds is None else _offsets(bounds, origin))
+    origin = saved_origin(data, where)
+    reading = Reading(path, _choice(origin, bounds, near, range_m))
     layers = []
     for number, entry in enumerate(need(data, "layers", list, where)):
         here = f"{where}: layers[{number}]"
         kind = need(entry, "kind", str, here)
         if kind not in KINDS:
             raise ResweepError(f"{here}: layers of kind '{kind}' are unknown to this Resweep; upgrade it")
-        layer = _read_layer(kind, entry, here, reading)
+        layer = read_layer(kind, entry, here, reading)
         if layer is not None:
             layers.append(layer)
     if not layers:
-        raise ResweepError(f"{path}: no layer has anything within the bounds; the world spans {data.get('bounds')}")
+        region = "the bounds" if near is None else f"{range_m:g} m of the drive"
+        raise ResweepError(f"{path}: no layer has anything within {region}; the world spans {data.get('bounds')}")
     meta, labels = need(data, "meta", dict, where), saved_labels(data, where)
-    return World(layers, origin, meta, labels, calibration=_calibration(data, where))
+    size_m = saved_tile_size(data, where)
+    return World(layers, origin, meta, labels, calibration=saved_calibration(data, where), tile_size_m=size_m)
+
+
+def _choice(origin: Array, bounds: Any, near: Any, range_m: float) -> Callable[[TileTable], Array] | None:
+    """What chooses the tiles to read; None for all."""
+    if bounds is not None and near is not None:
+        raise ResweepError("near: is given together with bounds; give one of them")
+    if near is not None:
+        return tiles_near(near, range_m, origin)
+    return None if bounds is None else partial(TileTable.within, bounds=_offsets(bounds, origin))
+
+
+def saved_tile_size(data: dict[str, Any], where: str) -> float:
+    """The side of the tiles in the record of a world, metres."""
+    value = data.get("tile_size_m", TILE_SIZE_M)
+    if not isinstance(value, int | float) or not 0 < value < np.inf:
+        raise ResweepError(f"{where}: field 'tile_size_m' cannot be {value!r:.60}; save the world again")
+    return float(value)
 
 
 def saved_labels(data: dict[str, Any], where: str) -> LabelSet:
@@ -182,7 +214,7 @@ def write_index(
     (folder / INDEX).write_text(text + "\n", encoding="utf-8")
 
 
-def _read_layer(kind: str, entry: dict[str, Any], where: str, reading: Reading) -> Any:
+def read_layer(kind: str, entry: dict[str, Any], where: str, reading: Reading) -> Any:
     """A layer, or None if it has nothing within bounds; errors name its entry in the index."""
     try:
         return KINDS[kind][1](entry, where, reading)
@@ -193,14 +225,15 @@ def _read_layer(kind: str, entry: dict[str, Any], where: str, reading: Reading) 
         raise ResweepError(f"{where}: cannot be read ({error}); save the world again") from error
 
 
-def _origin(data: dict[str, Any], where: str) -> Array:
+def saved_origin(data: dict[str, Any], where: str) -> Array:
+    """The origin in the record of a world."""
     values = need(data, "origin", list, where)
     if len(values) != 3 or not all(isinstance(value, int | float) and abs(value) < _FARTHEST_M for value in values):
         raise ResweepError(f"{where}: field 'origin' must be three numbers, got {values!r:.60}; save the world again")
     return np.array(values, dtype=np.float64)
 
 
-def _calibration(data: dict[str, Any], where: str) -> Calibration | None:
+def saved_calibration(data: dict[str, Any], where: str) -> Calibration | None:
     """The calibration of a world; worlds saved before it had a field of its own keep it in their meta."""
     found = data["calibration"] if "calibration" in data else data["meta"].get("calibration")
     if found is None:

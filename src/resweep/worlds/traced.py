@@ -14,13 +14,18 @@ def traced(parts: Iterable[Native]) -> _core.Scene:
     open_embree()
     scene = _core.Scene()
     for part in parts:
-        if isinstance(part, Triangles):
-            scene.add_triangles(part)
-        elif isinstance(part, InstanceArray):
-            scene.add_instances(part)
-        elif isinstance(part, Discs):
-            scene.add_discs(part)
-        elif isinstance(part, Gaussians):
-            scene.add_volumes(part)
+        add_part(scene, part)
     scene.commit()
     return scene
+
+
+def add_part(scene: _core.Scene, part: Native, group: int = -1, prototype: _core.Prototype | None = None) -> None:
+    """Add a lowered layer, or a part of the layer ``group``, to a scene; ``prototype`` is what its copies share."""
+    if isinstance(part, Triangles):
+        scene.add_triangles(part)
+    elif isinstance(part, InstanceArray):
+        scene.add_instances(part, prototype)
+    elif isinstance(part, Discs):
+        scene.add_discs(part, group=group)
+    elif isinstance(part, Gaussians):
+        scene.add_volumes(part)

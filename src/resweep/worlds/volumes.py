@@ -53,6 +53,7 @@ class Volumes:
         if not element_m > 0:
             raise ResweepError(f"{what}: element_m is {element_m}; give the size of a leaf in metres, above 0")
         self.name = name
+        self.number: Array | None = None  # (n,) uint32 in the world, if these were read from a part of it
         self.tau = float(tau)
         self.element_m = float(element_m)
         self.mean = np.ascontiguousarray(mean, dtype=np.float32)
@@ -121,7 +122,9 @@ class Volumes:
         """A checked copy with columns or settings changed, such as ``with_(element_m=0.02)``."""
         columns = ("mean", "covariance", "permeability", "exposure_m", "label", "reflectance", "instance", "extra")
         given = {name: getattr(self, name) for name in (*columns, "name", "tau", "element_m")}
-        return Volumes(**{**given, **changed})
+        other = Volumes(**{**given, **changed})
+        other.number = self.number if len(other) == len(self) else None
+        return other
 
     def lower(self) -> Gaussians:
         """These volumes as the tracer takes them."""
@@ -141,6 +144,7 @@ class Volumes:
             tau=self.tau,
             extinction=self.exposure_m is not None,
             element_m=self.element_m,
+            number=self.number,
         )
 
 

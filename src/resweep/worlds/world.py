@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from resweep.worlds.splats import Splats
 from resweep.worlds.volumes import Volumes
 
 Layer = Mesh | Instances | Splats | Volumes
+TILE_SIZE_M = 50.0
 
 
 class World:
@@ -30,7 +32,8 @@ class World:
 
     The origin keeps what float32 cannot: a world at UTM coordinates measures as one at zero.
     ``labels`` says what the label ids of its primitives mean: a `LabelSet`, or its name. ``calibration`` is that of the
-    lasers that recorded it, None if it is unknown. ``meta`` is provenance and is saved with it.
+    lasers that recorded it, None if it is unknown. ``meta`` is provenance and is saved with it. ``tile_size_m`` is the
+    side of the square tiles that it is saved and traced in.
     """
 
     def __init__(
@@ -41,7 +44,9 @@ class World:
         labels: LabelSet | str | Path = UNKNOWN_LABELS,
         *,
         calibration: Calibration | None = None,
+        tile_size_m: float = TILE_SIZE_M,
     ) -> None:
+        self.tile_size_m = float(tile_size_m)
         self.layers: tuple[Layer, ...] = tuple(layers)
         if not self.layers:
             raise ResweepError("world: no layer given; a world holds at least one")
@@ -103,7 +108,7 @@ class World:
         if shift[:3, 3].any():
             layers = tuple(layer.moved(shift) for layer in layers)
         meta = {**other.meta, **self.meta}
-        return World([*self.layers, *layers], self.origin, meta, labels, calibration=self.calibration)
+        return self._like([_unnumbered(layer) for layer in (*self.layers, *layers)], self.origin, meta, labels)
 
     @property
     def has_labels(self) -> bool:
@@ -119,9 +124,9 @@ class World:
         """The same world with its labels mapped to another vocabulary (`resweep.map_labels`)."""
         target = load_labels(labels)
         if target.same_as(self.labels):
-            return World(self.layers, self.origin, self.meta, target, calibration=self.calibration)
+            return self._like(self.layers, self.origin, self.meta, target)
         layers = relabelled(self.layers, map_labels(self.labels, target))
-        return World(layers, self.origin, self.meta, target, calibration=self.calibration)
+        return self._like(layers, self.origin, self.meta, target)
 
     def moved(self, T_new_world: ArrayLike) -> World:
         """The same world after a rigid motion of the whole of it."""
@@ -130,7 +135,31 @@ class World:
         turn[:3, :3] = pose[:3, :3]
         origin = portable.matmul(pose[:3, :3], self.origin) + pose[:3, 3]
         layers = [layer.moved(turn) for layer in self.layers]
-        return World(layers, origin, self.meta, self.labels, calibration=self.calibration)
+        return self._like(layers, origin, self.meta, self.labels)
+
+    def _like(self, layers: Sequence[Layer], origin: Array, meta: Mapping[str, Any], labels: LabelSet) -> World:
+        """A world with this one's calibration and tiles."""
+        return World(layers, origin, meta, labels, calibration=self.calibration, tile_size_m=self.tile_size_m)
+
+    @property
+    def largest_instance(self) -> int:
+        """The largest instance id in use."""
+        parts = [
+            part
+            for layer in self.layers
+            for part in ((layer, layer.mesh) if isinstance(layer, Instances) else (layer,))
+        ]
+        return max(int((part.instance[:1] if part.instance.strides == (0,) else part.instance).max()) for part in parts)
+
+    def find_instance(self, wanted: Array) -> tuple[int, str] | None:
+        """The first of the instance ids ``wanted`` (k,) that is in use, and the name of the layer that uses it."""
+        for layer in self.layers:
+            for part in (layer, layer.mesh) if isinstance(layer, Instances) else (layer,):
+                column = np.asarray(part.instance)
+                used = np.intersect1d(wanted, column[:1] if column.strides == (0,) else column)
+                if len(used):
+                    return int(used[0]), layer.name
+        return None
 
     @property
     def bounds(self) -> Array:
@@ -169,6 +198,15 @@ class World:
         return (
             f"World({kinds}{more}; {self.n_primitives:,} primitives; {size[0]:.1f} x {size[1]:.1f} x {size[2]:.1f} m)"
         )
+
+
+def _unnumbered(layer: Layer) -> Layer:
+    """The layer without the numbers that its volumes have in a world that it is no longer a part of."""
+    if not isinstance(layer, Volumes) or layer.number is None:
+        return layer
+    other = copy(layer)
+    other.number = None
+    return other
 
 
 def _common_labels(one: World, other: World) -> LabelSet:
