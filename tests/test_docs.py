@@ -12,6 +12,7 @@ import yaml
 
 import resweep as rs
 from resweep.cli.schema import list_models
+from resweep.cluster import ClusterSpec
 from resweep.config import validate
 from resweep.dataset import Plan
 from resweep.dataset.plan import list_runs
@@ -19,7 +20,12 @@ from resweep.scenario.bank import _facts_of
 from resweep.scenario.builtin import builtin_bank
 
 DOCS = Path(__file__).parent.parent / "docs"
-MODELS: dict[str, Any] = {"sensor.md": rs.Sensor, "scenario.md": rs.Scenario, "plan.md": Plan}
+MODELS: dict[str, Any] = {
+    "sensor.md": rs.Sensor,
+    "scenario.md": rs.Scenario,
+    "plan.md": Plan,
+    "cluster.md": ClusterSpec,
+}
 
 
 def tables() -> Any:

@@ -31,6 +31,7 @@ KEYS = {
     "actors": ["realtime_factor", "realtime_factor_depth5", "cpu_ms", "update_ms", "update_exponent"],
     "dataset": ["ratio_to_simulator", "dataset_sweeps_per_s", "simulator_sweeps_per_s", "mb_per_sweep"],
     "streaming": ["ratio", "ratio_with_loading", "short_gb", "long_gb", "memory_growth"],
+    "cluster": ["efficiency_2_workers", "simulate_ratio_2_workers", "dataset_ratio_2_workers"],
     "growth": ["triangles", "sweep_s", "threads", "threads_sweep_s"],
     "peers": [
         f"{key}_{rays}"
@@ -57,7 +58,7 @@ def _figures(result: dict[str, Any], keys: list[str]) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "peers" else name for name in KEYS]
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in ("peers", "cluster") else name for name in KEYS]
 )
 def test_a_fast_run_gives_positive_figures_and_tables(name: str, load: Any) -> None:
     if name == "peers":

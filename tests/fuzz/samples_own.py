@@ -65,6 +65,19 @@ def _read_scenario(path: Path) -> None:
     load_scenario(path)
 
 
+_CLUSTER = """type: SLURMCluster
+options: {queue: cpu, cores: 16, memory: 64GB, job_extra_directives: ["--exclusive"]}
+adapt: {minimum: 2, maximum: 40}
+wait_s: 900
+"""
+
+
+def _read_cluster(path: Path) -> None:
+    from resweep.cluster.spec import read_cluster
+
+    read_cluster(path)
+
+
 def _read_plan(path: Path) -> None:
     from resweep.dataset.plan import list_runs, load_plan
 
@@ -188,6 +201,7 @@ _SPECS: list[tuple[str, Callable[[Path], Path], Callable[[Path], Any]]] = [
     ("sensor-raster", _make_catalog_sensor("riegl-vz-400"), _read_sensor),
     ("scenario", _shipped("scenario", "animals.yaml"), _read_scenario),
     ("plan", _shipped("dataset", "edge-cases.yaml"), _read_plan),
+    ("cluster", _text("cluster.yaml", _CLUSTER), _read_cluster),
     ("config", _make_config, _read_config),
     ("labels", _make_labels, _read_labels),
 ]

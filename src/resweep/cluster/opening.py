@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -121,7 +123,30 @@ def _start_local(text: str, stack: ExitStack) -> Any:
 
 
 def _connect(text: str, stack: ExitStack) -> Any:
+    try:
+        with ThreadPoolExecutor(1) as thread:  # this one may have a loop that runs, as in a notebook
+            thread.submit(asyncio.run, _identify(text)).result()
+    except (OSError, TimeoutError, ValueError, ImportError) as error:
+        raise _no_answer(text) from error
     return _open_client(text, text, _JOIN_S, stack)
+
+
+async def _identify(address: str) -> None:
+    """Ask a scheduler who it is; a client would wait forever for something else that listens there."""
+    from distributed import rpc
+
+    async def ask() -> None:
+        async with rpc(address) as scheduler:
+            await scheduler.identity()
+
+    await asyncio.wait_for(ask(), _CONNECT_S)
+
+
+def _no_answer(text: str) -> ResweepError:
+    return ResweepError(
+        f"cluster '{text}': no dask scheduler answers there within {_CONNECT_S:.0f} s; check the address, and that "
+        "'dask scheduler' runs and can be reached from here"
+    )
 
 
 def _deploy(spec: Any, text: str, stack: ExitStack) -> Any:
@@ -136,10 +161,7 @@ def _open_client(cluster: Any, text: str, wait_s: float, stack: ExitStack, count
     try:
         client = stack.enter_context(Client(cluster, timeout=_CONNECT_S, set_as_default=False))
     except (OSError, TimeoutError, ValueError, ImportError) as error:
-        raise ResweepError(
-            f"cluster '{text}': no dask scheduler answers there within {_CONNECT_S:.0f} s; check the address, and that "
-            "'dask scheduler' runs and can be reached from here"
-        ) from error
+        raise _no_answer(text) from error
     try:
         client.wait_for_workers(count, timeout=wait_s)
     except TimeoutError as error:

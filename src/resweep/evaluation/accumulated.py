@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 import numpy as np
 
 from resweep.evaluation.column import Column
@@ -14,8 +12,8 @@ from resweep.pose import Array, inverse, transform
 
 
 def count_points(size: int) -> int:
-    """How many returns are indexed in half of ``size`` bytes; the other half is for those that are kept, and slack."""
-    return size // 2 // POINT_BYTES
+    """How many returns are indexed in a third of ``size`` bytes; the rest is for points that are kept and searched."""
+    return size // 3 // POINT_BYTES
 
 
 class Accumulated:
@@ -36,14 +34,12 @@ class Accumulated:
         """Add the distances from all simulated points to the nearest real one, in all and by class."""
         if not len(self.real):
             return
-        every, classes = Column(np.float64), defaultdict(lambda: Column(np.float64))
-        for at in range(len(self.sim)):
-            points, label = self.sim[at]
-            every.append(self.real.distances(points))
-            for item in np.unique(label).tolist():
-                distance = self.real.class_distances(points[label == item], item)
-                if np.isfinite(distance).all():  # points of a class that the real cloud lacks do not count
-                    classes[item].append(distance)
+        every = Column(np.float64)
+        classes: dict[int, Column] = {}
+        for batch in self.sim.batches(self.real.most_points // 2):
+            every.append(self.real.distances(batch.points))
+            for item, _, distance in batch.class_distances(self.real):
+                classes.setdefault(item, Column(np.float64)).append(distance)
         if len(every):
             total.totals["map_n"], total.totals["map"] = len(every), every.sum()
             for item, column in classes.items():

@@ -218,10 +218,10 @@ class _Run:
             for at in range(len(self.recorded)):
                 if at not in gathered:
                     self.cloud.add(self.recorded[at])
-        for at, (_, _, sums) in enumerate(self.pairs):
-            if self.cloud is not None:
-                sum_recorded(sums, *self.kept[at], self.cloud)
-            elif len(self.recorded) == 1:
+            for batch in self.kept.batches(self.cloud.most_points // 2):
+                sum_recorded([sums for _, _, sums in self.pairs[batch.first :]], batch, self.cloud)
+        for _, _, sums in self.pairs:
+            if self.cloud is None and len(self.recorded) == 1:
                 sums.copy_distances("c2c_sweep", "c2c")
             self.total.add(sums)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,7 @@ from resweep.evaluation.beams import (
 )
 from resweep.evaluation.metrics import ssim
 from resweep.evaluation.nearest import nearest_distances
-from resweep.evaluation.recorded import RecordedCloud
+from resweep.evaluation.recorded import Batch, RecordedCloud
 from resweep.evaluation.sums import FSCORES, MetricSums
 from resweep.labels import LabelSet
 from resweep.pose import Array, transform
@@ -123,16 +124,19 @@ def sum_classes(sums: MetricSums, sim: Cloud, real: Cloud, key: str, threads: in
             totals[key] = float(nearest_distances(own, other, threads).sum())
 
 
-def sum_recorded(sums: MetricSums, points: Array, label: Array, recorded: RecordedCloud) -> None:
-    """Add the distances from simulated points (n, 3) in the world to the whole recorded cloud (C, eq. 15)."""
-    if not len(points) or not len(recorded):
+def sum_recorded(sums: Sequence[MetricSums], batch: Batch, recorded: RecordedCloud) -> None:
+    """Add the distances from the simulated points of several sweeps to the whole recorded cloud (C, eq. 15)."""
+    if not len(batch.points) or not len(recorded):
         return
-    sums.totals["c2c_n"], sums.totals["c2c"] = len(points), float(recorded.distances(points).sum())
-    for item in np.unique(label).tolist():
-        own = points[label == item]
-        distance = recorded.class_distances(own, item)
-        if np.isfinite(distance).all():
-            sums.classes[item]["c2c_n"], sums.classes[item]["c2c"] = len(own), float(distance.sum())
+    distance = recorded.distances(batch.points)
+    for at, rows in enumerate(batch.rows()):
+        if rows.stop > rows.start:
+            sums[at].totals["c2c_n"], sums[at].totals["c2c"] = rows.stop - rows.start, float(distance[rows].sum())
+    for item, chosen, distance in batch.class_distances(recorded):
+        for at, own in enumerate(batch.rows(chosen)):
+            if own.stop > own.start:
+                totals = sums[at].classes[item]
+                totals["c2c_n"], totals["c2c"] = own.stop - own.start, float(distance[own].sum())
 
 
 def _sum_beams(sums: MetricSums, beams: tuple[Beams, Beams], match: Match, labels: LabelSet) -> None:

@@ -6,6 +6,7 @@ import tempfile
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -170,6 +171,32 @@ class RecordedCloud:
         return best
 
 
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """The clouds of several sweeps from number ``first`` on: ``points`` (n, 3) in the world and ``label`` (n,).
+
+    ``begins`` (k + 1,) are the first rows of each sweep, and the end.
+    """
+
+    first: int
+    begins: Array
+    points: Array
+    label: Array
+
+    def rows(self, chosen: Array | None = None) -> list[slice]:
+        """The rows of each sweep, or where they lie in ``chosen``, ascending rows of the batch."""
+        ends = self.begins if chosen is None else np.searchsorted(chosen, self.begins)
+        return [slice(int(begin), int(end)) for begin, end in pairwise(ends)]
+
+    def class_distances(self, recorded: RecordedCloud) -> Iterator[tuple[int, Array, Array]]:
+        """Of each class that the recorded cloud has: label, rows (m,) and their distances (m,) to that class."""
+        for item in np.unique(self.label).tolist():
+            chosen = np.flatnonzero(self.label == item)
+            distance = recorded.class_distances(self.points[chosen], item)
+            if np.isfinite(distance).all():  # points of a class that the recorded cloud lacks do not count
+                yield item, chosen, distance
+
+
 class KeptClouds:
     """The clouds of sweeps one after the other: ``kept[i]`` gives points (n, 3) float64 in the world and labels (n,).
 
@@ -179,6 +206,7 @@ class KeptClouds:
     def __init__(self, most_points: int = MOST_POINTS) -> None:
         self.most_points = most_points
         self._clouds: list[Array | Path] = []
+        self._sizes: list[int] = []
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._held = 0
 
@@ -188,6 +216,7 @@ class KeptClouds:
     def append(self, points: Array, label: Array) -> None:
         """Keep points (n, 3) in the world and their labels (n,); those that are not finite are left out."""
         rows = _rows(points, label)
+        self._sizes.append(len(rows))
         if self._held + len(rows) <= self.most_points:
             self._held += len(rows)
             self._clouds.append(rows)
@@ -197,6 +226,22 @@ class KeptClouds:
         file = Path(self._folder.name) / f"{len(self._clouds)}.bin"
         rows.tofile(file)
         self._clouds.append(file)
+
+    def batches(self, most_points: int) -> Iterator[Batch]:
+        """All clouds in order, as many at a time as have no more than ``most_points`` together, but one at least.
+
+        A tile of the recorded cloud is then read once for many sweeps.
+        """
+        begin = 0
+        while begin < len(self):
+            end, count = begin + 1, self._sizes[begin]
+            while end < len(self) and count + self._sizes[end] <= most_points:
+                count += self._sizes[end]
+                end += 1
+            clouds = [self[at] for at in range(begin, end)]
+            points, label = (np.concatenate([cloud[i] for cloud in clouds]) for i in (0, 1))
+            yield Batch(begin, np.cumsum([0, *self._sizes[begin:end]]), points, label)
+            begin = end
 
     def __getitem__(self, at: int) -> tuple[Array, Array]:
         kept = self._clouds[at]

@@ -1,0 +1,145 @@
+"""Every command gives the same bytes on 1, 2 and 5 workers as in one process, and loses nothing with a worker."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trimesh
+
+import resweep as rs
+from resweep.cluster import open_workers
+from resweep.scenario import builtin_bank
+
+from .conftest import Cluster, Places, content, words
+
+VERBS = ("simulate", "replay", "dataset")
+OTHERS = ("simulate-kitti", "simulate-nuscenes", "recorded")  # other ways to the same tasks
+
+
+@pytest.fixture(scope="session")
+def bank(places: Places) -> None:
+    builtin_bank().save(places.folder / "bank")
+
+
+@pytest.fixture(scope="session")
+def plain(places: Places, bank: None) -> Callable[..., Path]:
+    """What a command writes without workers, made once."""
+    from resweep.cli import main
+
+    made: dict[str, Path] = {}
+
+    def run(verb: str) -> Path:
+        if verb not in made:
+            made[verb] = places.folder / f"plain-{verb}"
+            with pytest.raises(SystemExit) as ended:
+                main([str(word) for word in (*words(verb, places), "-o", made[verb], "-q")])
+            assert not ended.value.code
+        return made[verb]
+
+    return run
+
+
+@pytest.fixture(scope="module", params=[1, 2, 5])
+def address(cluster: Cluster, request: pytest.FixtureRequest) -> str:
+    return cluster.scale(request.param)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_commands_give_the_same_bytes(
+    verb: str, address: str, places: Places, plain: Callable[..., Path], resweep: Any, tmp_path: Path
+) -> None:
+    assert_same(verb, address, places, plain, resweep, tmp_path)
+
+
+def assert_same(
+    verb: str, address: str, places: Places, plain: Callable[..., Path], resweep: Any, folder: Path
+) -> None:
+    done = resweep(*words(verb, places), "-o", folder / "out", "--cluster", address)
+    assert done.status == 0, done.err
+    expected = content(plain(verb))
+    assert len(expected) > 5
+    assert content(folder / "out") == expected
+    assert [item.name for item in folder.iterdir()] == ["out"]
+
+
+@pytest.fixture(scope="session")
+def report(places: Places, plain: Callable[..., Path]) -> bytes:
+    """What an evaluation without workers writes."""
+    made = rs.evaluate(rs.open_log(plain("recorded"))[:4], rs.open_log(places.recorded), accumulate=True)
+    made.save(places.folder / "report.json")
+    return (places.folder / "report.json").read_bytes()
+
+
+def test_evaluations_are_the_same(
+    address: str, report: bytes, places: Places, plain: Callable[..., Path], tmp_path: Path
+) -> None:
+    with open_workers(address) as workers:
+        sim, real = rs.open_log(plain("recorded"))[:4], rs.open_log(places.recorded)
+        rs.evaluate(sim, real, accumulate=True, workers=workers).save(tmp_path / "report.json")
+    assert (tmp_path / "report.json").read_bytes() == report
+
+
+@pytest.mark.parametrize("verb", OTHERS)
+def test_other_formats_and_drives_give_the_same_bytes(
+    verb: str, cluster: Cluster, places: Places, plain: Callable[..., Path], resweep: Any, tmp_path: Path
+) -> None:
+    assert_same(verb, cluster.scale(2), places, plain, resweep, tmp_path)
+
+
+def test_evaluate_takes_a_cluster(
+    cluster: Cluster, places: Places, plain: Callable[..., Path], resweep: Any, tmp_path: Path
+) -> None:
+    sim, real = plain("recorded") / "000002.sweep", places.recorded / "000002.sweep"
+    here = resweep("evaluate", sim, real, "--json")
+    there = resweep("evaluate", sim, real, "--json", "--cluster", cluster.scale(2))
+    assert (here.status, there.status) == (0, 0), there.err
+    assert there.out == here.out
+    refused = resweep("evaluate", places.recorded, "--holdout", 2, "--cluster", cluster.address)
+    assert (refused.status, refused.err.count("\n")) == (1, 1)
+    assert "--cluster: compares two logs" in refused.err
+
+
+def kill_one(cluster: Cluster, folder: Path, killed: list[int]) -> None:
+    """Kill a worker once some sweeps are there."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until and len(list(folder.rglob("*.sweep"))) < 3:
+        time.sleep(0.005)
+    killed.append(cluster.pids()[0])
+    os.kill(killed[0], signal.SIGKILL)
+
+
+def test_a_worker_that_is_killed_costs_time_and_nothing_else(
+    cluster: Cluster, places: Places, resweep: Any, tmp_path: Path
+) -> None:
+    address = cluster.scale(2)
+    command = ["simulate", places.room, "-s", "velodyne-hdl-32e", "-p", places.long_drive]
+    assert resweep(*command, "-o", tmp_path / "plain").status == 0
+    killed: list[int] = []
+    killer = threading.Thread(target=kill_one, args=(cluster, tmp_path / "out.partial", killed))
+    killer.start()
+    done = resweep(*command, "-o", tmp_path / "out", "--cluster", address)
+    killer.join()
+    assert done.status == 0, done.err
+    assert len(killed) == 1
+    assert content(tmp_path / "out") == content(tmp_path / "plain")
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["out", "plain"]
+    assert "Traceback" not in done.err
+
+
+def test_a_world_that_changed_between_two_commands_is_read_again(
+    cluster: Cluster, places: Places, resweep: Any, tmp_path: Path
+) -> None:
+    address = cluster.scale(2)
+    command = ["simulate", tmp_path / "room.obj", "-s", "velodyne-vlp-16", "-p", places.drive, "--cluster", address]
+    for name, size in (("one", 20), ("two", 30)):
+        trimesh.creation.box((size, size, size)).export(str(tmp_path / "room.obj"))
+        assert resweep(*command, "-o", tmp_path / name).status == 0
+    one, two = (rs.open_log(tmp_path / name)[3].range.max() for name in ("one", "two"))
+    assert two > one + 3
