@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 import warnings
@@ -16,6 +17,7 @@ from tests.lost.forks import Fork, start_command
 POLL_S = 0.0005
 # The parts of a run: all of it, from the first finished work on the disk, from the publication of the output.
 PHASES = ("run", "work", "publication")
+_UNNAMED = re.compile(r"\.(part|lock)(/|$)")  # what has not got its name yet
 _LAST = ("runs.json.part", "runs.json")  # what is written last of a dataset
 
 
@@ -111,8 +113,8 @@ class Arena:
     def _find_torn(self, output: Path) -> str:
         """The files of an unfinished dataset that have their name and are not whole."""
         wanted = hash_files(self.new)
-        found = {name: content for name, content in hash_files(output).items() if not name.endswith(".part")}
-        torn = [name for name, content in found.items() if wanted.get(name) != content]
+        named = {name: content for name, content in hash_files(output).items() if not _UNNAMED.search(name)}
+        torn = [name for name, content in named.items() if wanted.get(name) != content]
         return f"not whole: {', '.join(torn)}" if torn else ""
 
     def _measure(self, folder: Path) -> dict[str, float]:
