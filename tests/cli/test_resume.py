@@ -214,3 +214,35 @@ main()
     assert "resuming; 2 of 3 sweeps were finished before" in third.stderr
     assert len(open_log(tmp_path / "out")) == 3
     assert sorted(item.name for item in tmp_path.iterdir()) == ["drive.tum", "out", "room.obj"]
+
+
+def test_an_interrupted_evaluation_resumes_after_its_build(
+    room: Path, drive: Path, resweep: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import json
+
+    assert resweep("simulate", room, *QUICK, "-p", drive, "-o", "log").status == 0
+    words = ["evaluate", "log", "--holdout", 1, "-m", "surfels", "-o"]
+    assert resweep(*words, "unbroken.json").status == 0
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("resweep.evaluation.holdout.evaluate", stop)
+        ended = resweep(*words, "report.json")
+        assert ended.err.endswith(
+            "goes on where it stopped (the finished stages of its build are kept beside the report)\n"
+        )
+        assert resweep(*words[:-1]).err.endswith("resweep: error: interrupted\n")  # nothing is kept without a report
+    assert (tmp_path / "report.json.partial").is_dir()
+    ended = resweep(*words, "report.json")
+    assert "report.json.partial: resuming; finished before: " in ended.err
+    assert not (tmp_path / "report.json.partial").exists()
+    again, once = (json.loads((tmp_path / name).read_text()) for name in ("report.json", "unbroken.json"))
+    for report in (again, once):
+        del report["metrics"]["sweeps_per_s"]
+    assert once["metrics"].pop("build_s") > 0
+    assert again["metrics"].pop("build_s") is None
+    assert again["notes"].pop().startswith("build_s is unknown: resumed after ")
+    assert again == once

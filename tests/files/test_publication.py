@@ -107,3 +107,21 @@ def test_a_cut_off_note_counts_as_none(tmp_path: Path) -> None:
     write(tmp_path / "out", made)
     assert made == []
     assert os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("left", [["checkpoints.json", "calibrate.npz"], ["checkpoints.json"], []])
+def test_a_partial_folder_that_was_being_removed_goes(tmp_path: Path, left: list[str]) -> None:
+    partial = tmp_path / "out.partial"
+    partial.mkdir()
+    for name in left:
+        (partial / name).write_bytes(b"{}\n")
+    with lock_output(tmp_path / "out"):
+        assert os.listdir(tmp_path) == [".out.lock"]
+
+
+def test_a_partial_folder_of_something_else_stays(tmp_path: Path) -> None:
+    (tmp_path / "out.partial").mkdir()
+    (tmp_path / "out.partial" / "mine").write_text("keep")
+    with lock_output(tmp_path / "out"):
+        pass
+    assert (tmp_path / "out.partial" / "mine").read_text() == "keep"

@@ -1,37 +1,66 @@
-"""``python -m tests.lost``: kill a command at random moments, let it go on, and say what was lost.
+"""``python -m tests.lost``: disturb commands that write, let them go on, and say what was lost.
 
-Nothing may be: the exit status is 1 if any output was torn, differed from that of an unbroken run, or left something
-behind. The same seed gives the same moments, as fractions of the time that an unbroken run takes here.
+Each is killed at random moments, started twice at once, and meets full disks, lost permissions and inputs that vanish
+or change. Nothing may be lost: the exit status is 1 if any output was torn, differed from that of an unbroken run, or
+left something behind. The same seed gives the same moments, as shares of the time that an unbroken run takes here.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 
-from tests.lost.kills import VERBS, run_campaign
+from tests.lost.arena import Arena
+from tests.lost.commands import last_line, list_commands, make_inputs
+from tests.lost.faults import meet_faults
+from tests.lost.forks import Fork
+from tests.lost.kills import kill_often
+from tests.lost.pairs import start_twice
+
+VERBS = ("build", "dataset", "simulate", "like", "convert", "replay", "merge")
+_NOT_RESUMED = ("merge",)
 
 
 def main() -> int:
-    """Run the campaigns; the exit status."""
+    """Disturb the commands; the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.lost", description=__doc__)
     parser.add_argument("--verb", action="append", choices=VERBS, help="may be repeated (default: all)")
-    parser.add_argument("--moments", type=int, default=100, help="kills of each command (default: %(default)s)")
+    parser.add_argument("--moments", type=int, default=0, help="kills of each command (default: %(default)s)")
+    parser.add_argument("--pairs", type=int, default=0, help="starts of two at once (default: %(default)s)")
+    parser.add_argument("--faults", action="store_true", help="every fault that can meet each command, once")
     parser.add_argument("--seed", type=int, default=1, help="another seed gives other moments (default: %(default)s)")
     parser.add_argument("--sweeps", type=int, default=4, help="length of the drives (default: %(default)s)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a command as the last lines")
+    parser.add_argument("--json", action="store_true", help="print one JSON object as the last line")
     given = parser.parse_args()
-    done = []
-    for verb in given.verb or VERBS:
-        with tempfile.TemporaryDirectory(prefix="resweep-kills-") as folder:
-            campaign = run_campaign(verb, given.moments, given.seed, Path(folder), given.sweeps, _say)
-        print(campaign.table(), flush=True)
-        done.append(campaign)
-    for campaign in done if given.json else ():
-        print(campaign.to_json(), flush=True)
-    return 1 if any(campaign.wrong for campaign in done) else 0
+    found: dict[str, list[dict[str, object]]] = {"kills": [], "pairs": [], "faults": []}
+    with tempfile.TemporaryDirectory(prefix="resweep-lost-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # for commands that run as another user
+        inputs = folder / "inputs"
+        inputs.mkdir()
+        status, said = Fork(lambda: make_inputs(inputs, given.sweeps), folder, folder / "inputs.txt").wait()
+        if status != 0:
+            raise RuntimeError(f"the inputs cannot be made: {last_line(said)}")
+        for verb, command in list_commands(inputs, given.sweeps).items():
+            if given.verb is not None and verb not in given.verb:
+                continue
+            arena = Arena(command, folder / verb)
+            if given.moments and verb not in _NOT_RESUMED:
+                campaign = kill_often(arena, given.moments, given.seed, _say)
+                print(campaign.table(), flush=True)
+                found["kills"].append(campaign.to_dict())
+            found["pairs"] += map(asdict, start_twice(arena, given.pairs, given.seed, _say))
+            if given.faults and verb not in _NOT_RESUMED:
+                found["faults"] += map(asdict, meet_faults(arena, inputs, _say))
+    wrong = sum(bool(item["wrong"]) for items in found.values() for item in items)
+    print(f"{len(found['pairs'])} pairs, {len(found['faults'])} faults; wrong: {wrong} commands, pairs or faults")
+    if given.json:
+        print(json.dumps(found))
+    return 1 if wrong else 0
 
 
 def _say(line: str) -> None:

@@ -42,12 +42,16 @@ TUM = "drive.tum"
 
 @dataclass(frozen=True)
 class Command:
-    """A command: its words but for the output, and those that make it write something else."""
+    """A command: its words but for the output, and those that make it write something else.
+
+    ``reads`` are the inputs that it reads all along.
+    """
 
     words: tuple[str, ...]
     output: str = "out"
     other: tuple[str, ...] = ("--seed", "9")
     overwrite: tuple[str, ...] = ("--overwrite",)
+    reads: tuple[str, ...] = ()
 
     @property
     def verb(self) -> str:
@@ -88,15 +92,23 @@ def list_commands(folder: Path, sweeps: int = 4) -> dict[str, Command]:
     place = folder / "place.world"
     log, sensor = str(folder / "log"), ("-s", SENSOR)
     settings = tuple(word for item in _QUICK_BUILD for word in ("--set", item))
-    commands = [
-        Command(("build", log, *settings), "out.world", ("--method", "surfels")),
-        Command(("dataset", str(folder / "plan.yaml")), overwrite=()),
-        Command(("simulate", str(place), *sensor, *_QUICK, "-p", str(folder / TUM), "--sweeps", str(sweeps))),
-        Command(("convert", log, "-f", "pcd"), other=("--frame", "world")),
-        Command(("replay", log, "-w", str(place), *sensor)),
-        Command(("merge", str(folder / "day"), str(folder / "night")), overwrite=()),
-    ]
-    return {command.verb: command for command in commands}
+    last = f"log/{sweeps - 1:06d}.sweep"
+    return {
+        "build": Command(("build", log, *settings), "out.world", ("--method", "surfels"), reads=(last,)),
+        "dataset": Command(
+            ("dataset", str(folder / "plan.yaml")),
+            other=("--set", "seed=9"),
+            overwrite=(),
+            reads=("place.world/world.json",),
+        ),
+        "simulate": Command(
+            ("simulate", str(place), *sensor, *_QUICK, "-p", str(folder / TUM), "--sweeps", str(sweeps))
+        ),
+        "like": Command(("simulate", str(place), "--like", log), reads=(last,)),
+        "convert": Command(("convert", log, "-f", "pcd"), other=("--frame", "world"), reads=(last,)),
+        "replay": Command(("replay", log, "-w", str(place), *sensor), reads=(last,)),
+        "merge": Command(("merge", str(folder / "day"), str(folder / "night")), other=(), overwrite=()),
+    }
 
 
 def _write_drives(world: rs.World, folder: Path, sweeps: int) -> None:
@@ -104,7 +116,7 @@ def _write_drives(world: rs.World, folder: Path, sweeps: int) -> None:
     scenario = rs.Scenario(
         ego={"lane": [[-20, -3], [20, -3]], "speed_mps": 8},
         duration_s=0.1 * sweeps + 0.5,
-        actors=[{"name": "car", "asset": "suv", "lane": [[8, 2], [-40, 2]], "speed_mps": 10}],
+        actors=[{"name": "car", "asset": "suv", "lane": [[-12, 0.5], [-50, 0.5]], "speed_mps": 10}],
     )
     trajectory, actors = scenario.place(world)
     sensor = rs.load_sensor(SENSOR).with_(**{"beam.rays": "single"})

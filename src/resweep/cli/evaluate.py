@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,8 @@ from resweep.memory import parse_memory
 if TYPE_CHECKING:
     from resweep.evaluation import Report
     from resweep.log import Log
-    from resweep.reconstruction import BuildConfig
+    from resweep.reconstruction import BuildConfig, Checkpoints
+    from resweep.worlds import World
 
 
 @locks("output", reads=["sim", "real"])
@@ -62,7 +64,8 @@ def evaluate(
 
     Logs of equal length are compared sweep by sweep, others by nearest time. c2c_m is to all sweeps of REAL as one
     cloud, c2c_sweep_m to the paired sweep. With --holdout a world is built from the other sweeps of one real log, and
-    the held-out beams are traced again in it; the cloud is then the whole log.
+    the held-out beams are traced again in it; the cloud is then the whole log. Stopped and started again with the same
+    words, it goes on after the finished stages of that build, which OUT.partial keeps.
 
     Examples: resweep evaluate out kitti/sequences/00 -o report.html;
     resweep evaluate out/000000.pcd real.pcd --per-class --json;
@@ -81,6 +84,7 @@ def evaluate(
         if output.suffix.lower() not in (".html", ".json"):
             raise ResweepError(f"--output '{output}': a report is .html or .json; choose one of them")
         check_writable(output)
+    kept = _Kept(None)
     if holdout is None and every is None:
         if odometry:
             raise ResweepError("--odometry: goes with --holdout; sweeps are compared in their own frames without it")
@@ -95,11 +99,13 @@ def evaluate(
         if odometry and poses is not None:
             raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
         config = build_config(method, set_ or [])  # a mistake is said before anything is read
+        kept = _Kept(output)
         log = open_posed(sim, keep_going, poses, pose_rate, labels=labels)
         report_skipped(sim, log)
-        report = _hold_out(log, holdout, every, config, accumulate, odometry, bound)
+        report = _hold_out(log, holdout, every, config, accumulate, odometry, bound, kept)
     if output is not None:
         report.save(output)
+        kept.remove()
     if as_json:
         for line in report.warnings:
             typer.echo(f"resweep: warning: {line}", err=True)
@@ -158,10 +164,10 @@ def _hold_out(
     accumulate: bool,
     odometry: bool,
     memory: int,
+    kept: _Kept,
 ) -> Report:
-    """Held-out sweeps of a log against a world built from the others."""
+    """Held-out sweeps of a log against a world built from the others, of which finished stages are ``kept``."""
     from resweep.evaluation.holdout import holdout
-    from resweep.reconstruction import build
     from resweep.reconstruction import odometry as find_poses
     from resweep.reconstruction.map.accumulate import find_mappable
 
@@ -173,11 +179,44 @@ def _hold_out(
     if odometry:
         log = find_poses(log, progress=True)
     vocabulary = config.map.choose_labels(log)
-    return holdout(
+    report = holdout(
         log,
         held,
-        lambda rest: build(rest, config),
+        lambda rest: kept.build(rest, config),
         lambda sweep: find_mappable(sweep, config.map, vocabulary),
         accumulate=accumulate,
         memory=memory,
     )
+    return kept.qualify(report)
+
+
+class _Kept:
+    """The finished stages of a held-out build, kept beside the report until that is written; nowhere without one."""
+
+    def __init__(self, output: Path | None) -> None:
+        self._output = output
+        self._checkpoints: Checkpoints | None = None
+
+    def build(self, log: Log, config: BuildConfig) -> World:
+        """The world of the sweeps that are not held out."""
+        from resweep.files.partial import find_partial
+        from resweep.reconstruction import Checkpoints, build
+        from resweep.reconstruction.unknown_sensor import adapt_to_log
+
+        if self._output is None:
+            return build(log, config)
+        say = functools.partial(typer.echo, err=True)
+        self._checkpoints = Checkpoints.open(find_partial(self._output), log, adapt_to_log(config, log), say)
+        return build(log, config, resume=self._checkpoints)
+
+    def qualify(self, report: Report) -> Report:
+        """The report without the time of a build of which some stages were finished before."""
+        if self._checkpoints is None or not self._checkpoints.kept:
+            return report
+        note = f"build_s is unknown: resumed after {', '.join(self._checkpoints.kept)}"
+        return replace(report, metrics={**report.metrics, "build_s": None}, notes=[*report.notes, note])
+
+    def remove(self) -> None:
+        """Remove what was kept: the report is written."""
+        if self._checkpoints is not None:
+            self._checkpoints.remove()

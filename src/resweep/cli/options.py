@@ -20,7 +20,10 @@ RESUMABLE = {
     "convert": "its finished sweeps are kept beside the output",
     "replay": "its finished sweeps are kept beside the output",
     "dataset": "its finished sweeps are kept in the folder",
+    "evaluate": "the finished stages of its build are kept beside the report",
 }
+# Options of which each must be given, by one of its names, for a command to resume.
+_RESUMED_WITH = {"evaluate": (("--holdout", "--holdout-every"), ("-o", "--output"))}
 _NOT_RESUMED = "--no-resume"  # of a command that resumes otherwise
 
 # Of every command, before its name or after it.
@@ -146,6 +149,8 @@ def with_verbosity(verb: Callable[..., None]) -> Callable[..., None]:
 
 def describe_interruption(verb: str, arguments: list[str]) -> str:
     """What an interrupted command says: whether the same words go on where it stopped."""
-    if verb not in RESUMABLE or _NOT_RESUMED in arguments:
+    given = {word.split("=")[0] for word in arguments}
+    needed = _RESUMED_WITH.get(verb, ())
+    if verb not in RESUMABLE or _NOT_RESUMED in given or not all(given.intersection(names) for names in needed):
         return "interrupted"
     return f"interrupted; the same command goes on where it stopped ({RESUMABLE[verb]})"

@@ -15,7 +15,15 @@ from resweep.dataset.annotations import annotate, class_names
 from resweep.dataset.cameras import choose_camera
 from resweep.dataset.layouts import RunFacts, express_labels, is_complete, write_dataset, write_run, write_sweep
 from resweep.dataset.plan import Plan, Run, list_runs
-from resweep.dataset.record import FORMAT, RECORD, check_output, hash_record, identify_run, make_record
+from resweep.dataset.record import (
+    FORMAT,
+    RECORD,
+    check_output,
+    check_unchanged,
+    hash_record,
+    identify_run,
+    make_record,
+)
 from resweep.dataset.traffic import add_traffic
 from resweep.files import lock_output, write_file
 from resweep.io.datasets.kitti.camera import DEFAULT_CAMERA, KittiCamera
@@ -104,6 +112,7 @@ def _generate(plan: Plan, output: Path, workers: Workers, progress: bool) -> Sum
         shown.start("sweeping", total)
         resumed = _sweep_runs(placed, output, plan.layout, workers, shown)
         write_dataset(output, plan.layout, [item.facts() for item in placed])
+    check_unchanged(output, record, make_record(plan, runs))
     _write_json(output / RUNS, [{**item.run.facts(), "sweeps": len(item.times)} for item in placed])
     return Summary(len(runs), total, resumed)
 

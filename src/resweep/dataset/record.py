@@ -95,6 +95,15 @@ def check_output(output: Path, record: dict[str, Any]) -> None:
         raise ResweepError(f"{output}: was made with other settings ({what}); choose another folder or remove it")
 
 
+def check_unchanged(output: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
+    """Raise if a world or a bank is no longer what it was when the dataset was begun."""
+    if what := _find_difference(before, now):
+        raise ResweepError(
+            f"{output}: what it is made from was changed meanwhile ({what}), so it stays unfinished; put that back and "
+            "run the same again, or choose another folder"
+        )
+
+
 def _find_difference(old: Any, new: Any, where: str = "") -> str | None:
     """The first field in which two records differ, with both values."""
     if isinstance(old, dict) and isinstance(new, dict):

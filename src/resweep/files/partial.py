@@ -17,7 +17,7 @@ from typing import Any
 
 from resweep.errors import ResweepError
 from resweep.files.atomic import explain_errors, locate, lock_output, place_folder, write_file
-from resweep.files.publication import NEW, PARTIAL, RECORD, name_partial
+from resweep.files.publication import BLANK, NEW, PARTIAL, RECORD, name_partial
 
 _WHAT = {"version": "another version of Resweep", "config": "other settings", "inputs": "other inputs"}
 
@@ -56,13 +56,14 @@ def open_partial(folder: Path, key: Key, what: str, say: Say = say) -> bool:
 def discard_partial(folder: Path) -> None:
     """Remove a partial folder; one that a killed process leaves half removed is of no key, and so never used."""
     if (folder / RECORD).is_file():
-        write_file(folder / RECORD, b"{}\n")
+        write_file(folder / RECORD, BLANK)
     for item in folder.iterdir():
         if item.is_dir():
             shutil.rmtree(item)
         elif item.name != RECORD:
             item.unlink()
-    shutil.rmtree(folder)
+    (folder / RECORD).unlink(missing_ok=True)
+    folder.rmdir()
 
 
 @contextmanager

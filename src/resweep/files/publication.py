@@ -15,6 +15,7 @@ from resweep.files import disk
 
 PARTIAL = ".partial"  # after the name of an output: the folder that keeps its finished parts
 RECORD = "checkpoints.json"  # in it: what the parts belong to
+BLANK = b"{}\n"  # the record of parts that belong to nothing any more
 NEW, OLD = "new", "old"  # within the hidden folder of an output that is being written
 _NOTE = "publication.json"
 
@@ -36,12 +37,14 @@ def note_publication(target: Path, made: Path) -> None:
 
 
 def settle_publication(target: Path, parts: Sequence[Path]) -> bool:
-    """Whether the partial folder of ``target`` is finished, as what it was for has taken its place.
+    """Whether the partial folder of ``target`` is finished: its work has taken its place, or it was being removed.
 
     If not, a folder that had been taken out of it for that goes back from one of ``parts``, the hidden folders.
     """
     partial = name_partial(target)
     note = partial / _NOTE
+    if _is_discarded(partial):
+        return True
     if not note.is_file():
         return False
     with suppress(ValueError, KeyError, TypeError):  # a note that was cut off: nothing had moved yet
@@ -53,3 +56,13 @@ def settle_publication(target: Path, parts: Sequence[Path]) -> bool:
                 made.rename(partial / str(noted["from"]))
     note.unlink()
     return False
+
+
+def _is_discarded(partial: Path) -> bool:
+    """Whether a process was killed while it removed a partial folder: its record is blank, or it is empty."""
+    if not partial.is_dir() or partial.is_symlink():
+        return False
+    try:
+        return (partial / RECORD).read_bytes() == BLANK
+    except FileNotFoundError:
+        return not any(partial.iterdir())
