@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import importlib
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -13,11 +14,12 @@ from scipy.spatial.transform import Rotation
 import resweep as rs
 from resweep.log import Log
 from resweep.pose import Trajectory, from_xyz_rpy, inverse
-from resweep.reconstruction import CalibrateConfig
+from resweep.reconstruction import CalibrateConfig, OdometryConfig
 from resweep.reconstruction.poses.calibrate import calibrate
 from resweep.reconstruction.poses.odometry import odometry
 from resweep.scenes import SCENES
 from resweep.simulate import Simulator
+from resweep.sweep import Sweep
 
 N = 14
 
@@ -120,3 +122,41 @@ def test_a_recorded_drive_makes_a_thinner_map_than_its_own_poses(sample_data, se
     assert turn.max() < 0.2
     once = CalibrateConfig(iterations=1)
     assert calibrate(found, once).misfit_m[0] < calibrate(log, once).misfit_m[0]
+
+
+def test_memory_does_not_grow_with_the_drive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long alley of boxes: what is held after 36 sweeps is what was held after 22, but for the poses.
+
+    KISS-ICP, whose own map ends at its largest range, is replaced by the true motion.
+    """
+    module = importlib.import_module("resweep.reconstruction.poses.odometry")
+
+    class TrueMotion:
+        def __init__(self, config: OdometryConfig) -> None:
+            pass
+
+        def step(self, seen: object) -> np.ndarray:
+            return from_xyz_rpy(1.2)
+
+    monkeypatch.setattr(module, "_Kiss", TrueMotion)
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-8, 54, 8000)
+    world = np.column_stack([x, rng.choice([-4.0, 4.0], len(x)), rng.uniform(0, 4, len(x))])
+    world[::3, 0], world[::3, 1] = 5 * np.floor(x[::3] / 5), rng.uniform(-4, 4, len(x[::3]))  # across the alley
+    world[1::3, 1], world[1::3, 2] = rng.uniform(-4, 4, len(x[1::3])), 0.0  # its ground
+    held: dict[int, int] = {}
+
+    def load(at: int) -> Sweep:
+        held[at] = tracemalloc.get_traced_memory()[0]
+        here = world - [1.2 * at, 0.0, 1.8]
+        return Sweep.from_points(here[np.linalg.norm(here, axis=1) < 8], timestamp=0.1 * at)
+
+    log = Log(load, 0.1 * np.arange(36), np.tile(np.eye(4), (36, 1, 1)), "alley")
+    tracemalloc.start()
+    try:
+        found = odometry(log, OdometryConfig(range_max_m=8.0, keyframes=4, iterations=2, warm_up=2))
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_allclose(found.poses[-1, :3, 3], [42.0, 0.0, 0.0], atol=0.5)
+    early, late = (np.mean([held[at] for at in range(first, first + 8)]) for first in (15, 28))
+    assert late - early < 13 * 2000  # bytes a sweep: its pose, times and how well it fits
