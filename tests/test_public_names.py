@@ -65,6 +65,7 @@ NAMES = [
     "replay",
     "resimulate",
     "sensor_names",
+    "write_cloud",
     "write_log",
     "write_sweep",
 ]
