@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resweep.cli.options import METHOD_HELP, Labels, PoseRate, Poses
+from resweep.cli.options import METHOD_HELP, Bounds, IntensityScale, Labels, PoseRate, Poses, Resolution
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
 
@@ -37,6 +37,9 @@ def build(
     labels: Labels = None,
     poses: Poses = None,
     pose_rate: PoseRate = None,
+    bounds: Bounds = None,
+    resolution: Resolution = None,
+    intensity_scale: IntensityScale = None,
     odometry: Annotated[
         bool, typer.Option("--odometry", help="Find the poses from the sweeps (KISS-ICP); replaces the log's own.")
     ] = False,
@@ -67,8 +70,10 @@ def build(
       resweep build drive1 drive2 -o place.world --method splats-descriptors --set map.ego_radius_m=2.5
 
       resweep build drive.bag -o place.world --odometry
+
+      resweep build tiles -o hill.world --method surfels --bounds 448000,5411000,448200,5411200
     """
-    from resweep.cli.inputs import check_writable
+    from resweep.cli.inputs import check_writable, parse_cloud
     from resweep.worlds.store import check_name
 
     check_name(output)
@@ -80,7 +85,8 @@ def build(
         raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
     skipped: list[str] = []
     tolerant = skipped if keep_going else None
-    opened = _open_logs(logs, format, labels, poses, pose_rate, parse_slice(sweeps), tolerant)
+    cloud = parse_cloud(bounds, resolution, intensity_scale)
+    opened = _open_logs(logs, format, labels, poses, pose_rate, cloud, parse_slice(sweeps), tolerant)
     began = time.perf_counter()
     recordings = _find_poses([log for _, log in opened], odometry)
     if align:
@@ -205,6 +211,7 @@ def _open_logs(
     labels: str | None,
     poses: Path | None,
     pose_rate: float | None,
+    cloud: Mapping[str, Any],
     chosen: slice,
     skipped: list[str] | None,
 ) -> list[tuple[Path, Log]]:
@@ -215,7 +222,7 @@ def _open_logs(
     opened = []
     for path in paths:
         try:
-            log = open_posed(path, skipped is not None, poses, pose_rate, format=format, labels=labels)
+            log = open_posed(path, skipped is not None, poses, pose_rate, format=format, labels=labels, **cloud)
             if skipped is not None and (text := describe_skipped(log)) is not None:
                 skipped.append(f"{path}: {text}")
             if len(log[chosen]) == 0:

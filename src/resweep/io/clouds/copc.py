@@ -34,6 +34,8 @@ from resweep.progress import track
 
 USER, RECORD = "resweep", 2  # of the record that says what LAS has no place for
 _INT32 = 2**31 - 1
+_RECORDS_AT = 243  # number of extended records, LAS 1.4 R15, table 3
+_TIMES_AT = 375 + 54 + 56  # first and last GPS time in the info record, COPC 1.0
 # Fields of point formats 6 and 7 (LAS 1.4 R15, tables 13 and 14); bits as the table numbers them.
 _POINT6 = [
     *((axis, "<i4") for axis in "XYZ"),
@@ -135,7 +137,7 @@ class CopcWriter:
             steps = np.stack(
                 [rows[axis].astype(np.int64) - low for axis, low in zip("XYZ", corner, strict=True)], axis=1
             )
-            return np.minimum((steps << bits) // side, (1 << bits) - 1).astype(np.uint32)
+            return np.asarray(np.minimum((steps << bits) // side, (1 << bits) - 1), np.uint32)
 
         spread, parts = sort_parts(self._spills[0], units_of, bits, self.path.parent, self._most)
         self._spills.append(spread)
@@ -147,7 +149,7 @@ class CopcWriter:
             _add_part(nodes, part, rows, units_of(rows), bits)
         nodes.finish()
         writer.Close()
-        _append_record(self.path, self._facts)
+        _complete(self.path, self._facts, self._seen.ranges["gps_time"])
         self._check(nodes.count)
 
     def _make_config(self, steps: int) -> Any:
@@ -249,13 +251,18 @@ def _add_part(nodes: _Nodes, part: Part, rows: Array, units: Array, bits: int) -
             nodes.write(at, tuple(int(value) for value in keys[first]), rows[chosen[first:last]])
 
 
-def _append_record(path: Path, facts: Mapping[str, Any]) -> None:
-    """Add an extended record with ``facts`` after the last one; readers skip records that they do not know."""
+def _complete(path: Path, facts: Mapping[str, Any], times: tuple[float, float]) -> None:
+    """Put right what copclib 2.6 writes, the first time as the last one too, and add a record with ``facts``.
+
+    It comes after the other extended records; readers skip records that they do not know.
+    """
     text = json.dumps(facts, sort_keys=True).encode()
     with path.open("r+b") as file:
-        file.seek(243)  # number of extended records, LAS 1.4 R15, table 3
+        file.seek(_TIMES_AT)
+        file.write(struct.pack("<2d", *times))
+        file.seek(_RECORDS_AT)
         (count,) = struct.unpack("<I", file.read(4))
         file.seek(0, 2)
         file.write(struct.pack("<2x16sHQ32s", USER.encode(), RECORD, len(text), b"facts of the cloud") + text)
-        file.seek(243)
+        file.seek(_RECORDS_AT)
         file.write(struct.pack("<I", count + 1))

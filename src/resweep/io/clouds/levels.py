@@ -37,7 +37,7 @@ def spread_bits(values: Array) -> Array:
 def morton_code(cells: Array) -> Array:
     """Place (n,) uint64 of cells (n, 3) along the curve that visits all of a node before the next; 21 bits each."""
     x, y, z = (spread_bits(cells[:, axis]) for axis in range(3))
-    return x | (y << np.uint64(1)) | (z << np.uint64(2))
+    return np.asarray(x | (y << np.uint64(1)) | (z << np.uint64(2)))
 
 
 def sort_morton(units: Array) -> Array:

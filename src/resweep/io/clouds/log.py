@@ -38,21 +38,27 @@ def open_tiles(
 ) -> Log:
     """The points of LAS, LAZ and COPC ``files`` as one log, of which headers alone are read now.
 
-    A sweep holds up to ``chunk_points`` points of one file, at a pose in the middle of the file's bounds, in whole
-    metres. Only points in ``bounds`` are there, and of COPC files only levels down to ``resolution`` metres between
-    points. A file that the bounds cut is read once now, so that no sweep is empty. The sensor's position is unknown.
+    A sweep holds up to ``chunk_points`` points of one file, or one node of an octree, at a pose in the middle of the
+    file's bounds, in whole metres. Only points in ``bounds`` are there, and of COPC files only levels down to
+    ``resolution`` metres between points. What of a file the bounds cut is read once now, so that no sweep is empty. The
+    sensor's position is unknown.
     """
     box, resolution, scale = Box.of(bounds), check_resolution(resolution), check_scale(intensity_scale)
     if chunk_points < 1:
         raise ResweepError(f"chunk_points: expected points above zero, got {chunk_points}")
     skipped: list[Fault] = []
     tiles = _read_tiles(files, skipped if keep_going else None)
+    for tile in tiles:
+        if tile.posed:
+            raise ResweepError(
+                f"{tile.path}: holds a sweep with the pose of its sensor, not a cloud; open it without bounds"
+            )
     crs = _find_common_crs(tiles)
     pieces = [piece for tile in tiles for piece in cut_pieces(tile, box, resolution, chunk_points)]
     if not pieces:
         raise ResweepError(f"{path}: {_explain_nothing(tiles, bounds)}")
     times = np.arange(len(pieces)) / (rate_hz or ASSUMED_RATE_HZ)
-    poses = np.stack([_place(piece.tile) for piece in pieces])
+    poses = np.stack([_place(piece.tile, box) for piece in pieces])
 
     def load(at: int) -> Sweep:
         own = read_facts(pieces[at].tile, "intensity_scale")
@@ -70,7 +76,18 @@ def open_tiles(
         empty_beams=EmptyBeams("unknown", "not inferred: a survey's cloud does not say where its sensor was"),
         crs=crs,
         skipped=tuple(skipped),
-        meta={"format": "tiles", "path": str(path), "tiles": len(tiles), "crs": name_crs(crs) if crs else "unknown"},
+        meta={
+            "format": "tiles",
+            "path": str(path),
+            "tiles": len(tiles),
+            "crs": name_crs(crs) if crs else "unknown",
+            "asked": {
+                "bounds": None if bounds is None else [float(value) for value in bounds],
+                "resolution": resolution,
+                "intensity_scale": scale,
+                "chunk_points": chunk_points,
+            },
+        },
     )
 
 
@@ -117,12 +134,16 @@ def _explain_nothing(tiles: Sequence[Tile], bounds: Sequence[float] | None) -> s
     low = np.min([tile.low for tile in filled], axis=0)
     high = np.max([tile.high for tile in filled], axis=0)
     span = ", ".join(f"{axis} {a:.2f} to {b:.2f}" for axis, a, b in zip("xyz", low, high, strict=True))
-    return f"no point within the bounds {', '.join(f'{value:g}' for value in bounds)}; it has {span}"
+    return f"no point within the bounds {', '.join(f'{value:.12g}' for value in bounds)}; it has {span}"
 
 
-def _place(tile: Tile) -> Array:
-    """A pose in the middle of a tile, in whole metres: from there float32 keeps a tenth of a millimetre over 1 km."""
-    return from_xyz_rpy(*np.round((tile.low + tile.high) / 2).tolist())
+def _place(tile: Tile, box: Box) -> Array:
+    """A pose in the middle of what a box leaves of a tile, in whole metres.
+
+    From there, float32 keeps a tenth of a millimetre over a kilometre.
+    """
+    low, high = np.maximum(tile.low, box.low), np.minimum(tile.high, box.high)
+    return from_xyz_rpy(*np.round((low + high) / 2).tolist())
 
 
 def _find_labels(tiles: Sequence[Tile]) -> LabelSet:
@@ -132,8 +153,6 @@ def _find_labels(tiles: Sequence[Tile]) -> LabelSet:
 
 
 def _read_labels(tile: Tile) -> LabelSet:
-    if tile.posed:
-        return UNKNOWN_LABELS
     if tile.facts is None:
         return load_labels("asprs")
     stored = read_facts(tile, "labels")

@@ -14,9 +14,8 @@ import numpy as np
 from resweep.io.clouds.levels import CELL_BITS, morton_code, rank_priority
 from resweep.pose import Array
 
-BLOCK = 500_000  # points that are moved at once
 MOST = 1_000_000  # points of a part, unless they lie in one smallest cube
-COUNT_DEPTH = 10  # of the smallest cubes: a thousandth of the side
+_STEP, _DEEPEST = 7, 21  # levels that are counted at once, and in all: a code of 64 bits has room for 21
 
 
 class Spill:
@@ -33,7 +32,7 @@ class Spill:
 
     def write(self, at: int, rows: Array) -> None:
         """Put rows at a place."""
-        data, place = memoryview(np.ascontiguousarray(rows)).cast("B"), at * self.dtype.itemsize
+        data, place = memoryview(rows.tobytes()), at * self.dtype.itemsize
         while data:
             done = os.pwrite(self._file.fileno(), data, place)
             data, place = data[done:], place + done
@@ -43,10 +42,10 @@ class Spill:
         self._file.seek(at * self.dtype.itemsize)
         return np.fromfile(self._file, self.dtype, count)
 
-    def blocks(self) -> Iterator[Array]:
-        """All rows, in blocks."""
-        for at in range(0, self.count, BLOCK):
-            yield self.read(at, min(BLOCK, self.count - at))
+    def blocks(self, size: int) -> Iterator[Array]:
+        """All rows, up to ``size`` at once."""
+        for at in range(0, self.count, size):
+            yield self.read(at, min(size, self.count - at))
 
     def close(self) -> None:
         """Give the space back."""
@@ -73,24 +72,27 @@ def sort_parts(
 
     ``units_of(rows)`` gives their places (n, 3) uint32 in the cube of 2^bits units. Parts are nodes of the octree.
     """
-    depth = min(bits, COUNT_DEPTH)
-    codes, counts = _count_cubes(spill, units_of, bits - depth)
+    depth = min(bits, _DEEPEST)
+
+    def code_of(rows: Array) -> Array:
+        return morton_code(units_of(rows) >> (bits - depth))
+
+    codes, counts = _count_cubes(spill, code_of, depth, most)
     edges = list(_split(codes, counts, depth, most))
     begins = np.array([begin for begin, _, _ in edges], np.uint64)
     sizes = np.array([size for _, _, size in edges], np.int64)
     starts = np.cumsum(sizes) - sizes
     spread, filled = Spill(folder, spill.dtype), starts.copy()
     spread.count = spill.count
-    for rows in spill.blocks():
-        code = morton_code(units_of(rows) >> (bits - depth))
-        part = np.searchsorted(begins, code, side="right") - 1
+    for rows in spill.blocks(most):
+        part = np.searchsorted(begins, code_of(rows), side="right") - 1
         order = np.argsort(part, kind="stable")
         runs, first, length = np.unique(part[order], return_index=True, return_counts=True)
         rows = rows[order]
         for run, at, number in zip(runs, first, length, strict=True):
             spread.write(int(filled[run]), rows[at : at + number])
             filled[run] += number
-    top = _find_top_levels(begins, np.array([at for _, at, _ in edges]), starts, sizes, depth)
+    top = _find_top_levels(begins, np.array([at for _, at, _ in edges]), starts, sizes, depth, most)
     parts = [
         Part(at, int(start), int(size), int(level))
         for (_, at, _), start, size, level in zip(edges, starts, sizes, top, strict=True)
@@ -98,16 +100,37 @@ def sort_parts(
     return spread, parts
 
 
-def _count_cubes(spill: Spill, units_of: Callable[[Array], Array], shift: int) -> tuple[Array, Array]:
-    """Codes and numbers of points of the smallest cubes that have any, in Morton order."""
-    codes, counts = np.zeros(0, np.uint64), np.zeros(0, np.int64)
-    for rows in spill.blocks():
-        found, number = np.unique(morton_code(units_of(rows) >> shift), return_counts=True)
-        codes, place = np.unique(np.concatenate([codes, found]), return_inverse=True)
-        total = np.zeros(len(codes), np.int64)
-        np.add.at(total, place, np.concatenate([counts, number]))
-        counts = total
-    return codes, counts
+def _count_cubes(spill: Spill, code_of: Callable[[Array], Array], deepest: int, most: int) -> tuple[Array, Array]:
+    """First codes and numbers of points of cubes that have any, in Morton order.
+
+    Cubes that have more than ``most`` are counted once more, in smaller ones, as far as codes can tell these apart.
+    """
+    found: list[tuple[Array, Array]] = []
+    depth, full = min(_STEP, deepest), np.zeros(1, np.uint64)
+    coarse = 0  # depth of the cubes in ``full``, at first the whole
+    while True:
+        codes, counts = np.zeros(0, np.uint64), np.zeros(0, np.int64)
+        for rows in spill.blocks(most):
+            code = code_of(rows)
+            code = code[np.isin(code >> np.uint64(3 * (deepest - coarse)), full)] if coarse else code
+            codes, counts = _merge(codes, counts, code >> np.uint64(3 * (deepest - depth)))
+        large = (counts > most) & (depth < deepest)
+        found.append((codes[~large] << np.uint64(3 * (deepest - depth)), counts[~large]))
+        if not large.any():
+            break
+        full, coarse, depth = codes[large], depth, min(deepest, depth + _STEP)
+    all_codes, all_counts = (np.concatenate(part) for part in zip(*found, strict=True))
+    order = np.argsort(all_codes, kind="stable")
+    return all_codes[order], all_counts[order]
+
+
+def _merge(codes: Array, counts: Array, further: Array) -> tuple[Array, Array]:
+    """Codes (c,) in order and their counts, with those of further points (n,) counted in."""
+    new, number = np.unique(further, return_counts=True)
+    merged, place = np.unique(np.concatenate([codes, new]), return_inverse=True)
+    total = np.zeros(len(merged), np.int64)
+    np.add.at(total, place, np.concatenate([counts, number]))
+    return merged, total
 
 
 def _split(codes: Array, counts: Array, depth: int, most: int) -> Iterator[tuple[int, int, int]]:
@@ -125,14 +148,12 @@ def _split(codes: Array, counts: Array, depth: int, most: int) -> Iterator[tuple
             waiting += [(first + octant * (width // 8), at + 1) for octant in range(7, -1, -1)]
 
 
-def _find_top_levels(begins: Array, depths: Array, starts: Array, sizes: Array, depth: int) -> Array:
+def _find_top_levels(begins: Array, depths: Array, starts: Array, sizes: Array, depth: int, most: int) -> Array:
     """The coarsest level (p,) at which the lowest priority of each part is that of a cell of several parts."""
     lowest = np.zeros(len(begins), np.uint64)
     for at in np.flatnonzero(depths > CELL_BITS):  # cells hold several parts only where these are smaller
-        blocks = range(0, int(sizes[at]), BLOCK)
-        lowest[at] = min(
-            rank_priority(int(starts[at]) + first, min(BLOCK, int(sizes[at]) - first)).min() for first in blocks
-        )
+        first, size = int(starts[at]), int(sizes[at])
+        lowest[at] = min(rank_priority(first + done, min(most, size - done)).min() for done in range(0, size, most))
     top = np.maximum(0, depths - CELL_BITS)
     for bits in range(int(depths.max(initial=0)) - 1, CELL_BITS - 1, -1):
         inside = np.flatnonzero(depths > bits)
@@ -140,4 +161,4 @@ def _find_top_levels(begins: Array, depths: Array, starts: Array, sizes: Array, 
         first = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]]))
         best = np.repeat(np.minimum.reduceat(lowest[inside], first), np.diff(first, append=len(cell)))
         top[inside[lowest[inside] == best]] = bits - CELL_BITS
-    return top
+    return np.asarray(top)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from resweep.worlds import Instances, Mesh, Splats, Volumes, World
 _RETURNS_MAX, _CLASSES_MAX = 15, 255
 _BLOCK = 1_000_000  # samples of a mesh that are made at once
 # Dimensions of LAS that readers keep as extra columns, and the type in which they are written.
-_KEPT = {
+_KEPT: dict[str, type[np.integer[Any]]] = {
     "user_data": np.uint8,
     "scan_angle": np.int16,
     "point_source_id": np.uint16,

@@ -61,7 +61,7 @@ def has_octree(path: Path) -> bool:
 
 def _is_info(record: bytes) -> bool:
     user, number = struct.unpack_from("<2x16sH", record)
-    return user.rstrip(b"\0") == b"copc" and number == 1
+    return bool(user.rstrip(b"\0") == b"copc" and number == 1)
 
 
 def read_layout(path: Path) -> Octree:
