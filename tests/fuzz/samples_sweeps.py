@@ -129,7 +129,7 @@ def _make_foreign_las(folder: Path, version: str, suffix: str) -> Path:
 
 def _make_copc(folder: Path) -> Path:
     """A cloud of several levels, with a coordinate system and what Resweep adds of its own."""
-    points = np.random.default_rng(0).uniform(0, [40, 40, 2], (4000, 3)) + [500_000, 5_400_000, 0]
+    points = np.random.default_rng(0).uniform(0, [40, 40, 2], (4000, 3)) + np.array([500_000, 5_400_000, 0])
     sweep = Sweep.from_points(points - points.mean(axis=0).round(), pose=from_xyz_rpy(*points.mean(axis=0).round()))
     write_cloud(
         Log.from_sweeps([sweep], labels=load_labels("asprs")),

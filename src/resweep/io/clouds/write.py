@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from resweep.errors import ResweepError
 from resweep.files import atomic_file
 from resweep.io.clouds.copc import CopcWriter
-from resweep.io.clouds.points import add_sweep, add_world
+from resweep.io.clouds.points import add_sweep
 from resweep.io.files.copc import SUFFIX
 from resweep.io.files.las import FULL_SCALE, check_scale
 from resweep.io.files.las_crs import is_wkt, name_crs
@@ -16,7 +17,9 @@ from resweep.label_mapping import relabel
 from resweep.labels import LabelSet, load_labels
 from resweep.log import Log
 from resweep.progress import track
-from resweep.worlds import World
+
+if TYPE_CHECKING:  # worlds bring Zarr and trimesh, which reading a log does without
+    from resweep.worlds import World
 
 ASPRS = "asprs"
 
@@ -53,11 +56,13 @@ def write_cloud(
     known = source.labels.to_dict() if source.labels.known else None
     facts = {"version": 1, "labels": known, "intensity_scale": check_scale(intensity_scale)}
     with atomic_file(path) as temporary, CopcWriter(temporary, scale_m, wkt, facts) as writer:
-        if isinstance(source, World):
-            add_world(writer, source, intensity_scale, mesh_spacing_m)
-        else:
+        if isinstance(source, Log):
             for sweep in track(source, f"reading {source.name or 'sweeps'}", show=progress):
                 add_sweep(writer, sweep, "world", intensity_scale)
+        else:
+            from resweep.io.clouds.world import add_world
+
+            add_world(writer, source, intensity_scale, mesh_spacing_m)
         writer.close(progress)
         return writer.count
 
@@ -66,7 +71,7 @@ def _map_labels(source: Log | World, labels: str | Path | LabelSet | None) -> Lo
     if labels is None or not source.labels.known:
         return source
     wanted = labels if isinstance(labels, LabelSet) else load_labels(labels)
-    return source.relabelled(wanted) if isinstance(source, World) else relabel(source, wanted)
+    return relabel(source, wanted) if isinstance(source, Log) else source.relabelled(wanted)
 
 
 def _choose_wkt(source: Log | World, crs: str | None) -> str:
