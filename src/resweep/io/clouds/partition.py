@@ -158,7 +158,7 @@ def _find_top_levels(begins: Array, depths: Array, starts: Array, sizes: Array, 
     for bits in range(int(depths.max(initial=0)) - 1, CELL_BITS - 1, -1):
         inside = np.flatnonzero(depths > bits)
         cell = begins[inside] >> np.uint64(3 * (depth - bits))
-        first = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]]))
-        best = np.repeat(np.minimum.reduceat(lowest[inside], first), np.diff(first, append=len(cell)))
+        edges = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]]))
+        best = np.repeat(np.minimum.reduceat(lowest[inside], edges), np.diff(edges, append=len(cell)))
         top[inside[lowest[inside] == best]] = bits - CELL_BITS
     return np.asarray(top)
