@@ -67,6 +67,7 @@ NAMES = [
     "replay",
     "resimulate",
     "sensor_names",
+    "write_cloud",
     "write_log",
     "write_sweep",
 ]

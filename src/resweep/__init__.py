@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep.io import open_log as open_log
     from resweep.io import read_poses as read_poses
     from resweep.io import read_sweep as read_sweep
+    from resweep.io import write_cloud as write_cloud
     from resweep.io import write_log as write_log
     from resweep.io import write_sweep as write_sweep
     from resweep.label_mapping import map_labels as map_labels
@@ -127,6 +128,7 @@ _PUBLIC = {
     "replay": "resweep.dataset",
     "resimulate": "resweep.simulate",
     "sensor_names": "resweep.sensors",
+    "write_cloud": "resweep.io",
     "write_log": "resweep.io",
     "write_sweep": "resweep.io",
 }

@@ -107,6 +107,7 @@ class Log:
 
     ``sensor`` is the spec of the sensor, None where it is unknown; ``sensor_name`` is what the log calls it.
     ``labels`` says what the label ids of its returns mean, ``empty_beams`` where beams without return come from.
+    ``crs`` is the coordinate system of the world, as WKT or ``EPSG:code``, where a survey's files name one.
     ``skipped`` are the sweeps that were left out when the log was opened, because they could not be read or placed.
     ``steps`` names what `map` and `guard` added between the source and the caller, in order. ``meta`` is provenance
     for people: no code decides by it.
@@ -123,6 +124,7 @@ class Log:
     times_known: bool = True
     sensor_position_known: bool = True
     empty_beams: EmptyBeams = UNKNOWN_BEAMS
+    crs: str = ""
     skipped: tuple[Fault, ...] = ()
     steps: tuple[str, ...] = ()
     meta: Mapping[str, Any] = field(default_factory=dict)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from resweep.boxes import Boxes
-from resweep.io import write_log, write_sweep
+from resweep.io import write_cloud, write_log, write_sweep
+from resweep.labels import load_labels
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, from_xyz_rpy, transform
 from resweep.sweep import BeamStatus, Sweep
@@ -126,6 +127,34 @@ def _make_foreign_las(folder: Path, version: str, suffix: str) -> Path:
     return folder / f"tile{suffix}"
 
 
+def _make_copc(folder: Path) -> Path:
+    """A cloud of several levels, with a coordinate system and what Resweep adds of its own."""
+    points = np.random.default_rng(0).uniform(0, [40, 40, 2], (4000, 3)) + np.array([500_000, 5_400_000, 0])
+    sweep = Sweep.from_points(points - points.mean(axis=0).round(), pose=from_xyz_rpy(*points.mean(axis=0).round()))
+    write_cloud(
+        Log.from_sweeps([sweep], labels=load_labels("asprs")),
+        folder / "cloud.copc.laz",
+        crs='PROJCS["x",GEOGCS["y",UNIT["degree",0.017]],UNIT["metre",1],AUTHORITY["EPSG","32632"]]',
+        progress=False,
+    )
+    return folder / "cloud.copc.laz"
+
+
+def _make_tiles(folder: Path) -> Path:
+    """A folder of plain and octree tiles, far from the origin."""
+    (folder / "survey").mkdir()
+    for version, suffix in (("1.2", ".las"), ("1.4", ".laz")):
+        _make_foreign_las(folder, version, suffix).rename(folder / "survey" / f"tile{suffix}")
+    _make_copc(folder / "survey")
+    return folder / "survey"
+
+
+def _read_cloud(path: Path) -> None:
+    """Read all of a cloud, and a box of it that cuts every file."""
+    read_log(path)
+    read_log(path, bounds=(500_001, 5_399_990, 500_015, 5_400_015), chunk_points=500)
+
+
 def _make_e57(folder: Path, spherical: bool = False) -> Path:
     import pye57
 
@@ -182,6 +211,8 @@ READERS = [
     Reader("las-1.2", lambda folder: _make_foreign_las(folder, "1.2", ".las"), read_log),
     Reader("las-1.4", lambda folder: _make_foreign_las(folder, "1.4", ".las"), read_log),
     Reader("laz-1.4", lambda folder: _make_foreign_las(folder, "1.4", ".laz"), read_log),
+    Reader("copc", _make_copc, _read_cloud),
+    Reader("tiles", _make_tiles, _read_cloud),
     Reader("e57", _make_e57, read_log),
     Reader("kitti", _file("a.bin", labels=True), read_log),
     Reader("nuscenes-scan", _make_nuscenes_scan, read_log),

@@ -13,6 +13,7 @@ from tests.fuzz.readers import READERS
 pytest.importorskip("pandas")
 pytest.importorskip("rosbags")
 pytest.importorskip("pye57")
+pytest.importorskip("copclib")
 SEED = 11
 
 

@@ -251,7 +251,7 @@ def test_a_sweep_that_cannot_be_read_is_the_one_named(format: str, log: Log, tmp
         ("hall.glb", r"World\.from_mesh"),
         ("scan.pdc", r"did you mean '\.pcd'\?$"),
         ("scan.lass", r"did you mean '\.las'\?$"),
-        ("scan.oxt", r"unknown suffix '\.oxt'; known: \.bin, \.e57, \.las"),
+        ("scan.oxt", r"unknown suffix '\.oxt'; known: \.bin, \.copc\.laz, \.e57, \.las"),
     ],
 )
 def test_files_that_are_not_read_say_what_to_do(name: str, advice: str, tmp_path: Path) -> None:

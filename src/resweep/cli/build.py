@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resweep.cli.options import METHOD_HELP, Cluster, Labels, Memory, PoseRate, Poses
+from resweep.cli.options import (
+    METHOD_HELP,
+    Bounds,
+    Cluster,
+    IntensityScale,
+    Labels,
+    Memory,
+    PoseRate,
+    Poses,
+    Resolution,
+)
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
 from resweep.memory import parse_memory
@@ -39,6 +49,9 @@ def build(
     labels: Labels = None,
     poses: Poses = None,
     pose_rate: PoseRate = None,
+    bounds: Bounds = None,
+    resolution: Resolution = None,
+    intensity_scale: IntensityScale = None,
     odometry: Annotated[
         bool, typer.Option("--odometry", help="Find the poses from the sweeps (KISS-ICP); replaces the log's own.")
     ] = False,
@@ -77,9 +90,11 @@ def build(
       resweep build drive.bag -o place.world --odometry
 
       resweep build kitti/sequences/00 -o town.world --memory 4GB --cluster local:4
+
+      resweep build tiles -o hill.world --method surfels --bounds 448000,5411000,448200,5411200
     """
     bound = parse_memory(memory)
-    from resweep.cli.inputs import check_writable
+    from resweep.cli.inputs import check_writable, parse_cloud
     from resweep.cluster import open_workers
     from resweep.reconstruction import build_tiled, join
     from resweep.reconstruction.tiles.build import is_tiled
@@ -95,7 +110,8 @@ def build(
         raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
     skipped: list[str] = []
     tolerant = skipped if keep_going else None
-    opened = _open_logs(logs, format, labels, poses, pose_rate, parse_slice(sweeps), tolerant)
+    cloud = parse_cloud(bounds, resolution, intensity_scale)
+    opened = _open_logs(logs, format, labels, poses, pose_rate, cloud, parse_slice(sweeps), tolerant)
     began = time.perf_counter()
     recordings = _find_poses([log for _, log in opened], odometry)
     if align:
@@ -235,6 +251,7 @@ def _open_logs(
     labels: str | None,
     poses: Path | None,
     pose_rate: float | None,
+    cloud: Mapping[str, Any],
     chosen: slice,
     skipped: list[str] | None,
 ) -> list[tuple[Path, Log]]:
@@ -245,7 +262,7 @@ def _open_logs(
     opened = []
     for path in paths:
         try:
-            log = open_posed(path, skipped is not None, poses, pose_rate, format=format, labels=labels)
+            log = open_posed(path, skipped is not None, poses, pose_rate, format=format, labels=labels, **cloud)
             if skipped is not None and (text := describe_skipped(log)) is not None:
                 skipped.append(f"{path}: {text}")
             if len(log[chosen]) == 0:

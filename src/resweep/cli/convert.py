@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resweep.cli.options import Points, PoseRate, Poses, choose_points
+from resweep.cli.clouds import SUFFIX, check_cloud, is_world, log_to_cloud, world_to_cloud
+from resweep.cli.options import Bounds, Points, PoseRate, Poses, Resolution, choose_points
 from resweep.cli.writing import describe_work, locks
 from resweep.errors import ResweepError
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @locks("target", reads=["source"])
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="A sweep file, or the folder of a log.")],
+    source: Annotated[Path, typer.Argument(metavar="IN", help="A sweep file, the folder of a log, or a world.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="A file with a known suffix, or a new folder.")],
     format: Annotated[
         str | None, typer.Option("--format", "-f", help="Format of a log folder: sweep, pcd, ply, las, laz, kitti ...")
@@ -45,13 +46,28 @@ def convert(
             show_default=False,
         ),
     ] = None,
+    bounds: Bounds = None,
+    resolution: Resolution = None,
+    from_intensity_scale: Annotated[
+        float | None,
+        typer.Option(
+            "--from-intensity-scale",
+            metavar="N",
+            help="LAS, LAZ and COPC of other programs as input: counts of an intensity of 1, such as 255 or 4095.",
+            show_default=False,
+        ),
+    ] = None,
+    crs: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="COPC: a file with the WKT of the coordinate system.", show_default=False),
+    ] = None,
     drop_nan: Annotated[bool, typer.Option("--drop-nan", help="Leave out points that hold NaN.")] = False,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Skip sweeps that cannot be read, and say so.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it exists.")] = False,
 ) -> None:
-    """Convert a sweep file or a whole log to another format.
+    """Convert a sweep file or a whole log to another format, or a log or world to one cloud (COPC).
 
     Stopped and started again with the same words, it goes on after the finished sweeps, which OUT.partial keeps.
 
@@ -59,10 +75,12 @@ def convert(
     resweep convert kitti/sequences/00 out --format ply;
     resweep convert drive.bag drive --format sweep --odometry;
     resweep convert drive out --format ros2 --points ouster;
-    resweep convert kitti/sequences/00 out --format sweep --labels nuscenes-lidarseg
+    resweep convert kitti/sequences/00 out --format sweep --labels nuscenes-lidarseg;
+    resweep convert kitti/sequences/00 town.copc.laz; resweep convert seq00.world seq00.copc.laz;
+    resweep convert tiles hill.laz --bounds 448000,5411000,448100,5411100
     """
     given = describe_work(locals())
-    from resweep.cli.inputs import open_posed, report_skipped, report_unknown_sensor
+    from resweep.cli.inputs import open_posed, parse_cloud, report_skipped, report_unknown_sensor
     from resweep.cli.progress import Tally
     from resweep.io import write_log, write_sweep
     from resweep.io.registry import format_of, sweep_suffixes
@@ -73,7 +91,17 @@ def convert(
         if word is not None:
             load_labels(word)  # a wrong name is said before the work
     layout = choose_points(points, format)
-    options: dict[str, Any] = {"drop_nan": True} if drop_nan else {}
+    options = parse_cloud(bounds, resolution, from_intensity_scale, "--from-intensity-scale")
+    if drop_nan:
+        options["drop_nan"] = True
+    written: dict[str, Any] = {} if intensity_scale is None else {"intensity_scale": intensity_scale}
+    as_cloud = check_cloud(target, format, frame, crs, overwrite)
+    if is_world(source):
+        of_logs = (format, frame, points, poses, pose_rate, from_labels, bounds, resolution, from_intensity_scale)
+        if not as_cloud or any(value is not None for value in of_logs) or odometry:
+            raise ResweepError(f"{source}: is a world; it is converted to {SUFFIX} alone, without options of logs")
+        world_to_cloud(source, target, labels, crs, **written)
+        return
     if odometry and poses is not None:
         raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
     log = open_posed(source, keep_going, poses, pose_rate, **options)
@@ -81,11 +109,14 @@ def convert(
         from resweep.reconstruction import odometry as find_poses
 
         log = find_poses(log, progress=True)
-    written: dict[str, Any] = {} if intensity_scale is None else {"intensity_scale": intensity_scale}
     report_unknown_sensor(source, log)
     seen: set[int] = set()
     found = log.labels if from_labels is None else load_labels(from_labels)
     log = _with_labels(log, source, labels, from_labels, seen)
+    if as_cloud:
+        log_to_cloud(log, target, labels, crs, **written)
+        report_skipped(source, log)
+        return
     as_file = target.suffix.lower() in sweep_suffixes() and not target.is_dir()
     if as_file and len(log) == 1 and format in (None, format_of(target).name):
         if target.exists() and not overwrite:
@@ -97,7 +128,8 @@ def convert(
         return
     if format is None and as_file:
         raise ResweepError(
-            f"{target}: one file cannot hold the {len(log)} sweeps of {source}; give a folder and --format"
+            f"{target}: one file cannot hold the {len(log)} sweeps of {source}; give a folder and --format, "
+            f"or a name that ends in {SUFFIX} for one cloud"
         )
     if format is None and source.is_file():
         format_of(target)  # a file asks for a file: say which suffixes there are

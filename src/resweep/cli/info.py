@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
 from resweep.cli.facts import collapse, format_fact, summarise_world
-from resweep.cli.options import Labels
+from resweep.cli.options import Bounds, IntensityScale, Labels, Resolution
 from resweep.errors import ResweepError, UntimedPosesError
 from resweep.files import recover_output
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _MESHES = (".obj", ".glb", ".gltf", ".stl", ".off", ".dae")
 _POSES = (".txt", ".csv", ".tum")
 _SETTINGS = (".yaml", ".yml")
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def info(
@@ -34,6 +36,9 @@ def info(
         ),
     ],
     labels: Labels = None,
+    bounds: Bounds = None,
+    resolution: Resolution = None,
+    intensity_scale: IntensityScale = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Also list every setting and figure that the summary leaves out.")
     ] = False,
@@ -43,7 +48,9 @@ def info(
 
     Examples: resweep info kitti/sequences/00; resweep info tile.las --labels asprs; resweep info seq00.world --all
     """
-    facts = describe(path, labels)
+    from resweep.cli.inputs import parse_cloud
+
+    facts = describe(path, labels, parse_cloud(bounds, resolution, intensity_scale))
     if as_json:
         typer.echo(json.dumps(facts))
         return
@@ -61,10 +68,10 @@ def info(
     make_console().print(table)
 
 
-def describe(path: Path, labels: str | None = None) -> dict[str, Any]:
+def describe(path: Path, labels: str | None = None, cloud: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Facts about whatever ``path`` is, by name; lengths in metres, times in seconds.
 
-    ``labels`` names the vocabulary of a log or sweep that does not say.
+    ``labels`` names the vocabulary of a log or sweep that does not say, ``cloud`` which points of one are read.
     """
     from resweep.io.logs import find_part
 
@@ -72,7 +79,9 @@ def describe(path: Path, labels: str | None = None) -> dict[str, Any]:
     _, part = find_part(path)
     describer = _describe_log if part else _find_describer(path)
     if describer is _describe_log:
-        return _describe_log(path, labels)
+        return _describe_log(path, labels, cloud or {})
+    if cloud:
+        raise ResweepError(f"--{next(iter(cloud)).replace('_', '-')}: is of clouds and logs; {path} is neither")
     if labels is not None:
         raise ResweepError(f"--labels '{labels}': says what the ids of a log or sweep mean; {path} is neither")
     return describer(path)
@@ -96,13 +105,16 @@ def _find_describer(path: Path) -> Callable[..., dict[str, Any]]:
     return kinds.get(suffix, _describe_log)
 
 
-def _describe_file(path: Path, labels: str | None) -> dict[str, Any]:
+def _describe_file(path: Path, labels: str | None, cloud: Mapping[str, Any]) -> dict[str, Any]:
     from resweep.cli.inputs import SENSOR_UNKNOWN
     from resweep.io import open_log
+    from resweep.io.files.las_crs import name_crs
     from resweep.io.registry import format_of
 
-    log = open_log(path, empty_beams=False, labels=labels)
+    log = open_log(path, empty_beams=False, labels=labels, **cloud)
     facts = {"kind": f"sweep ({format_of(path).title})", **_describe_sweep(log[0], log.labels)}
+    if log.crs:
+        facts["coordinate system"] = name_crs(log.crs)
     return facts if log.sensor_position_known else {**facts, "sensor": SENSOR_UNKNOWN}
 
 
@@ -129,13 +141,13 @@ def _describe_sweep(sweep: Sweep, labels: LabelSet) -> dict[str, Any]:
     return facts
 
 
-def _describe_log(path: Path, labels: str | None = None) -> dict[str, Any]:
+def _describe_log(path: Path, labels: str | None = None, cloud: Mapping[str, Any] = NOTHING) -> dict[str, Any]:
     from resweep.cli.inputs import SENSOR_UNKNOWN
     from resweep.io import open_log
 
-    log = open_log(path, labels=labels)
+    log = open_log(path, labels=labels, **cloud)
     if len(log) == 1 and path.is_file():
-        return _describe_file(path, labels)
+        return _describe_file(path, labels, cloud)
     facts: dict[str, Any] = {"kind": f"log ({log.meta.get('format', '?')})", "sweeps": len(log)}
     facts.update({name: value for name, value in (("name", log.name), ("sensor", log.sensor_name)) if value})
     facts.update(_describe_motion(log))

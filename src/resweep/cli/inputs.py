@@ -30,6 +30,36 @@ def parse_numbers(word: str) -> list[float] | None:
         return None
 
 
+def parse_cloud(
+    bounds: str | None, resolution: float | None, intensity_scale: float | None = None, scale_option: str = ""
+) -> dict[str, Any]:
+    """Options of `open_log` that ``--bounds``, ``--resolution`` and the scale of intensities give, if any.
+
+    ``scale_option`` is the name of the last, where it is not ``--intensity-scale``.
+    """
+    import math
+
+    found: dict[str, Any] = {}
+    if bounds is not None:
+        values = parse_numbers(bounds)
+        if values is None or len(values) not in (4, 6) or any(map(math.isnan, values)):
+            raise ResweepError(f"--bounds '{bounds}': expected X0,Y0,X1,Y1 or X0,Y0,X1,Y1,Z0,Z1 in metres")
+        if any(
+            low > high for low, high in ((values[0], values[2]), (values[1], values[3]), tuple(values[4:] or (0, 0)))
+        ):
+            raise ResweepError(f"--bounds '{bounds}': the lower corner comes first, as in X0,Y0,X1,Y1,Z0,Z1")
+        found["bounds"] = tuple(values)
+    for name, option, value in (
+        ("resolution", "--resolution", resolution),
+        ("intensity_scale", scale_option or "--intensity-scale", intensity_scale),
+    ):
+        if value is not None:
+            if not (math.isfinite(value) and value > 0):
+                raise ResweepError(f"{option} {value:g}: expected a number above zero")
+            found[name] = value
+    return found
+
+
 def open_recording(path: Path, keep_going: bool, **options: Any) -> Log:
     """The log in ``path``: bad sweeps raise when they are read, or with ``keep_going`` are left out.
 

@@ -99,6 +99,32 @@ Memory = Annotated[
     ),
 ]
 
+# Of every command that opens a log, for clouds of surveys: used by `resweep.cli.inputs.parse_cloud`.
+Bounds = Annotated[
+    str | None,
+    typer.Option(
+        "--bounds",
+        metavar="X0,Y0,X1,Y1[,Z0,Z1]",
+        help="LAS, LAZ and COPC: only the points in this box, in the coordinates of the files.",
+        show_default=False,
+    ),
+]
+Resolution = Annotated[
+    float | None,
+    typer.Option(
+        "--resolution", metavar="M", help="COPC: only levels down to M metres between points.", show_default=False
+    ),
+]
+IntensityScale = Annotated[
+    float | None,
+    typer.Option(
+        "--intensity-scale",
+        metavar="N",
+        help="LAS, LAZ and COPC of other programs: counts of an intensity of 1, such as 255; 65535 unless given.",
+        show_default=False,
+    ),
+]
+
 
 def choose_points(points: str | None, format: str | None) -> dict[str, Any]:
     """What the writer of ``format`` is told of ``--points``; a wrong name is said before the work."""

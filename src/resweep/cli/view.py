@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from resweep.cli.options import Labels
+from resweep.cli.options import Bounds, IntensityScale, Labels, Resolution
 from resweep.errors import ResweepError
 
 
@@ -22,6 +22,9 @@ def view(
         float | None, typer.Option(min=0.1, metavar="M", help="How far to show around the sensor, metres.")
     ] = None,
     labels: Labels = None,
+    bounds: Bounds = None,
+    resolution: Resolution = None,
+    intensity_scale: IntensityScale = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace pictures that exist.")] = False,
 ) -> None:
     """Draw a sweep from above and as the sensor sees it.
@@ -30,7 +33,7 @@ def view(
 
     Example: resweep view out --sweep 3 -o third.png
     """
-    from resweep.cli.inputs import check_writable, report_unknown_sensor
+    from resweep.cli.inputs import check_writable, parse_cloud, report_unknown_sensor
     from resweep.io import open_log
     from resweep.viewer import birds_eye, range_image
 
@@ -42,7 +45,7 @@ def view(
         if target.exists() and not overwrite:
             raise ResweepError(f"{target}: exists; choose another -o or give --overwrite")
     check_writable(above)
-    log = open_log(path, labels=labels)
+    log = open_log(path, labels=labels, **parse_cloud(bounds, resolution, intensity_scale))
     if not -len(log) <= sweep < len(log):
         raise ResweepError(f"{path}: holds {len(log)} sweeps, no sweep {sweep}; they count from 0")
     report_unknown_sensor(path, log)

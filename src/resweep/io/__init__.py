@@ -5,6 +5,7 @@ One module per format; `FORMATS` is the table of them.
 
 from __future__ import annotations
 
+from resweep.io.clouds.write import write_cloud
 from resweep.io.datasets.nuscenes.merge import merge_nuscenes
 from resweep.io.format import FRAMES, Format
 from resweep.io.logs import open_log, write_log
@@ -20,6 +21,7 @@ __all__ = [
     "open_log",
     "read_poses",
     "read_sweep",
+    "write_cloud",
     "write_log",
     "write_poses",
     "write_sweep",

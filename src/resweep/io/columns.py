@@ -42,7 +42,7 @@ _INTEGERS: dict[str, Any] = {
 # count nanoseconds in their ROS drivers' point types.
 _NANOSECONDS = ("t", "offset_time")
 # Beyond this, float32 ranges and directions would blur centimetres, so a world frame is made near the points.
-_FAR_M = 1e4
+FAR_M = 1e4
 # No place on Earth has coordinates this large in any metric frame.
 _ABSURD_M = 1e9
 
@@ -204,7 +204,7 @@ def _assemble(
     return_index = found.pop("return_index", None)
     if header is None:
         pose = np.eye(4) if pose is None else pose
-        if len(points) and np.abs(centre := np.round(points.mean(axis=0))).max() > _FAR_M:
+        if len(points) and np.abs(centre := np.round(points.mean(axis=0))).max() > FAR_M:
             near = np.eye(4)
             near[:3, 3] = centre
             points, pose = points - centre, portable.matmul(pose, near)

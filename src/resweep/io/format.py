@@ -72,6 +72,7 @@ class Format:
     are inferred if the format ``spins``: its files come from drivers of spinning LiDARs and keep only returns. A
     format that ``keeps_beams`` stores beams without return as they were. ``find_part(path)``, for a path that does not
     exist, gives the dataset of which it names a part, as DATAROOT/SCENE does, and the options that open it.
+    ``elsewhere`` names the function that writes a format which is none of sweeps or of folders.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Format:
     facts: Callable[[Path], Facts | None] | None = None
     placed: Callable[[Path], bool] | None = None
     find_part: Callable[[Path], tuple[Path, dict[str, str]] | None] | None = None
+    elsewhere: str = ""
 
 
 def check_options(function: Callable[..., object], options: Iterable[str], what: str) -> None:

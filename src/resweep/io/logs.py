@@ -20,6 +20,7 @@ from resweep.files import atomic_folder, lock_output, recover_output
 from resweep.files.partial import hash_text, resumable_folder
 from resweep.files.publication import NEW
 from resweep.io import folder as folders
+from resweep.io.datasets.tiles import asks_for_tiles
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.faults import skip_faulty
 from resweep.io.folder_poses import read_poses_of
@@ -130,7 +131,9 @@ def _open(
     keep_going: bool,
     options: dict[str, Any],
 ) -> Log:
-    if path.is_file() and (format is None or format_named(format).read) and _known_log(path) is None:
+    if format is None and asks_for_tiles(path, options):
+        format = "tiles"
+    if path.is_file() and _is_sweep(path, format):
         return _open_file(format_named(format) if format else format_of(path), path, empty_beams, options)
     record = read_record(path) if path.is_dir() else None
     absent: list[Fault] = []
@@ -154,6 +157,14 @@ def _open(
     log = folders.open_sweeps(entry, path, files, rate_hz, empty_beams, keep_going, **options)
     log = replace(log, skipped=(*log.skipped, *absent))
     return log if record is None else _apply_record(log, record, entry)
+
+
+def _is_sweep(path: Path, format: str | None) -> bool:
+    """Whether a file is opened as one sweep: as its suffix says, or in a ``format`` that has no logs."""
+    if format is None:
+        return _known_log(path) is None
+    entry = format_named(format)
+    return entry.read is not None and entry.open_log is None
 
 
 def _open_file(entry: Format, path: Path, empty_beams: bool, options: dict[str, Any]) -> Log:
@@ -316,6 +327,8 @@ def write_log(
     """
     path = Path(os.path.abspath(path))
     entry = format_named(format)
+    if entry.elsewhere:
+        raise ResweepError(f"format '{format}': no folder of sweeps; it is written by {entry.elsewhere}")
     if entry.write_log is None and entry.write is None:
         writable = [name for name, other in FORMATS.items() if other.write or other.write_log]
         raise ResweepError(f"format '{format}' can only be read; {nearest_names(format, writable)}")

@@ -39,12 +39,13 @@ class Facts:
     times_known: bool = True
     sensor_position_known: bool = True
     empty_beams: EmptyBeams = UNKNOWN_BEAMS
+    crs: str = ""
 
     @classmethod
     def of(cls, log: Log) -> Facts:
         """The facts of a log; finds where its empty beams come from, if need be."""
         known = (log.poses_known, log.times_known, log.sensor_position_known)
-        return cls(log.sensor_name, log.sensor, log.labels, *known, log.empty_beams)
+        return cls(log.sensor_name, log.sensor, log.labels, *known, log.empty_beams, log.crs)
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as JSON can hold them: the whole vocabulary, and the whole spec of the sensor."""
@@ -56,6 +57,7 @@ class Facts:
             "times_known": self.times_known,
             "sensor_position_known": self.sensor_position_known,
             "empty_beams": {"source": self.empty_beams.source, "detail": self.empty_beams.detail},
+            **({"crs": self.crs} if self.crs else {}),
         }
 
     @classmethod
@@ -75,6 +77,7 @@ class Facts:
             # Older files do not say it.
             _take({"sensor_position_known": True, **data}, "sensor_position_known", bool, where),
             _parse_beams(_take(beams, "source", str, where), _take(beams, "detail", str, where), where),
+            _take({"crs": "", **data}, "crs", str, where),
         )
 
     def apply(self, log: Log, keeps_beams: bool) -> Log:
@@ -92,6 +95,7 @@ class Facts:
             times_known=log.times_known and self.times_known,
             sensor_position_known=log.sensor_position_known and self.sensor_position_known,
             empty_beams=self.empty_beams if keeps_beams else log.empty_beams,
+            crs=self.crs or log.crs,
         )
 
 

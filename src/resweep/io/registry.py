@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from resweep.errors import ResweepError, nearest_names
-from resweep.io.datasets import argoverse1, argoverse2, pandaset
+from resweep.io.datasets import argoverse1, argoverse2, pandaset, tiles
 from resweep.io.datasets.kitti import detection as kitti_object
 from resweep.io.datasets.kitti import kitti360, semantickitti
 from resweep.io.datasets.kitti import raw as kitti_raw
 from resweep.io.datasets.kitti import tracking as kitti_tracking
 from resweep.io.datasets.nuscenes import reader as nuscenes
-from resweep.io.files import e57, kitti_bin, las, pcd, ply, sweep
+from resweep.io.files import copc, e57, kitti_bin, las, pcd, ply, sweep
 from resweep.io.format import Format, explain_suffix
 from resweep.io.ros import bag
 
@@ -22,6 +22,7 @@ _ALL = (
     ply.FORMAT,
     las.FORMAT,
     las.COMPRESSED,
+    copc.FORMAT,
     e57.FORMAT,
     kitti_bin.FORMAT,
     nuscenes.SCAN,
@@ -34,6 +35,7 @@ _ALL = (
     argoverse1.FORMAT,
     argoverse2.FORMAT,
     pandaset.FORMAT,
+    tiles.FORMAT,
     bag.BAG,
     bag.BAG2,
 )

@@ -37,6 +37,8 @@ def write_sweep(sweep: Sweep, path: str | Path, frame: str | None = None, **opti
     path = Path(path)
     entry = format_of(path)
     if entry.write is None:
+        if entry.elsewhere:
+            raise ResweepError(f"{path}: {entry.title} is written by {entry.elsewhere}")
         writable = [suffix for suffix, other in sweep_suffixes().items() if other.write]
         raise ResweepError(f"{path}: {entry.title} can only be read; write one of {', '.join(writable)}")
     check_options(entry.write, options, f"writing {entry.title}")

@@ -120,6 +120,7 @@ def _hash_inputs(log: Log, labels: LabelSet) -> str:
     paths = [Path(path) for path in log.meta.get("paths", [log.meta.get("path")]) if path is not None]
     for line in describe_files(paths):
         digest.update(f"{line}\n".encode())
+    digest.update(repr(log.meta.get("asked")).encode())  # bounds and resolution of a cloud
     facts = (labels, log.sensor)
     digest.update("".join(fact.model_dump_json() for fact in facts if fact is not None).encode())
     for values in (log.times, log.poses):

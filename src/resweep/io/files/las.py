@@ -44,7 +44,7 @@ _STANDARD = {"x": "X", "y": "Y", "z": "Z", "intensity": "intensity", "time": "gp
 # Dimensions of every point format that say nothing of a plain sweep unless some point differs from zero.
 _FLAGS = ("synthetic", "key_point", "withheld", "overlap", "scanner_channel", "scan_direction_flag")
 # What laspy raises for contents that it does not expect.
-_DAMAGE = (ValueError, ArithmeticError, LookupError, EOFError, struct.error, TypeError, AttributeError, AssertionError)
+DAMAGE = (ValueError, ArithmeticError, LookupError, EOFError, struct.error, TypeError, AttributeError, AssertionError)
 _QUIET = (*_FLAGS, "edge_of_flight_line", "user_data", "scan_angle", "scan_angle_rank", "point_source_id")
 
 
@@ -57,8 +57,7 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", intensity_scale: floa
     import laspy
 
     columns = columns_from_sweep(sweep, frame, path.name)
-    scale = _check_scale(intensity_scale)
-    _warn_clipped(columns["intensity"], scale)
+    scale = check_scale(intensity_scale)
     header = laspy.LasHeader(point_format=6, version="1.4")
     header.creation_date = _DATE
     header.generating_software = f"resweep {resweep.__version__}"
@@ -87,7 +86,6 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", intensity_scale: floa
 def _take_standard(columns: dict[str, Array], sweep: Sweep, scale: float) -> dict[str, Array]:
     """LAS' own dimensions; what they hold whole is taken out of ``columns``, the rest stays an extra one."""
     columns[_EXACT] = columns.pop("intensity")
-    scaled = np.nan_to_num(columns[_EXACT].astype(np.float64), nan=0.0) * scale
     counts = np.bincount(sweep.beam, minlength=1)[sweep.beam] if len(sweep) else np.zeros(0, int)
     number = sweep.return_index.astype(int) + 1
     fits = (sweep.label >= 0) & (sweep.label <= _CLASSES_MAX)
@@ -96,7 +94,7 @@ def _take_standard(columns: dict[str, Array], sweep: Sweep, scale: float) -> dic
     if not len(number) or number.max() <= _RETURNS_MAX:
         del columns["return_index"]
     return {
-        "intensity": np.clip(np.round(scaled), 0, 65535).astype(np.uint16),
+        "intensity": count_intensity(columns[_EXACT], scale),
         "gps_time": columns.pop("time", np.zeros(len(sweep))),  # every point of format 6 has the field
         "classification": np.where(fits, sweep.label, 0).astype(np.uint8),
         "return_number": np.minimum(number, _RETURNS_MAX).astype(np.uint8),
@@ -104,20 +102,26 @@ def _take_standard(columns: dict[str, Array], sweep: Sweep, scale: float) -> dic
     }
 
 
-def _check_scale(scale: float) -> float:
+def check_scale(scale: float) -> float:
+    """Return ``scale``, or raise if it is no number of counts."""
     if not (np.isfinite(scale) and scale > 0):
         raise ResweepError(f"intensity_scale: expected counts above zero for an intensity of 1, got {scale}")
     return float(scale)
 
 
-def _warn_clipped(intensity: Array, scale: float) -> None:
-    """Warn where intensities do not fit into 16 bits; the text names no file, so that a log warns once."""
-    if len(intensity) and np.nanmax(intensity, initial=0.0) * scale > FULL_SCALE + 0.5:
+def count_intensity(intensity: Array, scale: float) -> Array:
+    """Intensities (n,) as counts of 16 bits, ``scale`` for 1; those that do not fit are clipped with a warning.
+
+    The warning names no file, so that a log warns once.
+    """
+    counts = np.round(np.nan_to_num(intensity.astype(np.float64), nan=0.0) * scale)
+    if len(counts) and counts.max() > FULL_SCALE:
         warnings.warn(
             f"LAS: intensities above {FULL_SCALE / scale:g} are written as {FULL_SCALE:.0f}, the most that 16 bits "
             "hold; for intensities of 0 to 255 give intensity_scale=257",
-            stacklevel=3,
+            stacklevel=4,
         )
+    return np.clip(counts, 0, FULL_SCALE).astype(np.uint16)
 
 
 def _choose_grid(points: Array, where: str) -> tuple[Array, Array]:
@@ -139,8 +143,19 @@ def read(path: Path, drop_nan: bool = False, intensity_scale: float = FULL_SCALE
     ``intensity_scale`` counts of intensity are read as 1, for files that Resweep did not write. The standard asks
     for 65535; many programs write 8 or 12 bits as they are: then give 255 or 4095, or 1 for the bare counts.
     """
-    scale = _check_scale(intensity_scale)
     las = _load(path)
+    header = find_header(las.header.vlrs, str(path))
+    scale = (header.intensity_scale if header is not None else None) or intensity_scale
+    columns = columns_from_points(las, check_scale(scale), foreign=header is None)
+    return sweep_from_columns(columns, str(path), header, drop_nan=drop_nan)
+
+
+def columns_from_points(las: Any, scale: float, foreign: bool = True) -> dict[str, Array]:
+    """The columns (n,) of laspy's points; ``scale`` counts are an intensity of 1.
+
+    Dimensions that every point has say nothing where all are zero, and are left out. Points of other programs
+    (``foreign``) keep their number of returns.
+    """
     columns: dict[str, Array] = {axis: np.asarray(las[axis], dtype=np.float64) for axis in "xyz"}
     names = list(las.point_format.dimension_names)
     for ours, theirs in _STANDARD.items():
@@ -155,15 +170,13 @@ def read(path: Path, drop_nan: bool = False, intensity_scale: float = FULL_SCALE
         values = np.asarray(las[name])
         if name not in _QUIET or values.any():
             columns[name] = values
-    header = _find_header(las.header.vlrs, str(path))
     if "intensity" in columns:
-        own = None if header is None else header.intensity_scale
-        columns["intensity"] = (columns["intensity"] / _check_scale(own or scale)).astype(np.float32)
-    if header is None:
+        columns["intensity"] = (columns["intensity"] / scale).astype(np.float32)
+    if foreign:
         columns["number_of_returns"] = np.asarray(las["number_of_returns"])
     for name in extra:
         columns["intensity" if name == _EXACT else name] = np.asarray(las[name])
-    return sweep_from_columns(columns, str(path), header, drop_nan=drop_nan)
+    return columns
 
 
 def _load(path: Path) -> Any:
@@ -174,7 +187,7 @@ def _load(path: Path) -> Any:
     try:
         with laspy.open(str(path)) as file:
             las = file.read()
-    except (laspy.LaspyException, LazrsError, *_DAMAGE) as error:
+    except (laspy.LaspyException, LazrsError, *DAMAGE) as error:
         raise SweepError(
             f"{path}: truncated or not a LAS file ({error}); fetch or write it again", FaultKind.TRUNCATED
         ) from error
@@ -193,14 +206,15 @@ def peek(path: Path) -> Header | None:
     check_layout(path)
     try:
         with laspy.open(str(path)) as file:
-            return _find_header(file.header.vlrs, str(path))
+            return find_header(file.header.vlrs, str(path))
     except ResweepError:
         raise
-    except (laspy.LaspyException, *_DAMAGE) as error:
+    except (laspy.LaspyException, *DAMAGE) as error:
         raise ResweepError(f"{path}: not a LAS file ({error}); fetch or write it again") from error
 
 
-def _find_header(vlrs: Any, where: str) -> Header | None:
+def find_header(vlrs: Any, where: str) -> Header | None:
+    """Our own record of a sweep among laspy's records, or None."""
     ours = [vlr.record_data_bytes() for vlr in vlrs if (vlr.user_id, vlr.record_id) == (_USER, _RECORD)]
     return Header.from_json(b"".join(ours).decode("ascii", "replace"), where) if ours else None
 

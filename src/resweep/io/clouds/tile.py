@@ -1,0 +1,192 @@
+"""One file of a survey: what its header says, and its points a piece at a time."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from resweep.errors import FaultKind, ResweepError, SweepError
+from resweep.io.clouds.bounds import Box
+from resweep.io.files.copc_layout import Node, Octree, has_octree, read_layout
+from resweep.io.files.las import DAMAGE, find_header
+from resweep.io.files.las_crs import read_crs
+from resweep.io.files.las_layout import check_layout
+from resweep.pose import Array
+
+FACTS = ("resweep", 2)  # the record of what LAS has no place for, in files of ours
+_SLACK = 1.0  # steps of the coordinates by which a header may round its bounds
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """A file: its bounds (3,) each, how many points, its coordinate system, and its octree if it has one.
+
+    ``facts`` are what Resweep wrote of its points, None for files of others. A ``posed`` file holds one sweep of a
+    sensor.
+    """
+
+    path: Path
+    low: Array
+    high: Array
+    points: int
+    crs: str
+    octree: Octree | None
+    facts: Mapping[str, Any] | None
+    posed: bool
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a tile that is read at once: points from ``start`` to ``stop``, or nodes of its octree."""
+
+    tile: Tile
+    start: int = 0
+    stop: int = 0
+    nodes: tuple[Node, ...] = ()
+
+
+def read_tile(path: Path) -> Tile:
+    """What the header of a file says; no point is read."""
+    import laspy
+
+    octree = read_layout(path) if path.name.lower().endswith(".copc.laz") or has_octree(path) else None
+    if octree is None:
+        check_layout(path)
+    try:
+        with laspy.open(str(path)) as file:
+            header = file.header
+    except (laspy.LaspyException, *DAMAGE) as error:
+        raise _damage(path, str(error)) from error
+    records = [*header.vlrs, *(header.evlrs or ())]
+    step = np.abs(np.asarray(header.scales, dtype=np.float64))
+    low, high = np.asarray(header.mins, np.float64), np.asarray(header.maxs, np.float64)
+    if header.point_count and not (np.isfinite([low, high]).all() and (low <= high).all() and np.isfinite(step).all()):
+        raise _damage(path, "bounds in its header that are no box")
+    slack = _SLACK * step
+    posed = find_header(header.vlrs, str(path)) is not None
+    return Tile(
+        path, low - slack, high + slack, int(header.point_count), read_crs(records), octree, _read_facts(records), posed
+    )
+
+
+def _damage(path: Path, problem: str) -> SweepError:
+    return SweepError(f"{path}: damaged or not a LAS file ({problem}); fetch or write it again", FaultKind.TRUNCATED)
+
+
+def _read_facts(records: list[Any]) -> Mapping[str, Any] | None:
+    for record in records:
+        if (record.user_id, record.record_id) == FACTS:
+            facts = json.loads(record.record_data_bytes())
+            if isinstance(facts, dict):
+                return facts
+    return None
+
+
+def cut_pieces(tile: Tile, box: Box, resolution: float | None, most: int) -> list[Piece]:
+    """The pieces of a tile that have points in the box, of up to ``most`` points there each."""
+    if not tile.points or not box.meets(tile.low, tile.high):
+        return []
+    if tile.octree is not None:
+        return _group_nodes(tile, tile.octree, box, resolution, most)
+    if resolution is not None:
+        raise ResweepError(
+            f"{tile.path}: has no levels of detail, so no resolution can be chosen; only COPC files have them"
+        )
+    if box.holds(tile.low, tile.high):
+        return [Piece(tile, at, min(at + most, tile.points)) for at in range(0, tile.points, most)]
+    return _group_ranges(tile, box, most)
+
+
+def _group_ranges(tile: Tile, box: Box, most: int) -> list[Piece]:
+    """Ranges of points, each as long as it takes to have ``most`` of them in the box."""
+    pieces: list[Piece] = []
+    start, kept, at = 0, 0, 0
+    for points in read_points(Piece(tile, 0, tile.points), most, places_only=True):
+        found = int(box.inside(places(points)).sum())
+        if kept and kept + found > most:
+            pieces.append(Piece(tile, start, at))
+            start, kept = at, 0
+        kept, at = kept + found, at + len(points)
+    return [*pieces, Piece(tile, start, at)] if kept else pieces
+
+
+def _group_nodes(tile: Tile, octree: Octree, box: Box, resolution: float | None, most: int) -> list[Piece]:
+    """Groups of nodes near one another in the file, of the levels that ``resolution`` asks for."""
+    # Each level halves the spacing of the one before (COPC 1.0).
+    last = 31 if resolution is None else max(0, math.ceil(math.log2(octree.spacing / resolution)))
+    groups: list[list[Node]] = []
+    room = 0
+    for node in sorted(octree.nodes, key=lambda node: node.offset):
+        low, high = octree.box(node)
+        if node.level > last or not box.meets(low, high):
+            continue
+        found = node.points
+        if not box.holds(low, high):
+            (points,) = read_points(Piece(tile, nodes=(node,)), most, places_only=True)
+            found = int(box.inside(places(points)).sum())
+        if not found:
+            continue
+        if not groups or found > room:
+            groups.append([])
+            room = most
+        groups[-1].append(node)
+        room -= found
+    return [Piece(tile, nodes=tuple(group)) for group in groups]
+
+
+def places(points: Any) -> Array:
+    """Coordinates (n, 3) float64 of laspy's points."""
+    return np.stack([np.asarray(points[axis], dtype=np.float64) for axis in "xyz"], axis=1)
+
+
+def read_points(piece: Piece, most: int, places_only: bool = False) -> Iterator[Any]:
+    """The points of a piece as laspy has them, up to ``most`` at once; of nodes, those of all of them."""
+    import laspy
+    from lazrs import LazrsError
+
+    path = piece.tile.path
+    chosen = laspy.DecompressionSelection.all()
+    if places_only:
+        chosen = laspy.DecompressionSelection.xy_returns_channel() | laspy.DecompressionSelection.Z
+    try:
+        with laspy.open(str(path), decompression_selection=chosen) as file:
+            if piece.nodes:
+                yield _read_nodes(file.header, path, piece.nodes, chosen)
+                return
+            file.seek(piece.start)
+            for at in range(piece.start, piece.stop, most):
+                count = min(most, piece.stop - at)
+                points = file.read_points(count)
+                if len(points) != count:
+                    raise _damage(path, f"fewer than {piece.tile.points} points")
+                yield points
+    except (laspy.LaspyException, LazrsError, *DAMAGE) as error:
+        raise _damage(path, str(error)) from error
+
+
+def _read_nodes(header: Any, path: Path, nodes: tuple[Node, ...], chosen: Any) -> Any:
+    import laspy
+    import lazrs
+
+    laszip = header.vlrs.get_by_id("laszip encoded", (22204,))[0].record_data
+    out = np.zeros(sum(node.points for node in nodes) * header.point_format.size, np.uint8)
+    with path.open("rb") as file:
+        parts = []
+        for node in nodes:
+            file.seek(node.offset)
+            parts.append(file.read(node.size))
+    table = [(node.points, node.size) for node in nodes]
+    lazrs.decompress_points_with_chunk_table(b"".join(parts), laszip, out, table, chosen.to_lazrs())
+    packed = laspy.PackedPointRecord.from_buffer(out, header.point_format)
+    return laspy.ScaleAwarePointRecord(packed.array, packed.point_format, header.scales, header.offsets)
+
+
+def read_facts(tile: Tile, name: str) -> Any:
+    """A fact that Resweep wrote of the points of a tile, None where it did not."""
+    return None if tile.facts is None else tile.facts.get(name)
