@@ -18,7 +18,7 @@ from resweep.worlds.divide import divide, divide_mesh
 from resweep.worlds.mesh import Instances, Material, Mesh
 from resweep.worlds.splats import Splats
 from resweep.worlds.stored_arrays import Budget
-from resweep.worlds.tiles import StoredColumns, TileTable, runs_of, write_columns
+from resweep.worlds.tiles import LEVEL, StoredColumns, TileTable, runs_of, write_columns
 from resweep.worlds.volumes import Volumes
 from resweep.worlds.world import Layer
 
@@ -41,11 +41,13 @@ def need(data: Any, name: str, kind: type[T], where: str) -> T:
 
 @dataclass
 class Writing:
-    """A world being written: its Zarr group, and where meshes that layers share already are."""
+    """A world being written: its Zarr group, where meshes that layers share already are, and the ``level`` of
+    compression."""
 
     group: zarr.Group
     tile_size_m: float
     shared: dict[int, dict[str, Any]] = field(default_factory=dict)
+    level: int = LEVEL
 
 
 @dataclass
@@ -90,7 +92,7 @@ def write_mesh(mesh: Mesh, path: str, writing: Writing) -> dict[str, Any]:
         "n_tiles": len(table.n_rows),
         "bounds": mesh.bounds.tolist(),
         "materials": [asdict(material) for material in mesh.materials],
-        **write_columns(writing.group, path, columns, attributes, order),
+        **write_columns(writing.group, path, columns, attributes, order, writing.level),
     }
 
 
@@ -149,7 +151,7 @@ def write_instances(layer: Instances, path: str, writing: Writing) -> dict[str, 
         "n_tiles": len(table.n_rows),
         "bounds": layer.bounds.tolist(),
         "mesh": writing.shared[id(layer.mesh)],
-        **write_columns(writing.group, path, columns, attributes, order),
+        **write_columns(writing.group, path, columns, attributes, order, writing.level),
     }
 
 
@@ -234,7 +236,7 @@ def _write_scattered(what: _Scattered, layer: Splats | Volumes, path: str, writi
         "attributes": [name for name in what.attributes if name in attributes],
         "extra": list(layer.extra),
         **{name: getattr(layer, name) for name in what.settings},
-        **write_columns(writing.group, path, columns, attributes, order),
+        **write_columns(writing.group, path, columns, attributes, order, writing.level),
     }
 
 

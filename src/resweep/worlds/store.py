@@ -29,7 +29,7 @@ from resweep.log import Log
 from resweep.pose import Array, Trajectory
 from resweep.worlds.layer_files import KINDS, Reading, Writing, need
 from resweep.worlds.near import tiles_near
-from resweep.worlds.tiles import TileTable
+from resweep.worlds.tiles import LEVEL, TileTable
 from resweep.worlds.world import TILE_SIZE_M, World
 
 FORMAT = "resweep-world"
@@ -55,11 +55,14 @@ def check_name(path: Path) -> None:
         )
 
 
-def save_world(world: World, path: str | Path, overwrite: bool = True, tile_size_m: float | None = None) -> Path:
+def save_world(
+    world: World, path: str | Path, overwrite: bool = True, tile_size_m: float | None = None, level: int = LEVEL
+) -> Path:
     """Write a world to the directory ``path``, whole or not at all; returns the path.
 
     An old world there is replaced if ``overwrite``; anything else there is left alone and an error.
-    The same world gives the same bytes. ``tile_size_m`` is the side of the tiles (default: the world's own).
+    The same world gives the same bytes. ``tile_size_m`` is the side of the tiles (default: the world's own). With
+    a ``level`` of 0 nothing is compressed, which is quicker for what is soon read again.
     """
     path = Path(path)
     tile_size_m = world.tile_size_m if tile_size_m is None else tile_size_m
@@ -67,7 +70,7 @@ def save_world(world: World, path: str | Path, overwrite: bool = True, tile_size
     if not 0 < tile_size_m < np.inf:
         raise ResweepError(f"tile_size_m: expected a number of metres above zero, got {tile_size_m}")
     with new_world(path, overwrite) as folder:
-        _write(world, folder, tile_size_m)
+        _write(world, folder, tile_size_m, level)
     return path
 
 
@@ -156,8 +159,8 @@ def saved_label_counts(data: dict[str, Any], where: str) -> dict[int, int]:
         raise ResweepError(f"{where}: field 'label_counts' cannot be {counts!r:.60}; save the world again") from error
 
 
-def _write(world: World, folder: Path, tile_size_m: float) -> None:
-    writing = Writing(zarr.create_group(store=str(folder)), tile_size_m)
+def _write(world: World, folder: Path, tile_size_m: float, level: int) -> None:
+    writing = Writing(zarr.create_group(store=str(folder)), tile_size_m, level=level)
     entries = []
     for number, layer in enumerate(world.layers):
         if layer.kind not in KINDS:

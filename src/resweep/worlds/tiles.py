@@ -23,6 +23,7 @@ from resweep.pose import Array
 from resweep.worlds.stored_arrays import CHUNK_ROWS, DTYPES, Budget, StoredArray
 
 WRITING: Any = {"order": "C", "write_empty_chunks": True}  # a chunk that is not there is then damage
+LEVEL = 1  # of compression; 0 only wraps the bytes
 TILE_COLUMNS = ("x", "y", "n_rows", "n_points", "x_min", "y_min", "z_min", "x_max", "y_max", "z_max")
 
 
@@ -45,28 +46,35 @@ def group_by_tile(position: Array, tile_size_m: float) -> tuple[Array, Array, Ar
 
 
 def write_columns(
-    group: zarr.Group, path: str, columns: Mapping[str, Array], attributes: Mapping[str, Array], order: Array
+    group: zarr.Group,
+    path: str,
+    columns: Mapping[str, Array],
+    attributes: Mapping[str, Array],
+    order: Array,
+    level: int = LEVEL,
 ) -> dict[str, Any]:
     """Write ``columns`` as they are and ``attributes`` (n,) with their rows in ``order``, under ``path``.
 
-    Returns what world.json has to say of those that need no array.
+    ``level`` is how hard they are compressed. Returns what world.json has to say of those that need no array.
     """
     counting = [name for name, v in columns.items() if v.ndim == 1 and np.array_equal(v, np.arange(len(v)))]
     constant = [name for name, v in attributes.items() if v.strides[0] == 0 or bool((v == v[0]).all())]
     for name, values in columns.items():
         if name not in counting:
-            _write_array(group, f"{path}/{name}", values)
+            _write_array(group, f"{path}/{name}", values, level)
     for name, values in attributes.items():
         if name not in constant:
-            _write_array(group, f"{path}/{name}", values[order])
+            _write_array(group, f"{path}/{name}", values[order], level)
     return {"counting": counting, "constants": {name: attributes[name][0].item() for name in constant}}
 
 
-def _write_array(group: zarr.Group, path: str, values: Array) -> None:
-    create_column(group, path, values.shape, values.dtype)[...] = values
+def _write_array(group: zarr.Group, path: str, values: Array, level: int) -> None:
+    create_column(group, path, values.shape, values.dtype, level)[...] = values
 
 
-def create_column(group: zarr.Group, path: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> zarr.Array[Any]:
+def create_column(
+    group: zarr.Group, path: str, shape: tuple[int, ...], dtype: np.dtype[Any], level: int = LEVEL
+) -> zarr.Array[Any]:
     """An array for a column of ``shape``, of which no chunk is written yet."""
     if dtype.name not in DTYPES:
         raise ResweepError(f"column '{path.rpartition('/')[2]}': {dtype} cannot be saved; make it numbers")
@@ -75,7 +83,7 @@ def create_column(group: zarr.Group, path: str, shape: tuple[int, ...], dtype: n
         shape=shape,
         dtype=dtype,
         chunks=(min(CHUNK_ROWS, max(shape[0], 1)), *shape[1:]),
-        compressors=[BloscCodec(cname="zstd", clevel=1, shuffle="shuffle"), Crc32cCodec()],
+        compressors=[BloscCodec(cname="zstd", clevel=level, shuffle="shuffle"), Crc32cCodec()],
         config=WRITING,
     )
 

@@ -76,9 +76,12 @@ def _split(rows: Array, square: Array) -> Iterator[tuple[int, int, Array]]:
     low = square.min(axis=0)
     width = int(square[:, 1].max() - low[1]) + 1
     key = (square[:, 0] - low[0]) * width + square[:, 1] - low[1]
+    if key.max() < 1 << 16:
+        key = key.astype(np.uint16)  # which are sorted by their digits, in one pass
     order = np.argsort(key, kind="stable")
-    for part in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
-        yield int(square[part[0], 0]), int(square[part[0], 1]), rows[part]
+    ordered, begins = rows[order], np.flatnonzero(np.diff(key[order], prepend=key[order[:1]] ^ 1))
+    for first, end in zip(begins, [*begins[1:], len(order)], strict=True):
+        yield int(square[order[first], 0]), int(square[order[first], 1]), ordered[first:end]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """The scales of a scattered map (R̄ and ε̄ of C 3.1), measured on cells spread over all of it.
 
-Splats of every tile grow by the same scales, or a seam would show where two tiles meet. A map of up to two million
-points is surveyed as a whole, a larger one on cells that a hash of their place picks.
+Splats of every tile grow by the same scales, or a seam would show where two tiles meet. A map of up to half a
+million points is surveyed as a whole, a larger one on cells that a hash of their place picks.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from resweep.reconstruction.tiles.part import PERMEABLE, Ground, Part
 from resweep.voxels import number_voxels
 from resweep.work import Workers
 
-_POINTS = 2_000_000  # of the cells that are surveyed, about
-_ASKED = 100_000  # points whose neighbours are looked for, about
-_MARGIN_M = 2.0  # around a surveyed square; a neighbourhood that is wider is cut off there
+_POINTS = 500_000  # of the cells that are surveyed, about
+_ASKED = 50_000  # points whose neighbours are looked for, about
+_MARGIN_M = 1.0  # around a surveyed square; a neighbourhood that is wider is cut off there
 _DIGITS = 6  # that are kept of a scale, so that it does not depend on the order of sums
 
 

@@ -121,9 +121,8 @@ def fit_tile(task: TileTask) -> dict[str, int]:
         if not layers:
             write_file(task.nothing, b"")
             return {}
-        save_world(
-            World(layers, task.ground.origin, labels=task.ground.labels), task.part, tile_size_m=task.tile.size_m
-        )
+        world = World(layers, task.ground.origin, labels=task.ground.labels)
+        save_world(world, task.part, tile_size_m=task.tile.size_m, level=0)
         return {layer.name: layer.n_primitives for layer in layers}
     return {}
 
