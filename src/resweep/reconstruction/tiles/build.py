@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +34,7 @@ from resweep.reconstruction.tiles.survey import measure_scales, plan_survey
 from resweep.reconstruction.tiles.units import TileTask, classify_tile, fit_tile, plan_squares
 from resweep.reconstruction.unknown_sensor import adapt_to_log
 from resweep.reconstruction.volumes.config import VolumeConfig
-from resweep.work import OneProcess, Workers
+from resweep.work import OneProcess, Threads, Workers, is_here
 from resweep.worlds.assemble import assemble_world
 from resweep.worlds.store import check_name
 
@@ -43,7 +44,8 @@ TILE_M = 50.0
 # fitting takes for each point of a square.
 _BASE_BYTES = 700 * 10**6
 _POINT_BYTES = 700
-_MOST_POINTS = 4_000_000  # of a square, however much memory there is: so that most bounds give the same bytes
+_AT_ONCE = 2  # tiles in one process: while one of them waits for the disk or for Python, the other computes
+_MOST_POINTS = 2_000_000  # of a square, however much memory there is: so that most bounds give the same bytes
 _FEWEST_POINTS = 200_000
 _STORED_BYTES = 60  # of a beam and its point on disk, about
 
@@ -102,8 +104,8 @@ def build_tiled(
     if len(log) > 1:
         log.require_poses("its sweeps make no map")
     config = adapt_to_log(config, log)
-    run = OneProcess() if workers is None else workers
-    most_points = _plan_memory(bound, run.count)
+    run = Threads(min(_AT_ONCE, len(os.sched_getaffinity(0)))) if workers is None else workers
+    most_points = _plan_memory(bound, 1 if is_here(run) else run.count)
     with lock_output(path):
         if path.exists() and not overwrite:
             raise ResweepError(f"{path}: exists already; choose another name or pass overwrite=True")
@@ -133,17 +135,21 @@ def check_whole(log: Log, memory: int) -> None:
 
 
 def _plan_memory(bound: int, workers: int) -> int:
-    """The most points of a square that fit into ``bound`` bytes; an error if hardly any do."""
-    most = min(_MOST_POINTS, (bound - _BASE_BYTES) // _POINT_BYTES)
-    need = _BASE_BYTES + _FEWEST_POINTS * _POINT_BYTES
+    """The most points of a square that fit into ``bound`` bytes; an error if hardly any do.
+
+    It does not depend on the number of ``workers``, so that these change no byte.
+    """
+    most = min(_MOST_POINTS, (bound - _BASE_BYTES) // (_AT_ONCE * _POINT_BYTES))
+    need = _BASE_BYTES + _AT_ONCE * _FEWEST_POINTS * _POINT_BYTES
     if most < _FEWEST_POINTS:
         raise ResweepError(
             f"memory: {format_memory(bound)} is too little for one tile; give at least {format_memory(need)}"
         )
-    if workers > 1 and bound < workers * need:
+    together = workers * (_BASE_BYTES + most * _POINT_BYTES)
+    if workers > 1 and bound < together:
         raise ResweepError(
-            f"memory: {format_memory(bound)} is too little for {workers} workers; give at least "
-            f"{format_memory(workers * need)}, or fewer workers"
+            f"memory: {format_memory(bound)} is too little for {workers} workers, which take up to "
+            f"{format_memory(together)}; give that much, or fewer workers"
         )
     return int(most)
 
@@ -222,7 +228,8 @@ class _TiledBuild:
         origin = np.round(log.poses[0][:3, 3])
         reach = _empty_range(self.config)
         scatter = Scatter(log, self.folder / "store", origin, self.config.map, labels, self.tile_m, reach)
-        says = list(self.workers.map(scatter_batch, plan_batches(scatter), "reading sweeps", show=self.progress))
+        readers = OneProcess() if is_here(self.workers) else self.workers  # not every format is read by threads
+        says = list(readers.map(scatter_batch, plan_batches(scatter), "reading sweeps", show=self.progress))
         moving = MovingFinder(log, self.config.map, labels, ImageStore(scatter.images))
         for batch in says:
             moving.extend(MovingFinder.unpack(batch["moving"], log, self.config.map, labels, scatter.images))

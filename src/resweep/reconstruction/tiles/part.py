@@ -19,7 +19,7 @@ from resweep.reconstruction.map.map import Map
 from resweep.reconstruction.map.moving import MovingRule
 from resweep.reconstruction.tiles.grid import CELLS, Square
 from resweep.reconstruction.tiles.scatter import BEAM_MARGIN_M
-from resweep.reconstruction.tiles.store import POINT, TileStore
+from resweep.reconstruction.tiles.store import POINT, TileStore, take_rows
 
 STILL, PERMEABLE = 1, 2  # flags of a point
 
@@ -82,11 +82,11 @@ class Part:
                 of_block = flags.take(cell, len(block))
                 inside &= (of_block & STILL) > 0
                 found.append(of_block[inside])
-            rows.append(block[inside])
+            rows.append(take_rows(block, inside))
             cells.append(np.tile(np.array(cell, np.int64), (int(inside.sum()), 1)))
         joined = np.concatenate(rows)
         order = np.argsort((joined["sweep"].astype(np.int64) << 32) + joined["row"])  # no two are equal
-        joined = joined[order]
+        joined = take_rows(joined, order)
         own = square.contains(joined["points"])
         known = None if flags is None else np.concatenate(found)[order]
         return cls(ground, square, joined, np.concatenate(cells)[order], own, known)
@@ -96,7 +96,9 @@ class Part:
 
     def __getitem__(self, chosen: Array) -> Part:
         flags = None if self.flags is None else self.flags[chosen]
-        return replace(self, rows=self.rows[chosen], cell=self.cell[chosen], own=self.own[chosen], flags=flags)
+        return replace(
+            self, rows=take_rows(self.rows, chosen), cell=self.cell[chosen], own=self.own[chosen], flags=flags
+        )
 
     @cached_property
     def cloud(self) -> Cloud:
@@ -178,9 +180,9 @@ class StoredBeams:
         tile = self.square.x // ratio, self.square.y // ratio
         for _, block in self.ground.store.read("beams", {tile}):
             if self.chosen is not None:
-                block = block[np.isin(block["sweep"], self.chosen)]
+                block = take_rows(block, np.isin(block["sweep"], self.chosen))
             if ratio > 1:
                 near = (block["origin"], block["direction"], block["length"])
-                block = block[self.square.meets_beams(*near, BEAM_MARGIN_M)]
+                block = take_rows(block, self.square.meets_beams(*near, BEAM_MARGIN_M))
             if len(block):
                 yield block

@@ -18,7 +18,7 @@ from resweep.reconstruction.map.config import MapConfig
 from resweep.reconstruction.map.images import ImageStore
 from resweep.reconstruction.map.moving import MovingFinder
 from resweep.reconstruction.tiles.grid import CELLS, find_squares
-from resweep.reconstruction.tiles.store import BEAM, POINT, Batch, write_batch
+from resweep.reconstruction.tiles.store import BEAM, POINT, Batch, take_rows, write_batch
 from resweep.sweep import Sweep
 
 BEAM_MARGIN_M = 2.0  # beams that come so near to a tile are stored with it: its primitives reach beyond it
@@ -97,7 +97,7 @@ def scatter_batch(task: ScatterTask) -> dict[str, Any]:
     says["unknown"] = int((scatter.labels.group(rows["label"]) < 0).sum()) if scatter.labels.known else len(rows)
     cells = find_squares(rows["points"], scatter.tile_m / CELLS)
     tiles = np.stack([tile_x, tile_y], axis=1).astype(np.int64)
-    write_batch(task.file, {"points": (rows, cells), "beams": (fired[row], tiles)}, says)
+    write_batch(task.file, {"points": (rows, cells), "beams": (take_rows(fired, row), tiles)}, says)
     return says
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +26,7 @@ from resweep.voxels import number_keys
 VERSION = 1
 _MAGIC = b"resweep-tiles\n"
 _INDEX = np.dtype([("x", "<i8"), ("y", "<i8"), ("rows", "<i8"), ("offset", "<i8"), ("size", "<i8")])
+_PACKERS = 2  # threads that compress
 _PACKING = Blosc(cname="zstd", clevel=1, shuffle=Blosc.SHUFFLE)
 
 POINT = np.dtype(
@@ -53,11 +55,12 @@ def write_batch(file: Path, tables: Mapping[str, tuple[Array, Array]], says: Map
     offset = 0
     for name, (rows, square) in tables.items():
         entries = []
-        for x, y, part in _split(rows, square):
-            packed = _PACKING.encode(np.ascontiguousarray(part).view(np.uint8).reshape(len(part), -1))
-            entries.append((x, y, len(part), offset, len(packed)))
-            blocks.append(packed)
-            offset += len(packed)
+        with ThreadPoolExecutor(_PACKERS) as pool:
+            squares = list(_split(rows, square))
+            for (x, y, part), packed in zip(squares, pool.map(_pack, (part for _, _, part in squares)), strict=True):
+                entries.append((x, y, len(part), offset, len(packed)))
+                blocks.append(packed)
+                offset += len(packed)
         index[name] = np.array(entries, _INDEX)
     head = {"version": VERSION, "tables": {name: len(rows) for name, rows in index.items()}, "says": dict(says)}
     text = json.dumps(head).encode()
@@ -67,6 +70,15 @@ def write_batch(file: Path, tables: Mapping[str, tuple[Array, Array]], says: Map
             stream.write(rows.tobytes())
         for packed in blocks:
             stream.write(packed)
+
+
+def _pack(rows: Array) -> bytes:
+    return bytes(_PACKING.encode(rows.view(np.uint8).reshape(len(rows), -1)))
+
+
+def take_rows(rows: Array, chosen: Array) -> Array:
+    """Some rows of a structured array; NumPy takes them field by field otherwise."""
+    return rows.view(np.dtype((np.void, rows.itemsize)))[chosen].view(rows.dtype)
 
 
 def _split(rows: Array, square: Array) -> Iterator[tuple[int, int, Array]]:
@@ -79,7 +91,7 @@ def _split(rows: Array, square: Array) -> Iterator[tuple[int, int, Array]]:
     if key.max() < 1 << 16:
         key = key.astype(np.uint16)  # which are sorted by their digits, in one pass
     order = np.argsort(key, kind="stable")
-    ordered, begins = rows[order], np.flatnonzero(np.diff(key[order], prepend=key[order[:1]] ^ 1))
+    ordered, begins = take_rows(rows, order), np.flatnonzero(np.diff(key[order], prepend=key[order[:1]] ^ 1))
     for first, end in zip(begins, [*begins[1:], len(order)], strict=True):
         yield int(square[order[first], 0]), int(square[order[first], 1]), ordered[first:end]
 
