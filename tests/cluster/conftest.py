@@ -124,10 +124,12 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Places:
         write_poses(motion, folder / f"{name}.tum")
     world = rs.World([ground_plane((120, 60), label=40)], labels="semantickitti")
     world.save(folder / "plane.world")
-    scenario = rs.Scenario(
-        ego={"lane": [[-20, -3], [20, -3]], "speed_mps": 8},
-        duration_s=0.75,
-        actors=[{"name": "car", "asset": "suv", "lane": [[0, 2], [-40, 2]], "speed_mps": 10}],
+    scenario = rs.Scenario.model_validate(
+        {
+            "ego": {"lane": [[-20, -3], [20, -3]], "speed_mps": 8},
+            "duration_s": 0.75,
+            "actors": [{"name": "car", "asset": "suv", "lane": [[0, 2], [-40, 2]], "speed_mps": 10}],
+        }
     )
     trajectory, actors = scenario.place(world)
     log = rs.Simulator(world, "velodyne-vlp-16", actors=actors).run(trajectory)
