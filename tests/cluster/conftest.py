@@ -118,7 +118,7 @@ class Places:
 def places(tmp_path_factory: pytest.TempPathFactory) -> Places:
     folder = tmp_path_factory.mktemp("places")
     trimesh.creation.box((20, 20, 20)).export(str(folder / "room.obj"))
-    for name, seconds in (("drive", 0.75), ("long", 3.05)):
+    for name, seconds in (("drive", 0.75), ("long", 2.05)):
         times = np.linspace(5.0, 5.0 + seconds, 8)
         motion = Trajectory(times, np.stack([from_xyz_rpy(2 * (time - 5), 0, 0) for time in times]))
         write_poses(motion, folder / f"{name}.tum")
