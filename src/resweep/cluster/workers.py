@@ -10,7 +10,7 @@ import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import resweep
 from resweep.cluster.tasks import Conditions, Outcome, hold, run_task
@@ -20,7 +20,8 @@ from resweep.progress import open_progress
 
 T = TypeVar("T")
 R = TypeVar("R")
-Client = Future = Any  # of dask.distributed
+Client: TypeAlias = Any  # those of dask.distributed
+Future: TypeAlias = Any
 
 _AHEAD = 3  # tasks in flight for each worker: one runs, others wait for it, and results for those before them
 _LOOK_S = 2.0  # between looks at the cluster while a result is waited for
