@@ -9,6 +9,7 @@ from resweep.errors import ResweepError
 
 # Module, the package that holds it as pip names it, and the extra of Resweep that installs it.
 EXTRAS = {
+    "cloudpickle": ("cloudpickle", "cluster"),
     "copclib": ("copclib", "tiles"),
     "dask": ("dask", "cluster"),
     "distributed": ("distributed", "cluster"),

@@ -118,16 +118,18 @@ class Places:
 def places(tmp_path_factory: pytest.TempPathFactory) -> Places:
     folder = tmp_path_factory.mktemp("places")
     trimesh.creation.box((20, 20, 20)).export(str(folder / "room.obj"))
-    for name, seconds in (("drive", 0.75), ("long", 3.05)):
+    for name, seconds in (("drive", 0.75), ("long", 2.05)):
         times = np.linspace(5.0, 5.0 + seconds, 8)
         motion = Trajectory(times, np.stack([from_xyz_rpy(2 * (time - 5), 0, 0) for time in times]))
         write_poses(motion, folder / f"{name}.tum")
     world = rs.World([ground_plane((120, 60), label=40)], labels="semantickitti")
     world.save(folder / "plane.world")
-    scenario = rs.Scenario(
-        ego={"lane": [[-20, -3], [20, -3]], "speed_mps": 8},
-        duration_s=0.75,
-        actors=[{"name": "car", "asset": "suv", "lane": [[0, 2], [-40, 2]], "speed_mps": 10}],
+    scenario = rs.Scenario.model_validate(
+        {
+            "ego": {"lane": [[-20, -3], [20, -3]], "speed_mps": 8},
+            "duration_s": 0.75,
+            "actors": [{"name": "car", "asset": "suv", "lane": [[0, 2], [-40, 2]], "speed_mps": 10}],
+        }
     )
     trajectory, actors = scenario.place(world)
     log = rs.Simulator(world, "velodyne-vlp-16", actors=actors).run(trajectory)

@@ -167,7 +167,7 @@ def test_a_deployer_that_is_missing(kind: str, package: str, monkeypatch: pytest
 def test_a_cluster_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "cluster.yaml").write_text(
         "type: LocalCluster\noptions: {n_workers: 1, threads_per_worker: 1, processes: false, protocol: 'tcp://',\n"
-        "  host: 127.0.0.1, dashboard_address: null}\n"
+        "  host: 127.0.0.1, dashboard_address: '127.0.0.1:0'}\n"
     )
     assert isinstance(read_cluster(tmp_path / "cluster.yaml"), ClusterSpec)
     with open_workers(str(tmp_path / "cluster.yaml")) as workers:

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from resweep.worlds.sizes import COUNTS, count_bytes
-
 _LISTED = 8  # values of a list that are shown
 _COUNTED = ("labels", "first sweep: labels", "categories")  # names with counts, shown in one paragraph
 
@@ -60,6 +58,8 @@ def _count_values(value: Any) -> int:
 
 def summarise_world(path: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
     """What a world's record says, in few lines: size, bounds, each layer, labels, calibration, provenance."""
+    from resweep.worlds.sizes import count_bytes
+
     layers = [layer for layer in facts.get("layers", []) if isinstance(layer, Mapping)]
     disk = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
     memory = sum(count_bytes(path / str(layer.get("path", "-"))) for layer in layers)
@@ -88,6 +88,8 @@ def _is_box(value: Any) -> bool:
 
 def _describe_layer(path: Path, layer: Mapping[str, Any]) -> tuple[str, str, str, str]:
     """Kind and name, number of primitives, extent and memory of a layer."""
+    from resweep.worlds.sizes import COUNTS, count_bytes
+
     kind = str(layer.get("kind", "?"))
     count = layer.get(COUNTS.get(kind, ""), 0)
     number = f"{count:,}" if isinstance(count, int) else "?"

@@ -60,8 +60,8 @@ def open_workers(text: str | None) -> Iterator[Workers]:
         return
     start = _choose(text)
     require("distributed", f"cluster '{text}'")
-    import dask
-
+    require("cloudpickle", f"cluster '{text}'")
+    dask = require("dask", f"cluster '{text}'")
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(CONFIG))
         stack.enter_context(_quiet_logs())
@@ -99,13 +99,11 @@ def _parse_local(text: str) -> int:
 
 
 def _start_local(text: str, stack: ExitStack) -> Any:
-    from distributed import LocalCluster
-
     count = _parse_local(text)
     stack.enter_context(_hidden_script())
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="resweep-cluster-", ignore_cleanup_errors=True))
     try:
-        cluster = LocalCluster(
+        cluster = require("distributed", f"cluster '{text}'").LocalCluster(
             n_workers=count,
             threads_per_worker=1,
             processes=True,
@@ -133,10 +131,10 @@ def _connect(text: str, stack: ExitStack) -> Any:
 
 async def _identify(address: str) -> None:
     """Ask a scheduler who it is; a client would wait forever for something else that listens there."""
-    from distributed import rpc
+    distributed = require("distributed", f"cluster '{address}'")
 
     async def ask() -> None:
-        async with rpc(address) as scheduler:
+        async with distributed.rpc(address) as scheduler:
             await scheduler.identity()
 
     await asyncio.wait_for(ask(), _CONNECT_S)
@@ -156,10 +154,9 @@ def _deploy(spec: Any, text: str, stack: ExitStack) -> Any:
 
 def _open_client(cluster: Any, text: str, wait_s: float, stack: ExitStack, count: int = 1) -> Any:
     """A client of the cluster, once it has ``count`` workers."""
-    from distributed import Client
-
+    distributed = require("distributed", f"cluster '{text}'")
     try:
-        client = stack.enter_context(Client(cluster, timeout=_CONNECT_S, set_as_default=False))
+        client = stack.enter_context(distributed.Client(cluster, timeout=_CONNECT_S, set_as_default=False))
     except (OSError, TimeoutError, ValueError, ImportError) as error:
         raise _no_answer(text) from error
     try:

@@ -14,6 +14,7 @@ from typing import Any
 import resweep
 from resweep import _core
 from resweep.errors import ResweepError
+from resweep.optional import require
 from resweep.work import forget, keep
 
 
@@ -69,12 +70,10 @@ def _restore(data: bytes) -> Callable[[Any], Any]:
 
 
 def _check(conditions: Conditions) -> None:
-    from distributed import get_worker
-
     if _session != [conditions.session]:
         forget()
         _session[:] = [conditions.session]
-    worker = get_worker()
+    worker = require("distributed", "a cluster").get_worker()
     if resweep.__version__ != conditions.version:
         raise ResweepError(describe_mismatch(worker.address, "Resweep", resweep.__version__, conditions.version))
     cores = len(os.sched_getaffinity(0))

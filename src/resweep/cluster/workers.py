@@ -10,18 +10,18 @@ import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any, TypeVar
-
-import cloudpickle
-from distributed import Client, Future, KilledWorker
+from typing import Any, TypeAlias, TypeVar
 
 import resweep
 from resweep.cluster.tasks import Conditions, Outcome, hold, run_task
 from resweep.errors import ResweepError
+from resweep.optional import require
 from resweep.progress import open_progress
 
 T = TypeVar("T")
 R = TypeVar("R")
+Client: TypeAlias = Any  # those of dask.distributed
+Future: TypeAlias = Any
 
 _AHEAD = 3  # tasks in flight for each worker: one runs, others wait for it, and results for those before them
 _LOOK_S = 2.0  # between looks at the cluster while a result is waited for
@@ -76,10 +76,11 @@ class DaskWorkers:
 
     def _wait(self, item: Any, task: Future, submit: Callable[..., Future]) -> Any:
         """The result of a task, which is tried again if its workers are lost."""
+        killed = require("distributed", "a cluster").KilledWorker
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 return self._unpack(self._look(task))
-            except KilledWorker as error:
+            except killed as error:
                 lost = error.args[-1] if error.args and isinstance(error.args[-1], int) else 0
                 if attempt == _ATTEMPTS:
                     raise ResweepError(
@@ -138,6 +139,7 @@ class DaskWorkers:
 
 def _pickle(function: Callable[..., Any]) -> bytes:
     """A function with what it holds, pickled."""
+    cloudpickle = require("cloudpickle", "a cluster")
     try:
         return bytes(cloudpickle.dumps(function))
     except Exception as error:  # whatever an object of another library says when it is pickled

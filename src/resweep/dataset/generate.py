@@ -27,12 +27,13 @@ from resweep.dataset.record import (
 from resweep.dataset.traffic import add_traffic
 from resweep.files import lock_output, write_file
 from resweep.io.datasets.kitti.camera import DEFAULT_CAMERA, KittiCamera
+from resweep.io.source import name_place
 from resweep.labels import LabelSet
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.progress import Progress, open_progress
 from resweep.scenario import Actor, Bank, builtin_bank, load_bank
 from resweep.scenario.actors import common_labels
-from resweep.scenes.opening import open_world
+from resweep.scenes.opening import SCENE, open_world
 from resweep.simulate import Simulator
 from resweep.work import Threads, Workers, forget, is_here, keep, map_batches
 from resweep.worlds import World
@@ -143,11 +144,12 @@ def _sweep_runs(placed: list[PlacedRun], output: Path, layout: str, workers: Wor
     total = sum(len(item.times) for item in placed)
     for first in range(0, len(placed), _SENT):
         group = tuple(placed[first : first + _SENT])
+        sent = group if is_here(workers) else tuple(map(_name_world, group))
         missing = [_find_missing(item, output) for item in group]
         there = sum(len(item.times) for item in group) - sum(map(len, missing))
         done, resumed = done + there, resumed + there
         progress.advance(there)
-        task = partial(_make_sweep, _Work(group, output.absolute(), layout, 1 if is_here(workers) else 0))
+        task = partial(_make_sweep, _Work(sent, output.absolute(), layout, 1 if is_here(workers) else 0))
         items = [(at, number) for at, numbers in enumerate(missing) for number in numbers]
         results = map_batches(workers, task, items, "sweeping", show=False)
         for item, numbers in zip(group, missing, strict=True):
@@ -159,6 +161,12 @@ def _sweep_runs(placed: list[PlacedRun], output: Path, layout: str, workers: Wor
 
 
 _SENT = 20  # runs that are sent to workers together
+
+
+def _name_world(item: PlacedRun) -> PlacedRun:
+    """The run, whose world processes in other folders find too."""
+    word = item.run.world
+    return item if word.startswith(SCENE) else replace(item, run=replace(item.run, world=name_place(word)))
 
 
 def _find_missing(item: PlacedRun, output: Path) -> list[int]:

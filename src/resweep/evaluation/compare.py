@@ -18,7 +18,7 @@ from resweep.evaluation.column import Column
 from resweep.evaluation.metrics import COST_METRICS, METRICS
 from resweep.evaluation.pair import Pair, sum_recorded
 from resweep.evaluation.pairing import pair_sweeps
-from resweep.evaluation.pairs import Compared, Comparison, compare_at, find_range_max
+from resweep.evaluation.pairs import Compared, Comparison, compare_at, find_range_max, hold_sweep
 from resweep.evaluation.recorded import KEPT_BYTES, KeptClouds, RecordedCloud
 from resweep.evaluation.report import Report
 from resweep.evaluation.sums import MetricSums, Values
@@ -154,12 +154,14 @@ class _Run:
         progress: Callable[[int, int], None] | None,
     ) -> None:
         """Compare all pairs, each a task of its own or a part of one."""
+        sim, real = self.sim[pairs[0][0]], self.real[pairs[0][1]]
+        self._divide_memory(sim.n_beams + real.n_beams, pairs[0][1])
         if self.range_max_m is None:
-            self.range_max_m = find_range_max(self.sim, self.real, *pairs[0])
-        given, own = self.given, self.recorded is self.real
+            self.range_max_m = find_range_max(self.sim, sim, self.real, real)
+        given, own, here = self.given, self.recorded is self.real, is_here(workers)
         self.comparison = Comparison(
-            self.sim,
-            self.real,
+            hold_sweep(self.sim, pairs[0][0], sim) if here else self.sim,
+            hold_sweep(self.real, pairs[0][1], real) if here else self.real,
             self.labels,
             maps=given.known and self.labels.known and not given.same_as(self.labels),
             range_max_m=self.range_max_m,
@@ -170,8 +172,9 @@ class _Run:
             keeps_sim=self.gathers,
             keeps_real=self.gathers and own,
             keeps_frame=self.accumulate,
-            keeps_pair=is_here(workers),
+            keeps_pair=here,
         )
+        del sim, real
         results = map_batches(workers, partial(compare_at, self.comparison), pairs, "comparing", show=False)
         for done, (numbers, compared) in enumerate(zip(pairs, results, strict=True), start=1):
             self._add(*numbers, compared)
@@ -180,8 +183,6 @@ class _Run:
 
     def _add(self, at_sim: int, at_real: int, compared: Compared) -> None:
         """Take in one pair."""
-        if not self.pairs:
-            self._divide_memory(sum(compared.facts.beams), at_real)
         sums = compared.sums
         self.caveats.add(compared.facts)
         self.seen.update(compared.seen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.pose import Array
 from resweep.sensors import load_sensor, sensor_names
+from resweep.sweep import Sweep
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,14 +109,22 @@ def compare_at(comparison: Comparison, numbers: tuple[int, int]) -> Compared:
     )
 
 
-def find_range_max(sim_log: Log, real_log: Log, at_sim: int, at_real: int) -> float:
+def find_range_max(sim_log: Log, sim: Sweep, real_log: Log, real: Sweep) -> float:
     """The data range of range images: that of the real sensor, of the simulated one, or of what a first pair holds."""
-    sweeps = []
-    for log, at in ((real_log, at_real), (sim_log, at_sim)):
+    for log, sweep in ((real_log, real), (sim_log, sim)):
         if log.sensor is not None:
             return float(log.sensor.range_max_m)
-        sweeps.append(log[at])
-        if sweeps[-1].sensor in sensor_names():
-            return float(load_sensor(sweeps[-1].sensor).range_max_m)
-    largest = [float(np.nanmax(sweep.range)) for sweep in sweeps if len(sweep)]
+        if sweep.sensor in sensor_names():
+            return float(load_sensor(sweep.sensor).range_max_m)
+    largest = [float(np.nanmax(sweep.range)) for sweep in (real, sim) if len(sweep)]
     return max(float(np.ceil(largest[0])), 1.0) if largest else 1.0
+
+
+def hold_sweep(log: Log, at: int, sweep: Sweep) -> Log:
+    """The log, whose sweep ``at`` was loaded already, and is not loaded again the first time that it is asked for."""
+    held = {at: sweep}
+
+    def load(read: Callable[[], Sweep], number: int) -> Sweep:
+        return held.pop(number) if number in held else read()
+
+    return log.guard(load, "hold a sweep")

@@ -184,7 +184,7 @@ def _write_sweep(
         kitti_bin.write_labels(sweep, file, instances)
     with open_file(_scan_file(folder, at)) as file:  # the last file of a sweep: once it is there, the sweep is finished
         kitti_bin.write(sweep, file, frame)
-    return np.unique(given.label).tolist()
+    return [int(label) for label in np.unique(given.label)]
 
 
 FORMAT = Format(
