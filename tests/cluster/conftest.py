@@ -159,4 +159,5 @@ def words(verb: str, places: Places) -> list[Any]:
         "scenario": ["simulate", places.world, *sensor, "--scenario", "animals", "--sweeps", 4],
         "replay": ["replay", places.recorded, "-w", places.world, *sensor, "--bank", places.folder / "bank"],
         "dataset": ["dataset", places.plan],
+        "build": ["build", places.recorded, "--tile", 25],
     }[verb]

@@ -19,7 +19,7 @@ from resweep.scenario import builtin_bank
 
 from .conftest import Cluster, Places, content, words
 
-VERBS = ("simulate", "replay", "dataset")
+VERBS = ("simulate", "replay", "dataset", "build")
 OTHERS = ("simulate-kitti", "simulate-nuscenes", "recorded")  # other ways to the same tasks
 
 
@@ -106,23 +106,26 @@ def test_evaluate_takes_a_cluster(
     assert "--cluster: compares two logs" in refused.err
 
 
-def kill_one(cluster: Cluster, folder: Path, killed: list[int]) -> None:
-    """Kill a worker once some sweeps are there."""
+def kill_one(cluster: Cluster, folder: Path, files: str, killed: list[int]) -> None:
+    """Kill a worker once some ``files`` are there."""
     until = time.monotonic() + 60
-    while time.monotonic() < until and len(list(folder.rglob("*.sweep"))) < 3:
+    while time.monotonic() < until and len(list(folder.rglob(files))) < 3:
         time.sleep(0.005)
     killed.append(cluster.pids()[0])
     os.kill(killed[0], signal.SIGKILL)
 
 
+@pytest.mark.parametrize(("verb", "files"), [("simulate", "*.sweep"), ("build", "world.json")])
 def test_a_worker_that_is_killed_costs_time_and_nothing_else(
-    cluster: Cluster, places: Places, resweep: Any, tmp_path: Path
+    verb: str, files: str, cluster: Cluster, places: Places, resweep: Any, tmp_path: Path
 ) -> None:
     address = cluster.scale(2)
     command = ["simulate", places.room, "-s", "velodyne-hdl-32e", "-p", places.long_drive]
+    if verb == "build":
+        command = ["build", places.recorded, "--tile", 15]
     assert resweep(*command, "-o", tmp_path / "plain").status == 0
     killed: list[int] = []
-    killer = threading.Thread(target=kill_one, args=(cluster, tmp_path / "out.partial", killed))
+    killer = threading.Thread(target=kill_one, args=(cluster, tmp_path / "out.partial", files, killed))
     killer.start()
     done = resweep(*command, "-o", tmp_path / "out", "--cluster", address)
     killer.join()
