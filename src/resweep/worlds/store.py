@@ -2,13 +2,14 @@
 
 ``world.json`` holds the format version, the world's meta data, what wrote it, units, origin, the vocabulary of its
 labels and an index of layers; ``layers/<n>`` holds the columns of each layer, grouped by tiles
-(`resweep.worlds.layer_files`).
+(`resweep.worlds.layer_files`). In an object store the layers lie under a generation (`resweep.worlds.generations`).
 """
 
 from __future__ import annotations
 
 import json
 import platform
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,13 @@ from numpy.typing import ArrayLike
 from resweep.calibration import Calibration
 from resweep.config import validate
 from resweep.errors import ResweepError
-from resweep.files import atomic_folder, lock_output, recover_output
-from resweep.files.untrusted import check_no_link, read_json
+from resweep.files import atomic_folder, recover_output
+from resweep.files.untrusted import MAX_JSON_BYTES, check_no_link, read_json
 from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array
+from resweep.remote import RemotePath, find_path, is_remote, lock_place
+from resweep.remote.paths import read_objects
+from resweep.worlds.generations import find_arrays, publish_world, read_generation
 from resweep.worlds.layer_files import KINDS, Reading, Writing, need
 from resweep.worlds.world import World
 
@@ -50,40 +54,51 @@ def check_name(path: Path) -> None:
 
 
 def save_world(world: World, path: str | Path, overwrite: bool = True, tile_size_m: float = TILE_SIZE_M) -> Path:
-    """Write a world to the directory ``path``, whole or not at all; returns the path.
+    """Write a world to the directory ``path``, or a URL such as ``s3://maps/town.world``, whole or not at all.
 
-    An old world there is replaced if ``overwrite``; anything else there is left alone and an error.
+    Returns the path. An old world there is replaced if ``overwrite``; anything else there is left alone and an error.
     The same world gives the same bytes. ``tile_size_m`` is the side of the tiles.
     """
-    path = Path(path)
+    path = find_path(path)
     check_name(path)
     if not 0 < tile_size_m < np.inf:
         raise ResweepError(f"tile_size_m: expected a number of metres above zero, got {tile_size_m}")
-    with lock_output(path):
+    with lock_place(path):
         if path.exists():
             if not _is_world(path):
                 raise ResweepError(f"{path}: exists and is not a world; choose another name or remove it")
             if not overwrite:
                 raise ResweepError(f"{path}: exists already; choose another name or pass overwrite=True")
+        if isinstance(path, RemotePath):
+            with tempfile.TemporaryDirectory(prefix="resweep-") as place:
+                _write(world, Path(place), tile_size_m)
+                publish_world(Path(place), path, INDEX)
+            return path
         with atomic_folder(path) as folder:
             _write(world, folder, tile_size_m)
     return path
 
 
 def load_world(path: str | Path, bounds: ArrayLike | None = None) -> World:
-    """Read a world, or only its tiles that reach into ``bounds``.
+    """Read a world from a folder or a URL such as ``s3://maps/town.world``, or only its tiles within ``bounds``.
 
     ``bounds`` are the lowest and highest corner, (2, 2) or (2, 3), in world coordinates. Tiles are read
     whole, so geometry may reach beyond them. Faces and instances keep the order they were saved in.
 
     Example: ``part = rs.load_world("seq00.world", bounds=[[0, 0], [100, 50]])``
     """
-    path = Path(path)
-    recover_output(path)
-    data = _read_index(path)
+    path = find_path(path)
+    if not is_remote(path):
+        recover_output(path)
+    return read_generation(path, lambda: _read_index(path), lambda data: _read(path, data, bounds))
+
+
+def _read(path: Path, data: dict[str, Any], bounds: ArrayLike | None) -> World:
+    """The world at ``path`` of which ``data`` is the index, or its tiles within bounds."""
     where = str(path / INDEX)
     origin = _origin(data, where)
-    reading = Reading(path, None if bounds is None else _offsets(bounds, origin))
+    arrays = find_arrays(path, data, where)
+    reading = Reading(arrays, None if bounds is None else _offsets(bounds, origin))
     layers = []
     for number, entry in enumerate(need(data, "layers", list, where)):
         here = f"{where}: layers[{number}]"
@@ -197,15 +212,7 @@ def _plain(value: Any) -> Any:
 
 def _read_index(path: Path) -> dict[str, Any]:
     file = path / INDEX
-    if not path.exists():
-        raise ResweepError(f"{path}: no such world; check the path")
-    if not file.is_file():
-        raise ResweepError(f"{path}: not a world (it has no {INDEX}); give the folder that World.save wrote")
-    try:
-        check_no_link(path, file)
-    except ValueError as error:
-        raise ResweepError(f"{file}: {error}") from error
-    data = read_json(file, "save the world again")
+    data = _read_remote_index(path) if is_remote(path) else _read_local_index(path)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ResweepError(f"{file}: not a world's (its format is not '{FORMAT}'); give a folder that World.save wrote")
     version = need(data, "format_version", int, str(file))
@@ -214,10 +221,37 @@ def _read_index(path: Path) -> dict[str, Any]:
     return data
 
 
+def _read_local_index(path: Path) -> Any:
+    file = path / INDEX
+    if not path.exists():
+        raise ResweepError(f"{path}: no such world; check the path")
+    if not file.is_file():
+        raise ResweepError(f"{path}: not a world (it has no {INDEX}); give the folder that World.save wrote")
+    try:
+        check_no_link(path, file)
+    except ValueError as error:
+        raise ResweepError(f"{file}: {error}") from error
+    return read_json(file, "save the world again")
+
+
+def _read_remote_index(path: Path) -> Any:
+    file = path / INDEX
+    try:
+        (text,) = read_objects([file], MAX_JSON_BYTES)
+        return json.loads(text)
+    except FileNotFoundError as error:
+        raise ResweepError(f"{path}: no such world (there is no {INDEX}); check the URL") from error
+    except ResweepError:
+        raise
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
+        raise ResweepError(f"{file}: cannot be read ({reason}); save the world again") from error
+
+
 def _is_world(path: Path) -> bool:
     """Whether a folder has a world's index, of any version and even if its arrays are damaged."""
     try:
-        data = read_json(path / INDEX, "")
+        data = _read_remote_index(path) if is_remote(path) else read_json(path / INDEX, "")
     except ResweepError:
         return False
     return isinstance(data, dict) and data.get("format") == FORMAT
