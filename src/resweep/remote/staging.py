@@ -95,9 +95,7 @@ class _Uploads:
         self._record = stage(path).with_name(f"{path.name}.uploads")
         there = {key: entry.tag for key, entry in path.bucket.list_all(path.key).items()}
         # A file counts as there if the store still has what was put, and the local one is still the same.
-        self._done = {
-            name: digest for name, digest, tag in self._read() if there.get(f"{path.key}/{name}") == tag
-        }
+        self._done = {name: digest for name, digest, tag in self._read() if there.get(f"{path.key}/{name}") == tag}
         self._record.parent.mkdir(parents=True, exist_ok=True)
 
     def put(self, name: str) -> None:

@@ -42,6 +42,13 @@ def find_arrays(path: Path, data: dict[str, Any], where: str) -> Path:
     return path / FOLDER / name
 
 
+def is_taken(path: Path) -> bool:
+    """Whether anything is at ``path``; in an object store, beside what a first save that was stopped left there."""
+    if not is_remote(path) or not path.is_dir():
+        return path.exists()
+    return any(item.name != FOLDER for item in path.iterdir())
+
+
 def read_generation(path: Path, read_index: Callable[[], dict[str, Any]], read: Callable[[dict[str, Any]], T]) -> T:
     """What ``read`` makes of the index; again if the world was replaced meanwhile and its arrays are gone."""
     data = read_index()

@@ -26,7 +26,7 @@ from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array
 from resweep.remote import RemotePath, find_path, is_remote, lock_place
 from resweep.remote.paths import read_objects
-from resweep.worlds.generations import find_arrays, publish_world, read_generation
+from resweep.worlds.generations import find_arrays, is_taken, publish_world, read_generation
 from resweep.worlds.layer_files import KINDS, Reading, Writing, need
 from resweep.worlds.world import World
 
@@ -64,7 +64,7 @@ def save_world(world: World, path: str | Path, overwrite: bool = True, tile_size
     if not 0 < tile_size_m < np.inf:
         raise ResweepError(f"tile_size_m: expected a number of metres above zero, got {tile_size_m}")
     with lock_place(path):
-        if path.exists():
+        if is_taken(path):
             if not _is_world(path):
                 raise ResweepError(f"{path}: exists and is not a world; choose another name or remove it")
             if not overwrite:
