@@ -6,8 +6,8 @@ written to a local folder first (`stage`) and then uploaded, their index last. N
 """
 
 from resweep.remote.leases import lock_place
-from resweep.remote.paths import RemotePath, find_path, is_remote
-from resweep.remote.staging import check_finished, discard_stage, is_unfinished, publish, stage
+from resweep.remote.paths import RemotePath, find_path, is_remote, recover_place
+from resweep.remote.staging import check_finished, discard_stage, is_unfinished, place_file, publish, stage
 
 __all__ = [
     "RemotePath",
@@ -17,6 +17,8 @@ __all__ = [
     "is_remote",
     "is_unfinished",
     "lock_place",
+    "place_file",
     "publish",
+    "recover_place",
     "stage",
 ]

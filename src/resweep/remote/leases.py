@@ -22,7 +22,7 @@ from typing import Any
 from resweep.errors import ResweepError
 from resweep.files import lock_output
 from resweep.remote.buckets import ChangedError
-from resweep.remote.paths import RemotePath
+from resweep.remote.paths import RemotePath, recover_place
 
 RENEW_S = 5.0
 LOST_S = 20.0  # without a change, after which a lease is that of a dead process
@@ -54,6 +54,7 @@ def lock_place(path: Path) -> Iterator[None]:
         raise ResweepError(f"{name}: another thread of this process is writing it; wait for it or choose another name")
     lease = _Lease(path)
     lease.take()
+    recover_place(path)  # what another process wrote there before is seen
     with _guard:
         _held[name] = (me, lease)
     try:

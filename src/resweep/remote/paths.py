@@ -8,7 +8,6 @@ not there (as cloudpathlib does). It has no state of its own: a copy in another 
 from __future__ import annotations
 
 import errno
-import io
 import os
 import re
 import stat
@@ -19,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn
 
 from resweep.errors import ResweepError, nearest_names
+from resweep.files import recover_output
 from resweep.remote.buckets import SCHEMES, Bucket, open_bucket
 from resweep.remote.fetch import fetch_file, fetch_folder, read_many
 
@@ -29,11 +29,9 @@ _ALIASES = {"s3a": "s3", "gcs": "gs", "azure": "az", "abfs": "az"}
 def find_path(word: str | os.PathLike[str]) -> Path:
     """The path that ``word`` names: that of an object store for ``s3://``, ``gs://`` and ``az://``, else a local one.
 
-    ``file:///folder`` is the local path. What was listed of the store before is asked for anew.
+    ``file:///folder`` is the local path.
     """
     if isinstance(word, Path):
-        if isinstance(word, RemotePath):
-            word.bucket.begin(word.key)
         return word
     found = _URL.fullmatch(os.fspath(word))
     if found is None:
@@ -50,9 +48,15 @@ def find_path(word: str | os.PathLike[str]) -> Path:
         raise ResweepError(f"{word}: names no bucket; give {scheme}://BUCKET/NAME")
     if any(part in ("", ".", "..") for part in parts) or "\0" in key:
         raise ResweepError(f"{word}: has an empty or a dotted part; give {scheme}://BUCKET/NAME without them")
-    path = RemotePath(f"/{scheme}:", bucket, *parts)
-    path.bucket.begin(path.key)
-    return path
+    return RemotePath(f"/{scheme}:", bucket, *parts)
+
+
+def recover_place(path: Path) -> None:
+    """Make ``path`` ready to be opened: see `recover_output`. What is known of an object store is asked for anew."""
+    if isinstance(path, RemotePath):
+        path.bucket.begin(path.key)
+    else:
+        recover_output(path)
 
 
 def is_remote(path: object) -> bool:
@@ -169,9 +173,9 @@ class RemotePath(type(Path())):  # type: ignore[misc]  # the class of this syste
         if set(mode) & set("wax+"):
             self._refuse()
         try:
-            return io.open(os.fspath(self), mode, *given, **options)
+            return open(os.fspath(self), mode, *given, **options)
         except FileNotFoundError:  # evicted by another process in that moment, or not there: fetching says which
-            return io.open(os.fspath(self), mode, *given, **options)
+            return open(os.fspath(self), mode, *given, **options)
 
     def read_bytes(self) -> bytes:
         """The bytes of the file."""

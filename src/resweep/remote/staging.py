@@ -10,14 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 from resweep.errors import ResweepError
+from resweep.files import atomic_file
 from resweep.progress import track
 from resweep.remote.cache import find_cache
-from resweep.remote.leases import confirm_lock
+from resweep.remote.leases import confirm_lock, lock_place
 from resweep.remote.paths import RemotePath
 
 UNFINISHED = ".resweep-unfinished"
@@ -79,6 +82,20 @@ def publish(folder: Path, path: Path, last: str, first: Sequence[str] = ()) -> N
     bucket.remove([f"{root}/{UNFINISHED}"])
     uploads.forget()
     bucket.forget(root)
+
+
+@contextmanager
+def place_file(path: Path) -> Iterator[Path]:
+    """Give a temporary path of the same name; on success it takes its place, local (`atomic_file`) or remote."""
+    if not isinstance(path, RemotePath):
+        with atomic_file(path) as temporary:
+            yield temporary
+        return
+    with lock_place(path), tempfile.TemporaryDirectory(prefix="resweep-") as folder:
+        yield Path(folder, path.name)
+        confirm_lock(path)
+        for made in sorted(Path(folder).iterdir(), key=lambda item: item.name == path.name):  # the named one last
+            path.bucket.write(path.with_name(made.name).key, made)
 
 
 def discard_stage(path: Path) -> None:

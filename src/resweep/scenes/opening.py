@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from resweep.errors import ResweepError, nearest_names
-from resweep.files import recover_output
+from resweep.remote import find_path, is_remote, recover_place
 from resweep.worlds import World, load_world
 
 SCENE = "scene:"
@@ -21,10 +19,12 @@ def check_world(word: str) -> None:
         return
     if not _may_be_path(word):
         raise ResweepError(f"{word}: no such world, and no file can have that name")
-    path = Path(word)
-    recover_output(path)
+    path = find_path(word)
+    recover_place(path)
     if not path.exists():
         raise ResweepError(f"{word}: no such world; give a mesh file, a saved .world folder or scene:NAME")
+    if is_remote(path) and not path.is_dir():
+        raise ResweepError(f"{word}: is no saved world, and meshes are not read by URL; copy the file here first")
     if path.is_dir() and not (path / "world.json").is_file():
         raise ResweepError(f"{word}: is no saved world (no world.json in it); give a .world folder or a mesh file")
 
@@ -39,7 +39,7 @@ def open_world(word: str, seed: int = 0, up: str | None = None) -> World:
         from resweep.scenes import SCENES
 
         return SCENES[word.removeprefix(SCENE)](seed=seed)
-    if Path(word).is_dir():
+    if find_path(word).is_dir():
         return load_world(word)
     return World.from_mesh(word, up=up)
 
@@ -47,7 +47,7 @@ def open_world(word: str, seed: int = 0, up: str | None = None) -> World:
 def _may_be_path(word: str) -> bool:
     """Whether a file could have that name: it is not too long, and holds no null."""
     try:
-        Path(word).exists()
+        find_path(word).exists()
     except (OSError, ValueError):
         return False
     return "\0" not in word

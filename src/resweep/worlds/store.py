@@ -20,11 +20,11 @@ from numpy.typing import ArrayLike
 from resweep.calibration import Calibration
 from resweep.config import validate
 from resweep.errors import ResweepError
-from resweep.files import atomic_folder, recover_output
+from resweep.files import atomic_folder
 from resweep.files.untrusted import MAX_JSON_BYTES, check_no_link, read_json
 from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array
-from resweep.remote import RemotePath, find_path, is_remote, lock_place
+from resweep.remote import RemotePath, find_path, is_remote, lock_place, recover_place
 from resweep.remote.paths import read_objects
 from resweep.worlds.generations import find_arrays, is_taken, publish_world, read_generation
 from resweep.worlds.layer_files import KINDS, Reading, Writing, need
@@ -88,8 +88,7 @@ def load_world(path: str | Path, bounds: ArrayLike | None = None) -> World:
     Example: ``part = rs.load_world("seq00.world", bounds=[[0, 0], [100, 50]])``
     """
     path = find_path(path)
-    if not is_remote(path):
-        recover_output(path)
+    recover_place(path)
     return read_generation(path, lambda: _read_index(path), lambda data: _read(path, data, bounds))
 
 
