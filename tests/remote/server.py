@@ -36,7 +36,7 @@ class Server:
 
 @cache
 def _connect(endpoint: str) -> Any:
-    import boto3
+    import boto3  # type: ignore[import-untyped]
 
     given = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
     return boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1", **given)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resweep.cli.options import METHOD_HELP, Labels, PoseRate, Poses
+from resweep.cli.options import METHOD_HELP, Labels, PoseRate, Poses, parse_place
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
 
@@ -22,8 +22,13 @@ if TYPE_CHECKING:
 
 @locks("output")
 def build(
-    logs: Annotated[list[Path], typer.Argument(metavar="LOG...", help="Recordings of one place.", show_default=False)],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="WORLD", help="The .world folder to write.")],
+    logs: Annotated[
+        list[Path],
+        typer.Argument(parser=parse_place, metavar="LOG...", help="Recordings of one place.", show_default=False),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", parser=parse_place, metavar="WORLD", help="The .world folder to write.")
+    ],
     method: Annotated[
         str | None,
         typer.Option("--method", "-m", help=METHOD_HELP, show_default=False),
@@ -67,12 +72,15 @@ def build(
       resweep build drive1 drive2 -o place.world --method splats-descriptors --set map.ego_radius_m=2.5
 
       resweep build drive.bag -o place.world --odometry
+
+      resweep build s3://drives/seq00 -o s3://maps/seq00.world
     """
     from resweep.cli.inputs import check_writable
+    from resweep.worlds.generations import is_taken
     from resweep.worlds.store import check_name
 
     check_name(output)
-    if output.exists() and not overwrite:
+    if is_taken(output) and not overwrite:
         raise ResweepError(f"{output}: exists; choose another name or give --overwrite")
     check_writable(output)
     chosen = _read_config(method, config, set_ or [])
@@ -127,16 +135,18 @@ def _build_to(output: Path, recordings: list[Log], config: BuildConfig, overwrit
     from resweep.reconstruction import Checkpoints, join
     from resweep.reconstruction import build as estimate
     from resweep.reconstruction.unknown_sensor import adapt_to_log
+    from resweep.remote import discard_stage, stage
 
     log = join(recordings)
     config = adapt_to_log(config, log)  # before anything is kept beside the world
-    partial = output.with_name(output.name + ".partial")
+    partial = stage(output).with_name(output.name + ".partial")
     checkpoints = Checkpoints()
     if resume:
         checkpoints = Checkpoints.open(partial, log, config, lambda line: typer.echo(line, err=True))
     world = estimate(log, config, progress=True, resume=checkpoints)
     world.save(output, overwrite=overwrite)
     checkpoints.remove()
+    discard_stage(output)
     return world
 
 

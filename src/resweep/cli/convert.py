@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resweep.cli.options import Points, PoseRate, Poses, choose_points
+from resweep.cli.options import Points, PoseRate, Poses, choose_points, parse_place
 from resweep.cli.writing import describe_work, locks
 from resweep.errors import ResweepError
 
@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 
 @locks("target")
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="A sweep file, or the folder of a log.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="A file with a known suffix, or a new folder.")],
+    source: Annotated[
+        Path, typer.Argument(parser=parse_place, metavar="IN", help="A sweep file, or the folder of a log.")
+    ],
+    target: Annotated[
+        Path, typer.Argument(parser=parse_place, metavar="OUT", help="A file with a known suffix, or a new folder.")
+    ],
     format: Annotated[
         str | None, typer.Option("--format", "-f", help="Format of a log folder: sweep, pcd, ply, las, laz, kitti ...")
     ] = None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from resweep.cli.options import Schema, Template
+from resweep.cli.options import Schema, Template, parse_place
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
 
@@ -20,7 +20,9 @@ def dataset(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="OUT", help="The folder of the dataset.", show_default=False),
+        typer.Option(
+            "--output", "-o", parser=parse_place, metavar="OUT", help="The folder of the dataset.", show_default=False
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None,

@@ -8,16 +8,20 @@ from typing import Annotated
 
 import typer
 
-from resweep.cli.options import PoseRate, Poses
+from resweep.cli.options import PoseRate, Poses, parse_place
 from resweep.cli.writing import describe_work, locks
 
 
 @locks("output")
 def replay(
-    path: Annotated[Path, typer.Argument(metavar="LOG", help="A log with tracked boxes.", show_default=False)],
+    path: Annotated[
+        Path, typer.Argument(parser=parse_place, metavar="LOG", help="A log with tracked boxes.", show_default=False)
+    ],
     world: Annotated[str, typer.Option("--world", "-w", help="The world built from it, or any other.")],
     sensor: Annotated[str, typer.Option("--sensor", "-s", help="A name from 'resweep sensors', or a YAML file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="The folder to write the log to.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", parser=parse_place, metavar="OUT", help="The folder to write the log to.")
+    ],
     bank: Annotated[
         Path | None, typer.Option("--bank", help="The objects to draw from; without, those of the log itself.")
     ] = None,
@@ -44,9 +48,9 @@ def replay(
     from resweep.cli.progress import Tally
     from resweep.dataset import replay
     from resweep.evaluation.objects import compare_objects
-    from resweep.files import atomic_file
     from resweep.io import open_log, write_log
     from resweep.progress import open_progress
+    from resweep.remote import place_file
     from resweep.scenario import load_bank
     from resweep.sensors import load_sensor
 
@@ -65,7 +69,7 @@ def replay(
         write_log(drive, output, format="sweep", overwrite=overwrite, progress=False, resume=given)
         progress.start("comparing the objects")
         figures = compare_objects(open_log(output), again.recorded)
-    with atomic_file(output / "objects.json") as part:
+    with place_file(output / "objects.json") as part:
         part.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     typer.echo(f"{output}: {len(drive)} sweeps of {chosen.name} with {len(again.tracks)} objects")
     tally.say_empty()

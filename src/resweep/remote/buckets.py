@@ -124,6 +124,8 @@ class Bucket:
         with self._explain(key):
             for page in self._api.list(self._store, f"{key}/" if key else None, chunk_size=1000):
                 found |= {item["path"]: _entry(item) for item in page if item["path"] != key}
+        with self._guard:
+            self._entries.update(found)
         return found
 
     def find(self, key: str) -> Entry | None:

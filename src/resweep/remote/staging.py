@@ -33,7 +33,7 @@ def stage(path: Path) -> Path:
     if not isinstance(path, RemotePath):
         return path
     digest = hashlib.sha256(str(path).encode()).hexdigest()[:20]
-    return find_cache() / "outputs" / digest / path.name
+    return find_cache() / "outputs" / digest / str(path.name)
 
 
 def is_unfinished(path: Path) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,7 +32,7 @@ _TRIES = 5
 T = TypeVar("T")
 
 
-def find_arrays(path: Path, data: dict[str, Any], where: str) -> Path:
+def find_arrays(path: Path, data: Mapping[str, Any], where: str) -> Path:
     """The folder that holds the arrays of a world, of which ``data`` is the index."""
     name = data.get(FIELD)
     if name is None:

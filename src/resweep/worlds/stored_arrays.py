@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import zarr
-from zarr.core.buffer import cpu
+from zarr.core.buffer import Buffer, cpu
 from zarr.storage import MemoryStore
 
 from resweep.files.untrusted import check_no_link, read_json, total_memory
@@ -112,7 +112,7 @@ class _RemoteFiles:
 
     def open_array(self, chunks: Mapping[int, tuple[str, ...]], expected: int) -> Any:
         """An array in memory that has these ``chunks``, which unpack to the ``expected`` bytes."""
-        held = {"zarr.json": cpu.Buffer.from_bytes(self._metadata)}
+        held: dict[str, Buffer] = {"zarr.json": cpu.Buffer.from_bytes(self._metadata)}
         try:
             files = [self._where.joinpath(*names) for names in chunks.values()]
             found = read_objects(files, expected + _MAX_OVERHEAD_BYTES) if files else []
