@@ -153,8 +153,9 @@ def test_an_upload_that_was_stopped_is_refused_and_goes_on(
         rs.write_log(log, url, progress=False, resume=resume)
     with pytest.raises(ResweepError, match=rf"{url}: its upload is under way, or was stopped"):
         rs.open_log(url)
-    with pytest.raises(ResweepError, match="its upload is under way"):
-        rs.open_log(f"{url}/sub/folder")
+    put(f"{url}/sequences/00/000000.pcd", b"")
+    with pytest.raises(ResweepError, match=rf"{url}: its upload is under way"):
+        rs.open_log(f"{url}/sequences/00")
     monkeypatch.setattr(Bucket, "write", write)
     there = {name for name in list_keys(url) if name.endswith(".sweep")}
     server.requests.clear()

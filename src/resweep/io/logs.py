@@ -98,8 +98,8 @@ def open_log(
     """
     path = find_path(path)
     recover_place(path)
-    check_finished(path)
     path, part = find_part(path)
+    check_finished(path)
     options = {**part, **options}
     log = _open(path, format, rate_hz, empty_beams, bool(keep_going), options)
     if labels is not None:
