@@ -12,13 +12,13 @@ import pytest
 from tests.remote.server import Server, connect
 from tests.worlds.conftest import mixed
 
-pytest.importorskip("obstore", reason="needs the extra 'cloud'")
 _numbers = itertools.count()
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     """An S3-speaking server on loopback."""
+    pytest.importorskip("obstore", reason="needs the extra 'cloud'")
     from moto.server import ThreadedMotoServer
 
     started = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)

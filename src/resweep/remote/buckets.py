@@ -25,7 +25,7 @@ SCHEMES = {
     "gs": ("GOOGLE_", "GOOGLE_SERVICE_ACCOUNT or GOOGLE_APPLICATION_CREDENTIALS"),
     "az": ("AZURE_", "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY"),
 }
-_TIMEOUTS = {"connect_timeout": "5s", "timeout": "60s"}  # of one request, of which none has more than `PART_BYTES`
+_TIMEOUTS = {"connect_timeout": "5s", "timeout": "60s"}  # of one request, of which none has more than a part of a file
 _RETRIES = {
     "max_retries": 3,
     "retry_timeout": timedelta(seconds=10),
@@ -182,7 +182,7 @@ class Bucket:
             condition["use_multipart"] = False
         with self._explain(key):
             made = self._api.put(self._store, key, data, **condition)
-            self.forget(key)
+            self._note_change(key)
             return str(made["e_tag"])
         raise AssertionError
 
@@ -196,7 +196,15 @@ class Bucket:
                     if "NoSuchBucket" in str(error):
                         raise
         for key in keys:
-            self.forget(key)
+            self._note_change(key)
+
+    def _note_change(self, key: str) -> None:
+        """Forget what is known of one object that was written or removed: itself, and the folders that list it."""
+        with self._guard:
+            self._entries.pop(key, None)
+            while key:
+                key = key.rpartition("/")[0]
+                self._listings.pop(key, None)
 
     @contextmanager
     def _explain(self, key: str, outside_is_missing: bool = False) -> Iterator[None]:

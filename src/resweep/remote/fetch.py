@@ -16,8 +16,9 @@ from resweep.progress import open_progress
 from resweep.remote.buckets import Bucket, ChangedError, Entry
 from resweep.remote.cache import keep
 
-PART_BYTES = 16 << 20  # of one request
+PART_BYTES = 8 << 20  # of one request
 AHEAD = 4  # files that are fetched before they are asked for
+_MAX_AHEAD_BYTES = 1 << 28
 _AT_ONCE = 8
 _MB = 10**6
 
@@ -155,4 +156,7 @@ def _find_next(bucket: Bucket, key: str) -> list[tuple[str, Entry]]:
     at = names.index(name) if name in files else 0
     if at == 0 or names[at - 1] != before:
         return []
-    return [(f"{folder}/{other}" if folder else other, files[other]) for other in names[at + 1 : at + 1 + AHEAD]]
+    ahead = names[at + 1 : at + 1 + AHEAD]
+    while sum(files[other].size for other in ahead) > _MAX_AHEAD_BYTES:
+        ahead.pop()
+    return [(f"{folder}/{other}" if folder else other, files[other]) for other in ahead]

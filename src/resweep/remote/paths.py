@@ -86,7 +86,7 @@ class RemotePath(type(Path())):  # type: ignore[misc]  # the class of this syste
 
     def __str__(self) -> str:
         parts = self.parts
-        if len(parts) < 3 or parts[0] != "/":  # a part of such a path, or a folder above all buckets
+        if not self._is_placed():
             return "/".join(parts).replace("//", "/") or "."
         return f"{parts[1]}//{'/'.join(parts[2:])}"
 
@@ -108,7 +108,8 @@ class RemotePath(type(Path())):  # type: ignore[misc]  # the class of this syste
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self))
 
     def _is_placed(self) -> bool:
-        return len(self.parts) >= 3 and self.parts[0] == "/"
+        """Whether it lies in a bucket: it is neither a part of such a path nor a folder above all buckets."""
+        return bool(self.root) and len(self.parts) >= 3
 
     def exists(self, **options: Any) -> bool:
         """Whether an object of that name is there, or any below it."""

@@ -13,11 +13,12 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from resweep.errors import ResweepError
 from resweep.files import atomic_file
+from resweep.files.atomic import explain_errors
 from resweep.progress import track
 from resweep.remote.cache import find_cache
 from resweep.remote.leases import confirm_lock, lock_place
@@ -34,6 +35,24 @@ def stage(path: Path) -> Path:
         return path
     digest = hashlib.sha256(str(path).encode()).hexdigest()[:20]
     return find_cache() / "outputs" / digest / str(path.name)
+
+
+@contextmanager
+def stage_folder(path: RemotePath) -> Iterator[Path]:
+    """Give an empty local folder for what is to be uploaded to ``path``; it goes in the end.
+
+    One that a killed process left is emptied. The lock of ``path`` must be held.
+    """
+    folder = stage(path).with_name(f"{path.name}.upload")
+    shutil.rmtree(folder, ignore_errors=True)
+    with explain_errors(folder):
+        folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # finished steps of a build may lie beside it
+            folder.parent.rmdir()
 
 
 def is_unfinished(path: Path) -> bool:

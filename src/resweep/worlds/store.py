@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import platform
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array
 from resweep.remote import RemotePath, find_path, is_remote, lock_place, recover_place
 from resweep.remote.paths import read_objects
+from resweep.remote.staging import stage_folder
 from resweep.worlds.generations import find_arrays, is_taken, publish_world, read_generation
 from resweep.worlds.layer_files import KINDS, Reading, Writing, need
 from resweep.worlds.world import World
@@ -70,9 +70,9 @@ def save_world(world: World, path: str | Path, overwrite: bool = True, tile_size
             if not overwrite:
                 raise ResweepError(f"{path}: exists already; choose another name or pass overwrite=True")
         if isinstance(path, RemotePath):
-            with tempfile.TemporaryDirectory(prefix="resweep-") as place:
-                _write(world, Path(place), tile_size_m)
-                publish_world(Path(place), path, INDEX)
+            with stage_folder(path) as folder:
+                _write(world, folder, tile_size_m)
+                publish_world(folder, path, INDEX)
             return path
         with atomic_folder(path) as folder:
             _write(world, folder, tile_size_m)
