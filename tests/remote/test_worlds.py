@@ -130,14 +130,14 @@ def test_readers_see_the_old_world_or_the_new_one(bucket: str) -> None:
     readers = [threading.Thread(target=read) for _ in range(2)]
     for reader in readers:
         reader.start()
-    for seed in range(2, 14):
+    for seed in range(2, 10):
         grounds(seed).save(url)
     done.set()
     for reader in readers:
         reader.join()
     assert not failed, failed
     assert len(set(seen)) > 2
-    assert set(seen) <= set(range(1, 14))
+    assert set(seen) <= set(range(1, 10))
 
 
 def test_a_reader_that_loses_its_world_takes_the_new_one(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
