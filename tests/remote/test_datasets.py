@@ -10,7 +10,7 @@ import pytest
 from resweep.dataset import Plan, generate
 from resweep.errors import ResweepError
 from resweep.remote import find_path, stage
-from resweep.remote.buckets import Bucket
+from resweep.remote.buckets import Bucket, Version
 from resweep.worlds import Mesh, World
 from tests.remote.server import Server, list_keys, put, read_all, read_folder
 
@@ -49,7 +49,7 @@ def test_a_stopped_dataset_goes_on(
     url, plan = f"{bucket}/data", make_plan(world)
     write = Bucket.write
 
-    def fail(self: Bucket, key: str, data: Any, **options: Any) -> str:
+    def fail(self: Bucket, key: str, data: Any, **options: Any) -> Version:
         if key.endswith("poses.txt"):
             raise ResweepError("no more")
         return write(self, key, data, **options)

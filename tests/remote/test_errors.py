@@ -5,11 +5,13 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 import resweep as rs
 from resweep.errors import ResweepError
+from resweep.remote import find_path
 from resweep.worlds import World
 from tests.io.conftest import make_sweep
 from tests.remote.server import call, put
@@ -113,3 +115,30 @@ def test_worlds_of_strangers_are_not_taken_for_ours(bucket: str) -> None:
     put(f"{bucket}/a.world/readme.txt", b"mine")
     with pytest.raises(ResweepError, match="exists and is not a world"):
         World(grounds(1).layers).save(f"{bucket}/a.world")
+
+
+def test_folders_above_the_log_need_no_rights(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers look for calibration and poses in the folders above, for which no rights may have been given."""
+    from obstore.exceptions import PermissionDeniedError
+
+    log = rs.Log.from_sweeps([make_sweep(at, 100 + at) for at in range(2)])
+    rs.write_log(log, f"{bucket}/team/drive", format="semantickitti", progress=False)
+    place = find_path(f"{bucket}/team/drive").bucket  # type: ignore[attr-defined]
+    api = place._api
+
+    def allowed(key: str | None) -> bool:
+        return key is not None and f"{key}/".startswith("team/drive/")
+
+    class Strict:
+        def __getattr__(self, name: str) -> Any:
+            def ask(store: Any, key: str | None = None, *given: Any, **options: Any) -> Any:
+                if not allowed(key):
+                    raise PermissionDeniedError("status code: 403 Forbidden")
+                return getattr(api, name)(store, key, *given, **options)
+
+            return ask
+
+    monkeypatch.setattr(place, "_api", Strict())
+    assert len(rs.open_log(f"{bucket}/team/drive")) == 2
+    with pytest.raises(ResweepError, match="access was refused"):
+        rs.open_log(f"{bucket}/team/other")

@@ -19,7 +19,7 @@ from resweep.errors import ResweepError
 from resweep.io import FORMATS
 from resweep.io.poses import write_poses
 from resweep.remote import find_path, recover_place, stage
-from resweep.remote.buckets import Bucket
+from resweep.remote.buckets import Bucket, Version
 from tests.fuzz.readers import READERS
 from tests.io.conftest import make_sweep
 from tests.remote.server import Server, get, list_keys, put, read_all, read_folder, upload
@@ -158,7 +158,7 @@ def test_an_upload_that_was_stopped_is_refused_and_goes_on(
     url, log, resume = f"{bucket}/drive", make_log(6), {"inputs": "a", "config": "b"}
     write, count = Bucket.write, [0]
 
-    def fail(self: Bucket, key: str, data: Any, **options: Any) -> str:
+    def fail(self: Bucket, key: str, data: Any, **options: Any) -> Version:
         count[0] += key.endswith(".sweep")
         if count[0] > 3:
             raise ResweepError("no more")
@@ -204,7 +204,7 @@ KILLED = """
 import sys, os, signal
 import resweep as rs
 from tests.remote.test_logs import make_log
-from resweep.remote.buckets import Bucket
+from resweep.remote.buckets import Bucket, Version
 write, count = Bucket.write, [0]
 def stop(self, key, data, **options):
     count[0] += key.endswith(".sweep")

@@ -203,7 +203,7 @@ def test_chunks_that_would_unpack_to_more_are_refused(bucket: str, saved: Path) 
 KILLED = """
 import sys, os, signal
 from tests.remote.test_worlds import grounds
-from resweep.remote.buckets import Bucket
+from resweep.remote.buckets import Bucket, Version
 write, count = Bucket.write, [0]
 def stop(self, key, data, **options):
     if "/generations/" in key:
@@ -244,11 +244,11 @@ def test_a_killed_upload_leaves_the_old_world(bucket: str) -> None:
 
 def test_an_upload_that_was_stopped_goes_on(bucket: str, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"{bucket}/a.world"
-    from resweep.remote.buckets import Bucket
+    from resweep.remote.buckets import Bucket, Version
 
     write = Bucket.write
 
-    def fail(self: Bucket, key: str, data: object, **options: object) -> str:
+    def fail(self: Bucket, key: str, data: object, **options: object) -> Version:
         if key.endswith("world.json"):
             raise ResweepError("no more")
         return write(self, key, data, **options)  # type: ignore[arg-type]

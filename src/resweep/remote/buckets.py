@@ -44,6 +44,19 @@ class Entry:
     written_ns: int
 
 
+@dataclass(frozen=True)
+class Version:
+    """What an object was when it was read or written, for conditions: S3 and Azure go by ``tag``, Google by number."""
+
+    tag: str
+    number: str | None = None
+
+    @classmethod
+    def of(cls, item: Mapping[str, Any]) -> Version:
+        """The version that a store's answer tells."""
+        return cls(str(item["e_tag"]), item["version"])
+
+
 @dataclass
 class Listing:
     """What lies directly below a prefix: objects and further prefixes by name."""
@@ -164,26 +177,28 @@ class Bucket:
             return bytes(self._api.get(self._store, key, options=options or None).bytes())
         raise AssertionError  # the line above returns or raises
 
-    def read_tagged(self, key: str) -> tuple[bytes, str]:
-        """The bytes of an object and its tag, both of one moment."""
+    def read_version(self, key: str) -> tuple[bytes, Version]:
+        """The bytes of an object and its version, both of one moment."""
         with self._explain(key):
             found = self._api.get(self._store, key)
-            return bytes(found.bytes()), str(found.meta["e_tag"])
+            return bytes(found.bytes()), Version.of(found.meta)
         raise AssertionError
 
-    def write(self, key: str, data: Any, *, new: bool = False, tag: str | None = None) -> str:
-        """Put bytes or a file, whole or not at all; returns its tag.
+    def write(self, key: str, data: Any, *, new: bool = False, replaces: Version | None = None) -> Version:
+        """Put bytes or a file, whole or not at all; returns its version.
 
-        With ``new`` an object that is there is a `ChangedError`; with ``tag`` any other than the one of that tag.
+        With ``new`` an object that is there is a `ChangedError`; with ``replaces`` any other than that version.
         """
         # One request that carries the condition: parts would be put together without it.
-        condition: dict[str, Any] = {"mode": "create"} if new else {} if tag is None else {"mode": {"e_tag": tag}}
-        if condition:
-            condition["use_multipart"] = False
+        condition: dict[str, Any] = {"mode": "create", "use_multipart": False} if new else {}
+        if replaces is not None:
+            known = {"e_tag": replaces.tag, "version": replaces.number}
+            mode = {name: value for name, value in known.items() if value is not None}
+            condition = {"mode": mode, "use_multipart": False}
         with self._explain(key):
             made = self._api.put(self._store, key, data, **condition)
             self._note_change(key)
-            return str(made["e_tag"])
+            return Version.of(made)
         raise AssertionError
 
     def remove(self, keys: list[str]) -> None:
@@ -223,7 +238,7 @@ class Bucket:
             raise ChangedError(f"{self.url}/{key}: was changed by another process meanwhile; try again") from error
         except self._errors.BaseError as error:
             described = self._describe(key, error)
-            refused = "403" in str(error) or "401" in str(error)
+            refused = _is_refused(error)
             with self._guard:
                 inside = any(key == root or key.startswith(f"{root}/") or not root for root in self._roots)
             if not (outside_is_missing and refused and not inside):
@@ -240,10 +255,7 @@ class Bucket:
             return ResweepError(f"{self.url}: no such bucket; check its name and the endpoint ({prefix}ENDPOINT_URL)")
         if "169.254.169.254" in text or "metadata.google" in text:  # asked for credentials last, if there are no others
             return ResweepError(f"{url}: no credentials were found; set {credentials}")
-        if re.search(r"status code: 40[13]", text) or type(error).__name__ in (
-            "PermissionDeniedError",
-            "UnauthenticatedError",
-        ):
+        if _is_refused(error):
             return ResweepError(f"{url}: access was refused ({code or 'denied'}); check {credentials}")
         if "builder error" in text:
             return ResweepError(f"{url}: its endpoint is http; set {prefix}ALLOW_HTTP=true if that is meant")
@@ -270,6 +282,11 @@ def open_bucket(scheme: str, name: str) -> Bucket:
 
 def _entry(item: Mapping[str, Any]) -> Entry:
     return Entry(int(item["size"]), str(item["e_tag"]), int(item["last_modified"].timestamp()) * 10**9)
+
+
+def _is_refused(error: Exception) -> bool:
+    denied = type(error).__name__ in ("PermissionDeniedError", "UnauthenticatedError")
+    return denied or re.search(r"status code: 40[13]", str(error)) is not None
 
 
 def _last(key: str) -> str:

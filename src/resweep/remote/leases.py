@@ -21,7 +21,7 @@ from typing import Any
 
 from resweep.errors import ResweepError
 from resweep.files import lock_output
-from resweep.remote.buckets import ChangedError
+from resweep.remote.buckets import ChangedError, Version
 from resweep.remote.paths import RemotePath, recover_place
 
 RENEW_S = 5.0
@@ -89,7 +89,7 @@ class _Lease:
             "since": time.strftime("%Y-%m-%d %H:%M:%S %z"),
         }
         self._beats = 0
-        self._tag = ""
+        self._version: Version | None = None
         self._busy = threading.Lock()
         self._done = threading.Event()
         self._lost = False
@@ -97,35 +97,35 @@ class _Lease:
     def take(self) -> None:
         """Take the lease; an error if another process holds it."""
         try:
-            self._tag = self.bucket.write(self.key, self._say(), new=True)
+            self._version = self.bucket.write(self.key, self._say(), new=True)
             return
         except ChangedError:
             pass
         try:
-            text, tag = self.bucket.read_tagged(self.key)
+            text, version = self.bucket.read_version(self.key)
         except FileNotFoundError:
             self.take()  # it has just been given back
             return
         holder = _parse(text)
-        if not _is_dead(holder) and self._watch(tag):
+        if not _is_dead(holder) and self._watch(version):
             raise ResweepError(
                 f"{self.named}: another process is writing it (pid {holder.get('pid')} on {holder.get('host')}, since "
                 f"{holder.get('since')}); wait for it or choose another name"
             )
         try:
-            self._tag = self.bucket.write(self.key, self._say(), tag=tag)
+            self._version = self.bucket.write(self.key, self._say(), replaces=version)
         except (ChangedError, FileNotFoundError) as error:
             raise ResweepError(
                 f"{self.named}: another process has begun to write it; wait for it or choose another name"
             ) from error
 
-    def _watch(self, tag: str) -> bool:
-        """Whether the lease of that ``tag`` changes before it is old."""
+    def _watch(self, version: Version) -> bool:
+        """Whether the lease of that ``version`` changes before it is old."""
         until = time.monotonic() + LOST_S
         while time.monotonic() < until:
             time.sleep(_LOOK_S)
             try:
-                if self.bucket.read_tagged(self.key)[1] != tag:
+                if self.bucket.read_version(self.key)[1] != version:
                     return True
             except FileNotFoundError:
                 return True  # given back, or about to be taken by another
@@ -146,7 +146,7 @@ class _Lease:
         with self._busy:
             if not self._lost and not self._done.is_set():
                 try:
-                    self._tag = self.bucket.write(self.key, self._say(), tag=self._tag)
+                    self._version = self.bucket.write(self.key, self._say(), replaces=self._version)
                 except (ChangedError, FileNotFoundError):
                     self._lost = True
         if self._lost:
@@ -161,7 +161,7 @@ class _Lease:
                     return
 
     def _say(self) -> bytes:
-        self._beats += 1  # so that each has a tag of its own
+        self._beats += 1  # so that each has a version of its own
         return (json.dumps({**self.facts, "beats": self._beats}) + "\n").encode()
 
 

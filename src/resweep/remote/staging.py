@@ -141,7 +141,7 @@ class _Uploads:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
         if self._done.get(name) == digest:
             return
-        tag = self._path.bucket.write(f"{self._path.key}/{name}", file)
+        tag = self._path.bucket.write(f"{self._path.key}/{name}", file).tag
         with self._record.open("a", encoding="utf-8") as record:
             record.write(json.dumps([name, digest, tag]) + "\n")
 

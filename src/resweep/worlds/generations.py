@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from resweep.errors import ResweepError
 from resweep.progress import track
 from resweep.remote import RemotePath, is_remote
-from resweep.remote.buckets import ChangedError
+from resweep.remote.buckets import ChangedError, Version
 from resweep.remote.leases import confirm_lock
 
 FOLDER = "generations"
@@ -72,7 +72,7 @@ def publish_world(folder: Path, path: RemotePath, index: str) -> None:
     names.remove(index)
     generation = _hash_files(folder, names)
     bucket, root = path.bucket, path.key
-    old, tag = _read_old(path, index)
+    old, version = _read_old(path, index)
     replaced = old.get(REPLACED) if old.get(FIELD) == generation else old.get(FIELD)
     _upload(folder, names, path, f"{root}/{FOLDER}/{generation}")
     data = json.loads((folder / index).read_text(encoding="utf-8"))
@@ -80,7 +80,7 @@ def publish_world(folder: Path, path: RemotePath, index: str) -> None:
     text = (json.dumps(data, indent=1) + "\n").encode()
     confirm_lock(path)
     try:
-        bucket.write(f"{root}/{index}", text, new=tag is None, tag=tag)
+        bucket.write(f"{root}/{index}", text, new=version is None, replaces=version)
     except ChangedError as error:
         raise ResweepError(f"{path}: another process has replaced it meanwhile; nothing was changed") from error
     kept = [f"{root}/{FOLDER}/{name}/" for name in (generation, replaced) if name] + [f"{root}/{index}"]
@@ -113,14 +113,14 @@ def _hash_files(folder: Path, names: list[str]) -> str:
     return digest.hexdigest()
 
 
-def _read_old(path: RemotePath, index: str) -> tuple[dict[str, Any], str | None]:
-    """The index of the world that is there, and its tag; nothing and None if there is none."""
+def _read_old(path: RemotePath, index: str) -> tuple[dict[str, Any], Version | None]:
+    """The index of the world that is there, and its version; nothing and None if there is none."""
     try:
-        text, tag = path.bucket.read_tagged(f"{path.key}/{index}")
+        text, version = path.bucket.read_version(f"{path.key}/{index}")
     except FileNotFoundError:
         return {}, None
     try:
         data = json.loads(text)
     except ValueError:
         data = None
-    return data if isinstance(data, dict) else {}, tag
+    return data if isinstance(data, dict) else {}, version
