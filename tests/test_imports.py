@@ -29,6 +29,7 @@ ORDER = [
     {"sweep", "labels"},
     {"boxes"},
     {"pose"},
+    {"remote"},
     {"work", "memory"},
     {"portable", "embree_library", "config", "files", "progress", "optional"},
     {"terminal"},

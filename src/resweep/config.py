@@ -112,7 +112,7 @@ def _refuse(problem: str, event: Any) -> yaml.YAMLError:
 def read_text(path: str | Path, what: str) -> str:
     """The text of a file; ``what`` says in the error what it should have been."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return (path if isinstance(path, Path) else Path(path)).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:  # no text, or a name that no file can have
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise ResweepError(f"{path}: cannot be read ({reason}); give {what}") from error

@@ -20,6 +20,7 @@ from resweep.cli.options import (
     PoseRate,
     Poses,
     Resolution,
+    parse_place,
 )
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
@@ -34,8 +35,13 @@ _COUNTS = ("n_splats", "n_volumes", "n_faces")  # of a layer in the index of a w
 
 @locks("output", reads=["logs"])
 def build(
-    logs: Annotated[list[Path], typer.Argument(metavar="LOG...", help="Recordings of one place.", show_default=False)],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="WORLD", help="The .world folder to write.")],
+    logs: Annotated[
+        list[Path],
+        typer.Argument(parser=parse_place, metavar="LOG...", help="Recordings of one place.", show_default=False),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", parser=parse_place, metavar="WORLD", help="The .world folder to write.")
+    ],
     method: Annotated[
         str | None,
         typer.Option("--method", "-m", help=METHOD_HELP, show_default=False),
@@ -92,6 +98,8 @@ def build(
       resweep build kitti/sequences/00 -o town.world --memory 4GB --cluster local:4
 
       resweep build tiles -o hill.world --method surfels --bounds 448000,5411000,448200,5411200
+
+      resweep build s3://drives/seq00 -o s3://maps/seq00.world
     """
     bound = parse_memory(memory)
     from resweep.cli.inputs import check_writable, parse_cloud
@@ -99,10 +107,11 @@ def build(
     from resweep.reconstruction import build_tiled, join
     from resweep.reconstruction.tiles.build import is_tiled
     from resweep.reconstruction.unknown_sensor import adapt_to_log
+    from resweep.worlds.generations import is_taken
     from resweep.worlds.store import check_name
 
     check_name(output)
-    if output.exists() and not overwrite:
+    if is_taken(output) and not overwrite:
         raise ResweepError(f"{output}: exists; choose another name or give --overwrite")
     check_writable(output)
     chosen = _read_config(method, config, set_ or [])
@@ -168,17 +177,19 @@ def _build_whole(
     from resweep.reconstruction import Checkpoints
     from resweep.reconstruction import build as estimate
     from resweep.reconstruction.tiles.build import check_whole
+    from resweep.remote import discard_stage, stage
 
     if cluster is not None:
         raise ResweepError("--cluster: this method needs the whole map in one process; leave --cluster out")
     check_whole(log, memory)
-    partial = output.with_name(output.name + ".partial")
+    partial = stage(output).with_name(output.name + ".partial")
     checkpoints = Checkpoints()
     if resume:
         checkpoints = Checkpoints.open(partial, log, config, lambda line: typer.echo(line, err=True))
     world = estimate(log, config, progress=True, resume=checkpoints)
     world.save(output, overwrite=overwrite)
     checkpoints.remove()
+    discard_stage(output)
 
 
 def _summarise(output: Path, seconds: float) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from resweep.cli.clouds import SUFFIX, check_cloud, is_world, log_to_cloud, world_to_cloud
-from resweep.cli.options import Bounds, Points, PoseRate, Poses, Resolution, choose_points
+from resweep.cli.options import Bounds, Points, PoseRate, Poses, Resolution, choose_points, parse_place
 from resweep.cli.writing import describe_work, locks
 from resweep.errors import ResweepError
 
@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 
 @locks("target", reads=["source"])
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="A sweep file, the folder of a log, or a world.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="A file with a known suffix, or a new folder.")],
+    source: Annotated[
+        Path, typer.Argument(parser=parse_place, metavar="IN", help="A sweep file, the folder of a log, or a world.")
+    ],
+    target: Annotated[
+        Path, typer.Argument(parser=parse_place, metavar="OUT", help="A file with a known suffix, or a new folder.")
+    ],
     format: Annotated[
         str | None, typer.Option("--format", "-f", help="Format of a log folder: sweep, pcd, ply, las, laz, kitti ...")
     ] = None,

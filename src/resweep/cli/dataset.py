@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resweep.cli.options import Cluster, Memory, Schema, Template
+from resweep.cli.options import Cluster, Memory, Schema, Template, parse_place
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
 from resweep.memory import parse_memory
@@ -27,7 +27,9 @@ def dataset(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="OUT", help="The folder of the dataset.", show_default=False),
+        typer.Option(
+            "--output", "-o", parser=parse_place, metavar="OUT", help="The folder of the dataset.", show_default=False
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from resweep.cli.options import parse_local
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
 
@@ -46,7 +47,9 @@ class Drive:
 
 @locks("output")
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to make.")] = Path("demo-output"),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", parser=parse_local, metavar="PATH", help="The folder to make.")
+    ] = Path("demo-output"),
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Another seed, another meadow.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder of an earlier demo.")] = False,
 ) -> None:

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resweep.cli.options import METHOD_HELP, Cluster, Labels, Memory, PoseRate, Poses
+from resweep.cli.options import (
+    METHOD_HELP,
+    Cluster,
+    Labels,
+    Memory,
+    PoseRate,
+    Poses,
+    parse_local,
+    parse_place,
+)
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
 from resweep.memory import parse_memory
@@ -25,13 +34,20 @@ if TYPE_CHECKING:
 @locks("output", reads=["sim", "real"])
 def evaluate(
     sim: Annotated[
-        Path, typer.Argument(metavar="SIM|LOG", help="Simulated sweep file or log; with --holdout, the real log.")
+        Path,
+        typer.Argument(
+            parser=parse_place, metavar="SIM|LOG", help="Simulated sweep file or log; with --holdout, the real log."
+        ),
     ],
     real: Annotated[
-        Path | None, typer.Argument(metavar="[REAL]", help="Real sweep file, or the folder of a log.")
+        Path | None,
+        typer.Argument(parser=parse_place, metavar="[REAL]", help="Real sweep file, or the folder of a log."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Also write the report, as .html or .json.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", parser=parse_local, metavar="PATH", help="Also write the report, as .html or .json."
+        ),
     ] = None,
     per_class: Annotated[bool, typer.Option("--per-class", help="Also give the figures of each class.")] = False,
     accumulate: Annotated[

@@ -58,16 +58,18 @@ def _count_values(value: Any) -> int:
 
 def summarise_world(path: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
     """What a world's record says, in few lines: size, bounds, each layer, labels, calibration, provenance."""
+    from resweep.worlds.generations import find_arrays
     from resweep.worlds.sizes import count_bytes
 
     layers = [layer for layer in facts.get("layers", []) if isinstance(layer, Mapping)]
+    arrays = find_arrays(path, facts, f"{path}: world.json")
     disk = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-    memory = sum(count_bytes(path / str(layer.get("path", "-"))) for layer in layers)
+    memory = sum(count_bytes(arrays / str(layer.get("path", "-"))) for layer in layers)
     summary: dict[str, Any] = {"kind": f"world, {_format_bytes(disk)} on disk, {_format_bytes(memory)} in memory"}
     if _is_box(facts.get("bounds")):
         low, high = facts["bounds"]
         summary["bounds m"] = {axis: [float(low[at]), float(high[at])] for at, axis in enumerate("xyz")}
-    rows = [_describe_layer(path, layer) for layer in layers]
+    rows = [_describe_layer(arrays, layer) for layer in layers]
     widths = [max(len(row[at]) for row in rows) for at in range(3)] if rows else []
     summary["layers"] = "\n".join(
         f"{name:<{widths[0]}}  {number:>{widths[1]}}  {size:>{widths[2]}}  {held}" for name, number, size, held in rows

@@ -12,9 +12,9 @@ import numpy as np
 import typer
 
 from resweep.cli.facts import collapse, format_fact, summarise_world
-from resweep.cli.options import Bounds, IntensityScale, Labels, Resolution
+from resweep.cli.options import Bounds, IntensityScale, Labels, Resolution, parse_place
 from resweep.errors import ResweepError, UntimedPosesError
-from resweep.files import recover_output
+from resweep.remote import recover_place
 
 if TYPE_CHECKING:
     from resweep.labels import LabelSet
@@ -32,7 +32,8 @@ def info(
     path: Annotated[
         Path,
         typer.Argument(
-            help="A sweep, a log folder, a poses file, a mesh, a world folder, or YAML of a sensor, scenario or plan."
+            parser=parse_place,
+            help="A sweep, a log folder, a poses file, a mesh, a world folder, or YAML of a sensor, scenario or plan.",
         ),
     ],
     labels: Labels = None,
@@ -75,7 +76,7 @@ def describe(path: Path, labels: str | None = None, cloud: Mapping[str, Any] | N
     """
     from resweep.io.logs import find_part
 
-    recover_output(path)
+    recover_place(path)
     _, part = find_part(path)
     describer = _describe_log if part else _find_describer(path)
     if describer is _describe_log:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from resweep.errors import ResweepError
+from resweep.remote import find_path, is_remote, is_unfinished
 from resweep.scenes.opening import check_world as check_world
 from resweep.scenes.opening import open_world as open_world
 from resweep.scenes.opening import stream_world as stream_world
@@ -120,7 +121,7 @@ def read_motion(word: str, rate_hz: float | None, standing: bool, keep_going: bo
 
     if (values := parse_numbers(word)) is not None:
         return _parse_pose(word, values)
-    path = Path(word)
+    path = find_path(word)
     if not path.exists():
         raise ResweepError(f"{word}: no such poses file; give a file, a log's folder, or x,y,z[,yaw_deg]")
     if path.is_dir():
@@ -216,13 +217,18 @@ def check_folder(path: Path, overwrite: bool) -> None:
     """Raise if a folder cannot be written at ``path``: something is there, or its place is not writable."""
     if path.exists() and not path.is_dir():
         raise ResweepError(f"{path}: is a file; the output is a folder, choose another name")
-    if path.is_dir() and any(path.iterdir()) and not overwrite:
+    if path.is_dir() and any(path.iterdir()) and not overwrite and not is_unfinished(path):
         raise ResweepError(f"{path}: exists and is not empty; choose another name or give --overwrite")
     check_writable(path)
 
 
 def check_writable(path: Path) -> None:
-    """Raise if nothing can be written beside ``path``, by trying; folders that are missing do not count."""
+    """Raise if nothing can be written beside ``path``, by trying; folders that are missing do not count.
+
+    Of an object store the lock, which is held from the start, has shown it.
+    """
+    if is_remote(path):
+        return
     place = next(parent for parent in path.absolute().parents if parent.exists())
     try:
         with tempfile.TemporaryDirectory(prefix=".resweep-", dir=place):

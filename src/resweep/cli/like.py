@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -33,8 +32,9 @@ def open_like(
 ) -> Log:
     """The log to drive like, or its first ``sweeps``; with poses of a file in place of its own, if given."""
     from resweep.cli.inputs import open_posed, report_skipped
+    from resweep.remote import find_path
 
-    path = Path(like)
+    path = find_path(like)
     # Another sensor takes the poses alone: no sweep is read for it, and no empty beam looked for.
     fired = sensor == RECORDED
     log = open_posed(path, keep_going, poses, pose_rate, poses_only=not fired, empty_beams=fired)

@@ -7,13 +7,19 @@ from typing import Annotated
 
 import typer
 
+from resweep.cli.options import parse_local, parse_place
 from resweep.cli.writing import locks
 
 
 @locks("output", reads=["sources"])
 def merge(
-    sources: Annotated[list[Path], typer.Argument(metavar="IN...", help="Folders of nuScenes datasets.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="The folder of the merged dataset.")],
+    sources: Annotated[
+        list[Path], typer.Argument(parser=parse_place, metavar="IN...", help="Folders of nuScenes datasets.")
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", parser=parse_local, metavar="OUT", help="The folder of the merged dataset."),
+    ],
 ) -> None:
     """Make one nuScenes dataset of several, with the scenes of all of them.
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resweep.cli.options import PoseRate, Poses
+from resweep.cli.options import PoseRate, Poses, parse_local, parse_place
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
-from resweep.files import recover_output
+from resweep.remote import recover_place
 
 if TYPE_CHECKING:
     from resweep.log import Log
@@ -23,11 +23,16 @@ if TYPE_CHECKING:
 @locks("output", reads=["path"])
 def objects(
     path: Annotated[
-        Path, typer.Argument(metavar="LOG|BANK", help="A log with annotated boxes, or a bank.", show_default=False)
+        Path,
+        typer.Argument(
+            parser=parse_place, metavar="LOG|BANK", help="A log with annotated boxes, or a bank.", show_default=False
+        ),
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="OUT", help="The bank to write; with --gallery, the PNG."),
+        typer.Option(
+            "--output", "-o", parser=parse_local, metavar="OUT", help="The bank to write; with --gallery, the PNG."
+        ),
     ] = None,
     gallery: Annotated[bool, typer.Option("--gallery", help="Draw a contact sheet of a bank.")] = False,
     min_points: Annotated[
@@ -62,7 +67,7 @@ def objects(
     from resweep.cli.inputs import open_posed
     from resweep.scenario.bank import is_bank, load_bank
 
-    recover_output(path)
+    recover_place(path)
     if not path.exists():
         raise ResweepError(f"{path}: no such log or bank; check the path")
     building = {"--min-points": min_points, "--format": format, "--sweeps": sweeps, "--set": set_, "--poses": poses}

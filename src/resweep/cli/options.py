@@ -12,6 +12,7 @@ import typer
 
 from resweep.errors import ResweepError, nearest_names
 from resweep.progress import Verbosity, set_verbosity
+from resweep.remote import find_path, is_remote
 
 # The commands that go on where they stopped when the same words are given again, and how they do.
 RESUMABLE = {
@@ -25,6 +26,22 @@ RESUMABLE = {
 # Options of which each must be given, by one of its names, for a command to resume.
 _RESUMED_WITH = {"evaluate": (("--holdout", "--holdout-every"), ("-o", "--output"))}
 _NOT_RESUMED = "--no-resume"  # of a command that resumes otherwise
+
+
+def parse_place(word: str) -> Path:
+    """The path that a word of the command line names, local or by URL; for arguments that take either."""
+    try:
+        return find_path(word)
+    except ResweepError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def parse_local(word: str) -> Path:
+    """The local path that a word names; for outputs that are not written to object stores."""
+    if is_remote(found := parse_place(word)):
+        raise typer.BadParameter(f"{word}: is written to a local file or folder only; give a path, and copy it then")
+    return found
+
 
 # Of every command, before its name or after it.
 Verbose = Annotated[
@@ -62,6 +79,7 @@ Poses = Annotated[
     Path | None,
     typer.Option(
         "--poses",
+        parser=parse_place,
         metavar="FILE",
         help="Poses (TUM, KITTI or CSV) in place of the log's own; line i of a KITTI file is that of sweep i.",
         show_default=False,

@@ -8,17 +8,21 @@ from typing import Annotated, Any
 
 import typer
 
-from resweep.cli.options import Cluster, Memory, PoseRate, Poses
+from resweep.cli.options import Cluster, Memory, PoseRate, Poses, parse_place
 from resweep.cli.writing import describe_work, locks
 from resweep.memory import parse_memory
 
 
 @locks("output", reads=["path", "world"])
 def replay(
-    path: Annotated[Path, typer.Argument(metavar="LOG", help="A log with tracked boxes.", show_default=False)],
+    path: Annotated[
+        Path, typer.Argument(parser=parse_place, metavar="LOG", help="A log with tracked boxes.", show_default=False)
+    ],
     world: Annotated[str, typer.Option("--world", "-w", help="The world built from it, or any other.")],
     sensor: Annotated[str, typer.Option("--sensor", "-s", help="A name from 'resweep sensors', or a YAML file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="The folder to write the log to.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", parser=parse_place, metavar="OUT", help="The folder to write the log to.")
+    ],
     bank: Annotated[
         Path | None, typer.Option("--bank", help="The objects to draw from; without, those of the log itself.")
     ] = None,

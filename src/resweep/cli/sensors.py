@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resweep.cli.options import Schema, Template
+from resweep.cli.options import Schema, Template, parse_local
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
@@ -21,7 +21,13 @@ def sensors(
     plot: Annotated[bool, typer.Option("--plot", help="Draw the firing pattern and the beam to a PNG.")] = False,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="The PNG to write (NAME.png if left out), or the YAML of --fit."),
+        typer.Option(
+            "-o",
+            "--output",
+            parser=parse_local,
+            metavar="PATH",
+            help="The PNG to write (NAME.png if left out), or the YAML of --fit.",
+        ),
     ] = None,
     fit: Annotated[
         str | None, typer.Option("--fit", metavar="LOG", help="Estimate the sensor that recorded LOG.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resweep.cli.options import Cluster, Memory, Points, choose_points
+from resweep.cli.options import Cluster, Memory, Points, choose_points, parse_place
 from resweep.cli.writing import describe_work, locks
 from resweep.errors import ResweepError
 from resweep.memory import parse_memory
@@ -33,7 +33,9 @@ def simulate(
             show_default=False,
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="The folder to write the log to.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", parser=parse_place, metavar="OUT", help="The folder to write the log to.")
+    ],
     sensor: Annotated[
         str | None,
         typer.Option(

@@ -7,15 +7,23 @@ from typing import Annotated
 
 import typer
 
-from resweep.cli.options import Bounds, IntensityScale, Labels, Resolution
+from resweep.cli.options import Bounds, IntensityScale, Labels, Resolution, parse_local, parse_place
 from resweep.errors import ResweepError
 
 
 def view(
-    path: Annotated[Path, typer.Argument(help="A sweep file, or the folder of a log.", show_default=False)],
+    path: Annotated[
+        Path, typer.Argument(parser=parse_place, help="A sweep file, or the folder of a log.", show_default=False)
+    ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="OUT.png", help="The picture from above; PATH.png if left out."),
+        typer.Option(
+            "--output",
+            "-o",
+            parser=parse_local,
+            metavar="OUT.png",
+            help="The picture from above; PATH.png if left out.",
+        ),
     ] = None,
     sweep: Annotated[int, typer.Option(metavar="N", help="Which sweep of a log, from 0; -1 is the last.")] = 0,
     reach: Annotated[

@@ -9,8 +9,8 @@ from functools import wraps
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from resweep.files import lock_output
 from resweep.files.partial import Inputs, describe_files
+from resweep.remote import find_path, is_remote, lock_place, recover_place
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -32,8 +32,9 @@ def locks(name: str, reads: Sequence[str] = ()) -> Callable[[Callable[P, T]], Ca
             output = given.get(name)
             if output is None:
                 return verb(*arguments, **options)
-            inputs = Inputs(word for parameter in reads for word in _list_words(given.get(parameter)))
-            with lock_output(Path(output), inputs.check):
+            words = (find_path(word) for parameter in reads for word in _list_words(given.get(parameter)))
+            inputs = Inputs(path for path in words if not is_remote(path))
+            with lock_place(find_path(output), inputs.check):
                 return verb(*arguments, **options)
 
         return locked
@@ -47,8 +48,16 @@ def describe_work(given: Mapping[str, object]) -> dict[str, str]:
     These are its words, and of every file or folder they name the place, size and time of change.
     """
     words = {name: value for name, value in sorted(given.items()) if name not in _NO_PART}
-    paths = [Path(word) for value in words.values() for word in _list_words(value) if os.path.exists(word)]
-    return {"config": repr(words), "inputs": "\n".join(describe_files(paths))}
+    found = [_find(word) for value in words.values() for word in _list_words(value)]
+    return {"config": repr(words), "inputs": "\n".join(describe_files(path for path in found if path is not None))}
+
+
+def _find(word: str) -> Path | None:
+    """What a word names, if it names anything that exists."""
+    if not is_remote(path := find_path(word)):
+        return path if os.path.exists(word) else None
+    recover_place(path)
+    return path if path.exists() else None
 
 
 def _list_words(value: object) -> Iterator[str]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from resweep.dataset.plan import Plan, Run
 from resweep.io.datasets.kitti.camera import DEFAULT_CAMERA, KittiCamera, find_camera, read_camera
+from resweep.remote import find_path
 
 
 def choose_camera(plan: Plan, run: Run) -> KittiCamera:
@@ -13,5 +12,5 @@ def choose_camera(plan: Plan, run: Run) -> KittiCamera:
     if plan.camera is not None:
         return read_camera(plan.camera)
     log = run.scenario.ego.log if plan.layout.startswith("kitti") else None
-    found = None if log is None else find_camera(Path(log))
+    found = None if log is None else find_camera(find_path(log))
     return DEFAULT_CAMERA if found is None else found

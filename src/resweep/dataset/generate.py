@@ -31,6 +31,7 @@ from resweep.io.source import name_place
 from resweep.labels import LabelSet
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.progress import Progress, open_progress
+from resweep.remote import discard_stage, find_path, is_remote, is_unfinished, lock_place, publish, stage
 from resweep.scenario import Actor, Bank, builtin_bank, load_bank
 from resweep.scenario.actors import common_labels
 from resweep.scenes.opening import SCENE, open_world
@@ -81,28 +82,44 @@ class PlacedRun:
 
 
 def generate(plan: Plan, output: str | Path, *, workers: int | Workers = 0, progress: bool = True) -> Summary:
-    """Make the dataset of a plan in the folder ``output``.
+    """Make the dataset of a plan in the folder ``output``, which may be a URL of an object store.
 
     A folder that the same plan left unfinished is completed; the bytes are those of an unbroken run, whatever the
     ``workers``: threads of this process (0: all cores), or those of a cluster. A folder of another plan, or of anything
-    else, is an error, and so is one that another process is writing. ``progress`` is shown on stderr.
+    else, is an error, and so is one that another process is writing. ``progress`` is shown on stderr. For a URL it is
+    made in a local folder (`resweep.remote.stage`), which all workers must see, and then uploaded, its runs.json last.
     """
-    output = Path(output)
+    output = find_path(output)
     if isinstance(workers, int):
         # One more than cores, as some wait for the disk.
         workers = Threads(workers or len(os.sched_getaffinity(0)) + 1)
     forget()  # worlds of before, whose files may be others now
     try:
-        with lock_output(output):
+        with lock_place(output):
             return _generate(plan, output, workers, progress)
     finally:
         forget()
 
 
 def _generate(plan: Plan, output: Path, workers: Workers, progress: bool) -> Summary:
-    """Make the dataset of a plan in a folder that no other process writes."""
+    """Make the dataset of a plan, of which the lock is held, and upload it if ``output`` is a URL."""
     runs = list_runs(plan)
     record = make_record(plan, runs)
+    check_output(output, record)
+    if is_remote(output) and (output / RUNS).is_file() and not is_unfinished(output):
+        sweeps = sum(run["sweeps"] for run in json.loads((output / RUNS).read_text(encoding="utf-8")))
+        return Summary(len(runs), sweeps, sweeps)
+    with lock_output(place := stage(output)):
+        made = _make(plan, place, runs, record, workers, progress)
+        publish(place, output, last=RUNS, first=[RECORD])
+    discard_stage(output)
+    return made
+
+
+def _make(
+    plan: Plan, output: Path, runs: list[Run], record: dict[str, Any], workers: Workers, progress: bool
+) -> Summary:
+    """Make the dataset of a plan in a folder that no other process writes."""
     check_output(output, record)
     bank = builtin_bank() if plan.bank is None else load_bank(plan.bank)
     with open_progress(progress) as shown:

@@ -13,8 +13,13 @@ from resweep.dataset.cameras import choose_camera
 from resweep.dataset.plan import Plan, Run, choose_sensor
 from resweep.errors import ResweepError
 from resweep.files.locks import INSIDE
+from resweep.files.partial import describe_files
+from resweep.files.untrusted import read_json
 from resweep.io.datasets.kitti.camera import DEFAULT_CAMERA
+from resweep.remote import find_path, is_remote
+from resweep.remote.staging import UNFINISHED
 from resweep.scenes.opening import SCENE
+from resweep.worlds.generations import FIELD, REPLACED
 
 RECORD = "plan.json"
 FORMAT = "resweep-dataset"
@@ -67,7 +72,9 @@ def _fingerprint(word: str) -> str:
     """
     if word.startswith(SCENE):
         return word
-    path = Path(word)
+    path = find_path(word)
+    if is_remote(path):
+        return _fingerprint_remote(path)
     if path.is_file():
         return hashlib.sha256(path.read_bytes()).hexdigest()
     digest = hashlib.sha256()
@@ -78,11 +85,23 @@ def _fingerprint(word: str) -> str:
     return digest.hexdigest() if path.is_dir() else word
 
 
+def _fingerprint_remote(path: Path) -> str:
+    """What tells a folder of an object store from others: its index, which names the hash of a world's arrays.
+
+    Of other folders the sizes and times of the objects count.
+    """
+    index = path / "world.json"
+    data = read_json(index, "save the world again") if index.is_file() else {}
+    if isinstance(data, dict) and FIELD in data:
+        return hash_record({key: value for key, value in data.items() if key != REPLACED})
+    return hashlib.sha256("\n".join(describe_files([path])).encode()).hexdigest()
+
+
 def check_output(output: Path, record: dict[str, Any]) -> None:
     """Raise if ``output`` holds anything but the (unfinished) dataset of this record."""
     if output.exists() and not output.is_dir():
         raise ResweepError(f"{output}: is a file; a dataset is a folder, choose another name")
-    if not output.exists() or all(item.name == INSIDE for item in output.iterdir()):
+    if not output.exists() or all(item.name in (INSIDE, UNFINISHED) for item in output.iterdir()):
         return
     try:
         old = json.loads((output / RECORD).read_text(encoding="utf-8"))

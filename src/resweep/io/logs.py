@@ -16,7 +16,7 @@ import numpy as np
 
 import resweep
 from resweep.errors import FaultKind, ResweepError, nearest_names
-from resweep.files import atomic_folder, lock_output, recover_output
+from resweep.files import atomic_folder
 from resweep.files.partial import hash_text, resumable_folder
 from resweep.files.publication import NEW
 from resweep.io import folder as folders
@@ -35,12 +35,23 @@ from resweep.io.format import (
     read_as,
 )
 from resweep.io.pending import OnSweep, Pending
-from resweep.io.record import Record, read_record, write_record
+from resweep.io.record import FILE, Record, read_record, write_record
 from resweep.io.registry import FORMATS, format_named, format_of, sweep_suffixes
 from resweep.io.source import LogSource, name_place, with_source
 from resweep.labels import LabelSet, load_labels
 from resweep.log import Fault, Log
 from resweep.pose import Array, Trajectory, check_rigid
+from resweep.remote import (
+    check_finished,
+    discard_stage,
+    find_path,
+    is_remote,
+    is_unfinished,
+    lock_place,
+    publish,
+    recover_place,
+    stage,
+)
 from resweep.sensors import Sensor, find_sensor
 from resweep.sensors.infer.known_rings import assign_rings
 from resweep.sweep import Sweep
@@ -84,10 +95,14 @@ def open_log(
     ``options`` are those of the format's reader, such as ``drop_nan=True`` or nuScenes' ``scene=``; a scene may also be
     opened like a folder of its dataset, as ``nuscenes/scene-0061``.
 
+    ``path`` may be a URL of an object store, as ``s3://drives/seq00``: what a sweep needs is fetched when it is loaded.
+
     Example: ``first = rs.open_log("kitti/sequences/00", poses="poses.txt", rate_hz=10)[0]``
     """
-    recover_output(Path(path))
-    path, part = find_part(Path(path))
+    path = find_path(path)
+    recover_place(path)
+    path, part = find_part(path)
+    check_finished(path)
     options = {**part, **options}
     source = LogSource(name_place(path), format, rate_hz, empty_beams, bool(keep_going), tuple(options.items()))
     log = with_source(_open(path, format, rate_hz, empty_beams, bool(keep_going), options), source)
@@ -109,7 +124,8 @@ def open_recorded(source: LogSource) -> Log:
     options = dict(source.options)
     if "://" not in source.path and not os.path.exists(source.path):
         raise ResweepError(f"{source.path}: is not there for a worker; all of them must see the same files")
-    log = _open(Path(source.path), source.format, source.rate_hz, source.empty_beams, source.keep_going, options)
+    recover_place(path := find_path(source.path))
+    log = _open(path, source.format, source.rate_hz, source.empty_beams, source.keep_going, options)
     return with_source(log, source)
 
 
@@ -265,7 +281,7 @@ def _replace_poses(log: Log, poses: Poses, raw: bool, rate_hz: float | None) -> 
     """The log with other poses, sampled at its times; relative motion within sweeps moves along."""
     times, times_known = log.times, log.times_known
     if isinstance(poses, str | Path | Trajectory):
-        motion = poses if isinstance(poses, Trajectory) else read_poses_of(log, Path(poses), rate_hz)
+        motion = poses if isinstance(poses, Trajectory) else read_poses_of(log, find_path(poses), rate_hz)
         if not times_known and len(motion) == len(log):  # they pair up, and the poses' times are real
             times, times_known = motion.times, True
     else:
@@ -323,9 +339,13 @@ def write_log(
     is called once a sweep is written, in their order.
     ``finish(folder)`` may add files to the finished log before it appears.
 
+    ``path`` may be a URL of an object store. The log is then written to a local folder first (`resweep.remote.stage`),
+    which all ``workers`` must see, and uploaded, its log.json last.
+
     Example: ``rs.write_log(rs.Simulator(world, "velodyne-vlp-16").run(path), "out", format="semantickitti")``
     """
-    path = Path(os.path.abspath(path))
+    path = find_path(path)
+    path = path if is_remote(path) else Path(os.path.abspath(path))
     entry = format_named(format)
     if entry.elsewhere:
         raise ResweepError(f"format '{format}': no folder of sweeps; it is written by {entry.elsewhere}")
@@ -340,25 +360,39 @@ def write_log(
     if writer is not None:
         check_options(writer, options, f"writing {entry.title}")
     shared: dict[str, Any] = {"workers": workers, "on_sweep": on_sweep}
-    with lock_output(path):
+    with lock_place(path):
         _check_target(path, overwrite)
         if resume is None:
-            with atomic_folder(path) as folder:
+            with atomic_folder(stage(path)) as folder:
                 pending = Pending(log, f"writing {path.name}", None, progress, **shared)
-                _fill(folder, log, entry, frame, pending, options)
-                if finish is not None:
-                    finish(folder)
-            return
-        key = _make_key(log, format, frame, options, resume)
-        with resumable_folder(path, key, "finished sweeps of a log") as partial:
-            folder = partial / NEW
-            if entry.write_log is not None and not entry.resumes:
-                shutil.rmtree(folder)
-                folder.mkdir()
-            pending = Pending(log, f"writing {path.name}", partial, progress, **shared)
-            _fill(folder, log, entry, frame, pending, options)
-            if finish is not None:
-                finish(folder)
+                _complete(folder, path, log, entry, frame, pending, options, finish)
+        else:
+            key = _make_key(log, format, frame, options, resume)
+            with resumable_folder(stage(path), key, "finished sweeps of a log") as partial:
+                folder = partial / NEW
+                if entry.write_log is not None and not entry.resumes:
+                    shutil.rmtree(folder)
+                    folder.mkdir()
+                pending = Pending(log, f"writing {path.name}", partial, progress, **shared)
+                _complete(folder, path, log, entry, frame, pending, options, finish)
+        discard_stage(path)
+
+
+def _complete(
+    folder: Path,
+    path: Path,
+    log: Log,
+    entry: Format,
+    frame: str,
+    sweeps: Pending,
+    options: dict[str, Any],
+    finish: Callable[[Path], None] | None,
+) -> None:
+    """Fill ``folder`` with all of a log, and upload it if ``path`` is a URL."""
+    _fill(folder, log, entry, frame, sweeps, options)
+    if finish is not None:
+        finish(folder)
+    publish(folder, path, last=FILE)
 
 
 def _fill(folder: Path, log: Log, entry: Format, frame: str, sweeps: Pending, options: dict[str, Any]) -> None:
@@ -384,7 +418,7 @@ def _make_key(log: Log, format: str, frame: str, options: dict[str, Any], resume
 def _check_target(path: Path, overwrite: bool) -> None:
     if path.exists() and not path.is_dir():
         raise ResweepError(f"{path}: is a file; a log is written as a folder")
-    if not path.is_dir() or not any(path.iterdir()):
+    if not path.is_dir() or not any(path.iterdir()) or is_unfinished(path):
         return
     if not overwrite:
         raise ResweepError(f"{path}: exists and is not empty; choose another name or overwrite it (overwrite=True)")

@@ -13,8 +13,8 @@ from scipy.spatial.transform import Rotation
 
 from resweep import portable
 from resweep.errors import ResweepError, UntimedPosesError, nearest_names
-from resweep.files import atomic_file
 from resweep.pose import Array, Trajectory, inverse, rotation_of
+from resweep.remote import find_path, place_file
 
 FORMATS = ("tum", "kitti", "csv")
 _QUATERNION_TOLERANCE = 1e-3
@@ -37,7 +37,7 @@ def read_poses(
 
     Example: ``path = rs.read_poses("poses/00.txt", times="times.txt")``
     """
-    path = Path(path)
+    path = find_path(path)
     lines = _read_lines(path)
     kind = format or _guess_lines(path, lines)
     if kind not in FORMATS:
@@ -60,7 +60,7 @@ def read_poses(
 
 def write_poses(trajectory: Trajectory, path: str | Path, format: str | None = None) -> None:
     """Write a trajectory as ``tum``, ``kitti`` (no times) or ``csv``; by default as the suffix says, else TUM."""
-    path = Path(path)
+    path = find_path(path)
     kind = format or ("csv" if path.suffix.lower() == ".csv" else "tum")
     if kind not in FORMATS:
         raise ResweepError(f"poses format '{kind}': {nearest_names(kind, FORMATS)}")
@@ -72,7 +72,7 @@ def write_poses(trajectory: Trajectory, path: str | Path, format: str | None = N
     separator = "," if kind == "csv" else " "
     head = "t,x,y,z,qx,qy,qz,qw\n" if kind == "csv" else ""
     text = "".join(separator.join(map(repr, row)) + "\n" for row in rows.tolist())
-    with atomic_file(path) as temporary:
+    with place_file(path) as temporary:
         temporary.write_text(head + text)
 
 
@@ -258,7 +258,7 @@ def _find_kitti_times(path: Path, count: int, times: str | Path | Array | None, 
     if times is not None and not isinstance(times, str | Path):
         name, stamps = "times", np.asarray(times, dtype=np.float64)
     else:
-        file = beside if times is None else Path(times)
+        file = beside if times is None else find_path(times)
         name, stamps = str(file), read_times(file)
         _check_times(file, _read_lines(file), stamps)
     if len(stamps) != count:

@@ -50,7 +50,7 @@ class LogSource:
 
 def name_place(path: str | os.PathLike[str]) -> str:
     """A path as processes in other folders know it; addresses such as ``s3://...`` stay as they are."""
-    text = os.fspath(path)
+    text = str(path)  # not os.fspath, which fetches what lies in an object store
     return text if "://" in text else os.path.abspath(text)
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from resweep.errors import ResweepError
-from resweep.files import atomic_file
 from resweep.io.format import check_frame, check_options, list_options, read_as
 from resweep.io.registry import FORMATS, format_of, sweep_suffixes
+from resweep.remote import find_path, place_file, recover_place
 from resweep.sweep import Sweep
 
 
@@ -20,7 +20,8 @@ def read_sweep(path: str | Path, **options: Any) -> Sweep:
 
     Example: ``points = rs.read_sweep("scan.pcd", drop_nan=True).points``
     """
-    path = Path(path)
+    path = find_path(path)
+    recover_place(path)
     entry = format_of(path)
     return read_as(entry, path, **options)
 
@@ -34,7 +35,7 @@ def write_sweep(sweep: Sweep, path: str | Path, frame: str | None = None, **opti
 
     Example: ``rs.write_sweep(sweep, "sweep.laz", frame="world")``
     """
-    path = Path(path)
+    path = find_path(path)
     entry = format_of(path)
     if entry.write is None:
         if entry.elsewhere:
@@ -42,5 +43,5 @@ def write_sweep(sweep: Sweep, path: str | Path, frame: str | None = None, **opti
         writable = [suffix for suffix, other in sweep_suffixes().items() if other.write]
         raise ResweepError(f"{path}: {entry.title} can only be read; write one of {', '.join(writable)}")
     check_options(entry.write, options, f"writing {entry.title}")
-    with atomic_file(path) as temporary:
+    with place_file(path) as temporary:
         entry.write(sweep, temporary, frame=check_frame(frame or entry.frame), **options)

@@ -22,6 +22,7 @@ from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.pose import Array
 from resweep.reconstruction.config import BuildConfig
+from resweep.remote import find_path
 from resweep.sweep import Sweep
 
 _KEY = "checkpoint key"  # beside the arrays of a step; no field is called so
@@ -117,7 +118,7 @@ def _hash_inputs(log: Log, labels: LabelSet) -> str:
     what is read from the same files. A log without files is identified by all that its sweeps hold.
     """
     digest = hashlib.sha256()
-    paths = [Path(path) for path in log.meta.get("paths", [log.meta.get("path")]) if path is not None]
+    paths = [find_path(path) for path in log.meta.get("paths", [log.meta.get("path")]) if path is not None]
     for line in describe_files(paths):
         digest.update(f"{line}\n".encode())
     digest.update(repr(log.meta.get("asked")).encode())  # bounds and resolution of a cloud

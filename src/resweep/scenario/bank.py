@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,8 +13,9 @@ import numpy as np
 
 from resweep import portable
 from resweep.errors import ResweepError, nearest_names
-from resweep.files import atomic_folder, lock_output, recover_output
+from resweep.files import atomic_folder, lock_output
 from resweep.files.untrusted import check_no_link, read_json
+from resweep.remote import find_path, recover_place
 from resweep.scenario.assets import Asset, check_name
 from resweep.scenario.coverage import interpolate_coverage
 from resweep.worlds import load_world
@@ -184,11 +186,12 @@ def load_bank(path: str | Path) -> Bank:
 
     Example: ``car = rs.load_bank("bank").best_fit("car", (4.4, 1.8, 1.5))``
     """
-    path = Path(path)
-    recover_output(path)
-    file = path / INDEX
+    path = find_path(path)
+    recover_place(path)
     if not path.exists():
         raise ResweepError(f"{path}: no such bank; check the path")
+    path = Path(os.fspath(path))  # of an object store a local copy
+    file = path / INDEX
     if not file.is_file():
         raise ResweepError(f"{path}: not a bank (it has no {INDEX}); give a folder that 'resweep objects' wrote")
     try:
@@ -218,7 +221,7 @@ def load_bank(path: str | Path) -> Bank:
 
 def is_bank(path: Path) -> bool:
     """Whether a folder has a bank's index, of any version and even if its assets are damaged."""
-    recover_output(path)
+    recover_place(path)
     try:
         data = read_json(path / INDEX, "")
     except ResweepError:

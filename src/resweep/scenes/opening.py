@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from resweep.errors import ResweepError, nearest_names
-from resweep.files import recover_output
 from resweep.memory import spare_memory
+from resweep.remote import find_path, is_remote, recover_place
 from resweep.worlds import StreamedWorld, World, load_world
 from resweep.worlds.sizes import estimate_memory
 
@@ -24,10 +23,12 @@ def check_world(word: str) -> None:
         return
     if not _may_be_path(word):
         raise ResweepError(f"{word}: no such world, and no file can have that name")
-    path = Path(word)
-    recover_output(path)
+    path = find_path(word)
+    recover_place(path)
     if not path.exists():
         raise ResweepError(f"{word}: no such world; give a mesh file, a saved .world folder or scene:NAME")
+    if is_remote(path) and not path.is_dir():
+        raise ResweepError(f"{word}: is no saved world, and meshes are not read by URL; copy the file here first")
     if path.is_dir() and not (path / "world.json").is_file():
         raise ResweepError(f"{word}: is no saved world (no world.json in it); give a .world folder or a mesh file")
 
@@ -43,7 +44,7 @@ def open_world(word: str, seed: int = 0, up: str | None = None, *, memory_bytes:
         from resweep.scenes import SCENES
 
         return SCENES[word.removeprefix(SCENE)](seed=seed)
-    if Path(word).is_dir():
+    if find_path(word).is_dir():
         if memory_bytes is not None:
             check_memory([word], memory_bytes)
         return load_world(word)
@@ -55,7 +56,8 @@ def check_memory(words: Iterable[str], memory_bytes: int) -> int:
 
     What scenes and mesh files take is not known before they are made.
     """
-    sizes = {word: estimate_memory(Path(word)) for word in words if not word.startswith(SCENE) and Path(word).is_dir()}
+    saved = {word: find_path(word) for word in words if not word.startswith(SCENE)}
+    sizes = {word: estimate_memory(path) for word, path in saved.items() if path.is_dir()}
     largest = max(sizes, key=lambda word: sizes[word], default=None)
     what = "a world" if largest is None else f"the world {largest}"
     return spare_memory(memory_bytes, 0 if largest is None else sizes[largest], what)
@@ -69,7 +71,7 @@ def stream_world(
     ``memory_bytes`` bounds what is kept of it (default: half of the machine's memory).
     """
     check_world(word)
-    if not word.startswith(SCENE) and Path(word).is_dir():
+    if not word.startswith(SCENE) and find_path(word).is_dir():
         return StreamedWorld(word, memory_bytes=memory_bytes)
     return open_world(word, seed, up)
 
@@ -77,7 +79,7 @@ def stream_world(
 def _may_be_path(word: str) -> bool:
     """Whether a file could have that name: it is not too long, and holds no null."""
     try:
-        Path(word).exists()
+        find_path(word).exists()
     except (OSError, ValueError):
         return False
     return "\0" not in word

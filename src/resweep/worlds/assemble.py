@@ -19,6 +19,7 @@ from resweep.calibration import Calibration
 from resweep.errors import ResweepError
 from resweep.labels import LabelSet
 from resweep.pose import Array
+from resweep.remote import find_path
 from resweep.work import OneProcess, Workers
 from resweep.worlds.layer_files import need
 from resweep.worlds.row_tasks import Column, LayerPart, Piece, RowsTask, counts_on, cut_pieces, write_rows
@@ -33,7 +34,7 @@ _MOST_ROWS = 1 << 32  # that a column of row numbers can tell apart
 
 def assemble_world(
     parts: Sequence[Path],
-    path: Path,
+    path: str | Path,
     *,
     origin: Array,
     tile_size_m: float,
@@ -49,9 +50,10 @@ def assemble_world(
     Parts have the same ``origin`` and ``tile_size_m`` as the world. Their layers are matched by kind and name, and a
     part may lack some; matched layers have the same settings and columns. Layers follow each other as they do in the
     parts; ``layer_order``, kinds and names, settles it where no part has both. Layers of instances are refused.
-    ``meta``, ``labels`` and ``calibration`` are those of the new world. It appears whole or not at all.
+    ``meta``, ``labels`` and ``calibration`` are those of the new world. It appears whole or not at all, also at a
+    URL: it is then put together in a local folder first (`resweep.remote.stage`), which all ``workers`` must see.
     """
-    path = Path(path)
+    path = find_path(path)
     check_name(path)
     if not parts:
         raise ResweepError(f"{path}: there is no part to put together; give at least one saved world")

@@ -7,6 +7,8 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from resweep.worlds.generations import find_arrays
+
 ITEM_BYTES = {"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "float16": 2}
 ITEM_BYTES |= {"int32": 4, "uint32": 4, "float32": 4}
 # What a primitive takes in the native scene beside its arrays, as measured: the geometry and Embree's tree over it.
@@ -28,7 +30,8 @@ def estimate_memory(path: Path) -> int:
     """Bytes that the saved world in a folder takes in memory with its native scene; 0 if it cannot be read."""
     record = _read(path / "world.json")
     layers = record.get("layers") if isinstance(record, dict) else None
-    total = count_bytes(path)
+    arrays = find_arrays(path, record, f"{path}: world.json") if isinstance(record, dict) else path
+    total = count_bytes(arrays)
     for layer in layers if isinstance(layers, list) else []:
         if isinstance(layer, dict):
             count = layer.get(COUNTS.get(str(layer.get("kind")), ""), 0)

@@ -2,7 +2,7 @@
 
 ``world.json`` holds the format version, the world's meta data, what wrote it, units, origin, the vocabulary of its
 labels and an index of layers; ``layers/<n>`` holds the columns of each layer, grouped by tiles
-(`resweep.worlds.layer_files`).
+(`resweep.worlds.layer_files`). In an object store the layers lie under a generation (`resweep.worlds.generations`).
 """
 
 from __future__ import annotations
@@ -22,11 +22,15 @@ from numpy.typing import ArrayLike
 from resweep.calibration import Calibration
 from resweep.config import validate
 from resweep.errors import ResweepError
-from resweep.files import atomic_folder, lock_output, recover_output
-from resweep.files.untrusted import check_no_link, read_json
+from resweep.files import atomic_folder
+from resweep.files.untrusted import MAX_JSON_BYTES, check_no_link, read_json
 from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.log import Log
 from resweep.pose import Array, Trajectory
+from resweep.remote import RemotePath, find_path, is_remote, lock_place, recover_place
+from resweep.remote.paths import read_objects
+from resweep.remote.staging import stage_folder
+from resweep.worlds.generations import find_arrays, is_taken, publish_world, read_generation
 from resweep.worlds.layer_files import KINDS, Reading, Writing, need
 from resweep.worlds.near import tiles_near
 from resweep.worlds.tiles import LEVEL, TileTable
@@ -58,13 +62,13 @@ def check_name(path: Path) -> None:
 def save_world(
     world: World, path: str | Path, overwrite: bool = True, tile_size_m: float | None = None, level: int = LEVEL
 ) -> Path:
-    """Write a world to the directory ``path``, whole or not at all; returns the path.
+    """Write a world to the directory ``path``, or a URL such as ``s3://maps/town.world``, whole or not at all.
 
-    An old world there is replaced if ``overwrite``; anything else there is left alone and an error.
+    Returns the path. An old world there is replaced if ``overwrite``; anything else there is left alone and an error.
     The same world gives the same bytes. ``tile_size_m`` is the side of the tiles (default: the world's own). With
     a ``level`` of 0 nothing is compressed, which is quicker for what is soon read again.
     """
-    path = Path(path)
+    path = find_path(path)
     tile_size_m = world.tile_size_m if tile_size_m is None else tile_size_m
     check_name(path)
     if not 0 < tile_size_m < np.inf:
@@ -76,13 +80,18 @@ def save_world(
 
 @contextmanager
 def new_world(path: Path, overwrite: bool) -> Iterator[Path]:
-    """Give a folder that becomes the world at ``path`` once all of it is written; see `save_world`."""
-    with lock_output(path):
-        if path.exists():
+    """Give a local folder that becomes the world at ``path`` once all of it is written; see `save_world`."""
+    with lock_place(path):
+        if is_taken(path):
             if not _is_world(path):
                 raise ResweepError(f"{path}: exists and is not a world; choose another name or remove it")
             if not overwrite:
                 raise ResweepError(f"{path}: exists already; choose another name or pass overwrite=True")
+        if isinstance(path, RemotePath):
+            with stage_folder(path) as folder:
+                yield folder
+                publish_world(folder, path, INDEX)
+            return
         with atomic_folder(path) as folder:
             yield folder
 
@@ -94,7 +103,7 @@ def load_world(
     near: Trajectory | Log | ArrayLike | None = None,
     range_m: float = NEAR_M,
 ) -> World:
-    """Read a world, or only its tiles that reach into ``bounds``, or that come ``near`` a drive.
+    """Read a world from a folder or a URL, or only its tiles that reach into ``bounds``, or come ``near`` a drive.
 
     ``bounds`` are the lowest and highest corner, (2, 2) or (2, 3), in world coordinates. ``near`` is a trajectory, a
     log with poses, or poses (n, 4, 4): tiles within ``range_m`` metres of it are read. Twice the range of a sensor is
@@ -103,12 +112,16 @@ def load_world(
 
     Example: ``part = rs.load_world("seq00.world", near=log, range_m=240)``
     """
-    path = Path(path)
-    recover_output(path)
-    data = read_index(path)
+    path = find_path(path)
+    recover_place(path)
+    return read_generation(path, lambda: read_index(path), lambda data: _read(path, data, bounds, near, range_m))
+
+
+def _read(path: Path, data: dict[str, Any], bounds: Any, near: Any, range_m: float) -> World:
+    """The world at ``path`` of which ``data`` is the index, or the tiles of it that `load_world` describes."""
     where = str(path / INDEX)
     origin = saved_origin(data, where)
-    reading = Reading(path, _choice(origin, bounds, near, range_m))
+    reading = Reading(find_arrays(path, data, where), _choice(origin, bounds, near, range_m))
     layers = []
     for number, entry in enumerate(need(data, "layers", list, where)):
         here = f"{where}: layers[{number}]"
@@ -269,15 +282,7 @@ def _plain(value: Any) -> Any:
 def read_index(path: Path) -> dict[str, Any]:
     """The world.json of a world, of a version that is understood."""
     file = path / INDEX
-    if not path.exists():
-        raise ResweepError(f"{path}: no such world; check the path")
-    if not file.is_file():
-        raise ResweepError(f"{path}: not a world (it has no {INDEX}); give the folder that World.save wrote")
-    try:
-        check_no_link(path, file)
-    except ValueError as error:
-        raise ResweepError(f"{file}: {error}") from error
-    data = read_json(file, "save the world again")
+    data = _read_remote_index(path) if is_remote(path) else _read_local_index(path)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ResweepError(f"{file}: not a world's (its format is not '{FORMAT}'); give a folder that World.save wrote")
     version = need(data, "format_version", int, str(file))
@@ -286,10 +291,37 @@ def read_index(path: Path) -> dict[str, Any]:
     return data
 
 
+def _read_local_index(path: Path) -> Any:
+    file = path / INDEX
+    if not path.exists():
+        raise ResweepError(f"{path}: no such world; check the path")
+    if not file.is_file():
+        raise ResweepError(f"{path}: not a world (it has no {INDEX}); give the folder that World.save wrote")
+    try:
+        check_no_link(path, file)
+    except ValueError as error:
+        raise ResweepError(f"{file}: {error}") from error
+    return read_json(file, "save the world again")
+
+
+def _read_remote_index(path: Path) -> Any:
+    file = path / INDEX
+    try:
+        (text,) = read_objects([file], MAX_JSON_BYTES)
+        return json.loads(text)
+    except FileNotFoundError as error:
+        raise ResweepError(f"{path}: no such world (there is no {INDEX}); check the URL") from error
+    except ResweepError:
+        raise
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
+        raise ResweepError(f"{file}: cannot be read ({reason}); save the world again") from error
+
+
 def _is_world(path: Path) -> bool:
     """Whether a folder has a world's index, of any version and even if its arrays are damaged."""
     try:
-        data = read_json(path / INDEX, "")
+        data = _read_remote_index(path) if is_remote(path) else read_json(path / INDEX, "")
     except ResweepError:
         return False
     return isinstance(data, dict) and data.get("format") == FORMAT

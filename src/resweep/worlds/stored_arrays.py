@@ -7,16 +7,21 @@ checked before it is unpacked: the size that its Blosc header promises must be t
 
 from __future__ import annotations
 
+import json
 import math
 import struct
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import zarr
+from zarr.core.buffer import Buffer, cpu
+from zarr.storage import MemoryStore
 
 from resweep.files.untrusted import check_no_link, read_json, total_memory
 from resweep.pose import Array
+from resweep.remote.paths import is_remote, read_objects
 
 CHUNK_ROWS = 1 << 16
 DTYPES = (
@@ -35,53 +40,99 @@ _KEYS = {
 # unpacked, of a block, packed. Zarr's crc32c codec puts four bytes behind it.
 _BLOSC = struct.Struct("<4BIII")
 _CRC_BYTES = 4
+_MAX_METADATA_BYTES = 1 << 20  # of one array; ours have about a thousand
+_MAX_OVERHEAD_BYTES = 1 << 12  # of a chunk that cannot be packed, over the bytes in it
 
 
 class StoredArray:
     """An array below ``root`` that was found to be one of ours: ``shape`` and ``dtype`` are known, nothing is read."""
 
     def __init__(self, root: Path, where: Path) -> None:
-        self._root, self._where = root, where
-        file = where / "zarr.json"
-        check_no_link(root, file)
-        if not file.is_file():
-            raise ValueError("it has no zarr.json; only Zarr version 3 is read")
-        data = read_json(file, "save the world again")
-        self.shape, self.dtype, self._rows = _check_array(data)
-        self._array: Any = None
+        self._files = _RemoteFiles(where) if is_remote(where) else _LocalFiles(root, where)
+        self.shape, self.dtype, self._rows = _check_array(self._files.read_metadata())
 
     def read(self, first: int, end: int) -> Array:
         """The rows from ``first`` to ``end``, whose chunks are checked first."""
-        self._check_chunks(first, end)
-        if self._array is None:
-            self._array = zarr.open_array(str(self._where), mode="r", zarr_format=3)
-            if self._array.shape != self.shape or self._array.dtype != self.dtype:
-                raise ValueError("its metadata changed while it was read")
-        return np.asarray(self._array[first:end])
+        numbers = range(first // self._rows, -(-end // self._rows))
+        chunks = {number: ("c", str(number), *["0"] * (len(self.shape) - 1)) for number in numbers}
+        array = self._files.open_array(chunks, self._rows * self.row_bytes)
+        if array.shape != self.shape or array.dtype != self.dtype:
+            raise ValueError("its metadata changed while it was read")
+        return np.asarray(array[first:end])
 
     @property
     def row_bytes(self) -> int:
         """Bytes of one row."""
         return self.dtype.itemsize * math.prod(self.shape[1:])
 
-    def _check_chunks(self, first: int, end: int) -> None:
-        """Raise unless every chunk of some rows is a file whose unpacked size is that of a chunk."""
-        expected = self._rows * self.row_bytes
-        for number in range(first // self._rows, -(-end // self._rows)):
-            file = self._where.joinpath("c", str(number), *["0"] * (len(self.shape) - 1))
+
+class _LocalFiles:
+    """The files of an array in a folder: the array library reads them, once their headers are checked."""
+
+    def __init__(self, root: Path, where: Path) -> None:
+        self._root, self._where = root, where
+        self._array: Any = None
+
+    def read_metadata(self) -> Any:
+        """What its zarr.json holds."""
+        file = self._where / "zarr.json"
+        check_no_link(self._root, file)
+        if not file.is_file():
+            raise ValueError("it has no zarr.json; only Zarr version 3 is read")
+        return read_json(file, "save the world again")
+
+    def open_array(self, chunks: Mapping[int, tuple[str, ...]], expected: int) -> Any:
+        """The array, of which these ``chunks`` may be read: they unpack to the ``expected`` bytes."""
+        for number, names in chunks.items():
+            file = self._where.joinpath(*names)
             check_no_link(self._root, file)
             if not file.is_file():  # the array library would read it as zeros
                 raise FileNotFoundError(f"chunk {number} is missing")
-            size = file.stat().st_size
             with file.open("rb") as stream:
-                header = stream.read(_BLOSC.size)
-            if len(header) < _BLOSC.size:
-                raise ValueError(f"chunk {number} is cut off after {size} bytes")
-            _, _, _, _, unpacked, _, packed = _BLOSC.unpack(header)
-            if packed != size - _CRC_BYTES:
-                raise ValueError(f"chunk {number} has {size} bytes, its header says {packed + _CRC_BYTES}")
-            if unpacked != expected:
-                raise ValueError(f"chunk {number} would unpack to {unpacked:,} bytes, a chunk has {expected:,}")
+                _check_header(number, stream.read(_BLOSC.size), file.stat().st_size, expected)
+        if self._array is None:
+            self._array = zarr.open_array(str(self._where), mode="r", zarr_format=3)
+        return self._array
+
+
+class _RemoteFiles:
+    """The files of an array in an object store: the bytes that were checked are the ones that are unpacked."""
+
+    def __init__(self, where: Path) -> None:
+        self._where = where
+        self._metadata = b""
+
+    def read_metadata(self) -> Any:
+        """What its zarr.json holds."""
+        try:
+            (self._metadata,) = read_objects([self._where / "zarr.json"], _MAX_METADATA_BYTES)
+        except FileNotFoundError as error:
+            raise ValueError("it has no zarr.json; only Zarr version 3 is read") from error
+        return json.loads(self._metadata)
+
+    def open_array(self, chunks: Mapping[int, tuple[str, ...]], expected: int) -> Any:
+        """An array in memory that has these ``chunks``, which unpack to the ``expected`` bytes."""
+        held: dict[str, Buffer] = {"zarr.json": cpu.Buffer.from_bytes(self._metadata)}
+        try:
+            files = [self._where.joinpath(*names) for names in chunks.values()]
+            found = read_objects(files, expected + _MAX_OVERHEAD_BYTES) if files else []
+        except FileNotFoundError as error:
+            raise FileNotFoundError(f"a chunk is missing: {error.filename}") from error
+        for (number, names), data in zip(chunks.items(), found, strict=True):
+            _check_header(number, data[: _BLOSC.size], len(data), expected)
+            held["/".join(names)] = cpu.Buffer.from_bytes(data)
+        return zarr.open_array(MemoryStore(held, read_only=True), mode="r", zarr_format=3)
+
+
+def _check_header(number: int, header: bytes, size: int, expected: int) -> None:
+    """Raise unless a chunk of ``size`` bytes that begins with ``header`` unpacks to the ``expected`` bytes."""
+    if len(header) < _BLOSC.size:
+        raise ValueError(f"chunk {number} is cut off after {size} bytes")
+    _, _, _, _, unpacked, _, packed = _BLOSC.unpack(header)
+    if packed != size - _CRC_BYTES:
+        raise ValueError(f"chunk {number} has {size} bytes, its header says {packed + _CRC_BYTES}")
+    if unpacked != expected:
+        raise ValueError(f"chunk {number} would unpack to {unpacked:,} bytes, a chunk has {expected:,}")
 
 
 class Budget:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from resweep.errors import ResweepError
-from resweep.files import recover_output
 from resweep.memory import parse_memory
 from resweep.pose import Array
+from resweep.remote import find_path, recover_place
 from resweep.worlds.cells import is_divided
+from resweep.worlds.generations import find_arrays, read_generation
 from resweep.worlds.layer_files import KINDS, Reading, need, open_layer, read_prototype
 from resweep.worlds.mesh import Mesh
 from resweep.worlds.relabel import count_labels
@@ -96,16 +97,22 @@ class StreamedWorld:
 
     Opening it reads its index and tables of tiles only. ``memory_bytes`` bounds what a simulator keeps of it (default:
     half of the machine's memory). Sweeps have the same bytes as in the whole world (`resweep.load_world`).
+    ``path`` may be a URL of an object store: tiles are then fetched as they are read, and not kept on disk. A world
+    there that is replaced twice while it is driven through is gone, and an error.
 
     Example: ``rs.Simulator(rs.StreamedWorld("city.world", memory_bytes=4_000_000_000), "velodyne-hdl-64e")``
     """
 
     def __init__(self, path: str | Path, *, memory_bytes: int | None = None) -> None:
-        self.path = Path(path)
-        recover_output(self.path)
-        self._data = read_index(self.path)
-        where = str(self.path / INDEX)
+        self.path = find_path(path)
+        recover_place(self.path)
         self.memory_bytes = parse_memory(None) if memory_bytes is None else int(memory_bytes)
+        read_generation(self.path, lambda: read_index(self.path), self._open)
+
+    def _open(self, data: dict[str, Any]) -> None:
+        """Open the layers of which ``data`` is the index."""
+        self._data, where = data, str(self.path / INDEX)
+        arrays = find_arrays(self.path, data, where)
         self.origin = saved_origin(self._data, where)
         self.labels: LabelSet = saved_labels(self._data, where)
         self.meta: dict[str, Any] = need(self._data, "meta", dict, where)
@@ -114,7 +121,7 @@ class StreamedWorld:
         layers: list[StreamedLayer] = []
         for number, entry in enumerate(need(self._data, "layers", list, where)):
             n_volumes = sum(layer.n_rows for layer in layers if layer.kind == "volumes")
-            layers.append(StreamedLayer(entry, f"{where}: layers[{number}]", self.path, n_volumes))
+            layers.append(StreamedLayer(entry, f"{where}: layers[{number}]", arrays, n_volumes))
         if not layers:
             raise ResweepError(f"{where}: has no layer; save the world again")
         self.layers = tuple(layers)

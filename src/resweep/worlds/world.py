@@ -184,12 +184,13 @@ class World:
     def save(self, path: str | Path, overwrite: bool = True) -> Path:
         """Write the world to the folder ``path``, such as ``place.world``, whole or not at all; returns the path.
 
+        ``path`` may be a URL of an object store, such as ``s3://maps/place.world``.
         An old world there is replaced if ``overwrite``; anything else there is left alone and an error, and so is the
         name of a file of another kind, such as ``place.ply``. `resweep.load_world` reads it back.
         """
         from resweep.worlds.store import save_world  # store reads worlds too: one of the two must wait
 
-        return save_world(self, Path(path), overwrite=overwrite)
+        return save_world(self, path, overwrite=overwrite)
 
     def __repr__(self) -> str:
         size = self.bounds[1] - self.bounds[0]

@@ -130,7 +130,7 @@ def test_little_memory_divides_tiles_and_changes_little(garden, tmp_path, monkey
     assert world.n_primitives == pytest.approx(hybrids["one"].n_primitives, rel=0.02)
 
 
-class StopHere(Exception):
+class StopHereError(Exception):
     pass
 
 
@@ -143,11 +143,11 @@ def test_a_build_that_was_stopped_goes_on_and_gives_the_same_bytes(garden, tmp_p
     def stop(*arguments, **options):
         calls.append(1)
         if len(calls) == (1 if where == "assemble_world" else 3):
-            raise StopHere
+            raise StopHereError
         return real(*arguments, **options)
 
     monkeypatch.setattr(tiled, where, stop)
-    with pytest.raises(StopHere):
+    with pytest.raises(StopHereError):
         build_tiled(garden, tmp_path / "again.world", HYBRID, tile_m=15.0, progress=False)
     assert not (tmp_path / "again.world").exists()
     monkeypatch.setattr(tiled, where, real)

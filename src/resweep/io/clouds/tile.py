@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,7 +60,7 @@ def read_tile(path: Path) -> Tile:
     if octree is None:
         check_layout(path)
     try:
-        with laspy.open(str(path)) as file:
+        with laspy.open(os.fspath(path)) as file:
             header = file.header
     except (laspy.LaspyException, *DAMAGE) as error:
         raise _damage(path, str(error)) from error
@@ -155,7 +156,7 @@ def read_points(piece: Piece, most: int, places_only: bool = False) -> Iterator[
     if places_only:
         chosen = laspy.DecompressionSelection.xy_returns_channel() | laspy.DecompressionSelection.Z
     try:
-        with laspy.open(str(path), decompression_selection=chosen) as file:
+        with laspy.open(os.fspath(path), decompression_selection=chosen) as file:
             if piece.nodes:
                 yield _read_nodes(file.header, path, piece.nodes, chosen)
                 return

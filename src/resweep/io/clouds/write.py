@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from resweep.errors import ResweepError
-from resweep.files import atomic_file
 from resweep.io.clouds.copc import CopcWriter
 from resweep.io.clouds.points import add_sweep
 from resweep.io.files.copc import SUFFIX
@@ -17,6 +16,7 @@ from resweep.label_mapping import relabel
 from resweep.labels import LabelSet, load_labels
 from resweep.log import Log
 from resweep.progress import track
+from resweep.remote import find_path, place_file, recover_place
 
 if TYPE_CHECKING:  # worlds bring Zarr and trimesh, which reading a log does without
     from resweep.worlds import World
@@ -42,11 +42,13 @@ def write_cloud(
     volumes, and points on meshes every ``mesh_spacing_m`` metres, with reflectance as intensity. Labels are mapped to
     the vocabulary ``labels``, by default that of LAS, if their own is known; with None their ids stay as they are.
     ``intensity_scale`` counts are an intensity of 1. ``crs`` is the coordinate system as WKT, that of a log if not
-    given. Sweeps are read once, one at a time; the folder of ``path`` takes 60 bytes a point meanwhile.
+    given. Sweeps are read once, one at a time; the folder of ``path`` takes 60 bytes a point meanwhile. ``path`` may be
+    a URL of an object store: the file is then made in a temporary folder and uploaded.
 
     Example: ``rs.write_cloud(rs.open_log("kitti/sequences/00"), "town.copc.laz")``
     """
-    path = Path(path)
+    path = find_path(path)
+    recover_place(path)
     if not path.name.lower().endswith(SUFFIX):
         raise ResweepError(f"{path}: a cloud is written as COPC; give a name that ends in {SUFFIX}")
     if path.exists() and not overwrite:
@@ -55,7 +57,7 @@ def write_cloud(
     source = _map_labels(source, labels)
     known = source.labels.to_dict() if source.labels.known else None
     facts = {"version": 1, "labels": known, "intensity_scale": check_scale(intensity_scale)}
-    with atomic_file(path) as temporary, CopcWriter(temporary, scale_m, wkt, facts) as writer:
+    with place_file(path) as temporary, CopcWriter(temporary, scale_m, wkt, facts) as writer:
         if isinstance(source, Log):
             for sweep in track(source, f"reading {source.name or 'sweeps'}", show=progress):
                 add_sweep(writer, sweep, "world", intensity_scale)

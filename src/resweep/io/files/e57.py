@@ -6,6 +6,7 @@ marks invalid; they are left out. Needs the package ``pye57``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -74,7 +75,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
 def _open(path: Path) -> Iterator[Any]:
     pye57 = require("pye57", "reading E57")
     try:
-        file = pye57.E57(str(path))
+        file = pye57.E57(os.fspath(path))
     except Exception as error:  # the library's errors share no base
         raise SweepError(
             f"{path}: truncated or not an E57 file ({error}); fetch it again", FaultKind.TRUNCATED

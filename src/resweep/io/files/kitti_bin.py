@@ -16,6 +16,7 @@ from resweep.io.columns import check_finite, express_points, sweep_from_columns
 from resweep.io.format import Format
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array
+from resweep.remote import find_path
 from resweep.sweep import Sweep
 
 _ROW_BYTES = 16
@@ -83,7 +84,7 @@ def read(path: Path, labels: Path | None = None, drop_nan: bool = False) -> Swee
         )
     rows = np.frombuffer(data, "<f4").reshape(-1, 4).astype(np.float32)
     columns: dict[str, Array] = dict(zip(("x", "y", "z", "intensity"), rows.T, strict=True))
-    beside = path.with_suffix(".label") if labels is None else Path(labels)
+    beside = path.with_suffix(".label") if labels is None else find_path(labels)
     if labels is not None or beside.is_file():
         if not len(rows) and beside.is_file() and beside.stat().st_size:
             raise SweepError(f"{path}: holds no point, but {beside.name} has labels; fetch it again", FaultKind.EMPTY)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import os
 import struct
 import warnings
 from pathlib import Path
@@ -185,7 +186,7 @@ def _load(path: Path) -> Any:
 
     check_layout(path)
     try:
-        with laspy.open(str(path)) as file:
+        with laspy.open(os.fspath(path)) as file:
             las = file.read()
     except (laspy.LaspyException, LazrsError, *DAMAGE) as error:
         raise SweepError(
@@ -205,7 +206,7 @@ def peek(path: Path) -> Header | None:
 
     check_layout(path)
     try:
-        with laspy.open(str(path)) as file:
+        with laspy.open(os.fspath(path)) as file:
             return find_header(file.header.vlrs, str(path))
     except ResweepError:
         raise

@@ -8,6 +8,7 @@ through it once; points are decoded only when a sweep is asked for. Needs the pa
 
 from __future__ import annotations
 
+import os
 import struct
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -170,6 +171,7 @@ class _Bag:
         highlevel = require("rosbags.highlevel", "reading ROS bags")
         typesys = require("rosbags.typesys", "reading ROS bags")
         self.path = path
+        path = Path(os.fspath(path))  # of an object store a local copy: the library takes files by name
         paths = sorted(path.glob("*.bag")) if path.is_dir() and recognises_bag(path) else [path]
         self.is2 = paths[0].suffix.lower() != ".bag"
         self.format = "ros2" if self.is2 else "ros1"

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import ResweepError
-from resweep.files import lock_output
 from resweep.files.partial import find_partial
 from resweep.log import Log
 from resweep.memory import format_memory, parse_memory
@@ -34,8 +33,10 @@ from resweep.reconstruction.tiles.survey import measure_scales, plan_survey
 from resweep.reconstruction.tiles.units import TileTask, classify_tile, fit_tile, plan_squares
 from resweep.reconstruction.unknown_sensor import adapt_to_log
 from resweep.reconstruction.volumes.config import VolumeConfig
+from resweep.remote import discard_stage, find_path, lock_place, stage
 from resweep.work import OneProcess, Threads, Workers, is_here
 from resweep.worlds.assemble import assemble_world
+from resweep.worlds.generations import is_taken
 from resweep.worlds.store import check_name
 
 TILE_M = 50.0
@@ -87,12 +88,14 @@ def build_tiled(
     by itself, with what lies around it. At most ``memory`` bytes are taken (default: half of the machine's), whatever
     the length of the log. ``workers`` run the tasks (default: this process); their number changes no byte.
     With ``resume``, a build that was stopped goes on where it was when it is called again.
+    ``path`` may be a URL of an object store. Tiles are then kept in a local folder (`resweep.remote.stage`), which all
+    ``workers`` must see, and the world is uploaded from there and replaced in one step.
     Methods that need the whole map (meshes, volumes top-down and bottom-up) are built by `resweep.build`.
 
     Example: ``rs.build_tiled(rs.open_log("kitti/sequences/00"), "town.world", memory=4_000_000_000)``
     """
     config = HybridConfig() if config is None else config
-    path = Path(path)
+    path = find_path(path)
     check_name(path)
     bound = parse_memory(None) if memory is None else memory
     if not is_tiled(config):
@@ -106,10 +109,10 @@ def build_tiled(
     config = adapt_to_log(config, log)
     run = Threads(min(_AT_ONCE, len(os.sched_getaffinity(0)))) if workers is None else workers
     most_points = _plan_memory(bound, 1 if is_here(run) else run.count)
-    with lock_output(path):
-        if path.exists() and not overwrite:
+    with lock_place(path):
+        if is_taken(path) and not overwrite:
             raise ResweepError(f"{path}: exists already; choose another name or pass overwrite=True")
-        folder = find_partial(path)
+        folder = find_partial(stage(path))
         _check_disk(log, folder)
         key = f"tiles of {tile_m:g} m, {most_points} points"
         if not resume and folder.exists():
@@ -119,6 +122,7 @@ def build_tiled(
         with Stages(work.stages, show=progress):
             work.run()
         checkpoints.remove()
+        discard_stage(path)
     return path
 
 

@@ -22,6 +22,7 @@ from resweep.errors import ResweepError
 from resweep.io import poses
 from resweep.io.rigid import pose_from_matrix
 from resweep.pose import Array, transform
+from resweep.remote import find_path
 
 _RAW = "calib_cam_to_cam.txt"
 NEAR_M = 0.1  # what is nearer to the camera, or behind it, is not in its image
@@ -152,7 +153,7 @@ def read_camera(path: str | Path) -> KittiCamera:
 
     Where a file does not say how large its images are, they are as large as those of `DEFAULT_CAMERA`.
     """
-    path = Path(path)
+    path = find_path(path)
     if path.is_dir():
         names = (_RAW, "calib.txt")
         found = next((path / name for name in names if (path / name).is_file()), None)

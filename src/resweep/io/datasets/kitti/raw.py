@@ -36,6 +36,7 @@ from resweep.io.rigid import pose_from_matrix
 from resweep.labels import NO_LABELS
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse, transform
+from resweep.remote import find_path
 from resweep.sensors import load_sensor
 from resweep.sweep import Sweep
 
@@ -185,7 +186,7 @@ def _mean_step(times: Array, index: Array) -> float:
 def _read_imu_to_velo(path: Path, calib: str | Path | None) -> Array:
     """``T_velo_imu`` (4, 4) from the R and T of calib_imu_to_velo.txt."""
     name = "calib_imu_to_velo.txt"
-    places = [Path(calib)] if calib is not None else [path / name, path.absolute().parent / name]
+    places = [find_path(calib)] if calib is not None else [path / name, path.absolute().parent / name]
     file = next((place for place in places if place.is_file()), None)
     if file is None:
         raise ResweepError(

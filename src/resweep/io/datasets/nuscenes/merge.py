@@ -13,6 +13,7 @@ from resweep.io.datasets.json_files import read_json
 from resweep.io.datasets.nuscenes.records import Tables, join_tables, write_tables
 from resweep.io.datasets.nuscenes.tables import find_tables, read_records
 from resweep.progress import track
+from resweep.remote import find_path
 
 _SPLITS = "splits"
 _WITH_FILES = ("sample_data", "map", "lidarseg", "panoptic")
@@ -77,7 +78,7 @@ def _merge(sources: Sequence[str | Path], target: Path, version: str | None, pro
     """Make one dataset of several in a folder that no other process writes."""
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise ResweepError(f"{target}: exists and is not empty; choose another name")
-    found = [_Source.open(Path(source), version) for source in sources]
+    found = [_Source.open(find_path(source), version) for source in sources]
     if len({source.version for source in found}) != 1:
         names = ", ".join(f"{source.root} has {source.version}" for source in found)
         raise ResweepError(f"datasets of one version can be merged ({names}); write them with one version=")

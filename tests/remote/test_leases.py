@@ -1,0 +1,92 @@
+"""One writer for each output: the lease of a living one is respected, that of a dead one is not."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+
+import pytest
+
+from resweep.errors import ResweepError
+from resweep.remote import find_path, leases, lock_place
+from resweep.remote.leases import confirm_lock
+from tests.remote.server import get, list_keys, put
+
+HOLDER = {"holder": "x", "pid": 12, "host": "elsewhere", "machine": "another", "since": "yesterday"}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "RENEW_S", 0.1)
+    monkeypatch.setattr(leases, "LOST_S", 0.8)
+    monkeypatch.setattr(leases, "_LOOK_S", 0.05)
+
+
+def test_a_lease_is_given_back(bucket: str) -> None:
+    path = find_path(f"{bucket}/a/out")
+    with lock_place(path), lock_place(path):
+        assert list_keys(bucket) == ["a/.out.lock"]
+        assert json.loads(get(f"{bucket}/a/.out.lock"))["pid"] > 0
+    assert list_keys(bucket) == []
+
+
+def test_a_second_writer_refuses(bucket: str) -> None:
+    path = find_path(f"{bucket}/out")
+    with lock_place(path):
+        refused: list[str] = []
+
+        def write() -> None:
+            try:
+                other = leases._Lease(path)  # type: ignore[arg-type]  # as another process would
+                other.take()
+            except ResweepError as error:
+                refused.append(str(error))
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        thread.join()
+        assert len(refused) == 1
+        assert "another process is writing it (pid" in refused[0]
+
+
+def test_another_thread_is_refused(bucket: str) -> None:
+    path = find_path(f"{bucket}/out")
+    found: list[str] = []
+
+    def write() -> None:
+        try:
+            with lock_place(path):
+                pass
+        except ResweepError as error:
+            found.append(str(error))
+
+    with lock_place(path):
+        thread = threading.Thread(target=write)
+        thread.start()
+        thread.join()
+    assert found == [f"{path}: another thread of this process is writing it; wait for it or choose another name"]
+
+
+def test_a_lease_that_is_not_renewed_is_taken_over(bucket: str) -> None:
+    put(f"{bucket}/.out.lock", json.dumps(HOLDER).encode())
+    began = time.monotonic()
+    with lock_place(find_path(f"{bucket}/out")):
+        assert time.monotonic() - began > leases.LOST_S
+    put(f"{bucket}/.out.lock", b"no json")
+    with lock_place(find_path(f"{bucket}/out")):
+        pass
+
+
+def test_a_lease_that_was_lost_publishes_nothing(bucket: str) -> None:
+    path = find_path(f"{bucket}/out")
+    with lock_place(path):
+        put(f"{bucket}/.out.lock", json.dumps(HOLDER).encode())
+        with pytest.raises(ResweepError, match="another process has taken it over"):
+            confirm_lock(path)  # type: ignore[arg-type]
+    assert json.loads(get(f"{bucket}/.out.lock")) == HOLDER  # which is not ours to remove
+
+
+def test_a_whole_bucket_is_no_output(bucket: str) -> None:
+    with pytest.raises(ResweepError, match="is a whole bucket"), lock_place(find_path(bucket)):
+        pass
