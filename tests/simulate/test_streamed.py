@@ -23,6 +23,7 @@ from resweep.simulate.sources import StreamedScene
 from resweep.sweep import Sweep
 from resweep.worlds import Instances, Mesh, Splats, StreamedWorld, Volumes, World, load_world
 from resweep.worlds.cells import DividedScene
+from resweep.worlds.near import find_near
 from resweep.worlds.store import save_world
 
 TILE_M = 10.0
@@ -229,11 +230,13 @@ def test_tiles_ahead_are_read_in_the_background(place: Path, monkeypatch: pytest
 
     monkeypatch.setattr(DividedScene, "build", noted)
     log = simulator.run(drive(20.0, 60.0))
-    assert len(log[0]) > 100
-    ahead = {*cache.kept, *cache._coming}
-    with cache.holding(log.poses[:1, :3, 3] - simulator.world.origin, 40.0):
-        needed = set(cache.kept[-len([c for c, n in cache._users.items() if n > 0]) :])
-    assert ahead > needed
+    sweep = log[0]
+    assert len(sweep) > 100
+    assert sweep.trajectory is not None
+    path = sweep.trajectory.poses[:, :3, 3] - simulator.world.origin
+    needed = np.flatnonzero(find_near(simulator.tracer.source._scene.boxes, path, 40.0)).tolist()
+    at_hand = {*cache.kept, *cache._coming}
+    assert at_hand > set(needed)
     assert all(name.startswith("resweep-tiles") for name in threads)
 
 

@@ -23,18 +23,21 @@ _BYTES = {"mesh": 190, "instances": 700, "splats": 330, "volumes": 220}
 _TILE_BYTES = 200_000
 _RESERVED = 300 * 10**6  # of the memory: the interpreter, its libraries, and sweeps
 _READERS = 2
+_KEPT = 3  # times what the largest sweep needed: that, what lies ahead of it, and some of what lies behind
 
 
 class TileCache:
     """The cells of a divided scene that are at hand, within a bound of memory.
 
-    The least recently used ones go first, never those that a sweep in progress needs. Several threads may trace at the
+    At most three times as much is kept as one sweep needs. The least recently used ones go first, never those that a
+    sweep in progress needs. Several threads may trace at the
     same time. Which cells are at hand changes no result.
     """
 
     def __init__(self, scene: DividedScene, memory_bytes: int, name: str) -> None:
         self._scene, self._name = scene, name
         self._limit = max(0, memory_bytes - _RESERVED)
+        self._allowed = 0  # as much of that as is used
         kinds = np.array([_BYTES[scene.layers[i].kind] for i, _ in scene.cells])
         self._cost = scene.n_rows() * kinds + _TILE_BYTES
         self._kept: OrderedDict[int, _core.Scene] = OrderedDict()  # the most recently used comes last
@@ -60,15 +63,17 @@ class TileCache:
     def holding(self, points: Array, reach_m: float) -> Iterator[None]:
         """Have all cells within ``reach_m`` of ``points`` (n, 3) at hand while the context lasts."""
         wanted = np.flatnonzero(find_near(self._scene.boxes, points, reach_m)).tolist()
-        if self._sum(set(wanted)) > self._limit:
+        needed = self._sum(set(wanted))
+        if needed > self._limit:
             raise ResweepError(
                 f"{self._name}: the {len(wanted)} tiles within {reach_m:.0f} m of the sensor take about "
-                f"{format_memory(self._sum(set(wanted)))}, the memory allows {format_memory(self._limit)} for them; "
+                f"{format_memory(needed)}, the memory allows {format_memory(self._limit)} for them; "
                 "allow more memory, or take a sensor of shorter range"
             )
         with self._changed:
             self._changed.wait_for(lambda: self._sum({*wanted, *self._in_use()}) <= self._limit)
             self._users.update(wanted)
+            self._allowed = min(self._limit, max(self._allowed, _KEPT * needed, self._sum(self._in_use())))
             try:
                 self._get(wanted)
             except BaseException:
@@ -85,6 +90,8 @@ class TileCache:
         """Begin to read the cells within ``reach_m`` of ``points`` (n, 3), the first points first, if there is room."""
         with self._changed:
             ahead = np.flatnonzero(find_near(self._scene.boxes, points, reach_m)).tolist()
+            here = np.flatnonzero(find_near(self._scene.boxes, points[:1], reach_m)).tolist()
+            self._allowed = min(self._limit, max(self._allowed, _KEPT * self._sum(set(here))))
             missing = [cell for cell in ahead if cell not in self._kept and cell not in self._coming]
             if not missing:
                 return
@@ -114,7 +121,7 @@ class TileCache:
 
     def _make_room(self, cell: int, keep: set[int]) -> bool:
         """Drop cells not in ``keep``, the least recently used first, until ``cell`` fits; whether it does."""
-        room = self._limit - self._sum({*self._kept, *self._coming}) - int(self._cost[cell])
+        room = self._allowed - self._sum({*self._kept, *self._coming}) - int(self._cost[cell])
         for old in [other for other in self._kept if other not in keep]:
             if room >= 0:
                 break
