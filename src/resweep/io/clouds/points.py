@@ -9,11 +9,10 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.io.columns import check_finite, express_points, has_point_times
-from resweep.io.files.las import FULL_SCALE, count_intensity
+from resweep.io.files.las import CLASSES_MAX, FULL_SCALE, RETURNS_MAX, count_intensity
 from resweep.pose import Array
 from resweep.sweep import Sweep
 
-_RETURNS_MAX, _CLASSES_MAX = 15, 255
 # Dimensions of LAS that readers keep as extra columns, and the type in which they are written.
 _KEPT: dict[str, type[np.integer[Any]]] = {
     "user_data": np.uint8,
@@ -43,8 +42,8 @@ def add_sweep(writer: Writer, sweep: Sweep, frame: str = "world", intensity_scal
     columns: dict[str, Array] = {
         "intensity": count_intensity(sweep.intensity, intensity_scale),
         "classification": check_classes(sweep.label),
-        "return_number": np.minimum(number, _RETURNS_MAX),
-        "number_of_returns": np.clip(np.maximum(total, number), 1, _RETURNS_MAX),
+        "return_number": np.minimum(number, RETURNS_MAX),
+        "number_of_returns": np.clip(np.maximum(total, number), 1, RETURNS_MAX),
     }
     if has_point_times(sweep):
         columns["gps_time"] = sweep.time
@@ -60,10 +59,10 @@ def add_sweep(writer: Writer, sweep: Sweep, frame: str = "world", intensity_scal
 
 def check_classes(label: Array) -> Array:
     """Labels as classes of 8 bits, or an error where they do not fit."""
-    if len(label) and not (label.min() >= 0 and label.max() <= _CLASSES_MAX):
+    if len(label) and not (label.min() >= 0 and label.max() <= CLASSES_MAX):
         worst = int(label.min() if label.min() < 0 else label.max())
         raise ResweepError(
-            f"label {worst} does not fit the classes of LAS (0 to {_CLASSES_MAX}); say what the labels mean, so that "
+            f"label {worst} does not fit the classes of LAS (0 to {CLASSES_MAX}); say what the labels mean, so that "
             "they are mapped to those of ASPRS, or map them with relabel(log, 'asprs')"
         )
     return np.asarray(label).astype(np.uint8)

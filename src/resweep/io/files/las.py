@@ -33,8 +33,8 @@ from resweep.sweep import Sweep
 
 _FINEST_M = 1e-6
 _INT32 = 2**31 - 2
-_RETURNS_MAX = 15
-_CLASSES_MAX = 255
+RETURNS_MAX = 15
+CLASSES_MAX = 255
 _RECORD_BYTES = 60000  # a LAS record holds up to 65535
 _USER, _RECORD = "resweep", 1
 _EXACT = "intensity_exact"
@@ -89,17 +89,17 @@ def _take_standard(columns: dict[str, Array], sweep: Sweep, scale: float) -> dic
     columns[_EXACT] = columns.pop("intensity")
     counts = np.bincount(sweep.beam, minlength=1)[sweep.beam] if len(sweep) else np.zeros(0, int)
     number = sweep.return_index.astype(int) + 1
-    fits = (sweep.label >= 0) & (sweep.label <= _CLASSES_MAX)
+    fits = (sweep.label >= 0) & (sweep.label <= CLASSES_MAX)
     if fits.all():
         del columns["label"]
-    if not len(number) or number.max() <= _RETURNS_MAX:
+    if not len(number) or number.max() <= RETURNS_MAX:
         del columns["return_index"]
     return {
         "intensity": count_intensity(columns[_EXACT], scale),
         "gps_time": columns.pop("time", np.zeros(len(sweep))),  # every point of format 6 has the field
         "classification": np.where(fits, sweep.label, 0).astype(np.uint8),
-        "return_number": np.minimum(number, _RETURNS_MAX).astype(np.uint8),
-        "number_of_returns": np.clip(np.maximum(counts, number), 1, _RETURNS_MAX).astype(np.uint8),
+        "return_number": np.minimum(number, RETURNS_MAX).astype(np.uint8),
+        "number_of_returns": np.clip(np.maximum(counts, number), 1, RETURNS_MAX).astype(np.uint8),
     }
 
 
