@@ -114,7 +114,7 @@ def test_a_replay_appears_with_its_figures_or_not_at_all(
     monkeypatch.chdir(tmp_path)
     rs.write_log(recorded, "log", format="sweep", progress=False)
     world.save("flat.world")
-    words = ["replay", "log", "-w", "flat.world", "-s", SENSOR, "-o", "again", "--sweeps", "2"]
+    words = ["replay", "log", "-w", "flat.world", "-s", SENSOR, "-o", "again", "--sweeps", "3"]
 
     def stop(*_: Any) -> None:
         raise KeyboardInterrupt
