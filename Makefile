@@ -41,7 +41,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo install wheel test test-all check format stubs develop bench experiments fuzz sanitize clean FORCE
+.PHONY: help demo install wheel test test-all check format stubs develop bench experiments fuzz lost sanitize clean FORCE
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,6 +88,9 @@ experiments: $(VENV)/.installed $(VENV)/.dev ## print the papers' tables and fig
 
 fuzz: $(VENV)/.installed $(VENV)/.dev ## feed every reader thousands of damaged files; FUZZ="--seed 2 --json" for others
 	$(BIN)/python -m tests.fuzz $(FUZZ)
+
+lost: $(VENV)/.installed $(VENV)/.dev ## kill, double and disturb every command that writes; LOST="--verb build --moments 100" for others
+	$(BIN)/python -m tests.lost $(or $(LOST),--moments 100 --pairs 4 --faults)
 
 sanitize: $(VENV)/.installed $(VENV)/.dev ## run the native tests under the address, undefined-behaviour and thread sanitizers
 	$(BIN)/python tests/native/sanitize.py

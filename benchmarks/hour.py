@@ -65,7 +65,9 @@ def run(minutes: float = MINUTES, threads: int = 0) -> Result:
 
 def watch(work: Iterator[int], seconds: float, folder: Path) -> Result:
     """Let ``work``, which yields sweeps, go on for a while; figures of what it took."""
-    times, memory, sweeps = [], [], 0
+    times: list[float] = []
+    memory: list[float] = []
+    sweeps = 0
     began = time.monotonic()
     others: list[dict[str, int]] = []
     noted = 0.0

@@ -106,3 +106,23 @@ def test_the_command_writes_what_the_function_gives(
         assert written[at].instance.tobytes() == found.log[at].instance.tobytes()
     figures = json.loads(Path("again/objects.json").read_text())
     assert [row["track"] for row in figures["objects"]] == [1]
+
+
+def test_a_replay_appears_with_its_figures_or_not_at_all(
+    world: rs.World, recorded: rs.Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rs.write_log(recorded, "log", format="sweep", progress=False)
+    world.save("flat.world")
+    words = ["replay", "log", "-w", "flat.world", "-s", SENSOR, "-o", "again", "--sweeps", "3"]
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("resweep.evaluation.objects.compare_objects", stop)
+        assert CliRunner().invoke(app, words).exit_code != 0
+    assert not Path("again").exists()
+    assert CliRunner().invoke(app, words).exit_code == 0
+    assert "objects" in json.loads(Path("again/objects.json").read_text())
+    assert not Path("again.partial").exists()

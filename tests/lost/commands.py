@@ -113,11 +113,12 @@ def list_commands(folder: Path, sweeps: int = 4) -> dict[str, Command]:
 
 def _write_drives(world: rs.World, folder: Path, sweeps: int) -> None:
     """Write a log with a car that passes, the poses of its drive, and two small nuScenes datasets."""
-    scenario = rs.Scenario(
-        ego={"lane": [[-20, -3], [20, -3]], "speed_mps": 8},
-        duration_s=0.1 * sweeps + 0.5,
-        actors=[{"name": "car", "asset": "suv", "lane": [[-12, 0.5], [-50, 0.5]], "speed_mps": 10}],
-    )
+    fields: dict[str, Any] = {
+        "ego": {"lane": [[-20, -3], [20, -3]], "speed_mps": 8},
+        "duration_s": 0.1 * sweeps + 0.5,
+        "actors": [{"name": "car", "asset": "suv", "lane": [[-12, 0.5], [-50, 0.5]], "speed_mps": 10}],
+    }
+    scenario = rs.Scenario(**fields)
     trajectory, actors = scenario.place(world)
     sensor = rs.load_sensor(SENSOR).with_(**{"beam.rays": "single"})
     drive = rs.Simulator(world, sensor, actors=actors).run(trajectory)[:sweeps]

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tests.lost.arena import Arena, identify
@@ -42,7 +43,7 @@ def meet_faults(arena: Arena, inputs: Path, say: Say) -> list[Faulted]:
     for reads in arena.command.reads:
         file = inputs / reads
         for name, break_ in {"vanished": _remove, "shrunk": _shrink, "changed": _change}.items():
-            found.append(_meet(arena, f"{name} input {file.name}", lambda file=file, break_=break_: break_(file)))
+            found.append(_meet(arena, f"{name} input {file.name}", partial(break_, file)))
     for item in found:
         wrong = item.wrong and f", WRONG: {item.wrong}"
         say(f"{item.verb}, {item.fault}: {item.skipped or item.said}; {item.resumed}{wrong}")

@@ -72,14 +72,15 @@ class Campaign:
 
     def table(self) -> str:
         """What was left by a kill, and how often."""
-        found = self.to_dict()
-        first, middle, last = found["killed_s"]  # type: ignore[misc]  # a list of three
+        killed = [moment.killed_s for moment in self.moments]
+        phases = Counter(moment.phase for moment in self.moments)
+        left = Counter(f"left: {moment.state}" for moment in self.moments)
+        then = Counter(f"then: {moment.resumed}" for moment in self.moments)
         rows = [
             ("unbroken run", f"{self.unbroken_s:.2f} s"),
-            ("kills", ", ".join(f"{count} in {name}" for name, count in found["phases"].items())),  # type: ignore[attr-defined]
-            ("killed after", f"{first} to {last} s, median {middle} s"),
-            *((f"left: {name}", f"{count}") for name, count in sorted(found["left"].items())),  # type: ignore[attr-defined]
-            *((f"then: {name}", f"{count}") for name, count in sorted(found["resumed"].items())),  # type: ignore[attr-defined]
+            ("kills", ", ".join(f"{count} in {name}" for name, count in phases.items())),
+            ("killed after", f"{min(killed):.2f} to {max(killed):.2f} s, median {statistics.median(killed):.2f} s"),
+            *((name, f"{count}") for counts in (left, then) for name, count in sorted(counts.items())),
             ("wrong", f"{len(self.wrong)}"),
         ]
         return "\n".join([f"resweep {self.verb}, seed {self.seed}", *(f"  {name:42s} {text}" for name, text in rows)])
