@@ -11,8 +11,10 @@ import pytest
 from places import LABELS, shrub_sweeps
 
 import resweep as rs
+from resweep.calibration import Calibration
 from resweep.log import Log
-from resweep.reconstruction import HybridConfig, Map, MapConfig
+from resweep.reconstruction import CalibrateConfig, HybridConfig, Map, MapConfig, join
+from resweep.reconstruction.poses.calibrate import calibrate, correct_log
 from resweep.sweep import Sweep
 from resweep.worlds import Splats, Volumes
 
@@ -61,3 +63,24 @@ def test_a_map_keeps_no_sweep_in_memory() -> None:
     assert len(map) > 1000
     assert len(counted.alive) == N
     assert [ref() for ref in counted.alive] == [None] * N
+
+
+def test_joined_and_corrected_logs_read_a_sweep_when_it_is_asked_for() -> None:
+    """Neither reads ahead nor keeps a sweep, so that a drive of any length can be joined and corrected."""
+    parts = [Counted(shrub_sweeps(N)) for _ in range(2)]
+    log = join([part.log for part in parts])
+    log = correct_log(log, Calibration(np.zeros(1), np.zeros(1)), log.poses)
+    assert not any(part.loads for part in parts)
+    for at in range(len(log)):
+        sweep = log[at]
+        assert len(sweep) > 0
+        del sweep
+        gc.collect()
+        assert not any(kept() for part in parts for kept in part.alive)
+    assert [part.loads for part in parts] == [dict.fromkeys(range(N), 1)] * 2
+
+
+def test_a_long_log_is_calibrated_in_one_pass_and_a_sample() -> None:
+    counted = Counted(shrub_sweeps(30))
+    calibrate(counted.log, CalibrateConfig(**QUICK, sweeps=4, stretch=2, window=10, window_iterations=1))
+    assert Counter(counted.loads.values()) == {1: 26, 2: 4}

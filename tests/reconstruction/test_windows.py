@@ -135,7 +135,7 @@ def test_only_the_sweeps_of_a_window_are_in_memory(monkeypatch: pytest.MonkeyPat
         log = street[[at % len(street) for at in range(count)]]
         most = 0
         calibrate(log, CONFIG)
-        assert most <= 2 * CONFIG.window, count  # type: ignore[operator]
+        assert most <= 4 * CONFIG.window, count  # type: ignore[operator]  # two windows, and their copies
 
 
 def test_without_windows_the_poses_stay(street: Log) -> None:

@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from resweep import portable
 from resweep.errors import ResweepError
 from resweep.log import Log
-from resweep.neighbours import Neighbours
-from resweep.pose import Array, rotation_of, transform
-from resweep.progress import track
+from resweep.pose import Array, rotation_of
 from resweep.reconstruction.poses.config import AlignConfig
-from resweep.reconstruction.poses.drives import Drive, PlaneMap, correct_drift, register_drive
-from resweep.registration import find_planes
+from resweep.reconstruction.poses.drives import Agreement
+from resweep.reconstruction.poses.register import Registered, register_sections
+from resweep.reconstruction.poses.sections import (
+    Keep,
+    MapPieces,
+    SavedSection,
+    Way,
+    divide_way,
+    map_section,
+    sample_section,
+)
 from resweep.sweep import Sweep
-from resweep.voxels import first_in_voxels, voxel_means
 
-Keep = Callable[[Sweep], Array]
-
-_VOXEL_M, _COARSE_VOXEL_M, _SAMPLE_VOXEL_M = 0.1, 0.4, 0.5
-_RADIUS_PER_VOXEL = 3.75
-_MOST_POINTS = 2000
-_MIN_SWEEPS = 4
-_BETTER = 1.1
+_AGREE_MARGIN_M = 2.0  # around a section's map, for the planes at its edge
 _OWN_PLACE_M = 0.5  # a log that moves less than that stays where its poses are
 
 
@@ -76,25 +78,77 @@ def align(
     if len(logs) < 2:
         return list(logs), []
     origin = np.round(logs[0].poses[0][:3, 3])
-    _, cloud = _sample_drive(logs[0], origin, config, keep, progress)
-    clouds, done, shifts = [cloud], [logs[0]], []
-    for log in logs[1:]:
-        try:
-            place = _map_planes(clouds)
-            drive = _sample_drive(log, origin, config, keep, progress)[0]
-            poses, unique = _register(drive, place, config)
-            there = _move_log(log, poses, origin)
-            cloud = _sample_drive(there, origin, config, keep, progress)[1]
-            shift = _check_fit(drive, poses, cloud, place, unique, config)
-        except ResweepError as error:
-            if left_out is None:
-                raise
-            left_out.append(f"skipped {error}")
-            continue
-        done.append(replace(there, meta={**there.meta, "aligned": asdict(shift)}))
-        shifts.append(shift)
-        clouds.append(cloud)
+    with TemporaryDirectory(prefix="resweep-align-") as folder:
+        how = _How(config, keep, progress, origin, Path(folder))
+        place = MapPieces(how.folder / "0")
+        for cloud, whole in _map_sections(logs[0], how):
+            place.add(cloud, whole)
+        if len(place) == 0:
+            raise _nothing_left(str(logs[0].meta.get("path", logs[0].name)))
+        done, shifts = [logs[0]], []
+        for number, log in enumerate(logs[1:], 1):
+            try:
+                there, shift, pieces = _align_log(log, place, how, number)
+            except ResweepError as error:
+                if left_out is None:
+                    raise
+                left_out.append(f"skipped {error}")
+                continue
+            done.append(replace(there, meta={**there.meta, "aligned": asdict(shift)}))
+            shifts.append(shift)
+            place.extend(pieces)
     return done, shifts
+
+
+@dataclass(frozen=True, eq=False)
+class _How:
+    """What is the same for all logs: the settings, which returns take part, the map's origin (3,), a folder."""
+
+    config: AlignConfig
+    keep: Keep | None
+    progress: bool
+    origin: Array
+    folder: Path
+
+
+def _align_log(log: Log, place: MapPieces, how: _How, number: int) -> tuple[Log, Shift, MapPieces]:
+    """A log on the map ``place``, how it was corrected, and its own map."""
+    way = Way.of(log, how.origin, how.config)
+    found = register_sections(_sample_sections(log, way, how, number), way, place, how.config)
+    there = _move_log(log, found.poses, how.origin)
+    pieces = MapPieces(how.folder / str(number))
+    agreements = []
+    for cloud, whole in _map_sections(there, how):
+        pieces.add(cloud, whole)
+        if len(cloud):
+            near = place.near(cloud.min(axis=0) - _AGREE_MARGIN_M, cloud.max(axis=0) + _AGREE_MARGIN_M)
+            agreements.append(near.agreement(cloud))
+    return there, _check_fit(way, found, _join_agreements(agreements), how.config), pieces
+
+
+def _sample_sections(log: Log, way: Way, how: _How, number: int) -> list[SavedSection]:
+    """The sections of a log, each with a sample of its returns in a file."""
+    saved, count = [], 0
+    for at, section in enumerate(divide_way(way.path_m, how.config)):
+        drive = sample_section(log, way, section, how.config, how.keep, how.progress)
+        saved.append(SavedSection(section, way, how.folder / f"{number}-{at:06d}.npz"))
+        saved[-1].save(drive)
+        count += len(drive.points)
+    if count == 0:
+        raise _nothing_left(way.name)
+    return saved
+
+
+def _map_sections(log: Log, how: _How) -> Iterator[tuple[Array, bool]]:
+    """The map (n, 3) of each section of a log, and whether it is that of the whole log."""
+    way = Way.of(log, how.origin, how.config)
+    sections = divide_way(way.path_m, how.config)
+    for section in sections:
+        yield map_section(log, way, section, how.config, how.keep, how.progress), len(sections) == 1
+
+
+def _nothing_left(name: str) -> ResweepError:
+    return ResweepError(f"{name}: no return is left to align it by; widen range_max_m or keep more returns")
 
 
 def _move_log(log: Log, poses: Array, origin: Array) -> Log:
@@ -108,60 +162,20 @@ def _move_log(log: Log, poses: Array, origin: Array) -> Log:
     return log.map(move, "align", indexed=True, poses=there)
 
 
-def _sample_drive(
-    log: Log, origin: Array, config: AlignConfig, keep: Keep | None, progress: bool
-) -> tuple[Drive, Array]:
-    """What takes part of a log: a sample of its points, and its map (n, 3) as means of voxels."""
-    poses = log.poses.copy()
-    poses[:, :3, 3] -= origin
-    path_m = np.r_[0.0, np.cumsum(np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1))]
-    chosen = np.unique(np.searchsorted(path_m, np.arange(0.0, path_m[-1], config.sweep_gap_m)))
-    if len(chosen) < _MIN_SWEEPS:  # the drive is short, or stands
-        chosen = np.unique(np.linspace(0, len(log) - 1, min(len(log), _MIN_SWEEPS)).astype(np.int64))
-    samples, owners, cloud = [np.zeros((0, 3))], [np.zeros(0, np.int64)], [np.zeros((0, 3))]
-    for row, sweep in enumerate(track(log[chosen.tolist()], f"sampling {log.name}", show=progress)):
-        near = (sweep.range < config.range_max_m) & np.isfinite(sweep.points).all(axis=1)
-        if keep is not None:
-            near &= keep(sweep)
-        if not near.any():
-            continue
-        local = sweep.deskewed()[near].astype(np.float64)
-        rows = first_in_voxels(local, _SAMPLE_VOXEL_M)
-        rows = rows[:: 1 + len(rows) // _MOST_POINTS]
-        samples.append(local[rows])
-        owners.append(np.full(len(rows), chosen[row]))
-        cloud.append(voxel_means(transform(poses[chosen[row]], local), _VOXEL_M))
-    name = str(log.meta.get("path", log.name))
-    drive = Drive(name, np.concatenate(samples), np.concatenate(owners), poses, path_m)
-    if len(drive.points) == 0:
-        raise ResweepError(f"{name}: no return is left to align it by; widen range_max_m or keep more returns")
-    return drive, voxel_means(np.concatenate(cloud), _VOXEL_M)
+def _join_agreements(found: Sequence[Agreement]) -> Agreement:
+    """How well the sections of a drive agree with the map: the mean of their least shares, by their flat places."""
+    if len(found) == 1:
+        return found[0]
+    count = sum(each.count for each in found)
+    share = sum(each.share * each.count for each in found) / max(count, 1)
+    constrained = any(each.count and not each.unconstrained for each in found)
+    return Agreement(share, [] if constrained else [at for each in found for at in each.unconstrained], count)
 
 
-def _map_planes(clouds: list[Array]) -> PlaneMap:
-    points = voxel_means(np.concatenate(clouds), _VOXEL_M)
-    coarse, fine = (find_planes(points, size, _RADIUS_PER_VOXEL * size) for size in (_COARSE_VOXEL_M, _VOXEL_M))
-    return PlaneMap(Neighbours(points), coarse, fine)
-
-
-def _register(drive: Drive, place: PlaneMap, config: AlignConfig) -> tuple[Array, bool]:
-    """The drive's poses (n, 4, 4) on the map, and whether it fits in one place only."""
-    if place.overlap(drive.world(drive.poses), config.shift_max_m) < config.overlap_min:
-        raise ResweepError(
-            f"{drive.name}: does not overlap the logs before it; give logs of one place with poses in one world frame"
-        )
-    start, unique = register_drive(drive, place, config)
-    poses = correct_drift(drive, place, start, config)
-    if _misfit(drive, place, drive.poses) <= _BETTER * _misfit(drive, place, poses):
-        return drive.poses, unique  # hardly better: with few constraints, moving would only add noise
-    return poses, unique
-
-
-def _check_fit(drive: Drive, poses: Array, cloud: Array, place: PlaneMap, unique: bool, config: AlignConfig) -> Shift:
-    """The correction of a drive at ``poses``; an error if it, or its map ``cloud`` (n, 3), does not fit there."""
-    agreement = place.agreement(cloud)
-    shift = _summarise(drive, place, poses, agreement.share)
-    largest = float(np.linalg.norm(poses[:, :3, 3] - drive.poses[:, :3, 3], axis=1).max())
+def _check_fit(way: Way, found: Registered, agreement: Agreement, config: AlignConfig) -> Shift:
+    """The correction of a drive; an error if it, or its map, does not fit where it was moved to."""
+    shift = _summarise(way, found, agreement.share)
+    largest = float(np.linalg.norm(found.poses[:, :3, 3] - way.poses[:, :3, 3], axis=1).max())
     what = ""
     if shift.overlap < config.overlap_min:
         what = f"only {shift.overlap:.0%} of it lies on their map"
@@ -171,35 +185,29 @@ def _check_fit(drive: Drive, poses: Array, cloud: Array, place: PlaneMap, unique
         what = f"in one direction only {shift.agreement:.0%} of its surfaces lie in theirs"
     elif largest > config.shift_max_m or shift.turn_deg > config.turn_max_deg:
         what = f"it would move by {largest:.1f} m and {shift.turn_deg:.1f}°, more than poses are expected to err"
-    elif not unique and shift.shift_m > _OWN_PLACE_M:
+    elif not found.unique and shift.shift_m > _OWN_PLACE_M:
         what = "it fits in several places, away from its own poses"
     if what:
-        raise ResweepError(f"{drive.name}: does not fit onto the logs before it: {what}; give better poses")
-    if agreement.unconstrained or not unique:
+        raise ResweepError(f"{way.name}: does not fit onto the logs before it: {what}; give better poses")
+    if agreement.unconstrained or not found.unique:
         warnings.warn(
-            f"{drive.name}: fits onto the logs before it in more than one place; where no surface constrains them, "
+            f"{way.name}: fits onto the logs before it in more than one place; where no surface constrains them, "
             "its poses are kept",
             stacklevel=3,
         )
     return shift
 
 
-def _summarise(drive: Drive, place: PlaneMap, poses: Array, agreement: float) -> Shift:
-    change = poses[:, :3, 3] - drive.poses[:, :3, 3]
+def _summarise(way: Way, found: Registered, agreement: float) -> Shift:
+    change = found.poses[:, :3, 3] - way.poses[:, :3, 3]
     mean = change.mean(axis=0)
-    turn = rotation_of(portable.matmul(poses[:, :3, :3], drive.poses[:, :3, :3].transpose(0, 2, 1)).mean(axis=0))
+    turn = rotation_of(portable.matmul(found.poses[:, :3, :3], way.poses[:, :3, :3].transpose(0, 2, 1)).mean(axis=0))
     return Shift(
-        drive.name,
+        way.name,
         float(portable.norm(mean)),
         float(np.degrees(turn.magnitude())),
         float(np.linalg.norm(change - mean, axis=1).max()),
-        place.overlap(drive.world(poses), 1.0),
+        found.overlap,
         agreement,
-        (_misfit(drive, place, drive.poses), _misfit(drive, place, poses)),
+        found.misfit_m,
     )
-
-
-def _misfit(drive: Drive, place: PlaneMap, poses: Array) -> float:
-    """The median distance in metres of the drive's points, at ``poses``, from the map's planes."""
-    error = place.fine.match(drive.world(poses), 1.0).error
-    return float(np.median(np.abs(error))) if len(error) else float("inf")

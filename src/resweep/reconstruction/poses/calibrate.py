@@ -49,7 +49,7 @@ def calibrate(
     """The log with its lasers and poses corrected; ``keep(sweep)`` (n,) says which returns take part.
 
     Up to ``config.sweeps`` sweeps make one problem. Of a longer log, the lasers are found on stretches along it and
-    then its poses window by window, as tasks of ``workers``: no more than the sweeps of one of them is in memory.
+    then its poses window by window, as tasks of ``workers``: what is in memory does not depend on its length.
     """
     config = config or CalibrateConfig()
     whole = len(log) <= config.sweeps

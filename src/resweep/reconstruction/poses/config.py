@@ -54,7 +54,8 @@ class AlignConfig(Spec):
     Errors of up to ``shift_max_m`` and ``turn_max_deg`` are corrected. Returns nearer than ``range_max_m`` of sweeps
     ``sweep_gap_m`` apart take part. Drives are registered in segments of ``segment_m``, then their drift is corrected
     at knots ``knot_gap_m`` apart, from one of which to the next the correction changes by about ``drift_m`` and
-    ``drift_deg``. At least ``overlap_min`` of a drive's points must lie within a metre of the map, half of those within
+    ``drift_deg``. Both go along a long drive in sections of about ``section_m``, with the map around one of them in
+    memory. At least ``overlap_min`` of a drive's points must lie within a metre of the map, half of those within
     ``misfit_max_m`` of its planes, and in every direction ``agreement_min`` of its flat places must lie in planes of
     the map.
     """
@@ -64,6 +65,7 @@ class AlignConfig(Spec):
     range_max_m: Positive = 50.0
     sweep_gap_m: Positive = 1.0
     segment_m: Positive = 60.0
+    section_m: Annotated[float, Field(ge=20.0)] = 300.0
     knot_gap_m: Positive = 5.0
     drift_m: Positive = 0.05
     drift_deg: Positive = 0.1

@@ -1,7 +1,7 @@
 """A long drive in parts: stretches on which its lasers are found, and windows in which its poses are refined.
 
 Windows of consecutive sweeps overlap. Each is refined by itself, with the lasers as they were found, so that windows
-can be tasks and memory is that of one. What a window cannot know is a motion of all its sweeps together: the priors
+can be tasks and memory is that of two. What a window cannot know is a motion of all its sweeps together: the priors
 keep it small, and in the overlap the corrections of one window fade into those of the next, so that there is no step.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +62,10 @@ def refine_poses(
     if config.window is None:
         return log.poses.copy()
     windows = choose_windows(len(log), config.window)
-    refine = partial(_refine_window, log, calibration, config, keep)
+    samples = config.samples * (windows[0][1] - windows[0][0]) // config.sweeps  # a sweep as many as for the lasers
+    fewer = {"points_per_sweep": config.window_points, "samples": max(samples, 1)}
+    views = _Views(log, calibration, fix_lasers(config.model_copy(update=fewer)), keep)
+    refine = partial(_refine_window, views)
     total, weights = np.zeros((len(log), 6)), np.zeros(len(log))
     for window, change in zip(windows, workers.map(refine, windows, "refining poses", show=progress), strict=True):
         weight = _fade(window, len(log))
@@ -71,31 +75,43 @@ def refine_poses(
     return np.stack([move_pose(pose, change) for pose, change in zip(log.poses, changes, strict=True)])
 
 
-def _refine_window(
-    log: Log, calibration: Calibration, config: CalibrateConfig, keep: Keep | None, window: Window
-) -> Array:
+class _Views:
+    """The views of a log's sweeps with their lasers corrected, all of them counted as one laser.
+
+    Those of the last window are kept, as the next one begins with some of them. They are not pickled.
+    """
+
+    def __init__(self, log: Log, calibration: Calibration, config: CalibrateConfig, keep: Keep | None) -> None:
+        self.config = config
+        self._log, self._calibration, self._keep = log, calibration, keep
+        self._last: dict[int, View] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_last": {}}
+
+    def of(self, window: Window) -> list[View]:
+        """The views of a window, which the caller may move; each is the same in every window."""
+        last = self._last
+        self._last = {at: last[at] if at in last else self._make(at) for at in range(*window)}
+        return [replace(view) for view in self._last.values()]
+
+    def _make(self, number: int) -> View:
+        view = make_view(self._log[number], self.config, np.random.default_rng([_VIEW_SEED, number]), self._keep)
+        points = self._calibration.corrected_points(view.points, view.ring).points
+        return replace(view, points=points, ring=np.zeros_like(view.ring), n_rings=1)
+
+
+def _refine_window(source: _Views, window: Window) -> Array:
     """The turn and shift (m, 6) that refine the pose of each sweep of a window."""
-    samples = config.samples * (window[1] - window[0]) // config.sweeps  # of each sweep as many as for the lasers
-    changes = {"points_per_sweep": config.window_points, "samples": max(samples, 1)}
-    fewer = fix_lasers(config.model_copy(update=changes))
-    views = [_make_fixed_view(log, calibration, fewer, keep, number) for number in range(*window)]
+    views = source.of(window)
     before = np.stack([view.pose for view in views])
     origin = move_to_origin(views)
     rng = np.random.default_rng([_WINDOW_SEED, window[0]])
-    for _ in range(config.window_iterations):
-        step([views], Calibration(np.zeros(1), np.zeros(1)), fewer, rng)
+    for _ in range(source.config.window_iterations):
+        step([views], Calibration(np.zeros(1), np.zeros(1)), source.config, rng)
     after = np.stack([view.pose for view in views])
     turn = rotation_of(portable.matmul(after[:, :3, :3], before[:, :3, :3].transpose(0, 2, 1))).as_rotvec()
     return np.concatenate([turn, after[:, :3, 3] + origin - before[:, :3, 3]], axis=1)
-
-
-def _make_fixed_view(
-    log: Log, calibration: Calibration, config: CalibrateConfig, keep: Keep | None, number: int
-) -> View:
-    """The view of a sweep with its lasers corrected, all of them counted as one; the same in every window."""
-    view = make_view(log[number], config, np.random.default_rng([_VIEW_SEED, number]), keep)
-    points = calibration.corrected_points(view.points, view.ring).points
-    return replace(view, points=points, ring=np.zeros_like(view.ring), n_rings=1)
 
 
 def _fade(window: Sequence[int], count: int) -> Array:
