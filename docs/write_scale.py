@@ -25,16 +25,18 @@ WORKERS = (10, 100, 1000)
 
 # Name: value, unit, and where it comes from.
 ASSUMED: dict[str, tuple[float, str, str]] = {
-    "core_hour_usd": (0.0425, "USD", "a core hour: AWS c6i.large, on demand in us-east-1, 0.085 USD for two vCPUs"),
-    "gb_month_usd": (0.023, "USD", "a GB for a month: AWS S3 Standard in us-east-1, first 50 TB"),
+    "core_hour_usd": (0.0425, "USD", "a core hour; assumed, about what AWS asks on demand for half of a c6i.large"),
+    "gb_month_usd": (0.023, "USD", "a GB for a month; AWS S3 Standard in us-east-1, first 50 TB"),
     "worker_gb_s": (0.1, "GB/s", "between one worker and the object store; assumed, a share of a 10 Gbit/s machine"),
     "store_gb_s": (10.0, "GB/s", "all that the object store gives to one cluster; assumed"),
-    "task_overhead_s": (0.001, "s", "of the scheduler for each task; dask's documentation says about 1 ms"),
+    "task_overhead_s": (0.001, "s", 'of the scheduler for each task; distributed.dask.org: "about 1ms of overhead"'),
     "task_s": (1.0, "s", "of work in a task; tasks take 0.1 s at least, and a tile several seconds"),
+    "tile_m": (50.0, "m", "side of a tile; the default of a build"),
+    "halo_m": (2.0, "m", "read around a tile; assumed, builds take 1 to 10 m by the spacing of points"),
     "sweeps_d": (1.4e6, "sweeps", "D, 5.1"),
     "snippets_d": (5500, "snippets", "D, 5.1; of 25 s each"),
     "passes_d": (3, "passes", "over a place on average; D, 3.1"),
-    "grassland_km2": (100.0, "km²", "the task"),
+    "grassland_km2": (100.0, "km²", "the place that is asked about"),
     "region_km2": (1.0, "km²", "of grassland that is one log; assumed"),
 }
 
@@ -240,10 +242,17 @@ def _limits(works: list[Work], tiles: dict[str, Any]) -> str:
         "- **Serial parts** of a unit (reading its log in order, poses, what all tiles share) bound how many workers "
         f"it can use: {_most(serial)}. Units do not wait for each other, so "
         "many units hide it, and few do not.",
-        "- **Halos**: a tile reads what lies around it, so smaller tiles read more of it twice. More workers than "
-        "tiles are of no use, and making tiles smaller to feed them costs more than it gains.",
+        f"- **Halos**: a tile reads {assumed('halo_m'):g} m around it, which is {_halo(1):.0%} more ground for tiles of "
+        f"{assumed('tile_m'):g} m, {_halo(2):.0%} for half and {_halo(4):.0%} for a quarter of that side. More workers "
+        "than tiles are of no use, and smaller tiles to feed them read more twice.",
     ]
     return "\n".join(lines)
+
+
+def _halo(parts: int) -> float:
+    """The ground that a tile reads around itself, as a share of its own, if its side is divided by ``parts``."""
+    side = assumed("tile_m") / parts
+    return ((side + 2 * assumed("halo_m")) / side) ** 2 - 1
 
 
 def _most(serial: float) -> str:
