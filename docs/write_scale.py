@@ -242,9 +242,9 @@ def _limits(works: list[Work], tiles: dict[str, Any]) -> str:
         "- **Serial parts** of a unit (reading its log in order, poses, what all tiles share) bound how many workers "
         f"it can use: {_most(serial)}. Units do not wait for each other, so "
         "many units hide it, and few do not.",
-        f"- **Halos**: a tile reads {assumed('halo_m'):g} m around it, which is {_halo(1):.0%} more ground for tiles of "
-        f"{assumed('tile_m'):g} m, {_halo(2):.0%} for half and {_halo(4):.0%} for a quarter of that side. More workers "
-        "than tiles are of no use, and smaller tiles to feed them read more twice.",
+        f"- **Halos**: a tile reads {assumed('halo_m'):g} m around it, which is {_halo(1):.0%} more ground for tiles "
+        f"of {assumed('tile_m'):g} m, {_halo(2):.0%} for half and {_halo(4):.0%} for a quarter of that side. More "
+        "workers than tiles are of no use, and smaller tiles to feed them read more twice.",
     ]
     return "\n".join(lines)
 

@@ -30,6 +30,7 @@ KEYS = {
     "volumes": ["realtime_factor", "floor_ratio", "hybrid_realtime_factor", "beams_per_s"],
     "actors": ["realtime_factor", "realtime_factor_depth5", "cpu_ms", "update_ms", "update_exponent"],
     "dataset": ["ratio_to_simulator", "dataset_sweeps_per_s", "simulator_sweeps_per_s", "mb_per_sweep"],
+    "grassland": ["beams_per_hectare", "volumes_per_hectare", "beams_per_core_s", "bytes_per_volume"],
     "growth": ["triangles", "sweep_s", "threads", "threads_sweep_s"],
     "peers": [
         f"{key}_{rays}"
