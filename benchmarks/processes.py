@@ -85,13 +85,14 @@ class _Watcher(threading.Thread):
 
 
 def folder_bytes(folder: Path) -> int:
-    """Bytes of all files in a folder; files that vanish meanwhile do not count, and no folder has none."""
+    """Bytes of all files in a folder; what vanishes meanwhile does not count, and no folder has none."""
     total = 0
-    for file in folder.rglob("*"):
-        try:
-            total += file.stat().st_size if file.is_file() else 0
-        except FileNotFoundError:
-            continue
+    for where, _, names in os.walk(folder):  # which passes over folders that are gone
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(where, name)).st_size
+            except FileNotFoundError:
+                continue
     return total
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -83,6 +84,24 @@ def test_children_count_in_the_memory_of_a_command(load: Any, tmp_path: Path) ->
         processes.run_measured(
             [sys.executable, "-c", "import sys; print('no luck', file=sys.stderr); sys.exit(3)"], "two processes"
         )
+
+
+def test_folders_that_vanish_while_they_are_counted_do_not_stop_it(
+    load: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_bytes(b"x" * 10)
+    real = os.scandir
+
+    def scan(path: Any) -> Any:
+        if Path(os.fspath(path)) == tmp_path / "b":
+            raise FileNotFoundError(path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scan)
+    assert load("processes").folder_bytes(tmp_path) == 20
+    assert load("processes").folder_bytes(tmp_path / "none") == 0
 
 
 @linux
