@@ -32,6 +32,7 @@ KEYS = {
     "dataset": ["ratio_to_simulator", "dataset_sweeps_per_s", "simulator_sweeps_per_s", "mb_per_sweep"],
     "streaming": ["ratio", "ratio_with_loading", "short_gb", "long_gb", "memory_growth"],
     "cluster": ["efficiency_2_workers", "simulate_ratio_2_workers", "dataset_ratio_2_workers"],
+    "grassland": ["beams_per_hectare", "volumes_per_hectare", "beams_per_core_s", "bytes_per_volume"],
     "growth": ["triangles", "sweep_s", "threads", "threads_sweep_s"],
     "peers": [
         f"{key}_{rays}"
