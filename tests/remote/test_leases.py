@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import threading
 import time
+from typing import Any
 
 import pytest
 
 from resweep.errors import ResweepError
 from resweep.remote import find_path, leases, lock_place
+from resweep.remote.buckets import Bucket, Version
 from resweep.remote.leases import confirm_lock
 from tests.remote.server import get, list_keys, put
 
@@ -90,3 +92,17 @@ def test_a_lease_that_was_lost_publishes_nothing(bucket: str) -> None:
 def test_a_whole_bucket_is_no_output(bucket: str) -> None:
     with pytest.raises(ResweepError, match="is a whole bucket"), lock_place(find_path(bucket)):
         pass
+
+
+def test_an_answer_that_is_lost_costs_no_lease(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client repeats a request whose answer it did not get, and then finds its own condition broken."""
+    path, write = find_path(f"{bucket}/out"), Bucket.write
+
+    def write_twice(self: Bucket, key: str, data: bytes, **options: Any) -> Version:
+        write(self, key, data, **options)
+        return write(self, key, data, **options)
+
+    monkeypatch.setattr(Bucket, "write", write_twice)
+    with lock_place(path):
+        confirm_lock(path)  # type: ignore[arg-type]
+    assert list_keys(bucket) == []

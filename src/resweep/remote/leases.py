@@ -114,6 +114,9 @@ class _Lease:
             self.take()  # it has just been given back
             return
         holder = _parse(text)
+        if self._is_own(holder):  # the answer was lost, and the request repeated
+            self._version = version
+            return
         if not _is_dead(holder) and self._watch(version):
             raise ResweepError(
                 f"{self.named}: another process is writing it (pid {holder.get('pid')} on {holder.get('host')}, since "
@@ -155,9 +158,21 @@ class _Lease:
                 try:
                     self._version = self.bucket.write(self.key, self._say(), replaces=self._version)
                 except (ChangedError, FileNotFoundError):
-                    self._lost = True
+                    self._lost = not self._find_own()
         if self._lost:
             raise ResweepError(f"{self.named}: another process has taken it over; nothing was published, start again")
+
+    def _find_own(self) -> bool:
+        """Whether the lease is this process's after all: the answer to a write was lost, and the request repeated."""
+        try:
+            text, version = self.bucket.read_version(self.key)
+        except FileNotFoundError:
+            return False
+        self._version = version
+        return self._is_own(_parse(text))
+
+    def _is_own(self, holder: dict[str, Any]) -> bool:
+        return holder.get("holder") == self.facts["holder"]
 
     def _keep(self) -> None:
         while not self._done.wait(RENEW_S):

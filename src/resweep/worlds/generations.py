@@ -82,7 +82,8 @@ def publish_world(folder: Path, path: RemotePath, index: str) -> None:
     try:
         bucket.write(f"{root}/{index}", text, new=version is None, replaces=version)
     except ChangedError as error:
-        raise ResweepError(f"{path}: another process has replaced it meanwhile; nothing was changed") from error
+        if bucket.read(f"{root}/{index}") != text:  # else the answer was lost, and the request repeated
+            raise ResweepError(f"{path}: another process has replaced it meanwhile; nothing was changed") from error
     kept = [f"{root}/{FOLDER}/{name}/" for name in (generation, replaced) if name] + [f"{root}/{index}"]
     if "layers" in old and not old.get(FIELD):  # arrays beside the index, of a world that was copied there
         kept.append(f"{root}/")
