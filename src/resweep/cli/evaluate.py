@@ -6,6 +6,7 @@ import functools
 import json
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from resweep.evaluation import Report
     from resweep.log import Log
     from resweep.reconstruction import BuildConfig, Checkpoints
-    from resweep.worlds import World
+    from resweep.worlds import StreamedWorld, World
 
 
 @locks("output", reads=["sim", "real"])
@@ -115,7 +116,7 @@ def evaluate(
         if odometry and poses is not None:
             raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
         config = build_config(method, set_ or [])  # a mistake is said before anything is read
-        kept = _Kept(output)
+        kept = _Kept(output, bound)
         log = open_posed(sim, keep_going, poses, pose_rate, labels=labels)
         report_skipped(sim, log)
         report = _hold_out(log, holdout, every, config, accumulate, odometry, bound, kept)
@@ -207,18 +208,29 @@ def _hold_out(
 
 
 class _Kept:
-    """The finished stages of a held-out build, kept beside the report until that is written; nowhere without one."""
+    """The finished stages of a held-out build, kept beside the report until that is written; nowhere without one.
 
-    def __init__(self, output: Path | None) -> None:
-        self._output = output
+    A world that does not fit into ``memory`` is built by tiles in a temporary folder, from where it is read.
+    """
+
+    def __init__(self, output: Path | None, memory: int) -> None:
+        self._output, self._memory = output, memory
         self._checkpoints: Checkpoints | None = None
+        self._temporary: TemporaryDirectory[str] | None = None
 
-    def build(self, log: Log, config: BuildConfig) -> World:
+    def build(self, log: Log, config: BuildConfig) -> World | StreamedWorld:
         """The world of the sweeps that are not held out."""
         from resweep.files.partial import find_partial
-        from resweep.reconstruction import Checkpoints, build
+        from resweep.reconstruction import Checkpoints, build, build_tiled
+        from resweep.reconstruction.tiles.build import check_whole, count_whole, is_tiled
         from resweep.reconstruction.unknown_sensor import adapt_to_log
+        from resweep.worlds import StreamedWorld
 
+        if is_tiled(config) and count_whole(log) > self._memory:
+            self._temporary = TemporaryDirectory(prefix="resweep-")
+            path = build_tiled(log, Path(self._temporary.name) / "rest.world", config, memory=self._memory)
+            return StreamedWorld(path, memory_bytes=self._memory)
+        check_whole(log, self._memory)
         if self._output is None:
             return build(log, config)
         say = functools.partial(typer.echo, err=True)
@@ -234,5 +246,7 @@ class _Kept:
 
     def remove(self) -> None:
         """Remove what was kept: the report is written."""
+        if self._temporary is not None:
+            self._temporary.cleanup()
         if self._checkpoints is not None:
             self._checkpoints.remove()

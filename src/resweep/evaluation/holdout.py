@@ -19,7 +19,7 @@ from resweep.memory import parse_memory, resident_memory
 from resweep.pose import Array
 from resweep.simulate import Retracer
 from resweep.sweep import Sweep
-from resweep.worlds import World
+from resweep.worlds import StreamedWorld, World
 
 _COMPARING = 500 * 10**6  # bytes for a pair of sweeps and what is near it
 
@@ -27,7 +27,7 @@ _COMPARING = 500 * 10**6  # bytes for a pair of sweeps and what is near it
 def holdout(
     log: Log,
     held: Sequence[int],
-    build: Callable[[Log], World],
+    build: Callable[[Log], World | StreamedWorld],
     mappable: Callable[[Sweep], Array] | None = None,
     *,
     memory: int | str | None = None,

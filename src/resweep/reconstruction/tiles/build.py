@@ -126,10 +126,15 @@ def build_tiled(
     return path
 
 
+def count_whole(log: Log) -> int:
+    """Bytes that a build with the whole map in memory takes, about, by the first sweep."""
+    return _BASE_BYTES + len(log) * max(len(log[0]), 1) * _POINT_BYTES
+
+
 def check_whole(log: Log, memory: int) -> None:
     """Raise if a build with the whole map in memory would take more than ``memory`` bytes, by the first sweep."""
+    need = count_whole(log)
     points = len(log) * max(len(log[0]), 1)
-    need = _BASE_BYTES + points * _POINT_BYTES
     if need > memory:
         raise ResweepError(
             f"log '{log.name}': this method holds all of its about {points:,} points in memory, which takes about "
