@@ -108,6 +108,14 @@ def test_boxes_give_what_a_search_of_all_points_gives(cloud: Path, hill: Array, 
     np.testing.assert_allclose(sort_rows(found), sort_rows(hill[inside]), rtol=0, atol=1e-4)
 
 
+def test_a_box_that_cuts_nodes_gives_no_empty_sweep(cloud: Path, hill: Array) -> None:
+    corner = hill[np.argmin(hill[:, :2].sum(axis=1))]  # of all levels, one point: other nodes are met and have none
+    bounds = (*corner[:2] - 0.05, *corner[:2] + 0.05)
+    log = rs.open_log(cloud, bounds=bounds, chunk_points=1)
+    assert len(log)
+    assert all(len(sweep) for sweep in log)
+
+
 def test_coarse_levels_are_even_and_leave_no_hole(cloud: Path) -> None:
     octree = read_layout(cloud)
     keys = {(node.level, *node.key) for node in octree.nodes}
