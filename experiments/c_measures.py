@@ -19,6 +19,7 @@ from resweep.evaluation.nearest import nearest_distances
 from resweep.labels import load_labels
 from resweep.pose import Array
 from resweep.reconstruction import CalibrateConfig, Map, fit
+from resweep.reconstruction.map.accumulate import select_mappable
 from resweep.simulate import Retracer
 
 # C, table 3, and trunks; only places labelled as SemanticKITTI have them.
@@ -50,7 +51,8 @@ def prepare(place: Place, sweeps: int, calibration: CalibrateConfig | None = Non
     poses = known[np.linspace(0, len(known) - 1, min(sweeps, len(known))).round().astype(int)].copy()
     poses[:, :3, 3] += place.shift_m
     truth = None if place.truth is None else Truth(place.truth)
-    return Prepared(place, map, map.select_mappable(place.log[place.held]), truth, poses)
+    held = select_mappable(place.log[place.held], map.config, map.labels)
+    return Prepared(place, map, held, truth, poses)
 
 
 def measure(prepared: Prepared, model: Model, sensor: rs.Sensor) -> dict[str, Any]:

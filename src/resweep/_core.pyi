@@ -307,6 +307,11 @@ def carve(centre: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order=
     Radii of discs cut back by the beams from `origin` to `point` that passed them; 0 for those removed.
     """
 
+def tiles_of_beams(origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], lengths: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], size: float, margin: float = 0.0, threads: int = 0) -> tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.int32]]:
+    """
+    Rows of beams, and x and y of the square tiles of side `size` that each comes nearer to than `margin`.
+    """
+
 class BeamCounter:
     """How many beams pass volumes, and how many end in them."""
 

@@ -101,7 +101,7 @@ def evaluate(
         if output.suffix.lower() not in (".html", ".json"):
             raise ResweepError(f"--output '{output}': a report is .html or .json; choose one of them")
         check_writable(output)
-    kept = _Kept(None)
+    kept = _Kept(None, bound)
     if holdout is None and every is None:
         if odometry:
             raise ResweepError("--odometry: goes with --holdout; sweeps are compared in their own frames without it")

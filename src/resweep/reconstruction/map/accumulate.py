@@ -51,6 +51,13 @@ def find_mappable(sweep: Sweep, config: MapConfig, labels: LabelSet) -> Array:
     return (sweep.range >= config.ego_radius_m) & find_wanted(sweep.label, labels, config)
 
 
+def select_mappable(sweep: Sweep, config: MapConfig, labels: LabelSet) -> Sweep:
+    """The sweep without the beams that returned from what no map of its place holds."""
+    keep = np.ones(sweep.n_beams, bool)
+    keep[sweep.beam[~find_mappable(sweep, config, labels)]] = False
+    return sweep.select_beams(keep)
+
+
 def read_columns(sweep: Sweep, at: int, origin: Array, config: MapConfig) -> dict[str, Array]:
     """The returns of one sweep as columns of the map, without the recording vehicle."""
     local = sweep.deskewed()

@@ -40,7 +40,7 @@ class Beams:
     @property
     def ends(self) -> Array:
         """Where the beams ended (n, 3) float32."""
-        return self.origin + self.direction * self.length[:, None]
+        return np.asarray(self.origin + self.direction * self.length[:, None])
 
     def find_hidden(self, empty_range_m: float) -> Array:
         """Beams (n,) bool that ended on what the map does not hold; those without return end at ``empty_range_m``."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from resweep.pose import Array
 from resweep.reconstruction.tiles.grid import Square
 from resweep.worlds import Layer, Splats, Volumes
 
@@ -32,10 +34,10 @@ def join_layers(parts: Sequence[Sequence[Layer]]) -> list[Layer]:
     return [_join(same, [np.arange(layer.n_primitives) for layer in same]) for same in found.values()]
 
 
-def _join(layers: Sequence[Layer], rows: Sequence[np.ndarray]) -> Layer:
+def _join(layers: Sequence[Layer], rows: Sequence[Array]) -> Layer:
     """Some rows of layers that are alike, as one layer."""
 
-    def column(name: str) -> np.ndarray:
+    def column(name: str) -> Array:
         return np.concatenate([getattr(layer, name)[chosen] for layer, chosen in zip(layers, rows, strict=True)])
 
     first = layers[0]
@@ -44,10 +46,10 @@ def _join(layers: Sequence[Layer], rows: Sequence[np.ndarray]) -> Layer:
         name: np.concatenate([layer.extra[name][chosen] for layer, chosen in zip(layers, rows, strict=True)])  # type: ignore[union-attr]
         for name in first.extra
     }
-    same = {name: column(name) for name in _COLUMNS}
+    same: dict[str, Any] = {name: column(name) for name in _COLUMNS}
     if isinstance(first, Splats):
-        shape = [column(name) for name in ("centre", "normal", "radius")]
-        return Splats(*shape, **same, extra=extra, name=first.name, depth=first.depth, gap_m=first.gap_m)
+        same |= {name: column(name) for name in ("centre", "normal", "radius")}
+        return Splats(**same, extra=extra, name=first.name, depth=first.depth, gap_m=first.gap_m)
+    same |= {name: column(name) for name in ("mean", "covariance", "permeability")}
     exposure = None if first.exposure_m is None else column("exposure_m")
-    shape = [column(name) for name in ("mean", "covariance", "permeability")]
-    return Volumes(*shape, exposure, **same, extra=extra, name=first.name, tau=first.tau, element_m=first.element_m)
+    return Volumes(**same, exposure_m=exposure, extra=extra, name=first.name, tau=first.tau, element_m=first.element_m)
