@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from resweep.reconstruction.poses.calibrate import Calibrated, calibrate, correc
 from resweep.reconstruction.poses.config import CalibrateConfig
 from resweep.sweep import Sweep
 from resweep.voxels import number_voxels
+from resweep.work import Workers
 from resweep.worlds import Layer, World
 
 _CALIBRATING, _READING = "calibrating lasers", "reading sweeps"
@@ -182,8 +184,12 @@ def calibrate_log(
     calibration: CalibrateConfig | None,
     progress: bool,
     checkpoints: Checkpoints,
+    workers: Workers | None = None,
 ) -> Calibrated | None:
-    """The log with its lasers and poses corrected, as a step that is kept; None where it stays as recorded."""
+    """The log with its lasers and poses corrected, as a step that is kept; None where it stays as recorded.
+
+    ``workers`` refine the windows of a long log (default: this process).
+    """
     if calibration is None or len(Map.list_stages(log, calibration)) < 2:
         return None
     begin_stage(_CALIBRATING)
@@ -197,9 +203,5 @@ def calibrate_log(
         before, after = columns["misfit_m"].tolist()
         return Calibrated(correct_log(log, lasers, columns["poses"]), lasers, (before, after))
 
-    return checkpoints.run(
-        "calibrate",
-        lambda: calibrate(log, calibration, lambda sweep: find_mappable(sweep, config, labels), progress),
-        pack,
-        unpack,
-    )
+    keep = partial(find_mappable, config=config, labels=labels)
+    return checkpoints.run("calibrate", lambda: calibrate(log, calibration, keep, progress, workers), pack, unpack)

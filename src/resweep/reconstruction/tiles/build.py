@@ -196,13 +196,19 @@ class _TiledBuild:
         return self.checkpoints.folder
 
     @property
+    def _readers(self) -> Workers:
+        """What runs tasks that read sweeps: not every format is read by threads."""
+        return OneProcess() if is_here(self.workers) else self.workers
+
+    @property
     def stages(self) -> tuple[str, ...]:
         """The stages, as progress names them."""
         return (*Map.list_stages(self.log, self.config.calibrate)[:-1], *_STAGES)
 
     def run(self) -> None:
         """All stages in order."""
-        calibrated = calibrate_log(self.log, self.config.map, self.config.calibrate, self.progress, self.checkpoints)
+        settings = self.config.map, self.config.calibrate
+        calibrated = calibrate_log(self.log, *settings, self.progress, self.checkpoints, self._readers)
         log = self.log if calibrated is None else calibrated.log
         begin_stage(_STAGES[0])
         ground, says = self._scatter(log)
@@ -237,8 +243,7 @@ class _TiledBuild:
         origin = np.round(log.poses[0][:3, 3])
         reach = _empty_range(self.config)
         scatter = Scatter(log, self.folder / "store", origin, self.config.map, labels, self.tile_m, reach)
-        readers = OneProcess() if is_here(self.workers) else self.workers  # not every format is read by threads
-        says = list(readers.map(scatter_batch, plan_batches(scatter), "reading sweeps", show=self.progress))
+        says = list(self._readers.map(scatter_batch, plan_batches(scatter), "reading sweeps", show=self.progress))
         moving = MovingFinder(log, self.config.map, labels, ImageStore(scatter.images))
         for batch in says:
             moving.extend(MovingFinder.unpack(batch["moving"], log, self.config.map, labels, scatter.images))
