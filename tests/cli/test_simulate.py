@@ -11,7 +11,7 @@ import pytest
 import trimesh
 
 from resweep.io import FORMATS, open_log
-from resweep.worlds import World
+from resweep.worlds import Mesh, World
 
 SENSOR = "velodyne-vlp-16"
 PERFECT = ("receiver.range_noise_sigma_m", "receiver.range_quantisation_m", "pointing.encoder_step_rad")
@@ -260,3 +260,20 @@ def test_points_of_bags_are_laid_out_as_asked(room: Path, drive: Path, resweep: 
     assert ended.status == 1
     assert "--points ouster: lays out the points of a bag; give --format ros2 too" in ended.err
     assert not Path("bad").exists()
+
+
+def test_tiles_out_of_reach_are_not_read(tmp_path: Path, resweep: Any) -> None:
+    """The sensor stands at one end of a long street, whose other end is damaged."""
+    corners = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    at = np.repeat(np.arange(0.0, 10_000.0, 0.25), 4)  # more vertices than one chunk has
+    faces = np.arange(len(at)).reshape(-1, 4)[:, [0, 1, 2]]
+    street = World([Mesh(np.tile(corners, (len(at) // 4, 1)) + np.c_[at, 0 * at, 0 * at], faces)])
+    path = street.save(tmp_path / "street.world")
+    damaged = path / "layers/0000/vertices/c/1/0"
+    damaged.write_bytes(damaged.read_bytes()[:50])
+    words = ["simulate", path, "-s", SENSOR, "-o", "out", "--sweeps", "1"]
+    ended = resweep(*words, "-p", "5,-2,1")
+    assert (ended.status, ended.err) == (0, "")
+    ended = resweep(*words, "-p", "9000,-2,1", "--overwrite")
+    assert ended.status != 0
+    assert "layers/0000/vertices: is damaged" in ended.err
