@@ -165,7 +165,7 @@ class _Lease:
         return self._is_own(_parse(text))
 
     def _is_own(self, holder: dict[str, Any]) -> bool:
-        return holder.get("holder") == self.facts["holder"]
+        return bool(holder.get("holder") == self.facts["holder"])
 
     def _keep(self) -> None:
         while not self._done.wait(RENEW_S):
