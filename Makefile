@@ -14,7 +14,7 @@ BUILD_TOOLS := "build>=1.2" "cmake>=3.18" "nanobind>=2.4" ninja "scikit-build-co
 CPP := $(shell find cpp tests/native -name '*.cpp' -o -name '*.hpp')
 SOURCES := CMakeLists.txt pyproject.toml README.md LICENSE \
   $(shell find cpp src -type f ! -name '.*' ! -name '*.so' ! -path '*/__pycache__/*' | sort)
-BENCHMARKS := floor courtyard memory growth peers splat_build splat_trace volumes actors dataset cluster
+BENCHMARKS := floor courtyard memory growth peers splat_build splat_trace volumes actors dataset cluster grassland tiles
 EXPERIMENTS := a_table1 a_figure1 a_transfer a_mobile a_reality b_figure3 b_figure5 b_figure7 b_figure8 c_losses c_tables d_motion d_objects kitti_sensor
 
 # Test files go to the workers as a whole, since their fixtures are costly.

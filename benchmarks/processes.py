@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -18,9 +19,13 @@ _EVERY_S, _DISK_EVERY_S = 0.05, 2.0
 
 @dataclass(frozen=True)
 class Usage:
-    """What a command took: seconds, bytes of memory of all its processes together, bytes of the folder watched."""
+    """What a command took: seconds of the clock and of processors, bytes of memory of all its processes together.
+
+    ``disk_bytes`` are those of the folder that was watched.
+    """
 
     seconds: float
+    processor_s: float
     peak_bytes: int
     disk_bytes: int
 
@@ -43,14 +48,15 @@ def run_measured(command: Sequence[str], what: str, watched: Path | None = None)
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
         watcher = _Watcher(process.pid, watched)
         watcher.start()
-        status = process.wait()
+        _, code, used = os.wait4(process.pid, 0)  # with what it waited for itself, such as workers
+        status = process.returncode = os.waitstatus_to_exitcode(code)
         seconds = time.perf_counter() - begin
         watcher.stop()
         if status != 0:
             said.seek(0)
             lines = said.read().decode(errors="replace").strip().splitlines()
             raise ResweepError(f"{what}: failed with status {status}: {lines[-1] if lines else 'it said nothing'}")
-    return Usage(seconds, watcher.peak_bytes, watcher.disk_bytes)
+    return Usage(seconds, used.ru_utime + used.ru_stime, watcher.peak_bytes, watcher.disk_bytes)
 
 
 class _Watcher(threading.Thread):
@@ -79,13 +85,14 @@ class _Watcher(threading.Thread):
 
 
 def folder_bytes(folder: Path) -> int:
-    """Bytes of all files in a folder; files that vanish meanwhile do not count, and no folder has none."""
+    """Bytes of all files in a folder; what vanishes meanwhile does not count, and no folder has none."""
     total = 0
-    for file in folder.rglob("*"):
-        try:
-            total += file.stat().st_size if file.is_file() else 0
-        except FileNotFoundError:
-            continue
+    for where, _, names in os.walk(folder):  # which passes over folders that are gone
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(where, name)).st_size
+            except FileNotFoundError:
+                continue
     return total
 
 

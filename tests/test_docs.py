@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +29,20 @@ MODELS: dict[str, Any] = {
 }
 
 
-def tables() -> Any:
-    """The module docs/write_tables.py."""
-    spec = importlib.util.spec_from_file_location("write_tables", DOCS / "write_tables.py")
+def script(name: str) -> Any:
+    """A module of docs/."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
+
+
+def tables() -> Any:
+    """The module docs/write_tables.py."""
+    return script("write_tables")
 
 
 @pytest.mark.parametrize("page", MODELS)
@@ -71,3 +78,23 @@ def test_the_fields_of_a_bank_are_all_there() -> None:
     bank = builtin_bank()
     text = (DOCS / "bank.md").read_text(encoding="utf-8")
     assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == list(_facts_of(bank[next(iter(bank))]))
+
+
+def test_the_page_of_large_places_is_what_its_script_writes() -> None:
+    scale = script("write_scale")
+    tiles, grass = scale.read_figures()
+    assert scale.PAGE.read_text(encoding="utf-8") == scale.render(tiles, grass), "run python docs/write_scale.py"
+    slower = {**tiles, **{key: 2 * value for key, value in tiles.items() if key.startswith("processor_s")}}
+    assert scale.render(slower, grass) != scale.render(tiles, grass)
+
+
+def test_more_workers_take_less_time_until_something_else_is_full() -> None:
+    scale = script("write_scale")
+    work = scale.Work("test", 100, 1e6, 0.05, 1e12, 1e12, 1e11)
+    seconds = [work.row(workers)["seconds"] for workers in (1, 10, 100, 1000)]
+    assert seconds == sorted(seconds, reverse=True)
+    assert seconds[0] == pytest.approx(1e6)
+    # Ten workers for each unit: Amdahl's law with a serial share of a twentieth.
+    assert work.compute_s(1000) == (pytest.approx(1e4 * (0.05 + 0.95 / 10)), 10)
+    assert work.row(100_000)["limit"] == "the scheduler"
+    assert work.row(work.most_workers())["efficiency"] >= 0.5 > work.row(3 * work.most_workers())["efficiency"]

@@ -31,6 +31,7 @@ KEYS = {
     "actors": ["realtime_factor", "realtime_factor_depth5", "cpu_ms", "update_ms", "update_exponent"],
     "dataset": ["ratio_to_simulator", "dataset_sweeps_per_s", "simulator_sweeps_per_s", "mb_per_sweep"],
     "cluster": ["efficiency_2_workers", "simulate_ratio_2_workers", "dataset_ratio_2_workers"],
+    "grassland": ["beams_per_hectare", "volumes_per_hectare", "beams_per_core_s", "bytes_per_volume"],
     "growth": ["triangles", "sweep_s", "threads", "threads_sweep_s"],
     "peers": [
         f"{key}_{rays}"
