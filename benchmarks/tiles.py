@@ -149,6 +149,7 @@ class _Builds:
         """Sweeps through tiles that are read as the sensor moves, against the world in memory."""
         log, path = open_log(self.log)[:size], self.place / f"kept-{size}.world"
         assert log.sensor is not None
+        worlds: dict[str, rs.World | rs.StreamedWorld]
         worlds = {"memory": rs.load_world(path), "streamed": rs.StreamedWorld(path)}
         drives = {name: Simulator(world, log.sensor, threads=threads).run_like(log) for name, world in worlds.items()}
         contenders = {name: timed(partial(_read_all, drive)) for name, drive in drives.items()}
