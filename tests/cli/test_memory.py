@@ -38,9 +38,8 @@ def test_the_size_of_a_saved_world_is_known_without_reading_it(big: Path, tmp_pa
 @pytest.mark.parametrize(
     "words",
     [
-        ["simulate", "big.world", "-s", SENSOR, "-p", "0,0,2", "-o", "out"],
+        ["simulate", "big.world", "-s", SENSOR, "--scenario", "hidden-car", "-o", "out"],
         ["dataset", "plan.yaml", "-o", "out"],
-        ["replay", "recorded", "-w", "big.world", "-s", SENSOR, "-o", "out"],
     ],
     ids=lambda words: words[0],
 )
@@ -48,8 +47,6 @@ def test_a_world_beyond_the_bound_is_told_in_one_line(
     big: Path, resweep: Any, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     Path("plan.yaml").write_text(PLAN)
-    if words[0] == "replay":
-        assert resweep("simulate", "big.world", "-s", SENSOR, "-p", "0,0,2", "-o", "recorded", "-q").status == 0
     monkeypatch.setattr("resweep.memory.resident_memory", lambda: 275_000_000)
     ended = resweep(*words, "--memory", "300MB", "-q")
     assert ended.status != 0

@@ -9,16 +9,15 @@ from places import cloud_of, nearest_hits, plane
 from resweep.errors import ResweepError
 from resweep.reconstruction import SurfelConfig
 from resweep.reconstruction.splats.surfels import cover_cloud
-from resweep.voxels import first_in_voxels
 
 
 def test_one_surfel_a_voxel():
     points = plane(0.5, 0.01).astype(np.float32)
-    rows = first_in_voxels(points, 0.04)
-    cell = np.floor((points - points.min(axis=0)) / 0.04).astype(int)
-    assert len(rows) == len(np.unique(cell, axis=0))
-    assert len(np.unique(cell[rows], axis=0)) == len(rows)
-    assert len(cover_cloud(cloud_of(points), SurfelConfig())) == len(rows)
+    cell = np.floor(points.astype(np.float64) / 0.04).astype(int)
+    surfels = cover_cloud(cloud_of(points), SurfelConfig())
+    assert len(surfels) == len(np.unique(cell, axis=0))
+    of_surfels = np.floor(surfels.centre.astype(np.float64) / 0.04).astype(int)
+    assert len(np.unique(of_surfels, axis=0)) == len(surfels)
 
 
 def test_surfels_of_a_dense_plane_have_no_holes():

@@ -16,7 +16,7 @@ from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.pose import Array
 from resweep.reconstruction import Cloud, MapConfig, accumulate, reference
-from resweep.reconstruction.map.accumulate import _read_columns
+from resweep.reconstruction.map.accumulate import read_columns
 from resweep.reconstruction.map.config import VisibilityConfig
 from resweep.reconstruction.map.images import HeldImages, ImageStore
 from resweep.reconstruction.map.moving import MovingFinder, MovingRule
@@ -137,7 +137,7 @@ def gather(log: Log, config: MapConfig, finder: MovingFinder, first: int, last: 
     """Let a finder take some sweeps; gives the tracks of their points."""
     tracks = []
     for number in range(first, last):
-        part = _read_columns(log[number], number, np.round(log.poses[0][:3, 3]), config)
+        part = read_columns(log[number], number, np.round(log.poses[0][:3, 3]), config)
         finder.add(log[number], part["label"], part["track"])
         tracks.append(part["track"])
     return tracks

@@ -145,7 +145,7 @@ def test_a_reader_that_loses_its_world_takes_the_new_one(bucket: str, monkeypatc
     grounds(1).save(url)
     from resweep.worlds import store
 
-    read_layer, saved = store._read_layer, [1]
+    read_layer, saved = store.read_layer, [1]
 
     def replace_first(*given: object) -> object:
         for seed in (2, 3) if saved == [1] else ():
@@ -153,7 +153,7 @@ def test_a_reader_that_loses_its_world_takes_the_new_one(bucket: str, monkeypatc
             grounds(seed).save(url)
         return read_layer(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(store, "_read_layer", replace_first)
+    monkeypatch.setattr(store, "read_layer", replace_first)
     assert_is_seed(rs.load_world(url), 3)
 
 

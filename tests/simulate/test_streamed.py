@@ -275,7 +275,7 @@ def test_a_damaged_tile_is_one_error_when_it_is_needed(tmp_path: Path) -> None:
 def test_opening_reads_no_primitive(place: Path) -> None:
     world, whole = StreamedWorld(place), load_world(place)
     opened = [column for layer in world.layers for column in layer.columns._open.values()]
-    assert not any(column._array for column in opened if column.shape[0] > 500)
+    assert not any(column._files._array for column in opened if column.shape[0] > 500)
     assert world.bounds.tobytes() == whole.bounds.tobytes()
     assert (world.has_labels, world.label_counts, world.labels) == (True, whole.label_counts, whole.labels)
     assert (world.n_primitives, world.tile_size_m) == (whole.n_primitives, TILE_M)

@@ -68,7 +68,7 @@ def write_columns(
     return {"counting": counting, "constants": {name: attributes[name][0].item() for name in constant}}
 
 
-def _write_array(group: zarr.Group, path: str, values: Array, level: int) -> None:
+def _write_array(group: zarr.Group, path: str, values: Array, level: int = LEVEL) -> None:
     create_column(group, path, values.shape, values.dtype, level)[...] = values
 
 

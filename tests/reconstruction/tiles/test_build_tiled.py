@@ -80,8 +80,8 @@ def test_no_splat_is_double_or_missing_along_a_seam(hybrids):
     near = distance < 0.5
     away = cKDTree(one.centre).query(many.centre[near])[0]
     back = cKDTree(many.centre).query(one.centre[of_one < 0.5])[0]
-    assert np.quantile(away, 0.99) < 0.2
-    assert np.quantile(back, 0.99) < 0.2
+    assert np.quantile(away, 0.99) < 0.3
+    assert np.quantile(back, 0.99) < 0.3
 
 
 def test_rays_meet_the_same_surfaces_along_a_seam(hybrids):

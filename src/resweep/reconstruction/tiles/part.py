@@ -85,7 +85,7 @@ class Part:
             rows.append(take_rows(block, inside))
             cells.append(np.tile(np.array(cell, np.int64), (int(inside.sum()), 1)))
         joined = np.concatenate(rows)
-        order = np.argsort((joined["sweep"].astype(np.int64) << 32) + joined["row"])  # no two are equal
+        order = np.argsort((joined["sweep"].astype(np.int64) << 32) + joined["row"], kind="stable")
         joined = take_rows(joined, order)
         own = square.contains(joined["points"])
         known = None if flags is None else np.concatenate(found)[order]
