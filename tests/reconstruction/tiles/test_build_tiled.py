@@ -185,6 +185,12 @@ def test_what_cannot_be_built_is_said_before_anything_is_read(garden, tmp_path, 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_method_that_needs_the_whole_map_says_what_it_takes(garden):
+    tiled.check_whole(garden, 8_000_000_000)
+    with pytest.raises(ResweepError, match=r"points in memory, which takes about .* of the 300\.0 MB allowed"):
+        tiled.check_whole(garden, 300_000_000)
+
+
 def test_a_disk_without_room_is_said_before_anything_is_read(garden, tmp_path, monkeypatch):
     usage = type("Usage", (), {"free": 1000})
     monkeypatch.setattr(tiled.shutil, "disk_usage", lambda _: usage)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep import _core
 from resweep.errors import ResweepError
 from resweep.files.partial import find_partial
 from resweep.log import Log
@@ -107,7 +107,7 @@ def build_tiled(
     if len(log) > 1:
         log.require_poses("its sweeps make no map")
     config = adapt_to_log(config, log)
-    run = Threads(min(_AT_ONCE, len(os.sched_getaffinity(0)))) if workers is None else workers
+    run = Threads(min(_AT_ONCE, _core.thread_count(0))) if workers is None else workers
     most_points = _plan_memory(bound, 1 if is_here(run) else run.count)
     with lock_place(path):
         if is_taken(path) and not overwrite:
