@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,7 +46,8 @@ def test_a_leak_shows_in_resident_memory(tmp_path: Path) -> None:
 
     def leak() -> Iterator[int]:
         while True:
-            kept.append(np.ones(200_000))
+            kept.append(mmap.mmap(-1, 2_000_000))  # new pages, where the heap of a long run has free ones
+            kept[-1].write(b"1" * 2_000_000)
             yield 1
 
     found = watch(leak(), 0.5, tmp_path)

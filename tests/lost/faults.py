@@ -80,7 +80,7 @@ def _meet_full_disk(arena: Arena, share: float) -> Faulted:
         more = arena.command.overwrite
         status, said = arena.start(*more).wait()
         state, wrong = arena.judge(arena.may_replace)
-        if "No space left" not in said:
+        if "no space left" not in said.lower():
             wrong += "the full disk is not named"
         resize(1 << 30)
         return _go_on(arena, fault, more, status, said, state, wrong)

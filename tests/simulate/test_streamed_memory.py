@@ -16,7 +16,7 @@ from resweep.worlds.store import save_world
 
 TILE_M, N_TILES, N_DISCS = 20.0, 60, 20_000
 DRIVE = """
-import resource, sys
+import sys
 import numpy as np
 import resweep as rs
 from resweep.pose import from_xyz_rpy
@@ -26,7 +26,8 @@ sensor = rs.load_sensor("velodyne-vlp-16").with_(range_max_m=20.0)
 world = rs.StreamedWorld(path, memory_bytes=memory) if memory else rs.load_world(path)
 poses = np.array([from_xyz_rpy(x, 0.0, 1.8) for x in np.linspace(50.0, last_m, 30)])
 print(sum(len(sweep) for sweep in rs.Simulator(world, sensor).run(poses)))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+# Of this process alone: the peak that getrusage gives begins with that of the process which started it.
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
 

@@ -194,5 +194,5 @@ def test_a_method_that_needs_the_whole_map_says_what_it_takes(garden):
 def test_a_disk_without_room_is_said_before_anything_is_read(garden, tmp_path, monkeypatch):
     usage = type("Usage", (), {"free": 1000})
     monkeypatch.setattr(tiled.shutil, "disk_usage", lambda _: usage)
-    with pytest.raises(ResweepError, match="left; the beams of 6 sweeps take about"):
+    with pytest.raises(ResweepError, match=r"no space left on the disk: it has .* and the beams of 6 sweeps"):
         build_tiled(garden, tmp_path / "a.world", HYBRID, progress=False)

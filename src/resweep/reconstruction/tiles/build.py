@@ -170,8 +170,8 @@ def _check_disk(log: Log, folder: Path) -> None:
     free = shutil.disk_usage(place).free
     if need > free and not folder.exists():
         raise ResweepError(
-            f"{place}: has {format_memory(free)} left; the beams of {len(log):,} sweeps take about "
-            f"{format_memory(need)} there while the world is built; make room, or build from fewer sweeps"
+            f"{place}: no space left on the disk: it has {format_memory(free)}, and the beams of {len(log):,} sweeps "
+            f"take about {format_memory(need)} there while the world is built; make room, or build from fewer sweeps"
         )
 
 
