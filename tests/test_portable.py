@@ -196,7 +196,7 @@ def test_equations_without_solution_say_so() -> None:
 
 
 def test_the_nearest_rotation_is_that_of_the_svd() -> None:
-    stretched = RNG.normal(size=(50, 3, 3))
+    stretched = np.random.default_rng(5).normal(size=(50, 3, 3))
     stretched[np.linalg.det(stretched) < 0] *= -1
     u, _, v = np.linalg.svd(stretched)
     found = portable.nearest_rotation(stretched)
