@@ -8,20 +8,17 @@ python -m benchmarks.grassland [--fast] [--json] [--save FILE]
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from benchmarks.places import hdl64
 from benchmarks.processes import folder_bytes
-from benchmarks.report import Result, machine, parser, peak_rss_gb, table
-from resweep.errors import ResweepError
+from benchmarks.report import Result, machine, main, peak_rss_gb, table
 from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.reconstruction import MapConfig, VolumeConfig, build
 from resweep.scenes import meadow
@@ -84,24 +81,5 @@ def tables(result: Result) -> list[Table]:
     return [table("Grassland as voxels of 0.3 m", ["", "measured"], [[name, result[name]] for name in names])]
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run from the command line; the exit status."""
-    options = parser(__doc__)
-    options.add_argument("--save", type=Path, help="also write the figures to this file, for docs/write_scale.py")
-    given = options.parse_args(arguments)
-    try:
-        result = run(given.fast, given.threads)
-    except ResweepError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    for made in tables(result):
-        Console(width=None if sys.stdout.isatty() else 110).print(made)
-    if given.save is not None:
-        given.save.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    if given.json:
-        print(json.dumps(result), flush=True)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(run, tables, __doc__))

@@ -155,6 +155,9 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     options.add_argument("--fast", action="store_true", help="small scenes and few rounds, to see that it runs")
     options.add_argument("--json", action="store_true", help="print one JSON object as the last line")
     options.add_argument("--threads", type=int, default=0, help="threads to trace with (default: all cores)")
+    options.add_argument(
+        "--save", type=Path, help="also write the figures to this file, as docs/write_scale.py reads them"
+    )
     return options
 
 
@@ -166,9 +169,14 @@ def main(
 ) -> int:
     """Run a benchmark from the command line; the exit status."""
     options = parser(description).parse_args(arguments)
+    return present(lambda: run(options.fast, options.threads), tables, options)
+
+
+def present(run: Callable[[], Result], tables: Callable[[Result], Sequence[Table]], options: argparse.Namespace) -> int:
+    """Run a benchmark, print its tables and what ``options`` of `parser` ask for; the exit status."""
     console = Console(width=None if sys.stdout.isatty() else 110)
     try:
-        result = run(options.fast, options.threads)
+        result = run()
     except ResweepError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -176,6 +184,8 @@ def main(
     console.print(f"{result['cpu']}, {result['cores']} cores, {threads} threads", highlight=False)
     for made in tables(result):
         console.print(made)
+    if options.save is not None:
+        options.save.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     if options.json:
         print(json.dumps(result), flush=True)
     return 0

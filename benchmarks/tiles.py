@@ -9,7 +9,6 @@ python -m benchmarks.tiles [--fast] [--json] [--data FOLDER] [--memory 4GB] [--s
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -18,14 +17,12 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 import resweep as rs
 from benchmarks.long_street import write_drive
 from benchmarks.processes import Usage, folder_bytes, resweep_command, run_measured
-from benchmarks.report import Result, interleaved, machine, paired_ratio, parser, table, timed
-from resweep.errors import ResweepError
+from benchmarks.report import Result, interleaved, machine, paired_ratio, parser, present, table, timed
 from resweep.io import open_log
 from resweep.memory import parse_memory
 from resweep.simulate import Simulator
@@ -184,24 +181,15 @@ def main(arguments: list[str] | None = None) -> int:
     options.add_argument("--data", type=Path, help="folder where the drive is kept for the next run")
     options.add_argument("--memory", default=MEMORY, help="what builds may take (default: %(default)s)")
     options.add_argument("--sizes", help="numbers of sweeps, such as 100,400,1600")
-    options.add_argument("--save", type=Path, help="also write the figures to this file, for docs/write_scale.py")
     given = options.parse_args(arguments)
-    try:
+
+    def measure() -> Result:
         sizes = tuple(int(word) for word in given.sizes.split(",")) if given.sizes else None
         if given.data is not None:
             given.data.mkdir(parents=True, exist_ok=True)
-        result = run(given.fast, given.threads, given.data, given.memory, sizes)
-    except ResweepError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    console = Console(width=None if sys.stdout.isatty() else 110)
-    for made in tables(result):
-        console.print(made)
-    if given.save is not None:
-        given.save.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    if given.json:
-        print(json.dumps(result), flush=True)
-    return 0
+        return run(given.fast, given.threads, given.data, given.memory, sizes)
+
+    return present(measure, tables, given)
 
 
 if __name__ == "__main__":
