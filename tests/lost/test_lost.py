@@ -48,7 +48,10 @@ def test_of_two_commands_one_refuses_and_faults_leave_the_old_output() -> None:
 
 @pytest.mark.slow
 def test_no_command_loses_anything() -> None:
-    check(disturb("--moments", "6", "--pairs", "2", "--faults", "--seed", "7"))
+    found = disturb("--moments", "6", "--pairs", "2", "--faults", "--seed", "7")
+    check(found)
+    assert {item["verb"] for item in found["kills"]} >= {"build", "dataset", "simulate"}
+    assert all(item["moments"] == 6 for item in found["kills"])
 
 
 def check(found: dict[str, list[dict[str, Any]]]) -> None:

@@ -88,11 +88,10 @@ def _remove_dead(file: Path, named: Path) -> None:
 def _is_alive(holder: dict[str, Any]) -> bool:
     """Whether the process that a lock file names lives; another one of the same number does not count."""
     try:
-        os.kill(int(holder["pid"]), 0)
+        with suppress(PermissionError):  # it lives, as another user's
+            os.kill(int(holder["pid"]), 0)
     except (ProcessLookupError, KeyError, TypeError, ValueError, OverflowError):
         return False
-    except PermissionError:  # it lives, as another user's
-        pass
     return holder.get("started") == _find_start(int(holder["pid"]))
 
 

@@ -103,11 +103,8 @@ class _Lease:
 
     def take(self) -> None:
         """Take the lease; an error if another process holds it."""
-        try:
-            self._version = self.bucket.write(self.key, self._say(), new=True)
+        if self._write_new():
             return
-        except ChangedError:
-            pass
         try:
             text, version = self.bucket.read_version(self.key)
         except FileNotFoundError:
@@ -161,6 +158,14 @@ class _Lease:
                     self._lost = not self._find_own()
         if self._lost:
             raise ResweepError(f"{self.named}: another process has taken it over; nothing was published, start again")
+
+    def _write_new(self) -> bool:
+        """Write the lease where there is none; False if there is one."""
+        try:
+            self._version = self.bucket.write(self.key, self._say(), new=True)
+        except ChangedError:
+            return False
+        return True
 
     def _find_own(self) -> bool:
         """Whether the lease is this process's after all: the answer to a write was lost, and the request repeated."""
