@@ -52,19 +52,21 @@ class Cluster:
         import dask
         from distributed import LocalCluster
 
-        from resweep.cluster.opening import CONFIG, _hidden_script, _quiet_logs
+        from resweep.cluster.opening import CONFIG, _hidden_script, _quiet_logs, bear_losses
 
         self._hidden, self._quiet = _hidden_script(), _quiet_logs()
         self._hidden.__enter__()
         self._quiet.__enter__()
         with dask.config.set(CONFIG):
-            self._cluster = LocalCluster(
-                n_workers=1,
-                threads_per_worker=1,
-                host="127.0.0.1",
-                dashboard_address=None,
-                silence_logs=50,
-                preload=["resweep.cluster.local_worker"],
+            self._cluster = bear_losses(
+                LocalCluster(
+                    n_workers=1,
+                    threads_per_worker=1,
+                    host="127.0.0.1",
+                    dashboard_address=None,
+                    silence_logs=50,
+                    preload=["resweep.cluster.local_worker"],
+                )
             )
         self.address: str = self._cluster.scheduler_address
         self.scheduler = self._cluster.scheduler
@@ -76,6 +78,10 @@ class Cluster:
         while len(self._cluster.scheduler.workers) != count:
             self._cluster.sync(_pause)
         return self.address
+
+    def hear(self, op: str, worker: str) -> None:
+        """What the scheduler says of a worker reaches the cluster."""
+        self._cluster._update_worker_status(op, worker)
 
     def pids(self) -> list[int]:
         """The process of each worker."""

@@ -203,6 +203,11 @@ def test_a_task_that_kills_every_worker_is_given_up(cluster: Cluster, monkeypatc
         list(workers.map(die, [1], "deaths"))
 
 
+def test_a_worker_that_was_lost_before_it_was_known(cluster: Cluster) -> None:
+    cluster.hear("remove", "tcp://127.0.0.1:9")
+    assert cluster.pids()
+
+
 COMMAND = "import sys\nfrom resweep.cli import main\nmain(sys.argv[1:])\n"
 
 

@@ -116,7 +116,7 @@ def _start_local(text: str, stack: ExitStack) -> Any:
         )
     except (OSError, RuntimeError, TimeoutError) as error:
         raise ResweepError(f"cluster '{text}': workers cannot be started ({error})") from error
-    stack.enter_context(cluster)
+    stack.enter_context(bear_losses(cluster))
     return _open_client(cluster, text, _START_S, stack, count)
 
 
@@ -148,8 +148,24 @@ def _no_answer(text: str) -> ResweepError:
 
 
 def _deploy(spec: Any, text: str, stack: ExitStack) -> Any:
-    cluster = stack.enter_context(spec.start(text))
+    cluster = stack.enter_context(bear_losses(spec.start(text)))
     return _open_client(cluster, text, spec.wait_s, stack)
+
+
+def bear_losses(cluster: Any) -> Any:
+    """The cluster, which now bears the loss of a worker that it had not heard of yet.
+
+    distributed (2026.8) takes what it knows of a lost worker from a table. A worker that is killed soon after it joined
+    is not in it: the watch of the workers would end there, and closing the cluster would raise its ``KeyError``.
+    """
+    update = cluster._update_worker_status
+
+    def update_known(op: str, worker: Any) -> None:
+        if op != "remove" or worker in cluster.scheduler_info["workers"]:
+            update(op, worker)
+
+    cluster._update_worker_status = update_known
+    return cluster
 
 
 def _open_client(cluster: Any, text: str, wait_s: float, stack: ExitStack, count: int = 1) -> Any:
