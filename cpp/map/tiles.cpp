@@ -46,7 +46,33 @@ void add_tiles(const BeamSegments& beams, std::size_t row, double size, double m
         }
 }
 
+bool is_over(const BeamSegments& beams, std::size_t row, const double low[2], const double high[2]) {
+    if (!std::isfinite(beams.length[row])) return false;
+    double near = 0.0, far = 1.0;
+    for (int axis = 0; axis < 2; ++axis) {
+        const double step = double{beams.direction[3 * row + axis]} * beams.length[row];
+        if (!clip(beams.origin[3 * row + axis], step, low[axis], high[axis], near, far)) return false;
+    }
+    return true;
+}
+
 }  // namespace
+
+std::vector<std::int64_t> beams_over(const BeamSegments& beams, const double low[2], const double high[2],
+                                     int threads) {
+    const std::size_t n_chunks = (beams.count + kChunk - 1) / kChunk;
+    std::vector<std::vector<std::int64_t>> parts(n_chunks);
+    parallel(n_chunks, thread_count(threads), [&] {
+        return [&](std::size_t chunk) {
+            const std::size_t end = std::min(beams.count, (chunk + 1) * kChunk);
+            for (std::size_t row = chunk * kChunk; row < end; ++row)
+                if (is_over(beams, row, low, high)) parts[chunk].push_back(static_cast<std::int64_t>(row));
+        };
+    });
+    std::vector<std::int64_t> found;
+    for (const auto& part : parts) found.insert(found.end(), part.begin(), part.end());
+    return found;
+}
 
 TileCrossings tiles_of_beams(const BeamSegments& beams, double size, double margin, int threads) {
     const std::size_t n_chunks = (beams.count + kChunk - 1) / kChunk;

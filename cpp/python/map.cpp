@@ -1,7 +1,9 @@
 // What is computed from the points and beams of a map, other than neighbours.
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
+#include <array>
 #include <stdexcept>
 
 #include "map/carve.hpp"
@@ -59,6 +61,19 @@ std::tuple<Out<std::int64_t>, Out<std::int32_t>, Out<std::int32_t>> cross_tiles(
     return {give(std::move(found.beam)), give(std::move(found.x)), give(std::move(found.y))};
 }
 
+Out<std::int64_t> rows_over(const Matrix3<float>& origins, const Matrix3<float>& directions, const Row<float>& lengths,
+                            std::array<double, 2> low, std::array<double, 2> high, int threads) {
+    if (directions.shape(0) != origins.shape(0) || lengths.shape(0) != origins.shape(0))
+        throw std::invalid_argument("origins, directions, lengths: expected one row per beam");
+    std::vector<std::int64_t> rows;
+    {
+        nb::gil_scoped_release release;
+        rows = beams_over({origins.data(), directions.data(), lengths.data(), origins.shape(0)}, low.data(),
+                          high.data(), threads);
+    }
+    return give(std::move(rows));
+}
+
 void count_beams(BeamCounter& self, const Matrix3<float>& origins, const Matrix3<float>& directions,
                  const Row<float>& lengths, const Row<bool>& has_return, float slope, int threads) {
     const std::size_t count = origins.shape(0);
@@ -103,6 +118,10 @@ void bind_map(nb::module_& m) {
     m.def("tiles_of_beams", &cross_tiles, nb::arg("origins"), nb::arg("directions"), nb::arg("lengths"),
           nb::arg("size"), nb::arg("margin") = 0.0, nb::arg("threads") = 0,
           "Rows of beams, and x and y of the square tiles of side `size` that each comes nearer to than `margin`.");
+
+    m.def("beams_over", &rows_over, nb::arg("origins"), nb::arg("directions"), nb::arg("lengths"), nb::arg("low"),
+          nb::arg("high"), nb::arg("threads") = 0,
+          "Rows of the beams that meet the rectangle of the ground from `low` to `high`, both (x, y).");
 
     nb::class_<BeamCounter>(m, "BeamCounter", "How many beams pass volumes, and how many end in them.")
         .def(

@@ -312,6 +312,11 @@ def tiles_of_beams(origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 
     Rows of beams, and x and y of the square tiles of side `size` that each comes nearer to than `margin`.
     """
 
+def beams_over(origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], lengths: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], low: Sequence[float], high: Sequence[float], threads: int = 0) -> NDArray[numpy.int64]:
+    """
+    Rows of the beams that meet the rectangle of the ground from `low` to `high`, both (x, y).
+    """
+
 class BeamCounter:
     """How many beams pass volumes, and how many end in them."""
 

