@@ -7,45 +7,62 @@ import pytest
 
 from resweep.errors import ResweepError
 from resweep.reconstruction.tiles import store
-from resweep.reconstruction.tiles.store import BEAM, POINT, Batch, TileStore, write_batch
+from resweep.reconstruction.tiles.store import (
+    BEAM,
+    POINT,
+    Batch,
+    Rows,
+    TileStore,
+    join_rows,
+    no_rows,
+    take_rows,
+    write_batch,
+)
 
 
-def rows_of(dtype: np.dtype, count: int, seed: int) -> np.ndarray:
+def rows_of(table: np.dtype, count: int, seed: int) -> Rows:
+    """Rows whose every number differs from the others."""
     rng = np.random.default_rng(seed)
-    rows = np.zeros(count, dtype)
-    rows["sweep"] = np.arange(count)
-    name = "points" if dtype is POINT else "origin"
-    rows[name] = rng.normal(size=(count, 3))
-    return rows
+    return {name: (rng.normal(size=(count, *table[name].shape)) * 100).astype(table[name].base) for name in table.names}
 
 
-def write(folder, name: str, seed: int, count: int = 500) -> tuple[np.ndarray, np.ndarray]:
-    points = rows_of(POINT, count, seed)
+def write(folder, name: str, seed: int, count: int = 500) -> tuple[dict[str, Rows], np.ndarray]:
+    tables = {"points": rows_of(POINT, count, seed), "beams": rows_of(BEAM, count, seed)}
     squares = np.random.default_rng(seed).integers(-3, 3, (count, 2))
-    write_batch(folder / name, {"points": (points, squares), "beams": (np.zeros(0, BEAM), squares[:0])}, {"seed": seed})
-    return points, squares
+    write_batch(folder / name, {key: (rows, squares) for key, rows in tables.items()}, {"seed": seed})
+    return tables, squares
 
 
-def test_rows_come_back_by_square_in_the_order_of_batches(tmp_path):
+@pytest.mark.parametrize("table", ["points", "beams"])
+def test_rows_come_back_by_square_in_the_order_of_batches(tmp_path, table):
     written = [write(tmp_path, f"{at:07d}.tiles", at) for at in (0, 1)]
     found = TileStore.open(tmp_path)
     assert [batch.says["seed"] for batch in found.batches] == [0, 1]
     for square in [(-3, -3), (0, 2), (2, -1)]:
-        blocks = [block for _, block in found.read("points", {square})]
-        expected = [points[(squares == square).all(axis=1)] for points, squares in written]
-        assert np.array_equal(np.concatenate(blocks), np.concatenate(expected))
-    counts = found.count("points")
+        rows = join_rows([block for _, block in found.read(table, {square})])
+        expected = [take_rows(tables[table], (squares == square).all(axis=1)) for tables, squares in written]
+        for name, column in join_rows(expected).items():
+            assert rows[name].dtype == column.dtype
+            assert np.array_equal(rows[name], column), name
+    counts = found.count(table)
     assert sum(counts.values()) == 1000
     assert counts[(0, 2)] == sum(int((squares == (0, 2)).all(axis=1).sum()) for _, squares in written)
-    assert found.count("beams") == {}
-    assert list(found.read("points", {(50, 50)})) == []
+    assert list(found.read(table, {(50, 50)})) == []
+
+
+def test_a_batch_may_have_no_rows_of_a_table(tmp_path):
+    tables = {"points": rows_of(POINT, 3, 0), "beams": no_rows(BEAM)}
+    squares = np.zeros((3, 2), int)
+    file = tmp_path / "0000000.tiles"
+    write_batch(file, {"points": (tables["points"], squares), "beams": (tables["beams"], squares[:0])}, {})
+    assert TileStore.open(tmp_path).count("beams") == {}
 
 
 def test_a_store_of_another_version_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "VERSION", 7)
     write(tmp_path, "0000000.tiles", 0)
     monkeypatch.undo()
-    with pytest.raises(ResweepError, match=r"version 7, this Resweep has version 1; remove"):
+    with pytest.raises(ResweepError, match=r"version 7, this Resweep has version 2; remove"):
         Batch.open(tmp_path / "0000000.tiles")
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,8 @@ from resweep.reconstruction.tiles.units import TileTask, classify_tile, fit_tile
 from resweep.reconstruction.unknown_sensor import adapt_to_log
 from resweep.reconstruction.volumes.config import VolumeConfig
 from resweep.remote import discard_stage, find_path, lock_place, stage
-from resweep.work import OneProcess, Threads, Workers, is_here
+from resweep.sweep import Sweep
+from resweep.work import Threads, Workers, is_here
 from resweep.worlds.assemble import assemble_world
 from resweep.worlds.generations import is_taken
 from resweep.worlds.store import check_name
@@ -46,7 +48,7 @@ TILE_M = 50.0
 _BASE_BYTES = 700 * 10**6
 _POINT_BYTES = 700
 _AT_ONCE = 2  # tiles in one process: while one of them waits for the disk or for Python, the other computes
-_MOST_POINTS = 1_500_000  # of a square, however much memory there is: so that most bounds give the same bytes
+_MOST_POINTS = 3_000_000  # of a square, however much memory there is: so that most bounds give the same bytes
 _FEWEST_POINTS = 200_000
 _STORED_BYTES = 60  # of a beam and its point on disk, about
 
@@ -108,6 +110,8 @@ def build_tiled(
         log.require_poses("its sweeps make no map")
     config = adapt_to_log(config, log)
     run = Threads(min(_AT_ONCE, _core.thread_count(0))) if workers is None else workers
+    if is_here(run):
+        log = replace(log, load=_OneAtATime(log.load))
     most_points = _plan_memory(bound, 1 if is_here(run) else run.count)
     with lock_place(path):
         if is_taken(path) and not overwrite:
@@ -175,6 +179,17 @@ def _check_disk(log: Log, folder: Path) -> None:
         )
 
 
+class _OneAtATime:
+    """Loads the sweeps of a log for several threads, one at a time: not every format can be read by two at once."""
+
+    def __init__(self, load: Callable[[int], Sweep]) -> None:
+        self._load, self._lock = load, threading.Lock()
+
+    def __call__(self, at: int) -> Sweep:
+        with self._lock:
+            return self._load(at)
+
+
 @dataclass
 class _TiledBuild:
     """One build: its stages follow each other in `run`."""
@@ -196,11 +211,6 @@ class _TiledBuild:
         return self.checkpoints.folder
 
     @property
-    def _readers(self) -> Workers:
-        """What runs tasks that read sweeps: not every format is read by threads."""
-        return OneProcess() if is_here(self.workers) else self.workers
-
-    @property
     def stages(self) -> tuple[str, ...]:
         """The stages, as progress names them."""
         return (*Map.list_stages(self.log, self.config.calibrate)[:-1], *_STAGES)
@@ -208,7 +218,7 @@ class _TiledBuild:
     def run(self) -> None:
         """All stages in order."""
         settings = self.config.map, self.config.calibrate
-        calibrated = calibrate_log(self.log, *settings, self.progress, self.checkpoints, self._readers)
+        calibrated = calibrate_log(self.log, *settings, self.progress, self.checkpoints, self.workers)
         log = self.log if calibrated is None else calibrated.log
         begin_stage(_STAGES[0])
         ground, says = self._scatter(log)
@@ -243,7 +253,7 @@ class _TiledBuild:
         origin = np.round(log.poses[0][:3, 3])
         reach = _empty_range(self.config)
         scatter = Scatter(log, self.folder / "store", origin, self.config.map, labels, self.tile_m, reach)
-        says = list(self._readers.map(scatter_batch, plan_batches(scatter), "reading sweeps", show=self.progress))
+        says = list(self.workers.map(scatter_batch, plan_batches(scatter), "reading sweeps", show=self.progress))
         moving = MovingFinder(log, self.config.map, labels, ImageStore(scatter.images))
         for batch in says:
             moving.extend(MovingFinder.unpack(batch["moving"], log, self.config.map, labels, scatter.images))

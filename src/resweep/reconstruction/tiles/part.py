@@ -17,7 +17,7 @@ from resweep.reconstruction.map.map import Map
 from resweep.reconstruction.map.moving import MovingRule
 from resweep.reconstruction.tiles.beams import SquareBeams, StoredBeams
 from resweep.reconstruction.tiles.grid import CELLS, Square
-from resweep.reconstruction.tiles.store import POINT, TileStore, take_rows
+from resweep.reconstruction.tiles.store import POINT, Rows, TileStore, join_rows, no_rows, take_rows
 
 STILL, PERMEABLE = 1, 2  # flags of a point
 
@@ -63,7 +63,7 @@ class Part:
 
     ground: Ground
     square: Square
-    rows: Array
+    rows: Rows
     cell: Array
     own: Array
     flags: Array | None
@@ -73,16 +73,16 @@ class Part:
         """The part from the store; only points that stand still, where that is known."""
         wanted = set(square.cells(ground.cell_m, margin_m))
         flags = _Flags(ground) if ground.classes else None
-        rows, cells, found = [np.zeros(0, POINT)], [np.zeros((0, 2), np.int64)], [np.zeros(0, np.uint8)]
+        rows, cells, found = [no_rows(POINT)], [np.zeros((0, 2), np.int64)], [np.zeros(0, np.uint8)]
         for cell, block in ground.store.read("points", wanted):
             inside = square.reaches(block["points"], margin_m)
             if flags is not None:
-                of_block = flags.take(cell, len(block))
+                of_block = flags.take(cell, len(inside))
                 inside &= (of_block & STILL) > 0
                 found.append(of_block[inside])
             rows.append(take_rows(block, inside))
             cells.append(np.tile(np.array(cell, np.int64), (int(inside.sum()), 1)))
-        joined = np.concatenate(rows)
+        joined = join_rows(rows)
         order = np.argsort((joined["sweep"].astype(np.int64) << 32) + joined["row"], kind="stable")
         joined = take_rows(joined, order)
         own = square.contains(joined["points"])
@@ -90,7 +90,7 @@ class Part:
         return cls(ground, square, joined, np.concatenate(cells)[order], own, known)
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.own)
 
     def __getitem__(self, chosen: Array) -> Part:
         flags = None if self.flags is None else self.flags[chosen]
@@ -102,7 +102,7 @@ class Part:
     def cloud(self) -> Cloud:
         """The points as a cloud."""
         columns = ("points", "sensor", "label", "instance", "intensity", "sweep")
-        given = {name: np.ascontiguousarray(self.rows[name]) for name in columns}
+        given = {name: self.rows[name] for name in columns}
         return Cloud(self.ground.origin, **given, seen=np.ones(len(self), bool))
 
     def map(self) -> Map:

@@ -18,7 +18,7 @@ from resweep.reconstruction.map.config import MapConfig
 from resweep.reconstruction.map.images import ImageStore
 from resweep.reconstruction.map.moving import MovingFinder
 from resweep.reconstruction.tiles.grid import CELLS, find_squares
-from resweep.reconstruction.tiles.store import BEAM, POINT, Batch, take_rows, write_batch
+from resweep.reconstruction.tiles.store import BEAM, POINT, Batch, Rows, join_rows, no_rows, take_rows, write_batch
 from resweep.sweep import Sweep
 
 BEAM_MARGIN_M = 2.0  # beams that come so near to a tile are stored with it: its primitives reach beyond it
@@ -75,7 +75,7 @@ def scatter_batch(task: ScatterTask) -> dict[str, Any]:
         return Batch.open(task.file).says
     scatter = task.scatter
     moving = MovingFinder(scatter.log, scatter.config, scatter.labels, ImageStore(scatter.images), task.first)
-    points, beams = [np.zeros(0, POINT)], [np.zeros(0, BEAM)]
+    points, beams = [no_rows(POINT)], [no_rows(BEAM)]
     for at in range(task.first, task.end):
         sweep = scatter.log[at]
         columns = read_columns(sweep, at, scatter.origin, scatter.config)
@@ -84,41 +84,32 @@ def scatter_batch(task: ScatterTask) -> dict[str, Any]:
         moving.add(sweep, columns["label"], columns["track"])
         points.append(_pack_points(columns))
         beams.append(_pack_beams(sweep, at, scatter))
-    rows, fired = np.concatenate(points), np.concatenate(beams)
+    rows, fired = join_rows(points), join_rows(beams)
     row, tile_x, tile_y = _core.tiles_of_beams(
-        np.ascontiguousarray(fired["origin"]),
-        np.ascontiguousarray(fired["direction"]),
-        np.ascontiguousarray(fired["length"]),
-        scatter.tile_m,
-        BEAM_MARGIN_M,
+        fired["origin"], fired["direction"], fired["length"], scatter.tile_m, BEAM_MARGIN_M
     )
-    says = {"sweeps": [task.first, task.end], "points": len(rows), "moving": moving.pack()}
-    says["labelled"] = bool(rows["label"].any())
-    says["unknown"] = int((scatter.labels.group(rows["label"]) < 0).sum()) if scatter.labels.known else len(rows)
+    label = rows["label"]
+    says = {"sweeps": [task.first, task.end], "points": len(label), "moving": moving.pack()}
+    says["labelled"] = bool(label.any())
+    says["unknown"] = int((scatter.labels.group(label) < 0).sum()) if scatter.labels.known else len(label)
     cells = find_squares(rows["points"], scatter.tile_m / CELLS)
     tiles = np.stack([tile_x, tile_y], axis=1).astype(np.int64)
     write_batch(task.file, {"points": (rows, cells), "beams": (take_rows(fired, row), tiles)}, says)
     return says
 
 
-def _pack_points(columns: dict[str, Array]) -> Array:
-    rows = np.zeros(len(columns["label"]), POINT)
-    for name in POINT.names or ():
-        if name != "row":
-            rows[name] = columns[name]
-    rows["row"] = np.arange(len(rows))
-    return rows
+def _pack_points(columns: dict[str, Array]) -> Rows:
+    columns = {**columns, "row": np.arange(len(columns["label"]))}
+    return {name: np.asarray(columns[name], POINT[name].base) for name in POINT.names or ()}
 
 
-def _pack_beams(sweep: Sweep, at: int, scatter: Scatter) -> Array:
+def _pack_beams(sweep: Sweep, at: int, scatter: Scatter) -> Rows:
     """The beams of a sweep as rows; of those on which nothing came back, only what is wanted."""
     if scatter.empty_range_m == 0:
-        return np.zeros(0, BEAM)
+        return no_rows(BEAM)
     kept = find_mappable(sweep, scatter.config, scatter.labels)
     beams = extract_beams(sweep, scatter.origin, kept, scatter.empty_range_m or 0.0)
-    chosen = np.flatnonzero(beams.returned if scatter.empty_range_m is None else beams.length > 0)
-    rows = np.zeros(len(chosen), BEAM)
-    for name in ("origin", "direction", "length", "returned"):
-        rows[name] = getattr(beams, name)[chosen]
-    rows["sweep"] = at
-    return rows
+    beams = beams[np.flatnonzero(beams.returned if scatter.empty_range_m is None else beams.length > 0)]
+    rows = {name: getattr(beams, name) for name in ("origin", "direction", "length", "returned")}
+    rows["sweep"] = np.full(len(beams), at)
+    return {name: np.asarray(rows[name], BEAM[name].base) for name in BEAM.names or ()}
