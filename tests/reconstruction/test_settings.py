@@ -36,6 +36,7 @@ from resweep.reconstruction import (
     VolumeSettings,
 )
 from resweep.reconstruction.poses.calibrate import calibrate
+from resweep.reconstruction.unknown_sensor import adapt_to_log
 from resweep.scenes import SCENES
 from resweep.sweep import Sweep
 
@@ -192,3 +193,15 @@ def test_the_whole_holds_for_both_parts() -> None:
 def test_settings_in_a_world_file_make_the_same_settings(name: str) -> None:
     config = METHODS[name]
     assert type(config)(**config.model_dump(mode="json")) == config
+
+
+@pytest.mark.parametrize("make", [SplatConfig, lambda **given: HybridConfig(splats=given)])
+def test_long_drives_are_thinned_unless_the_settings_say_how(make):
+    def choose(sweeps: int, **given: float) -> float | None:
+        log = Log.from_sweeps(shrub_sweeps(2))
+        long = replace(log, times=np.arange(sweeps) * 0.1, poses=np.tile(np.eye(4), (sweeps, 1, 1)))
+        config = adapt_to_log(make(**given), long)
+        return config.thin_m if isinstance(config, SplatConfig) else config.splats.thin_m
+
+    assert (choose(40), choose(41)) == (0.0, 0.03)
+    assert (choose(40, thin_m=0.01), choose(41, thin_m=0.0)) == (0.01, 0.0)

@@ -1,4 +1,4 @@
-"""Builds from clouds that do not say where their sensor was: only what needs no beams, or an error."""
+"""Settings as a log can be built with: by its length, and without what needs beams where its sensor is unknown."""
 
 from __future__ import annotations
 
@@ -18,13 +18,17 @@ _FROM_SENSOR: dict[str, Any] = {"ego_radius_m": 0.0, "ego_box_m": None, "range_m
 
 
 def adapt_to_log(config: BuildConfig, log: Log) -> BuildConfig:
-    """``config`` as a log can be built with: as it is, or without what needs beams where they are unknown.
+    """``config`` as a log can be built with: thinned by its length, and without what needs beams that are unknown.
 
     A cloud whose sensor's position is unknown has beams that nobody fired. `UnknownBeamsError` says what of the
     settings would learn from them; the rest is built without the sensor's distance and incidence, with a warning.
     """
     if not isinstance(config, SplatConfig | SurfelConfig | HybridConfig | VolumeConfig | MeshConfig):
         return config
+    if isinstance(config, SplatConfig):
+        config = config.choose_thinning(len(log))
+    elif isinstance(config, HybridConfig):
+        config = config.model_copy(update={"splats": config.splats.choose_thinning(len(log))})
     if log.sensor_position_known or log.beams_known:
         return config
     need = _find_need(config)

@@ -96,7 +96,7 @@ def find_groups(map: Map, config: HybridConfig, scales: Scales | None = None) ->
 
     A described group is that of most of a point's neighbours: alone, it changes from point to point.
     """
-    if config.splats.thin_m > 0:
+    if config.splats.thin_m:
         cell = number_voxels(map.cloud.points, config.splats.thin_m, map.cloud.label)
         return np.asarray(_vote_groups(map.with_cloud(map.cloud.merged(cell)), config, scales)[cell])
     return _vote_groups(map, config, scales)

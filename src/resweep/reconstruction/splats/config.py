@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from resweep.config import NotNegative, Positive, Share, Spec, SpecError
 from resweep.reconstruction.config import BuildConfig
 from resweep.reconstruction.map.config import ReflectanceConfig
+
+LONG_SWEEPS = 40  # sweeps of a map above which points are thinned, and to which cells
+LONG_THIN_M = 0.03
 
 
 class GroupFactors(Spec):
@@ -43,9 +46,10 @@ class SplatSettings(Spec):
     labels if the log has them and their vocabulary is known. ``k`` is K; ``alpha`` discards seeds near a splat's
     centre; ``beta`` is the smoothness below which growing stops; ``bound_min_m`` is the least ε̄, for maps without
     noise. With ``thin_m`` above 0 the points in each cell of that side become one, their mean: where a sensor stood
-    still, a point's neighbours are else the same beam's other readings, which lie along it. ``resample`` (not of basic
-    splats) and ``denoise`` are those of 3.4. ``depth`` and ``gap_m`` say how a ray blends overlapping splats
-    (`resweep.worlds.Splats`).
+    still, a point's neighbours are else the same beam's other readings, which lie along it. None thins maps of more
+    than `LONG_SWEEPS` sweeps to `LONG_THIN_M` and others not: where so many saw a surface, their mean tells as much,
+    with half of the splats. ``resample`` (not of basic splats) and ``denoise`` are those of 3.4. ``depth`` and
+    ``gap_m`` say how a ray blends overlapping splats (`resweep.worlds.Splats`).
 
     The factors of ground are C's; the others, no resampling and `carve` do better on held-out sweeps of
     SemanticKITTI 00 and 03, in maps of nine sweeps, far sparser than C's: with C's factors (`paper_c`) half
@@ -58,7 +62,7 @@ class SplatSettings(Spec):
     alpha: Share = 0.2
     beta: Annotated[float, Field(ge=-1.0, lt=1.0)] = 0.6
     bound_min_m: Positive = 0.01
-    thin_m: NotNegative = 0.0
+    thin_m: NotNegative | None = None
     ground: GroupFactors = GroupFactors(k=3.0, radius=3.0, bound=3.0)
     surface: GroupFactors = GroupFactors(k=1.0, radius=1.0, bound=3.0)
     linear: GroupFactors = GroupFactors(k=0.5, radius=1.0, bound=1.0)
@@ -69,6 +73,12 @@ class SplatSettings(Spec):
     depth: Annotated[int, Field(ge=1, le=8)] = 8
     gap_m: Positive = 0.2
     carve: CarveConfig = CarveConfig()
+
+    def choose_thinning(self, sweeps: int) -> Self:
+        """The settings with ``thin_m`` as it is for a map of so many sweeps."""
+        if self.thin_m is not None:
+            return self
+        return self.model_copy(update={"thin_m": LONG_THIN_M if sweeps > LONG_SWEEPS else 0.0})
 
     @model_validator(mode="after")
     def _basic_is_not_resampled(self) -> SplatSettings:

@@ -61,7 +61,7 @@ def fit(map: Map, config: SplatConfig, scales: Scales | None = None) -> tuple[La
     ``scales`` are those of the whole map where this is a part of one; by default they are measured on it.
     """
     method = choose_method(map, config)
-    if config.thin_m > 0:
+    if config.thin_m:
         map = map.thinned(config.thin_m)
     grown, cloud = map.checkpoints.run(
         "grow", lambda: grow_splats(map, config, method, scales), _pack_grown, _unpack_grown

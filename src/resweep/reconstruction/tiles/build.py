@@ -271,7 +271,7 @@ class _TiledBuild:
     ) -> Scales | None:
         settings = self.config.splats if isinstance(self.config, HybridConfig) else self.config
         assert not isinstance(settings, BuildConfig) or isinstance(settings, SplatConfig)
-        tasks = plan_survey(ground, counts, settings.k, surfaces, settings.thin_m, settings.denoise)
+        tasks = plan_survey(ground, counts, settings.k, surfaces, settings.thin_m or 0.0, settings.denoise)
         return measure_scales(tasks, self.workers, flatness, self.progress)
 
     def _plan(

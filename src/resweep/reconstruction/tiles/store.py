@@ -86,8 +86,8 @@ def write_batch(file: Path, tables: Mapping[str, tuple[Rows, Array]], says: Mapp
     text = json.dumps(head).encode()
     with atomic_file(file) as temporary, temporary.open("wb") as stream:
         stream.write(_MAGIC + len(text).to_bytes(8, "little") + text)
-        for rows in index.values():
-            stream.write(rows.tobytes())
+        for table in index.values():
+            stream.write(table.tobytes())
         for packed in blocks:
             stream.write(packed)
 
