@@ -195,7 +195,11 @@ def test_settings_in_a_world_file_make_the_same_settings(name: str) -> None:
     assert type(config)(**config.model_dump(mode="json")) == config
 
 
-@pytest.mark.parametrize("make", [SplatConfig, lambda **given: HybridConfig(splats=given)])
+def make_hybrid(**splats: float) -> HybridConfig:
+    return HybridConfig(splats=SplatSettings(**splats))
+
+
+@pytest.mark.parametrize("make", [SplatConfig, make_hybrid])
 def test_long_drives_are_thinned_unless_the_settings_say_how(make):
     def choose(sweeps: int, **given: float) -> float | None:
         log = Log.from_sweeps(shrub_sweeps(2))

@@ -8,6 +8,7 @@ import pytest
 from resweep import _core
 from resweep.pose import Array
 from resweep.reconstruction.tiles.grid import Square, find_squares
+from resweep.reconstruction.tiles.units import plan_squares
 
 
 def test_every_point_lies_in_one_square_of_a_grid_and_in_one_of_its_quarters():
@@ -67,3 +68,19 @@ def test_a_beam_without_a_true_length_crosses_nothing():
     origin, direction = np.zeros((3, 3), np.float32), np.float32([[1, 0, 0]] * 3)
     row, _, _ = _core.tiles_of_beams(origin, direction, np.float32([np.inf, np.nan, 5.0]), 10.0)
     assert set(row.tolist()) == {2}
+
+
+def test_a_tile_is_divided_where_it_is_dense_and_no_further_than_needed():
+    counts = {(x, y): 100 for x in range(-10, 20) for y in range(-10, 20)} | {(1, 1): 40_000}
+    tile, cell_m = Square(0, 0, 48.0), 6.0
+    assert plan_squares(tile, counts, 1.0, 1e9, cell_m) == (tile,)
+    squares = plan_squares(tile, counts, 1.0, 18_000, cell_m)
+    assert sum(square.size_m**2 for square in squares) == 48.0**2
+    centre = [square for square in squares if square.contains(np.array([[9.0, 9.0]]))[0]]
+    assert centre[0].size_m == 3.0  # half of a cell: with the margin 16 of its 36 m²
+    assert max(square.size_m for square in squares) == 24.0
+
+
+def test_nothing_is_divided_without_end():
+    squares = plan_squares(Square(0, 0, 48.0), {(0, 0): 10**9}, 1.0, 1000, 6.0)
+    assert min(square.size_m for square in squares) == 1.5

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from resweep.errors import ResweepError
+from resweep.labels import UNKNOWN_LABELS
+from resweep.reconstruction.map.config import MapConfig
+from resweep.reconstruction.map.moving import MovingRule
 from resweep.reconstruction.tiles import store
+from resweep.reconstruction.tiles.grid import Square, find_squares
+from resweep.reconstruction.tiles.part import PERMEABLE, STILL, Ground, Part, write_flags
 from resweep.reconstruction.tiles.store import (
     BEAM,
     POINT,
@@ -85,3 +92,26 @@ def test_a_damaged_block_is_said_to_be_one(tmp_path):
     batch = Batch.open(file)
     with pytest.raises(ResweepError, match="is damaged"):
         list(batch.read("points", {(int(e["x"]), int(e["y"])) for e in batch.index["points"]}))
+
+
+def test_flags_come_back_in_the_order_of_points_however_a_cell_was_divided(tmp_path):
+    for at in (0, 1):
+        rows = rows_of(POINT, 400, at)
+        rows["points"][:, :2] = np.random.default_rng(at).uniform(0, 8, (400, 2))
+        rows["sweep"], rows["row"] = np.full(400, at, np.int32), np.arange(400, dtype=np.int32)
+        tables = {"points": (rows, find_squares(rows["points"], 1.0)), "beams": (no_rows(BEAM), np.zeros((0, 2), int))}
+        write_batch(tmp_path / f"{at:07d}.tiles", tables, {})
+    ground = Ground(
+        tmp_path, np.zeros(3), 8.0, MapConfig(), UNKNOWN_LABELS, 0.0, MovingRule("none", np.zeros((2, 4, 4)))
+    )
+
+    def flag(part: Part) -> np.ndarray:
+        return STILL + PERMEABLE * ((part.rows["row"] + part.rows["sweep"]) % 2).astype(np.uint8)
+
+    squares = [square for half in Square(0, 0, 1.0).quarters() for square in half.quarters()]
+    parts = [Part.read(ground, square, 0.3) for square in (*squares, *(Square(0, y, 1.0) for y in range(1, 8)))]
+    parts += [Part.read(ground, Square(x, y, 1.0), 0.3) for x in range(1, 8) for y in range(8)]
+    write_flags(ground, (0, 0), [(part, flag(part)) for part in parts])
+    whole = Part.read(replace(ground, classes=True), Square(0, 0, 8.0), 0.0)
+    assert len(whole) == 800
+    assert np.array_equal(whole.flags, flag(whole))

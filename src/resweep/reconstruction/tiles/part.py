@@ -83,11 +83,16 @@ class Part:
             rows.append(take_rows(block, inside))
             cells.append(np.tile(np.array(cell, np.int64), (int(inside.sum()), 1)))
         joined = join_rows(rows)
-        order = np.argsort((joined["sweep"].astype(np.int64) << 32) + joined["row"], kind="stable")
+        order = np.argsort(_number_rows(joined), kind="stable")
         joined = take_rows(joined, order)
         own = square.contains(joined["points"])
         known = None if flags is None else np.concatenate(found)[order]
         return cls(ground, square, joined, np.concatenate(cells)[order], own, known)
+
+    @property
+    def sequence(self) -> Array:
+        """Numbers (n,) int64 that rise in the order of sweeps and returns."""
+        return _number_rows(self.rows)
 
     def __len__(self) -> int:
         return len(self.own)
@@ -112,6 +117,10 @@ class Part:
         return Map(self.cloud, ground.labels, config=ground.config, stored=beams)
 
 
+def _number_rows(rows: Rows) -> Array:
+    return np.asarray((rows["sweep"].astype(np.int64) << 32) + rows["row"])
+
+
 class _Flags:
     """The flags of points as blocks of cells are read in their order."""
 
@@ -132,12 +141,17 @@ class _Flags:
 
 
 def write_flags(ground: Ground, tile: tuple[int, int], parts: list[tuple[Part, Array]]) -> None:
-    """Keep the flags (n,) of the points of a tile: those that each part owns."""
-    arrays: dict[str, Array] = {}
+    """Keep the flags (n,) of the points of a tile: those that each part owns, by cell, in the order of the store."""
+    found: dict[tuple[int, int], list[tuple[Array, Array]]] = {}
     for part, flags in parts:
         rows = np.flatnonzero(part.own)
         cells, number = np.unique(part.cell[rows], axis=0, return_inverse=True)
         for at, (x, y) in enumerate(cells.tolist()):
-            arrays[f"{x}_{y}"] = flags[rows[number.reshape(-1) == at]].astype(np.uint8)
+            of_cell = rows[number.reshape(-1) == at]
+            found.setdefault((x, y), []).append((part.sequence[of_cell], flags[of_cell].astype(np.uint8)))
+    arrays: dict[str, Array] = {}
+    for (x, y), pieces in found.items():  # a cell may have points of several parts
+        order = np.argsort(np.concatenate([sequence for sequence, _ in pieces]), kind="stable")
+        arrays[f"{x}_{y}"] = np.concatenate([flags for _, flags in pieces])[order]
     with atomic_file(ground.find_flags(tile)) as temporary:
         np.savez(temporary, **arrays)  # type: ignore[arg-type]  # a dict

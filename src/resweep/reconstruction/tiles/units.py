@@ -29,6 +29,7 @@ from resweep.worlds.store import save_world
 
 _RADII = 6.0  # times R̄: as far as the normals of a splat's neighbours depend on points
 _LEAST_MARGIN_M, _MOST_MARGIN_M = 1.0, 10.0
+_LEAST_SQUARE_M = 1.5  # its margin holds more than itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,16 +67,28 @@ class TileTask:
 def plan_squares(
     tile: Square, counts: Mapping[tuple[int, int], int], margin_m: float, most_points: float, cell_m: float
 ) -> tuple[Square, ...]:
-    """The tile, or the quarters of it, and of those again, that hold no more than ``most_points`` with their margins.
+    """The tile, or the quarters of it, and of those again, that hold about ``most_points`` at most with their margins.
 
-    A single cell is not divided.
+    Squares of less than twice `_LEAST_SQUARE_M` are not divided.
     """
-    cells = tile.cells(cell_m, margin_m)
-    if tile.size_m <= cell_m * 1.5 or sum(counts.get(cell, 0) for cell in cells) <= most_points:
+    if tile.size_m < 2 * _LEAST_SQUARE_M or _estimate_points(tile, counts, margin_m, cell_m) <= most_points:
         return (tile,)
     return tuple(
         square for quarter in tile.quarters() for square in plan_squares(quarter, counts, margin_m, most_points, cell_m)
     )
+
+
+def _estimate_points(square: Square, counts: Mapping[tuple[int, int], int], margin_m: float, cell_m: float) -> float:
+    """Points of a square and its margin, if those of each cell are spread evenly over it."""
+    total = 0.0
+    low, high = square.low - margin_m, square.high + margin_m
+    for cell in square.cells(cell_m, margin_m):
+        count = counts.get(cell, 0)
+        if count:
+            corner = np.array(cell) * cell_m
+            inside = np.minimum(high, corner + cell_m) - np.maximum(low, corner)
+            total += count * float(np.prod(np.maximum(inside, 0.0))) / cell_m**2
+    return total
 
 
 def classify_tile(task: TileTask) -> int:
