@@ -211,7 +211,7 @@ def test_an_index_that_is_a_link_is_refused_and_a_world_behind_one_is_not(world:
     refused(world, "is or lies behind a link")
 
 
-TURNS = 1
+TURNS = 2
 WRONG: list[Any] = [None, True, -1, 1e300, 10**400, "x", [], {}, [[]], {"a": [1]}, "../x", float("nan")]
 
 
@@ -228,7 +228,7 @@ def places(data: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 def mutants(file: Path) -> Iterator[tuple[Any, ...]]:
     """The JSON file with each of its values wrong in some ways, one after another, and without it."""
     whole = file.read_text()
-    turns = cycle(WRONG)  # each place gets some of them
+    turns = cycle(WRONG)  # each place gets a few of them
     for at in places(json.loads(whole)):
         for value in [*islice(turns, TURNS), KeyError]:
             data = json.loads(whole)
