@@ -39,11 +39,13 @@ LABELS = load_labels("semantickitti")
 def run(fast: bool = False, threads: int = 0) -> Result:
     """Speed and memory of streamed drives."""
     result: Result = {"benchmark": "streaming", "fast": fast, "target_ratio": TARGET_RATIO, **machine()}
-    short, long = (0.5, 1.0) if fast else (1.0, 10.0)
+    short, long = (0.2, 0.4) if fast else (1.0, 10.0)
     with tempfile.TemporaryDirectory(prefix="resweep-streaming-") as folder:
-        place = make_street(Path(folder) / "short.world", 600.0 if fast else 1000.0, 5_000 if fast else 40_000)
+        discs = 5_000 if fast else 40_000
+        place = make_street(Path(folder) / "short.world", 400.0 if fast else 1000.0, discs)
         result.update(compare_speed(place, 4 if fast else 100, 1 if fast else 3, threads))
-        place = make_street(Path(folder) / "long.world", 1000 * long, 5_000 if fast else 40_000)
+        if not fast:  # whose long drive is as long as the short street
+            place = make_street(Path(folder) / "long.world", 1000 * long, discs)
         for length_km in (short, long):
             call = f"measure({str(place)!r}, {length_km}, {2 * EVERY_M if fast else EVERY_M}, {threads})"
             figures = measured_apart("streaming", call, f"memory of a drive of {length_km:g} km")

@@ -73,7 +73,7 @@ def test_long_work_gives_lines_where_there_is_no_terminal(capsys: pytest.Capture
 def test_a_piece_of_work_without_steps_gives_lines_too(capsys: pytest.CaptureFixture[str]) -> None:
     with open_progress() as shown:
         shown.start("thinking")
-        time.sleep(0.3)
+        time.sleep(1.0)
         shown.start("a moment")
     lines = capsys.readouterr().err.splitlines()
     # One long step is not silent: a line comes every LINE_PERIOD_S.
@@ -88,14 +88,14 @@ def test_a_note_stands_in_place_of_the_count(capsys: pytest.CaptureFixture[str])
         shown.start("counting", 2)
         time.sleep(0.1)
         shown.advance(1, "one, at leisure, 3 sweeps/s")
-        time.sleep(0.3)
+        time.sleep(0.8)
     assert "counting: one, at leisure, 3 sweeps/s, 0 s left" in capsys.readouterr().err.splitlines()
 
 
 @pytest.mark.usefixtures("quick")
 def test_work_that_fails_is_not_said_to_be_done(capsys: pytest.CaptureFixture[str]) -> None:
     def fail() -> Iterator[int]:
-        time.sleep(0.1)
+        time.sleep(0.8)
         yield 1
         raise ValueError("stop")
 
@@ -143,7 +143,7 @@ def test_stages_are_numbered_and_hold_what_runs_within_them(capsys: pytest.Captu
             assert list(track([1], "inner")) == [1]  # silent: it is part of a part
         begin_stage("building")
         begin_stage("unknown")  # of code that runs alone too
-        time.sleep(0.3)
+        time.sleep(0.8)
     lines = capsys.readouterr().err.splitlines()
     assert any(line.startswith("stage 1 of 2, reading sweeps: 3/3, done in ") for line in lines)
     assert "stage 2 of 2, building ..." in lines
@@ -164,7 +164,9 @@ def test_quiet_is_silent_and_verbose_shows_short_work_too(
     assert capsys.readouterr().err == ""
     set_verbosity(Verbosity.VERBOSE)
     assert list(track([1, 2], "counting")) == [1, 2]
-    assert capsys.readouterr().err.splitlines() == ["counting ...", "counting: 2/2, done in 0.0 s"]
+    begun, ended = capsys.readouterr().err.splitlines()
+    assert begun == "counting ..."
+    assert re.fullmatch(r"counting: 2/2, done in \d\.\d s", ended)
     monkeypatch.setattr(sys, "stderr", Terminal())
     assert isinstance(open_progress(), Lines)  # every step stays on the screen
 
@@ -175,10 +177,10 @@ def test_a_command_without_progress_says_that_it_works(
 ) -> None:
     monkeypatch.setattr(progress, "SILENCE_S", 0.05)
     with Heartbeat("resweep info"):
-        time.sleep(0.4)
+        time.sleep(0.8)
     lines = capsys.readouterr().err.splitlines()
     assert lines
-    assert set(lines) == {"resweep info: working, 0 s so far"}
+    assert all(re.fullmatch(r"resweep info: working, \d+ s so far", line) for line in lines)
     set_verbosity(Verbosity.QUIET)
     with Heartbeat("resweep info"):
         time.sleep(0.1)
@@ -227,6 +229,6 @@ def test_the_bar_appears_late_and_rich_with_it() -> None:
     out, shown = run_on_a_terminal(patience=0.05)
     assert out.strip() == "True"
     assert "counting" in shown
-    out, shown = run_on_a_terminal(patience=10.0)
+    out, shown = run_on_a_terminal(patience=600.0)
     assert out.strip() == "False"
     assert shown == ""

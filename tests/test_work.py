@@ -41,7 +41,7 @@ def test_items_that_take_little_time_share_a_task() -> None:
     workers = Elsewhere()
     list(map_batches(workers, lambda number: time.sleep(0.001), range(400), "waits", show=False))
     assert workers.sizes[:2] == [2, 2], "those are timed"
-    assert min(workers.sizes[2:-1]) >= 0.5 * LEAST_TASK_S / 0.001, "sleeping takes a little longer than asked for"
+    assert min(workers.sizes[2:-1]) >= 0.1 * LEAST_TASK_S / 0.001, "sleeping takes longer than asked for"
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_an_error_ends_the_work(workers: Any) -> None:
 
 
 def test_threads_run_at_the_same_time_and_not_far_ahead() -> None:
-    meeting, begun = threading.Barrier(3, timeout=10), []
+    meeting, begun = threading.Barrier(3, timeout=120), []
 
     def meet(number: int) -> int:
         begun.append(number)

@@ -309,7 +309,7 @@ def test_a_tracking_sequence_reads_back(tracking: Path) -> None:
 def test_pykitti_loads_and_trackeval_rates_a_tracking_sequence(tracking: Path, judges: str, tmp_path: Path) -> None:
     script = Path(__file__).parents[1] / "judges" / "kitti_tracking.py"
     command = [judges, str(script), str(tracking / "training"), str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1200, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     scans = [(tracking / f"training/velodyne/0000/{at:06d}.bin").stat().st_size // 16 for at in range(3)]

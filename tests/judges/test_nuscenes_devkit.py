@@ -43,7 +43,7 @@ def run_python(python: str, *arguments: str, cwd: Path) -> str:
     environment = {**os.environ, "MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"}
     environment.pop("PYTHONPATH", None)
     ended = subprocess.run(
-        [python, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300, check=False
+        [python, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=1200, check=False
     )
     assert ended.returncode == 0, ended.stderr[-3000:]
     return ended.stdout

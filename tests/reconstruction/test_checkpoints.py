@@ -52,7 +52,7 @@ def command(drive: Path, world: Path, *words: str) -> list[str]:
 def killed_after(files: str, words: list[str], partial: Path) -> None:
     """Run a build and kill it as soon as one of ``files`` is in its partial folder."""
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 600
         while not any(partial.glob(files)):
             assert running.poll() is None, "the build ended before it could be killed"
             assert time.monotonic() < until

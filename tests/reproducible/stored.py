@@ -70,7 +70,8 @@ def hybrid() -> rs.World:
 def store_patterns() -> Stored:
     """What the makers' parts of the stored numbers are: firing patterns and procedural geometry."""
     sensors = ("livox-mid-360", "ouster-os0-32", "velodyne-hdl-64e")
-    places = {"shrub": scenes.shrub(seed=1), "root": scenes.root(seed=2), "terrain": scenes.fractal_terrain(30.0)}
+    root = scenes.root(seed=2, config=scenes.RootConfig(detail=0.02))  # the whole one has millions of triangles
+    places = {"shrub": scenes.shrub(seed=1), "root": root, "terrain": scenes.fractal_terrain(30.0)}
     return {**{name: fire(rs.load_sensor(name), 1) for name in sensors}, **places}
 
 

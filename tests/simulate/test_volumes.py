@@ -35,8 +35,8 @@ def rays(count: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
     return np.zeros((count, 3), np.float32), direction.astype(np.float32)
 
 
-def scanner(n: int, **beam: object) -> Sensor:
-    """A sensor that fires n columns forward, without noise."""
+def scanner(n: int, elevation_deg: tuple[float, ...] = (-2.0, 0.0, 2.0), **beam: object) -> Sensor:
+    """A sensor that fires n columns around, without noise."""
     return Sensor.model_validate(
         {
             "name": "bare",
@@ -46,12 +46,24 @@ def scanner(n: int, **beam: object) -> Sensor:
             "pattern": {
                 "kind": "spinning",
                 "azimuth_resolution_deg": 360.0 / n,
-                "channels": {"elevation_deg": [-2.0, 0.0, 2.0]},
+                "channels": {"elevation_deg": list(elevation_deg)},
             },
             "beam": {"divergence_h_rad": 0.0, "divergence_v_rad": 0.0, "rays": "single", **beam},
             "receiver": {"mode": "strongest", "range_noise_sigma_m": 0.0, "range_quantisation_m": 0.0},
         }
     )
+
+
+def draw_ahead(world: World, pulses: int, seed: int, **beam: object) -> np.ndarray:
+    """The range of many pulses along x, infinite where nothing returns: 500 in each sweep, each a draw of its own."""
+    simulator = rs.Simulator(world, scanner(4, (0.0,) * 500, **beam), seed=seed)
+    drawn = []
+    for index in range(pulses // 500):
+        sweep = simulator.sweep(np.eye(4), index=index)
+        ranges = np.full(sweep.n_beams, np.inf)
+        ranges[sweep.beam] = sweep.range
+        drawn.append(ranges[sweep.beam_direction[:, 0] > 0.9999])
+    return np.concatenate(drawn)
 
 
 @pytest.mark.parametrize("exposure", [False, True])
@@ -78,15 +90,8 @@ def test_drawn_ranges_have_the_distribution_of_a_march() -> None:
     reference = march(
         volumes, origin.repeat(count, 0), direction.repeat(count, 0), RANGE_MAX_M, np.random.default_rng(5)
     )
-    simulator = rs.Simulator(World([volumes]), scanner(4), seed=1)
-    forward = simulator.sweep(np.eye(4)).beam_direction[:, 0] > 0.9999
-    drawn = []
-    for index in range(count // 4):
-        sweep = simulator.sweep(np.eye(4), index=index)
-        ranges = np.full(sweep.n_beams, np.inf)
-        ranges[sweep.beam] = sweep.range
-        drawn.append(ranges[forward])
-    ranges = np.concatenate(drawn)
+    ranges = draw_ahead(World([volumes]), count, seed=1)
+    assert len(ranges) == count
     edges = np.concatenate([np.quantile(reference[np.isfinite(reference)], np.linspace(0, 1, 21))[1:-1], [1e6, np.inf]])
     table = [np.bincount(np.searchsorted(edges, values), minlength=21)[:21] for values in (reference, ranges)]
     table = np.array(table)[:, np.sum(table, axis=0) > 0]
@@ -99,12 +104,8 @@ def test_a_lone_volume_returns_its_gaussian() -> None:
     covariance = np.array([[0.04, 0.01, 0, 0.02, 0, 0.03]])
     volumes = Volumes([[10.0, 0, 0]], covariance, 0.25, tau=2.0)
     at = crossings(volumes, np.zeros((1, 3)), np.array([[1.0, 0, 0]]))
-    simulator = rs.Simulator(World([volumes]), scanner(4), seed=2)
-    returns = []
-    for index in range(4000):
-        sweep = simulator.sweep(np.eye(4), index=index)
-        forward = (sweep.points[:, 0] > 0) & (sweep.ring == 1)
-        returns += sweep.range[forward].tolist()
+    ranges = draw_ahead(World([volumes]), 4000, seed=2)
+    returns = ranges[np.isfinite(ranges)]
     assert len(returns) / 4000 == pytest.approx(0.75, abs=4 * np.sqrt(0.75 * 0.25 / 4000))
     assert kstest(returns, norm(at.centre[0, 0], at.sigma[0, 0]).cdf).pvalue > 0.001
 
@@ -160,9 +161,10 @@ def test_a_surface_stops_what_volumes_let_pass() -> None:
     volumes = Volumes([[5.0, 0, 0], [15.0, 0, 0]], [[0.01, 0, 0, 0.01, 0, 0.01]] * 2, 0.6)
     wall = Splats([[10.0, 0, 0]], [[-1.0, 0, 0]], [3.0], label=9, depth=5)
     world = World([volumes, wall])
-    simulator = rs.Simulator(world, scanner(4), seed=2)
-    kinds = np.concatenate([simulator.sweep(np.eye(4), index=i).extra["primitive"] for i in range(1000)])
-    ranges = np.concatenate([simulator.sweep(np.eye(4), index=i).range for i in range(1000)])
+    simulator = rs.Simulator(world, scanner(4, (0.0,) * 250), seed=2)
+    sweeps = [simulator.sweep(np.eye(4), index=i) for i in range(4)]
+    kinds = np.concatenate([sweep.extra["primitive"] for sweep in sweeps])
+    ranges = np.concatenate([sweep.range for sweep in sweeps])
     assert ranges.max() < 10.1
     assert set(np.unique(kinds)) == {2, 3}
     assert (kinds[ranges > 9.9] == 2).all()
@@ -178,10 +180,8 @@ def test_a_surface_stops_what_volumes_let_pass() -> None:
 def test_rays_of_a_pulse_meet_the_same_leaf_if_they_are_near() -> None:
     def spread(element_m: float) -> float:
         volumes = Volumes([[10.0, 0, 0]], [[0.04, 0, 0, 0.04, 0, 0.04]], 0.5, tau=1.0, element_m=element_m)
-        sensor = scanner(4, rays="random", n_rays=32, divergence_h_rad=0.003, divergence_v_rad=0.003)
-        simulator = rs.Simulator(World([volumes]), sensor, seed=5)
-        hit = [len(simulator.sweep(np.eye(4), index=i)) for i in range(600)]
-        return float(np.mean(hit))
+        spot = {"rays": "random", "n_rays": 32, "divergence_h_rad": 0.003, "divergence_v_rad": 0.003}
+        return float(np.isfinite(draw_ahead(World([volumes]), 1000, seed=5, **spot)).mean())
 
     shared, apart = spread(float("inf")), spread(1e-4)
     assert shared == pytest.approx(0.5, abs=0.1)  # all rays of the pulse draw as one
