@@ -45,9 +45,17 @@ class Arena:
         shutil.copytree(self.old, self.place / self.command.output)
         return self.command.overwrite
 
-    def start(self, *more: str, folder: Path | None = None, bound: bool = False) -> Fork:
-        """The command at work in its place, or in ``folder``, ``bound`` by permissions even if this is root."""
-        return start_command(self.command.arguments(*more), folder or self.place, self.said, bound)
+    def start(self, *more: str, folder: Path | None = None) -> Fork:
+        """The command at work in its place, or in ``folder``."""
+        return start_command(self.command.arguments(*more), folder or self.place, self.said)
+
+    def start_and_stop(self, *more: str) -> Fork:
+        """The command once its first work is on the disk, where it stands still; bound by permissions as no root is."""
+        grows = self.command.verb == "dataset"  # in its place
+        sign = self.command.output if grows else f"{self.command.output}.partial"
+        running = start_command(self.command.arguments(*more), self.place, self.said, bound=True, stop_after=sign)
+        running.wait_until_stopped()
+        return running
 
     def start_other(self, words: Sequence[str]) -> Fork:
         """Another command at work in the same place at the same time."""
@@ -75,9 +83,9 @@ class Arena:
             return "something else", "the output is neither the old nor the new one"
         return "an unfinished dataset", self._find_torn(output)
 
-    def resume(self, more: tuple[str, ...], bound: bool = False) -> tuple[str, str]:
+    def resume(self, more: tuple[str, ...]) -> tuple[str, str]:
         """How the same command goes on, and what is wrong with that: it must give the bytes of an unbroken run."""
-        status, said = self.start(*more, bound=bound).wait()
+        status, said = self.start(*more).wait()
         wrong = []
         if status == 0:
             resumed = "goes on" if "resuming" in said or "from before" in said else "starts over"

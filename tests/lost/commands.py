@@ -23,6 +23,7 @@ CLI = (sys.executable, "-c", "from resweep.cli import main; main()")
 # The package under test, from whatever folder a command runs in.
 _ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(rs.__file__).parents[1])}
 _QUICK = ("--set", "beam.rays=single")
+_FEW_BEAMS = {"beam.rays": "single", "pattern.firing_period_s": None, "pattern.azimuth_resolution_deg": 1.0}
 _QUICK_BUILD = ("calibrate.iterations=1", "calibrate.samples=1000", "calibrate.points_per_sweep=2000")
 _PLAN = """\
 name: small
@@ -120,7 +121,7 @@ def _write_drives(world: rs.World, folder: Path, sweeps: int) -> None:
     }
     scenario = rs.Scenario(**fields)
     trajectory, actors = scenario.place(world)
-    sensor = rs.load_sensor(SENSOR).with_(**{"beam.rays": "single"})
+    sensor = rs.load_sensor(SENSOR).with_(**_FEW_BEAMS)
     drive = rs.Simulator(world, sensor, actors=actors).run(trajectory)[:sweeps]
     rs.write_log(drive, folder / "log", format="sweep", progress=False)
     write_poses(trajectory, folder / TUM)

@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tests.lost.arena import Arena, identify
+from tests.lost.arena import Arena
 from tests.lost.commands import is_one_error, last_line
 from tests.lost.kills import Say
 
@@ -39,7 +38,7 @@ class Faulted:
 def meet_faults(arena: Arena, inputs: Path, say: Say) -> list[Faulted]:
     """Every fault that can meet a command, once."""
     found = [_meet_full_disk(arena, share) for share in (0.1, 0.6)]
-    found.append(_meet(arena, "lost permission", lambda: _lose_permission(arena.place), 0.3 * arena.lasts_s["work"]))
+    found.append(_meet(arena, "lost permission", lambda: _lose_permission(arena.place)))
     for reads in arena.command.reads:
         file = inputs / reads
         for name, break_ in {"vanished": _remove, "shrunk": _shrink, "changed": _change}.items():
@@ -50,14 +49,10 @@ def meet_faults(arena: Arena, inputs: Path, say: Say) -> list[Faulted]:
     return found
 
 
-def _meet(arena: Arena, fault: str, break_: Callable[[], Undo], wait_s: float = 0.0) -> Faulted:
+def _meet(arena: Arena, fault: str, break_: Callable[[], Undo]) -> Faulted:
     """Run a command over an old output, break something once its first work is on the disk, mend it, run it again."""
     more = arena.prepare(over_old=arena.may_replace)
-    before = identify(arena.place / arena.command.output)
-    running = arena.start(*more, bound=True)
-    arena.wait_for("work", running, before)
-    time.sleep(wait_s)
-    running.pause()
+    running = arena.start_and_stop(*more)
     undo = break_()
     running.go_on()
     status, said = running.wait()

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import resweep.cli
 import resweep.dataset
@@ -23,19 +23,26 @@ import resweep.reconstruction
 import resweep.scenario
 import resweep.simulate
 import resweep.worlds
+from resweep.files.publication import RECORD
 
 _POLL_S = 0.0005
 
 
 class Fork:
-    """A function at work in a process of its own, in a folder, with its words on ``said``."""
+    """A function at work in a process of its own, in a folder, with its words on ``said``.
 
-    def __init__(self, work: Callable[[], object], folder: Path, said: Path, bound: bool = False) -> None:
+    With ``stop_after`` it stands still at the first file that it opens after it has made a folder of that name, or one
+    within it; `wait_until_stopped` and `go_on` are for that.
+    """
+
+    def __init__(
+        self, work: Callable[[], object], folder: Path, said: Path, bound: bool = False, stop_after: str = ""
+    ) -> None:
         self.said = said
         self.returncode: int | None = None
         self.pid = os.fork()
         if self.pid == 0:
-            _run(work, folder, said, bound)
+            _run(work, folder, said, bound, stop_after)
 
     def poll(self) -> int | None:
         """The exit status; None while it works, negative if it was killed."""
@@ -52,13 +59,15 @@ class Fork:
         while self.poll() is None:
             time.sleep(_POLL_S)
 
-    def pause(self) -> None:
-        """Let it stand still until `go_on`."""
-        with suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGSTOP)
+    def wait_until_stopped(self) -> bool:
+        """Wait until it stands still; False if it ended before."""
+        _, status = os.waitpid(self.pid, os.WUNTRACED)
+        if not os.WIFSTOPPED(status):
+            self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode is None
 
     def go_on(self) -> None:
-        """Let it go on after `pause`."""
+        """Let it go on after it was stopped."""
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGCONT)
 
@@ -69,9 +78,9 @@ class Fork:
         return status, self.said.read_text(encoding="utf-8", errors="replace")
 
 
-def start_command(words: Sequence[str], folder: Path, said: Path, bound: bool = False) -> Fork:
+def start_command(words: Sequence[str], folder: Path, said: Path, bound: bool = False, stop_after: str = "") -> Fork:
     """A command of Resweep at work in ``folder``, ``bound`` by permissions even if this is root."""
-    return Fork(lambda: resweep.cli.main(list(words)), folder, said, bound)
+    return Fork(lambda: resweep.cli.main(list(words)), folder, said, bound, stop_after)
 
 
 def drop_capabilities() -> None:
@@ -82,7 +91,25 @@ def drop_capabilities() -> None:
         raise OSError(ctypes.get_errno(), "capset")
 
 
-def _run(work: Callable[[], object], folder: Path, said: Path, bound: bool) -> NoReturn:
+def _stop_after(name: str) -> None:
+    """Stop this process once, as `Fork` says: a look from outside would come too late on a loaded machine."""
+    made, stopped = False, False
+
+    def look(event: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal made, stopped
+        if stopped or event not in ("os.mkdir", "open") or isinstance(arguments[0], int):
+            return
+        path = Path(os.fsdecode(arguments[0]))
+        if event == "os.mkdir":
+            made = made or name in path.parts
+        elif made and RECORD not in path.name:
+            stopped = True
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+    sys.addaudithook(look)
+
+
+def _run(work: Callable[[], object], folder: Path, said: Path, bound: bool, stop_after: str) -> NoReturn:
     """Do the work in this process, and end it."""
     status = 1
     try:
@@ -93,6 +120,8 @@ def _run(work: Callable[[], object], folder: Path, said: Path, bound: bool) -> N
         os.dup2(file, 2)
         if bound:
             drop_capabilities()
+        if stop_after:
+            _stop_after(stop_after)
         work()
         status = 0
     except SystemExit as ended:
