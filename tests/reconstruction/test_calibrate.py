@@ -81,3 +81,19 @@ def test_lasers_that_met_nothing_while_others_were_calibrated_stay_as_they_are(d
         np.testing.assert_allclose(found.log[at].beam_direction[above], given.beam_direction[above], atol=1e-6)
         returned = given.ring >= known
         np.testing.assert_array_equal(found.log[at].range[returned], given.range[returned])
+
+
+def test_a_slow_drift_of_poses_is_found_to_the_millimetre() -> None:
+    """Planes move with the sweeps that they were fitted to: a drift that neighbouring sweeps share must not be lost."""
+    quiet = {"receiver.range_noise_sigma_m": 0.0, "receiver.range_quantisation_m": 0.0, "beam.rays": "single"}
+    sim = Simulator(SCENES["street"](seed=1), "velodyne-hdl-64e", seed=1)
+    sim = sim.with_sensor(sim.sensor.with_(**quiet))
+    along = np.linspace(0, 1, 24)
+    poses = np.stack([from_xyz_rpy(24 * at - 12, 0.0, 1.9) for at in along])
+    drift = np.cos(2 * np.pi * along)[:, None] * np.array([0.0, 0.08, 0.04])
+    wrong = poses.copy()
+    wrong[:, :3, 3] += drift
+    sweeps = [replace(sweep, pose=pose) for sweep, pose in zip(sim.run(poses), wrong, strict=True)]
+    left = calibrate(Log.from_sweeps(sweeps), CONFIG).log.poses[:, :3, 3] - poses[:, :3, 3]
+    left -= left.mean(axis=0)
+    assert (np.abs(left[:, 1:]).mean(axis=0) < 0.02 * np.abs(drift[:, 1:]).mean(axis=0)).all()

@@ -21,7 +21,15 @@ from resweep.log import Log
 from resweep.pose import Array, inverse
 from resweep.progress import track
 from resweep.reconstruction.poses.config import CalibrateConfig
-from resweep.reconstruction.poses.local_planes import Keep, View, fix_lasers, make_view, move_to_origin, step
+from resweep.reconstruction.poses.local_planes import (
+    Keep,
+    View,
+    fix_lasers,
+    list_thicknesses,
+    make_view,
+    move_to_origin,
+    step,
+)
 from resweep.reconstruction.poses.windows import choose_stretches, refine_poses
 from resweep.sweep import Sweep
 from resweep.work import OneProcess, Workers
@@ -79,8 +87,8 @@ def _calibrate_lasers(
     if n_rings == 1:  # lasers cannot be distinguished: only the poses are refined
         config = fix_lasers(config)
     misfits: list[float] = []
-    for _ in range(config.iterations):
-        calibration, misfit = step(parts, calibration, config, rng)
+    for thickness_m in list_thicknesses(config, config.iterations):
+        calibration, misfit = step(parts, calibration, config, rng, thickness_m)
         misfits.append(misfit)
     for part, origin in zip(parts, origins, strict=True):
         for view in part:

@@ -7,7 +7,7 @@ and the pose of every sweep, so that returns come nearer to their planes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from scipy import sparse
@@ -61,16 +61,32 @@ def move_to_origin(views: Sequence[View]) -> Array:
     return origin
 
 
+def list_thicknesses(config: CalibrateConfig, steps: int) -> list[float]:
+    """How thick planes may be in each of some steps, metres, however well the map agrees already.
+
+    Ground agrees after one step. Were all planes as thin as that from then on, walls that sweeps see apart from each
+    other would be none, and stay apart.
+    """
+    shares = np.minimum(2 * np.arange(steps) / max(steps, 2), 1.0)  # the last half of them with the thinnest
+    return [float(limit) for limit in config.thickness_m * (config.thickness_min_m / config.thickness_m) ** shares]
+
+
 def step(
-    parts: Sequence[Sequence[View]], calibration: Calibration, config: CalibrateConfig, rng: np.random.Generator
+    parts: Sequence[Sequence[View]],
+    calibration: Calibration,
+    config: CalibrateConfig,
+    rng: np.random.Generator,
+    thickness_m: float,
 ) -> tuple[Calibration, float]:
     """One Gauss-Newton step: moves the views' poses; gives the calibration, and the misfit (metres) before it.
+
+    Planes up to ``thickness_m`` take part, or thicker ones where the map does not agree yet.
 
     Each part is a map of its own; the lasers are those of all. Unknowns are an elevation and a range for each ring,
     then a turn and a shift for each sweep.
     """
     views = [view for part in parts for view in part]
-    found = _match_parts(parts, calibration, config, rng)
+    found = _match_parts(parts, calibration, config, rng, thickness_m)
     sweep, rows, normal, error = found.view, found.row, found.normal, found.error
     ring = _pick(views, found, "ring")
     seen = calibration.corrected_points(_pick(views, found, "points"), ring)
@@ -78,15 +94,15 @@ def step(
     points, along, up = (np.einsum("nij,nj->ni", turns[sweep], axis) for axis in (seen.points, seen.along, seen.up))
     points += places[sweep]
     n_rings, n_rows = len(calibration.elevation_rad), len(rows)
-    motion = 2 * n_rings + 6 * sweep
-    columns = [ring, n_rings + ring, *(motion + axis for axis in range(6))]
-    slopes = [
-        (normal * up).sum(axis=1) * seen.range,
-        (normal * along).sum(axis=1),
-        *motion_jacobian(points - places[sweep], normal).T,
-    ]
+    # A return moves with its own sweep, and its plane with the sweeps of all returns that it was fitted to.
+    every = np.arange(n_rows)
+    row, mover = np.concatenate([every, found.pair_row]), np.concatenate([sweep, found.pair_view])
+    share = np.concatenate([np.ones(n_rows), -found.pair_share])
+    moved = motion_jacobian(points[row] - places[mover], normal[row]) * share[:, None]
+    slopes = [(normal * up).sum(axis=1) * seen.range, (normal * along).sum(axis=1), *moved.T]
+    columns = [ring, n_rings + ring, *(2 * n_rings + 6 * mover + axis for axis in range(6))]
     jacobian = sparse.csr_matrix(
-        (np.concatenate(slopes), (np.tile(np.arange(n_rows), 8), np.concatenate(columns))),
+        (np.concatenate(slopes), (np.concatenate([every, every, *[row] * 6]), np.concatenate(columns))),
         shape=(n_rows, 2 * n_rings + 6 * len(views)),
     )
     weight = huber_weight(error, config.huber_m) / config.noise_m**2
@@ -105,32 +121,51 @@ def step(
 class _Matched:
     """Returns that have a plane: the number (m,) of their ``view``, their ``row`` in it, and how they lie.
 
-    ``normal`` (m, 3) is that of the plane, ``error`` (m,) their signed distance from it.
+    ``normal`` (m, 3) is that of the plane, ``error`` (m,) their signed distance from it. A plane is fitted to returns
+    of several views: for each pair of a plane and a view, ``pair_row`` is the number of the plane, ``pair_view`` that
+    of the view, and ``pair_share`` the share of the returns that are the view's.
     """
 
     view: Array
     row: Array
     normal: Array
     error: Array
+    pair_row: Array
+    pair_view: Array
+    pair_share: Array
 
 
 def _match_parts(
-    parts: Sequence[Sequence[View]], calibration: Calibration, config: CalibrateConfig, rng: np.random.Generator
+    parts: Sequence[Sequence[View]],
+    calibration: Calibration,
+    config: CalibrateConfig,
+    rng: np.random.Generator,
+    thickness_m: float,
 ) -> _Matched:
     """The returns of all parts that lie near a plane of their own part; views are numbered through all parts."""
     samples = config.samples // len(parts)
-    matched, first = [], 0
+    matched, first, planes = [], 0, 0
     for part in parts:
         # View by view, so that only their points are held for all of them.
         points = np.concatenate([_place(view, calibration) for view in part])
-        rows, normal, error = _find_planes(points, samples, config, rng)
+        rows, normal, error, near = _find_planes(points, samples, config, rng, thickness_m)
         begin = np.concatenate([[0], np.cumsum([len(view.ring) for view in part])])
         view = np.searchsorted(begin, rows, side="right") - 1
-        matched.append(_Matched(first + view, rows - begin[view], normal, error))
-        first += len(part)
-    return _Matched(
-        *(np.concatenate([getattr(each, name) for each in matched]) for name in ("view", "row", "normal", "error"))
-    )
+        around = np.searchsorted(begin, near, side="right") - 1
+        pair, count = np.unique(np.arange(len(rows))[:, None] * len(part) + around, return_counts=True)
+        matched.append(
+            _Matched(
+                first + view,
+                rows - begin[view],
+                normal,
+                error,
+                planes + pair // len(part),
+                first + pair % len(part),
+                count / config.k,
+            )
+        )
+        first, planes = first + len(part), planes + len(rows)
+    return _Matched(*(np.concatenate([getattr(each, item.name) for each in matched]) for item in fields(_Matched)))
 
 
 def _place(view: View, calibration: Calibration) -> Array:
@@ -163,13 +198,17 @@ def _priors(n_rings: int, n_sweeps: int, config: CalibrateConfig) -> Array:
 
 
 def _find_planes(
-    points: Array, samples: int, config: CalibrateConfig, rng: np.random.Generator
-) -> tuple[Array, Array, Array]:
-    """Rows (m,) of ``points`` whose neighbourhood is a plane, its normal (m, 3), and their signed distance from it."""
+    points: Array, samples: int, config: CalibrateConfig, rng: np.random.Generator, thickness_m: float
+) -> tuple[Array, Array, Array, Array]:
+    """Rows (m,) of ``points`` whose neighbourhood is a plane, its normal (m, 3), and their signed distance from it.
+
+    Last come the rows (m, k) of the neighbourhood.
+    """
     rows = rng.choice(len(points), min(samples, len(points)), replace=False)
     found = Neighbours(points).knn(points[rows], config.k)
     whole = (found.index >= 0).all(axis=1) & (found.distance2[:, -1] < config.neighbour_radius_m**2)
-    rows, near = rows[whole], points[found.index[whole]]
+    rows, around = rows[whole], found.index[whole]
+    near = points[around]
     middle = near.mean(axis=1)
     near = near - middle[:, None]
     spread, axes = portable.eigh3(np.einsum("nki,nkj->nij", near, near) / config.k)
@@ -180,5 +219,5 @@ def _find_planes(
     flat &= np.abs(error) < 5 * config.huber_m
     # The better the map agrees, the flatter its planes must be: curved things would pull their lasers inwards.
     spread_of_errors = 1.48 * float(np.median(np.abs(error[flat]))) if flat.any() else 0.0
-    flat &= spread[:, 0] < max(config.thickness_min_m, config.thickness_per_misfit * spread_of_errors) ** 2
-    return rows[flat], normal[flat], error[flat]
+    flat &= spread[:, 0] < max(thickness_m, config.thickness_per_misfit * spread_of_errors) ** 2
+    return rows[flat], normal[flat], error[flat], around[flat]

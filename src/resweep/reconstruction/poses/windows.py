@@ -19,7 +19,15 @@ from resweep.calibration import Calibration
 from resweep.log import Log
 from resweep.pose import Array, rotation_of
 from resweep.reconstruction.poses.config import CalibrateConfig
-from resweep.reconstruction.poses.local_planes import Keep, View, fix_lasers, make_view, move_to_origin, step
+from resweep.reconstruction.poses.local_planes import (
+    Keep,
+    View,
+    fix_lasers,
+    list_thicknesses,
+    make_view,
+    move_to_origin,
+    step,
+)
 from resweep.registration import move_pose
 from resweep.work import Workers
 
@@ -107,8 +115,8 @@ def _refine_window(source: _Views, window: Window) -> Array:
     before = np.stack([view.pose for view in views])
     origin = move_to_origin(views)
     rng = np.random.default_rng([_WINDOW_SEED, window[0]])
-    for _ in range(source.config.window_iterations):
-        step([views], Calibration(np.zeros(1), np.zeros(1)), source.config, rng)
+    for thickness_m in list_thicknesses(source.config, source.config.window_iterations):
+        step([views], Calibration(np.zeros(1), np.zeros(1)), source.config, rng, thickness_m)
     after = np.stack([view.pose for view in views])
     turn = rotation_of(portable.matmul(after[:, :3, :3], before[:, :3, :3].transpose(0, 2, 1))).as_rotvec()
     return np.concatenate([turn, after[:, :3, 3] + origin - before[:, :3, 3]], axis=1)
