@@ -66,6 +66,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
         path.stem,
         times_known=False,
         sensor_position_known=is_placed(path),
+        cloud="raw",
         empty_beams=EmptyBeams("unknown", "not inferred: points that the file marks invalid are left out"),
         meta={"format": "e57", "path": str(path)},
     )

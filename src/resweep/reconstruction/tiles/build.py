@@ -17,6 +17,7 @@ from resweep.log import Log
 from resweep.memory import format_memory, parse_memory
 from resweep.progress import Stages, begin_stage
 from resweep.reconstruction.checkpoints import Checkpoints
+from resweep.reconstruction.cloud.place import prepare_build
 from resweep.reconstruction.config import BuildConfig
 from resweep.reconstruction.hybrid.config import HybridConfig
 from resweep.reconstruction.hybrid.hybrid import asks_beams
@@ -31,7 +32,6 @@ from resweep.reconstruction.tiles.part import Ground
 from resweep.reconstruction.tiles.scatter import Scatter, plan_batches, scatter_batch
 from resweep.reconstruction.tiles.survey import measure_scales, plan_survey
 from resweep.reconstruction.tiles.units import TileTask, classify_tile, fit_tile, plan_squares
-from resweep.reconstruction.unknown_sensor import adapt_to_log
 from resweep.reconstruction.volumes.config import VolumeConfig
 from resweep.remote import discard_stage, find_path, lock_place, stage
 from resweep.work import OneProcess, Threads, Workers, is_here
@@ -106,7 +106,7 @@ def build_tiled(
         raise ResweepError(f"log '{log.name}': holds no sweep; give at least one to build from")
     if len(log) > 1:
         log.require_poses("its sweeps make no map")
-    config = adapt_to_log(config, log)
+    log, config = prepare_build(log, config, progress)
     run = Threads(min(_AT_ONCE, _core.thread_count(0))) if workers is None else workers
     most_points = _plan_memory(bound, 1 if is_here(run) else run.count)
     with lock_place(path):
@@ -249,7 +249,9 @@ class _TiledBuild:
             moving.extend(MovingFinder.unpack(batch["moving"], log, self.config.map, labels, scatter.images))
         slope = 0.0 if log.sensor is None else log.sensor.beam_slope
         rule = moving.decide()
-        return Ground(scatter.folder, origin, self.tile_m, self.config.map, labels, slope, rule), says
+        coloured = any(batch["coloured"] for batch in says)
+        settings = self.config.map
+        return Ground(scatter.folder, origin, self.tile_m, settings, labels, slope, rule, coloured=coloured), says
 
     def _needs_classes(self, ground: Ground, unknown: float) -> bool:
         """Whether points must be looked at before primitives are fitted to them."""
@@ -286,7 +288,7 @@ class _TiledBuild:
             "source": str(self.log.meta.get("path", self.log.name)),
             "build": {"kind": type(self.config).__name__, "config": self.config.model_dump(mode="json")},
             "sweeps": len(self.log),
-            **{name: value for name, value in self.log.meta.items() if name in ("aligned", "odometry")},
+            **{name: value for name, value in self.log.meta.items() if name in ("aligned", "odometry", "scanner")},
         }
         if calibrated is not None:
             meta["misfit_m"] = list(calibrated.misfit_m)

@@ -28,7 +28,8 @@ STILL, PERMEABLE = 1, 2  # flags of a point
 class Ground:
     """A log that is scattered over tiles of ``tile_m``: its store, and what holds for all of it.
 
-    ``classes`` says whether the flags of the points were found and written, tile by tile.
+    ``classes`` says whether the flags of the points were found and written, tile by tile, ``coloured`` whether points
+    have colours.
     """
 
     folder: Path
@@ -39,6 +40,7 @@ class Ground:
     slope: float
     moving: MovingRule
     classes: bool = False
+    coloured: bool = False
 
     @property
     def cell_m(self) -> float:
@@ -103,7 +105,8 @@ class Part:
     @cached_property
     def cloud(self) -> Cloud:
         """The points as a cloud."""
-        columns = ("points", "sensor", "label", "instance", "intensity", "sweep")
+        columns: tuple[str, ...] = ("points", "sensor", "label", "instance", "intensity", "sweep")
+        columns += ("colour",) if self.ground.coloured else ()
         given = {name: np.ascontiguousarray(self.rows[name]) for name in columns}
         return Cloud(self.ground.origin, **given, seen=np.ones(len(self), bool))
 
@@ -171,7 +174,7 @@ class StoredBeams:
     def blocks(self, what: str, empty_range_m: float, show: bool) -> Iterator[Beams]:
         """The beams, batch by batch, as they were scattered."""
         for block in self._read():
-            columns = ("origin", "direction", "length", "returned")
+            columns = ("origin", "direction", "length", "returned", "shared")
             yield Beams(*(np.ascontiguousarray(block[name]) for name in columns))
 
     def _read(self) -> Iterator[Array]:

@@ -76,12 +76,14 @@ def scatter_batch(task: ScatterTask) -> dict[str, Any]:
     scatter = task.scatter
     moving = MovingFinder(scatter.log, scatter.config, scatter.labels, ImageStore(scatter.images), task.first)
     points, beams = [np.zeros(0, POINT)], [np.zeros(0, BEAM)]
+    coloured = False
     for at in range(task.first, task.end):
         sweep = scatter.log[at]
         columns = read_columns(sweep, at, scatter.origin, scatter.config)
         wanted = find_wanted(columns["label"], scatter.labels, scatter.config)
         columns = {name: values[wanted] for name, values in columns.items()}
         moving.add(sweep, columns["label"], columns["track"])
+        coloured = coloured or "colour" in columns
         points.append(_pack_points(columns))
         beams.append(_pack_beams(sweep, at, scatter))
     rows, fired = np.concatenate(points), np.concatenate(beams)
@@ -93,6 +95,7 @@ def scatter_batch(task: ScatterTask) -> dict[str, Any]:
         BEAM_MARGIN_M,
     )
     says = {"sweeps": [task.first, task.end], "points": len(rows), "moving": moving.pack()}
+    says["coloured"] = coloured
     says["labelled"] = bool(rows["label"].any())
     says["unknown"] = int((scatter.labels.group(rows["label"]) < 0).sum()) if scatter.labels.known else len(rows)
     cells = find_squares(rows["points"], scatter.tile_m / CELLS)
@@ -104,7 +107,7 @@ def scatter_batch(task: ScatterTask) -> dict[str, Any]:
 def _pack_points(columns: dict[str, Array]) -> Array:
     rows = np.zeros(len(columns["label"]), POINT)
     for name in POINT.names or ():
-        if name != "row":
+        if name != "row" and name in columns:
             rows[name] = columns[name]
     rows["row"] = np.arange(len(rows))
     return rows
@@ -121,4 +124,5 @@ def _pack_beams(sweep: Sweep, at: int, scatter: Scatter) -> Array:
     for name in ("origin", "direction", "length", "returned"):
         rows[name] = getattr(beams, name)[chosen]
     rows["sweep"] = at
+    rows["shared"] = 1 if beams.shared is None else beams.shared[chosen]
     return rows

@@ -39,9 +39,19 @@ POINT = np.dtype(
         ("sweep", "<i4"),
         ("row", "<i4"),
         ("track", "<i4"),
+        ("colour", "u1", 3),
     ]
 )
-BEAM = np.dtype([("origin", "<f4", 3), ("direction", "<f4", 3), ("length", "<f4"), ("sweep", "<i4"), ("returned", "?")])
+BEAM = np.dtype(
+    [
+        ("origin", "<f4", 3),
+        ("direction", "<f4", 3),
+        ("length", "<f4"),
+        ("sweep", "<i4"),
+        ("returned", "?"),
+        ("shared", "u1"),
+    ]
+)
 TABLES = {"points": POINT, "beams": BEAM}
 
 
