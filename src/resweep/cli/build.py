@@ -79,6 +79,9 @@ def build(
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUE", help="One setting, such as map.drop_movable=true; repeatable."),
     ] = None,
+    drop_nan: Annotated[
+        bool, typer.Option("--drop-nan", help="Leave out points whose coordinates are NaN or infinite.")
+    ] = False,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Skip logs and sweeps that cannot be read or joined, and say so.")
     ] = False,
@@ -131,7 +134,7 @@ def build(
         raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
     skipped: list[str] = []
     tolerant = skipped if keep_going else None
-    cloud = parse_cloud(bounds, resolution, intensity_scale)
+    cloud = {**parse_cloud(bounds, resolution, intensity_scale), **({"drop_nan": True} if drop_nan else {})}
     opened = _open_logs(logs, format, labels, poses, pose_rate, cloud, parse_slice(sweeps), tolerant)
     began = time.perf_counter()
     recordings = _find_poses([log for _, log in opened], odometry)

@@ -36,6 +36,7 @@ def check_survey(log: Log, survey: Survey) -> None:
         raise ResweepError(
             f"{where}: has {different} points{repeated}; at least {FEWEST_POINTS} are needed to find surfaces"
         )
+    _check_degrees(survey, where)
     extent = _find_extents(survey.points)
     if extent[0] < _LEAST_M:
         raise ResweepError(f"{where}: all of its points lie within {extent[0]:.2g} m; check its unit and its scale")
@@ -44,7 +45,6 @@ def check_survey(log: Log, survey: Survey) -> None:
             f"{where}: all of its points lie on one line of {extent[0]:.3g} m, so no surface has a normal; give a "
             "cloud of an area"
         )
-    _check_degrees(survey, where)
     if survey.outliers:
         warnings.warn(
             f"{where}: about {survey.outliers} points far from all others are left out: beyond {_describe_box(survey)}",

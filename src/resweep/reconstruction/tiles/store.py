@@ -168,7 +168,9 @@ class TileStore:
     @classmethod
     def open(cls, folder: Path) -> TileStore:
         """The store in a folder, whose indices are kept while the process lives."""
-        return _open_store(str(folder), tuple(sorted(file.name for file in folder.glob("*.tiles"))))
+        files = sorted((file.name, file.stat()) for file in folder.glob("*.tiles"))
+        # A process may build two worlds in one place: the files of the first are then others of the same names.
+        return _open_store(str(folder), tuple((name, facts.st_mtime_ns, facts.st_size) for name, facts in files))
 
     def count(self, table: str) -> dict[tuple[int, int], int]:
         """Rows of a table in each square that has any."""
@@ -189,5 +191,5 @@ class TileStore:
 
 
 @lru_cache(maxsize=4)
-def _open_store(folder: str, names: tuple[str, ...]) -> TileStore:
-    return TileStore(Path(folder), [Batch.open(Path(folder) / name) for name in names])
+def _open_store(folder: str, files: tuple[tuple[str, int, int], ...]) -> TileStore:
+    return TileStore(Path(folder), [Batch.open(Path(folder) / name) for name, _, _ in files])
