@@ -138,7 +138,7 @@ def test_intensities_that_do_not_use_their_scale_are_relative(tmp_path: Path) ->
     black = write_las(tmp_path / "black.las", points)
     with pytest.warns(UserWarning, match=r"has no intensities; a reflectance of 0\.5 is taken"):
         world = rs.build(rs.open_log(black), SplatConfig(cloud=SEEN), progress=False)
-    assert (world.layers[0].extra["intensity"] == 0.5).all()
+    assert (world.layers[0].reflectance == 0.5).all()  # whatever the incidence
     with pytest.raises(rs.ResweepError, match="its points have no colours"):
         build(black, SplatConfig(cloud=CloudConfig(intensity="colour")))
 

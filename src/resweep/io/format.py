@@ -180,6 +180,14 @@ def is_placed(entry: Format, path: Path) -> bool:
         return entry.placed(path)
 
 
+def find_crs(entry: Format, path: Path) -> str:
+    """The coordinate system that the file names, or nothing."""
+    if entry.crs is None:
+        return ""
+    with explain_errors(entry, path):
+        return entry.crs(path)
+
+
 @contextmanager
 def explain_errors(entry: Format, path: Path) -> Iterator[None]:
     """Turn whatever a damaged file causes into one error that names the file."""

@@ -62,7 +62,7 @@ def prepare_build(log: Log, config: Config, progress: bool = False) -> tuple[Log
         empty_beams=EmptyBeams("unknown", "a cloud does not say which beams came back empty"),
         meta={**log.meta, "scanner": origins.words},
     )
-    return placed, adapt_settings(config, log, survey, origins)
+    return placed, adapt_settings(config, log, survey, origins, bright > 0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,29 +15,30 @@ from resweep.reconstruction.volumes.config import VolumeSettings
 _REACH = 4.0  # in spacings: how far the neighbours of a volume may lie
 
 
-def adapt_settings(config: Any, log: Log, survey: Survey, origins: Origins) -> Any:
-    """``config`` for a cloud. What was set stays; of the rest:
+def adapt_settings(config: Any, log: Log, survey: Survey, origins: Origins, bright: bool) -> Any:
+    """``config`` for a cloud, whose intensities were ``bright``, or are made up. What was set stays; of the rest:
 
     Nothing around the scanner is left out, nothing that moves is looked for unless labels say it, and no poses are
-    corrected. Volumes are at least as large as the spacing of the points. Without measured origins the angle of
-    incidence does not count, and where no way of a beam is known to be free, splats are not carved. Sweeps of a cloud
-    are parts of it, not views of one place, so that none is held out.
+    corrected. Points are thinned where the lines of a scanner would else be taken for wires (`find_thinning`). Volumes
+    are at least as large as the spacing of the points. Where origins are assumed or intensities made up, the angle of
+    incidence does not count; where no way of a beam is known to be free, splats are not carved. Sweeps of a cloud are
+    parts of it, not views of one place, so that none is held out.
     """
     labels = config.map.choose_labels(log)
     config = _with(config, calibrate=None)
     moving = "labels" if labels.moving else "none"
     config = config.model_copy(update={"map": _with(config.map, ego_radius_m=0.0, moving=moving)})
-    if not origins.measured and "reflectance" in type(config).model_fields:
+    if not (origins.measured and bright) and "reflectance" in type(config).model_fields:
         config = config.model_copy(update={"reflectance": _flat_reflectance(config.reflectance)})
     if isinstance(config, HybridConfig):
         config = _with(config, evidence=("permeability",))
         parts = {
-            "splats": _adapt_splats(config.splats, origins),
+            "splats": _adapt_splats(config.splats, survey, origins),
             "volumes": _adapt_volumes(config.volumes, survey),
         }
         return config.model_copy(update=parts)
     if isinstance(config, SplatSettings):
-        return _adapt_splats(config, origins)
+        return _adapt_splats(config, survey, origins)
     return _adapt_volumes(config, survey) if isinstance(config, VolumeSettings) else config
 
 
@@ -51,7 +52,8 @@ def _flat_reflectance(reflectance: Spec) -> Any:
     return _with(reflectance, **{name: 0.0 for name in names if name in type(reflectance).model_fields})
 
 
-def _adapt_splats(settings: Any, origins: Origins) -> Any:
+def _adapt_splats(settings: Any, survey: Survey, origins: Origins) -> Any:
+    settings = _with(settings, thin_m=survey.thin_m)
     if origins.carves:
         return settings
     return settings.model_copy(update={"carve": _with(settings.carve, rounds=0)})

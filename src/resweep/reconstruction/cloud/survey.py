@@ -6,14 +6,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from resweep.labels import Group
 from resweep.log import Log
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.progress import track
 from resweep.reconstruction.cloud.colours import ColourScale, read_colours
 from resweep.reconstruction.cloud.pulses import Lines, read_lines, read_return_counts, read_sources
+from resweep.reconstruction.splats.descriptors import describe
 from resweep.sweep import Sweep
-from resweep.voxels import find_cells
+from resweep.voxels import find_cells, voxel_means
 
 SURVEYING = "looking at the cloud"
 
@@ -27,6 +29,11 @@ _MOST_OUTLIERS = 0.001  # share of points: more of them are a part of the cloud
 _COLUMN_M = 5.0  # of the columns in which heights of first and last returns are compared
 _FEWEST_COLUMNS = 10
 _HIGHER_M = 0.2
+_THINNINGS = (2.0, 4.0, 8.0, 16.0)  # sides of cells that are tried, in spacings
+_MOST_THIN_M = 0.15
+_NEIGHBOURHOOD = 40  # points: K of C
+_DESCRIBED = 4_000  # neighbourhoods that are looked at
+_FEWER_LINES = 0.1  # share of the neighbourhoods that thinning must turn from lines into surfaces
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +43,8 @@ class Survey:
     ``points`` (n, 3) float64 are some or all of its points in the world, ``source`` (n,) their flight lines. ``low``
     and ``high`` (3,) is the box beyond which points are outliers, ``outliers`` how many of ``points`` those are.
     ``count`` is the number of all points, ``duplicates`` how many of them repeat another one of their sweep.
-    ``spacing_m`` is the median distance of points from their fourth neighbour. ``bright`` is the intensity that 99 of
+    ``spacing_m`` is the median distance of points from their fourth neighbour, ``thin_m`` the side of the cells in
+    which points are best joined, 0 for none (`find_thinning`). ``bright`` is the intensity that 99 of
     100 lie below. ``falls`` says whether first returns lie above the last ones, None where no pulse has several.
     """
 
@@ -48,6 +56,7 @@ class Survey:
     count: int
     duplicates: int
     spacing_m: float
+    thin_m: float
     bright: float
     colours: ColourScale | None
     lines: Lines
@@ -101,11 +110,14 @@ def survey_cloud(log: Log, progress: bool = False) -> Survey:
     """Look at all sweeps of a cloud once."""
     found = _Gathered()
     most = max(_FEWEST_POINTS, _MOST_POINTS // max(len(log), 1))
-    spacing, middle = 0.0, len(log) // 2
+    spacing, thin_m, middle = 0.0, 0.0, len(log) // 2
     for at, sweep in enumerate(track(log, SURVEYING, show=progress)):
         found.add(sweep, most)
         if at == middle:
-            spacing = _measure_spacing(sweep)
+            own = sweep.points.astype(np.float64)
+            own = own[find_unique(own)]
+            spacing = _measure_spacing(own)
+            thin_m = find_thinning(own, spacing)
     points = np.concatenate(found.points)
     low, high, outliers = _find_box(points)
     inside = ((points >= low) & (points <= high)).all(axis=1)
@@ -120,6 +132,7 @@ def survey_cloud(log: Log, progress: bool = False) -> Survey:
         found.count,
         found.duplicates,
         spacing,
+        thin_m,
         float(np.quantile(bright, 0.99)) if len(bright) else 0.0,
         ColourScale.find(colour),
         Lines.join(found.lines),
@@ -136,9 +149,34 @@ def find_unique(points: Array) -> Array:
     return np.sort(order[new])
 
 
-def _measure_spacing(sweep: Sweep) -> float:
-    points = sweep.points.astype(np.float64)
-    points = points[find_unique(points)]
+def find_thinning(points: Array, spacing_m: float) -> float:
+    """The side of cells, metres, in which points (n, 3) are to be joined so that surfaces look like surfaces; 0: none.
+
+    A scanner with steps far finer along its lines than across them gives points whose neighbours all lie on one line.
+    The side is the least at which hardly fewer neighbourhoods look like lines than at any other.
+    """
+    sides = [0.0, *(factor * spacing_m for factor in _THINNINGS if factor * spacing_m <= _MOST_THIN_M)]
+    shares = []
+    for side in sides:
+        joined = points if side == 0.0 else voxel_means(points, side)
+        if len(joined) < 10 * _NEIGHBOURHOOD:
+            break
+        shares.append(_share_linear(joined))
+    if not shares or min(shares) > shares[0] - _FEWER_LINES:
+        return 0.0
+    return sides[next(at for at, share in enumerate(shares) if share <= min(shares) + _FEWER_LINES / 2)]
+
+
+def _share_linear(points: Array) -> float:
+    """The share of neighbourhoods that look like lines, of some spread over the points (C, 3.3)."""
+    near = Neighbours(points)
+    asked: Array = np.zeros(len(points), np.int32)
+    asked[:: max(1, len(points) // _DESCRIBED)] = _NEIGHBOURHOOD
+    shape = near.pca(asked, near.mean_radius(_NEIGHBOURHOOD, _DESCRIBED), only=("eigenvalues",))
+    return float((describe(shape.eigenvalues[asked > 0]) == Group.LINEAR).mean())
+
+
+def _measure_spacing(points: Array) -> float:
     if len(points) <= _AROUND:
         return 0.0
     asked = points[:: max(1, len(points) // _ASKED)]

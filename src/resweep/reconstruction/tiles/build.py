@@ -135,11 +135,12 @@ def check_whole(log: Log, memory: int) -> None:
     """Raise if a build with the whole map in memory would take more than ``memory`` bytes, by the first sweep."""
     need = count_whole(log)
     points = len(log) * max(len(log[0]), 1)
+    less = "build from fewer sweeps" if log.cloud == "no" else "build from the part of it within bounds"
     if need > memory:
         raise ResweepError(
             f"log '{log.name}': this method holds all of its about {points:,} points in memory, which takes about "
-            f"{format_memory(need)} of the {format_memory(memory)} allowed; build from fewer sweeps, allow more, or "
-            "take a method that builds by tiles, such as hybrid or splats"
+            f"{format_memory(need)} of the {format_memory(memory)} allowed; {less}, allow more, or take a method that "
+            "builds by tiles, such as hybrid or splats"
         )
 
 
