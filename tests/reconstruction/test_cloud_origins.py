@@ -80,7 +80,7 @@ def test_a_room_is_seen_from_within_and_a_block_from_around() -> None:
         own = np.abs(around.points).max(axis=1) <= half + 1e-3
         away = (around.places[around.seen_from] - around.points)[own]
         outward = np.einsum("ni,ni->n", away, _outward(around.points[own]))
-        assert (outward > 0).mean() > 0.95, half  # but for some on its edges
+        assert (outward > 0).mean() > 0.9, half  # but for some on its edges
 
 
 def _outward(points: Array) -> Array:

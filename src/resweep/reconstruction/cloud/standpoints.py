@@ -1,7 +1,7 @@
 """Standpoints from which a cloud may have been seen, where nothing says where its scanner was.
 
 A scanner stands where it sees much of what it records. Of many free places in and around the cloud, those are taken
-one by one that see the most of what none of them saw yet. The cloud is covered with discs for this, and rays are
+one by one that see much, and most of what none of them saw yet. The cloud is covered with discs for this, and rays are
 traced to its points: a point is visible if nothing stops the ray before it.
 """
 
@@ -30,6 +30,7 @@ _SEEN = 0.98  # of all that is visible at all: then no further standpoint is tak
 _LEAST_GAIN = 0.005  # share of the points that a further standpoint must add
 _FAR = 4.0  # distance of standpoints around the cloud, in half diagonals of its box
 _VOTERS = 16
+_TIE = 0.01  # what a point that is seen squarely counts, so that of equal places the better one is taken
 _CLEAR_M = 1.0  # around a scanner: what is closed and smaller than twice that was seen from outside
 
 
@@ -60,7 +61,9 @@ def find_standpoints(points: Array, spacing_m: float, most: int, threads: int = 
     score = np.stack([look.score(place, asked) for place in candidates])
     chosen = _choose(score, most)
     final = np.stack([look.score(candidates[at], np.arange(len(disc))) for at in chosen])
-    seen_from = np.argmax(final, axis=0)
+    seen_from = np.argmax(
+        final > 0, axis=0
+    )  # the first that sees it: a wall that two see from either side has one side
     visible = final.max(axis=0) > 0
     seen_from = _vote(near, disc, seen_from, visible, len(chosen))
     return Standpoints(candidates[chosen], disc, seen_from, visible)
@@ -124,19 +127,23 @@ def _list_places(points: Array, side: float, near: Neighbours) -> Array:
 
 
 def _choose(score: Array, most: int) -> Array:
-    """Rows (s,) of the places that see the most between them, in the order in which they are taken."""
-    best = np.zeros(score.shape[1])
+    """Rows (s,) of the places that see the most between them, in the order in which they are taken.
+
+    Each has the largest product of the points that it sees and of those of them that none before it saw. The first
+    factor speaks against the inside of a closed block, from where nothing around it is seen.
+    """
+    total = (score > 0).sum(axis=1)
+    unseen = np.ones(score.shape[1], bool)
     visible = int((score.max(axis=0) > 0).sum())
     chosen: list[int] = []
     while len(chosen) < most:
-        gain = np.maximum(score - best, 0.0).sum(axis=1)
-        at = int(np.argmax(gain))
-        fresh = int(((score[at] > 0) & (best == 0)).sum())
-        if chosen and (gain[at] <= 0 or fresh < _LEAST_GAIN * score.shape[1]):
+        fresh = (score[:, unseen] > 0).sum(axis=1)
+        at = int(np.argmax(fresh * total + _TIE * score[:, unseen].sum(axis=1)))
+        if chosen and fresh[at] < _LEAST_GAIN * score.shape[1]:
             break
         chosen.append(at)
-        best = np.where(best > 0, best, score[at])
-        if int((best > 0).sum()) >= _SEEN * visible:
+        unseen &= score[at] <= 0
+        if visible - int((unseen & (score.max(axis=0) > 0)).sum()) >= _SEEN * visible:
             break
     return np.array(chosen, np.int64)
 
