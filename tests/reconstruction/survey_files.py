@@ -65,7 +65,7 @@ def fly(noise_m: float = 0.01) -> tuple[Array, dict[str, Array], Array]:
     number = np.concatenate([np.arange(1, many + 1) for many in returns])
     first_of_two = (returns[pulse] == 2) & (number == 1)
     points = np.where(first_of_two[:, None], crown[pulse], ground[pulse]) + rng.normal(0, noise_m, (len(pulse), 3))
-    columns = {
+    columns: dict[str, Array] = {
         "gps_time": 1000.0 + time[pulse],
         "return_number": number.astype(np.uint8),
         "number_of_returns": returns[pulse].astype(np.uint8),

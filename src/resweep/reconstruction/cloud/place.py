@@ -97,7 +97,7 @@ class _Place:
 
     def _find_intensity(self, sweep: Sweep, extra: dict[str, Array]) -> Array:
         if self.bright > 0:
-            return np.maximum(np.nan_to_num(sweep.intensity), 0.0) / np.float32(self.bright)
+            return np.asarray(np.maximum(np.nan_to_num(sweep.intensity), 0.0) / np.float32(self.bright))
         if self.bright < 0 and "red" in extra:
             return find_luminance(np.stack([extra[name] for name in COLOURS], axis=1))
         return np.full(len(sweep), _NO_INTENSITY, np.float32)

@@ -39,8 +39,8 @@ class Beams:
         return len(self.length)
 
     def __getitem__(self, rows: Array) -> Beams:
-        columns = (getattr(self, item.name) for item in fields(self))
-        return Beams(*(None if column is None else column[rows] for column in columns))
+        columns = {item.name: getattr(self, item.name) for item in fields(self)}
+        return Beams(**{name: column[rows] for name, column in columns.items() if column is not None})
 
     @property
     def ends(self) -> Array:

@@ -62,7 +62,7 @@ class BeamCounter:
         if shared not in self._native:
             self._native[shared] = _core.BeamCounter(self._volumes)
         columns = (beams.origin, beams.direction, beams.length, beams.returned)
-        self._native[shared].add(*map(np.ascontiguousarray, columns), self._slope, self._threads)
+        self._native[shared].add(*columns, self._slope, self._threads)
 
     @property
     def counts(self) -> Counts:
