@@ -92,17 +92,6 @@ class UnknownPosesError(ResweepError):
         super().__init__(f"{problem}; open it with poses=, or find them with resweep.odometry")
 
 
-class UnknownBeamsError(ResweepError):
-    """A cloud whose sensor's position is unknown, where beams are needed; ``problem`` as in `UnknownPosesError`."""
-
-    def __init__(self, problem: str) -> None:
-        self.problem = problem
-        super().__init__(
-            f"{problem}; open it with poses= if its points are in their sensor's frame, or build what needs no beams: "
-            "SurfelConfig, or SplatConfig with carve.rounds 0"
-        )
-
-
 class UntimedPosesError(ResweepError):
     """Poses without times that do not pair up with sweeps; ``problem`` is the message without what to do about it."""
 

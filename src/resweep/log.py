@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from resweep.sensors import Sensor
 
 BeamSource = Literal["fired", "stored", "inferred", "unknown"]
+CloudState = Literal["no", "raw", "placed"]
 
 
 class EmptyBeams:
@@ -108,6 +109,8 @@ class Log:
     ``sensor`` is the spec of the sensor, None where it is unknown; ``sensor_name`` is what the log calls it.
     ``labels`` says what the label ids of its returns mean, ``empty_beams`` where beams without return come from.
     ``crs`` is the coordinate system of the world, as WKT or ``EPSG:code``, where a survey's files name one.
+    ``cloud`` is ``raw`` for clouds of surveys and of scanners on tripods, which no vehicle carried, and ``placed`` for
+    those whose points were given the places that they were measured from.
     ``skipped`` are the sweeps that were left out when the log was opened, because they could not be read or placed.
     ``steps`` names what `map` and `guard` added between the source and the caller, in order. ``meta`` is provenance
     for people: no code decides by it.
@@ -125,6 +128,7 @@ class Log:
     sensor_position_known: bool = True
     empty_beams: EmptyBeams = UNKNOWN_BEAMS
     crs: str = ""
+    cloud: CloudState = "no"
     skipped: tuple[Fault, ...] = ()
     steps: tuple[str, ...] = ()
     meta: Mapping[str, Any] = field(default_factory=dict)

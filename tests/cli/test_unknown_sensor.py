@@ -50,47 +50,51 @@ def tile(tmp_path: Path) -> Path:
 
 
 SURFELS = ("--method", "surfels", "--set", "voxel_m=0.2", "--set", "radius_m=0.2", "--set", "normal_radius_m=0.5")
-SPLATS = ("--method", "splats", "--set", "carve.rounds=0")
+RULE = "nothing says where the scanner was; "
 
 
 @pytest.mark.parametrize("place", [UTM, np.zeros(3)])
 @pytest.mark.parametrize("suffix", ["las", "ply"])
-def test_what_needs_beams_is_refused(resweep: Any, tmp_path: Path, place: Array, suffix: str) -> None:
+def test_a_cloud_is_built_and_the_rule_is_said(resweep: Any, tmp_path: Path, place: Array, suffix: str) -> None:
     cloud = tmp_path / f"cloud.{suffix}"
     (write_las if suffix == "las" else write_ply)(cloud, yard() + place)
     log = rs.open_log(cloud)
     assert not log.sensor_position_known
     assert SAID in repr(log)
-    for words, need in (
-        ((), "the permeability of volumes is learned from the beams that passed them"),
-        (("--method", "volumes"), "the permeability of volumes"),
-        (("--method", "splats"), "splats are carved by the beams that passed them"),
-        (("--method", "mesh-imls"), "a mesh turns its faces to the side that beams came from"),
-        ((*SURFELS, "--set", "map.ego_radius_m=2"), "map.ego_radius_m is measured from it"),
-    ):
-        refused = resweep("build", cloud, "-o", "w.world", *words)
-        assert refused.status == 1
-        assert refused.err.startswith(f"resweep: error: log 'cloud': its sensor's position is unknown, and {need}")
-        assert "give --poses FILE" in refused.err
-        assert "--method surfels, or --method splats --set carve.rounds=0" in refused.err
-        assert not list(tmp_path.glob("w.world*"))
-    with pytest.raises(rs.ResweepError, match=r"SurfelConfig, or SplatConfig with carve\.rounds 0"):
-        rs.build(log, progress=False)
-
-
-@pytest.mark.parametrize("words", [SURFELS, SPLATS])
-def test_what_needs_no_beams_is_built_and_said(resweep: Any, tile: Path, words: tuple[str, ...]) -> None:
-    built = resweep("build", tile, "-o", "w.world", *words)
+    built = resweep("build", cloud, "-o", "w.world")
     assert built.status == 0, built.err
-    assert built.err.count(f"log 'tile': {SAID}, so it is built without beams") == 1
-    (layer,) = rs.load_world("w.world").layers
-    assert isinstance(layer, rs.Splats)
-    centres = layer.centre + rs.load_world("w.world").origin - UTM
-    assert (np.linalg.norm(centres, axis=1) < 0.5).any()  # no hole around a sensor that never was
+    assert built.err.count(f"log 'cloud': {RULE}") == 1
+    assert RULE in built.out
     (line,) = [line for line in built.out.splitlines() if line.startswith("next: resweep ")]
     again = resweep(*shlex.split(line.removeprefix("next: resweep ")))
     assert (again.status, again.err) == (0, "")
     assert len(rs.open_log("out")[0]) > 1000
+
+
+@pytest.mark.parametrize("words", [SURFELS, ("--method", "splats"), ("--method", "mesh-imls")])
+def test_other_methods_are_built_too(resweep: Any, tile: Path, words: tuple[str, ...]) -> None:
+    built = resweep("build", tile, "-o", "w.world", "--scanner", ",".join(map(str, UTM + np.array([1, 1, 2]))), *words)
+    assert built.status == 0, built.err
+    assert RULE not in built.err
+    assert "the scanner's position is the one given" in built.out
+    world = rs.load_world("w.world")
+    assert world.bounds[1, 0] - world.bounds[0, 0] == pytest.approx(12.0, abs=1.0)
+    if isinstance(splats := world.layers[0], rs.Splats):
+        centres = splats.centre + world.origin - UTM
+        assert (np.linalg.norm(centres, axis=1) < 0.5).any()  # no hole around a sensor that never was
+        ground = np.abs(centres[:, 2]) < 0.01
+        assert (splats.normal[ground, 2] > 0).all()
+
+
+def test_scanners_that_make_no_sense_are_refused(resweep: Any, tile: Path) -> None:
+    for word in ("1,2", "a,b,c", "1,2,nan"):
+        refused = resweep("build", tile, "-o", "w.world", "--scanner", word)
+        assert (refused.status, f"--scanner '{word}': expected X,Y,Z" in refused.err) == (1, True)
+    refused = resweep("build", tile, "-o", "w.world", "--scanner", "0,0,2")
+    assert "lies 5,446 km from its points; give it in the cloud's own coordinates" in refused.err
+    refused = resweep("build", tile, tile, "-o", "w.world", "--scanner", "0,0,2")
+    assert "--scanner: is where the scanner of one cloud stood, and 2 are given" in refused.err
+    assert not Path("w.world").exists()
 
 
 def test_commands_that_need_no_sensor_keep_working_and_say_it(resweep: Any, tile: Path, tmp_path: Path) -> None:

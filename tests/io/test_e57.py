@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from resweep.errors import ResweepError
-from resweep.io import open_log, read_sweep, write_sweep
+from resweep.io import open_log, read_sweep, write_log, write_sweep
 from resweep.sweep import Sweep
 
 pye57 = pytest.importorskip("pye57")
@@ -51,8 +51,18 @@ def test_single_scans_and_folders(tmp_path: Path) -> None:
         make_file(tmp_path / f"scan_{at}.e57", 1)
     assert read_sweep(tmp_path / "scan_1.e57").pose[0, 3] == 500_000
     log = open_log(tmp_path)
-    assert (len(log), log.meta["format"]) == (2, "e57")
+    assert (len(log), log.meta["format"], log.cloud) == (2, "e57", "raw")
     assert len(log[1]) == 2
+
+
+def test_a_copy_still_is_a_cloud_that_no_vehicle_recorded(tmp_path: Path) -> None:
+    make_file(tmp_path / "site.e57", 2)
+    write_log(open_log(tmp_path / "site.e57"), tmp_path / "copy", progress=False)
+    assert open_log(tmp_path / "copy").cloud == "raw"
+    record = tmp_path / "copy" / "log.json"
+    record.write_text(record.read_text().replace('"raw"', '"cooked"'))
+    with pytest.raises(ResweepError, match=r"log\.json: cloud 'cooked'"):
+        open_log(tmp_path / "copy")
 
 
 def test_merged_clouds_do_not_say_where_a_scanner_was(tmp_path: Path) -> None:

@@ -104,13 +104,13 @@ def test_bounds_leave_tiles_unread(survey: tuple[Path, Array], monkeypatch: pyte
 
 def test_tiles_are_built_as_clouds_without_sensor(survey: tuple[Path, Array]) -> None:
     folder, _ = survey
-    log = rs.open_log(folder, bounds=(*CORNER[:2], *CORNER[:2] + 10))
+    log = rs.open_log(folder, bounds=(*CORNER[:2], *CORNER[:2] + 40))
     config = rs.SurfelConfig(voxel_m=2.0, radius_m=2.0, normal_radius_m=5.0)
-    with pytest.warns(UserWarning, match="sensor position unknown, so it is built without beams"):
+    with pytest.warns(UserWarning, match="nothing says where the scanner was"):
         world = rs.build(log, config, progress=False)
-    assert np.abs(world.bounds.mean(axis=0)[:2] - CORNER[:2] - 5).max() < 5
-    with pytest.raises(ResweepError, match="sensor's position is unknown"):
-        rs.build(log, progress=False)
+    assert np.abs(world.bounds.mean(axis=0)[:2] - CORNER[:2] - 20).max() < 5
+    with pytest.raises(ResweepError, match="at least 100 are needed"):
+        rs.build(rs.open_log(folder, bounds=(*CORNER[:2], *CORNER[:2] + 10)), progress=False)
 
 
 def test_folders_of_sweeps_stay_what_they_are(tmp_path: Path) -> None:

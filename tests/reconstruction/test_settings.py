@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from places import LABELS, MOVING_CAR, at, shrub_sweeps
+from places import LABELS, MOVING_CAR, at, plane, shrub_sweeps
 from pydantic import BaseModel
 
 import resweep as rs
@@ -22,6 +22,7 @@ from resweep.reconstruction import (
     METHODS,
     AlignConfig,
     CalibrateConfig,
+    CloudConfig,
     DynamicConfig,
     HybridConfig,
     HybridVolumes,
@@ -35,8 +36,8 @@ from resweep.reconstruction import (
     VolumeConfig,
     VolumeSettings,
 )
+from resweep.reconstruction.cloud.place import prepare_build
 from resweep.reconstruction.poses.calibrate import calibrate
-from resweep.reconstruction.unknown_sensor import adapt_to_log
 from resweep.scenes import SCENES
 from resweep.sweep import Sweep
 
@@ -101,6 +102,8 @@ def build_worlds() -> None:
     for config in configs:
         rs.build(labelled, config, progress=False)
     rs.build(unlabelled, HybridConfig(map=NEAR, calibrate=None), progress=False)
+    lawn = Log.from_sweeps([Sweep.from_points(plane(4.0, 0.1, 0.003))], cloud="raw", sensor_position_known=False)
+    rs.build(lawn, SplatConfig(cloud=CloudConfig(standpoints_max=2)), progress=False)
     moving = [replace(sweep, label=np.full(len(sweep), MOVING_CAR)) for sweep in shrub_sweeps(2)]
     assert reconstruction.dynamic_splats(Log.from_sweeps(moving, labels=LABELS), DynamicConfig())
 
@@ -151,7 +154,7 @@ def test_every_room_has_its_settings_checked() -> None:
 
 
 @pytest.mark.parametrize("part", ["splats", "volumes"])
-@pytest.mark.parametrize("name", ["map", "calibrate", "reflectance"])
+@pytest.mark.parametrize("name", ["map", "calibrate", "cloud", "reflectance"])
 def test_what_holds_for_the_whole_hybrid_is_refused_of_a_part(part: str, name: str) -> None:
     with pytest.raises(rs.ResweepError, match=rf"{part}\.{name}: holds for the whole hybrid; set {name} of the hybrid"):
         HybridConfig(**{part: {name: {}}})
@@ -204,7 +207,7 @@ def test_long_drives_are_thinned_unless_the_settings_say_how(make):
     def choose(sweeps: int, **given: float) -> float | None:
         log = Log.from_sweeps(shrub_sweeps(2))
         long = replace(log, times=np.arange(sweeps) * 0.1, poses=np.tile(np.eye(4), (sweeps, 1, 1)))
-        config = adapt_to_log(make(**given), long)
+        _, config = prepare_build(long, make(**given))
         return config.thin_m if isinstance(config, SplatConfig) else config.splats.thin_m
 
     assert (choose(40), choose(41)) == (0.0, 0.03)

@@ -30,7 +30,7 @@ from resweep.cli.scenario import scenario
 from resweep.cli.sensors import sensors
 from resweep.cli.simulate import simulate
 from resweep.cli.view import view
-from resweep.errors import ResweepError, SweepError, UnknownBeamsError, UnknownPosesError, UntimedPosesError
+from resweep.errors import FaultKind, ResweepError, SweepError, UnknownPosesError, UntimedPosesError
 from resweep.progress import Heartbeat, Verbosity, set_verbosity
 from resweep.terminal import neutral_streams
 
@@ -146,13 +146,10 @@ def _advise(error: ResweepError, options: set[str], arguments: list[str]) -> str
     if isinstance(error, UnknownPosesError):
         ways = [way for option, way in _POSES_BY.items() if option in options]
         return f"{error.problem}; give {' or '.join(ways) or 'a log with poses'}"
-    if isinstance(error, UnknownBeamsError) and "--method" in options:
-        return (
-            f"{error.problem}; give --poses FILE if its points are in their sensor's frame, or build what needs no "
-            "beams: --method surfels, or --method splats --set carve.rounds=0"
-        )
     if isinstance(error, UntimedPosesError) and "--pose-rate" in options:
         return f"{error.problem}; give one a sweep, or --pose-rate HZ"
+    if isinstance(error, SweepError) and error.kind == FaultKind.NOT_FINITE and "--drop-nan" in options:
+        return f"{error}; --drop-nan leaves such points out"
     if isinstance(error, SweepError) and "--keep-going" in options and "--keep-going" not in arguments:
         return f"{error}; --keep-going leaves such sweeps out"
     return str(error)

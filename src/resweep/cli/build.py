@@ -28,6 +28,7 @@ from resweep.memory import parse_memory
 
 if TYPE_CHECKING:
     from resweep.log import Log
+    from resweep.pose import Array
     from resweep.reconstruction import BuildConfig
 
 _COUNTS = ("n_splats", "n_volumes", "n_faces")  # of a layer in the index of a world
@@ -57,6 +58,15 @@ def build(
     pose_rate: PoseRate = None,
     bounds: Bounds = None,
     resolution: Resolution = None,
+    scanner: Annotated[
+        str | None,
+        typer.Option(
+            "--scanner",
+            metavar="X,Y,Z",
+            help="A cloud: where its scanner stood, in the cloud's coordinates; else it is found or assumed.",
+            show_default=False,
+        ),
+    ] = None,
     intensity_scale: IntensityScale = None,
     odometry: Annotated[
         bool, typer.Option("--odometry", help="Find the poses from the sweeps (KISS-ICP); replaces the log's own.")
@@ -69,6 +79,9 @@ def build(
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUE", help="One setting, such as map.drop_movable=true; repeatable."),
     ] = None,
+    drop_nan: Annotated[
+        bool, typer.Option("--drop-nan", help="Leave out points whose coordinates are NaN or infinite.")
+    ] = False,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Skip logs and sweeps that cannot be read or joined, and say so.")
     ] = False,
@@ -97,7 +110,9 @@ def build(
 
       resweep build kitti/sequences/00 -o town.world --memory 4GB --cluster local:4
 
-      resweep build tiles -o hill.world --method surfels --bounds 448000,5411000,448200,5411200
+      resweep build tiles -o hill.world --bounds 448000,5411000,448200,5411200
+
+      resweep build scan.laz -o room.world --scanner 0,0,0
 
       resweep build s3://drives/seq00 -o s3://maps/seq00.world
     """
@@ -105,8 +120,8 @@ def build(
     from resweep.cli.inputs import check_writable, parse_cloud
     from resweep.cluster import open_workers
     from resweep.reconstruction import build_tiled, join
+    from resweep.reconstruction.cloud.place import prepare_build
     from resweep.reconstruction.tiles.build import is_tiled
-    from resweep.reconstruction.unknown_sensor import adapt_to_log
     from resweep.worlds.generations import is_taken
     from resweep.worlds.store import check_name
 
@@ -114,19 +129,19 @@ def build(
     if is_taken(output) and not overwrite:
         raise ResweepError(f"{output}: exists; choose another name or give --overwrite")
     check_writable(output)
-    chosen = _read_config(method, config, set_ or [])
+    chosen = _read_config(method, config, [*(set_ or []), *_parse_scanner(scanner, len(logs))])
     if odometry and poses is not None:
         raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
     skipped: list[str] = []
     tolerant = skipped if keep_going else None
-    cloud = parse_cloud(bounds, resolution, intensity_scale)
+    cloud = {**parse_cloud(bounds, resolution, intensity_scale), **({"drop_nan": True} if drop_nan else {})}
     opened = _open_logs(logs, format, labels, poses, pose_rate, cloud, parse_slice(sweeps), tolerant)
     began = time.perf_counter()
     recordings = _find_poses([log for _, log in opened], odometry)
     if align:
         recordings = _align(recordings, chosen, tolerant)
     log = join(recordings)
-    chosen = adapt_to_log(chosen, log)  # before anything is kept beside the world
+    log, chosen = prepare_build(log, chosen, progress=True)  # before anything is kept beside the world
     if is_tiled(chosen):
         with open_workers(cluster) as workers:
             build_tiled(
@@ -139,7 +154,26 @@ def build(
     _summarise(output, time.perf_counter() - began)
     like = None if odometry or format is not None else _like(opened[0][0], recordings[0], parse_slice(sweeps))
     given = {"--poses": poses, "--pose-rate": pose_rate}
-    typer.echo(f"next: {_suggest_next(output, recordings[0], like, given, bool(skipped))}")
+    shown = log if log.cloud == "placed" else recordings[0]
+    typer.echo(f"next: {_suggest_next(output, shown, like, given, bool(skipped))}")
+
+
+def _parse_scanner(word: str | None, logs: int) -> list[str]:
+    """The setting that ``--scanner`` stands for, as ``--set`` would give it."""
+    import math
+
+    from resweep.cli.inputs import parse_numbers
+
+    if word is None:
+        return []
+    values = parse_numbers(word)
+    if values is None or len(values) != 3 or not all(map(math.isfinite, values)):
+        raise ResweepError(f"--scanner '{word}': expected X,Y,Z in the cloud's coordinates, metres, such as 0,0,1.8")
+    if logs > 1:
+        raise ResweepError(
+            f"--scanner: is where the scanner of one cloud stood, and {logs} are given; build them one by one"
+        )
+    return [f"cloud.scanner=[{','.join(repr(value) for value in values)}]"]
 
 
 def _find_poses(recordings: list[Log], odometry: bool) -> list[Log]:
@@ -201,13 +235,15 @@ def _summarise(output: Path, seconds: float) -> None:
     parts = " and ".join(f"{count:,} {name}" for count, name in counts if count)
     typer.echo(f"{output}: {parts} over {high[0] - low[0]:.0f} x {high[1] - low[1]:.0f} m")
     meta = index["meta"]
+    if "scanner" in meta:
+        typer.echo(f"{meta['scanner']}")
     typer.echo(f"from {meta['points']:,} points of {meta['sweeps']:,} sweeps, in {seconds:.1f} s")
 
 
 def _like(path: Path, log: Log, chosen: slice) -> list[str] | None:
     """The words that drive like the sweeps that were built from; None where no option names them."""
     start, stop, step = chosen.start or 0, chosen.stop, chosen.step or 1
-    if not (log.poses_known and log.beams_known) or start != 0 or step != 1:
+    if log.cloud != "no" or not (log.poses_known and log.beams_known) or start != 0 or step != 1:
         return None
     return ["--like", str(path), *([] if stop is None else ["--sweeps", str(len(log))])]
 
@@ -224,9 +260,22 @@ def _suggest_next(output: Path, log: Log, like: list[str] | None, given: Mapping
     else:
         pose = log.poses[0]
         yaw_deg = np.degrees(np.arctan2(pose[1, 0], pose[0, 0]))
-        place = ",".join(f"{value:.2f}" for value in (*pose[:3, 3], yaw_deg))
+        seat = pose[:3, 3] if log.cloud == "no" else _find_seat(log)
+        place = ",".join(f"{value:.2f}" for value in (*seat, yaw_deg))
         words += ["--sensor", "velodyne-hdl-32e", "--poses", place]
     return shlex.join([*words, "-o", "out"])
+
+
+def _find_seat(log: Log) -> Array:
+    """A place (3,) in the middle of a cloud, 1.8 m above the lowest points around it."""
+    import numpy as np
+
+    points = log[len(log) // 2].world_points()
+    middle = np.median(points, axis=0)
+    near = points[
+        np.argsort(np.abs(points[:, :2] - middle[:2]).max(axis=1), kind="stable")[: max(100, len(points) // 50)]
+    ]
+    return np.array([*middle[:2], np.quantile(near[:, 2], 0.05) + 1.8])
 
 
 def _read_config(method: str | None, file: Path | None, changes: list[str]) -> BuildConfig:

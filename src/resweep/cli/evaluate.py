@@ -222,8 +222,8 @@ class _Kept:
         """The world of the sweeps that are not held out."""
         from resweep.files.partial import find_partial
         from resweep.reconstruction import Checkpoints, build, build_tiled
+        from resweep.reconstruction.cloud.place import prepare_build
         from resweep.reconstruction.tiles.build import check_whole, count_whole, is_tiled
-        from resweep.reconstruction.unknown_sensor import adapt_to_log
         from resweep.worlds import StreamedWorld
 
         if is_tiled(config) and count_whole(log) > self._memory:
@@ -234,7 +234,8 @@ class _Kept:
         if self._output is None:
             return build(log, config)
         say = functools.partial(typer.echo, err=True)
-        self._checkpoints = Checkpoints.open(find_partial(self._output), log, adapt_to_log(config, log), say)
+        log, config = prepare_build(log, config)
+        self._checkpoints = Checkpoints.open(find_partial(self._output), log, config, say)
         return build(log, config, resume=self._checkpoints)
 
     def qualify(self, report: Report) -> Report:

@@ -61,6 +61,7 @@ class Format:
     ``fields(path)`` the names of the points' fields, where files of one format may differ in them; ``labels(path)``
     what the label ids in a file mean, and ``facts(path)`` what is known of the log that it is of. ``placed(path)`` says
     whether a file tells where its sensor was (default: if it has a `Header`); files of other clouds have no beams.
+    ``crs(path)`` is the coordinate system that a file names, or nothing.
 
     A format of whole logs gives ``recognises(path)``, ``open_log(path, **options)`` and, if it can be
     written, ``write_log(log, sweeps, folder, frame=..., **options)``, which fills an empty folder from
@@ -92,6 +93,7 @@ class Format:
     labels: Callable[[Path], LabelSet] | None = None
     facts: Callable[[Path], Facts | None] | None = None
     placed: Callable[[Path], bool] | None = None
+    crs: Callable[[Path], str] | None = None
     find_part: Callable[[Path], tuple[Path, dict[str, str]] | None] | None = None
     elsewhere: str = ""
 
@@ -176,6 +178,14 @@ def is_placed(entry: Format, path: Path) -> bool:
         return peek_as(entry, path) is not None
     with explain_errors(entry, path):
         return entry.placed(path)
+
+
+def find_crs(entry: Format, path: Path) -> str:
+    """The coordinate system that the file names, or nothing."""
+    if entry.crs is None:
+        return ""
+    with explain_errors(entry, path):
+        return entry.crs(path)
 
 
 @contextmanager

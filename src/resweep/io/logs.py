@@ -29,6 +29,7 @@ from resweep.io.format import (
     check_frame,
     check_options,
     explain_errors,
+    find_crs,
     is_placed,
     list_options,
     peek_as,
@@ -195,6 +196,7 @@ def _open_file(entry: Format, path: Path, empty_beams: bool, options: dict[str, 
         poses_known=own or bool(np.any(sweep.pose != np.eye(4))),
         times_known=own or sweep.timestamp != 0.0,
         sensor_position_known=is_placed(entry, path),
+        crs=find_crs(entry, path),
         meta={"format": entry.name, "path": str(path)},
     )
     if entry.spins:

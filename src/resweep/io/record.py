@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, cast, get_args
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from resweep.config import validate
 from resweep.errors import ResweepError, nearest_names
 from resweep.files.untrusted import read_json
 from resweep.labels import LabelSet
-from resweep.log import UNKNOWN_BEAMS, BeamSource, EmptyBeams, Log
+from resweep.log import UNKNOWN_BEAMS, BeamSource, CloudState, EmptyBeams, Log
 from resweep.sensors import Sensor, find_sensor
 
 T = TypeVar("T")
@@ -40,12 +40,13 @@ class Facts:
     sensor_position_known: bool = True
     empty_beams: EmptyBeams = UNKNOWN_BEAMS
     crs: str = ""
+    cloud: CloudState = "no"
 
     @classmethod
     def of(cls, log: Log) -> Facts:
         """The facts of a log; finds where its empty beams come from, if need be."""
         known = (log.poses_known, log.times_known, log.sensor_position_known)
-        return cls(log.sensor_name, log.sensor, log.labels, *known, log.empty_beams, log.crs)
+        return cls(log.sensor_name, log.sensor, log.labels, *known, log.empty_beams, log.crs, log.cloud)
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as JSON can hold them: the whole vocabulary, and the whole spec of the sensor."""
@@ -58,6 +59,7 @@ class Facts:
             "sensor_position_known": self.sensor_position_known,
             "empty_beams": {"source": self.empty_beams.source, "detail": self.empty_beams.detail},
             **({"crs": self.crs} if self.crs else {}),
+            **({"cloud": self.cloud} if self.cloud != "no" else {}),
         }
 
     @classmethod
@@ -78,6 +80,7 @@ class Facts:
             _take({"sensor_position_known": True, **data}, "sensor_position_known", bool, where),
             _parse_beams(_take(beams, "source", str, where), _take(beams, "detail", str, where), where),
             _take({"crs": "", **data}, "crs", str, where),
+            _parse_cloud(_take({"cloud": "no", **data}, "cloud", str, where), where),
         )
 
     def apply(self, log: Log, keeps_beams: bool) -> Log:
@@ -96,6 +99,7 @@ class Facts:
             sensor_position_known=log.sensor_position_known and self.sensor_position_known,
             empty_beams=self.empty_beams if keeps_beams else log.empty_beams,
             crs=self.crs or log.crs,
+            cloud=log.cloud if self.cloud == "no" else self.cloud,
         )
 
 
@@ -164,6 +168,13 @@ def _parse_beams(source: str, detail: str, where: str) -> EmptyBeams:
         if source == known:
             return EmptyBeams(known, detail)
     raise ResweepError(f"{where}: empty_beams.source '{source}': {nearest_names(source, get_args(BeamSource))}")
+
+
+def _parse_cloud(word: str, where: str) -> CloudState:
+    for known in get_args(CloudState):
+        if word == known:
+            return cast(CloudState, known)
+    raise ResweepError(f"{where}: cloud '{word}': {nearest_names(word, get_args(CloudState))}")
 
 
 def _read_first_facts(data: Mapping[str, Any], meta: Mapping[str, Any], where: str) -> Facts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from resweep.reconstruction.build import build, fit
 from resweep.reconstruction.checkpoints import Checkpoints
+from resweep.reconstruction.cloud.config import CloudConfig
 from resweep.reconstruction.config import BuildConfig
 from resweep.reconstruction.hybrid.config import HybridConfig, HybridVolumes
 from resweep.reconstruction.map.accumulate import accumulate
@@ -40,6 +41,7 @@ __all__ = [
     "CarveConfig",
     "Checkpoints",
     "Cloud",
+    "CloudConfig",
     "DynamicConfig",
     "FalloffConfig",
     "GroupFactors",

@@ -11,6 +11,7 @@ from resweep.files import lock_output
 from resweep.log import Log
 from resweep.progress import Stages, begin_stage
 from resweep.reconstruction.checkpoints import Checkpoints
+from resweep.reconstruction.cloud.place import prepare_build
 from resweep.reconstruction.config import BuildConfig
 from resweep.reconstruction.hybrid import hybrid
 from resweep.reconstruction.hybrid.config import HybridConfig
@@ -19,7 +20,6 @@ from resweep.reconstruction.mesh import mesh
 from resweep.reconstruction.mesh.config import MeshConfig
 from resweep.reconstruction.splats import splats, surfels
 from resweep.reconstruction.splats.config import SplatConfig, SurfelConfig
-from resweep.reconstruction.unknown_sensor import adapt_to_log
 from resweep.reconstruction.volumes import volumes
 from resweep.reconstruction.volumes.config import VolumeConfig
 from resweep.worlds import Layer, World
@@ -65,7 +65,7 @@ def build(
     if not isinstance(log, Log):
         raise ResweepError(f"build: expected a log (resweep.open_log), got {type(log).__name__}")
     kind = _find_kind(config)  # a mistake is found before anything is read
-    config = adapt_to_log(config, log)
+    log, config = prepare_build(log, config, progress)
     stages = (*Map.list_stages(log, config.calibrate), *STAGES[kind])
     if isinstance(resume, str | Path):
         with lock_output(Path(resume)):
@@ -84,7 +84,7 @@ def _build(log: Log, config: BuildConfig, stages: tuple[str, ...], progress: boo
         "source": str(log.meta.get("path", log.name)),
         "build": {"kind": type(config).__name__, "config": config.model_dump(mode="json")},
         "sweeps": len(log),
-        **{name: value for name, value in log.meta.items() if name in ("aligned", "odometry")},
+        **{name: value for name, value in log.meta.items() if name in ("aligned", "odometry", "scanner")},
     }
     return map.world(layers, meta)
 

@@ -107,8 +107,9 @@ class Checkpoints:
 
 
 def pack_fields(value: Any) -> dict[str, Array]:
-    """A dataclass of arrays and numbers as arrays by the names of its fields."""
-    return {item.name: np.asarray(getattr(value, item.name)) for item in fields(value)}
+    """A dataclass of arrays and numbers as arrays by the names of its fields, without those that are None."""
+    named = {item.name: getattr(value, item.name) for item in fields(value)}
+    return {name: np.asarray(column) for name, column in named.items() if column is not None}
 
 
 def _hash_inputs(log: Log, labels: LabelSet) -> str:

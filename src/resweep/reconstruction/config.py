@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from resweep.config import Spec
+from resweep.reconstruction.cloud.config import CloudConfig
 from resweep.reconstruction.map.config import MapConfig
 from resweep.reconstruction.poses.config import CalibrateConfig
 
@@ -10,8 +11,10 @@ from resweep.reconstruction.poses.config import CalibrateConfig
 class BuildConfig(Spec):
     """Settings of a build: the ``map`` that the estimator covers, and how the log is calibrated before.
 
-    With ``calibrate: null`` lasers and poses stay as they were recorded.
+    With ``calibrate: null`` lasers and poses stay as they were recorded. ``cloud`` is for logs that are clouds without
+    beams.
     """
 
     map: MapConfig = MapConfig()
     calibrate: CalibrateConfig | None = CalibrateConfig()
+    cloud: CloudConfig = CloudConfig()

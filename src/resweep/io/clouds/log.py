@@ -73,6 +73,7 @@ def open_tiles(
         labels=_find_labels(tiles),
         times_known=False,
         sensor_position_known=False,
+        cloud="raw",
         empty_beams=EmptyBeams("unknown", "not inferred: a survey's cloud does not say where its sensor was"),
         crs=crs,
         skipped=tuple(skipped),

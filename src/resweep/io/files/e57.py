@@ -50,7 +50,8 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
     """The scans of a file, or the files of a folder, as a log; scans have no common clock, so times count up."""
     del empty_beams  # scanners on tripods do not fire in turns of one grid
     if path.is_dir():
-        return folders.open_sweeps(FORMAT, path, folders.list_sweep_files(path, (".e57",)), rate_hz, drop_nan=drop_nan)
+        files = folders.list_sweep_files(path, (".e57",))
+        return replace(folders.open_sweeps(FORMAT, path, files, rate_hz, drop_nan=drop_nan), cloud="raw")
     with _open(path) as file:
         poses = np.stack([_read_pose(file.get_header(at), f"{path}, scan {at}") for at in range(file.scan_count)])
     times = np.arange(len(poses)) / (rate_hz or folders.RATE_HZ)
@@ -66,6 +67,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
         path.stem,
         times_known=False,
         sensor_position_known=is_placed(path),
+        cloud="raw",
         empty_beams=EmptyBeams("unknown", "not inferred: points that the file marks invalid are left out"),
         meta={"format": "e57", "path": str(path)},
     )

@@ -25,6 +25,7 @@ import resweep
 from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.columns import columns_from_sweep, sweep_from_columns
 from resweep.io.files.header import Header
+from resweep.io.files.las_crs import read_crs
 from resweep.io.files.las_layout import check_layout
 from resweep.io.format import Format
 from resweep.labels import UNKNOWN_LABELS, LabelSet, load_labels
@@ -220,10 +221,22 @@ def find_header(vlrs: Any, where: str) -> Header | None:
     return Header.from_json(b"".join(ours).decode("ascii", "replace"), where) if ours else None
 
 
+def find_crs(path: Path) -> str:
+    """The coordinate system of a file, as WKT or ``EPSG:code``; nothing where it names none."""
+    import laspy
+
+    with laspy.open(os.fspath(path)) as file:
+        return read_crs([*file.header.vlrs, *(file.header.evlrs or ())])
+
+
 def find_labels(path: Path) -> LabelSet:
     """The classes of the LAS specification; of a file that Resweep wrote, labels of unknown meaning."""
     return load_labels("asprs") if peek(path) is None else UNKNOWN_LABELS
 
 
-FORMAT = Format("las", "LAS point cloud", (".las",), read=read, write=write, peek=peek, labels=find_labels)
-COMPRESSED = Format("laz", "LAZ, compressed LAS", (".laz",), read=read, write=write, peek=peek, labels=find_labels)
+FORMAT = Format(
+    "las", "LAS point cloud", (".las",), read=read, write=write, peek=peek, labels=find_labels, crs=find_crs
+)
+COMPRESSED = Format(
+    "laz", "LAZ, compressed LAS", (".laz",), read=read, write=write, peek=peek, labels=find_labels, crs=find_crs
+)

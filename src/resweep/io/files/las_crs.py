@@ -87,9 +87,17 @@ def check_metres(text: str, where: str) -> None:
             unit = unit or next((name for name, size in lengths if abs(size - 1.0) > 1e-9), "")
     if unit:
         raise ResweepError(
-            f"{where}: coordinates in {unit} ({name_crs(text)}), metres are needed; reproject it, for example with "
-            "PDAL's filters.reprojection"
+            f"{where}: coordinates in {unit} ({name_crs(text)}), metres are needed; {explain_reprojection()}"
         )
+
+
+def explain_reprojection() -> str:
+    """How a cloud in degrees or feet becomes one in metres, with the words of PDAL's command line."""
+    return (
+        "convert it to a system in metres, such as UTM: pdal translate -i IN.laz -o OUT.laz -f filters.reprojection "
+        "--filters.reprojection.out_srs=EPSG:326ZZ (ZZ: the zone, 327ZZ in the south; and "
+        "--filters.reprojection.in_srs=... where the file names no system)"
+    )
 
 
 def _find_code(text: str) -> str:

@@ -12,7 +12,7 @@ from resweep.reconstruction.map.config import FalloffConfig, ReflectanceConfig
 from resweep.reconstruction.splats.config import SplatConfig, SplatSettings
 from resweep.reconstruction.volumes.config import VolumeConfig, VolumeSettings
 
-_OF_THE_WHOLE = ("map", "calibrate", "reflectance")
+_OF_THE_WHOLE = ("map", "calibrate", "cloud", "reflectance")
 
 
 class HybridVolumes(VolumeSettings):
@@ -33,7 +33,7 @@ class HybridConfig(BuildConfig):
     pass is no volume; by ``likelihood``, what predicts the beams of held-out sweeps (every ``held_every``-th) better by
     ``gain_min`` is a volume, and nothing else is. The gain of a point is voted among up to ``vote_beams`` beams within
     ``vote_m`` (`hybrid.evidence`; it takes longer than the rest of the build). With no evidence, descriptors decide
-    alone. ``map``, ``calibrate`` and ``reflectance`` hold for both parts.
+    alone. ``map``, ``calibrate``, ``cloud`` and ``reflectance`` hold for both parts.
     """
 
     splats: SplatSettings = SplatSettings()
@@ -66,12 +66,14 @@ class HybridConfig(BuildConfig):
     @property
     def splat_config(self) -> SplatConfig:
         """The settings of the splats alone, with what holds for the whole."""
-        whole: dict[str, Any] = {"map": self.map, "calibrate": self.calibrate, "reflectance": self.reflectance}
+        whole: dict[str, Any] = {"map": self.map, "calibrate": self.calibrate, "cloud": self.cloud}
+        whole["reflectance"] = self.reflectance
         return SplatConfig(**dict(self.splats), **whole)
 
     @property
     def volume_config(self) -> VolumeConfig:
         """The settings of the volumes alone, with what holds for the whole."""
         falloff = {name: getattr(self.reflectance, name) for name in FalloffConfig.model_fields}
-        whole: dict[str, Any] = {"map": self.map, "calibrate": self.calibrate, "reflectance": falloff}
+        whole: dict[str, Any] = {"map": self.map, "calibrate": self.calibrate, "cloud": self.cloud}
+        whole["reflectance"] = falloff
         return VolumeConfig(**dict(self.volumes), **whole)

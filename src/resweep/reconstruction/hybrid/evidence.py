@@ -75,14 +75,15 @@ def gather_evidence(map: Map, config: HybridConfig, scales: Scales | None = None
 
 def _count_regions(map: Map, config: HybridConfig) -> VolumeEstimate:
     """Counts beams in voxels of `_REGION_M`, whatever the labels in them."""
-    coarse = VolumeConfig(voxel_m=_REGION_M, split_labels=False, empty_range_m=config.volumes.empty_range_m)
+    side = max(_REGION_M, 2.0 * config.volumes.voxel_m)  # a sparse cloud has hardly a point in a smaller one
+    coarse = VolumeConfig(voxel_m=side, split_labels=False, empty_range_m=config.volumes.empty_range_m)
     return VolumeEstimate(map, coarse)
 
 
 def _share_passed(region: VolumeEstimate) -> Array:
     """The share (n,) of the beams that pass on in the region of each point: A's permeability."""
     counts = region.counts
-    return np.asarray((counts.passed / np.maximum(counts.passed + counts.stopped, 1))[region.cluster])
+    return np.asarray((counts.passed / np.maximum(counts.passed + counts.stopped, 1e-9))[region.cluster])
 
 
 class _Trial:

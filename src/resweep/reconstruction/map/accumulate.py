@@ -10,7 +10,7 @@ from resweep.log import Log
 from resweep.pose import Array, transform
 from resweep.progress import track
 from resweep.reconstruction.map.boxes import find_tracks
-from resweep.reconstruction.map.cloud import Cloud
+from resweep.reconstruction.map.cloud import UNCLEAR, Cloud
 from resweep.reconstruction.map.config import MapConfig
 from resweep.reconstruction.map.moving import MovingFinder
 from resweep.sweep import Sweep
@@ -35,7 +35,8 @@ def accumulate(log: Log, config: MapConfig | None = None, progress: bool = False
         wanted = find_wanted(part["label"], labels, config)
         parts.append({name: values[wanted] for name, values in part.items()})
         moving.add(sweep, parts[-1]["label"], parts[-1]["track"])
-    columns = {name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])}
+    common = [name for name in parts[0] if all(name in part for part in parts)]
+    columns = {name: np.concatenate([part.pop(name) for part in parts]) for name in common}
     tracks = columns.pop("track")
     cloud = Cloud(origin, **columns)
     if len(cloud) == 0:
@@ -71,16 +72,26 @@ def read_columns(sweep: Sweep, at: int, origin: Array, config: MapConfig) -> dic
     shift = sweep.pose.copy()
     shift[:3, 3] -= origin
     origins = sweep.deskewed_beams()[0][sweep.beam[rows]].astype(np.float64)
+    colour = find_colour(sweep, rows)
     return {
+        **({} if colour is None else {"colour": colour}),
         "points": transform(shift, local[rows].astype(np.float64)).astype(np.float32),
         "sensor": transform(shift, origins).astype(np.float32),
         "label": sweep.label[rows],
         "instance": sweep.instance[rows],
         "intensity": sweep.intensity[rows],
         "sweep": np.full(len(rows), at, np.int32),
-        "seen": np.ones(len(rows), bool),
+        "seen": ~sweep.extra[UNCLEAR][rows] if UNCLEAR in sweep.extra else np.ones(len(rows), bool),
         "track": find_tracks(sweep.boxes, local[rows]),
     }
+
+
+def find_colour(sweep: Sweep, rows: Array) -> Array | None:
+    """Colours (m, 3) uint8 of some returns of a sweep, None if it has none of 8 bits."""
+    columns = [sweep.extra.get(name) for name in ("red", "green", "blue")]
+    if any(column is None or column.dtype != np.uint8 or column.ndim != 1 for column in columns):
+        return None
+    return np.stack([column[rows] for column in columns if column is not None], axis=1)
 
 
 def find_wanted(label: Array, labels: LabelSet, config: MapConfig) -> Array:

@@ -14,6 +14,7 @@ from resweep.log import Log
 from resweep.pose import Array, transform
 from resweep.progress import track
 from resweep.reconstruction.map.accumulate import find_mappable
+from resweep.reconstruction.map.cloud import UNCLEAR
 from resweep.reconstruction.map.config import MapConfig
 from resweep.sweep import Sweep
 
@@ -23,24 +24,33 @@ class Beams:
     """Beams (n,) in the world, as far as they went.
 
     ``origin`` and ``direction`` (n, 3) float32, metres from an origin and unit; ``length`` metres to where the
-    beam ended; ``returned`` is false where nothing that the map holds ended it.
+    beam ended; ``returned`` is false where nothing that the map holds ended it. ``shared`` (n,) uint8 is the number of
+    returns of the pulse that a beam is a part of: each holds the same share of it. It is 0 for a beam whose origin is
+    assumed and whose way is not known to be free. None: all beams are whole pulses.
     """
 
     origin: Array
     direction: Array
     length: Array
     returned: Array
+    shared: Array | None = None
 
     def __len__(self) -> int:
         return len(self.length)
 
     def __getitem__(self, rows: Array) -> Beams:
-        return Beams(*(getattr(self, item.name)[rows] for item in fields(self)))
+        columns = {item.name: getattr(self, item.name) for item in fields(self)}
+        return Beams(**{name: column[rows] for name, column in columns.items() if column is not None})
 
     @property
     def ends(self) -> Array:
         """Where the beams ended (n, 3) float32."""
         return np.asarray(self.origin + self.direction * self.length[:, None])
+
+    @property
+    def clear(self) -> Array:
+        """Beams (n,) bool that show their way to be free."""
+        return np.ones(len(self), bool) if self.shared is None else self.shared > 0
 
     def find_hidden(self, empty_range_m: float) -> Array:
         """Beams (n,) bool that ended on what the map does not hold; those without return end at ``empty_range_m``."""
@@ -103,7 +113,8 @@ def extract_beams(sweep: Sweep, origin: Array, kept: Array, empty_range_m: float
     """The beams of a sweep, motion undone, around ``origin`` (3,).
 
     ``kept`` (n,) are the returns that the map holds: a beam that ended on anything else passed up to there. One
-    without return passed up to ``empty_range_m``. Of several returns on a beam the nearest counts.
+    without return passed up to ``empty_range_m``. Of several returns on a beam the nearest counts. Returns of a survey
+    have a beam each, of which LAS' number_of_returns says how many share a pulse.
     """
     shift = sweep.pose.copy()
     shift[:3, 3] -= origin
@@ -118,4 +129,18 @@ def extract_beams(sweep: Sweep, origin: Array, kept: Array, empty_range_m: float
         np.ascontiguousarray(portable.matmul(direction.astype(np.float64), shift[:3, :3].T), np.float32),
         length,
         returned,
+        _count_shared(sweep),
     )
+
+
+def _count_shared(sweep: Sweep) -> Array | None:
+    """The returns (b,) uint8 of the pulse that each beam is a part of; None if all are whole."""
+    total, unclear = (sweep.extra.get(name) for name in ("number_of_returns", UNCLEAR))
+    if len(sweep) != sweep.n_beams or (total is None and unclear is None):
+        return None
+    shared = np.ones(sweep.n_beams, np.uint8)
+    if total is not None:
+        shared[sweep.beam] = np.clip(total, 1, 255)
+    if unclear is not None:
+        shared[sweep.beam[unclear]] = 0
+    return shared

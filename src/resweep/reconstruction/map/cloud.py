@@ -8,6 +8,8 @@ import numpy as np
 
 from resweep.pose import Array
 
+UNCLEAR = "unclear"  # extra column of a sweep: returns whose beams have assumed origins, and may not be free
+
 
 @dataclass(frozen=True, eq=False)
 class Returns:
@@ -27,7 +29,8 @@ class Cloud:
 
     ``points`` and ``sensor`` (n, 3) float32 are metres from ``origin`` (3,) float64 in the world: the return
     and the place it was measured from. ``label``, ``instance`` and ``sweep`` (index in the log) are int32,
-    ``intensity`` float32; ``seen`` is false for points that were made, not measured.
+    ``intensity`` float32; ``seen`` is false for points that were made, or whose beams are assumed. ``colour`` (n, 3)
+    uint8 is sRGB, None where there is none.
     """
 
     origin: Array
@@ -38,6 +41,7 @@ class Cloud:
     intensity: Array
     sweep: Array
     seen: Array
+    colour: Array | None = None
 
     def __len__(self) -> int:
         return len(self.points)
@@ -47,8 +51,9 @@ class Cloud:
 
     @property
     def columns(self) -> dict[str, Array]:
-        """The columns by name: everything but the origin."""
-        return {item.name: getattr(self, item.name) for item in fields(self) if item.name != "origin"}
+        """The columns by name that are there: everything but the origin."""
+        named = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "origin"}
+        return {name: column for name, column in named.items() if column is not None}
 
     @property
     def has_labels(self) -> bool:
@@ -68,7 +73,8 @@ class Cloud:
     def joined(self, other: Cloud) -> Cloud:
         """This cloud and another one around the same origin."""
         theirs = other.columns
-        both = {name: np.concatenate([column, theirs[name]]) for name, column in self.columns.items()}
+        ours = self.columns
+        both = {name: np.concatenate([ours[name], theirs[name]]) for name in ours if name in theirs}
         return Cloud(self.origin, **both)
 
     def merged(self, cluster: Array) -> Cloud:

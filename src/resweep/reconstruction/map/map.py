@@ -141,7 +141,7 @@ class Map:
         """
         if self.stored is None:
             return (self.whole or self.cloud).returns
-        parts = [beams[beams.returned] for beams in self.beam_blocks("following beams", np.inf)]
+        parts = [beams[beams.returned & beams.clear] for beams in self.beam_blocks("following beams", np.inf)]
         if not parts:
             return Returns(np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32), np.zeros(0, bool))
         origin, ends = np.concatenate([part.origin for part in parts]), np.concatenate([part.ends for part in parts])

@@ -20,12 +20,14 @@ def observe_discs(
 
     Every measured point is given to the disc with the nearest centre; a disc keeps the mean over its
     points, and their number. A disc without any keeps what its ``seed`` (m,), a row of the cloud, was seen
-    with, and a count of 0. ``cosine`` is that of the incidence angle; `ReflectanceConfig` has the formula.
+    with, and a count of 0. ``cosine`` is that of the incidence angle; `ReflectanceConfig` has the formula. Where points
+    have colours, ``red``, ``green`` and ``blue`` are their means.
     """
     count = len(centre)
     near = Neighbours(centre)
     sums = np.zeros((4, count))
     number = np.zeros(count, np.int64)
+    colour = np.zeros((3 if cloud.colour is not None else 0, count))
     seen = np.flatnonzero(cloud.seen)
     for begin in range(0, len(seen), _BLOCK):
         rows = seen[begin : begin + _BLOCK]
@@ -33,11 +35,23 @@ def observe_discs(
         for total, values in zip(sums, observe_points(cloud, rows, normal[disc], config), strict=True):
             total += np.bincount(disc, values, minlength=count)
         number += np.bincount(disc, minlength=count)
+        for axis, total in enumerate(colour):
+            total += np.bincount(disc, _take_colour(cloud, rows)[:, axis], minlength=count)
     alone = np.flatnonzero(number == 0)
     sums[:, alone] = observe_points(cloud, seed[alone], normal[alone], config)
+    if len(colour):
+        colour[:, alone] = _take_colour(cloud, seed[alone]).T
+    mean_colour = np.rint(colour / np.maximum(number, 1)).astype(np.uint8)
     mean = (sums / np.maximum(number, 1)).astype(np.float32)
     names = ("intensity", "range_m", "cosine", "reflectance")
-    return {**dict(zip(names, mean, strict=True)), "count": number.astype(np.int32)}
+    columns = {**dict(zip(names, mean, strict=True)), "count": number.astype(np.int32)}
+    return {**columns, **dict(zip(("red", "green", "blue"), mean_colour, strict=False))}
+
+
+def _take_colour(cloud: Cloud, rows: Array) -> Array:
+    """Colours (m, 3) of some rows of a cloud that has them."""
+    assert cloud.colour is not None
+    return np.asarray(cloud.colour[rows])
 
 
 def observe_points(cloud: Cloud, rows: Array, normal: Array, config: ReflectanceConfig) -> tuple[Array, ...]:

@@ -49,7 +49,7 @@ class SquareBeams:
         ratio = round(self.tile_m / self.square.size_m)
         tile = self.square.x // ratio, self.square.y // ratio
         for _, block in self.store.read("beams", {tile}):
-            beams = Beams(*(block[name] for name in ("origin", "direction", "length", "returned")))
+            beams = Beams(*(block[name] for name in ("origin", "direction", "length", "returned", "shared")))
             sweep = block["sweep"]
             if ratio > 1:
                 rows = self.square.find_beams(beams.origin, beams.direction, beams.length, BEAM_MARGIN_M)

@@ -18,6 +18,7 @@ from resweep.log import Log
 from resweep.memory import format_memory, parse_memory
 from resweep.progress import Stages, begin_stage
 from resweep.reconstruction.checkpoints import Checkpoints
+from resweep.reconstruction.cloud.place import prepare_build
 from resweep.reconstruction.config import BuildConfig
 from resweep.reconstruction.hybrid.config import HybridConfig
 from resweep.reconstruction.hybrid.hybrid import asks_beams
@@ -32,7 +33,6 @@ from resweep.reconstruction.tiles.part import Ground
 from resweep.reconstruction.tiles.scatter import Scatter, plan_batches, scatter_batch
 from resweep.reconstruction.tiles.survey import measure_scales, plan_survey
 from resweep.reconstruction.tiles.units import TileTask, classify_tile, fit_tile, plan_squares
-from resweep.reconstruction.unknown_sensor import adapt_to_log
 from resweep.reconstruction.volumes.config import VolumeConfig
 from resweep.remote import discard_stage, find_path, lock_place, stage
 from resweep.sweep import Sweep
@@ -108,7 +108,7 @@ def build_tiled(
         raise ResweepError(f"log '{log.name}': holds no sweep; give at least one to build from")
     if len(log) > 1:
         log.require_poses("its sweeps make no map")
-    config = adapt_to_log(config, log)
+    log, config = prepare_build(log, config, progress)
     run = Threads(min(_AT_ONCE, _core.thread_count(0))) if workers is None else workers
     if is_here(run):
         log = replace(log, load=_OneAtATime(log.load))
@@ -139,11 +139,12 @@ def check_whole(log: Log, memory: int) -> None:
     """Raise if a build with the whole map in memory would take more than ``memory`` bytes, by the first sweep."""
     need = count_whole(log)
     points = len(log) * max(len(log[0]), 1)
+    less = "build from fewer sweeps" if log.cloud == "no" else "build from the part of it within bounds"
     if need > memory:
         raise ResweepError(
             f"log '{log.name}': this method holds all of its about {points:,} points in memory, which takes about "
-            f"{format_memory(need)} of the {format_memory(memory)} allowed; build from fewer sweeps, allow more, or "
-            "take a method that builds by tiles, such as hybrid or splats"
+            f"{format_memory(need)} of the {format_memory(memory)} allowed; {less}, allow more, or take a method that "
+            "builds by tiles, such as hybrid or splats"
         )
 
 
@@ -259,7 +260,9 @@ class _TiledBuild:
             moving.extend(MovingFinder.unpack(batch["moving"], log, self.config.map, labels, scatter.images))
         slope = 0.0 if log.sensor is None else log.sensor.beam_slope
         rule = moving.decide()
-        return Ground(scatter.folder, origin, self.tile_m, self.config.map, labels, slope, rule), says
+        coloured = any(batch["coloured"] for batch in says)
+        settings = self.config.map
+        return Ground(scatter.folder, origin, self.tile_m, settings, labels, slope, rule, coloured=coloured), says
 
     def _needs_classes(self, ground: Ground, unknown: float) -> bool:
         """Whether points must be looked at before primitives are fitted to them."""
@@ -296,7 +299,7 @@ class _TiledBuild:
             "source": str(self.log.meta.get("path", self.log.name)),
             "build": {"kind": type(self.config).__name__, "config": self.config.model_dump(mode="json")},
             "sweeps": len(self.log),
-            **{name: value for name, value in self.log.meta.items() if name in ("aligned", "odometry")},
+            **{name: value for name, value in self.log.meta.items() if name in ("aligned", "odometry", "scanner")},
         }
         if calibrated is not None:
             meta["misfit_m"] = list(calibrated.misfit_m)

@@ -26,7 +26,8 @@ STILL, PERMEABLE = 1, 2  # flags of a point
 class Ground:
     """A log that is scattered over tiles of ``tile_m``: its store, and what holds for all of it.
 
-    ``classes`` says whether the flags of the points were found and written, tile by tile.
+    ``classes`` says whether the flags of the points were found and written, tile by tile, ``coloured`` whether points
+    have colours.
     """
 
     folder: Path
@@ -37,6 +38,7 @@ class Ground:
     slope: float
     moving: MovingRule
     classes: bool = False
+    coloured: bool = False
 
     @property
     def cell_m(self) -> float:
@@ -106,7 +108,8 @@ class Part:
     @cached_property
     def cloud(self) -> Cloud:
         """The points as a cloud."""
-        columns = ("points", "sensor", "label", "instance", "intensity", "sweep")
+        columns: tuple[str, ...] = ("points", "sensor", "label", "instance", "intensity", "sweep")
+        columns += ("colour",) if self.ground.coloured else ()
         given = {name: self.rows[name] for name in columns}
         return Cloud(self.ground.origin, **given, seen=np.ones(len(self), bool))
 

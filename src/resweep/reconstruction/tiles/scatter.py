@@ -76,12 +76,14 @@ def scatter_batch(task: ScatterTask) -> dict[str, Any]:
     scatter = task.scatter
     moving = MovingFinder(scatter.log, scatter.config, scatter.labels, ImageStore(scatter.images), task.first)
     points, beams = [no_rows(POINT)], [no_rows(BEAM)]
+    coloured = False
     for at in range(task.first, task.end):
         sweep = scatter.log[at]
         columns = read_columns(sweep, at, scatter.origin, scatter.config)
         wanted = find_wanted(columns["label"], scatter.labels, scatter.config)
         columns = {name: values[wanted] for name, values in columns.items()}
         moving.add(sweep, columns["label"], columns["track"])
+        coloured = coloured or "colour" in columns
         points.append(_pack_points(columns))
         beams.append(_pack_beams(sweep, at, scatter))
     rows, fired = join_rows(points), join_rows(beams)
@@ -90,6 +92,7 @@ def scatter_batch(task: ScatterTask) -> dict[str, Any]:
     )
     label = rows["label"]
     says = {"sweeps": [task.first, task.end], "points": len(label), "moving": moving.pack()}
+    says["coloured"] = coloured
     says["labelled"] = bool(label.any())
     says["unknown"] = int((scatter.labels.group(label) < 0).sum()) if scatter.labels.known else len(label)
     cells = find_squares(rows["points"], scatter.tile_m / CELLS)
@@ -99,7 +102,8 @@ def scatter_batch(task: ScatterTask) -> dict[str, Any]:
 
 
 def _pack_points(columns: dict[str, Array]) -> Rows:
-    columns = {**columns, "row": np.arange(len(columns["label"]))}
+    count = len(columns["label"])
+    columns = {"colour": np.zeros((count, 3), np.uint8), **columns, "row": np.arange(count)}
     return {name: np.asarray(columns[name], POINT[name].base) for name in POINT.names or ()}
 
 
@@ -112,4 +116,5 @@ def _pack_beams(sweep: Sweep, at: int, scatter: Scatter) -> Rows:
     beams = beams[np.flatnonzero(beams.returned if scatter.empty_range_m is None else beams.length > 0)]
     rows = {name: getattr(beams, name) for name in ("origin", "direction", "length", "returned")}
     rows["sweep"] = np.full(len(beams), at)
+    rows["shared"] = np.ones(len(beams)) if beams.shared is None else beams.shared
     return {name: np.asarray(rows[name], BEAM[name].base) for name in BEAM.names or ()}

@@ -39,9 +39,19 @@ POINT = np.dtype(
         ("sweep", "<i4"),
         ("row", "<i4"),
         ("track", "<i4"),
+        ("colour", "u1", 3),
     ]
 )
-BEAM = np.dtype([("origin", "<f4", 3), ("direction", "<f4", 3), ("length", "<f4"), ("sweep", "<i4"), ("returned", "?")])
+BEAM = np.dtype(
+    [
+        ("origin", "<f4", 3),
+        ("direction", "<f4", 3),
+        ("length", "<f4"),
+        ("sweep", "<i4"),
+        ("returned", "?"),
+        ("shared", "u1"),
+    ]
+)
 TABLES = {"points": POINT, "beams": BEAM}
 
 Rows = dict[str, Array]  # the columns of some rows of a table, by the names of its type
@@ -188,7 +198,9 @@ class TileStore:
     @classmethod
     def open(cls, folder: Path) -> TileStore:
         """The store in a folder, whose indices are kept while the process lives."""
-        return _open_store(str(folder), tuple(sorted(file.name for file in folder.glob("*.tiles"))))
+        files = sorted((file.name, file.stat()) for file in folder.glob("*.tiles"))
+        # A process may build two worlds in one place: the files of the first are then others of the same names.
+        return _open_store(str(folder), tuple((name, facts.st_mtime_ns, facts.st_size) for name, facts in files))
 
     def count(self, table: str) -> dict[tuple[int, int], int]:
         """Rows of a table in each square that has any."""
@@ -209,5 +221,5 @@ class TileStore:
 
 
 @lru_cache(maxsize=4)
-def _open_store(folder: str, names: tuple[str, ...]) -> TileStore:
-    return TileStore(Path(folder), [Batch.open(Path(folder) / name) for name in names])
+def _open_store(folder: str, files: tuple[tuple[str, int, int], ...]) -> TileStore:
+    return TileStore(Path(folder), [Batch.open(Path(folder) / name) for name, _, _ in files])

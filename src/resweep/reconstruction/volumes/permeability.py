@@ -31,6 +31,11 @@ class Counts:
     stopped: Array
     exposure_m: Array
 
+    @property
+    def met(self) -> Array:
+        """Beams (v,) that passed or were stopped."""
+        return np.asarray(self.passed + self.stopped)
+
     def __getitem__(self, rows: Array) -> Counts:
         return Counts(self.passed[rows], self.stopped[rows], self.exposure_m[rows])
 
@@ -40,19 +45,43 @@ class BeamCounter:
 
     def __init__(self, volumes: Volumes, slope: float = 0.0, threads: int = 0) -> None:
         open_embree()
-        self._native = _core.BeamCounter(volumes.lower())
+        self._volumes = volumes.lower()
+        self._native = {1: _core.BeamCounter(self._volumes)}  # by the number of returns of their pulses
         self._slope, self._threads = slope, threads
 
     def add(self, beams: Beams) -> None:
         """Count further beams."""
+        if beams.shared is None:
+            self._add(beams, 1)
+            return
+        shared = np.maximum(beams.shared, 1)
+        for number in np.unique(shared).tolist():
+            self._add(beams[shared == number], number)
+
+    def _add(self, beams: Beams, shared: int) -> None:
+        if shared not in self._native:
+            self._native[shared] = _core.BeamCounter(self._volumes)
         columns = (beams.origin, beams.direction, beams.length, beams.returned)
-        self._native.add(*columns, self._slope, self._threads)
+        self._native[shared].add(*columns, self._slope, self._threads)
 
     @property
     def counts(self) -> Counts:
-        """What was counted so far."""
-        passed, stopped = (count.astype(np.int64) for count in (self._native.passed(), self._native.stopped()))
-        return Counts(passed, stopped, self._native.exposure())
+        """What was counted so far; a beam that shares its pulse with others counts as its share of it."""
+        counted = {shared: _read_counts(native) for shared, native in sorted(self._native.items())}
+        if len(counted) == 1:
+            return counted[1]
+        passed = sum(counts.passed / shared for shared, counts in counted.items())
+        stopped = sum(counts.stopped / shared for shared, counts in counted.items())
+        weighed = sum(counts.exposure_m * counts.met / shared for shared, counts in counted.items())
+        first = counted[1].exposure_m
+        met = np.asarray(passed + stopped)
+        exposure = np.where(met > 0, weighed / np.maximum(met, 1e-12), first).astype(first.dtype)
+        return Counts(np.asarray(passed), np.asarray(stopped), exposure)
+
+
+def _read_counts(native: _core.BeamCounter) -> Counts:
+    passed, stopped = (count.astype(np.int64) for count in (native.passed(), native.stopped()))
+    return Counts(passed, stopped, native.exposure())
 
 
 class OwnVolumes:

@@ -80,7 +80,11 @@ class VolumeEstimate:
         first[cluster[::-1]] = np.arange(len(cluster))[::-1]
         number = np.bincount(cluster)
         bright = compensate_range(cloud.intensity, cloud.range_m, config.reflectance)
-        extra = {"passed": counts.passed, "stopped": counts.stopped, "count": number}
+        extra = {"passed": np.rint(counts.passed), "stopped": np.rint(counts.stopped), "count": number}
+        extra = {name: values.astype(np.int32) for name, values in extra.items()}
+        if cloud.colour is not None:
+            for axis, name in enumerate(("red", "green", "blue")):
+                extra[name] = np.rint(np.bincount(cluster, cloud.colour[:, axis]) / number).astype(np.uint8)
         return Volumes(
             self.volumes.mean[kept],
             self.volumes.covariance[kept],
@@ -88,7 +92,7 @@ class VolumeEstimate:
             counts.exposure_m[kept] if config.permeability == "extinction" else None,
             cloud.label[first][kept],
             (np.bincount(cluster, bright) / number).astype(np.float32)[kept],
-            extra={name: values.astype(np.int32)[kept] for name, values in extra.items()},
+            extra={name: values[kept] for name, values in extra.items()},
             tau=config.tau,
             element_m=config.element_m,
         )
