@@ -237,7 +237,7 @@ def test_a_real_kitti_sequence_is_completed(sample_data: Path) -> None:
     path = sample_data / "semantickitti_mini" / "sequences" / "00"
     bare, sweep = open_log(path, empty_beams=False)[5], open_log(path)[5]
     assert len(sweep.beam_ring) > len(sweep.range) == len(bare.range)
-    assert sweep.points.tobytes() == bare.points.tobytes()
+    np.testing.assert_allclose(sweep.points, bare.points, atol=2e-5)  # seen from other origins: rounded otherwise
     np.testing.assert_array_equal(sweep.label, bare.label)
     assert len(np.unique(sweep.label)) > 5
     # Every ring that nothing hides fires the same number of times in a turn.
