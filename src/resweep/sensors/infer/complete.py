@@ -46,11 +46,11 @@ class _New:
 def complete_beams(sweep: Sweep, grid: Grid) -> Sweep:
     """``sweep`` with a beam in every cell of ``grid``: those that returned nothing are added at the end.
 
-    Returns that are there stay where they are, in their order; their beams get ring and column where the log gave none,
-    and begin where their laser was when it fired (`_place_own`). Added beams lie between their neighbours on the ring, at the ring's elevation, and
-    have the status `BeamStatus.NO_RETURN`. None is added where the ring never left the sensor, on rings whose
-    elevation the grid does not know, nor in the part of a turn that the sweep does not cover. A sweep that has
-    empty beams already is returned as it is.
+    Returns that are there stay where they are, in their order; their beams get ring and column where the log gave
+    none, and begin where their laser was when it fired (`_place_own`). Added beams lie between their neighbours on the
+    ring, at the ring's elevation, and have the status `BeamStatus.NO_RETURN`. None is added where the ring never left
+    the sensor, on rings whose elevation the grid does not know, nor in the part of a turn that the sweep does not
+    cover. A sweep that has empty beams already is returned as it is.
     """
     if sweep.n_beams == 0 or len(np.unique(sweep.beam)) < sweep.n_beams:
         return sweep
