@@ -28,7 +28,7 @@ def run(fast: bool = False) -> dict[str, Any]:
     real_sweep = scan(small_tree(6_000), sensor, shots, seed=1)
     real = shots_of(real_sweep)
     log = Log.from_sweeps([real_sweep])
-    worlds = {name: rs.build(log, configs()[name]) for name in ("voxels", "hybrid")}
+    worlds = {name: rs.build(log, configs()[name]) for name in ("voxels", "dense")}
     rows = []
     pictures = []
     for name, direction in _two_directions(real).items():
@@ -92,7 +92,7 @@ def show(result: dict[str, Any]) -> None:
             f"{each['real_shots']:,}",
             f"{each['simulated_shots']:,}",
             f"{each['voxels']:.3f}",
-            f"{each['hybrid']:.3f}",
+            f"{each['dense']:.3f}",
         )
     console.print(made)
 
@@ -103,7 +103,7 @@ def draw(result: dict[str, Any]) -> Figure:
     for axis, (name, real, drawn) in zip(axes[:, 0], result["_pictures"], strict=True):
         met = real.bin[real.bin != NO_RETURN] * real.range_m
         edges = np.arange(met.min() - 0.1, met.max() + 0.1, BIN_M)
-        shown = {"real": (real, ORANGE), "voxels of 5 cm": (drawn["voxels"], GREEN), "2 cm": (drawn["hybrid"], INK)}
+        shown = {"real": (real, ORANGE), "voxels of 5 cm": (drawn["voxels"], GREEN), "2 cm": (drawn["dense"], INK)}
         for label, (shots, colour) in shown.items():
             counts = np.histogram(shots.bin[shots.bin != NO_RETURN] * shots.range_m, edges)[0] / len(shots)
             axis.step(edges[:-1], counts, where="post", color=colour, linewidth=1.2, label=f"{label} ({len(shots):,})")

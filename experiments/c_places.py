@@ -25,31 +25,53 @@ STREET = "synthetic street"
 NOISE_M = 0.02  # standard deviation of the street's ranges: the accuracy that Velodyne gives for the HDL-64E
 JITTER_M, JITTER_RAD = 0.01, 0.0005  # of the street's poses, each axis
 _SAMPLES_PER_M2 = 100.0
+Recording = tuple[str, tuple[int, ...], Callable[[Path], rs.Log]]  # folder, held-out sweeps, how it is opened
 _NEAREST = 8
 
 
 @dataclass(frozen=True)
 class Place:
-    """A log, the sweep held out of it, the shift (3,) of the new trajectory (C, 6.2), and the truth if it is known."""
+    """A log, the sweep held out of it, the shift (3,) of the new trajectory (C, 6.2), and the truth if it is known.
+
+    ``also_held`` are further sweeps to hold out where a comparison takes several.
+    """
 
     name: str
     log: rs.Log
     held: int
     shift_m: tuple[float, float, float]
     truth: rs.World | None = None
+    also_held: tuple[int, ...] = ()
 
 
-def places(fast: bool, only: str = "") -> list[Place]:
-    """Every place that is at hand and has ``only`` in its name, the street first; with ``fast`` a small street only."""
+def places(fast: bool, only: str = "", needed: bool = True) -> list[Place]:
+    """Every place that is at hand and has ``only`` in its name, the street first; with ``fast`` a small street only.
+
+    None is an error where one is ``needed``.
+    """
     if fast:
         return [known_street(length_m=36.0, sweeps=3, columns=600)]
     found = [known_street()] if only.lower() in STREET else []
-    for name, (path, held, opened) in _RECORDINGS.items():
-        if only.lower() in name.lower() and (DATA / path).exists():
-            found.append(Place(name, opened(DATA / path), held, (1.0, 1.0, -0.5)))
-    if not found:
-        known = ", ".join([STREET, *_RECORDINGS])
-        raise SystemExit(f"--only {only}: no such place is at hand; known are {known}")
+    found += _open(_RECORDINGS, only)
+    return _check(found, only, [STREET, *_RECORDINGS] if needed else [])
+
+
+def recordings(only: str = "", needed: bool = True) -> list[Place]:
+    """Every recording with poses that is at hand and has ``only`` in its name, those of no table of C too."""
+    return _check(_open(_RECORDINGS | _FURTHER, only), only, [*_RECORDINGS, *_FURTHER] if needed else [])
+
+
+def _open(known: dict[str, Recording], only: str) -> list[Place]:
+    return [
+        Place(name, opened(DATA / path), held[0], (1.0, 1.0, -0.5), also_held=held[1:])
+        for name, (path, held, opened) in known.items()
+        if only.lower() in name.lower() and (DATA / path).exists()
+    ]
+
+
+def _check(found: list[Place], only: str, known: list[str]) -> list[Place]:
+    if not found and known:
+        raise SystemExit(f"--only {only}: no such place is at hand; known are {', '.join(known)}")
     return found
 
 
@@ -109,12 +131,19 @@ def _norlab(folder: Path) -> rs.Log:
     return rs.Log.from_sweeps(sweeps, "norlab")
 
 
-_RECORDINGS: dict[str, tuple[str, int, Callable[[Path], rs.Log]]] = {
-    "SemanticKITTI 00": ("semantickitti_mini/sequences/00", 5, rs.open_log),
-    "SemanticKITTI 03": ("semantickitti_mini/sequences/03", 5, rs.open_log),
-    "KITTI raw 0051": ("kitti_raw_0051", 5, rs.open_log),
-    "Argoverse 2": ("argoverse2/7fab2350", 1, rs.open_log),
-    "Norlab outdoor": ("norlab_outdoor14", 7, _norlab),
+_RECORDINGS: dict[str, Recording] = {
+    "SemanticKITTI 00": ("semantickitti_mini/sequences/00", (5,), rs.open_log),
+    "SemanticKITTI 03": ("semantickitti_mini/sequences/03", (5,), rs.open_log),
+    "KITTI raw 0051": ("kitti_raw_0051", (5,), rs.open_log),
+    "Argoverse 2": ("argoverse2/7fab2350", (1,), rs.open_log),
+    "Norlab outdoor": ("norlab_outdoor14", (7,), _norlab),
+}
+_FURTHER: dict[str, Recording] = {
+    **{
+        f"SemanticKITTI {number}": (f"semantickitti_mini/sequences/{number}", (5,), rs.open_log)
+        for number in ("02", "04", "05", "06")
+    },
+    "nuScenes scene": ("nuscenes_scene_kitti", (8, 12), rs.open_log),
 }
 
 

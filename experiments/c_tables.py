@@ -3,17 +3,23 @@
 Maps here are of some ten sweeps where C has 150 or more, and the processor is no GPU: what compares is one model with
 another. Every model of a place is built from the same calibrated map, without one sweep, whose beams
 are traced again. Where labels are unknown, so are thin classes, and the models that need labels are left out.
+
+Before them stands the comparison of the default world with splats, surfels and meshes on every recording
+(`experiments.c_compare`, which runs alone too), and where it is worse. Its results are kept in the file that
+``--cache`` names.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
+from experiments import c_compare
 from experiments.c_measures import RIGHT_M, THIN, Prepared, measure, prepare
 from experiments.c_models import FAST, MODELS, PAPER, PAPER_THIN, Model
-from experiments.c_places import hdl64, places
+from experiments.c_places import hdl64, places, recordings
 from experiments.presenting import BLUE, GREEN, GREY, INK, ORANGE, console, figure, main, progress, table
 from resweep.reconstruction import CalibrateConfig
 
@@ -26,16 +32,19 @@ _JUDGES = {"thin_c2c_m": "thin C2C", "thin_f1": "thin beams both ways", "truth_t
 _LOWER = ("thin_c2c_m", "truth_thin_m")
 
 
-def run(fast: bool = False, only: str = "") -> dict[str, Any]:
+def run(fast: bool = False, only: str = "", cache: Path | None = None) -> dict[str, Any]:
     """All models on all places."""
+    recorded = [] if fast else recordings(only, needed=False)
+    compared = c_compare.compare(recorded, c_compare.MODELS, cache)
     sensor = hdl64(600) if fast else hdl64()
     found = []
-    for place in places(fast, only):
+    for place in places(fast, only, needed=not recorded):
         prepared = prepare(place, 1, _QUICK) if fast else prepare(place, _SWEEPS)
         models = [model for model in (FAST if fast else MODELS) if prepared.labelled or not model.labels]
         rows = [measure(prepared, model, sensor) for model in progress(models, place.name)]
         found.append(_summary(prepared, rows, models))
-    return {"paper": CLAIM, "right_m": RIGHT_M, "thin": list(THIN.values()), "places": found}
+    claim = {"paper": CLAIM, "right_m": RIGHT_M, "thin": list(THIN.values()), "places": found}
+    return {**claim, "compared": compared["rows"], "worse": compared["worse"]}
 
 
 def _summary(prepared: Prepared, rows: list[dict[str, Any]], models: list[Model]) -> dict[str, Any]:
@@ -87,7 +96,8 @@ def _beats(mine: dict[str, Any], rival: dict[str, Any], judge: str) -> bool:
 
 
 def show(result: dict[str, Any]) -> None:
-    """Print a table for each place, then the paper's, then what they say of its claim."""
+    """Print the default world beside the others, then a table for each place, the paper's, and the claim."""
+    c_compare.show({"rows": result["compared"], "worse": result["worse"]})
     for place in result["places"]:
         console.print(_place_table(place))
         _say(place)

@@ -56,11 +56,13 @@ def main(
     parser.add_argument("--fast", action="store_true", help="a small version that takes seconds")
     parser.add_argument("--json", action="store_true", help="print one JSON object as the last line")
     parser.add_argument("-o", "--output", type=Path, default=Path("out/experiments"), metavar="DIR")
-    by_place = "only" in inspect.signature(run).parameters
-    if by_place:
+    takes = inspect.signature(run).parameters
+    if "only" in takes:
         parser.add_argument("--only", default="", metavar="PLACE", help="places with this in their name, such as 03")
+    if "cache" in takes:
+        parser.add_argument("--cache", type=Path, metavar="FILE", help="keep results here, and go on after those kept")
     chosen = parser.parse_args(arguments)
-    result = run(fast=chosen.fast, only=chosen.only) if by_place else run(fast=chosen.fast)
+    result = run(fast=chosen.fast, **{name: getattr(chosen, name) for name in ("only", "cache") if name in takes})
     show(result)
     chosen.output.mkdir(parents=True, exist_ok=True)
     path = chosen.output / f"{name}.png"

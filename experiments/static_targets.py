@@ -108,8 +108,13 @@ POSE = from_xyz_rpy(z=SENSOR_HEIGHT_M)
 
 def scan(world: World, sensor: Sensor, count: int, seed: int) -> Sweep:
     """``count`` sweeps from one place as one sweep of all their beams, without labels, as A's data have none."""
+    return together(scan_each(world, sensor, count, seed))
+
+
+def scan_each(world: World, sensor: Sensor, count: int, seed: int) -> list[Sweep]:
+    """``count`` sweeps from one place, one after the other, without labels."""
     simulator = Simulator(world, sensor, seed=seed)
-    return together([simulator.sweep(POSE, index=i) for i in range(count)])
+    return [together([simulator.sweep(POSE, index=i)]) for i in range(count)]
 
 
 def together(sweeps: Sequence[Sweep]) -> Sweep:

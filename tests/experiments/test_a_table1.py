@@ -10,8 +10,8 @@ import pytest
 
 from experiments import a_table1
 from experiments.presenting import main
-from experiments.static_targets import NOISE_M, TARGETS, bench_sensor, scan, together
-from resweep import Log
+from experiments.static_targets import NOISE_M, TARGETS, bench_sensor, scan, scan_each, together
+from resweep import HybridConfig, Log
 from resweep.evaluation import shots_of
 
 
@@ -28,18 +28,28 @@ def test_rows_hold_every_world_and_the_papers_figures(written: dict) -> None:
     needed = {*a_table1.KINDS, "target", "noise_floor", "paper_surface", "paper_volumetric"}
     for row in written["rows"]:
         assert needed <= set(row)
-        assert all(value is None or isinstance(value, str) or np.isfinite(value) for value in row.values())
+        figures = [value for value in row.values() if not isinstance(value, str | list)]
+        assert all(value is None or np.isfinite(value) for value in figures)
     json.dumps(written["rows"])
 
 
 def test_volumes_are_nearer_than_splats_on_a_sparse_tree_and_near_the_floor_on_planes(written: dict) -> None:
     rows = {row["target"]: row for row in written["rows"]}
     tree, planes = rows["tree, low density"], rows["planes"]
-    assert tree["hybrid"] < tree["voxels"] < tree["splats"]
+    assert tree["dense"] < tree["voxels"] < tree["splats"]
     if tree["surface"] is not None:
         assert tree["voxels"] < 0.5 * tree["surface"]
     assert planes["voxels"] < 1.5 * planes["noise_floor"]
     assert planes["voxels"] < planes["voxels_cone"]
+
+
+def test_the_hybrid_is_the_default_one_and_is_traced_over_the_cone() -> None:
+    assert a_table1.configs()["hybrid"] == HybridConfig()
+    assert "hybrid" in a_table1.ON_CONE
+    sweeps = scan_each(TARGETS[0].world(), bench_sensor(TARGETS[0].top_deg, 2, 1.5), 4, seed=2)
+    assert len(sweeps) == 4
+    assert not any(sweep.label.any() for sweep in sweeps)
+    np.testing.assert_array_equal(together(sweeps).range, np.concatenate([sweep.range for sweep in sweeps]))
 
 
 def test_planes_scatter_by_the_noise_alone_and_trees_by_more() -> None:

@@ -21,6 +21,7 @@ from experiments.presenting import main
         "b_figure5",
         "b_figure7",
         "b_figure8",
+        "c_compare",
         "c_losses",
         "c_tables",
         "d_motion",

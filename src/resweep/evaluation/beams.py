@@ -188,14 +188,19 @@ def _nearest(sim: Array, real: Array, tolerance_rad: float) -> Match:
 class Images:
     """Range images of the matched beams, (rows, columns) metres, the highest beams in row 0.
 
-    A beam without return and a pixel without beam are 0; ``pixels`` (rows, columns) bool says which hold a
-    matched beam. ``layout`` says what rows and columns are.
+    A beam without return and a pixel without beam are 0. ``cells`` (rows, columns) is the row of the match that a
+    pixel holds, -1 for none. ``layout`` says what rows and columns are.
     """
 
     sim: Array
     real: Array
-    pixels: Array
+    cells: Array
     layout: str
+
+    @property
+    def pixels(self) -> Array:
+        """Whether each pixel (rows, columns) holds a matched beam."""
+        return np.asarray(self.cells >= 0)
 
 
 def range_images(sim: Sweep, real: Sweep, beams: tuple[Beams, Beams], match: Match, range_max_m: float) -> Images:
@@ -220,7 +225,7 @@ def range_images(sim: Sweep, real: Sweep, beams: tuple[Beams, Beams], match: Mat
         result[pixels] = values[cells[pixels]]
         return result
 
-    return Images(image(beams[0], match.sim), image(beams[1], match.real), pixels, layout)
+    return Images(image(beams[0], match.sim), image(beams[1], match.real), cells, layout)
 
 
 def _ring_cells(sweep: Sweep, matched: Array) -> Array | None:

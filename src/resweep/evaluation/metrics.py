@@ -46,6 +46,7 @@ def _higher(group: str, unit: str, definition: str, perfect: float | None = 1.0)
 
 _CLOUD, _RANGE, _RETURNS = "Point clouds", "Range, beam by beam", "Returns and no-returns"
 _INTENSITY, _IMAGE, _LABELS, _COST = "Intensity", "Range image", "Labels", "Cost"
+_PANO = "Range image, as neural papers publish it"
 
 METRICS: dict[str, Metric] = {
     "c2c_m": _lower(_CLOUD, "m", "mean, simulated point to nearest of the whole recorded cloud (Richa 2022, eq. 15)"),
@@ -100,12 +101,25 @@ METRICS: dict[str, Metric] = {
         _IMAGE, "dB", "peak signal-to-noise ratio of matched pixels; no return is 0 m", PSNR_MAX_DB
     ),
     "range_ssim": _higher(_IMAGE, "", "structural similarity (Wang 2004) of matched pixels; empty is 0 m"),
+    "pano_depth_rmse_m": _lower(_PANO, "m", "root mean square depth error of all pixels, up to 80 m; no return is 0"),
+    "pano_depth_medae_m": _lower(_PANO, "m", "median absolute depth error of all pixels, up to 80 m; no return is 0"),
+    "pano_psnr_db": _higher(_PANO, "dB", "20 log10(80 m / depth RMSE), of each sweep", PSNR_MAX_DB),
+    "pano_ssim": _higher(_PANO, "", "structural similarity of depth, as scikit-image: flat window of 7 × 7"),
+    "pano_intensity_rmse": _lower(_PANO, "", "root mean square intensity error of all pixels; no return is 0"),
+    "pano_intensity_medae": _lower(_PANO, "", "median absolute intensity error of all pixels; no return is 0"),
+    "pano_intensity_psnr_db": _higher(_PANO, "dB", "20 log10(1 / intensity RMSE), of each sweep", PSNR_MAX_DB),
+    "pano_intensity_ssim": _higher(_PANO, "", "structural similarity of intensity, as scikit-image: 7 × 7"),
+    "pano_chamfer_sq_sum_m2": _lower(_PANO, "m²", "sum of both mean squared distances of the images' points"),
+    f"pano_fscore_sq_{FSCORE_SQ_M2:.2f}": _higher(
+        _PANO, "", f"F-score of the images' points at squared distances < {FSCORE_SQ_M2:g} m²"
+    ),
     "label_agreement": _higher(_LABELS, "", "share of equal labels, of beams returned and labelled in both"),
     "primitives": _lower(_COST, "", "geometric primitives of the world", None),
     "build_s": _lower(_COST, "s", "time to build the world", None),
     "sweeps_per_s": _higher(_COST, "1/s", "sweeps simulated a second", None),
 }
 COST_METRICS = tuple(name for name, metric in METRICS.items() if metric.group == _COST)
+PANO_METRICS = tuple(name for name, metric in METRICS.items() if metric.group == _PANO)
 
 
 def cloud_to_cloud(sim: Array, real: Array, threads: int = 0) -> float:

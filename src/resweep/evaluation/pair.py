@@ -19,6 +19,7 @@ from resweep.evaluation.beams import (
 )
 from resweep.evaluation.metrics import ssim
 from resweep.evaluation.nearest import nearest_distances
+from resweep.evaluation.pano import sum_pano
 from resweep.evaluation.recorded import Batch, RecordedCloud
 from resweep.evaluation.sums import FSCORES, MetricSums
 from resweep.labels import LabelSet
@@ -81,6 +82,7 @@ def compare_pair(
         sums.totals["image_n"] = count
         sums.totals["image_sq"] = float(((images.sim - images.real)[images.pixels] ** 2).sum())
         sums.totals["ssim"] = float(ssim(images.sim, images.real, range_max_m)[images.pixels].sum())
+        sum_pano(sums, beams, match, images, threads)
     return Pair(sums, sim_cloud, real_cloud, distance, beams, match, images)
 
 

@@ -1,7 +1,7 @@
 """Sums over points and beams, from which the metrics of one sweep or of a whole log are computed.
 
 A log's metrics are those of all its points and beams together, not means of its sweeps' metrics: a sweep
-with few returns weighs little.
+with few returns weighs little. Only those of the published range-image protocol are means of sweeps, as it says.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from resweep.evaluation.column import Column
-from resweep.evaluation.metrics import FSCORE_M, FSCORE_SQ_M2, LARGE_ERROR_M, WITHIN_M, psnr
+from resweep.evaluation.metrics import FSCORE_M, FSCORE_SQ_M2, LARGE_ERROR_M, PANO_METRICS, WITHIN_M, psnr
 from resweep.labels import LabelSet
 from resweep.pose import Array
 
@@ -45,6 +45,13 @@ class MetricSums:
     errors: Column = field(default_factory=Column)
     ranges: Values | None = None
     """Figures of errors that are no longer held here."""
+    means: dict[str, tuple[float, int]] = field(default_factory=dict)
+    """By name of the metric, the sum and the number of figures of single sweeps, of which a log's is the mean."""
+
+    def add_mean(self, name: str, value: float, count: int = 1) -> None:
+        """Add a metric of one sweep, or the sum of it over ``count`` sweeps."""
+        total, known = self.means.get(name, (0.0, 0))
+        self.means[name] = (total + value, known + count)
 
     def add(self, other: MetricSums) -> None:
         """Add the sums of another sweep."""
@@ -53,6 +60,8 @@ class MetricSums:
         for label, totals in other.classes.items():
             for name, value in totals.items():
                 self.classes[label][name] += value
+        for name, (value, count) in other.means.items():
+            self.add_mean(name, value, count)
         self.take_errors(other)
 
     def take_errors(self, other: MetricSums) -> None:
@@ -80,6 +89,7 @@ class MetricSums:
         squares = _ratio(s["image_sq"], s["image_n"])
         values["range_psnr_db"] = None if squares is None else psnr(squares, range_max_m)
         values["range_ssim"] = _ratio(s["ssim"], s["image_n"])
+        values.update({name: _ratio(*self.means.get(name, (0.0, 0))) for name in PANO_METRICS})
         values["label_agreement"] = _ratio(s["label_equal"], s["label_n"])
         if s["map_n"]:
             values["c2c_map_m"] = _ratio(s["map"], s["map_n"])

@@ -46,11 +46,11 @@ class _New:
 def complete_beams(sweep: Sweep, grid: Grid) -> Sweep:
     """``sweep`` with a beam in every cell of ``grid``: those that returned nothing are added at the end.
 
-    Beams and returns that are there stay as they are, in their order, but get their ring and column where
-    the log gave none. Added beams lie between their neighbours on the ring, at the ring's elevation, and
-    have the status `BeamStatus.NO_RETURN`. None is added where the ring never left the sensor, on rings whose
-    elevation the grid does not know, nor in the part of a turn that the sweep does not cover. A sweep that has
-    empty beams already is returned as it is.
+    Returns that are there stay where they are, in their order; their beams get ring and column where the log gave
+    none, and begin where their laser was when it fired (`_place_own`). Added beams lie between their neighbours on the
+    ring, at the ring's elevation, and have the status `BeamStatus.NO_RETURN`. None is added where the ring never left
+    the sensor, on rings whose elevation the grid does not know, nor in the part of a turn that the sweep does not
+    cover. A sweep that has empty beams already is returned as it is.
     """
     if sweep.n_beams == 0 or len(np.unique(sweep.beam)) < sweep.n_beams:
         return sweep
@@ -70,7 +70,34 @@ def complete_beams(sweep: Sweep, grid: Grid) -> Sweep:
     covered |= np.roll(covered, 1) & np.roll(covered, -1)
     keep = grid.fires[new.ring, cell] & covered[cell]
     new = _New(new.ring[keep], new.azimuth[keep], new.time[keep], new.place[keep])
-    return _add_beams(sweep, grid, motion, ring, azimuth, new)
+    return _add_beams(_place_own(sweep, grid, motion, ring, phase), grid, motion, ring, azimuth, new)
+
+
+def _place_own(sweep: Sweep, grid: Grid, motion: Motion, ring: Array, phase: Array) -> Sweep:
+    """``sweep`` with its own beams from where their lasers fired, to the same returns.
+
+    Formats that keep points alone say nothing of that, and readers let all beams begin in the frame's origin. A sensor
+    that moves half a metre in a turn then seems to see through a pole at 4 m: beams that passed beside it to what is
+    behind it would have crossed it from the origin. Beams with several returns, which lie on one line from the
+    origin that the log gave, stay as they are.
+    """
+    if sweep.beam_origin.any() or len(sweep) != sweep.n_beams or (sweep.beam_status != BeamStatus.RETURN).any():
+        return sweep
+    origin = np.zeros((sweep.n_beams, 3))
+    origin[:, 2] = _pad(grid.channels.height_m, ring, 0.0)[ring]
+    if motion is not STILL:
+        origin += motion.shift(phase)
+    if (np.abs(origin) < _OFFSET_M).all():
+        return sweep
+    away = sweep.points[np.argsort(sweep.beam)].astype(np.float64) - origin
+    distance = np.linalg.norm(away, axis=1)
+    direction = away / np.maximum(distance, 1e-9)[:, None]
+    return replace(
+        sweep,
+        beam_origin=origin.astype(np.float32),
+        beam_direction=direction.astype(np.float32),
+        range=distance[sweep.beam].astype(np.float32),
+    )
 
 
 def _between(sweep: Sweep, grid: Grid, ring: Array, azimuth: Array, place: Array) -> _New:
