@@ -28,7 +28,7 @@ from resweep.reconstruction.splats.config import SplatConfig, SurfelConfig
 from resweep.reconstruction.splats.splats import Scales
 from resweep.reconstruction.tiles.grid import CELLS, Square
 from resweep.reconstruction.tiles.part import Ground
-from resweep.reconstruction.tiles.scatter import Scatter, plan_batches, scatter_batch
+from resweep.reconstruction.tiles.scatter import Scatter, plan_batches, read_observed, scatter_batch
 from resweep.reconstruction.tiles.survey import measure_scales, plan_survey
 from resweep.reconstruction.tiles.units import TileTask, classify_tile, fit_tile, plan_squares
 from resweep.reconstruction.unknown_sensor import adapt_to_log
@@ -302,6 +302,7 @@ class _TiledBuild:
             overwrite=self.overwrite,
             workers=self.workers,
             layer_order=_LAYER_ORDER,
+            observed=read_observed(ground.folder),
         )
 
 

@@ -16,6 +16,7 @@ from resweep.reconstruction.config import BuildConfig
 from resweep.reconstruction.hybrid import hybrid
 from resweep.reconstruction.hybrid.config import HybridConfig
 from resweep.reconstruction.map.map import Map
+from resweep.reconstruction.map.seen import record_seen
 from resweep.reconstruction.splats import splats, surfels
 from resweep.reconstruction.splats.config import SplatConfig, SurfelConfig
 from resweep.reconstruction.splats.splats import Scales
@@ -116,7 +117,7 @@ def fit_tile(task: TileTask) -> dict[str, int]:
         for square in task.squares:
             part = Part.read(task.ground, square, task.margin_m)
             if part.own.any():
-                parts.append(cut_layers(_fit(task, part), square))
+                parts.append(cut_layers(record_seen(part.cloud, _fit(task, part)), square))
         layers = join_layers(parts)
         if not layers:
             write_file(task.nothing, b"")
