@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 namespace resweep {
 
-// What the confidence in a return depends on. Ratio and incidence are NaN where nothing is known of the primitive.
+// What the confidence in a return depends on.
 struct Evidence {
     bool volume;
     int count;       // recorded returns on the primitive
@@ -38,9 +37,8 @@ struct Confidence {
                 1.0f - std::sqrt(e.cosine)};
     }
 
-    // From 0 to 1; NaN where nothing is known of the primitive.
+    // From 0 to 1.
     float of(const Evidence& e) const {
-        if (std::isnan(e.range_ratio)) return std::numeric_limits<float>::quiet_NaN();
         const auto x = features(e);
         float sum = 0.0f;
         for (int i = 0; i < kConfidenceFeatures; ++i) sum += weights[e.volume][i] * x[i];

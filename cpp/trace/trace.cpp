@@ -10,19 +10,26 @@
 namespace resweep {
 namespace {
 
-// Compare a return with how its primitive was seen.
+// Compare a return with how its primitive was seen. One that was made up has no range or incidence to be off from.
 void judge_return(const Confidence& model, const Echo& echo, std::size_t row, TracedReturns& returns) {
+    constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
     const SeenInterval seen = unpack_seen(echo.seen);
-    const SeenOff off = echo.seen
-                            ? compare_seen(seen, echo.range, echo.cosine)
-                            : SeenOff{std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::quiet_NaN()};
+    const bool measured = echo.seen && !seen.completed;
+    const SeenOff off = measured ? compare_seen(seen, echo.range, echo.cosine) : SeenOff{1.0f, 0.0f};
     returns.seen_count.data[row] = static_cast<std::uint8_t>(seen.count);
     returns.completed.data[row] = seen.completed;
-    returns.range_ratio.data[row] = off.range_ratio;
-    returns.incidence_off.data[row] = off.incidence;
+    returns.range_ratio.data[row] = measured ? off.range_ratio : kNone;
+    returns.incidence_off.data[row] = measured ? off.incidence : kNone;
     returns.unknown.data[row] = echo.unknown;
-    returns.confidence.data[row] = model.of({echo.kind == PrimitiveKind::kVolumes, seen.count, seen.completed,
-                                             echo.range, echo.cosine, off.range_ratio, off.incidence, echo.unknown});
+    const Evidence evidence{echo.kind == PrimitiveKind::kVolumes,
+                            seen.count,
+                            seen.completed,
+                            echo.range,
+                            echo.cosine,
+                            off.range_ratio,
+                            off.incidence,
+                            echo.unknown};
+    returns.confidence.data[row] = echo.seen ? model.of(evidence) : kNone;
 }
 
 // The returns of all beams as columns, in the order of the beams.

@@ -129,7 +129,10 @@ def test_a_world_without_a_record_gives_the_same_returns_and_says_nothing(swept:
 
 def test_made_up_primitives_mark_their_returns_and_unrecorded_ones_have_no_confidence() -> None:
     marked = World([ground(seen=SEEN | int(COMPLETED))], observed=observe(fan(-30, 20)))
-    assert rs.Simulator(marked, SENSOR).sweep(POSE).extra["completed"].all()
+    extra = rs.Simulator(marked, SENSOR).sweep(POSE).extra
+    assert extra["completed"].all()
+    assert np.isnan(extra["range_ratio"]).all()
+    assert np.isfinite(extra["confidence"]).all()
     unknown = World([ground(seen=0)], observed=observe(fan(-30, 20)))
     sweep = rs.Simulator(unknown, SENSOR).sweep(POSE)
     assert np.isnan(sweep.extra["confidence"]).all()
@@ -137,7 +140,7 @@ def test_made_up_primitives_mark_their_returns_and_unrecorded_ones_have_no_confi
 
 
 def test_volumes_have_no_incidence_to_be_off() -> None:
-    mean = np.random.default_rng(0).uniform(-1, 1, (200, 3)) + [6, 0, 2]
+    mean = np.random.default_rng(0).uniform(-1, 1, (200, 3)) + np.array([6, 0, 2])
     packed = pack_seen(np.full(200, 3), (np.full(200, 2.0), np.full(200, 20.0)), None)
     ball = np.tile([0.04, 0, 0, 0.04, 0, 0.04], (200, 1))
     volumes = Volumes(mean, ball, 0.2, extra={"seen": packed})

@@ -76,7 +76,7 @@ def test_a_followed_beam_counts_what_nobody_observed() -> None:
     native = _core.ObservedSpace(1.0)
     start, along = np.array([[0.5, 0.5, 0.5]], np.float32), np.array([[1, 0, 0]], np.float32)
     native.mark(start, along, np.array([9.4], np.float32))  # voxels 0 to 9
-    native.mark(start + [[12, 0, 0]], along, np.array([7.4], np.float32))  # 12 to 19
+    native.mark(start + np.array([[12, 0, 0]], np.float32), along, np.array([7.4], np.float32))  # 12 to 19
     unknown, left = native.follow(start, along, np.array([19.5], np.float32), gap=3.0)
     assert unknown[0] == pytest.approx(2.0)  # two voxels between
     assert np.isinf(left[0])

@@ -69,6 +69,10 @@ def build(
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUE", help="One setting, such as map.drop_movable=true; repeatable."),
     ] = None,
+    complete: Annotated[
+        bool,
+        typer.Option("--complete", help="Continue ground and façades where nothing was recorded; they are marked."),
+    ] = False,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Skip logs and sweeps that cannot be read or joined, and say so.")
     ] = False,
@@ -114,7 +118,7 @@ def build(
     if is_taken(output) and not overwrite:
         raise ResweepError(f"{output}: exists; choose another name or give --overwrite")
     check_writable(output)
-    chosen = _read_config(method, config, set_ or [])
+    chosen = _read_config(method, config, [*(set_ or []), *(["complete=true"] if complete else [])])
     if odometry and poses is not None:
         raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
     skipped: list[str] = []

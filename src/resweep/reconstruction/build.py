@@ -11,6 +11,7 @@ from resweep.files import lock_output
 from resweep.log import Log
 from resweep.progress import Stages, begin_stage
 from resweep.reconstruction.checkpoints import Checkpoints
+from resweep.reconstruction.completion.complete import complete
 from resweep.reconstruction.config import BuildConfig
 from resweep.reconstruction.hybrid import hybrid
 from resweep.reconstruction.hybrid.config import HybridConfig
@@ -81,6 +82,8 @@ def _build(log: Log, config: BuildConfig, stages: tuple[str, ...], progress: boo
     with Stages(stages, show=progress):
         map = Map.from_log(log, config.map, config.calibrate, progress=progress, checkpoints=checkpoints)
         layers = record_seen(map.cloud, fit(map, config))
+        if config.complete:
+            layers = complete(map, layers, map.observed)
     meta: dict[str, Any] = {
         "source": str(log.meta.get("path", log.name)),
         "build": {"kind": type(config).__name__, "config": config.model_dump(mode="json")},

@@ -10,8 +10,10 @@ from resweep.reconstruction.poses.config import CalibrateConfig
 class BuildConfig(Spec):
     """Settings of a build: the ``map`` that the estimator covers, and how the log is calibrated before.
 
-    With ``calibrate: null`` lasers and poses stay as they were recorded.
+    With ``calibrate: null`` lasers and poses stay as they were recorded. With ``complete``, ground and façades are
+    continued where nothing was recorded; what is made up is marked (`resweep.reconstruction.completion`).
     """
 
     map: MapConfig = MapConfig()
     calibrate: CalibrateConfig | None = CalibrateConfig()
+    complete: bool = False

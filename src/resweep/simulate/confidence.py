@@ -8,6 +8,7 @@ of poses and lasers that these places lack.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from resweep import _core
 from resweep.worlds.observed import ObservedSpace
@@ -31,11 +32,11 @@ FEATURES = (
 )
 # Of surfaces and of volumes, as experiments.d_confidence printed them.
 WEIGHTS = (
-    (2.0, 0.1, 0.0, -2.0, -0.5, -0.5, -0.2, -0.5, -0.2, -1.0),
-    (0.0, 0.1, 0.0, -2.0, -0.5, -0.5, 0.0, -0.5, -0.2, 0.0),
+    (2.21, 1.619, 0.478, 0.0, -1.259, 0.494, -0.202, 0.148, -1.036, -2.598),
+    (0.508, 0.442, 0.661, 0.0, -0.244, 0.128, 0.0, -0.3, -1.099, 0.0),
 )
 
 
-def make_record(observed: ObservedSpace, gap_m: float = GAP_M) -> _core.Record:
-    """What a world knows of its recording, as the tracer takes it."""
-    return _core.Record(observed.native, gap_m, _REACHED * observed.reach_m, np.array(WEIGHTS, np.float32))
+def make_record(observed: ObservedSpace, gap_m: float = GAP_M, weights: ArrayLike = WEIGHTS) -> _core.Record:
+    """What a world knows of its recording, as the tracer takes it; ``weights`` (2, k) are those of the confidence."""
+    return _core.Record(observed.native, gap_m, _REACHED * observed.reach_m, np.ascontiguousarray(weights, np.float32))

@@ -58,7 +58,7 @@ _STAGES = (
     "writing the world",
 )
 # How layers follow each other in a world, also where no tile has all of them.
-_LAYER_ORDER = (("splats", "splats"), ("splats", "surfels"), ("volumes", "volumes"))
+_LAYER_ORDER = (("splats", "splats"), ("splats", "surfels"), ("volumes", "volumes"), ("splats", "completed"))
 
 
 def is_tiled(config: BuildConfig) -> bool:
