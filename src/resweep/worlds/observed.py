@@ -49,7 +49,8 @@ class ObservedSpace:
     @property
     def volume_m3(self) -> float:
         """How much space was observed."""
-        return float(np.bitwise_count(self.bits).sum()) * self.voxel_m**3
+        voxels = int(np.unpackbits(self.bits.view(np.uint8)).sum())
+        return voxels * float(self.voxel_m) ** 3
 
     @property
     def n_bytes(self) -> int:

@@ -8,6 +8,7 @@ largest range, six levels to a doubling from 0.25 m, 6 bits each of the least an
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,7 @@ COMPLETED = np.uint32(1)  # a primitive that no beam met: it was argued from its
 _MOST_RETURNS, _MOST_LEVEL = 127, 63
 _RANGE_LEVELS, _RANGE_LEAST_M = 6.0, 0.25
 _INCIDENCE_LEVELS = _MOST_LEVEL / 90.0
-_LOG_2 = float(np.log(2.0))
+_LOG_2 = math.log(2.0)
 
 
 @dataclass(frozen=True, eq=False)
