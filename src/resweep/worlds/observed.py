@@ -70,7 +70,8 @@ class ObservedSpace:
     @classmethod
     def of(cls, native: Any, voxel_m: float, reach_m: float) -> ObservedSpace:
         """The space that a native one holds."""
-        return cls(voxel_m, *native.blocks(), reach_m)
+        place, bits = native.blocks()
+        return cls(voxel_m, place, bits, reach_m)
 
     @classmethod
     def union(cls, spaces: Iterable[ObservedSpace]) -> ObservedSpace | None:

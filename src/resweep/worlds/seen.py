@@ -46,13 +46,13 @@ def pack_seen(count: Array, ranges_m: tuple[Array, Array], cosines: tuple[Array,
     ``cosines`` are None for primitives without a surface. Intervals are widened to whole levels.
     """
     low, high = (_find_level(values) for values in ranges_m)
-    packed = np.minimum(np.asarray(count), _MOST_RETURNS).astype(np.uint32) << np.uint32(25)
+    packed: Array = np.minimum(np.asarray(count), _MOST_RETURNS).astype(np.uint32) << np.uint32(25)
     packed |= _clip(np.floor(low)) << np.uint32(19) | _clip(np.ceil(high)) << np.uint32(13)
     if cosines is None:
-        return packed | np.uint32(_MOST_LEVEL << 1)
+        return np.asarray(packed | np.uint32(_MOST_LEVEL << 1))
     steepest, flattest = (90.0 - np.degrees(portable.arcsin(np.clip(values, 0.0, 1.0))) for values in cosines)
     least, largest = np.floor(flattest * _INCIDENCE_LEVELS), np.ceil(steepest * _INCIDENCE_LEVELS)
-    return packed | _clip(least) << np.uint32(7) | _clip(largest) << np.uint32(1)
+    return np.asarray(packed | _clip(least) << np.uint32(7) | _clip(largest) << np.uint32(1))
 
 
 def unpack_seen(packed: Array) -> Seen:
@@ -62,9 +62,15 @@ def unpack_seen(packed: Array) -> Seen:
     def level(shift: int) -> Array:
         return (packed >> np.uint32(shift) & np.uint32(_MOST_LEVEL)).astype(np.float64)
 
-    ranges = (_RANGE_LEAST_M * portable.power(2.0, level(shift) / _RANGE_LEVELS) for shift in (19, 13))
-    angles = (level(shift) / _INCIDENCE_LEVELS for shift in (7, 1))
-    return Seen((packed >> np.uint32(25)).astype(np.int32), *ranges, *angles, (packed & COMPLETED) > 0)
+    least_m, largest_m = (_RANGE_LEAST_M * portable.power(2.0, level(shift) / _RANGE_LEVELS) for shift in (19, 13))
+    return Seen(
+        count=(packed >> np.uint32(25)).astype(np.int32),
+        range_min_m=least_m,
+        range_max_m=largest_m,
+        incidence_min_deg=level(7) / _INCIDENCE_LEVELS,
+        incidence_max_deg=level(1) / _INCIDENCE_LEVELS,
+        completed=(packed & COMPLETED) > 0,
+    )
 
 
 def _find_level(ranges_m: Array) -> Array:
