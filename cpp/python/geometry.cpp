@@ -52,6 +52,7 @@ Discs KeptArrays::discs(nb::object source) {
     native.label = column(array<Vector<std::int32_t>>(source, "label"));
     native.instance = column(array<Vector<std::int32_t>>(source, "instance"));
     native.reflectance = column(array<Vector<float>>(source, "reflectance"));
+    if (!source.attr("seen").is_none()) native.seen = column(array<Vector<std::uint32_t>>(source, "seen"));
     native.depth = nb::cast<int>(source.attr("depth"));
     native.gap = nb::cast<float>(source.attr("gap_m"));
     if (native.depth < 1 || native.depth > kMaxDepth)
@@ -77,6 +78,12 @@ Volumes volumes(nb::object source) {
         if (row.shape(0) != mean.shape(0))
             throw std::invalid_argument("volumes: number must have one value per volume");
         native.numbers.assign(row.data(), row.data() + row.shape(0));
+    }
+    if (const nb::object seen = source.attr("seen"); !seen.is_none()) {
+        const auto row = nb::cast<Vector<std::uint32_t>>(seen, false);
+        if (row.shape(0) != mean.shape(0)) throw std::invalid_argument("volumes: seen must have one value per volume");
+        native.seen.resize(row.shape(0));
+        for (std::size_t i = 0; i < native.seen.size(); ++i) native.seen[i] = column(row)[i];
     }
     for (std::size_t i = 0; i < native.volume.size(); ++i) {
         Volume& volume = native.volume[i];

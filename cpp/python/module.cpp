@@ -31,6 +31,7 @@ NB_MODULE(_core, m) {
     python::bind_plan(m);
     python::bind_pulses(m);
     python::bind_actors(m);
+    python::bind_observed(m);
     python::bind_scene(m);
     python::bind_neighbours(m);
     python::bind_map(m);

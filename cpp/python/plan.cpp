@@ -64,7 +64,9 @@ void bind_enums(nb::module_& m) {
         .value("NOTHING_HIT", BeamStatus::kNothingHit)
         .value("BELOW_THRESHOLD", BeamStatus::kBelowThreshold)
         .value("OUT_OF_RANGE", BeamStatus::kOutOfRange)
-        .value("DROPPED", BeamStatus::kDropped);
+        .value("DROPPED", BeamStatus::kDropped)
+        .value("EMPTY_AS_RECORDED", BeamStatus::kEmptyAsRecorded)
+        .value("UNKNOWN", BeamStatus::kUnknown);
     nb::enum_<PrimitiveKind>(m, "PrimitiveKind", nb::is_arithmetic(), "Which kind of primitive sent light back.")
         .value("MESH", PrimitiveKind::kMesh)
         .value("SPLATS", PrimitiveKind::kSplats)

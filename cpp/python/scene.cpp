@@ -52,12 +52,13 @@ void check_complete(const PyScene& self) {
 }
 
 Columns trace(const PyScene& self, const Plan& plan, const PyFiring& firing, const Motion& motion, double start,
-              std::uint64_t seed, std::uint64_t index, int threads, int packet, const PyActorScene* actors) {
+              std::uint64_t seed, std::uint64_t index, int threads, int packet, const PyActorScene* actors,
+              const Record* record) {
     TracedReturns traced;
     {
         nb::gil_scoped_release release;
         traced = trace_pulses(self.scene, actors ? &*actors->scene : nullptr, plan,
-                              {firing.firing, motion, start, Philox(seed, index)}, {threads, packet});
+                              {firing.firing, motion, start, Philox(seed, index)}, {threads, packet, record});
     }
     check_complete(self);
     Columns columns;
@@ -70,6 +71,14 @@ Columns trace(const PyScene& self, const Plan& plan, const PyFiring& firing, con
     columns["kind"] = give(std::move(traced.kind));
     columns["beam_status"] = give(std::move(traced.status));
     columns["points"] = give(std::move(traced.points), 3);
+    if (record) {
+        columns["seen_count"] = give(std::move(traced.seen_count));
+        columns["range_ratio"] = give(std::move(traced.range_ratio));
+        columns["incidence_off_deg"] = give(std::move(traced.incidence_off));
+        columns["unknown_m"] = give(std::move(traced.unknown));
+        columns["confidence"] = give(std::move(traced.confidence));
+        columns["completed"] = give(std::move(traced.completed));
+    }
     return columns;
 }
 
@@ -171,10 +180,13 @@ void bind_scene(nb::module_& m) {
         .def(
             "trace", &trace, nb::arg("plan"), nb::arg("firing"), nb::arg("motion"), nb::kw_only(),
             nb::arg("start") = 0.0, nb::arg("seed"), nb::arg("index"), nb::arg("threads") = 0, nb::arg("packet") = 8,
-            nb::arg("actors").none() = nb::none(),
+            nb::arg("actors").none() = nb::none(), nb::arg("record").none() = nb::none(),
             "What a sensor measures with these pulses: columns of returns (n,), `points` (n, 3) in the sensor's frame "
             "when it fired, and `beam_status` (b,). `start`: seconds that are added to the times of the firing; `seed` "
-            "and `index` of the sweep pick the random numbers; `packet`: 1, 8 or 16 rays per Embree call.")
+            "and `index` of the sweep pick the random numbers; `packet`: 1, 8 or 16 rays per Embree call. With a "
+            "`record` "
+            "returns have columns on how their primitives were seen, and beams without return say whether they look "
+            "where nothing was recorded.")
         .def("intersect", &closest_hits, nb::arg("origins"), nb::arg("directions"), nb::arg("range_max"),
              nb::arg("threads") = 0,
              "Closest hits of rays (n, 3) with unit directions: range in metres, infinity for a miss.")

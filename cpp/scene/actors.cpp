@@ -155,10 +155,10 @@ bool gathered_event(const Scene& scene, const ActorScene* actors, const Hit& hit
                            ? actors->combine(gathered, hit.direction, time, limit, surface)
                            : combine_discs(gathered, hit.direction, limit, surface);
     if (found)
-        event = {surface.range,         1.0f,
-                 surface.cosine,        surface.reflectance * surface.cosine,
-                 surface.label,         surface.instance,
-                 PrimitiveKind::kSplats};
+        event = {surface.range,          1.0f,
+                 surface.cosine,         surface.reflectance * surface.cosine,
+                 surface.label,          surface.instance,
+                 PrimitiveKind::kSplats, surface.seen};
     else if (other)
         event = moving ? actors->event(hit, time) : scene.event(hit);
     return found || other;

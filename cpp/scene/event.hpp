@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "scene/seen.hpp"
+
 namespace resweep {
 
 // The range of a ray that hits nothing.
@@ -21,6 +23,7 @@ struct Event {
     std::int32_t label;
     std::int32_t instance;
     PrimitiveKind kind;
+    Seen seen = 0;  // of the primitive
 };
 
 // A hit as Embree reports it. The normal is in the frame of the primitive, the direction in that of the world;

@@ -138,7 +138,8 @@ Event disc_event(const Hit& hit, const Discs& discs) {
             discs.reflectance[disc] * hit.cosine,
             discs.label[disc],
             discs.instance[disc],
-            PrimitiveKind::kSplats};
+            PrimitiveKind::kSplats,
+            discs.seen_of(disc)};
 }
 
 bool combine_discs(const DiscHits& hits, const float direction[3], float limit, DiscSurface& surface) {
@@ -155,10 +156,12 @@ bool combine_discs(const DiscHits& hits, const float direction[3], float limit, 
         ++count;
     double weights = 0.0, range = 0.0, cosine = 0.0, reflectance = 0.0;
     const double half = 0.5 * count;
+    surface.seen = 0;
     for (int i = 0; i < count; ++i) {
         const double weight = std::exp(-std::fabs(i + 1 - half) / half);  // C, eq. 17
         const float* n = hits.layer[i]->normal + 3 * std::size_t{hits.disc[i]};
         weights += weight;
+        surface.seen = std::max(surface.seen, hits.layer[i]->seen_of(hits.disc[i]));
         range += weight * hits.range[i];
         cosine += weight * std::fabs(n[0] * direction[0] + n[1] * direction[1] + n[2] * direction[2]);
         reflectance += weight * hits.layer[i]->reflectance[hits.disc[i]];

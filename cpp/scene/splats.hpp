@@ -21,10 +21,13 @@ struct Discs {
     std::size_t n_discs;
     Column<std::int32_t> label, instance;
     Column<float> reflectance;
-    int depth;            // how many discs of one label a ray gathers, at most
-    float gap;            // metres from one of these to the next, at most
-    bool moving = false;  // in an actor's frame: the normals rotate with it
-    int group = -1;       // the layer of the world that these belong to; its discs blend, whichever cell they are in
+    int depth;               // how many discs of one label a ray gathers, at most
+    float gap;               // metres from one of these to the next, at most
+    bool moving = false;     // in an actor's frame: the normals rotate with it
+    int group = -1;          // the layer of the world that these belong to; its discs blend, whichever cell they are in
+    Column<Seen> seen = {};  // how each was seen; null if that is not known
+
+    Seen seen_of(std::size_t disc) const { return seen.data ? seen[disc] : 0; }
 };
 
 // The nearest discs that one ray hit, in order of range.
@@ -50,6 +53,7 @@ Event disc_event(const Hit& hit, const Discs& discs);
 struct DiscSurface {
     float range, cosine, reflectance;
     std::int32_t label, instance;
+    Seen seen;  // of the disc that was seen most often
 };
 
 // Combine the discs nearer than `limit`; false if there is none. `direction` is in the frame of the nearest disc.

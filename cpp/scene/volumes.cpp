@@ -110,7 +110,8 @@ float drawn_range(const Crossing& crossing, std::uint64_t draw) {
 
 Event volume_event(const Hit& hit, const Volumes& volumes) {
     const Volume& volume = volumes.volume[hit.primitive];
-    return {hit.u, 1.0f, 1.0f, volume.reflectance, volume.label, volume.instance, PrimitiveKind::kVolumes};
+    const Seen seen = volumes.seen.empty() ? 0 : volumes.seen[hit.primitive];
+    return {hit.u, 1.0f, 1.0f, volume.reflectance, volume.label, volume.instance, PrimitiveKind::kVolumes, seen};
 }
 
 OwnedGeometry volume_geometry(const Volumes& volumes) {

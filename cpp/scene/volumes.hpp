@@ -30,6 +30,7 @@ struct Volumes {
     float element = 0.01f;                    // metres: rays of a pulse that cross within this meet the same leaf
     std::uint32_t first = 0;                  // number of the first one among all volumes of the scene
     std::vector<std::uint32_t> numbers = {};  // in the whole world, if these are not all of it
+    std::vector<Seen> seen = {};              // how each was seen; empty if that is not known
 
     // The number of a volume in the world, which its random bits depend on.
     std::uint64_t number(std::uint32_t index) const {

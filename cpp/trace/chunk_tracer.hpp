@@ -21,6 +21,7 @@ struct TraceJob {
     std::uint8_t* status;  // by beam
     std::uint8_t* counts;  // of returns, by beam
     Echo* echoes;          // `max_returns` rows per beam
+    const Record* record;  // may be null
 
     // Whether all that a ray can hit is of one kind, and which.
     bool one_kind() const {
@@ -79,6 +80,8 @@ template <int N> class ChunkTracer {
         empty_.clear();
         for (std::size_t i = 0; i < pulses_.count; ++i) report(i);
         look_beyond();
+        if (job_.record)
+            for (std::size_t i = 0; i < pulses_.count; ++i) observe(i, *job_.record);
     }
 
   private:
@@ -100,7 +103,7 @@ template <int N> class ChunkTracer {
             select(rays_.direction[2].data(), rows, rays.direction_z, lanes);
             set_pulses(order.pulse.data() + first, lanes);
             tracer_.trace(lanes, receiver_.range_max);
-            const bool mixed = !job_.one_kind();
+            const bool mixed = !job_.one_kind(), recorded = job_.record != nullptr;
             tracer_.events(lanes, [&](int lane, const Event& event) {
                 const std::uint32_t row = rows[lane];
                 if (mixed) hits_.kind[row] = event.kind;
@@ -108,6 +111,10 @@ template <int N> class ChunkTracer {
                 hits_.reflected[row] = event.reflected;
                 hits_.label[row] = event.label;
                 hits_.instance[row] = event.instance;
+                if (recorded) {
+                    hits_.seen[row] = event.seen;
+                    hits_.cosine[row] = event.cosine;
+                }
             });
         }
     }
@@ -143,7 +150,7 @@ template <int N> class ChunkTracer {
             } else {
                 echoes[0] = {measured_[i], summary_.light[i], summary_.label[i], summary_.instance[i], job_.kind()};
                 if (summary_.mixed[i]) label_by_most_light(i, echoes[0]);
-                if (!job_.one_kind()) echoes[0].kind = kind_of(i, echoes[0]);
+                if (!job_.one_kind() || job_.record) set_primitive(i, echoes[0]);
             }
         } else {
             status = receive_all(i);
@@ -183,12 +190,35 @@ template <int N> class ChunkTracer {
         }
     }
 
-    // The kind of primitive that the first of pulse i's rays with the label and instance of the echo hit.
-    PrimitiveKind kind_of(std::size_t i, const Echo& echo) const {
+    // Give an echo what is known of the primitive that the first of pulse i's rays with its label and instance hit.
+    void set_primitive(std::size_t i, Echo& echo) const {
         for (std::size_t row = i; row < n_rays_ * pulses_.count; row += pulses_.count)
-            if (hits_.range[row] < kInfinity && hits_.label[row] == echo.label && hits_.instance[row] == echo.instance)
-                return hits_.kind[row];
-        return job_.kind();
+            if (hits_.range[row] < kInfinity && hits_.label[row] == echo.label &&
+                hits_.instance[row] == echo.instance) {
+                echo.kind = hits_.kind[row];
+                echo.seen = hits_.seen[row];
+                echo.cosine = hits_.cosine[row];
+                return;
+            }
+    }
+
+    // Follow the axis of pulse i through the space that was observed: up to its returns, or else as far as it could
+    // have returned, and recorded beams looked.
+    void observe(std::size_t i, const Record& record) {
+        const std::uint32_t beam = pulses_.beam[i];
+        const std::size_t from = pulses_.one_origin ? 0 : i;
+        const float origin[3] = {pulses_.origin[0][from], pulses_.origin[1][from], pulses_.origin[2][from]};
+        const float direction[3] = {pulses_.d[0][i], pulses_.d[1][i], pulses_.d[2][i]};
+        Echo* echoes = job_.echoes + std::size_t{beam} * static_cast<std::size_t>(receiver_.max_returns);
+        for (std::uint8_t k = 0; k < job_.counts[beam]; ++k)
+            echoes[k].unknown = record.space.follow(origin, direction, echoes[k].range, record.gap, false).unknown;
+        const auto status = static_cast<BeamStatus>(job_.status[beam]);
+        if (status != BeamStatus::kNothingHit && status != BeamStatus::kOutOfRange) return;
+        const float range = std::min(receiver_.range_max, record.reach);
+        if (record.space.follow(origin, direction, range, record.gap, true).left < range)
+            job_.status[beam] = static_cast<std::uint8_t>(BeamStatus::kUnknown);
+        else if (status == BeamStatus::kNothingHit)
+            job_.status[beam] = static_cast<std::uint8_t>(BeamStatus::kEmptyAsRecorded);
     }
 
     // The receiver on all events of pulse i: what the summary does not suffice for.
@@ -197,8 +227,8 @@ template <int N> class ChunkTracer {
         for (std::size_t ray = 0; ray < n_rays_; ++ray) {
             const std::size_t row = ray * pulses_.count + i;
             if (hits_.range[row] < kInfinity)
-                events_.push_back({hits_.range[row], shares_[ray], 1.0f, hits_.reflected[row], hits_.label[row],
-                                   hits_.instance[row], hits_.kind[row]});
+                events_.push_back({hits_.range[row], shares_[ray], hits_.cosine[row], hits_.reflected[row],
+                                   hits_.label[row], hits_.instance[row], hits_.kind[row], hits_.seen[row]});
         }
         const BeamStatus status = receive(receiver_, events_, echoes_);
         for (std::uint32_t k = 0; k < echoes_.size(); ++k) {

@@ -14,9 +14,13 @@ struct RayEvents {
     std::vector<float> range, reflected;
     std::vector<std::int32_t> label, instance;
     std::vector<PrimitiveKind> kind;  // not written where the scene has one kind
+    std::vector<Seen> seen;           // both are written only where the world knows what was seen
+    std::vector<float> cosine;
 
     void resize(std::size_t count) {
         kind.resize(count);
+        seen.resize(count, 0);
+        cosine.resize(count, 1.0f);
         range.resize(count);
         reflected.resize(count);
         label.resize(count);

@@ -24,6 +24,8 @@ Echo echo_of(Events events, std::size_t first, std::size_t last, float range) {
             echo.label = events[i].label;
             echo.instance = events[i].instance;
             echo.kind = events[i].kind;
+            echo.seen = events[i].seen;
+            echo.cosine = events[i].cosine;
         }
         if (2.0f * most >= echo.intensity) break;  // no other can give more
     }

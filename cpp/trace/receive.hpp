@@ -20,7 +20,9 @@ enum class BeamStatus : std::uint8_t {
     kNothingHit = 1,
     kBelowThreshold = 2,
     kOutOfRange = 3,
-    kDropped = 4
+    kDropped = 4,
+    kEmptyAsRecorded = 6,  // 5 is a recorded beam without return, of which the reason is unknown
+    kUnknown = 7
 };
 
 struct Receiver {
@@ -40,6 +42,9 @@ struct Echo {
     std::int32_t label;
     std::int32_t instance;
     PrimitiveKind kind;
+    Seen seen = 0;         // of the primitive that gave it
+    float cosine = 1.0f;   // of the incidence there
+    float unknown = 0.0f;  // metres before it that nobody observed
 };
 
 // Form the echoes of one pulse into `echoes` (at most `receiver.max_returns`), and say why there is one, or none.

@@ -1,6 +1,7 @@
 #include "trace/trace.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "core/parallel.hpp"
@@ -8,6 +9,28 @@
 
 namespace resweep {
 namespace {
+
+// Compare a return with how its primitive was seen. One that was made up has no range or incidence to be off from.
+void judge_return(const Confidence& model, const Echo& echo, std::size_t row, TracedReturns& returns) {
+    constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+    const SeenInterval seen = unpack_seen(echo.seen);
+    const bool measured = echo.seen && !seen.completed;
+    const SeenOff off = measured ? compare_seen(seen, echo.range, echo.cosine) : SeenOff{1.0f, 0.0f};
+    returns.seen_count.data[row] = static_cast<std::uint8_t>(seen.count);
+    returns.completed.data[row] = seen.completed;
+    returns.range_ratio.data[row] = measured ? off.range_ratio : kNone;
+    returns.incidence_off.data[row] = measured ? off.incidence : kNone;
+    returns.unknown.data[row] = echo.unknown;
+    const Evidence evidence{echo.kind == PrimitiveKind::kVolumes,
+                            seen.count,
+                            seen.completed,
+                            echo.range,
+                            echo.cosine,
+                            off.range_ratio,
+                            off.incidence,
+                            echo.unknown};
+    returns.confidence.data[row] = echo.seen ? model.of(evidence) : kNone;
+}
 
 // The returns of all beams as columns, in the order of the beams.
 void gather_columns(const TraceJob& job, int threads, TracedReturns& returns) {
@@ -29,6 +52,12 @@ void gather_columns(const TraceJob& job, int threads, TracedReturns& returns) {
     returns.return_index.allocate(total);
     returns.kind.allocate(total);
     returns.points.allocate(3 * total);
+    const Record* record = job.record;
+    if (record) {
+        for (auto* column : {&returns.seen_count, &returns.completed}) column->allocate(total);
+        for (auto* column : {&returns.range_ratio, &returns.incidence_off, &returns.unknown, &returns.confidence})
+            column->allocate(total);
+    }
     parallel(n_blocks, threads, [&] {
         return [&](std::size_t block) {
             std::size_t row = begins[block];
@@ -43,6 +72,7 @@ void gather_columns(const TraceJob& job, int threads, TracedReturns& returns) {
                     returns.kind.data[row] = static_cast<std::uint8_t>(echo.kind);
                     returns.label.data[row] = echo.label;
                     returns.instance.data[row] = echo.instance;
+                    if (record) judge_return(record->confidence, echo, row, returns);
                     for (int axis = 0; axis < 3; ++axis) {
                         const float from = firing.origin() ? firing.origin()[3 * beam + axis] : 0.0f;
                         returns.points.data[3 * row + axis] = firing.reported()[3 * beam + axis] * echo.range + from;
@@ -72,8 +102,9 @@ TracedReturns trace_pulses(const Scene& scene, const ActorScene* actors, const P
         std::fill(counts.begin(), counts.end(), std::uint8_t{0});
         std::fill_n(returns.status.data.get(), firing.n_beams(), static_cast<std::uint8_t>(BeamStatus::kDropped));
     }
-    const TraceJob job{scene,         actors,       plan, sweep, firing.largest_chunk(), returns.status.data.get(),
-                       counts.data(), echoes.data()};
+    const TraceJob job{
+        scene,         actors,        plan,           sweep, firing.largest_chunk(), returns.status.data.get(),
+        counts.data(), echoes.data(), settings.record};
     const int threads = thread_count(settings.threads);
     switch (settings.packet) {
         case 1: trace_chunks<1>(job, threads); break;

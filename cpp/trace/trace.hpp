@@ -7,8 +7,10 @@
 
 #include "core/columns.hpp"
 #include "scene/actors.hpp"
+#include "scene/observed.hpp"
 #include "scene/scene.hpp"
 #include "trace/beam.hpp"
+#include "trace/confidence.hpp"
 #include "trace/noise.hpp"
 #include "trace/pulses.hpp"
 #include "trace/receive.hpp"
@@ -22,9 +24,18 @@ struct Plan {
     Noise noise;
 };
 
+// What a world knows of how it was recorded. A beam leaves observed space where it crosses more than `gap` metres of
+// what no recorded beam crossed. Recorded beams without return looked no farther than `reach` metres.
+struct Record {
+    const ObservedSpace& space;
+    float gap, reach;
+    Confidence confidence;
+};
+
 struct TraceSettings {
     int threads = 0;  // 0: all cores
     int packet = 8;   // rays per Embree call: 1, 8 or 16. Widths differ in rounding, so all sweeps have the same.
+    const Record* record = nullptr;  // null: the world does not know how it was recorded
 };
 
 // Returns (n,) in the order of the beams, and the status of each beam (b,). `points` (n, 3) are in the sensor's frame
@@ -34,6 +45,10 @@ struct TracedReturns {
     Buffer<float> range, intensity, points;
     Buffer<std::uint8_t> return_index, kind;
     Buffer<std::uint8_t> status;
+    // Of a world with a record, else without rows: how often the primitive was seen, how far off that was, metres of
+    // unknown space before it, the confidence, and whether the primitive was made up.
+    Buffer<std::uint8_t> seen_count, completed;
+    Buffer<float> range_ratio, incidence_off, unknown, confidence;
 };
 
 // What the sensor measures with these pulses. `actors` may be null.

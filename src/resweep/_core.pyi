@@ -98,6 +98,10 @@ class BeamStatus(enum.IntEnum):
 
     DROPPED = 4
 
+    EMPTY_AS_RECORDED = 6
+
+    UNKNOWN = 7
+
 class PrimitiveKind(enum.IntEnum):
     """Which kind of primitive sent light back."""
 
@@ -185,6 +189,44 @@ class ActorScene:
         Velocities (n, 3), metres per second, of what returns were measured on, and the number of returns (k,) of each actor that is present. `points` (n, 3) are in the sensor's frame at the time of firing.
         """
 
+CONFIDENCE_FEATURES: int = 10
+
+class ObservedSpace:
+    """The voxels that recorded beams crossed."""
+
+    def __init__(self, voxel: float) -> None:
+        """`voxel`: side of a voxel, metres."""
+
+    def mark(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], lengths: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], *, spread: float = 0.0, threads: int = 0) -> None:
+        """
+        Add the voxels that beams (n, 3) cross, and those within `spread` radians above and below them.
+        """
+
+    def add(self, place: Annotated[NDArray[numpy.int32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], bits: Annotated[NDArray[numpy.uint64], dict(shape=(None, 8), order='C', device='cpu', writable=False)]) -> None:
+        """Add blocks: places (n, 3) and bits (n, 8)."""
+
+    def blocks(self) -> tuple[NDArray[numpy.int32], NDArray[numpy.uint64]]:
+        """
+        Places (n, 3) of the blocks of 8 x 8 x 8 voxels, in order, and their bits (n, 8).
+        """
+
+    def follow(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], ranges: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], gap: float) -> tuple[NDArray[numpy.float32], NDArray[numpy.float32]]:
+        """
+        Metres (n,) of each beam that nobody observed, and the range (n,) at which it first leaves observed space for more than `gap`; infinity if it does not.
+        """
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+
+class Record:
+    """What a world knows of how it was recorded, as the tracer takes it."""
+
+    def __init__(self, space: ObservedSpace, gap: float, reach: float, weights: Annotated[NDArray[numpy.float32], dict(shape=(2, 10), order='C', device='cpu', writable=False)]) -> None:
+        """
+        `gap`: metres of unknown space that a beam may cross; `reach`: how far recorded beams looked; `weights` (2, n) of the confidence.
+        """
+
 BEYOND: float = 2.0
 
 class Prototype:
@@ -230,9 +272,9 @@ class Scene:
         Build the hierarchy over all that was added; before anything is traced.
         """
 
-    def trace(self, plan: Plan, firing: Firing, motion: Motion, *, start: float = 0.0, seed: int, index: int, threads: int = 0, packet: int = 8, actors: ActorScene | None = None) -> dict[str, NDArray]:
+    def trace(self, plan: Plan, firing: Firing, motion: Motion, *, start: float = 0.0, seed: int, index: int, threads: int = 0, packet: int = 8, actors: ActorScene | None = None, record: Record | None = None) -> dict[str, NDArray]:
         """
-        What a sensor measures with these pulses: columns of returns (n,), `points` (n, 3) in the sensor's frame when it fired, and `beam_status` (b,). `start`: seconds that are added to the times of the firing; `seed` and `index` of the sweep pick the random numbers; `packet`: 1, 8 or 16 rays per Embree call.
+        What a sensor measures with these pulses: columns of returns (n,), `points` (n, 3) in the sensor's frame when it fired, and `beam_status` (b,). `start`: seconds that are added to the times of the firing; `seed` and `index` of the sweep pick the random numbers; `packet`: 1, 8 or 16 rays per Embree call. With a `record` returns have columns on how their primitives were seen, and beams without return say whether they look where nothing was recorded.
         """
 
     def intersect(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], range_max: float, threads: int = 0) -> dict[str, NDArray]:

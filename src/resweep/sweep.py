@@ -18,7 +18,10 @@ from resweep.pose import Array, Trajectory, check_rigid, inverse, transform
 
 
 class BeamStatus(IntEnum):
-    """Why a beam has a return, or has none."""
+    """Why a beam has a return, or has none.
+
+    Worlds that know which space was observed give `EMPTY_AS_RECORDED` or `UNKNOWN` in place of `NOTHING_HIT`.
+    """
 
     RETURN = 0
     NOTHING_HIT = 1
@@ -26,6 +29,8 @@ class BeamStatus(IntEnum):
     OUT_OF_RANGE = 3
     DROPPED = 4
     NO_RETURN = 5  # recorded without return, the reason unknown
+    EMPTY_AS_RECORDED = 6  # nothing hit, and recorded beams crossed all that it crossed
+    UNKNOWN = 7  # nothing hit, but it left the space that recorded beams crossed before its range ended
 
 
 _BEAM_COLUMNS: dict[str, tuple[Any, int]] = {
@@ -139,6 +144,11 @@ class Sweep:
     def n_beams(self) -> int:
         """Number of beams fired, with or without return."""
         return len(self.beam_direction)
+
+    @property
+    def n_unknown(self) -> int:
+        """Number of beams that look where nothing was recorded (`BeamStatus.UNKNOWN`)."""
+        return int(np.count_nonzero(self.beam_status == BeamStatus.UNKNOWN))
 
     @cached_property
     def points(self) -> Array:

@@ -82,6 +82,10 @@ def build(
     drop_nan: Annotated[
         bool, typer.Option("--drop-nan", help="Leave out points whose coordinates are NaN or infinite.")
     ] = False,
+    complete: Annotated[
+        bool,
+        typer.Option("--complete", help="Continue ground and façades where nothing was recorded; they are marked."),
+    ] = False,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Skip logs and sweeps that cannot be read or joined, and say so.")
     ] = False,
@@ -129,7 +133,8 @@ def build(
     if is_taken(output) and not overwrite:
         raise ResweepError(f"{output}: exists; choose another name or give --overwrite")
     check_writable(output)
-    chosen = _read_config(method, config, [*(set_ or []), *_parse_scanner(scanner, len(logs))])
+    settings = [*(set_ or []), *_parse_scanner(scanner, len(logs)), *(["complete=true"] if complete else [])]
+    chosen = _read_config(method, config, settings)
     if odometry and poses is not None:
         raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
     skipped: list[str] = []

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from resweep.log import Log
     from resweep.progress import Progress
     from resweep.sweep import Sweep
+    from resweep.worlds import StreamedWorld, World
 
 
 class Tally:
@@ -23,7 +24,7 @@ class Tally:
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self.sweeps = self.returns = self.beams = self.empty = 0
+        self.sweeps = self.returns = self.beams = self.unknown = self.empty = 0
         self._began = time.perf_counter()
 
     @property
@@ -31,15 +32,16 @@ class Tally:
         """Seconds since the latest log began to be counted."""
         return time.perf_counter() - self._began
 
-    def begin(self, total: int, period_s: float, what: str) -> Callable[[int, int], None]:
-        """What counts each of ``total`` sweeps, called with its returns and beams; a sweep lasts ``period_s``."""
+    def begin(self, total: int, period_s: float, what: str) -> Callable[[int, int, int], None]:
+        """What counts each of ``total`` sweeps, as `resweep.io.pending.OnSweep`; a sweep lasts ``period_s``."""
         self._progress.start(what, total)
         self._began, first = time.perf_counter(), self.sweeps
 
-        def add(returns: int, beams: int) -> None:
+        def add(returns: int, beams: int, unknown: int) -> None:
             self.sweeps += 1
             self.returns += returns
             self.beams += beams
+            self.unknown += unknown
             self.empty += returns == 0
             done = self.sweeps - first
             pace = done / self.seconds
@@ -53,10 +55,23 @@ class Tally:
         add = self.begin(len(log), period_s, what)
 
         def load(sweep: Sweep) -> Sweep:
-            add(len(sweep), sweep.n_beams)
+            add(len(sweep), sweep.n_beams, sweep.n_unknown)
             return sweep
 
         return log.map(load, "count")
+
+    @property
+    def unknown_share(self) -> float:
+        """The share of beams that look where nothing was recorded."""
+        return self.unknown / max(self.beams, 1)
+
+    def describe_unknown(self, world: World | StreamedWorld) -> str | None:
+        """One line: what share of beams look where nothing was recorded; None for a world that no recording made."""
+        if world.observed is not None:
+            return f"{100 * self.unknown_share:.1f} % of the beams look where nothing was recorded"
+        if any(layer.kind in ("splats", "volumes") for layer in world.layers):
+            return "the world does not know which space was recorded; build it again to tell empty from unknown"
+        return None
 
     def say_empty(self) -> None:
         """Say on stderr how many sweeps had no return, if any had none."""

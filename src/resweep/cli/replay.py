@@ -82,6 +82,9 @@ def replay(
         kept: dict[str, Any] = {"overwrite": overwrite, "resume": given, "workers": workers, "on_sweep": add}
         write_log(drive, output, format="sweep", progress=False, finish=compare, **kept)
     typer.echo(f"{output}: {len(drive)} sweeps of {chosen.name} with {len(again.tracks)} objects")
+    unknown = tally.describe_unknown(place)
+    if unknown is not None:
+        typer.echo(unknown)
     tally.say_empty()
     if again.left_out:
         counts = ", ".join(f"{count} of category '{category}'" for category, count in again.left_out.items())

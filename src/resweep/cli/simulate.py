@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -121,6 +122,7 @@ def simulate(
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Leave out bad poses of a log, and say so.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the log at OUT.")] = False,
     cluster: Cluster = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")] = False,
 ) -> None:
     """Drive a sensor through a world and write what it measures.
 
@@ -231,7 +233,14 @@ def simulate(
         f"{seconds:.1f} s with writing, {pace:.1f} sweeps a second, "
         f"{pace * _find_period(drive, chosen):.2f} × real time"
     )
+    unknown = tally.describe_unknown(place)
+    if unknown is not None:
+        typer.echo(unknown)
     tally.say_empty()
+    if as_json:
+        share = None if place.observed is None else tally.unknown_share
+        counts = {"sweeps": tally.sweeps, "beams": tally.beams, "returns": tally.returns}
+        typer.echo(json.dumps({"output": str(output), **counts, "unknown_share": share, "seconds": seconds}))
 
 
 class _Staged:

@@ -15,7 +15,7 @@ from resweep.remote import find_path, is_remote, lock_place, recover_place
 P = ParamSpec("P")
 T = TypeVar("T")
 # Parameters of commands that say where, and how fast, but not what is written.
-_NO_PART = ("output", "target", "overwrite", "threads", "workers", "memory", "cluster")
+_NO_PART = ("output", "target", "overwrite", "threads", "workers", "memory", "cluster", "as_json")
 
 
 def locks(name: str, reads: Sequence[str] = ()) -> Callable[[Callable[P, T]], Callable[P, T]]:

@@ -337,8 +337,9 @@ def write_log(
     says by which texts it is known: "inputs" (what the log is made from) and "config" (how). Formats whose files depend
     on all sweeps (nuscenes, ros2) keep copies of the sweeps there, and are written anew from these.
 
-    ``workers`` load and write the sweeps (default: this process); the bytes are the same. ``on_sweep(returns, beams)``
-    is called once a sweep is written, in their order.
+    ``workers`` load and write the sweeps (default: this process); the bytes are the same.
+    ``on_sweep(returns, beams, unknown)`` is called once a sweep is written, in their order; unknown ones are the
+    beams that look where nothing was recorded.
     ``finish(folder)`` may add files to the finished log before it appears.
 
     ``path`` may be a URL of an object store. The log is then written to a local folder first (`resweep.remote.stage`),

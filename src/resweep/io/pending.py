@@ -18,7 +18,8 @@ from resweep.work import OneProcess, Workers, is_here, map_batches
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 OpenFile = Callable[[Path], AbstractContextManager[Path]]
-OnSweep = Callable[[int, int], None]  # called with the returns and beams of each sweep that was written
+# Called with the returns and beams of each sweep that was written, and the beams that look where nothing was recorded.
+OnSweep = Callable[[int, int, int], None]
 
 
 class WriteSweep(Protocol[R_co]):
@@ -63,8 +64,8 @@ class Pending:
         missing = self._find_missing(is_finished)
         whole = self._partial is not None or not is_here(self._workers)
         task = partial(_write_sweep, self._log, write, atomic_file if whole else nullcontext)
-        for result, returns, beams in map_batches(self._workers, task, missing, self._what, show=self._progress):
-            self._report(returns, beams)
+        for result, counts in map_batches(self._workers, task, missing, self._what, show=self._progress):
+            self._report(counts)
             yield result
 
     def __iter__(self) -> Iterator[Sweep]:
@@ -77,7 +78,7 @@ class Pending:
         for at in range(len(self)):
             if at in new:
                 sweep = next(loaded)
-                self._report(len(sweep), sweep.n_beams)
+                self._report(_count(sweep))
             else:
                 assert copies is not None
                 sweep = sweep_file.read(_copy(copies, at))
@@ -91,15 +92,19 @@ class Pending:
             self._say(f"{self._partial}: resuming; {count} of {len(self)} sweeps were finished before")
         return missing
 
-    def _report(self, returns: int, beams: int) -> None:
+    def _report(self, counts: tuple[int, int, int]) -> None:
         if self._on_sweep is not None:
-            self._on_sweep(returns, beams)
+            self._on_sweep(*counts)
 
 
-def _write_sweep(log: Log, write: WriteSweep[Any], open_file: OpenFile, at: int) -> tuple[Any, int, int]:
-    """Load and write a sweep; its returns and beams too."""
+def _write_sweep(log: Log, write: WriteSweep[Any], open_file: OpenFile, at: int) -> tuple[Any, tuple[int, int, int]]:
+    """Load and write a sweep; what `OnSweep` is called with too."""
     sweep = log[at]
-    return write(sweep, at, open_file), len(sweep), sweep.n_beams
+    return write(sweep, at, open_file), _count(sweep)
+
+
+def _count(sweep: Sweep) -> tuple[int, int, int]:
+    return len(sweep), sweep.n_beams, sweep.n_unknown
 
 
 def _load_sweep(log: Log, copies: Path | None, at: int) -> Sweep:

@@ -12,10 +12,12 @@ from resweep.log import Log
 from resweep.progress import Stages, begin_stage
 from resweep.reconstruction.checkpoints import Checkpoints
 from resweep.reconstruction.cloud.place import prepare_build
+from resweep.reconstruction.completion.complete import complete
 from resweep.reconstruction.config import BuildConfig
 from resweep.reconstruction.hybrid import hybrid
 from resweep.reconstruction.hybrid.config import HybridConfig
 from resweep.reconstruction.map.map import Map
+from resweep.reconstruction.map.seen import record_seen
 from resweep.reconstruction.mesh import mesh
 from resweep.reconstruction.mesh.config import MeshConfig
 from resweep.reconstruction.splats import splats, surfels
@@ -79,7 +81,9 @@ def build(
 def _build(log: Log, config: BuildConfig, stages: tuple[str, ...], progress: bool, checkpoints: Checkpoints) -> World:
     with Stages(stages, show=progress):
         map = Map.from_log(log, config.map, config.calibrate, progress=progress, checkpoints=checkpoints)
-        layers = fit(map, config)
+        layers = record_seen(map.cloud, fit(map, config))
+        if config.complete:
+            layers = complete(map, layers, map.observed)
     meta: dict[str, Any] = {
         "source": str(log.meta.get("path", log.name)),
         "build": {"kind": type(config).__name__, "config": config.model_dump(mode="json")},

@@ -12,9 +12,11 @@ class BuildConfig(Spec):
     """Settings of a build: the ``map`` that the estimator covers, and how the log is calibrated before.
 
     With ``calibrate: null`` lasers and poses stay as they were recorded. ``cloud`` is for logs that are clouds without
-    beams.
+    beams. With ``complete``, ground and façades are continued where nothing was recorded; what is made up is marked
+    (`resweep.reconstruction.completion`).
     """
 
     map: MapConfig = MapConfig()
     calibrate: CalibrateConfig | None = CalibrateConfig()
     cloud: CloudConfig = CloudConfig()
+    complete: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -18,6 +18,7 @@ from resweep.pose import Array, Trajectory
 from resweep.scenario import Actor
 from resweep.sensors import Sensor
 from resweep.simulate.actors import ActorSet, PresentActors
+from resweep.simulate.confidence import make_record
 from resweep.simulate.pulses import Pulses
 from resweep.simulate.scene import native_plan
 from resweep.simulate.sources import SceneSource, WholeScene, open_scene
@@ -26,6 +27,7 @@ from resweep.worlds import StreamedWorld, World
 
 _AHEAD_M = 60.0  # of a drive, for which a streamed world is read ahead: about a tile
 LOOK_AHEAD = 1000  # sweeps, at most
+SEEN_COLUMNS = ("seen_count", "range_ratio", "incidence_off_deg", "unknown_m", "confidence", "completed")
 
 
 class Tracer:
@@ -59,6 +61,11 @@ class Tracer:
     def source(self) -> SceneSource:
         """What gives the native scene of the world."""
         return open_scene(self.world)
+
+    @cached_property
+    def record(self) -> _core.Record | None:
+        """What the world knows of how it was recorded; None if nothing."""
+        return None if self.world.observed is None else make_record(self.world.observed)
 
     @property
     def scene(self) -> _core.Scene:
@@ -94,7 +101,7 @@ class Tracer:
 
     def with_only(self, actor: Actor) -> Tracer:
         """One of the actors in an otherwise empty world."""
-        return self._copy(actors=self.actors.only(actor), source=WholeScene(_empty_scene()))
+        return self._copy(actors=self.actors.only(actor), source=WholeScene(_empty_scene()), record=None)
 
     def trace(self, pulses: Pulses, motion: Trajectory, *, start: float = 0.0, index: int = 0) -> Traced:
         """What the pulses of the ``index``-th sweep measure.
@@ -115,10 +122,12 @@ class Tracer:
                 threads=self.threads,
                 packet=self.packet,
                 actors=None if present is None else present.native,
+                record=self.record,
             )
         points, primitive = columns.pop("points"), columns.pop("kind")
+        seen = {name: columns.pop(name) for name in SEEN_COLUMNS if name in columns}
         time = start + pulses.time[columns["beam"]]
-        return Traced(columns, points, primitive, time, sensor, present)
+        return Traced(columns, points, primitive, time, sensor, present, seen)
 
     def rays(self, pulses: Pulses, motion: Trajectory, *, start: float = 0.0, index: int = 0) -> tuple[Array, Array]:
         """Origins and directions (n, 3) float32 of the rays that `trace` traces, metres from the world's origin."""
@@ -144,7 +153,8 @@ class Traced:
 
     ``columns`` are ``beam_status`` (b,) and the return columns (n,) of a `Sweep`. ``points`` (n, 3) float32 are the
     returns as the sensor reports them, ``primitive`` (n,) the kinds of what was hit, ``time`` (n,) the seconds at which
-    they were fired, ``motion`` that of the sensor around the world's origin.
+    they were fired, ``motion`` that of the sensor around the world's origin. ``seen`` are the `SEEN_COLUMNS` (n,) of a
+    world that knows how it was recorded.
     """
 
     columns: dict[str, Array]
@@ -153,6 +163,7 @@ class Traced:
     time: Array
     motion: _core.Motion
     present: PresentActors | None
+    seen: Mapping[str, Array]
 
     def __len__(self) -> int:
         """Number of returns."""
@@ -164,7 +175,7 @@ class Traced:
         ``pose`` is ``T_world_sensor`` at ``timestamp``, the frame of the boxes. ``range_offset_m`` (b,) is by how much
         each beam reads short. ``fields`` are the other fields of a `Sweep`: beams, trajectory and sensor.
         """
-        extra, boxes = {"primitive": self.primitive}, None
+        extra, boxes = {"primitive": self.primitive, **self.seen}, None
         if self.present is not None:
             extra["velocity"], boxes = self._measure_actors(self.present, pose, timestamp)
         columns: dict[str, Any] = self.columns

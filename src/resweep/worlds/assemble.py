@@ -22,6 +22,7 @@ from resweep.pose import Array
 from resweep.remote import find_path
 from resweep.work import OneProcess, Workers
 from resweep.worlds.layer_files import need
+from resweep.worlds.observed import ObservedSpace
 from resweep.worlds.row_tasks import Column, LayerPart, Piece, RowsTask, counts_on, cut_pieces, write_rows
 from resweep.worlds.stacked_kinds import StackedKind, stacked_kind
 from resweep.worlds.store import INDEX, check_name, new_world, read_index, saved_label_counts, write_index
@@ -44,14 +45,16 @@ def assemble_world(
     overwrite: bool = True,
     workers: Workers | None = None,
     layer_order: Sequence[tuple[str, str]] = (),
+    observed: ObservedSpace | None = None,
 ) -> Path:
     """Write the world at ``path`` whose primitives are those of all ``parts``, in their order; returns the path.
 
     Parts have the same ``origin`` and ``tile_size_m`` as the world. Their layers are matched by kind and name, and a
     part may lack some; matched layers have the same settings and columns. Layers follow each other as they do in the
     parts; ``layer_order``, kinds and names, settles it where no part has both. Layers of instances are refused.
-    ``meta``, ``labels`` and ``calibration`` are those of the new world. It appears whole or not at all, also at a
-    URL: it is then put together in a local folder first (`resweep.remote.stage`), which all ``workers`` must see.
+    ``meta``, ``labels``, ``calibration`` and ``observed`` are those of the new world. It appears whole or not at all,
+    also at a URL: it is then put together in a local folder first (`resweep.remote.stage`), which all ``workers`` must
+    see.
     """
     path = find_path(path)
     check_name(path)
@@ -79,6 +82,7 @@ def assemble_world(
             label_counts=dict(sorted(counts.items())),
             meta=meta,
             layers=entries,
+            observed=observed,
         )
     return path
 

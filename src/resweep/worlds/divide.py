@@ -12,6 +12,7 @@ import numpy as np
 
 from resweep.pose import Array
 from resweep.worlds.mesh import Instances, Mesh
+from resweep.worlds.seen import COLUMN
 from resweep.worlds.splats import Splats
 from resweep.worlds.tiles import TileTable, group_by_tile
 from resweep.worlds.volumes import Volumes
@@ -89,9 +90,11 @@ def divide_mesh(mesh: Mesh, tile_size_m: float) -> DividedMesh:
 
 
 def take_rows(layer: Any, rows: Array, **given: Any) -> Any:
-    """A layer with some rows of another, without its ``extra`` columns; ``given`` are further columns."""
+    """A layer with some rows of another, of its ``extra`` only ``seen``; ``given`` are further columns."""
     kind = type(layer)
     columns = {name: _pick(getattr(layer, name), rows) for name in _ROWS[kind]}
+    if COLUMN in getattr(layer, "extra", ()):
+        columns["extra"] = {COLUMN: _pick(layer.extra[COLUMN], rows)}
     return kind(**columns, **{name: getattr(layer, name) for name in _SETTINGS[kind]}, **given)
 
 

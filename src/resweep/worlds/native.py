@@ -47,7 +47,8 @@ class Discs:
     """Oriented discs: ``centre`` and ``normal`` (n, 3), ``radius`` (n,) float32, and the attributes of faces.
 
     A ray gathers up to ``depth`` discs of one label, each within ``gap_m`` of the one before, and
-    reads their weighted mean (C, eqs. 16 and 17); a depth of 1 reads the nearest.
+    reads their weighted mean (C, eqs. 16 and 17); a depth of 1 reads the nearest. ``seen`` (n,) uint32 is how each was
+    recorded (`resweep.worlds.seen`), None if that is not known.
     """
 
     centre: Array
@@ -58,6 +59,7 @@ class Discs:
     reflectance: Array
     depth: int
     gap_m: float
+    seen: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +68,7 @@ class Gaussians:
 
     ``log_pass`` (n,) is the log of the chance to pass, with ``extinction`` per metre of exposure. All are float32;
     attributes as those of faces. ``number`` (n,) uint32 is that of each one in the world, if these are not all of it.
+    ``seen`` is that of discs.
     """
 
     mean: Array
@@ -79,6 +82,7 @@ class Gaussians:
     extinction: bool
     element_m: float
     number: Array | None = None
+    seen: Array | None = None
 
 
 Native = Triangles | InstanceArray | Discs | Gaussians

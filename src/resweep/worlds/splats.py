@@ -14,6 +14,7 @@ from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.worlds.mesh import per_row
 from resweep.worlds.native import Discs
+from resweep.worlds.seen import COLUMN
 
 MAX_DEPTH = 8  # discs that the tracer can gather along one ray
 
@@ -24,7 +25,8 @@ class Splats:
     ``centre`` and ``normal`` (n, 3) float32, metres from the world's origin and unit; ``radius`` (n,)
     metres. ``label`` and ``instance`` (n,) int32 and ``reflectance`` (n,) float32 take one value or one per
     disc. ``extra`` holds further columns (n,) by name, such as ``intensity`` (mean of the returns),
-    ``range_m`` and ``cosine`` (range and incidence at which it was seen) and ``count`` (returns in it).
+    ``range_m`` and ``cosine`` (range and incidence at which it was seen), ``count`` (returns in it)
+    and ``seen`` (`resweep.worlds.seen`).
     A ray reads the weighted mean of up to ``depth`` overlapping discs of one label, each within ``gap_m``
     of the one before (C, 6.3.4); with a depth of 1 it reads the nearest.
     """
@@ -113,4 +115,5 @@ class Splats:
     def lower(self) -> Discs:
         """These splats as the tracer takes them."""
         columns = (self.centre, self.normal, self.radius, self.label, self.instance, self.reflectance)
-        return Discs(*columns, self.depth, self.gap_m)
+        seen = self.extra.get(COLUMN)
+        return Discs(*columns, self.depth, self.gap_m, None if seen is None else seen.astype(np.uint32, copy=False))

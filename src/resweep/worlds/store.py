@@ -33,6 +33,8 @@ from resweep.remote.staging import stage_folder
 from resweep.worlds.generations import find_arrays, is_taken, publish_world, read_generation
 from resweep.worlds.layer_files import KINDS, Reading, Writing, need
 from resweep.worlds.near import tiles_near
+from resweep.worlds.observed import ObservedSpace
+from resweep.worlds.observed_files import read_observed, write_observed
 from resweep.worlds.tiles import LEVEL, TileTable
 from resweep.worlds.world import TILE_SIZE_M, World
 
@@ -136,7 +138,8 @@ def _read(path: Path, data: dict[str, Any], bounds: Any, near: Any, range_m: flo
         raise ResweepError(f"{path}: no layer has anything within {region}; the world spans {data.get('bounds')}")
     meta, labels = need(data, "meta", dict, where), saved_labels(data, where)
     size_m = saved_tile_size(data, where)
-    return World(layers, origin, meta, labels, calibration=saved_calibration(data, where), tile_size_m=size_m)
+    calibration, observed = saved_calibration(data, where), read_observed(data, where, reading.root, reading.budget)
+    return World(layers, origin, meta, labels, calibration=calibration, tile_size_m=size_m, observed=observed)
 
 
 def _choice(origin: Array, bounds: Any, near: Any, range_m: float) -> Callable[[TileTable], Array] | None:
@@ -189,6 +192,8 @@ def _write(world: World, folder: Path, tile_size_m: float, level: int) -> None:
         label_counts=world.label_counts,
         meta=world.meta,
         layers=entries,
+        observed=world.observed,
+        level=level,
     )
 
 
@@ -203,8 +208,10 @@ def write_index(
     label_counts: Mapping[int, int],
     meta: Mapping[str, Any],
     layers: list[dict[str, Any]],
+    observed: ObservedSpace | None = None,
+    level: int = LEVEL,
 ) -> None:
-    """Write the world.json of a world whose ``layers`` are written."""
+    """Write the world.json of a world whose ``layers`` are written, and the space that was ``observed``."""
     from resweep import __version__
 
     index = {
@@ -221,6 +228,8 @@ def write_index(
         "meta": dict(meta),
         "layers": layers,
     }
+    if observed is not None:
+        index["observed"] = write_observed(observed, zarr.open_group(str(folder)), level)
     try:
         text = json.dumps(index, indent=1, default=_plain)
     except (TypeError, ValueError) as error:

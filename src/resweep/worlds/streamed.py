@@ -19,6 +19,7 @@ from resweep.worlds.cells import is_divided
 from resweep.worlds.generations import find_arrays, read_generation
 from resweep.worlds.layer_files import KINDS, Reading, need, open_layer, read_prototype
 from resweep.worlds.mesh import Mesh
+from resweep.worlds.observed_files import read_observed
 from resweep.worlds.relabel import count_labels
 from resweep.worlds.store import (
     INDEX,
@@ -118,6 +119,7 @@ class StreamedWorld:
         self.meta: dict[str, Any] = need(self._data, "meta", dict, where)
         self.calibration = saved_calibration(self._data, where)
         self.tile_size_m = saved_tile_size(self._data, where)
+        self.observed = read_observed(self._data, where, arrays, Budget())
         layers: list[StreamedLayer] = []
         for number, entry in enumerate(need(self._data, "layers", list, where)):
             n_volumes = sum(layer.n_rows for layer in layers if layer.kind == "volumes")

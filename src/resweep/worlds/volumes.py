@@ -14,6 +14,7 @@ from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.worlds.mesh import per_row
 from resweep.worlds.native import Gaussians
+from resweep.worlds.seen import COLUMN
 
 TAU = 2.0  # A, III-C: Mahalanobis distance within which a beam meets a volume
 _SYMMETRIC = (0, 1, 2, 4, 5, 8)  # xx, xy, xz, yy, yz, zz of a 3x3 matrix
@@ -133,6 +134,7 @@ class Volumes:
         log_pass = np.maximum(log_pass, -50.0)  # a chance of 1e-22 is none, and stays finite when it is scaled
         if self.exposure_m is not None:
             log_pass = log_pass / self.exposure_m
+        seen = self.extra.get(COLUMN)
         return Gaussians(
             mean=self.mean,
             precision=packed(portable.inv3(self.matrices)).astype(np.float32),
@@ -145,6 +147,7 @@ class Volumes:
             extinction=self.exposure_m is not None,
             element_m=self.element_m,
             number=self.number,
+            seen=None if seen is None else seen.astype(np.uint32, copy=False),
         )
 
 

@@ -19,6 +19,7 @@ from resweep.pose import Array, check_rigid
 from resweep.worlds.mesh import Instances, Mesh
 from resweep.worlds.mesh_files import load_mesh
 from resweep.worlds.native import Native
+from resweep.worlds.observed import ObservedSpace
 from resweep.worlds.relabel import any_labels, count_labels, relabelled
 from resweep.worlds.splats import Splats
 from resweep.worlds.volumes import Volumes
@@ -33,7 +34,8 @@ class World:
     The origin keeps what float32 cannot: a world at UTM coordinates measures as one at zero.
     ``labels`` says what the label ids of its primitives mean: a `LabelSet`, or its name. ``calibration`` is that of the
     lasers that recorded it, None if it is unknown. ``meta`` is provenance and is saved with it. ``tile_size_m`` is the
-    side of the square tiles that it is saved and traced in.
+    side of the square tiles that it is saved and traced in. ``observed`` is the space that recorded beams crossed, None
+    if it is unknown.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class World:
         *,
         calibration: Calibration | None = None,
         tile_size_m: float = TILE_SIZE_M,
+        observed: ObservedSpace | None = None,
     ) -> None:
         self.tile_size_m = float(tile_size_m)
         self.layers: tuple[Layer, ...] = tuple(layers)
@@ -55,6 +58,7 @@ class World:
             raise ResweepError(f"world: origin must be three finite numbers, got {origin!r}")
         self.labels = load_labels(labels)
         self.calibration = calibration
+        self.observed = observed
         self.meta: dict[str, Any] = dict(meta or {})
 
     @classmethod
@@ -108,7 +112,10 @@ class World:
         if shift[:3, 3].any():
             layers = tuple(layer.moved(shift) for layer in layers)
         meta = {**other.meta, **self.meta}
-        return self._like([_unnumbered(layer) for layer in (*self.layers, *layers)], self.origin, meta, labels)
+        spaces = [self.observed, None if other.observed is None else other.observed.moved(shift)]
+        world = self._like([_unnumbered(layer) for layer in (*self.layers, *layers)], self.origin, meta, labels)
+        world.observed = ObservedSpace.union(space for space in spaces if space is not None)
+        return world
 
     @property
     def has_labels(self) -> bool:
@@ -134,12 +141,15 @@ class World:
         turn = np.eye(4)
         turn[:3, :3] = pose[:3, :3]
         origin = portable.matmul(pose[:3, :3], self.origin) + pose[:3, 3]
-        layers = [layer.moved(turn) for layer in self.layers]
-        return self._like(layers, origin, self.meta, self.labels)
+        world = self._like([layer.moved(turn) for layer in self.layers], origin, self.meta, self.labels)
+        if self.observed is not None:
+            world.observed = self.observed.moved(turn)
+        return world
 
     def _like(self, layers: Sequence[Layer], origin: Array, meta: Mapping[str, Any], labels: LabelSet) -> World:
-        """A world with this one's calibration and tiles."""
-        return World(layers, origin, meta, labels, calibration=self.calibration, tile_size_m=self.tile_size_m)
+        """A world with this one's calibration, tiles and observed space."""
+        same: dict[str, Any] = {"calibration": self.calibration, "tile_size_m": self.tile_size_m}
+        return World(layers, origin, meta, labels, **same, observed=self.observed)
 
     @property
     def largest_instance(self) -> int:

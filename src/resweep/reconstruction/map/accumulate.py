@@ -13,11 +13,20 @@ from resweep.reconstruction.map.boxes import find_tracks
 from resweep.reconstruction.map.cloud import UNCLEAR, Cloud
 from resweep.reconstruction.map.config import MapConfig
 from resweep.reconstruction.map.moving import MovingFinder
+from resweep.reconstruction.map.observed import SpaceObserver
 from resweep.sweep import Sweep
+from resweep.worlds.observed import ObservedSpace
 
 
 def accumulate(log: Log, config: MapConfig | None = None, progress: bool = False) -> Cloud:
-    """The points of a log: every return in the world, motion during sweeps undone, without what moves.
+    """The points of a log: every return in the world, motion during sweeps undone, without what moves."""
+    return accumulate_observed(log, config, progress)[0]
+
+
+def accumulate_observed(
+    log: Log, config: MapConfig | None = None, progress: bool = False
+) -> tuple[Cloud, ObservedSpace | None]:
+    """The points of a log as `accumulate` gives them, and the space that its beams crossed; None if that is unknown.
 
     Memory is about 45 bytes a point. The order is that of the sweeps and their returns.
     """
@@ -29,12 +38,15 @@ def accumulate(log: Log, config: MapConfig | None = None, progress: bool = False
     labels = config.choose_labels(log)
     moving = MovingFinder(log, config, labels)
     origin = np.round(log.poses[0][:3, 3])
+    space = SpaceObserver.of(log, origin, config)
     parts: list[dict[str, Array]] = []
     for at, sweep in enumerate(track(log, "reading sweeps", show=progress)):
         part = read_columns(sweep, at, origin, config)
         wanted = find_wanted(part["label"], labels, config)
         parts.append({name: values[wanted] for name, values in part.items()})
         moving.add(sweep, parts[-1]["label"], parts[-1]["track"])
+        if space is not None:
+            space.add(sweep)
     common = [name for name in parts[0] if all(name in part for part in parts)]
     columns = {name: np.concatenate([part.pop(name) for part in parts]) for name in common}
     tracks = columns.pop("track")
@@ -44,7 +56,7 @@ def accumulate(log: Log, config: MapConfig | None = None, progress: bool = False
             f"log '{log.name}': no return is left for the map; loosen ego_radius_m or the dropped labels"
         )
     still = moving.find_still(cloud, tracks, progress)
-    return cloud if still is None else cloud[still]
+    return cloud if still is None else cloud[still], None if space is None else space.observed
 
 
 def find_mappable(sweep: Sweep, config: MapConfig, labels: LabelSet) -> Array:

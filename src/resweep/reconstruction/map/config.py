@@ -36,6 +36,7 @@ class MapConfig(Spec):
     that the log allows. ``drop_movable`` also leaves out what stands but could move, such as parked cars, as C and D
     do. ``drop_labels`` are further labels to leave out. ``labels`` names a vocabulary (`resweep.labels`) or its YAML
     file; ``auto`` takes the log's own. Where the vocabulary is unknown, no label is moving, movable or an outlier.
+    ``observed_voxel_m`` is the side of the voxels in which the world keeps what space beams crossed (0: not at all).
     """
 
     ego_radius_m: NotNegative = 3.0
@@ -48,6 +49,7 @@ class MapConfig(Spec):
     drop_labels: tuple[int, ...] = ()
     labels: str = "auto"
     visibility: VisibilityConfig = VisibilityConfig()
+    observed_voxel_m: NotNegative = 0.5
 
     def choose_labels(self, log: Log) -> LabelSet:
         """What the label ids of a log mean, by the setting ``labels``."""

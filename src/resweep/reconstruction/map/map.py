@@ -16,7 +16,7 @@ from resweep.log import Log
 from resweep.pose import Array
 from resweep.progress import begin_stage, track
 from resweep.reconstruction.checkpoints import Checkpoints, pack_fields
-from resweep.reconstruction.map.accumulate import accumulate, find_mappable
+from resweep.reconstruction.map.accumulate import accumulate_observed, find_mappable
 from resweep.reconstruction.map.beams import Beams, BeamSource, LogBeams, extract_beams
 from resweep.reconstruction.map.cloud import Cloud, Returns
 from resweep.reconstruction.map.config import MapConfig
@@ -26,6 +26,7 @@ from resweep.sweep import Sweep
 from resweep.voxels import number_voxels
 from resweep.work import Workers
 from resweep.worlds import Layer, World
+from resweep.worlds.observed import ObservedSpace
 
 _CALIBRATING, _READING = "calibrating lasers", "reading sweeps"
 
@@ -39,7 +40,7 @@ class Map:
     ``checkpoints`` keep finished steps of estimators. ``whole`` is the cloud that a selection was made from: the beams
     of all of its points show what is empty.
     ``calibration`` is that of the log's lasers, ``misfit_m`` the median distance of returns from local planes before
-    and after it; None where the log is as recorded.
+    and after it; None where the log is as recorded. ``observed`` is the space that the log's beams crossed.
     """
 
     cloud: Cloud
@@ -52,6 +53,7 @@ class Map:
     misfit_m: tuple[float, float] | None = None
     stored: BeamSource | None = None
     whole: Cloud | None = None
+    observed: ObservedSpace | None = None
 
     @classmethod
     def from_log(
@@ -69,10 +71,10 @@ class Map:
         found = calibrate_log(log, config, calibration, progress, kept)
         log = log if found is None else found.log
         begin_stage(_READING)
-        cloud = kept.run(
-            "accumulate", lambda: accumulate(log, config, progress), pack_fields, lambda columns: Cloud(**columns)
+        cloud, observed = kept.run(
+            "accumulate", lambda: accumulate_observed(log, config, progress), _pack_accumulated, _unpack_accumulated
         )
-        bare = cls(cloud, labels, log, config, kept, progress)
+        bare = cls(cloud, labels, log, config, kept, progress, observed=observed)
         return bare if found is None else replace(bare, calibration=found.calibration, misfit_m=found.misfit_m)
 
     @staticmethod
@@ -175,7 +177,21 @@ class Map:
         if self.misfit_m is not None:
             facts["misfit_m"] = list(self.misfit_m)
         facts["points"] = len(self)
-        return World(layers, self.origin, facts, self.labels, calibration=self.calibration)
+        return World(layers, self.origin, facts, self.labels, calibration=self.calibration, observed=self.observed)
+
+
+_OBSERVED = "observed."
+
+
+def _pack_accumulated(made: tuple[Cloud, ObservedSpace | None]) -> dict[str, Array]:
+    cloud, space = made
+    observed = {} if space is None else {_OBSERVED + name: values for name, values in space.pack().items()}
+    return {**pack_fields(cloud), **observed}
+
+
+def _unpack_accumulated(columns: dict[str, Array]) -> tuple[Cloud, ObservedSpace | None]:
+    of_space = {name.removeprefix(_OBSERVED): columns.pop(name) for name in list(columns) if name.startswith(_OBSERVED)}
+    return Cloud(**columns), ObservedSpace(**of_space) if of_space else None  # type: ignore[arg-type]  # numbers too
 
 
 def calibrate_log(

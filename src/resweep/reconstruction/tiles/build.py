@@ -30,7 +30,7 @@ from resweep.reconstruction.splats.config import SplatConfig, SurfelConfig
 from resweep.reconstruction.splats.splats import Scales
 from resweep.reconstruction.tiles.grid import CELLS, Square
 from resweep.reconstruction.tiles.part import Ground
-from resweep.reconstruction.tiles.scatter import Scatter, plan_batches, scatter_batch
+from resweep.reconstruction.tiles.scatter import Scatter, plan_batches, read_observed, scatter_batch
 from resweep.reconstruction.tiles.survey import measure_scales, plan_survey
 from resweep.reconstruction.tiles.units import TileTask, classify_tile, fit_tile, plan_squares
 from resweep.reconstruction.volumes.config import VolumeConfig
@@ -60,7 +60,7 @@ _STAGES = (
     "writing the world",
 )
 # How layers follow each other in a world, also where no tile has all of them.
-_LAYER_ORDER = (("splats", "splats"), ("splats", "surfels"), ("volumes", "volumes"))
+_LAYER_ORDER = (("splats", "splats"), ("splats", "surfels"), ("volumes", "volumes"), ("splats", "completed"))
 
 
 def is_tiled(config: BuildConfig) -> bool:
@@ -315,6 +315,7 @@ class _TiledBuild:
             overwrite=self.overwrite,
             workers=self.workers,
             layer_order=_LAYER_ORDER,
+            observed=read_observed(ground.folder),
         )
 
 

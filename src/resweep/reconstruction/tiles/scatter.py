@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from resweep import _core
+from resweep.files import atomic_file
 from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.pose import Array
@@ -17,13 +18,16 @@ from resweep.reconstruction.map.beams import extract_beams
 from resweep.reconstruction.map.config import MapConfig
 from resweep.reconstruction.map.images import ImageStore
 from resweep.reconstruction.map.moving import MovingFinder
+from resweep.reconstruction.map.observed import SpaceObserver
 from resweep.reconstruction.tiles.grid import CELLS, find_squares
 from resweep.reconstruction.tiles.store import BEAM, POINT, Batch, Rows, join_rows, no_rows, take_rows, write_batch
 from resweep.sweep import Sweep
+from resweep.worlds.observed import ObservedSpace
 
 BEAM_MARGIN_M = 2.0  # beams that come so near to a tile are stored with it: its primitives reach beyond it
 _BATCH_BEAMS = 1_000_000
 _MOST_SWEEPS = 64  # of a batch
+_OBSERVED = ".observed"  # files with the space that the beams of a batch crossed
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +79,7 @@ def scatter_batch(task: ScatterTask) -> dict[str, Any]:
         return Batch.open(task.file).says
     scatter = task.scatter
     moving = MovingFinder(scatter.log, scatter.config, scatter.labels, ImageStore(scatter.images), task.first)
+    space = SpaceObserver.of(scatter.log, scatter.origin, scatter.config)
     points, beams = [no_rows(POINT)], [no_rows(BEAM)]
     coloured = False
     for at in range(task.first, task.end):
@@ -86,6 +91,8 @@ def scatter_batch(task: ScatterTask) -> dict[str, Any]:
         coloured = coloured or "colour" in columns
         points.append(_pack_points(columns))
         beams.append(_pack_beams(sweep, at, scatter))
+        if space is not None:
+            space.add(sweep)
     rows, fired = join_rows(points), join_rows(beams)
     row, tile_x, tile_y = _core.tiles_of_beams(
         fired["origin"], fired["direction"], fired["length"], scatter.tile_m, BEAM_MARGIN_M
@@ -97,8 +104,27 @@ def scatter_batch(task: ScatterTask) -> dict[str, Any]:
     says["unknown"] = int((scatter.labels.group(label) < 0).sum()) if scatter.labels.known else len(label)
     cells = find_squares(rows["points"], scatter.tile_m / CELLS)
     tiles = np.stack([tile_x, tile_y], axis=1).astype(np.int64)
+    if space is not None:
+        _write_observed(
+            task.file.with_suffix(_OBSERVED), space.observed
+        )  # before the batch, which says that all is there
     write_batch(task.file, {"points": (rows, cells), "beams": (take_rows(fired, row), tiles)}, says)
     return says
+
+
+def _write_observed(file: Path, space: ObservedSpace) -> None:
+    with atomic_file(file) as temporary, temporary.open("wb") as stream:
+        np.savez(stream, **space.pack())  # type: ignore[arg-type]  # a dict
+
+
+def read_observed(folder: Path) -> ObservedSpace | None:
+    """The space that the beams of all batches in a folder crossed; None if they do not say."""
+
+    def read(file: Path) -> ObservedSpace:
+        with np.load(file, allow_pickle=False) as archive:
+            return ObservedSpace(**archive)
+
+    return ObservedSpace.union(read(file) for file in sorted(folder.glob(f"*{_OBSERVED}")))
 
 
 def _pack_points(columns: dict[str, Array]) -> Rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -12,19 +13,23 @@ from resweep.errors import NothingToFitError
 from resweep.files import write_file
 from resweep.labels import Group
 from resweep.pose import Array
+from resweep.reconstruction.completion.complete import complete
 from resweep.reconstruction.config import BuildConfig
 from resweep.reconstruction.hybrid import hybrid
 from resweep.reconstruction.hybrid.config import HybridConfig
 from resweep.reconstruction.map.map import Map
+from resweep.reconstruction.map.seen import record_seen
 from resweep.reconstruction.splats import splats, surfels
 from resweep.reconstruction.splats.config import SplatConfig, SurfelConfig
 from resweep.reconstruction.splats.splats import Scales
 from resweep.reconstruction.tiles.grid import Square
 from resweep.reconstruction.tiles.layers import cut_layers, join_layers
 from resweep.reconstruction.tiles.part import PERMEABLE, STILL, Ground, Part, write_flags
+from resweep.reconstruction.tiles.scatter import read_observed
 from resweep.reconstruction.volumes import volumes
 from resweep.reconstruction.volumes.config import VolumeConfig
 from resweep.worlds import Layer, World
+from resweep.worlds.observed import ObservedSpace
 from resweep.worlds.store import save_world
 
 _RADII = 6.0  # times R̄: as far as the normals of a splat's neighbours depend on points
@@ -129,7 +134,7 @@ def fit_tile(task: TileTask) -> dict[str, int]:
         for square in task.squares:
             part = Part.read(task.ground, square, task.margin_m)
             if part.own.any():
-                parts.append(cut_layers(_fit(task, part), square))
+                parts.append(cut_layers(_fit_recorded(task, part), square))
         layers = join_layers(parts)
         if not layers:
             write_file(task.nothing, b"")
@@ -138,6 +143,19 @@ def fit_tile(task: TileTask) -> dict[str, int]:
         save_world(world, task.part, tile_size_m=task.tile.size_m, level=0)
         return {layer.name: layer.n_primitives for layer in layers}
     return {}
+
+
+def _fit_recorded(task: TileTask, part: Part) -> tuple[Layer, ...]:
+    """The layers of a part and its margin, with how they were seen, and what is continued from them."""
+    layers = record_seen(part.cloud, _fit(task, part))
+    if task.config.complete and layers:
+        layers = complete(part.map(), layers, _read_observed(str(task.ground.folder)))
+    return layers
+
+
+@lru_cache(maxsize=1)
+def _read_observed(folder: str) -> ObservedSpace | None:
+    return read_observed(Path(folder))
 
 
 def _fit(task: TileTask, part: Part) -> tuple[Layer, ...]:

@@ -1,0 +1,64 @@
+// Observed space: the voxels that recorded beams crossed. Blocks of 8 x 8 x 8 voxels have a bit for each.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace resweep {
+
+// Beams from `origin` (n, 3) along unit `direction` (n, 3), as far as `length` (n,); metres.
+struct CrossingBeams {
+    const float* origin;
+    const float* direction;
+    const float* length;
+    std::size_t count;
+};
+
+// What a beam crosses up to some range: metres of it that no recorded beam crossed, and the range at which it first
+// leaves observed space for more than a gap; infinity if it does not.
+struct ObservedPath {
+    float unknown, left;
+};
+
+class ObservedSpace {
+  public:
+    using Bits = std::array<std::uint64_t, 8>;  // a word for each z of the block; bit 8 y + x of it
+
+    explicit ObservedSpace(double voxel) : voxel_(voxel) {}
+
+    double voxel() const { return voxel_; }
+
+    // Add the voxels that the beams cross, the last one included. Half the angle between neighbouring beams of one
+    // column, `spread` radians, is added above and below each of them.
+    void mark(const CrossingBeams& beams, double spread, int threads);
+
+    // Add blocks: their places (n, 3) and their bits (n, 8).
+    void add(const std::int32_t* place, const std::uint64_t* bits, std::size_t count);
+
+    // The blocks, in the order of their places: x, then y, then z.
+    void blocks(std::vector<std::int32_t>& place, std::vector<std::uint64_t>& bits) const;
+
+    // Follow a beam up to `range`. With `stop` it is followed no farther than to where it leaves observed space.
+    ObservedPath follow(const float origin[3], const float direction[3], float range, float gap, bool stop) const;
+
+    std::size_t n_blocks() const { return keys_.size(); }
+
+  private:
+    struct Slot {
+        std::uint64_t key;
+        std::uint32_t block;
+    };
+
+    Bits* find(std::uint64_t key) const;
+    Bits& obtain(std::uint64_t key);
+    void grow();
+    void mark_beam(const float origin[3], const float direction[3], double length, double spread);
+
+    double voxel_;
+    std::vector<std::uint64_t> keys_;  // of each block
+    mutable std::vector<Bits> bits_;
+    std::vector<Slot> slots_;  // open addressing; a power of two of them
+};
+
+}  // namespace resweep

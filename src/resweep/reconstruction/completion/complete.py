@@ -1,0 +1,59 @@
+"""A further layer of splats where nothing was recorded, from what was recorded around."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from resweep.pose import Array
+from resweep.reconstruction.completion.facades import continue_facades
+from resweep.reconstruction.completion.ground import continue_ground
+from resweep.reconstruction.completion.patches import Patches
+from resweep.reconstruction.map.map import Map
+from resweep.worlds import Layer, Splats
+from resweep.worlds.observed import ObservedSpace
+from resweep.worlds.seen import COLUMN, COMPLETED
+
+NAME = "completed"
+
+
+def complete(map: Map, layers: Sequence[Layer], observed: ObservedSpace | None) -> tuple[Layer, ...]:
+    """The layers, and one more, ``completed``, of splats that no beam met, if there is room for any.
+
+    Ground is continued between ground that was recorded on opposite sides (`continue_ground`), façades upwards where
+    nobody looked (`continue_facades`), for which the ``observed`` space must be known. Every splat has the mark
+    `COMPLETED`, so that returns from it say so.
+    """
+    splats = [layer for layer in layers if isinstance(layer, Splats)]
+    if not splats:
+        return tuple(layers)
+    source = splats[0]
+    found = [continue_ground(source, map.cloud.points, map.labels, observed)]
+    if observed is not None:
+        found.append(continue_facades(source, map.labels, observed))
+    patches = [part for part in found if len(part)]
+    if not patches:
+        return tuple(layers)
+    return (*layers, _cover(source, patches))
+
+
+def _cover(source: Splats, patches: Sequence[Patches]) -> Splats:
+    """Splats on the patches, which look like those of ``source`` that they continue."""
+
+    def join(name: str) -> Array:
+        return np.concatenate([getattr(part, name) for part in patches])
+
+    like = join("like")
+    count = len(like)
+    return Splats(
+        join("centre"),
+        join("normal"),
+        join("radius"),
+        source.label[like],
+        source.reflectance[like],
+        extra={COLUMN: np.full(count, COMPLETED, np.uint32)},
+        name=NAME,
+        depth=source.depth,
+        gap_m=source.gap_m,
+    )
