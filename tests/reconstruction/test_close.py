@@ -7,12 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from places import cloud_of
 
 import resweep as rs
 from resweep.labels import NO_LABELS
+from resweep.neighbours import Neighbours
 from resweep.pose import Array, from_xyz_rpy
 from resweep.reconstruction import SplatConfig
 from resweep.reconstruction.splats.close import find_reach, list_cells
+from resweep.reconstruction.splats.scan_lines import find_planes, find_scan_lines
 from resweep.reconstruction.splats.splats import Scales
 from resweep.reconstruction.tiles.units import TileTask
 from resweep.scenes.parts import ground_plane, merged, wall
@@ -85,3 +88,19 @@ def test_the_same_splats_every_time():
     one, two = (rs.build(log, SplatConfig(), progress=False).layers[0] for _ in range(2))
     assert np.array_equal(one.centre, two.centre)
     assert np.array_equal(one.radius, two.radius)
+
+
+def test_a_ring_on_the_ground_is_a_plane_and_a_pole_is_a_line():
+    """Three rings around the sensor, 1 m apart, and a pole of close points at 8 m."""
+    turn = np.linspace(-0.4, 0.4, 400)
+    rings = [np.column_stack([r * np.cos(turn), r * np.sin(turn), np.zeros(400)]) for r in (9.0, 10.0, 11.0)]
+    pole = np.column_stack([np.full(200, 5.0), np.full(200, -1.0), np.linspace(0.5, 3.5, 200)])
+    cloud = cloud_of(np.concatenate([*rings, pole]), sensor=np.array([0.0, 0.0, 1.8]))
+    near = Neighbours(cloud.points)
+    eigenvalues = near.pca(40, 0.5, only=("eigenvalues",)).eigenvalues
+    assert find_scan_lines(cloud, near, eigenvalues)[:1200].mean() > 0.9
+    assert not find_scan_lines(cloud, near, eigenvalues)[1200:].any()
+    rows, normal = find_planes(cloud, near, eigenvalues, SplatConfig().close, 0.5)
+    assert np.mean(np.isin(np.arange(1200), rows)) > 0.9
+    assert rows.max() < 1200
+    assert np.abs(normal[:, 2]).min() > 0.99

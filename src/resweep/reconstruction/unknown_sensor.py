@@ -37,6 +37,8 @@ def adapt_to_log(config: BuildConfig, log: Log) -> BuildConfig:
     map = config.map.model_copy(update={**_FROM_SENSOR, "moving": moving})
     reflectance = config.reflectance.model_copy(update={"range_exponent": 0.0, "incidence_exponent": 0.0})
     adapted = config.model_copy(update={"map": map, "reflectance": reflectance, "calibrate": None})
+    if isinstance(adapted, SplatConfig):  # rings are seen from the sensor, and beams cut out what is closed wrongly
+        adapted = adapted.model_copy(update={"close": adapted.close.model_copy(update={"levels": 0})})
     if adapted != config:
         warnings.warn(
             f"log '{log.name}': sensor position unknown, so it is built without beams: nothing around the sensor is "

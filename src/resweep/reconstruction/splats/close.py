@@ -19,7 +19,6 @@ from resweep.neighbours import Neighbours, Pca
 from resweep.pose import Array
 from resweep.reconstruction.map.cloud import Cloud
 from resweep.reconstruction.splats.config import CloseConfig
-from resweep.reconstruction.splats.descriptors import describe
 from resweep.voxels import number_voxels
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 REACH = 4.0  # of a level's neighbourhoods, in its cells
 _LEAST_POINTS = 5
 LINE = 0.05  # variance across, over that along, below which neighbours are a line and have no plane
+_THIN = 0.1  # variance off the plane, over that across, below which neighbours are a plane
 _LEAST_RADIUS = 0.75  # of a splat, in cells
 _CANDIDATES = 24  # nearest splats that may cover a place
 _COVERED_M = 0.15  # from a splat's plane
@@ -113,7 +113,7 @@ def _close_level(
 def are_flat(shape: Pca, flat_m: float) -> Array:
     """Neighbourhoods (n,) bool that are a plane, to ``flat_m`` in standard deviation, and more than one line."""
     values = shape.eigenvalues
-    plane = (describe(values) == Group.SURFACE) & (values[:, 1] > LINE * values[:, 0])
+    plane = (values[:, 1] > LINE * values[:, 0]) & (values[:, 2] < _THIN * values[:, 1])
     return np.asarray(plane & (shape.count >= _LEAST_POINTS) & (values[:, 2] < flat_m**2))
 
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from resweep.labels import Group
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.reconstruction.map.cloud import Cloud
 from resweep.reconstruction.splats.close import LINE, REACH, are_flat, list_cells
 from resweep.reconstruction.splats.config import CloseConfig
+from resweep.reconstruction.splats.descriptors import describe
 from resweep.voxels import number_voxels
 
 _ALONG = 0.35  # sine of the angle between a line and its ring
@@ -64,6 +66,6 @@ def find_planes(
         flat = are_flat(shape, config.flat_m)[cell[rows]]
         found.append(rows[flat])
         normals.append(shape.normal[cell[rows[flat]]])
-        # What shows more than a line here, and no plane, is no surface.
-        rows = rows[find_scan_lines(thin, coarse, shape.eigenvalues)[cell[rows]]]
+        # What is neither a plane nor a line here is no surface.
+        rows = rows[~flat & (describe(shape.eigenvalues) == Group.LINEAR)[cell[rows]]]
     return np.concatenate(found), np.concatenate(normals)

@@ -162,7 +162,7 @@ def _find_groups(
 ) -> tuple[Array, Array, Array]:
     """The group (n,) of each point: by its label, else by the shape of its neighbourhood.
 
-    Also the rows (m,) of points whose neighbourhoods are a line along a ring, but which lie on a plane, and its normals.
+    Also the rows (m,) of points whose neighbourhoods are a line along a ring but which lie on a plane, and its normals.
     """
     nowhere = np.zeros(0, np.int64), np.zeros((0, 3), np.float32)
     if method == "basic":

@@ -19,7 +19,6 @@ from resweep import portable
 from resweep.boxes import Boxes
 from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.bounds import UNZIP_ERRORS, parse_npy, read_member
-from resweep.io.columns import sweep_from_columns
 from resweep.io.datasets.boxes import Tracks, boxes_from_poses
 from resweep.io.datasets.choices import choose_one
 from resweep.io.datasets.firings import sweep_from_firings
