@@ -21,6 +21,7 @@ from resweep.reconstruction.poses.join import join
 from resweep.reconstruction.poses.odometry import odometry
 from resweep.reconstruction.splats.config import (
     CarveConfig,
+    CloseConfig,
     DynamicConfig,
     GroupFactors,
     SplatConfig,
@@ -39,6 +40,7 @@ __all__ = [
     "CalibrateConfig",
     "CarveConfig",
     "Checkpoints",
+    "CloseConfig",
     "Cloud",
     "DynamicConfig",
     "FalloffConfig",

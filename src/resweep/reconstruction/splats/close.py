@@ -10,7 +10,7 @@ truly passed is cut out again (`splats.carve`).
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -107,7 +107,8 @@ def _close_level(
         "group": groups,
         "kind": kind.astype(grown.kind.dtype),
     }
-    return replace(grown, **{name: np.concatenate([getattr(grown, name), more]) for name, more in columns.items()})
+    joined: dict[str, Any] = {name: np.concatenate([getattr(grown, name), more]) for name, more in columns.items()}
+    return replace(grown, **joined)
 
 
 def are_flat(shape: Pca, flat_m: float) -> Array:
