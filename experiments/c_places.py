@@ -82,7 +82,7 @@ def known_street(length_m: float = 80.0, sweeps: int = 10, columns: int = 2250, 
     x = 0.8 * (np.arange(sweeps) - (sweeps - 1) / 2)
     drive = rs.Simulator(truth, sensor, seed=seed).run(np.stack([from_xyz_rpy(at, -1.0, 1.73) for at in x]))
     rng = np.random.default_rng(seed)
-    scanned = [replace(sweep, pose=_jittered(sweep.pose, rng)) for sweep in drive]
+    scanned = [replace(sweep, pose=jitter(sweep.pose, rng)) for sweep in drive]
     log = rs.Log.from_sweeps(scanned, "street", labels=drive.labels)
     # C's shift for SemanticKITTI would put the sensor into a parked car of this street.
     return Place(STREET, log, sweeps // 2, (1.0, 1.0, -0.25), truth)
@@ -107,7 +107,8 @@ def hdl64(columns: int = 2250, noise_m: float = 0.0) -> rs.Sensor:
     )
 
 
-def _jittered(pose: Array, rng: np.random.Generator) -> Array:
+def jitter(pose: Array, rng: np.random.Generator) -> Array:
+    """``pose`` (4, 4), off by as much as poses of a drive are."""
     moved = pose.copy()
     moved[:3, :3] = Rotation.from_rotvec(JITTER_RAD * rng.standard_normal(3)).as_matrix() @ pose[:3, :3]
     moved[:3, 3] += JITTER_M * rng.standard_normal(3)

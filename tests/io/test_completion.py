@@ -294,3 +294,34 @@ def test_whole_firings_of_a_written_nuscenes_scan(tmp_path: Path) -> None:
     np.testing.assert_allclose(sweep.beam_direction, direction[cell], atol=2e-3)
     np.testing.assert_allclose(sweep.beam_origin, origin[cell], atol=1e-4)
     np.testing.assert_allclose(sweep.range, distance[cell[sweep.beam]], atol=1e-4)
+
+
+def test_firings_in_a_converted_folder_get_their_rings_again(tmp_path: Path) -> None:
+    """The scans of the test above without their rings, in a folder like KITTI's; other points stay bare."""
+    columns, lasers = 700, 32
+    column, ring = (index.ravel() for index in np.indices((columns, lasers)))
+    elevation, azimuth = np.radians(-30.67 + 41.34 / 31 * ring), np.radians(-360.0 / columns * column)
+    level = np.cos(elevation)
+    direction = np.stack([level * np.cos(azimuth), level * np.sin(azimuth), np.sin(elevation)], axis=1)
+    origin = np.outer(column / columns - 1.0, [0.02, 0.5, 0.0])
+    distance = np.where((ring > 20) & (column % 7 == 0), 0.0, 12.0 + 4.0 * np.sin(3 * azimuth))
+    rows = np.column_stack([origin + distance[:, None] * direction, np.full(len(ring), 0.5)]).astype("<f4")
+    folder = tmp_path / "scene" / "velodyne_points" / "data"
+    folder.mkdir(parents=True)
+    rows.tofile(folder / "0000000000.bin")
+    rows[np.random.default_rng(0).permutation(len(rows))].tofile(folder / "0000000001.bin")
+    log = open_log(tmp_path / "scene")
+    sweep = log[0]
+    cell = sweep.beam_column * lasers + sweep.beam_ring
+    assert np.array_equal(np.sort(cell), np.arange(columns * lasers))
+    assert empty(sweep).sum() == (distance == 0).sum()
+    np.testing.assert_allclose(sweep.beam_direction, direction[cell], atol=2e-3)
+    np.testing.assert_allclose(sweep.beam_origin, origin[cell], atol=1e-4)
+    assert log[1].beam_ring.max() == 0
+
+
+def test_a_converted_nuscenes_scene_has_rings_and_empty_beams(sample_data: Path) -> None:
+    sweep = open_log(sample_data / "nuscenes_scene_kitti")[8]
+    assert (sweep.n_beams, len(sweep)) == (34752, 28974)
+    assert (np.bincount(sweep.beam_ring) == 1086).all()
+    assert np.ptp(sweep.beam_origin[:, 1]) == pytest.approx(0.206, abs=0.01)  # 4 m/s, 50 ms

@@ -22,6 +22,7 @@ from resweep.reconstruction.poses.join import join
 from resweep.reconstruction.poses.odometry import odometry
 from resweep.reconstruction.splats.config import (
     CarveConfig,
+    CloseConfig,
     DynamicConfig,
     GroupFactors,
     SplatConfig,
@@ -40,6 +41,7 @@ __all__ = [
     "CalibrateConfig",
     "CarveConfig",
     "Checkpoints",
+    "CloseConfig",
     "Cloud",
     "CloudConfig",
     "DynamicConfig",

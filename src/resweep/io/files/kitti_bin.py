@@ -74,6 +74,11 @@ def pack_labels(sweep: Sweep, name: str, instances: bool = True) -> Array:
 
 def read(path: Path, labels: Path | None = None, drop_nan: bool = False) -> Sweep:
     """The scan in a ``.bin`` file, with ``labels`` or else the ``.label`` file of its name if there is one."""
+    return sweep_from_columns(read_columns(path, labels), str(path), drop_nan=drop_nan)
+
+
+def read_columns(path: Path, labels: Path | None = None) -> dict[str, Array]:
+    """The columns (n,) of the scan in a ``.bin`` file, in their stored order, with labels as `read` takes them."""
     if path.name.lower().endswith(".pcd.bin"):
         raise ResweepError(f"{path}: a nuScenes scan has five numbers a point, not KITTI's four; convert it first")
     data = path.read_bytes()
@@ -89,7 +94,7 @@ def read(path: Path, labels: Path | None = None, drop_nan: bool = False) -> Swee
         if not len(rows) and beside.is_file() and beside.stat().st_size:
             raise SweepError(f"{path}: holds no point, but {beside.name} has labels; fetch it again", FaultKind.EMPTY)
         columns["label"], columns["instance"] = read_labels(beside, len(rows))
-    return sweep_from_columns(columns, str(path), drop_nan=drop_nan)
+    return columns
 
 
 def read_labels(path: Path, count: int) -> tuple[Array, Array]:

@@ -17,6 +17,7 @@ from resweep.reconstruction.hybrid.evidence import gather_evidence
 from resweep.reconstruction.map.map import Map
 from resweep.reconstruction.splats import splats
 from resweep.reconstruction.splats.descriptors import describe
+from resweep.reconstruction.splats.scan_lines import find_planes
 from resweep.reconstruction.splats.splats import Scales
 from resweep.reconstruction.volumes import volumes
 from resweep.voxels import number_voxels
@@ -113,7 +114,9 @@ def _vote_groups(map: Map, config: HybridConfig, scales: Scales | None) -> Array
     around = near.knn(points[unknown], config.vote_k).index
     asked = np.zeros(len(points), np.int32)
     asked[around[around >= 0]] = k  # only the shapes of those that vote
-    described = describe(near.pca(asked, radius, only=("eigenvalues",)).eigenvalues)
+    eigenvalues = near.pca(asked, radius, only=("eigenvalues",)).eigenvalues
+    described = describe(eigenvalues)
+    described[find_planes(map.cloud, near, eigenvalues, config.splats.close, radius)[0]] = Group.SURFACE
     votes = np.where(around >= 0, described[np.maximum(around, 0)], -1)
     count = np.stack([(votes == kind).sum(axis=1) for kind in Group if kind != Group.UNKNOWN])
     group[unknown] = count.argmax(axis=0)

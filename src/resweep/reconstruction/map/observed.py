@@ -28,8 +28,11 @@ class SpaceObserver:
 
     @classmethod
     def of(cls, log: Log, origin: Array, config: MapConfig) -> SpaceObserver | None:
-        """An observer for the sweeps of a log; None where its beams are unknown, or nothing is to be kept."""
-        if config.observed_voxel_m == 0 or not log.sensor_position_known:
+        """An observer for the sweeps of a log; None where its beams are unknown, or nothing is to be kept.
+
+        Those of a cloud are not known well enough: where it was measured from may be assumed.
+        """
+        if config.observed_voxel_m == 0 or not log.sensor_position_known or log.cloud != "no":
             return None
         range_m = EMPTY_RANGE_M if log.sensor is None else log.sensor.range_max_m
         return cls(origin, config.observed_voxel_m, range_m)

@@ -39,6 +39,26 @@ class CarveConfig(Spec):
     radius_min_m: NotNegative = 0.005
 
 
+class CloseConfig(Spec):
+    """How the gaps between rings are closed by wider splats (`splats.close`).
+
+    The cloud is thinned to one point in each cell, of side ``cell_m`` on the first of ``levels`` (0: none) and twice as
+    wide on each further one, as far as neighbourhoods of four cells reach no farther than ``radii`` times R̄. So the
+    widest splats follow the density of the recording, and what is closed depends on points within the margin of a
+    tile. Splats grow over the ``k`` nearest of the thinned points where these are a plane to ``flat_m`` in standard
+    deviation, and stop at normals with a cosine of ``beta`` or less. A splat is kept if, of eight places around its
+    centre, finer splats cover ``covered`` at most.
+    """
+
+    levels: Annotated[int, Field(ge=0, le=6)] = 5
+    cell_m: Positive = 0.125
+    radii: Annotated[float, Field(gt=0.0, le=20.0)] = 8.0
+    k: Annotated[int, Field(ge=5, le=200)] = 24
+    flat_m: Positive = 0.05
+    beta: Annotated[float, Field(ge=-1.0, lt=1.0)] = 0.9
+    covered: Annotated[int, Field(ge=0, le=8)] = 6
+
+
 class SplatSettings(Spec):
     """How splats grow over a map (C, section 3), whatever the map.
 
@@ -72,6 +92,7 @@ class SplatSettings(Spec):
     denoise: bool = True
     depth: Annotated[int, Field(ge=1, le=8)] = 8
     gap_m: Positive = 0.2
+    close: CloseConfig = CloseConfig()
     carve: CarveConfig = CarveConfig()
 
     def choose_thinning(self, sweeps: int) -> Self:
@@ -126,13 +147,14 @@ class DynamicConfig(Spec):
 
 
 def paper_c(**options: Any) -> SplatConfig:
-    """The settings of paper C to the letter: its factors, resampling, and no carving."""
+    """The settings of paper C to the letter: its factors, resampling, no closing of gaps and no carving."""
     given: dict[str, Any] = {
         "surface": GroupFactors(k=1.0, radius=1.0, bound=1.0),
         "linear": GroupFactors(k=0.33, radius=0.33, bound=0.33),
         "non_surface": GroupFactors(k=0.25, radius=0.25, bound=0.25),
         "planar": GroupFactors(k=2.0, radius=2.0, bound=2.0),
         "resample": options.get("method") != "basic",
+        "close": CloseConfig(levels=0),
         "carve": CarveConfig(rounds=0),
     }
     return SplatConfig(**{**given, **options})

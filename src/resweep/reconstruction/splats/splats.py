@@ -16,10 +16,12 @@ from resweep.reconstruction.map.cloud import Cloud
 from resweep.reconstruction.map.map import Map
 from resweep.reconstruction.map.reflectance import observe_discs
 from resweep.reconstruction.splats.carve import carve
+from resweep.reconstruction.splats.close import close_gaps
 from resweep.reconstruction.splats.config import GroupFactors, SplatConfig
 from resweep.reconstruction.splats.denoise import DENOISE_COLUMNS, denoise
 from resweep.reconstruction.splats.descriptors import describe
 from resweep.reconstruction.splats.resample import resample
+from resweep.reconstruction.splats.scan_lines import find_planes
 from resweep.worlds import Layer
 from resweep.worlds.splats import Splats
 
@@ -120,10 +122,11 @@ def _grow_generation(
     cloud = map.cloud
     flatness = near.mean_plane_distance(config.k, radius) if scales is None else scales.bound_m
     bound = max(flatness, config.bound_min_m)
-    group = _find_groups(map, near, config.k, radius, method)
+    group, on_line, plane = _find_groups(map, near, config, radius, method)
     factors = _group_factors(config, method)[group]
     k = np.maximum(MIN_POINTS, np.rint(config.k * factors[:, 0])).astype(np.int32)
     shape = near.pca(k, (radius * factors[:, 1]).astype(np.float32), only=("normal", "radius", "count"))
+    shape.normal[on_line] = plane
     normal = face_sensor(shape.normal, cloud.points, cloud.sensor)
     # A class ends a splat (C, 3.2); a described group does not: on scan lines it changes from point to point.
     grown = near.grow(
@@ -141,7 +144,11 @@ def _grow_generation(
         raise NothingToFitError("splats: none grew; the log has too few returns, accumulate more sweeps")
     centre = cloud.points[seed] + grown.shift[flat, None] * normal[seed]  # C, eq. 5
     kind = cloud.label[seed] if method == "labels" else group[seed].astype(np.int32)
-    return Grown(centre, normal[seed], grown.radius[flat], seed, group[seed], kind, radius), cloud
+    splats = Grown(centre, normal[seed], grown.radius[flat], seed, group[seed], kind, radius)
+    if config.close.levels == 0 or method == "basic":
+        return splats, cloud
+    widest = float(bound * factors[:, 2].max())
+    return close_gaps(splats, cloud, group, widest, config.close, method == "labels"), cloud
 
 
 def face_sensor(normal: Array, points: Array, sensor: Array) -> Array:
@@ -150,16 +157,25 @@ def face_sensor(normal: Array, points: Array, sensor: Array) -> Array:
     return np.where(away[:, None], -normal, normal).astype(np.float32)
 
 
-def _find_groups(map: Map, near: Neighbours, k: int, radius: float, method: Method) -> Array:
-    """The group (n,) of each point: by its label, else by the shape of its neighbourhood."""
+def _find_groups(
+    map: Map, near: Neighbours, config: SplatConfig, radius: float, method: Method
+) -> tuple[Array, Array, Array]:
+    """The group (n,) of each point: by its label, else by the shape of its neighbourhood.
+
+    Also the rows (m,) of points whose neighbourhoods are a line along a ring but which lie on a plane, and its normals.
+    """
+    nowhere = np.zeros(0, np.int64), np.zeros((0, 3), np.float32)
     if method == "basic":
-        return np.full(len(map), Group.SURFACE, np.int8)
+        return np.full(len(map), Group.SURFACE, np.int8), *nowhere
     group = map.groups if method == "labels" else np.full(len(map), Group.UNKNOWN, np.int8)
     unknown = group == Group.UNKNOWN
-    if unknown.any():
-        shape = near.pca(np.where(unknown, np.int32(k), np.int32(0)), radius, only=("eigenvalues",))
-        group[unknown] = describe(shape.eigenvalues[unknown])
-    return group
+    if not unknown.any():
+        return group, *nowhere
+    shape = near.pca(np.where(unknown, np.int32(config.k), np.int32(0)), radius, only=("eigenvalues",))
+    group[unknown] = describe(shape.eigenvalues[unknown])
+    on_line, plane = find_planes(map.cloud, near, shape.eigenvalues, config.close, radius)
+    group[on_line] = Group.SURFACE
+    return group, on_line, plane
 
 
 def _group_factors(config: SplatConfig, method: Method) -> Array:

@@ -20,7 +20,8 @@ from resweep.reconstruction.hybrid.config import HybridConfig
 from resweep.reconstruction.map.map import Map
 from resweep.reconstruction.map.seen import record_seen
 from resweep.reconstruction.splats import splats, surfels
-from resweep.reconstruction.splats.config import SplatConfig, SurfelConfig
+from resweep.reconstruction.splats.close import find_reach
+from resweep.reconstruction.splats.config import SplatConfig, SplatSettings, SurfelConfig
 from resweep.reconstruction.splats.splats import Scales
 from resweep.reconstruction.tiles.grid import Square
 from resweep.reconstruction.tiles.layers import cut_layers, join_layers
@@ -55,7 +56,12 @@ class TileTask:
     @property
     def margin_m(self) -> float:
         """How far around a square points are read with it."""
-        reach = 0.0 if self.scales is None else _RADII * self.scales.radius_m
+        if self.scales is None:
+            return _LEAST_MARGIN_M
+        reach = _RADII * self.scales.radius_m
+        settings = self.config.splats if isinstance(self.config, HybridConfig) else self.config
+        if isinstance(settings, SplatSettings):
+            reach = max(reach, find_reach(settings.close, self.scales.radius_m))
         return float(np.clip(reach, _LEAST_MARGIN_M, _MOST_MARGIN_M))
 
     @property

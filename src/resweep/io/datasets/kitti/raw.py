@@ -23,6 +23,7 @@ from resweep import portable
 from resweep.boxes import Boxes
 from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.columns import sweep_from_columns
+from resweep.io.datasets.firings import number_lasers, sweep_from_firings
 from resweep.io.datasets.kitti.oxts import project_packets
 from resweep.io.datasets.kitti.times import read_scan_times, read_stamps, set_times_by_azimuth
 from resweep.io.datasets.numbered_files import list_numbered
@@ -113,7 +114,7 @@ def _open_converted(
         times, poses, known = pair_poses(file, scans, None, rate_hz)
 
     def load(at: int) -> Sweep:
-        return place_sweep(read_scan(scans[at], drop_nan), poses[at], float(times[at]))
+        return place_sweep(read_scan(scans[at], drop_nan, _CONVERTED), poses[at], float(times[at]))
 
     source = "unknown" if file is None else file.name
     log = Log(
@@ -129,10 +130,22 @@ def _open_converted(
     return refuse_faulty(infer_empty_beams(log, empty_beams), faults)
 
 
-def read_scan(path: Path, drop_nan: bool) -> Sweep:
-    """A scan of x y z reflectance in binary, or in the text of ``extract`` drives."""
+def _read_firings(path: Path, drop_nan: bool = False) -> Sweep:
+    """A scan of another sensor; nuScenes' firings, which lost their rings on the way, get them again."""
+    columns = kitti_bin.read_columns(path)
+    laser = number_lasers(np.stack([columns[axis] for axis in "xyz"], axis=1))
+    if laser is None:
+        return sweep_from_columns(columns, str(path), drop_nan=drop_nan)
+    return sweep_from_firings({**columns, "ring": laser}, path, drop_nan)
+
+
+_CONVERTED = replace(kitti_bin.FORMAT, read=_read_firings)
+
+
+def read_scan(path: Path, drop_nan: bool, binary: Format = kitti_bin.FORMAT) -> Sweep:
+    """A scan of x y z reflectance, ``binary`` or in the text of ``extract`` drives."""
     if path.suffix == ".bin":
-        return read_as(kitti_bin.FORMAT, path, drop_nan=drop_nan)
+        return read_as(binary, path, drop_nan=drop_nan)
     try:
         numbers = np.array(path.read_text().split(), np.float32)
     except (ValueError, OSError) as error:

@@ -3,7 +3,7 @@
 A scan has rows of x y z intensity ring as little-endian float32, in the LiDAR's frame, motion-compensated.
 ``T_world_sensor = ego_pose · calibrated_sensor``. Keyframes (2 Hz) have boxes and labels; the scans between
 them (``sweeps/``, up to 20 Hz in all) are in the log unless ``keyframes_only``. Scans hold every firing of the 32
-lasers: beams without return are points where the LiDAR was (`resweep.io.datasets.nuscenes.firings`).
+lasers: beams without return are points where the LiDAR was (`resweep.io.datasets.firings`).
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ from resweep import portable
 from resweep.boxes import Boxes
 from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io.bounds import UNZIP_ERRORS, parse_npy, read_member
-from resweep.io.columns import sweep_from_columns
 from resweep.io.datasets.boxes import Tracks, boxes_from_poses
 from resweep.io.datasets.choices import choose_one
+from resweep.io.datasets.firings import sweep_from_firings
 from resweep.io.datasets.nuscenes.classes import CHANNEL, LABELS, LABELS_BY_NAME
 from resweep.io.datasets.nuscenes.facts import SENSOR, read_facts
-from resweep.io.datasets.nuscenes.firings import split_firings
 from resweep.io.datasets.nuscenes.scene import FACTS, TIME, TRACK, VELOCITY
 from resweep.io.datasets.nuscenes.tables import Record, Tables, find_tables, read_records, take_single
 from resweep.io.datasets.nuscenes.write import write_log
@@ -44,17 +43,7 @@ _PANOPTIC = 1000  # panoptic label = class · 1000 + instance (nuScenes panoptic
 
 def read(path: Path, drop_nan: bool = False) -> Sweep:
     """The scan in a ``.pcd.bin`` file, in the LiDAR's frame."""
-    return replace(_make_sweep(_read_columns(path)[0], path, drop_nan), sensor=SENSOR)
-
-
-def _make_sweep(columns: dict[str, Array], path: Path, drop_nan: bool) -> Sweep:
-    """A sweep of whole firings, its beams beginning where the LiDAR was, or of bare points."""
-    firings = split_firings(columns)
-    if firings is None:
-        return sweep_from_columns(columns, str(path), drop_nan=drop_nan)
-    columns, origin = firings
-    sweep = sweep_from_columns(columns, str(path), drop_nan=drop_nan)
-    return replace(sweep, beam_origin=origin[sweep.beam_column].astype(np.float32)) if origin.any() else sweep
+    return replace(sweep_from_firings(_read_columns(path)[0], path, drop_nan), sensor=SENSOR)
 
 
 def _read_columns(path: Path) -> tuple[dict[str, Array], int]:
@@ -300,7 +289,7 @@ class _Labelled:
                     FaultKind.OTHER_LABELS,
                 )
             columns[name] = values
-        return _make_sweep(columns, path, drop_nan)
+        return sweep_from_firings(columns, path, drop_nan)
 
 
 def find_labels(path: Path) -> LabelSet:
