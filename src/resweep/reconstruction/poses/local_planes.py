@@ -68,7 +68,8 @@ def list_thicknesses(config: CalibrateConfig, steps: int) -> list[float]:
     other would be none, and stay apart.
     """
     shares = np.minimum(2 * np.arange(steps) / max(steps, 2), 1.0)  # the last half of them with the thinnest
-    return [float(limit) for limit in config.thickness_m * (config.thickness_min_m / config.thickness_m) ** shares]
+    limits = config.thickness_m * portable.power(config.thickness_min_m / config.thickness_m, shares)
+    return [float(limit) for limit in limits]
 
 
 def step(

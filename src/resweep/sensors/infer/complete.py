@@ -89,7 +89,7 @@ def _place_own(sweep: Sweep, grid: Grid, motion: Motion, ring: Array, phase: Arr
         origin += motion.shift(phase)
     if (np.abs(origin) < _OFFSET_M).all():
         return sweep
-    away = sweep.points[np.argsort(sweep.beam)].astype(np.float64) - origin
+    away = sweep.points[np.argsort(sweep.beam, kind="stable")].astype(np.float64) - origin
     distance = np.linalg.norm(away, axis=1)
     direction = away / np.maximum(distance, 1e-9)[:, None]
     return replace(
