@@ -13,7 +13,9 @@ import resweep as rs
 from resweep.pose import Array, from_xyz_rpy
 from resweep.reconstruction import CloudConfig, HybridConfig, SplatConfig
 from resweep.reconstruction.cloud.place import prepare_build
+from resweep.reconstruction.cloud.pulses import find_track
 from resweep.reconstruction.cloud.standpoints import find_standpoints
+from resweep.reconstruction.cloud.survey import survey_cloud
 from resweep.reconstruction.map.beams import Beams
 from resweep.reconstruction.volumes.permeability import BeamCounter
 
@@ -162,3 +164,12 @@ def _share_through(world: rs.World) -> float:
     low = np.abs(sweep.beam_direction[:, 2]) < 0.15
     chosen = (azimuth & low)[sweep.beam]
     return float((sweep.range[chosen] > 7.5).mean())
+
+
+def test_a_real_flight_is_level(sample_data: Path) -> None:
+    survey = survey_cloud(rs.open_log(sample_data / "vegetation" / "lidr" / "Topography.laz"))
+    ((times, places),) = find_track(survey.lines).by_source.values()
+    assert len(times) >= 8
+    assert np.ptp(places[:, 2]) < 50.0  # at 2,300 m
+    speed = np.linalg.norm(np.diff(places[:, :2], axis=0), axis=1) / np.diff(times)
+    assert ((speed > 40) & (speed < 90)).all()  # of an aeroplane, m/s

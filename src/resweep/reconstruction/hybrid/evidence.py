@@ -75,7 +75,7 @@ def gather_evidence(map: Map, config: HybridConfig, scales: Scales | None = None
 
 def _count_regions(map: Map, config: HybridConfig) -> VolumeEstimate:
     """Counts beams in voxels of `_REGION_M`, whatever the labels in them."""
-    side = max(_REGION_M, 2.0 * config.volumes.voxel_m)  # a sparse cloud has hardly a point in a smaller one
+    side = max(_REGION_M, config.volumes.voxel_m)  # a sparse cloud has hardly a point in a smaller one
     coarse = VolumeConfig(voxel_m=side, split_labels=False, empty_range_m=config.volumes.empty_range_m)
     return VolumeEstimate(map, coarse)
 
