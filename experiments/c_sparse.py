@@ -72,7 +72,7 @@ def scan_street(sensor: str, sweeps: int = 6, step_m: float = 1.0, length_m: flo
 def recordings(fast: bool, only: str) -> list[Recording]:
     """The recordings that are at hand and have ``only`` in their name; with ``fast`` one small street."""
     if fast:
-        return [Recording("street, HDL-32E", 1, True, lambda: (scan_street(SENSORS["HDL-32E"], 3, 1.0, 36.0), 1))]
+        return [Recording("street, VLP-16", 1, True, lambda: (scan_street(SENSORS["VLP-16"], 3, 1.0, 36.0), 1))]
     found = [
         Recording(f"street, {name}", 3, True, lambda sensor=sensor: (scan_street(sensor), 3))  # type: ignore[misc]
         for name, sensor in SENSORS.items()
