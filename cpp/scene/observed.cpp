@@ -232,4 +232,26 @@ ObservedPath ObservedSpace::follow(const float origin[3], const float direction[
     return {static_cast<float>(unknown), static_cast<float>(left)};
 }
 
+float ObservedSpace::sample(const float origin[3], const float direction[3], float range) const {
+    constexpr double kStep = 2.0;
+    if (!is_length(range, voxel_)) return 0.0f;
+    const double scale = 1.0 / voxel_;
+    std::uint64_t last = kNoKey;
+    const Bits* block = nullptr;
+    double unknown = 0.0;
+    for (double from = 0.0; from < range; from += kStep) {
+        const double to = std::min(from + kStep, double{range}), middle = 0.5 * (from + to);
+        std::int64_t at[3];
+        for (int axis = 0; axis < 3; ++axis)
+            at[axis] = static_cast<std::int64_t>(std::floor((origin[axis] + middle * direction[axis]) * scale));
+        const std::uint64_t key = key_of(at[0] >> 3, at[1] >> 3, at[2] >> 3);
+        if (key != last) {
+            block = find(key);
+            last = key;
+        }
+        if (!block || !((*block)[at[2] & 7] & bit_of(at[0], at[1]))) unknown += to - from;
+    }
+    return static_cast<float>(unknown);
+}
+
 }  // namespace resweep
