@@ -15,6 +15,7 @@ constexpr std::uint32_t kFree = 0xFFFFFFFFu;
 constexpr std::int64_t kHalf = 1 << 20;    // of the places that 21 bits can tell apart
 constexpr double kMostVoxels = 100'000.0;  // along one beam; one that crosses more has no true length
 constexpr std::uint64_t kNoKey = ~std::uint64_t{0};
+constexpr float kInfinite = std::numeric_limits<float>::infinity();
 
 std::uint64_t key_of(std::int64_t x, std::int64_t y, std::int64_t z) {
     const auto part = [](std::int64_t at) { return static_cast<std::uint64_t>(at + kHalf) & 0x1FFFFFu; };
@@ -32,33 +33,79 @@ std::uint64_t hash(std::uint64_t key) {
 
 std::uint64_t bit_of(std::int64_t x, std::int64_t y) { return std::uint64_t{1} << (8 * (y & 7) + (x & 7)); }
 
-// Call `visit(x, y, z, from, to)` for each voxel that a segment crosses, from range to range, until it returns false
-// (Amanatides and Woo 1987).
-template <class Visit>
-void cross_voxels(const float origin[3], const float direction[3], double length, double voxel, const Visit& visit) {
-    if (!(length > 0.0) || !(length < kMostVoxels * voxel)) return;
+// A ray on its way from voxel to voxel (Amanatides and Woo 1987): it is in the voxel `at`, and leaves it along each
+// axis at the range `next`.
+struct VoxelWalk {
     std::int64_t at[3];
     int step[3];
-    double next[3], stride[3];
-    for (int axis = 0; axis < 3; ++axis) {
-        const double from = origin[axis], along = direction[axis];
-        if (!std::isfinite(from) || !std::isfinite(along) || std::fabs(from) > 8.0 * (kHalf - 1) * voxel / 2) return;
-        at[axis] = static_cast<std::int64_t>(std::floor(from / voxel));
-        step[axis] = along > 0.0 ? 1 : -1;
-        const double border = static_cast<double>(at[axis] + (along > 0.0)) * voxel;
-        const double infinite = std::numeric_limits<double>::infinity();
-        next[axis] = along != 0.0 ? (border - from) / along : infinite;
-        stride[axis] = along != 0.0 ? voxel / std::fabs(along) : infinite;
+    double origin[3], inverse[3], next[3], stride[3], voxel;
+
+    // False if the ray has no true place or direction.
+    bool begin(const float from[3], const float direction[3], double size) {
+        voxel = size;
+        for (int axis = 0; axis < 3; ++axis) {
+            origin[axis] = from[axis];
+            const double along = direction[axis];
+            if (!std::isfinite(origin[axis]) || !std::isfinite(along) ||
+                std::fabs(origin[axis]) > 4.0 * (kHalf - 1) * voxel)
+                return false;
+            at[axis] = static_cast<std::int64_t>(std::floor(origin[axis] / voxel));
+            step[axis] = along > 0.0 ? 1 : -1;
+            inverse[axis] = along != 0.0 ? 1.0 / along : std::numeric_limits<double>::infinity();
+            stride[axis] = voxel * std::fabs(inverse[axis]);
+            next[axis] = range_to(axis, at[axis] + (step[axis] > 0));
+        }
+        return true;
     }
-    double from = 0.0;
-    while (from < length) {
+
+    // The range at which the ray meets the border below voxel `border` along an axis.
+    double range_to(int axis, std::int64_t border) const {
+        if (std::isinf(inverse[axis])) return inverse[axis];
+        return (static_cast<double>(border) * voxel - origin[axis]) * inverse[axis];
+    }
+
+    double leaves_at() const { return std::min({next[0], next[1], next[2]}); }
+
+    void advance() {
         const int axis = next[0] < next[1] ? (next[0] < next[2] ? 0 : 2) : (next[1] < next[2] ? 1 : 2);
-        const double to = std::min(next[axis], length);
-        if (!visit(at[0], at[1], at[2], from, to)) return;
-        from = next[axis];
         at[axis] += step[axis];
         next[axis] += stride[axis];
     }
+
+    // The range at which the ray leaves the block that it is in, and along which axis.
+    double leaves_block_at(int& axis) const {
+        double nearest = std::numeric_limits<double>::infinity();
+        axis = 0;
+        for (int i = 0; i < 3; ++i) {
+            const double range = range_to(i, ((at[i] >> 3) + (step[i] > 0)) * 8);
+            if (range < nearest) {
+                nearest = range;
+                axis = i;
+            }
+        }
+        return nearest;
+    }
+
+    // Go on to where the ray leaves its block.
+    void leave_block(double range, int axis) {
+        for (int i = 0; i < 3; ++i) {
+            const std::int64_t first = (at[i] >> 3) * 8;
+            if (i == axis)
+                at[i] = step[i] > 0 ? first + 8 : first - 1;
+            else if (!std::isinf(inverse[i]))
+                at[i] = std::clamp(static_cast<std::int64_t>(std::floor((origin[i] + range / inverse[i]) / voxel)),
+                                   first, first + 7);
+            next[i] = range_to(i, at[i] + (step[i] > 0));
+        }
+    }
+};
+
+bool is_length(double length, double voxel) { return length > 0.0 && length < kMostVoxels * voxel; }
+
+bool is_full(const ObservedSpace::Bits& bits) {
+    std::uint64_t all = ~std::uint64_t{0};
+    for (const std::uint64_t word : bits) all &= word;
+    return all == ~std::uint64_t{0};
 }
 
 }  // namespace
@@ -95,21 +142,24 @@ ObservedSpace::Bits& ObservedSpace::obtain(std::uint64_t key) {
 }
 
 void ObservedSpace::mark_beam(const float origin[3], const float direction[3], double length, double spread) {
+    VoxelWalk walk;
+    if (!is_length(length, voxel_) || !walk.begin(origin, direction, voxel_)) return;
     std::uint64_t last = kNoKey;
     Bits* block = nullptr;
-    cross_voxels(origin, direction, length, voxel_,
-                 [&](std::int64_t x, std::int64_t y, std::int64_t z, double from, double to) {
-                     const auto around = static_cast<std::int64_t>(spread * (from + to) / (2.0 * voxel_) + 0.5);
-                     for (std::int64_t k = z - around; k <= z + around; ++k) {
-                         const std::uint64_t key = key_of(x >> 3, y >> 3, k >> 3);
-                         if (key != last) {
-                             block = &obtain(key);
-                             last = key;
-                         }
-                         (*block)[k & 7] |= bit_of(x, y);
-                     }
-                     return true;
-                 });
+    for (double from = 0.0; from < length; walk.advance()) {
+        const double to = walk.leaves_at();
+        const std::int64_t x = walk.at[0], y = walk.at[1], z = walk.at[2];
+        const auto around = static_cast<std::int64_t>(spread * (from + std::min(to, length)) / (2.0 * voxel_) + 0.5);
+        for (std::int64_t k = z - around; k <= z + around; ++k) {
+            const std::uint64_t key = key_of(x >> 3, y >> 3, k >> 3);
+            if (key != last) {
+                block = &obtain(key);
+                last = key;
+            }
+            (*block)[k & 7] |= bit_of(x, y);
+        }
+        from = to;
+    }
 }
 
 void ObservedSpace::mark(const CrossingBeams& beams, double spread, int threads) {
@@ -151,27 +201,57 @@ void ObservedSpace::blocks(std::vector<std::int32_t>& place, std::vector<std::ui
 
 ObservedPath ObservedSpace::follow(const float origin[3], const float direction[3], float range, float gap,
                                    bool stop) const {
+    constexpr double kNever = std::numeric_limits<double>::infinity();
+    VoxelWalk walk;
+    if (!is_length(range, voxel_) || !walk.begin(origin, direction, voxel_)) return {0.0f, kInfinite};
     std::uint64_t last = kNoKey;
     const Bits* block = nullptr;
-    double unknown = 0.0, open = -1.0;  // where the stretch that nobody observed began
-    double left = std::numeric_limits<double>::infinity();
-    cross_voxels(origin, direction, range, voxel_,
-                 [&](std::int64_t x, std::int64_t y, std::int64_t z, double from, double to) {
-                     const std::uint64_t key = key_of(x >> 3, y >> 3, z >> 3);
-                     if (key != last) {
-                         block = find(key);
-                         last = key;
-                     }
-                     if (block && (*block)[z & 7] & bit_of(x, y)) {
-                         open = -1.0;
-                         return true;
-                     }
-                     unknown += to - from;
-                     if (open < 0.0) open = from;
-                     if (to - open > gap) left = std::min(left, open);
-                     return !(stop && left < range);
-                 });
+    bool whole = false;                                // all of the block is observed, or nothing
+    double unknown = 0.0, open = -1.0, left = kNever;  // `open`: where the stretch that nobody observed began
+    for (double from = 0.0; from < range && !(stop && left < kNever);) {
+        const std::int64_t x = walk.at[0], y = walk.at[1], z = walk.at[2];
+        const std::uint64_t key = key_of(x >> 3, y >> 3, z >> 3);
+        if (key != last) {
+            block = find(key);
+            whole = !block || is_full(*block);
+            last = key;
+        }
+        int axis = 0;
+        const double end = whole ? walk.leaves_block_at(axis) : walk.leaves_at();
+        const double to = std::min(end, double{range});
+        if (block && (whole || (*block)[z & 7] & bit_of(x, y))) {
+            open = -1.0;
+        } else {
+            unknown += std::max(0.0, to - from);
+            if (open < 0.0) open = from;
+            if (to - open > gap) left = std::min(left, open);
+        }
+        whole ? walk.leave_block(end, axis) : walk.advance();
+        from = std::max(from, end);
+    }
     return {static_cast<float>(unknown), static_cast<float>(left)};
+}
+
+float ObservedSpace::sample(const float origin[3], const float direction[3], float range) const {
+    constexpr double kStep = 2.0;
+    if (!is_length(range, voxel_)) return 0.0f;
+    const double scale = 1.0 / voxel_;
+    std::uint64_t last = kNoKey;
+    const Bits* block = nullptr;
+    double unknown = 0.0;
+    for (double from = 0.0; from < range; from += kStep) {
+        const double to = std::min(from + kStep, double{range}), middle = 0.5 * (from + to);
+        std::int64_t at[3];
+        for (int axis = 0; axis < 3; ++axis)
+            at[axis] = static_cast<std::int64_t>(std::floor((origin[axis] + middle * direction[axis]) * scale));
+        const std::uint64_t key = key_of(at[0] >> 3, at[1] >> 3, at[2] >> 3);
+        if (key != last) {
+            block = find(key);
+            last = key;
+        }
+        if (!block || !((*block)[at[2] & 7] & bit_of(at[0], at[1]))) unknown += to - from;
+    }
+    return static_cast<float>(unknown);
 }
 
 }  // namespace resweep

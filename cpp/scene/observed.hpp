@@ -42,6 +42,10 @@ class ObservedSpace {
     // Follow a beam up to `range`. With `stop` it is followed no farther than to where it leaves observed space.
     ObservedPath follow(const float origin[3], const float direction[3], float range, float gap, bool stop) const;
 
+    // Metres of a beam up to `range` that nobody observed, from one look in every 2 m: quicker, for beams that
+    // returned.
+    float sample(const float origin[3], const float direction[3], float range) const;
+
     std::size_t n_blocks() const { return keys_.size(); }
 
   private:

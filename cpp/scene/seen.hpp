@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 
@@ -12,24 +13,40 @@ namespace resweep {
 // were seen more often have larger numbers.
 using Seen = std::uint32_t;
 
-constexpr float kSeenRangeLevels = 6.0f;               // for each doubling of the range
-constexpr float kSeenRangeLeast = 0.25f;               // metres, at level 0
-constexpr float kSeenIncidenceLevels = 63.0f / 90.0f;  // a degree
+constexpr double kSeenRangeLevels = 6.0;              // for each doubling of the range
+constexpr double kSeenRangeLeast = 0.25;              // metres, at level 0
+constexpr double kSeenIncidenceLevels = 63.0 / 90.0;  // a degree
 
 struct SeenInterval {
     int count;
     float range_min, range_max;          // metres
     float incidence_min, incidence_max;  // degrees
+    float cosine_min, cosine_max;        // of these
     bool completed;
 };
 
+// What the levels of a record stand for. Returns are many, and levels few.
+struct SeenLevels {
+    std::array<float, 64> range, incidence, cosine;
+
+    SeenLevels() {
+        for (std::size_t level = 0; level < range.size(); ++level) {
+            const auto at = static_cast<double>(level);
+            range[level] = static_cast<float>(kSeenRangeLeast * std::exp2(at / kSeenRangeLevels));
+            incidence[level] = static_cast<float>(at / kSeenIncidenceLevels);
+            cosine[level] = static_cast<float>(std::cos(at / kSeenIncidenceLevels * 0.017453292519943295));
+        }
+    }
+};
+
+inline const SeenLevels kSeenLevels;
+
 inline SeenInterval unpack_seen(Seen seen) {
-    const auto range = [](Seen level) {
-        return kSeenRangeLeast * std::exp2(static_cast<float>(level) / kSeenRangeLevels);
-    };
-    const auto incidence = [](Seen level) { return static_cast<float>(level) / kSeenIncidenceLevels; };
-    return {static_cast<int>(seen >> 25), range(seen >> 19 & 63u),    range(seen >> 13 & 63u),
-            incidence(seen >> 7 & 63u),   incidence(seen >> 1 & 63u), (seen & 1u) != 0};
+    const Seen least = seen >> 7 & 63u, largest = seen >> 1 & 63u;
+    return {static_cast<int>(seen >> 25),        kSeenLevels.range[seen >> 19 & 63u],
+            kSeenLevels.range[seen >> 13 & 63u], kSeenLevels.incidence[least],
+            kSeenLevels.incidence[largest],      kSeenLevels.cosine[largest],
+            kSeenLevels.cosine[least],           (seen & 1u) != 0};
 }
 
 // How far off a return is from how its primitive was seen: the ratio of its range to the nearer end of the interval of
@@ -39,9 +56,10 @@ struct SeenOff {
 };
 
 inline SeenOff compare_seen(const SeenInterval& seen, float range, float cosine) {
-    const float degrees = std::acos(std::clamp(cosine, 0.0f, 1.0f)) * 57.29577951f;
     const float ratio =
         range > seen.range_max ? range / seen.range_max : (range < seen.range_min ? range / seen.range_min : 1.0f);
+    if (cosine >= seen.cosine_min && cosine <= seen.cosine_max) return {ratio, 0.0f};
+    const float degrees = std::acos(std::clamp(cosine, 0.0f, 1.0f)) * 57.29577951f;
     return {ratio, std::max({0.0f, degrees - seen.incidence_max, seen.incidence_min - degrees})};
 }
 

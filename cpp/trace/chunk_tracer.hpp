@@ -211,7 +211,7 @@ template <int N> class ChunkTracer {
         const float direction[3] = {pulses_.d[0][i], pulses_.d[1][i], pulses_.d[2][i]};
         Echo* echoes = job_.echoes + std::size_t{beam} * static_cast<std::size_t>(receiver_.max_returns);
         for (std::uint8_t k = 0; k < job_.counts[beam]; ++k)
-            echoes[k].unknown = record.space.follow(origin, direction, echoes[k].range, record.gap, false).unknown;
+            echoes[k].unknown = record.space.sample(origin, direction, echoes[k].range);
         const auto status = static_cast<BeamStatus>(job_.status[beam]);
         if (status != BeamStatus::kNothingHit && status != BeamStatus::kOutOfRange) return;
         const float range = std::min(receiver_.range_max, record.reach);

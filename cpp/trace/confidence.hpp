@@ -24,7 +24,7 @@ struct Confidence {
     std::array<std::array<float, kConfidenceFeatures>, 2> weights;
 
     static std::array<float, kConfidenceFeatures> features(const Evidence& e) {
-        const float doublings = std::log2(e.range_ratio);
+        const float doublings = e.range_ratio == 1.0f ? 0.0f : std::log2(e.range_ratio);
         return {1.0f,
                 std::log2(1.0f + static_cast<float>(e.count)),
                 static_cast<float>(e.count == 0),
@@ -32,7 +32,7 @@ struct Confidence {
                 std::min(std::max(0.0f, doublings), 4.0f),
                 std::min(std::max(0.0f, -doublings), 4.0f),
                 std::min(e.incidence, 60.0f) / 10.0f,
-                std::log2(1.0f + std::min(e.unknown, 50.0f)),
+                e.unknown == 0.0f ? 0.0f : std::log2(1.0f + std::min(e.unknown, 50.0f)),
                 std::min(e.range, 100.0f) / 20.0f,
                 1.0f - std::sqrt(e.cosine)};
     }

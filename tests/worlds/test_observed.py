@@ -157,3 +157,26 @@ def test_what_was_seen_is_packed_to_whole_levels() -> None:
     assert ((seen.incidence_max_deg >= steep - 1e-6) & (seen.incidence_max_deg < steep + 1.5)).all()
     assert not seen.completed.any()
     assert unpack_seen(np.array([COMPLETED])).completed.all()
+
+
+def test_following_agrees_with_fine_steps_through_full_partial_and_missing_blocks() -> None:
+    """The kernel skips whole blocks; here every step of 1 mm looks its voxel up."""
+    rng = np.random.default_rng(5)
+    place = np.array([[x, y, z] for x in range(-2, 3) for y in range(-2, 3) for z in (-1, 0, 1)], np.int32)
+    bits = rng.integers(0, 2**64, (len(place), 8), dtype=np.uint64)
+    bits[rng.random(len(place)) < 0.5] = np.uint64(2**64 - 1)
+    kept = rng.random(len(place)) < 0.8
+    observed = ObservedSpace(VOXEL_M, place[kept], bits[kept], 80.0)
+    known = voxels_of(observed)
+    origin, direction, _ = beams(30, seed=6)
+    direction[0], direction[1] = [1, 0, 0], [0, 0, -1]
+    unknown, left = observed.native.follow(origin, direction, np.full(30, 12.0, np.float32), gap=1.0)
+    for o, d, metres, ended in zip(origin.astype(float), direction.astype(float), unknown, left, strict=True):
+        at = (np.arange(12_000) + 0.5) / 1000
+        voxels = np.floor((o + at[:, None] * d) / VOXEL_M).astype(int)
+        open_here = np.array([tuple(voxel) not in known for voxel in voxels.tolist()])
+        assert metres == pytest.approx(open_here.sum() / 1000, abs=0.02)
+        runs = np.flatnonzero(np.diff(np.r_[False, open_here, False].astype(int)))
+        long = [first / 1000 for first, end in zip(runs[::2], runs[1::2], strict=True) if end - first > 1005]
+        if long:
+            assert ended == pytest.approx(long[0], abs=0.01)
