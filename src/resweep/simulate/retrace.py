@@ -143,7 +143,17 @@ class Retracer:
 
     def find_pose(self, recorded: Sweep) -> Array:
         """``T_world_sensor`` (4, 4) of the recorded sweep in this world: its own, or registered if ``aligned``."""
-        return self._surfaces.align(self._calibrated(recorded)) if self.aligned else recorded.pose
+        if not self.aligned:
+            return recorded.pose
+        calibrated = self._calibrated(recorded)
+        pose = self._surfaces.align(calibrated)
+        return self._surfaces.align_ranges(calibrated, pose, self._predict_ranges)
+
+    def _predict_ranges(self, calibrated: Sweep, pose: Array) -> Array:
+        """Ranges (b,) that the world predicts for a sweep whose beams are calibrated already."""
+        bare = copy.copy(self)
+        bare.calibration = None
+        return bare._predict(calibrated, None, pose)["range"]
 
     def predict(self, recorded: Sweep, pose: Array | None = None) -> Sweep:
         """The recorded sweep's beams, each with its most likely return; nothing is drawn at random.
