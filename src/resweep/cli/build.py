@@ -19,6 +19,7 @@ from resweep.cli.options import (
     Memory,
     PoseRate,
     Poses,
+    Refining,
     Resolution,
     parse_place,
 )
@@ -69,6 +70,7 @@ def build(
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUE", help="One setting, such as map.drop_movable=true; repeatable."),
     ] = None,
+    refine: Refining = None,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Skip logs and sweeps that cannot be read or joined, and say so.")
     ] = False,
@@ -93,7 +95,7 @@ def build(
 
       resweep build drive1 drive2 -o place.world --method splats-descriptors --set map.ego_radius_m=2.5
 
-      resweep build drive.bag -o place.world --odometry
+      resweep build drive.bag -o place.world --odometry --refine full
 
       resweep build kitti/sequences/00 -o town.world --memory 4GB --cluster local:4
 
@@ -102,7 +104,7 @@ def build(
       resweep build s3://drives/seq00 -o s3://maps/seq00.world
     """
     bound = parse_memory(memory)
-    from resweep.cli.inputs import check_writable, parse_cloud
+    from resweep.cli.inputs import add_refinement, check_writable, parse_cloud
     from resweep.cluster import open_workers
     from resweep.reconstruction import build_tiled, join
     from resweep.reconstruction.tiles.build import is_tiled
@@ -114,7 +116,7 @@ def build(
     if is_taken(output) and not overwrite:
         raise ResweepError(f"{output}: exists; choose another name or give --overwrite")
     check_writable(output)
-    chosen = _read_config(method, config, set_ or [])
+    chosen = _read_config(method, config, add_refinement(set_, refine))
     if odometry and poses is not None:
         raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
     skipped: list[str] = []

@@ -48,6 +48,8 @@ def adapt_to_log(config: BuildConfig, log: Log) -> BuildConfig:
 
 def _find_need(config: BuildConfig) -> str | None:
     """What of the settings needs beams, or None."""
+    if config.refine != "none":
+        return "refining follows beams; set refine to none"
     if isinstance(config, HybridConfig | VolumeConfig):
         return "the permeability of volumes is learned from the beams that passed them"
     if isinstance(config, MeshConfig):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -89,6 +89,8 @@ class SurfelConfig(BuildConfig):
     ``radius_m`` is not given by D; the default is the half diagonal of the voxel's face times √2, at which
     the discs of neighbouring voxels of a plane overlap.
     """
+
+    refinable: ClassVar[bool] = False
 
     voxel_m: Positive = 0.04
     normal_radius_m: Positive = 0.2

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ from resweep.reconstruction.config import BuildConfig
 from resweep.reconstruction.hybrid import hybrid
 from resweep.reconstruction.hybrid.config import HybridConfig
 from resweep.reconstruction.map.map import Map
+from resweep.reconstruction.refine.refine import refine
 from resweep.reconstruction.splats import splats, surfels
 from resweep.reconstruction.splats.config import SplatConfig, SurfelConfig
 from resweep.reconstruction.splats.splats import Scales
@@ -116,7 +119,7 @@ def fit_tile(task: TileTask) -> dict[str, int]:
         for square in task.squares:
             part = Part.read(task.ground, square, task.margin_m)
             if part.own.any():
-                parts.append(cut_layers(_fit(task, part), square))
+                parts.append(cut_layers(_refine(task, part, _fit(task, part)), square))
         layers = join_layers(parts)
         if not layers:
             write_file(task.nothing, b"")
@@ -127,9 +130,11 @@ def fit_tile(task: TileTask) -> dict[str, int]:
     return {}
 
 
-def _fit(task: TileTask, part: Part) -> tuple[Layer, ...]:
-    """The layers of a part and its margin."""
+def _fit(task: TileTask, part: Part, sweeps: Array | None = None) -> tuple[Layer, ...]:
+    """The layers of a part and its margin; by the beams of some sweeps, if they are given."""
     config, map = task.config, part.map()
+    if sweeps is not None and map.stored is not None:
+        map = replace(map, stored=map.stored.select(sweeps))
     try:
         if isinstance(config, HybridConfig):
             return _fit_hybrid(map, part, config, task.scales)
@@ -141,6 +146,21 @@ def _fit(task: TileTask, part: Part) -> tuple[Layer, ...]:
         return volumes.fit(map, config)
     except NothingToFitError:
         return ()
+
+
+def _refine(task: TileTask, part: Part, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
+    """The layers adjusted to the beams that cross the part, if the settings say so."""
+    fit_rest = partial(_fit_sweeps, task, part)
+    return refine(part.map(), layers, task.config.refine, fit_rest, task.config)
+
+
+def _fit_sweeps(task: TileTask, part: Part, sweeps: Array) -> tuple[Layer, ...]:
+    """The layers of what some sweeps saw of a part; fewer points lie farther apart."""
+    seen = part[np.flatnonzero(np.isin(part.rows["sweep"], sweeps))]
+    scales = task.scales
+    if scales is not None and len(seen):
+        scales = Scales(scales.radius_m * math.sqrt(len(part) / len(seen)), scales.bound_m)
+    return _fit(replace(task, scales=scales), seen, sweeps) if len(seen) else ()
 
 
 def _fit_hybrid(map: Map, part: Part, config: HybridConfig, scales: Scales | None) -> tuple[Layer, ...]:
