@@ -22,6 +22,7 @@ from experiments.presenting import main
         "b_figure7",
         "b_figure8",
         "c_losses",
+        "c_refine",
         "c_tables",
         "d_motion",
         "d_objects",
