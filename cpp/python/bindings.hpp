@@ -50,6 +50,7 @@ void bind_scene(nb::module_& m);
 void bind_neighbours(nb::module_& m);
 void bind_map(nb::module_& m);
 void bind_references(nb::module_& m);
+void bind_refine(nb::module_& m);
 void bind_portable(nb::module_& m);
 void bind_visibility(nb::module_& m);
 

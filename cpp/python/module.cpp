@@ -36,6 +36,7 @@ NB_MODULE(_core, m) {
     python::bind_neighbours(m);
     python::bind_map(m);
     python::bind_references(m);
+    python::bind_refine(m);
     python::bind_portable(m);
     python::bind_visibility(m);
 }

@@ -142,8 +142,8 @@ Event disc_event(const Hit& hit, const Discs& discs) {
             discs.seen_of(disc)};
 }
 
-bool combine_discs(const DiscHits& hits, const float direction[3], float limit, DiscSurface& surface) {
-    if (hits.count == 0 || hits.range[0] >= limit) return false;
+int blended(const DiscHits& hits, float limit) {
+    if (hits.count == 0 || hits.range[0] >= limit) return 0;
     const Discs& layer = *hits.layer[0];
     const auto label = [&](int i) { return hits.layer[i]->label[hits.disc[i]]; };
     const auto same_layer = [&](int i) {
@@ -154,11 +154,21 @@ bool combine_discs(const DiscHits& hits, const float direction[3], float limit, 
     while (count < std::min(hits.count, layer.depth) && hits.range[count] < limit && same_layer(count) &&
            label(count) == label(0) && hits.range[count] - hits.range[count - 1] <= layer.gap)
         ++count;
-    double weights = 0.0, range = 0.0, cosine = 0.0, reflectance = 0.0;
+    return count;
+}
+
+double blend_weight(int at, int count) {
     const double half = 0.5 * count;
+    return std::exp(-std::fabs(at + 1 - half) / half);
+}
+
+bool combine_discs(const DiscHits& hits, const float direction[3], float limit, DiscSurface& surface) {
+    const int count = blended(hits, limit);
+    if (count == 0) return false;
+    double weights = 0.0, range = 0.0, cosine = 0.0, reflectance = 0.0;
     surface.seen = 0;
     for (int i = 0; i < count; ++i) {
-        const double weight = std::exp(-std::fabs(i + 1 - half) / half);  // C, eq. 17
+        const double weight = blend_weight(i, count);
         const float* n = hits.layer[i]->normal + 3 * std::size_t{hits.disc[i]};
         weights += weight;
         surface.seen = std::max(surface.seen, hits.layer[i]->seen_of(hits.disc[i]));
@@ -169,8 +179,8 @@ bool combine_discs(const DiscHits& hits, const float direction[3], float limit, 
     surface.range = static_cast<float>(range / weights);  // C, eq. 16
     surface.cosine = std::min(1.0f, static_cast<float>(cosine / weights));
     surface.reflectance = static_cast<float>(reflectance / weights);
-    surface.label = label(0);
-    surface.instance = layer.instance[hits.disc[0]];
+    surface.label = hits.layer[0]->label[hits.disc[0]];
+    surface.instance = hits.layer[0]->instance[hits.disc[0]];
     return true;
 }
 

@@ -49,6 +49,11 @@ OwnedGeometry disc_quads(const float* centre, const float* normal, const float* 
 // The event of a hit on one disc.
 Event disc_event(const Hit& hit, const Discs& discs);
 
+// How many of the gathered discs, from the nearest on, make one surface that begins nearer than `limit`; and the weight
+// of each, by its number from 0 on (C, eq. 17).
+int blended(const DiscHits& hits, float limit);
+double blend_weight(int at, int count);
+
 // The gathered discs as one surface: weighted means (C, eqs. 16 and 17).
 struct DiscSurface {
     float range, cosine, reflectance;

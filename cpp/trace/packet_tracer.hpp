@@ -55,6 +55,9 @@ template <int N> class PacketTracer {
     void record_crossings() { context_.crossings = crossings_; }
     std::vector<Crossing>& crossings(int lane) { return crossings_[lane]; }
 
+    // The discs that a ray gathered.
+    const DiscHits& discs(int lane) const { return gathered_[lane]; }
+
     RayPacket<N>& rays() { return packet_.ray; }
     const RayHitPacket<N>& packet() const { return packet_; }
 

@@ -410,6 +410,30 @@ def receive(plan: Plan, light: Annotated[NDArray[numpy.float32], dict(shape=(Non
     The status and the echoes (range, intensity, label, instance) of one pulse. `light` (n, 3): range, share of the beam and reflected light of its events.
     """
 
+class BeamStatistics:
+    """Sums over the beams that met each disc and each volume."""
+
+    def __init__(self, n_discs: int, n_volumes: int) -> None: ...
+
+    def add(self, scene: Scene, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], measured: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], *, sigma: float, clutter: float, slope: float, range_max: float, cosine_min: float, margin: float, threads: int = 0) -> dict[str, NDArray]:
+        """
+        Add beams (n,) that are traced in the scene; `measured` is infinity without return. Gives the `log_likelihood` (n,) of each, and the share of it that is `clutter`.
+        """
+
+    def ended(self) -> NDArray[numpy.float64]: ...
+
+    def passed(self) -> NDArray[numpy.float64]: ...
+
+    def offset(self) -> NDArray[numpy.float64]: ...
+
+    def weight(self) -> NDArray[numpy.float64]: ...
+
+    def stopped(self) -> NDArray[numpy.float64]: ...
+
+    def let_pass(self) -> NDArray[numpy.float64]: ...
+
+    def exposure(self) -> NDArray[numpy.float64]: ...
+
 def sin(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
     """The sine of each value, radians."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.sweep import Sweep
+
+_PERMILLE = 1000.0
+BLIND_BINS = 360  # of azimuth, in which the blind spots of a ring are counted
 
 
 class Corrected(NamedTuple):
@@ -27,16 +31,26 @@ class Calibration:
     """What to add to the elevation (radians) and range (metres) of each laser, by ring (k,).
 
     Rings from k on, whose lasers met nothing while the others were calibrated, are left as they are.
+    ``blind`` (m, `BLIND_BINS`), if it is known, is the chance that a beam of a ring towards an azimuth of the sensor
+    comes back empty whatever stands there: the vehicle itself and mounts are in its way.
     """
 
     elevation_rad: Array
     range_m: Array
+    blind: Array | None = None
 
     def __post_init__(self) -> None:
         for name in ("elevation_rad", "range_m"):
             object.__setattr__(self, name, np.asarray(getattr(self, name), np.float64))
         if self.elevation_rad.shape != self.range_m.shape or self.elevation_rad.ndim != 1:
             raise ResweepError("calibration: elevation_rad and range_m must have one value a ring")
+        if self.blind is None:
+            return
+        object.__setattr__(self, "blind", np.asarray(self.blind, np.float64))
+        if self.blind.ndim != 2 or self.blind.shape[1] != BLIND_BINS:
+            raise ResweepError(f"calibration: blind must have {BLIND_BINS} values a ring, got {self.blind.shape}")
+        if not ((self.blind >= 0) & (self.blind <= 1)).all():
+            raise ResweepError("calibration: blind must be from 0 to 1")
 
     def __repr__(self) -> str:
         if not len(self.range_m):
@@ -70,9 +84,32 @@ class Calibration:
             range=sweep.range + _look_up(self.range_m, sweep.ring).astype(np.float32),
         )
 
-    def to_dict(self) -> dict[str, list[float]]:
-        """For world.json."""
-        return {"elevation_rad": self.elevation_rad.tolist(), "range_m": self.range_m.tolist()}
+    def find_blind(self, sweep: Sweep) -> Array | None:
+        """The chance (b,) that each beam of a sweep comes back empty whatever it meets; None if it is not known."""
+        if self.blind is None or sweep.n_beams == 0:
+            return None
+        ring = sweep.beam_ring.astype(np.int64)
+        known = ring < len(self.blind)
+        return np.where(known, self.blind[np.where(known, ring, 0), find_blind_bins(sweep.beam_direction)], 0.0)
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """For world.json; blind shares in thousandths."""
+        known = {"elevation_rad": self.elevation_rad.tolist(), "range_m": self.range_m.tolist()}
+        if self.blind is None:
+            return known
+        return {**known, "blind_permille": np.round(self.blind * _PERMILLE).astype(int).tolist()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Calibration:
+        """What `to_dict` gave."""
+        blind = data.get("blind_permille")
+        return cls(data["elevation_rad"], data["range_m"], None if blind is None else np.asarray(blind) / _PERMILLE)
+
+
+def find_blind_bins(direction: Array) -> Array:
+    """The bin of azimuth (n,) of directions (n, 3) in the sensor's frame."""
+    turn = portable.arctan2(direction[:, 1].astype(np.float64), direction[:, 0].astype(np.float64))
+    return np.floor((turn / (2 * np.pi) + 0.5) * BLIND_BINS).astype(np.int64) % BLIND_BINS
 
 
 def _look_up(values: Array, ring: Array) -> Array:

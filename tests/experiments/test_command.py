@@ -23,6 +23,7 @@ from experiments.presenting import main
         "b_figure8",
         "c_compare",
         "c_losses",
+        "c_refine",
         "c_sparse",
         "c_tables",
         "d_motion",

@@ -19,6 +19,7 @@ from resweep.cli.options import (
     Memory,
     PoseRate,
     Poses,
+    Refining,
     Resolution,
     parse_place,
 )
@@ -86,6 +87,7 @@ def build(
         bool,
         typer.Option("--complete", help="Continue ground and façades where nothing was recorded; they are marked."),
     ] = False,
+    refine: Refining = None,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Skip logs and sweeps that cannot be read or joined, and say so.")
     ] = False,
@@ -110,7 +112,7 @@ def build(
 
       resweep build drive1 drive2 -o place.world --method splats-descriptors --set map.ego_radius_m=2.5
 
-      resweep build drive.bag -o place.world --odometry
+      resweep build drive.bag -o place.world --odometry --refine full
 
       resweep build kitti/sequences/00 -o town.world --memory 4GB --cluster local:4
 
@@ -121,7 +123,7 @@ def build(
       resweep build s3://drives/seq00 -o s3://maps/seq00.world
     """
     bound = parse_memory(memory)
-    from resweep.cli.inputs import check_writable, parse_cloud
+    from resweep.cli.inputs import add_refinement, check_writable, parse_cloud
     from resweep.cluster import open_workers
     from resweep.reconstruction import build_tiled, join
     from resweep.reconstruction.cloud.place import prepare_build
@@ -134,7 +136,7 @@ def build(
         raise ResweepError(f"{output}: exists; choose another name or give --overwrite")
     check_writable(output)
     settings = [*(set_ or []), *_parse_scanner(scanner, len(logs)), *(["complete=true"] if complete else [])]
-    chosen = _read_config(method, config, settings)
+    chosen = _read_config(method, config, add_refinement(settings, refine))
     if odometry and poses is not None:
         raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
     skipped: list[str] = []

@@ -18,6 +18,7 @@ from resweep.cli.options import (
     Memory,
     PoseRate,
     Poses,
+    Refining,
     parse_local,
     parse_place,
 )
@@ -64,6 +65,7 @@ def evaluate(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="With --holdout: a build option, such as map.ego_radius_m=2.")
     ] = None,
+    refine: Refining = None,
     labels: Labels = None,
     poses: Poses = None,
     pose_rate: PoseRate = None,
@@ -90,7 +92,7 @@ def evaluate(
     resweep evaluate drive.bag --holdout-every 10 --odometry
     """
 
-    from resweep.cli.inputs import build_config, check_writable, open_posed, report_skipped
+    from resweep.cli.inputs import add_refinement, build_config, check_writable, open_posed, report_skipped
     from resweep.labels import load_labels
     from resweep.terminal import make_console
 
@@ -115,7 +117,7 @@ def evaluate(
             raise ResweepError("--holdout takes one log, the real one; leave out REAL or --holdout")
         if odometry and poses is not None:
             raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
-        config = build_config(method, set_ or [])  # a mistake is said before anything is read
+        config = build_config(method, add_refinement(set_, refine))  # a mistake is said before anything is read
         kept = _Kept(output, bound)
         log = open_posed(sim, keep_going, poses, pose_rate, labels=labels)
         report_skipped(sim, log)

@@ -199,6 +199,11 @@ def build_config(
     return method_config(method, nest_settings(words, given), where)
 
 
+def add_refinement(words: list[str] | None, refine: str | None) -> list[str]:
+    """The words of ``--set`` with what ``--refine`` gives, if it is given."""
+    return [*(words or []), *([] if refine is None else [f"refine={refine}"])]
+
+
 def nest_settings(words: list[str], given: dict[str, Any] | None = None) -> dict[str, Any]:
     """Fields from words such as ``map.ego_radius_m=2``, dots as levels, put over those ``given``."""
     data: dict[str, Any] = dict(given or {})

@@ -106,6 +106,16 @@ Cluster = Annotated[
         show_default=False,
     ),
 ]
+# Of every command that builds worlds: the setting `refine` of all methods.
+Refining = Annotated[
+    str | None,
+    typer.Option(
+        "--refine",
+        metavar="HOW",
+        help="Adjust the world to the recorded beams after its first estimate: none, fast or full.",
+        show_default=False,
+    ),
+]
 # Of every command that reads logs or worlds that may be larger than memory: used by `resweep.memory.parse_memory`.
 Memory = Annotated[
     str | None,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from resweep.errors import ResweepError
 from resweep.files import lock_output
 from resweep.log import Log
+from resweep.pose import Array
 from resweep.progress import Stages, begin_stage
 from resweep.reconstruction.checkpoints import Checkpoints
 from resweep.reconstruction.cloud.place import prepare_build
@@ -20,6 +22,8 @@ from resweep.reconstruction.map.map import Map
 from resweep.reconstruction.map.seen import record_seen
 from resweep.reconstruction.mesh import mesh
 from resweep.reconstruction.mesh.config import MeshConfig
+from resweep.reconstruction.refine import refine
+from resweep.reconstruction.refine.blind import see_blind_spots
 from resweep.reconstruction.splats import splats, surfels
 from resweep.reconstruction.splats.config import SplatConfig, SurfelConfig
 from resweep.reconstruction.volumes import volumes
@@ -69,6 +73,8 @@ def build(
     kind = _find_kind(config)  # a mistake is found before anything is read
     log, config = prepare_build(log, config, progress)
     stages = (*Map.list_stages(log, config.calibrate), *STAGES[kind])
+    if config.refine != "none":
+        stages = (*stages, refine.STAGE)
     if isinstance(resume, str | Path):
         with lock_output(Path(resume)):
             checkpoints = Checkpoints.open(resume, log, config)
@@ -81,7 +87,12 @@ def build(
 def _build(log: Log, config: BuildConfig, stages: tuple[str, ...], progress: bool, checkpoints: Checkpoints) -> World:
     with Stages(stages, show=progress):
         map = Map.from_log(log, config.map, config.calibrate, progress=progress, checkpoints=checkpoints)
-        layers = record_seen(map.cloud, fit(map, config))
+        layers = fit(map, config)
+        if config.refine != "none":
+            begin_stage(refine.STAGE)
+            layers = refine.refine(map, layers, config.refine, partial(_fit_sweeps, map, config), config)
+            map = see_blind_spots(map, layers)
+        layers = record_seen(map.cloud, layers)
         if config.complete:
             layers = complete(map, layers, map.observed)
     meta: dict[str, Any] = {
@@ -98,6 +109,11 @@ def fit(map: Map, config: BuildConfig) -> tuple[Layer, ...]:
     kind = _find_kind(config)
     begin_stage(STAGES[kind][0])
     return ESTIMATORS[kind](map, config)
+
+
+def _fit_sweeps(map: Map, config: BuildConfig, sweeps: Array) -> tuple[Layer, ...]:
+    """The layers that cover what some sweeps of a map saw."""
+    return fit(map.select_sweeps(sweeps.tolist()), config)
 
 
 def _find_kind(config: BuildConfig) -> type[BuildConfig]:

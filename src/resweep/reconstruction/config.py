@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from resweep.config import Spec
+from typing import ClassVar, Self
+
+from pydantic import model_validator
+
+from resweep.config import Spec, SpecError
 from resweep.reconstruction.cloud.config import CloudConfig
 from resweep.reconstruction.map.config import MapConfig
 from resweep.reconstruction.poses.config import CalibrateConfig
+from resweep.reconstruction.refine.config import Refine
 
 
 class BuildConfig(Spec):
     """Settings of a build: the ``map`` that the estimator covers, and how the log is calibrated before.
 
     With ``calibrate: null`` lasers and poses stay as they were recorded. ``cloud`` is for logs that are clouds without
-    beams. With ``complete``, ground and façades are continued where nothing was recorded; what is made up is marked
+    beams. ``refine`` says whether the world is then adjusted to the recorded beams by their likelihood
+    (`refine.refine`): not at all (``none``), by one round of steps (``fast``), or by several (``full``). With
+    ``complete``, ground and façades are continued where nothing was recorded; what is made up is marked
     (`resweep.reconstruction.completion`).
     """
+
+    refinable: ClassVar[bool] = True
 
     map: MapConfig = MapConfig()
     calibrate: CalibrateConfig | None = CalibrateConfig()
     cloud: CloudConfig = CloudConfig()
+    refine: Refine = "none"
     complete: bool = False
+
+    @model_validator(mode="after")
+    def _refines_what_it_can(self) -> Self:
+        if self.refine != "none" and not self.refinable:
+            raise SpecError("refine", "only splats, volumes and hybrids are refined; leave it at none")
+        return self

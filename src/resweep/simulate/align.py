@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from resweep.worlds.mesh import unit_normals
 _SAMPLES = 20_000
 _REACH_M = 0.5
 _HUBER_M = 0.03
+_NEAR_RANGE_M = 0.3  # between a recorded range and the predicted one, beyond which another surface was met
 _SPACING_M = 0.1  # between the places that stand for a mesh, unless it is so large that there would be too many
 _MOST_PLACES = 1_000_000
 _SHARE = 4  # of the memory of a streamed world: one part for places, beside its tiles
@@ -71,6 +72,42 @@ class Surfaces:
             change = rigid_step(points, pose[:3, 3], normal, error, huber_weight(error, _HUBER_M))
             pose = move_pose(pose, change)
         pose[:3, 3] += self.origin
+        return np.asarray(pose)
+
+    def align_ranges(
+        self, sweep: Sweep, pose: Array, predict: Callable[[Sweep, Array], Array], iterations: int = 3
+    ) -> Array:
+        """The pose (4, 4) near ``pose`` at which the ranges that ``predict(sweep, pose)`` (b,) gives fit the recorded.
+
+        Planes through the nearest surface are not quite what beams meet: where surfaces overlap, a ray reads a mean of
+        them that begins at the first. ``predict`` gives infinity where nothing is met.
+        """
+        if self._planes is None or len(sweep) == 0:
+            return pose
+        rows = np.random.default_rng(0).choice(len(sweep), min(_SAMPLES, len(sweep)), replace=False)
+        chosen = np.zeros(sweep.n_beams, bool)
+        chosen[sweep.beam[rows]] = True
+        sample = sweep.select_beams(chosen)
+        local, measured = sample.deskewed().astype(np.float64), sample.range.astype(np.float64)
+        start = sample.deskewed_beams()[0].astype(np.float64)[sample.beam]
+        pose = pose.copy()
+        for _ in range(iterations):
+            ranges = predict(sample, pose)[sample.beam].astype(np.float64)
+            near = np.abs(ranges - measured) < _NEAR_RANGE_M
+            along = (ranges[near] / measured[near])[:, None]
+            place = pose.copy()
+            place[:3, 3] -= self.origin
+            points = transform(place, local[near])
+            met = transform(place, start[near] + along * (local[near] - start[near]))
+            found, _, normal = self._planes.find(met)
+            points, met = points[found], met[found]
+            error = plane_distances(points, met, normal)
+            if len(error) < 100:
+                break
+            change = rigid_step(points, place[:3, 3], normal, error, huber_weight(error, _HUBER_M))
+            place = move_pose(place, change)
+            place[:3, 3] += self.origin
+            pose = place
         return np.asarray(pose)
 
 

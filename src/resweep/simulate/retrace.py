@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -143,7 +143,17 @@ class Retracer:
 
     def find_pose(self, recorded: Sweep) -> Array:
         """``T_world_sensor`` (4, 4) of the recorded sweep in this world: its own, or registered if ``aligned``."""
-        return self._surfaces.align(self._calibrated(recorded)) if self.aligned else recorded.pose
+        if not self.aligned:
+            return recorded.pose
+        calibrated = self._calibrated(recorded)
+        pose = self._surfaces.align(calibrated)
+        return self._surfaces.align_ranges(calibrated, pose, self._predict_ranges)
+
+    def _predict_ranges(self, calibrated: Sweep, pose: Array) -> Array:
+        """Ranges (b,) that the world predicts for a sweep whose beams are calibrated already."""
+        bare = copy.copy(self)
+        bare.calibration = None
+        return bare._predict(calibrated, None, pose)["range"]
 
     def predict(self, recorded: Sweep, pose: Array | None = None) -> Sweep:
         """The recorded sweep's beams, each with its most likely return; nothing is drawn at random.
@@ -212,7 +222,8 @@ class Retracer:
                 range_max=self.sensor.range_max_m,
                 threads=self.tracer.threads,
             )
-        return dict(found)
+        blind = None if self.calibration is None else self.calibration.find_blind(recorded)
+        return dict(found) if blind is None else _with_blind_spots(found, blind, how, self.sensor.range_max_m, measured)
 
     def _fits(self, recorded: Sweep) -> bool:
         return self.calibration is not None and self.calibration.fits(recorded)
@@ -229,7 +240,7 @@ class Retracer:
         if motion is None:
             motion = Trajectory(np.array([recorded.timestamp]), recorded.pose[None])
         pulses = Pulses.from_sweep(recorded, self._calibrated(recorded).beam_direction)
-        return self.tracer.trace(pulses, motion.moved(change), index=index).to_sweep(
+        traced = self.tracer.trace(pulses, motion.moved(change), index=index).to_sweep(
             pose=recorded.pose,
             timestamp=recorded.timestamp,
             trajectory=recorded.trajectory,
@@ -241,6 +252,15 @@ class Retracer:
             beam_ring=recorded.beam_ring,
             beam_column=recorded.beam_column,
         )
+        return self._drop_blind(traced, index)
+
+    def _drop_blind(self, sweep: Sweep, index: int) -> Sweep:
+        """The sweep without the returns that its sensor's blind spots take, drawn by seed and number of the sweep."""
+        blind = None if self.calibration is None else self.calibration.find_blind(sweep)
+        if blind is None:
+            return sweep
+        draw = np.random.Generator(np.random.Philox(key=[self.tracer.seed % 2**64, index])).random(sweep.n_beams)
+        return sweep.select((draw >= blind)[sweep.beam])
 
     def run(self, log: Log) -> Log:
         """The drive of a log in this world, computed as it is read: its own beams, times and poses, sweep by sweep.
@@ -276,3 +296,27 @@ class Retracer:
 
     def _calibrated(self, recorded: Sweep) -> Sweep:
         return self.calibration.applied(recorded) if self.calibration and self._fits(recorded) else recorded
+
+
+def _with_blind_spots(
+    found: Mapping[str, Array], blind: Array, how: PredictionConfig, range_max_m: float, measured: Array | None
+) -> dict[str, Array]:
+    """Native predictions (b,) of a sensor that returns nothing with the chance ``blind`` (b,), whatever is there."""
+    returns = found["returns"] * (1.0 - blind)
+    kept = np.isfinite(found["range"]) & (returns > 0.5)
+    changed = {
+        **found,
+        "range": np.where(kept, found["range"], np.float32(np.inf)),
+        "returns": returns.astype(np.float32),
+        "probability": np.where(kept, found["probability"] * (1.0 - blind), 1.0 - returns).astype(np.float32),
+    }
+    for name in ("reflected", "label", "instance", "kind"):
+        changed[name] = np.where(kept, found[name], found[name].dtype.type(0))
+    if measured is None:
+        return changed
+    returned = np.isfinite(measured)
+    any_ = how.clutter * np.where(returned, 0.5 / range_max_m, 0.5)
+    own = np.maximum(portable.exp(found["log_likelihood"].astype(np.float64)) - any_, 0.0)
+    own = np.where(returned, own * (1.0 - blind), own + (1.0 - how.clutter - own) * blind)
+    changed["log_likelihood"] = portable.log(own + any_).astype(np.float32)
+    return changed

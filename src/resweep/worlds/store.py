@@ -264,7 +264,7 @@ def saved_calibration(data: dict[str, Any], where: str) -> Calibration | None:
     if found is None:
         return None
     try:
-        return Calibration(elevation_rad=found["elevation_rad"], range_m=found["range_m"])
+        return Calibration.from_dict(found)
     except (ResweepError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise ResweepError(f"{where}: field 'calibration' cannot be read ({error}); save the world again") from error
 

@@ -47,6 +47,8 @@ def prepare_build(log: Log, config: Config, progress: bool = False) -> tuple[Log
     if not is_cloud(log, config):
         return log, _choose_thinning(config, len(log))
     where = f"log '{log.name}'"
+    if config.refine != "none":
+        raise ResweepError(f"{where}: refining follows beams, which a cloud does not have; set refine to none")
     check_units(log)
     if config.cloud.scanner is not None and len(log) > 1 and log.cloud == "no" and log.beams_known:
         raise ResweepError(f"{where}: is a drive of {len(log)} sweeps, which one scanner did not record; leave it out")

@@ -212,7 +212,8 @@ def calibrate_log(
     labels = config.choose_labels(log)
 
     def pack(found: Calibrated) -> dict[str, Array]:
-        return {**pack_fields(found.calibration), "poses": found.log.poses, "misfit_m": np.array(found.misfit_m)}
+        lasers = {name: getattr(found.calibration, name) for name in ("elevation_rad", "range_m")}
+        return {**lasers, "poses": found.log.poses, "misfit_m": np.array(found.misfit_m)}
 
     def unpack(columns: dict[str, Array]) -> Calibrated:
         lasers = Calibration(columns["elevation_rad"], columns["range_m"])

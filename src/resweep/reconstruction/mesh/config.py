@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -27,6 +27,8 @@ class MeshConfig(BuildConfig):
     Poisson's octree has cells of ``cell_m``, or as deep as ``depth_max`` allows, and ``samples_per_node``. Faces
     farther than ``trim_m`` from every point are cut off, in place of C's trimming by density.
     """
+
+    refinable: ClassVar[bool] = False
 
     method: Literal["imls", "rimls", "rimls-meshlab", "poisson"] = "imls"
     k: Annotated[int, Field(ge=4, le=500)] = 40

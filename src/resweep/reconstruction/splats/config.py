@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -120,6 +120,8 @@ class SurfelConfig(BuildConfig):
     ``radius_m`` is not given by D; the default is the half diagonal of the voxel's face times √2, at which
     the discs of neighbouring voxels of a plane overlap.
     """
+
+    refinable: ClassVar[bool] = False
 
     voxel_m: Positive = 0.04
     normal_radius_m: Positive = 0.2

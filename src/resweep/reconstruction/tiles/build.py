@@ -28,6 +28,7 @@ from resweep.reconstruction.map.moving import MovingFinder
 from resweep.reconstruction.poses.calibrate import Calibrated
 from resweep.reconstruction.splats.config import SplatConfig, SurfelConfig
 from resweep.reconstruction.splats.splats import Scales
+from resweep.reconstruction.tiles.blind import see_blind_spots
 from resweep.reconstruction.tiles.grid import CELLS, Square
 from resweep.reconstruction.tiles.part import Ground
 from resweep.reconstruction.tiles.scatter import Scatter, plan_batches, read_observed, scatter_batch
@@ -247,6 +248,9 @@ class _TiledBuild:
         for _ in self.workers.map(fit_tile, tasks, "building tiles", show=self.progress):
             pass
         begin_stage(_STAGES[4])
+        if calibrated is not None and self.config.refine != "none":
+            known = see_blind_spots(log, ground, tasks, calibrated.calibration)
+            calibrated = replace(calibrated, calibration=known)
         self._assemble(ground, tasks, points, calibrated)
 
     def _scatter(self, log: Log) -> tuple[Ground, Sequence[dict[str, Any]]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from resweep.reconstruction.hybrid import hybrid
 from resweep.reconstruction.hybrid.config import HybridConfig
 from resweep.reconstruction.map.map import Map
 from resweep.reconstruction.map.seen import record_seen
+from resweep.reconstruction.refine.refine import refine
 from resweep.reconstruction.splats import splats, surfels
 from resweep.reconstruction.splats.close import find_reach
 from resweep.reconstruction.splats.config import SplatConfig, SplatSettings, SurfelConfig
@@ -153,7 +155,7 @@ def fit_tile(task: TileTask) -> dict[str, int]:
 
 def _fit_recorded(task: TileTask, part: Part) -> tuple[Layer, ...]:
     """The layers of a part and its margin, with how they were seen, and what is continued from them."""
-    layers = record_seen(part.cloud, _fit(task, part))
+    layers = record_seen(part.cloud, _refine(task, part, _fit(task, part)))
     if task.config.complete and layers:
         layers = complete(part.map(), layers, _read_observed(str(task.ground.folder)))
     return layers
@@ -164,9 +166,11 @@ def _read_observed(folder: str) -> ObservedSpace | None:
     return read_observed(Path(folder))
 
 
-def _fit(task: TileTask, part: Part) -> tuple[Layer, ...]:
-    """The layers of a part and its margin."""
+def _fit(task: TileTask, part: Part, sweeps: Array | None = None) -> tuple[Layer, ...]:
+    """The layers of a part and its margin; by the beams of some sweeps, if they are given."""
     config, map = task.config, part.map()
+    if sweeps is not None and map.stored is not None:
+        map = replace(map, stored=map.stored.select(sweeps))
     try:
         if isinstance(config, HybridConfig):
             return _fit_hybrid(map, part, config, task.scales)
@@ -178,6 +182,21 @@ def _fit(task: TileTask, part: Part) -> tuple[Layer, ...]:
         return volumes.fit(map, config)
     except NothingToFitError:
         return ()
+
+
+def _refine(task: TileTask, part: Part, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
+    """The layers adjusted to the beams that cross the part, if the settings say so."""
+    fit_rest = partial(_fit_sweeps, task, part)
+    return refine(part.map(), layers, task.config.refine, fit_rest, task.config)
+
+
+def _fit_sweeps(task: TileTask, part: Part, sweeps: Array) -> tuple[Layer, ...]:
+    """The layers of what some sweeps saw of a part; fewer points lie farther apart."""
+    seen = part[np.flatnonzero(np.isin(part.rows["sweep"], sweeps))]
+    scales = task.scales
+    if scales is not None and len(seen):
+        scales = Scales(scales.radius_m * math.sqrt(len(part) / len(seen)), scales.bound_m)
+    return _fit(replace(task, scales=scales), seen, sweeps) if len(seen) else ()
 
 
 def _fit_hybrid(map: Map, part: Part, config: HybridConfig, scales: Scales | None) -> tuple[Layer, ...]:

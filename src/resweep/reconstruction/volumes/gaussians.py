@@ -47,14 +47,17 @@ def fit_gaussians(points: Array, cluster: Array, config: VolumeSettings) -> Gaus
     return Gaussians(mean, _widen(symmetric(covariance), config.noise_m), count)
 
 
-def fit_neighbours(points: Array, cluster: Array, config: VolumeSettings) -> Gaussians:
+def fit_neighbours(points: Array, cluster: Array, config: VolumeSettings, only: Array | None = None) -> Gaussians:
     """Gaussians at the mean of each cluster, as wide as its ``neighbours`` nearest points lie around that.
 
     The map of a drive is dense near it and sparse farther off: so are these, where voxels of one size are too
     wide or leave gaps. Only points within ``neighbour_radius_m`` count; no volume is thinner than ``noise_m``.
+    ``only`` are the numbers of the clusters that are wanted, by default all.
     """
     count = np.bincount(cluster)
     mean = _cluster_means(points, cluster, count)
+    if only is not None:
+        mean, count = mean[only], count[only]
     near = Neighbours(points)
     covariance = np.empty((len(mean), 3, 3))
     for begin in range(0, len(mean), _BLOCK):

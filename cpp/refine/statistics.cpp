@@ -1,0 +1,137 @@
+#include "refine/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/parallel.hpp"
+
+namespace resweep {
+namespace {
+
+constexpr double kInverseRoot2Pi = 0.3989422804014327;
+constexpr double kTail = 8.0;  // standard deviations beyond which a Gaussian is neglected
+
+double density(double measured, double centre, double sigma) {
+    const double z = (measured - centre) / sigma;
+    return std::fabs(z) > kTail ? 0.0 : kInverseRoot2Pi / sigma * std::exp(-0.5 * z * z);
+}
+
+void sort_along_ray(std::vector<Crossing>& crossings) {
+    std::sort(crossings.begin(), crossings.end(), [](const Crossing& a, const Crossing& b) {
+        return a.centre < b.centre || (a.centre == b.centre && a.layer->number(a.volume) < b.layer->number(b.volume));
+    });
+}
+
+}  // namespace
+
+BeamStatistics::BeamStatistics(std::size_t n_discs, std::size_t n_volumes)
+    : ended_(n_discs),
+      passed_(n_discs),
+      offset_(n_discs),
+      weight_(n_discs),
+      stopped_(n_volumes),
+      let_pass_(n_volumes),
+      exposure_(n_volumes) {}
+
+std::vector<double> BeamStatistics::read(const Sums& sums) {
+    std::vector<double> values(sums.size());
+    for (std::size_t i = 0; i < sums.size(); ++i) values[i] = static_cast<double>(sums[i].load()) / kUnits;
+    return values;
+}
+
+BeamStatistics::OfBeams BeamStatistics::add(const Scene& scene, const RangedBeams& beams,
+                                            const StatisticsSettings& settings, int threads) {
+    OfBeams found;
+    found.log_likelihood.resize(beams.count);
+    found.clutter.resize(beams.count);
+    constexpr std::size_t kChunk = 2048;
+    constexpr int kLanes = 8;
+    parallel((beams.count + kChunk - 1) / kChunk, thread_count(threads), [&] {
+        return [&, tracer = PacketTracer<kLanes>(scene), outcomes = std::vector<Outcome>()](std::size_t chunk) mutable {
+            tracer.record_crossings();
+            const std::size_t end = std::min(beams.count, (chunk + 1) * kChunk);
+            for (std::size_t first = chunk * kChunk; first < end; first += kLanes) {
+                const int lanes = static_cast<int>(std::min<std::size_t>(kLanes, end - first));
+                tracer.aim(beams.origin + 3 * first, beams.direction + 3 * first, lanes);
+                tracer.trace(lanes, settings.range_max);
+                float surface[kLanes];
+                std::fill_n(surface, kLanes, kInfinity);
+                tracer.events(lanes, [&](int lane, const Event& event) { surface[lane] = event.range; });
+                for (int lane = 0; lane < lanes; ++lane) {
+                    const std::size_t row = first + static_cast<std::size_t>(lane);
+                    const float* direction = beams.direction + 3 * row;
+                    const float measured = beams.measured[row], range = surface[lane];
+                    const bool returned = measured < kInfinity;
+                    auto& crossings = tracer.crossings(lane);
+                    sort_along_ray(crossings);
+                    // The outcomes in order, and how likely each makes what was measured.
+                    outcomes.clear();
+                    double left = 1.0, sum = 0.0;
+                    for (const Crossing& crossing : crossings) {
+                        if (crossing.centre > std::min(range, settings.range_max)) break;
+                        const double pass = std::exp(static_cast<double>(log_pass(crossing, settings.slope)));
+                        const double sigma = std::sqrt(double{crossing.sigma} * crossing.sigma +
+                                                       double{settings.sigma} * settings.sigma);
+                        const double likelihood =
+                            returned ? left * (1.0 - pass) * density(measured, crossing.centre, sigma) : 0.0;
+                        outcomes.push_back({&crossing, likelihood});
+                        sum += likelihood;
+                        left *= pass;
+                    }
+                    double last = returned ? 0.0 : left;  // of the surface, or of nothing
+                    if (range < kInfinity) last = returned ? left * density(measured, range, settings.sigma) : 0.0;
+                    sum += last;
+                    const double any = settings.clutter * (returned ? 0.5 / settings.range_max : 0.5);
+                    const double all = (1.0 - settings.clutter) * sum + any;
+                    found.log_likelihood[row] = static_cast<float>(std::log(all));
+                    found.clutter[row] = static_cast<float>(any / all);
+                    // Shares of the beam: from the far end on, what is not stopped yet has passed.
+                    const double scale = (1.0 - settings.clutter) / all;
+                    double beyond = last * scale;
+                    if (range < kInfinity)
+                        count_discs(tracer.discs(lane), direction, range, measured, beyond, settings);
+                    for (std::size_t i = outcomes.size(); i-- > 0;) {
+                        const double own = outcomes[i].likelihood * scale;
+                        count_volume(*outcomes[i].crossing, own, beyond, settings);
+                        beyond += own;
+                    }
+                }
+            }
+        };
+    });
+    return found;
+}
+
+void BeamStatistics::count_discs(const DiscHits& hits, const float direction[3], float range, float measured,
+                                 double share, const StatisticsSettings& settings) {
+    const int count = blended(hits, kInfinity);
+    const bool passes = measured < kInfinity && measured > range + settings.margin;
+    double weights = 0.0;
+    for (int i = 0; i < count; ++i) weights += blend_weight(i, count);
+    for (int i = 0; i < count; ++i) {
+        const std::size_t disc = hits.disc[i];
+        const double part = blend_weight(i, count) / weights;
+        if (passes) put(passed_, disc, part);
+        if (share <= 0.0) continue;
+        put(ended_, disc, share * part);
+        const float* n = hits.layer[i]->normal + 3 * disc;
+        const double across = double{n[0]} * direction[0] + double{n[1]} * direction[1] + double{n[2]} * direction[2];
+        // A disc that moves along its normal moves the range by that over the cosine: what is flat weighs more.
+        const double weight = share * part / (across * across + double{settings.cosine_min} * settings.cosine_min);
+        put(offset_, disc, weight * (double{measured} - range) * across);
+        put(weight_, disc, weight);
+    }
+}
+
+void BeamStatistics::count_volume(const Crossing& crossing, double stopped, double passed,
+                                  const StatisticsSettings& settings) {
+    const std::size_t at = crossing.volume;
+    const double met = stopped + passed;
+    if (met <= 0.0) return;
+    const float width = settings.slope * std::max(crossing.centre, 0.0f);
+    put(exposure_, at, met * resweep::exposure(crossing) * widening(width, crossing.layer->element));
+    put(let_pass_, at, passed);
+    put(stopped_, at, stopped);
+}
+
+}  // namespace resweep

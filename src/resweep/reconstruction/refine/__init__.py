@@ -1,0 +1,1 @@
+"""Worlds adjusted to the recorded beams after their first estimate, by likelihood."""

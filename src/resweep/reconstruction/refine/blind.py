@@ -1,0 +1,92 @@
+"""Blind spots of a sensor: directions in which its beams come back empty although the world stands there.
+
+The vehicle itself and mounts take the returns of the same beams in every sweep, and so does what lies nearer than a
+sensor measures. A world cannot show that: it would return beams that come back empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from resweep import _core
+from resweep.calibration import BLIND_BINS, find_blind_bins
+from resweep.pose import Array
+from resweep.progress import track
+from resweep.reconstruction.map.beams import Beams
+from resweep.reconstruction.map.map import Map
+from resweep.reconstruction.refine.beams import EMPTY_RANGE_M
+from resweep.simulate.retrace import PredictionConfig
+from resweep.simulate.scene import native_scene
+from resweep.sweep import Sweep
+from resweep.worlds import Layer, World
+
+RANGE_MAX_M = 60.0  # beyond it, beams come back empty because what they meet is far
+_MOST_SWEEPS = 30
+_PRIOR_BEAMS = 2.0  # with the share of all beams that come back empty
+_LEAST_SHARE = 0.01  # a bin with less counts as seeing
+_STEPS = 200  # to which shares are rounded, so that a world stays small
+
+
+class BlindSpots:
+    """Counts, by ring and azimuth, of beams that meet the world and of those of them that came back empty."""
+
+    def __init__(self) -> None:
+        self._met = np.zeros((0, BLIND_BINS))
+        self._empty = np.zeros((0, BLIND_BINS))
+
+    def add(self, sweep: Sweep, beams: Beams, scene: _core.Scene, slope: float, empty_range_m: float) -> None:
+        """Count the beams of a sweep, given in its own frame and as ``beams`` around the scene's origin.
+
+        Beams that ended on what the map does not hold say nothing.
+        """
+        how = PredictionConfig()
+        found = scene.predict(
+            np.ascontiguousarray(beams.origin),
+            np.ascontiguousarray(beams.direction),
+            None,
+            sigma=how.sigma_m,
+            clutter=how.clutter,
+            window=how.window_m,
+            slope=slope,
+            range_max=RANGE_MAX_M,
+            threads=0,
+        )
+        counted = np.isfinite(found["range"]) & ~beams.find_hidden(empty_range_m)
+        ring = sweep.beam_ring[counted].astype(np.int64)
+        rings = max(len(self._met), int(ring.max()) + 1 if len(ring) else 0)
+        self._met, self._empty = (_with_rows(values, rings) for values in (self._met, self._empty))
+        row = ring * BLIND_BINS + find_blind_bins(sweep.beam_direction[counted])
+        size = rings * BLIND_BINS
+        self._met += np.bincount(row, minlength=size).reshape(rings, BLIND_BINS)
+        self._empty += np.bincount(row[~beams.returned[counted]], minlength=size).reshape(rings, BLIND_BINS)
+
+    def find_shares(self) -> Array | None:
+        """The share (k, bins) of beams that come back empty; None if hardly any does."""
+        met = self._met.sum()
+        if met == 0 or self._empty.sum() < _LEAST_SHARE * met:
+            return None
+        mean = self._empty.sum() / met
+        share = (self._empty + _PRIOR_BEAMS * mean) / (self._met + _PRIOR_BEAMS)
+        share = np.where((share >= _LEAST_SHARE) & (self._met > 0), share, 0.0)
+        return np.asarray(np.round(share * _STEPS) / _STEPS)
+
+
+def _with_rows(values: Array, rows: int) -> Array:
+    return np.concatenate([values, np.zeros((rows - len(values), values.shape[1]))])
+
+
+def see_blind_spots(map: Map, layers: Sequence[Layer]) -> Map:
+    """The map with the blind spots of its sensor in its calibration, as its beams show them in ``layers``.
+
+    Up to 30 sweeps, spread over the log, are looked at. A map whose lasers were not calibrated stays as it is.
+    """
+    if map.calibration is None:
+        return map
+    log, scene, spots = map.beam_log, native_scene(World(list(layers))), BlindSpots()
+    numbers = np.unique(np.linspace(0, len(log) - 1, min(len(log), _MOST_SWEEPS)).astype(int))
+    for sweep in track(log[numbers.tolist()], "finding blind spots", show=map.progress):
+        spots.add(sweep, map.beams(sweep, EMPTY_RANGE_M), scene, map.beam_slope, EMPTY_RANGE_M)
+    return replace(map, calibration=replace(map.calibration, blind=spots.find_shares()))
