@@ -66,7 +66,7 @@ def thin_repeats(map: Map, config: HybridConfig) -> HybridConfig:
     where more than k points share a cell as wide as the noise of ranges (mean over points); cells a little wider than
     that then become one point each.
     """
-    if config.splats.thin_m > 0 or len(map) == 0:
+    if config.splats.thin_m or len(map) == 0:
         return config
     noise_m = config.volumes.noise_m
     shared = np.bincount(number_voxels(map.cloud.points, noise_m)).astype(np.float64)

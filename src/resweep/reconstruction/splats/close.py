@@ -138,10 +138,16 @@ def _are_covered(places: Array, near: Neighbours, grown: Grown) -> Array:
     if len(places) == 0:
         return covered
     found = near.knn(places, min(_CANDIDATES, len(near))).index
-    for splat in found.T:
+    open_ = np.arange(len(places))  # most places are covered by the nearest splat
+    for number in range(found.shape[1]):
+        splat = found[open_, number]
         rows = np.maximum(splat, 0)
-        away = places - grown.centre[rows]
+        away = places[open_] - grown.centre[rows]
         off = np.einsum("ni,ni->n", away, grown.normal[rows])
         beside2 = np.einsum("ni,ni->n", away, away) - off**2
-        covered |= (splat >= 0) & (np.abs(off) < _COVERED_M) & (beside2 < grown.radius[rows] ** 2)
+        met = (splat >= 0) & (np.abs(off) < _COVERED_M) & (beside2 < grown.radius[rows] ** 2)
+        covered[open_[met]] = True
+        open_ = open_[~met]
+        if len(open_) == 0:
+            break
     return covered
