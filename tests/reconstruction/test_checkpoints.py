@@ -25,7 +25,7 @@ from resweep.reconstruction.checkpoints import Checkpoints
 from resweep.worlds import load_world
 
 QUICK = {"iterations": 1, "samples": 1000, "points_per_sweep": 2000}
-CONFIG = SplatConfig(map={"ego_radius_m": 0.0}, calibrate=QUICK, carve={"rounds": 1})
+CONFIG = SplatConfig(map={"ego_radius_m": 0.0}, calibrate=QUICK, carve={"rounds": 1}, thin_m=0.0)
 
 
 @pytest.fixture(scope="module")

