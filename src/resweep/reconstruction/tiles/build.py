@@ -49,7 +49,7 @@ TILE_M = 50.0
 _BASE_BYTES = 700 * 10**6
 _POINT_BYTES = 700
 _AT_ONCE = 2  # tiles in one process: while one of them waits for the disk or for Python, the other computes
-_MOST_POINTS = 3_000_000  # of a square, however much memory there is: so that most bounds give the same bytes
+_MOST_POINTS = 1_800_000  # of a square, however much memory there is: so that most bounds give the same bytes
 _FEWEST_POINTS = 200_000
 _STORED_BYTES = 60  # of a beam and its point on disk, about
 
