@@ -272,14 +272,19 @@ def test_a_real_nuscenes_scan_tells_its_empty_beams_and_its_way(sample_data: Pat
     assert cKDTree(stored[:, :3]).query(sweep.points)[0].max() < 1e-5
 
 
-def test_whole_firings_of_a_written_nuscenes_scan(tmp_path: Path) -> None:
-    """32 lasers in a moving box of walls; beams above it return nothing."""
-    columns, lasers = 700, 32
+def moving_firings(columns: int, lasers: int) -> tuple[np.ndarray, ...]:
+    """Column and ring (n,) of the firings of an HDL-32E that moves, their azimuth (n,), direction and origin (n, 3)."""
     column, ring = (index.ravel() for index in np.indices((columns, lasers)))
     elevation, azimuth = np.radians(-30.67 + 41.34 / 31 * ring), np.radians(-360.0 / columns * column)
     level = np.cos(elevation)
     direction = np.stack([level * np.cos(azimuth), level * np.sin(azimuth), np.sin(elevation)], axis=1)
-    origin = np.outer(column / columns - 1.0, [0.02, 0.5, 0.0])
+    return column, ring, azimuth, direction, np.outer(column / columns - 1.0, [0.02, 0.5, 0.0])
+
+
+def test_whole_firings_of_a_written_nuscenes_scan(tmp_path: Path) -> None:
+    """32 lasers in a moving box of walls; beams above it return nothing."""
+    columns, lasers = 700, 32
+    _, ring, azimuth, direction, origin = moving_firings(columns, lasers)
     distance = np.where(ring > 25, 0.0, 8.0 + 2.0 * np.sin(3 * azimuth))
     rows = np.column_stack([origin + distance[:, None] * direction, np.full(len(ring), 9.0), ring])
     rows.astype("<f4").tofile(tmp_path / "scan.pcd.bin")
@@ -299,11 +304,7 @@ def test_whole_firings_of_a_written_nuscenes_scan(tmp_path: Path) -> None:
 def test_firings_in_a_converted_folder_get_their_rings_again(tmp_path: Path) -> None:
     """The scans of the test above without their rings, in a folder like KITTI's; other points stay bare."""
     columns, lasers = 700, 32
-    column, ring = (index.ravel() for index in np.indices((columns, lasers)))
-    elevation, azimuth = np.radians(-30.67 + 41.34 / 31 * ring), np.radians(-360.0 / columns * column)
-    level = np.cos(elevation)
-    direction = np.stack([level * np.cos(azimuth), level * np.sin(azimuth), np.sin(elevation)], axis=1)
-    origin = np.outer(column / columns - 1.0, [0.02, 0.5, 0.0])
+    column, ring, azimuth, direction, origin = moving_firings(columns, lasers)
     distance = np.where((ring > 20) & (column % 7 == 0), 0.0, 12.0 + 4.0 * np.sin(3 * azimuth))
     rows = np.column_stack([origin + distance[:, None] * direction, np.full(len(ring), 0.5)]).astype("<f4")
     folder = tmp_path / "scene" / "velodyne_points" / "data"

@@ -20,6 +20,7 @@ from resweep.pose import Array
 from resweep.reconstruction.hybrid.config import HybridConfig
 from resweep.reconstruction.map.beams import Beams
 from resweep.reconstruction.map.map import Map
+from resweep.reconstruction.map.predicted import measured_ranges, predict_beams
 from resweep.reconstruction.splats import splats
 from resweep.reconstruction.splats.splats import Scales
 from resweep.reconstruction.volumes.config import VolumeConfig
@@ -154,23 +155,9 @@ def _beam_gains(beams: Beams, scenes: Sequence[_core.Scene], slope: float) -> tu
 
     ``scenes`` are those of splats and of volumes.
     """
-    how = PredictionConfig()
-    real = np.where(beams.returned, beams.length, np.float32(np.inf))
-    found = [
-        scene.predict(
-            np.ascontiguousarray(beams.origin),
-            np.ascontiguousarray(beams.direction),
-            real,
-            sigma=how.sigma_m,
-            clutter=how.clutter,
-            window=how.window_m,
-            slope=slope,
-            range_max=_RANGE_MAX_M,
-            threads=0,
-        )
-        for scene in scenes
-    ]
-    right = [_are_right(each["range"], real, how.window_m) for each in found]
+    real = measured_ranges(beams)
+    found = [predict_beams(scene, beams, slope, _RANGE_MAX_M, real) for scene in scenes]
+    right = [_are_right(each["range"], real, PredictionConfig().window_m) for each in found]
     gain = np.clip(found[1]["log_likelihood"] - found[0]["log_likelihood"], -_MAX_GAIN_NATS, _MAX_GAIN_NATS)
     gain = gain + _MAX_GAIN_NATS * (right[1].astype(float) - right[0])
     first = np.minimum(real, found[0]["range"])

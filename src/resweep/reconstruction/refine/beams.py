@@ -10,6 +10,7 @@ import numpy as np
 from resweep import _core
 from resweep.pose import Array
 from resweep.reconstruction.map.beams import Beams
+from resweep.reconstruction.map.predicted import measured_ranges
 from resweep.simulate.scene import native_scene
 from resweep.worlds import Layer, Splats, Volumes, World
 
@@ -78,8 +79,3 @@ def gather(
         count += len(known)
         unexplained.append(known[known.returned & (found["clutter"] > _UNEXPLAINED)].ends)
     return Gathered(sums, total / max(count, 1), np.concatenate(unexplained))
-
-
-def measured_ranges(beams: Beams) -> Array:
-    """Ranges (n,) float32 of beams, infinity for those without return."""
-    return np.where(beams.returned, beams.length, np.float32(np.inf)).astype(np.float32)

@@ -17,8 +17,8 @@ from resweep.pose import Array
 from resweep.progress import track
 from resweep.reconstruction.map.beams import Beams
 from resweep.reconstruction.map.map import Map
+from resweep.reconstruction.map.predicted import predict_beams
 from resweep.reconstruction.refine.beams import EMPTY_RANGE_M
-from resweep.simulate.retrace import PredictionConfig
 from resweep.simulate.scene import native_scene
 from resweep.sweep import Sweep
 from resweep.worlds import Layer, World
@@ -42,18 +42,7 @@ class BlindSpots:
 
         Beams that ended on what the map does not hold say nothing.
         """
-        how = PredictionConfig()
-        found = scene.predict(
-            np.ascontiguousarray(beams.origin),
-            np.ascontiguousarray(beams.direction),
-            None,
-            sigma=how.sigma_m,
-            clutter=how.clutter,
-            window=how.window_m,
-            slope=slope,
-            range_max=RANGE_MAX_M,
-            threads=0,
-        )
+        found = predict_beams(scene, beams, slope, RANGE_MAX_M)
         counted = np.isfinite(found["range"]) & ~beams.find_hidden(empty_range_m)
         ring = sweep.beam_ring[counted].astype(np.int64)
         rings = max(len(self._met), int(ring.max()) + 1 if len(ring) else 0)
