@@ -125,10 +125,12 @@ $(VENV)/.installed: build/wheel.stamp
 	$(PIP) install "$(WHEEL)"
 	touch $@
 
-# The linters need no new wheel, so these depend on pyproject.toml alone.
+# The linters need no new wheel, so these depend on pyproject.toml alone. This release of PyTorch comes first: any that
+# the extra would choose by itself may bring gigabytes for GPUs.
 $(VENV)/.dev: pyproject.toml
 	$(MAKE) $(VENV)/.installed
-	$(PIP) install "$(WHEEL)[dev]"
+	$(PIP) install "torch==2.13.0"
+	$(PIP) install "$(WHEEL)[dev,learn]"
 	touch $@
 
 $(VENV)/.bench: pyproject.toml

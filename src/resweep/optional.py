@@ -14,13 +14,19 @@ EXTRAS = {
     "dask": ("dask", "cluster"),
     "distributed": ("distributed", "cluster"),
     "lz4": ("rosbags", "logs"),  # which needs it
+    "imageio_ffmpeg": ("imageio-ffmpeg", "viewer"),
     "kiss_icp": ("kiss-icp", "logs"),
     "obstore": ("obstore", "cloud"),
+    "onnx": ("onnx", "learn"),
+    "onnxruntime": ("onnxruntime", "realism"),
     "pyarrow": ("pyarrow", "logs"),
     "pye57": ("pye57", "logs"),
     "pymeshlab": ("pymeshlab", "surfaces"),
     "rosbags": ("rosbags", "logs"),
     "skimage": ("scikit-image", "surfaces"),
+    "sklearn": ("scikit-learn", "learn"),
+    "torch": ("torch", "learn"),
+    "viser": ("viser", "viewer"),
 }
 
 
