@@ -17,8 +17,8 @@ SOURCES := CMakeLists.txt pyproject.toml README.md LICENSE \
 BENCHMARKS := floor courtyard memory growth peers splat_build splat_trace volumes actors dataset streaming cluster grassland tiles
 EXPERIMENTS := a_table1 a_figure1 a_transfer a_mobile a_reality b_figure3 b_figure5 b_figure7 b_figure8 c_losses c_refine c_sparse c_tables d_confidence d_motion d_objects d_shift kitti_sensor
 
-# Test files go to the workers as a whole, since their fixtures are costly.
-PARALLEL := -n auto --maxprocesses 4 --dist loadfile
+# Test files go to the workers as a whole, since their fixtures are costly, the longest first (tests/conftest.py).
+PARALLEL := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 TEST := RESWEEP_WHEEL="$(WHEEL)" RESWEEP_SDIST="$(SDIST)" RESWEEP_JUDGES="$(CURDIR)/$(JUDGES)/bin/python" $(BIN)/python -m pytest
 
 # make test COVERAGE=1 measures the lines of the installed package that the tests run. It takes about a quarter more

@@ -7,7 +7,34 @@ from pathlib import Path
 
 import pytest
 
+# Files that take longest, and folders of such: they begin first, so that none is left for one worker at the end.
+LONGEST = (
+    "cluster/",
+    "lost/",
+    "reconstruction/tiles/",
+    "experiments/",
+    "reproducible/",
+    "judges/",
+    "benchmarks/",
+    "fuzz/",
+    "test_examples.py",
+    "reconstruction/",
+    "dataset/",
+    "test_files.py",
+    "test_typing.py",
+)
+HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("RESWEEP_TEST_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of the longest files first; all others keep their order."""
+
+    def rank(item: pytest.Item) -> int:
+        name = item.path.relative_to(HERE).as_posix()
+        return next((at for at, long in enumerate(LONGEST) if name.startswith(long)), len(LONGEST))
+
+    items.sort(key=rank)
 
 
 @pytest.fixture(scope="session")

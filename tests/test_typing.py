@@ -48,17 +48,23 @@ REVEALED = [
 ]
 
 
-def check(script: str, folder: Path) -> tuple[int, str]:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the scripts are, with one cache of mypy for all of them."""
+    return tmp_path_factory.mktemp("scripts")
+
+
+def check(name: str, script: str, folder: Path) -> tuple[int, str]:
     """Exit status and output of mypy --strict on a user's script."""
-    file = folder / "mine.py"
+    file = folder / name
     file.write_text(script)
     words = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--cache-dir", str(folder / "cache")]
     done = subprocess.run([*words, str(file)], cwd=folder, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 
 
-def test_a_users_script_is_typed(tmp_path: Path) -> None:
-    code, shown = check(SCRIPT, tmp_path)
+def test_a_users_script_is_typed(folder: Path) -> None:
+    code, shown = check("mine.py", SCRIPT, folder)
     assert code == 0, shown
     notes = [line for line in shown.splitlines() if "Revealed type" in line]
     assert len(notes) == len(REVEALED)
@@ -66,8 +72,8 @@ def test_a_users_script_is_typed(tmp_path: Path) -> None:
         assert expected in note
 
 
-def test_a_mistake_is_found_before_it_runs(tmp_path: Path) -> None:
-    code, shown = check('import resweep as rs\nrs.build("kitti")\nrs.bild\n', tmp_path)
+def test_a_mistake_is_found_before_it_runs(folder: Path) -> None:
+    code, shown = check("mistaken.py", 'import resweep as rs\nrs.build("kitti")\nrs.bild\n', folder)
     assert code == 1
     assert 'expected "Log"' in shown
     assert 'no attribute "bild"' in shown

@@ -196,5 +196,5 @@ def words(verb: str, places: Places) -> list[Any]:
             places.folder / "bank",
         ],
         "dataset": ["dataset", places.plan],
-        "build": ["build", places.recorded, "--tile", 40],
+        "build": ["build", places.recorded, "--tile", 60],
     }[verb]

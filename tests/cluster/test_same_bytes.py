@@ -45,7 +45,7 @@ def plain(places: Places, bank: None) -> Callable[..., Path]:
     return run
 
 
-@pytest.fixture(scope="module", params=[1, 2, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=[2, *(pytest.param(count, marks=pytest.mark.slow) for count in (1, 5))])
 def address(cluster: Cluster, request: pytest.FixtureRequest) -> str:
     return cluster.scale(request.param)
 
@@ -123,7 +123,7 @@ def test_a_worker_that_is_killed_costs_time_and_nothing_else(
     address = cluster.scale(2)
     command = ["simulate", places.room, "-s", "velodyne-hdl-32e", "-p", places.long_drive]
     if verb == "build":
-        command = ["build", places.recorded, "--tile", 25]
+        command = ["build", places.recorded, "--tile", 40]
     assert resweep(*command, "-o", tmp_path / "plain").status == 0
     killed: list[int] = []
     for _ in range(3):  # the command may be quicker than the killer

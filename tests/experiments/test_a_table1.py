@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from experiments import a_table1
-from experiments.presenting import main
 from experiments.static_targets import NOISE_M, TARGETS, bench_sensor, scan, scan_each, together
 from resweep import HybridConfig, Log
 from resweep.evaluation import shots_of
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> dict:
-    folder: Path = tmp_path_factory.mktemp("table1")
-    result = a_table1.run(fast=True)
-    main("a_table1", "", lambda fast: result, a_table1.show, a_table1.draw, ["--fast", "-o", str(folder)])
-    assert (folder / "a_table1.png").read_bytes()[:4] == b"\x89PNG"
-    return result
+def written() -> dict:
+    return a_table1.run(fast=True)
 
 
 def test_rows_hold_every_world_and_the_papers_figures(written: dict) -> None:
@@ -69,3 +64,7 @@ def test_sweeps_from_one_place_become_one_without_labels() -> None:
     assert both.n_beams == 2 * one.n_beams
     np.testing.assert_array_equal(both.points[len(one) :], one.points)
     assert not both.label.any()
+
+
+def test_the_command_draws_its_figure_and_ends_with_one_json_object(written: dict, check_command: Any) -> None:
+    check_command("a_table1", written)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -120,3 +122,7 @@ def test_a_wider_spot_averages_more(result: dict) -> None:
     for (sampling, *case), row in shape.items():
         if sampling == "random":
             assert row["fitted_shape"] > shape[("nine", *case)]["fitted_shape"] > 1.0
+
+
+def test_the_command_draws_its_figure_and_ends_with_one_json_object(result: dict, check_command: Any) -> None:
+    check_command("b_figure5", result)

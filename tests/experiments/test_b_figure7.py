@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -48,3 +50,7 @@ def test_every_rod_and_the_board_are_seen_where_they_stand() -> None:
     board = sweep.points[sweep.instance == 0]
     np.testing.assert_allclose(board[:, 0], 2.8, atol=0.002)
     assert len(sweep) == sweep.n_beams
+
+
+def test_the_command_draws_its_figure_and_ends_with_one_json_object(result: dict, check_command: Any) -> None:
+    check_command("b_figure7", result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,3 +60,7 @@ def test_only_returns_of_the_shrub_are_counted(result: dict) -> None:
     ranges = result["_ranges"]
     assert ranges.min() > 8.0 - 0.5
     assert ranges.max() < np.hypot(8.0 + 0.4, 1.0) + 5 * b_figure8.NOISE_M
+
+
+def test_the_command_draws_its_figure_and_ends_with_one_json_object(result: dict, check_command: Any) -> None:
+    check_command("b_figure8", result)

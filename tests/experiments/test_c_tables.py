@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -90,3 +92,7 @@ def test_the_papers_rows_are_named_as_the_models_say() -> None:
     assert set().union(*PAPER.values()) <= named
     assert set(PAPER_THIN) == named
     assert set(THIN.values()) == {"fence", "trunk", "pole", "traffic sign"}
+
+
+def test_the_command_draws_its_figure_and_ends_with_one_json_object(result: dict, check_command: Any) -> None:
+    check_command("c_tables", result)

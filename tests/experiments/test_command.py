@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
-import json
+import ast
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from experiments.presenting import main
+HERE = Path(__file__).parent
+# Those whose results other tests need are run once, in the files of those tests.
+ALONE = ("a_figure1", "a_transfer", "c_compare", "c_losses", "c_refine", "c_sparse")
+ELSEWHERE = ("a_table1", "b_figure3", "b_figure5", "b_figure7", "b_figure8", "c_tables", "d_motion", "d_objects")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "a_figure1",
-        "a_table1",
-        "a_transfer",
-        "b_figure3",
-        "b_figure5",
-        "b_figure7",
-        "b_figure8",
-        "c_compare",
-        "c_losses",
-        "c_refine",
-        "c_sparse",
-        "c_tables",
-        "d_motion",
-        "d_objects",
-    ],
-)
-def test_figure_and_last_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    module = importlib.import_module(f"experiments.{name}")
-    main(name, "", module.run, module.show, module.draw, ["--fast", "--json", "-o", str(tmp_path)])
-    written = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert written["experiment"] == name
-    assert written["fast"] is True
-    assert not any(key.startswith("_") for key in written)
-    assert (tmp_path / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
+@pytest.mark.parametrize("name", ALONE)
+def test_figure_and_last_line(name: str, check_command: Any) -> None:
+    check_command(name)
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_the_command_is_checked_elsewhere(name: str) -> None:
+    calls = [node for node in ast.walk(ast.parse((HERE / f"test_{name}.py").read_text())) if isinstance(node, ast.Call)]
+    assert any(ast.unparse(call).startswith(f"check_command('{name}', ") for call in calls)

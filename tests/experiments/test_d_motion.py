@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from experiments import d_motion
@@ -30,3 +32,7 @@ def test_steps_err_by_what_a_car_drives_in_one(result: dict) -> None:
 def test_placing_once_costs_less_than_placing_360_times(result: dict) -> None:
     costs = {name: row["update_ms"] for name, row in result["variants"].items()}
     assert costs["continuous"] < 0.2 * costs[str(d_motion.STEPS)]
+
+
+def test_the_command_draws_its_figure_and_ends_with_one_json_object(result: dict, check_command: Any) -> None:
+    check_command("d_motion", result)

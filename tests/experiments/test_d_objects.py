@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from experiments import d_objects
 
 
 @pytest.fixture(scope="module")
-def rows() -> dict:
-    return d_objects.run(fast=True)["drives"]["oncoming"]
+def result() -> dict:
+    return d_objects.run(fast=True)
+
+
+@pytest.fixture(scope="module")
+def rows(result: dict) -> dict:
+    return result["drives"]["oncoming"]
 
 
 def test_coloured_icp_brings_the_surface_nearer(rows: dict) -> None:
@@ -27,3 +34,7 @@ def test_rays_meet_the_rebuilt_car_where_they_met_the_true_one(rows: dict) -> No
     assert best["rays_right"] > 0.75
     assert best["rays_error_m"] < 0.05
     assert best["rays_false"] < 0.1
+
+
+def test_the_command_draws_its_figure_and_ends_with_one_json_object(result: dict, check_command: Any) -> None:
+    check_command("d_objects", result)

@@ -84,16 +84,19 @@ def test_mistakes_say_what_to_do_and_write_nothing(drive, tmp_path, words, messa
     assert not (tmp_path / "x.world").exists()
 
 
+QUICK = ("-m", "surfels", "--set", "calibrate=null", "--set", "voxel_m=0.5", "--set", "normal_radius_m=1.0")
+
+
 def test_an_existing_world_is_kept_unless_told(drive, tmp_path):
-    run(drive, "-o", tmp_path / "w.world")
-    assert "--overwrite" in str(run(drive, "-o", tmp_path / "w.world").exception)
-    assert run(drive, "-o", tmp_path / "w.world", "--overwrite").exit_code == 0
+    assert run(drive, "-o", tmp_path / "w.world", *QUICK).exit_code == 0
+    assert "--overwrite" in str(run(drive, "-o", tmp_path / "w.world", *QUICK).exception)
+    assert run(drive, "-o", tmp_path / "w.world", "--overwrite", *QUICK).exit_code == 0
 
 
 def test_keep_going_skips_logs_that_cannot_be_read(drive, tmp_path):
     absent = tmp_path / "absent"
-    assert "absent" in str(run(absent, drive, "-o", tmp_path / "k.world").exception)
-    result = run(absent, drive, "-o", tmp_path / "k.world", "--keep-going")
+    assert "absent" in str(run(absent, drive, "-o", tmp_path / "k.world", *QUICK).exception)
+    result = run(absent, drive, "-o", tmp_path / "k.world", "--keep-going", *QUICK)
     assert result.exit_code == 0, result.output
     assert "absent" in result.output
 

@@ -303,6 +303,7 @@ def share_in_box(asset: Asset) -> tuple[float, np.ndarray]:
     return inside / total, sweep.boxes.size[0]
 
 
+@pytest.mark.slow
 def test_real_drives_give_their_objects(sample_data):
     bank = build_bank(rs.open_log(sample_data / "kitti_raw_0051"))
     assert bank.categories == {"car": ("car-0000",), "cyclist": ("cyclist-0001",)}

@@ -24,7 +24,7 @@ def leaves(at: tuple[float, float, float], seed: int, count: int = 500) -> rs.Me
 
 @pytest.fixture(scope="session")
 def garden() -> Log:
-    """Six labelled sweeps of a lawn with walls and shrubs around the corner of four tiles of 20 m."""
+    """Six labelled sweeps of a lawn with walls and shrubs around the corner of four tiles of 40 m."""
     parts = [ground_plane((60, 60), label=int(Label.ROAD))]
     for seed, (x, y) in enumerate([(4.0, 4.0), (-4.0, 5.0), (5.0, -4.0), (-0.2, -5.0)]):
         parts.append(leaves((x, y, 1.2), seed))

@@ -21,6 +21,7 @@ from resweep.reconstruction.tiles import scatter, units
 
 MAP = MapConfig(ego_radius_m=0.0)
 HYBRID = rs.HybridConfig(calibrate=None, map=MAP)
+TILE_M = 40.0  # four tiles; each takes its time, however little is in it
 
 
 def make(log: Log, path: Path, config: BuildConfig, tile_m: float, **options) -> rs.World:
@@ -47,7 +48,7 @@ def test_volumes_and_their_counts_of_beams_are_the_same_whatever_the_tiles(garde
     config = rs.VolumeConfig(method=method, voxel_m=0.3, calibrate=None, map=MAP)
     whole = rs.build(garden, config, progress=False)
     one = make(garden, tmp_path / "one.world", config, 1000.0)
-    many = make(garden, tmp_path / "many.world", config, 20.0)
+    many = make(garden, tmp_path / "many.world", config, TILE_M)
     for other in (one, many):  # sums of the same numbers, rounded differently at most
         assert len(other.layers[0]) == len(whole.layers[0])
         assert np.allclose(rows_of(other.layers[0]), rows_of(whole.layers[0]), rtol=1e-5, atol=1e-8)
@@ -57,7 +58,7 @@ def test_volumes_and_their_counts_of_beams_are_the_same_whatever_the_tiles(garde
 def hybrids(garden: Log, tmp_path_factory: pytest.TempPathFactory) -> dict[str, rs.World]:
     folder = tmp_path_factory.mktemp("hybrids")
     worlds = {"whole": rs.build(garden, HYBRID, progress=False)}
-    for name, tile_m in (("one", 1000.0), ("many", 20.0)):
+    for name, tile_m in (("one", 1000.0), ("many", TILE_M)):
         worlds[name] = make(garden, folder / f"{name}.world", HYBRID, tile_m)
     return worlds
 
@@ -73,8 +74,8 @@ def test_a_hybrid_has_as_many_primitives_in_one_tile_as_in_many(hybrids):
 def test_no_splat_is_double_or_missing_along_a_seam(hybrids):
     one, many = (hybrids[name].layers[0] for name in ("one", "many"))
     assert len(np.unique(many.centre, axis=0)) == len(many)
-    distance = np.abs(many.centre[:, :2] / 20.0 - np.round(many.centre[:, :2] / 20.0)).min(axis=1) * 20.0
-    of_one = np.abs(one.centre[:, :2] / 20.0 - np.round(one.centre[:, :2] / 20.0)).min(axis=1) * 20.0
+    distance = np.abs(many.centre[:, :2] / TILE_M - np.round(many.centre[:, :2] / TILE_M)).min(axis=1) * TILE_M
+    of_one = np.abs(one.centre[:, :2] / TILE_M - np.round(one.centre[:, :2] / TILE_M)).min(axis=1) * TILE_M
     for width in (0.1, 0.3, 1.0):  # as many splats stand along the seams of many tiles as there in one
         assert (distance < width).sum() == pytest.approx((of_one < width).sum(), rel=0.05)
     near = distance < 0.5
@@ -97,7 +98,7 @@ def test_rays_meet_the_same_surfaces_along_a_seam(hybrids):
 
 def test_held_out_figures_do_not_depend_on_the_tiles(garden, tmp_path):
     found = []
-    for tile_m in (1000.0, 20.0):
+    for tile_m in (1000.0, TILE_M):
         report = holdout(garden, [3], lambda log, m=tile_m: make(log, tmp_path / f"{m:g}.world", HYBRID, m))
         found.append(report.metrics)
     for name, tolerance in (("range_median_m", 0.002), ("within_0.10m", 0.01), ("recovered_0.10m", 0.01)):
@@ -107,21 +108,21 @@ def test_held_out_figures_do_not_depend_on_the_tiles(garden, tmp_path):
 @pytest.mark.parametrize("config", [rs.SplatConfig(calibrate=None, map=MAP), rs.SurfelConfig(calibrate=None, map=MAP)])
 def test_surfaces_alone_are_built_by_tiles_too(garden, tmp_path, config):
     whole = rs.build(garden, config, progress=False)
-    many = make(garden, tmp_path / "many.world", config, 20.0)
+    many = make(garden, tmp_path / "many.world", config, TILE_M)
     assert many.n_primitives == pytest.approx(whole.n_primitives, rel=0.02)
     assert many.meta["points"] == whole.meta["points"]
 
 
 def test_without_labels_beams_decide_in_tiles_as_in_one_piece(unlabelled, tmp_path):
     whole = rs.build(unlabelled, HYBRID, progress=False)
-    many = make(unlabelled, tmp_path / "many.world", HYBRID, 20.0)
+    many = make(unlabelled, tmp_path / "many.world", HYBRID, TILE_M)
     for one, other in zip(whole.layers, many.layers, strict=True):
         assert other.n_primitives == pytest.approx(one.n_primitives, rel=0.15)
 
 
 def test_little_memory_divides_tiles_and_changes_little(garden, tmp_path, monkeypatch, hybrids):
     monkeypatch.setattr(tiled, "_FEWEST_POINTS", 1000)
-    monkeypatch.setattr(tiled, "_MOST_POINTS", 5_000)
+    monkeypatch.setattr(tiled, "_MOST_POINTS", 15_000)
     seen: list[int] = []
     fit = units.fit_tile
     monkeypatch.setattr(tiled, "fit_tile", lambda task: seen.append(len(task.squares)) or fit(task))
@@ -138,7 +139,7 @@ class StopHereError(Exception):
 def unbroken(garden: Log, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The hash of the world of four sweeps that no build was stopped of."""
     path = tmp_path_factory.mktemp("unbroken") / "whole.world"
-    return hash_folder(build_tiled(garden[:4], path, HYBRID, tile_m=20.0, progress=False))
+    return hash_folder(build_tiled(garden[:4], path, HYBRID, tile_m=TILE_M, progress=False))
 
 
 @pytest.mark.parametrize("where", ["scatter_batch", "fit_tile", "assemble_world"])
@@ -154,7 +155,7 @@ def test_a_build_that_was_stopped_goes_on_and_gives_the_same_bytes(garden, unbro
 
     monkeypatch.setattr(tiled, where, stop)
     with pytest.raises(StopHereError):
-        build_tiled(garden[:4], tmp_path / "again.world", HYBRID, tile_m=20.0, progress=False)
+        build_tiled(garden[:4], tmp_path / "again.world", HYBRID, tile_m=TILE_M, progress=False)
     assert not (tmp_path / "again.world").exists()
     monkeypatch.setattr(tiled, where, real)
     kept = {file: file.stat().st_mtime_ns for file in (tmp_path / "again.world.partial").rglob("*.tiles")}
@@ -162,7 +163,7 @@ def test_a_build_that_was_stopped_goes_on_and_gives_the_same_bytes(garden, unbro
     written: list[Path] = []
     write = scatter.write_batch
     monkeypatch.setattr(scatter, "write_batch", lambda file, *rest: written.append(file) or write(file, *rest))
-    again = build_tiled(garden[:4], tmp_path / "again.world", HYBRID, tile_m=20.0, progress=False)
+    again = build_tiled(garden[:4], tmp_path / "again.world", HYBRID, tile_m=TILE_M, progress=False)
     assert not set(written) & set(kept)  # what was scattered before is not read again
     assert hash_folder(again) == unbroken
     assert not (tmp_path / "again.world.partial").exists()
