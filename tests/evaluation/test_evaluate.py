@@ -222,7 +222,7 @@ def test_a_log_weighs_points_not_sweeps(make_sweep: MakeSweep) -> None:
     assert report["c2c_m"] == pytest.approx((720 * 0.1 + 72 * 0.4) / 792, abs=1e-5)
     assert report["range_median_m"] == pytest.approx(0.1, abs=1e-5)
     assert [row["c2c_sweep_m"] for row in report.per_sweep] == pytest.approx([0.1, 0.4], abs=1e-5)
-    assert report.settings["drawn_row"] == 1
+    assert report.settings["worst_rows"] == [1, 0]
 
 
 def test_accumulated_clouds_find_neighbours_in_other_sweeps(make_sweep: MakeSweep) -> None:

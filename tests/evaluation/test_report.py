@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from resweep import Log, ResweepError, Sweep, write_log, write_sweep
 from resweep.cli.evaluate import evaluate as verb
 from resweep.evaluation import METRICS, Report, evaluate
-from resweep.evaluation.report import format_value
+from resweep.evaluation.values import format_value
 from resweep.labels import load_labels
 
 MakeSweep = Callable[..., Sweep]
@@ -48,7 +48,7 @@ def test_a_report_survives_json(logs: tuple[Log, Log], tmp_path: Path) -> None:
     report = evaluate(*logs)
     loaded = Report.load(report.save(tmp_path / "deep" / "report.json"))
     assert loaded == report
-    assert loaded.drawn is None
+    assert loaded.load_pair is None
     record = strict(report.to_json())
     assert record["metrics"]["c2c_m"] == report["c2c_m"]
     assert record["units"]["chamfer_sq_sum_m2"] == "m²"
@@ -80,7 +80,9 @@ def test_html_is_whole_in_one_file(logs: tuple[Log, Log], tmp_path: Path) -> Non
     report = evaluate(*logs, accumulate=True)
     text = report.save(tmp_path / "report.html").read_text(encoding="utf-8")
     assert not re.search(r"https?://|<link|<script|src=\"(?!data:)", text)
-    assert text.count("data:image/png;base64,") == 5
+    assert (
+        text.count("data:image/png;base64,") == 9
+    )  # errors, ground, by sweep; two pairs from above and as images; more of one
     for name in report.metrics:
         assert f">{name}<" in text, name
     assert "&lt;sim&gt;" in text
@@ -89,7 +91,7 @@ def test_html_is_whole_in_one_file(logs: tuple[Log, Log], tmp_path: Path) -> Non
     assert ">pole<" in text
     loaded = Report.load(report.save(tmp_path / "report.json"))
     again = loaded.save(tmp_path / "again.html").read_text(encoding="utf-8")
-    assert again.count("data:image/png;base64,") == 2  # without its sweeps: range errors and sweep by sweep
+    assert again.count("data:image/png;base64,") == 3  # without its sweeps: range errors, ground and sweep by sweep
 
 
 @pytest.mark.parametrize("ranges", [np.nan, 20.0])

@@ -17,6 +17,7 @@ import typer
 
 import resweep
 from resweep.cli.build import build
+from resweep.cli.compare import compare
 from resweep.cli.convert import convert
 from resweep.cli.dataset import dataset
 from resweep.cli.demo import demo
@@ -89,7 +90,22 @@ def _resweep(
     choose_verbosity(verbose, quiet)
 
 
-for verb in (demo, build, objects, simulate, scenario, replay, dataset, evaluate, view, info, convert, merge, sensors):
+for verb in (
+    demo,
+    build,
+    objects,
+    simulate,
+    scenario,
+    replay,
+    dataset,
+    evaluate,
+    compare,
+    view,
+    info,
+    convert,
+    merge,
+    sensors,
+):
     app.command()(with_verbosity(verb))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import resweep
 from resweep.errors import ResweepError, nearest_names
 from resweep.evaluation.accumulated import Accumulated, count_points
+from resweep.evaluation.breakdown import Breakdown
 from resweep.evaluation.caveats import Caveats, label_lines
 from resweep.evaluation.column import Column
 from resweep.evaluation.metrics import COST_METRICS, METRICS
@@ -31,6 +32,7 @@ from resweep.sweep import Sweep
 from resweep.work import OneProcess, Workers, is_here, map_batches
 from resweep.worlds import World
 
+WORST = 3  # pairs that a report shows
 BEAM_BYTES = 750  # that a beam of a pair takes while it is compared: both sweeps, images and nearest points
 
 
@@ -99,7 +101,7 @@ def evaluate(
 
 
 class _Run:
-    """Pairs compared so far: their sums, and the worst of them for drawing."""
+    """Pairs compared so far: their sums, and where the errors are."""
 
     def __init__(
         self,
@@ -125,7 +127,7 @@ class _Run:
         self.beams_known = sim.beams_known and real.beams_known
         unknown = [side for side, log in (("simulated", sim), ("real", real)) if not log.beams_known]
         self.caveats = Caveats(len(sim), len(real), n_pairs, self.same_frame, unknown)
-        self.worst: tuple[float, int, Pair | None] | None = None
+        self.breakdown = Breakdown()
         self.comparison: Comparison | None = None
         self.cloud: RecordedCloud | None = None
         self.kept = KeptClouds()
@@ -172,7 +174,7 @@ class _Run:
             keeps_sim=self.gathers,
             keeps_real=self.gathers and own,
             keeps_frame=self.accumulate,
-            keeps_pair=here,
+            keeps_pair=False,
         )
         del sim, real
         results = map_batches(workers, partial(compare_at, self.comparison), pairs, "comparing", show=False)
@@ -186,10 +188,7 @@ class _Run:
         sums = compared.sums
         self.caveats.add(compared.facts)
         self.seen.update(compared.seen)
-        count = sums.totals["c2c_sweep_n"]
-        error_m = sums.totals["c2c_sweep"] / count if count else 0.0
-        if self.worst is None or error_m > self.worst[0]:
-            self.worst = (error_m, len(self.pairs), compared.pair)
+        self.breakdown.add(compared.breakdown)
         self.total.take_errors(sums)
         self.pairs.append((at_sim, at_real, sums))
         if self.cloud is not None:
@@ -201,15 +200,11 @@ class _Run:
             assert compared.in_frame is not None
             self.accumulated.add(*compared.in_frame)
 
-    def _draw(self) -> tuple[int, Pair]:
-        """The row of the worst pair and the pair, which is compared again where a worker did it."""
-        assert self.worst is not None
-        _, row, pair = self.worst
-        if pair is None:
-            assert self.comparison is not None
-            pair = compare_at(replace(self.comparison, keeps_pair=True), self.pairs[row][:2]).pair
-        assert pair is not None
-        return row, pair
+    def _find_worst(self) -> list[int]:
+        """The rows of the pairs with the largest c2c_sweep_m, worst first."""
+        totals = [sums.totals for _, _, sums in self.pairs]
+        errors = [each["c2c_sweep"] / each["c2c_sweep_n"] if each["c2c_sweep_n"] else 0.0 for each in totals]
+        return sorted(range(len(errors)), key=lambda row: -errors[row])[:WORST]
 
     def compare_with_recorded(self) -> None:
         """Add the distances of all pairs to the whole recorded cloud, and the sums of all pairs to the total."""
@@ -229,7 +224,16 @@ class _Run:
     def report(self, known: Values) -> Report:
         """The report of all pairs, with figures that the caller knew."""
         assert self.range_max_m is not None
-        drawn_row, drawn = self._draw()
+        assert self.comparison is not None
+        whole = replace(self.comparison, keeps_pair=True)
+        numbers = [pair[:2] for pair in self.pairs]
+
+        def load_pair(row: int) -> Pair:
+            """The sweeps of a row compared again, with all that pictures need."""
+            pair = compare_at(whole, numbers[row]).pair
+            assert pair is not None
+            return pair
+
         values = {**self.total.metrics(self.thin, self.range_max_m), **known}
         lost = map_labels(self.given, self.labels).lost_names(np.array(sorted(self.seen))) if self.seen else []
         real = self.labels if self._labelled("real") else NO_LABELS
@@ -240,7 +244,11 @@ class _Run:
             metrics={name: values[name] for name in METRICS if name in values},
             per_sweep=[self._row(*pair) for pair in self.pairs],
             per_class=self.total.per_class(labels),
+            per_range=self.breakdown.by_range(),
             range_errors=self.total.error_curves(),
+            returns=self.total.count_returns(),
+            ground=self.breakdown.ground(),
+            calibration=self.breakdown.calibration(),
             notes=[*self.caveats.lines(), *lines],
             settings={
                 "resweep": resweep.__version__,
@@ -252,9 +260,9 @@ class _Run:
                 "labels_title": labels.title,
                 "unlabelled_labels": list(labels.unlabelled) if labels.known else [0],
                 "thin_labels": list(self.thin),
-                "drawn_row": drawn_row,
+                "worst_rows": self._find_worst(),
             },
-            drawn=drawn,
+            load_pair=load_pair,
         )
 
     def _labelled(self, *sides: str) -> bool:

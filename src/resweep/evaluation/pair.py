@@ -17,6 +17,7 @@ from resweep.evaluation.beams import (
     range_images,
     relative_pose,
 )
+from resweep.evaluation.breakdown import Breakdown, break_down
 from resweep.evaluation.metrics import ssim
 from resweep.evaluation.nearest import nearest_distances
 from resweep.evaluation.pano import sum_pano
@@ -50,6 +51,7 @@ class Pair:
     beams: tuple[Beams, Beams]
     match: Match
     images: Images
+    breakdown: Breakdown
 
 
 def compare_pair(
@@ -74,8 +76,10 @@ def compare_pair(
     sum_classes(sums, sim_cloud, real_cloud, "c2c_sweep", threads)
     beams = comparable_beams(sim, real, T_real_sim)
     match = match_beams(sim, real, beams, tolerance_rad, T_real_sim) if beams_known else NO_MATCH
+    breakdown = Breakdown()
     if beams_known:
         _sum_beams(sums, beams, match, labels)
+        breakdown = break_down(sim, real, beams, match, placed=not same_frame)
     images = range_images(sim, real, beams, match, range_max_m)
     count = int(images.pixels.sum())
     if count:
@@ -83,7 +87,7 @@ def compare_pair(
         sums.totals["image_sq"] = float(((images.sim - images.real)[images.pixels] ** 2).sum())
         sums.totals["ssim"] = float(ssim(images.sim, images.real, range_max_m)[images.pixels].sum())
         sum_pano(sums, beams, match, images, threads)
-    return Pair(sums, sim_cloud, real_cloud, distance, beams, match, images)
+    return Pair(sums, sim_cloud, real_cloud, distance, beams, match, images, breakdown)
 
 
 def _cloud(sweep: Sweep, T_frame_sweep: Array) -> Cloud:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from resweep.evaluation.beams import relative_pose
+from resweep.evaluation.breakdown import Breakdown
 from resweep.evaluation.pair import Cloud, Pair, compare_pair
 from resweep.evaluation.sums import MetricSums
 from resweep.label_mapping import relabel
@@ -64,6 +65,7 @@ class Compared:
     """
 
     sums: MetricSums
+    breakdown: Breakdown
     facts: PairFacts
     seen: tuple[int, ...]
     sim: tuple[Array, Array] | None
@@ -100,6 +102,7 @@ def compare_at(comparison: Comparison, numbers: tuple[int, int]) -> Compared:
     )
     return Compared(
         pair.sums,
+        pair.breakdown,
         facts,
         tuple(sorted(seen)),
         (sim.world_points(), sim.label) if comparison.keeps_sim else None,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from resweep.errors import ResweepError, nearest_names, printable
 from resweep.evaluation.caveats import WARNING
 from resweep.evaluation.metrics import METRICS
+from resweep.evaluation.values import format_value
 from resweep.files import atomic_file
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _FORMAT, _VERSION = "resweep-report", 1
 _FIELDS = ("metrics", "per_sweep", "per_class", "range_errors", "notes", "settings")
+_BREAKDOWNS = ("per_range", "returns", "ground", "calibration")  # reports of older versions have none
 _WIDTH = 118
 _SHOWN = 4  # metrics in the one line of a report
 
@@ -31,9 +32,11 @@ class Report:
 
     ``metrics`` maps names of `METRICS` to values over all sweeps, None where there was nothing to compare.
     ``per_sweep`` has the same for each pair, with the indices ``sim`` and ``real``; ``per_class`` maps class
-    names to their counts and distances; ``settings["labels"]`` is the vocabulary of the names. ``range_errors`` holds
-    curves for drawing, ``notes`` how it was measured. ``drawn`` is the pair of sweeps with the largest c2c_sweep_m,
-    which the HTML shows; a report loaded from JSON has none.
+    names to their counts and distances; ``settings["labels"]`` is the vocabulary of the names. ``per_range`` has
+    figures by true range, ``returns`` the matched beams by what returned, ``ground`` where in the world ranges are
+    right, ``calibration`` how often returns are right by the confidence that they state (`Breakdown`). ``range_errors``
+    holds curves for drawing, ``notes`` how it was measured. ``load_pair(row)`` compares the sweeps of a row again, for
+    the pictures of the HTML; a report loaded from JSON has none.
     """
 
     metrics: dict[str, float | None]
@@ -42,7 +45,11 @@ class Report:
     range_errors: dict[str, list[float]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
-    drawn: Pair | None = field(default=None, compare=False, repr=False)
+    per_range: list[dict[str, float | None]] = field(default_factory=list)
+    returns: dict[str, int] = field(default_factory=dict)
+    ground: dict[str, Any] = field(default_factory=dict)
+    calibration: list[dict[str, float]] = field(default_factory=list)
+    load_pair: Callable[[int], Pair] | None = field(default=None, compare=False, repr=False)
 
     def __getitem__(self, name: str) -> float | None:
         if name not in self.metrics:
@@ -51,7 +58,11 @@ class Report:
 
     def to_json(self) -> str:
         """One JSON object: metrics, units, per sweep, per class, notes and settings; None is null."""
-        record = {"format": _FORMAT, "version": _VERSION, **{name: getattr(self, name) for name in _FIELDS}}
+        record = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            **{name: getattr(self, name) for name in _FIELDS + _BREAKDOWNS},
+        }
         record["units"] = {name: METRICS[name].unit for name in self.metrics}
         return json.dumps(record, allow_nan=False)
 
@@ -62,7 +73,7 @@ class Report:
         if suffix not in (".html", ".json"):
             raise ResweepError(f"{path}: a report is saved as .html or .json, not '{path.suffix}'; choose one of them")
         if suffix == ".html":
-            from resweep.evaluation.html import render
+            from resweep.evaluation.pages.report import render
 
             text = render(self)
         else:
@@ -88,7 +99,7 @@ class Report:
         missing = [name for name in _FIELDS if name not in record]
         if missing:
             raise ResweepError(f"{path}: damaged, it lacks {', '.join(missing)}; evaluate again")
-        return cls(**{name: record[name] for name in _FIELDS})
+        return cls(**{name: record[name] for name in _FIELDS + _BREAKDOWNS if name in record})
 
     def __repr__(self) -> str:
         """One line; ``print`` gives the table."""
@@ -160,13 +171,3 @@ class Report:
         for name, values in self.per_class.items():
             table.add_row(Text(printable(name)), *(format_value(values.get(column)) for column in columns))
         return table
-
-
-def format_value(value: float | None, missing: str = "–") -> str:
-    """A value for people: four significant digits, whole numbers without decimals, ``missing`` for None."""
-    if value is None:
-        return missing
-    if value == int(value) and abs(value) < 1e15:
-        return f"{int(value):,}"
-    digits = max(0, 3 - math.floor(math.log10(abs(value))))
-    return f"{value:,.{min(digits, 6)}f}" if abs(value) >= 1e-4 else f"{value:.2e}"

@@ -131,6 +131,13 @@ class MetricSums:
             "cdf_share": share.round(6).tolist(),
         }
 
+    def count_returns(self) -> dict[str, int]:
+        """Matched beams that returned in both, are missing or surplus in the simulation, or returned in neither."""
+        s = self.totals
+        both, sim, real = int(s["both"]), int(s["sim_returned"]), int(s["real_returned"])
+        neither = int(s["matched"]) - sim - real + both
+        return {"both": both, "missing": real - both, "surplus": sim - both, "neither": neither}
+
     def _thin(self, thin: Iterable[int], key: str) -> float | None:
         """The mean over thin classes of their mean distances."""
         known = [self.classes[label] for label in thin if label in self.classes]
