@@ -36,7 +36,7 @@ def rows_of(table: np.dtype, count: int, seed: int) -> Rows:
 def write(folder, name: str, seed: int, count: int = 500) -> tuple[dict[str, Rows], np.ndarray]:
     tables = {"points": rows_of(POINT, count, seed), "beams": rows_of(BEAM, count, seed)}
     squares = np.random.default_rng(seed).integers(-3, 3, (count, 2))
-    write_batch(folder / name, {key: (rows, squares) for key, rows in tables.items()}, {"seed": seed})
+    write_batch(folder / name, {key: (rows, squares, None) for key, rows in tables.items()}, {"seed": seed})
     return tables, squares
 
 
@@ -61,7 +61,7 @@ def test_a_batch_may_have_no_rows_of_a_table(tmp_path):
     tables = {"points": rows_of(POINT, 3, 0), "beams": no_rows(BEAM)}
     squares = np.zeros((3, 2), int)
     file = tmp_path / "0000000.tiles"
-    write_batch(file, {"points": (tables["points"], squares), "beams": (tables["beams"], squares[:0])}, {})
+    write_batch(file, {"points": (tables["points"], squares, None), "beams": (tables["beams"], squares[:0], None)}, {})
     assert TileStore.open(tmp_path).count("beams") == {}
 
 
@@ -99,7 +99,8 @@ def test_flags_come_back_in_the_order_of_points_however_a_cell_was_divided(tmp_p
         rows = rows_of(POINT, 400, at)
         rows["points"][:, :2] = np.random.default_rng(at).uniform(0, 8, (400, 2))
         rows["sweep"], rows["row"] = np.full(400, at, np.int32), np.arange(400, dtype=np.int32)
-        tables = {"points": (rows, find_squares(rows["points"], 1.0)), "beams": (no_rows(BEAM), np.zeros((0, 2), int))}
+        tables = {"points": (rows, find_squares(rows["points"], 1.0), None)}
+        tables["beams"] = (no_rows(BEAM), np.zeros((0, 2), int), None)
         write_batch(tmp_path / f"{at:07d}.tiles", tables, {})
     ground = Ground(
         tmp_path, np.zeros(3), 8.0, MapConfig(), UNKNOWN_LABELS, 0.0, MovingRule("none", np.zeros((2, 4, 4)))

@@ -29,7 +29,7 @@ _LEAST_POINTS = 5
 LINE = 0.05  # variance across, over that along, below which neighbours are a line and have no plane
 _THIN = 0.1  # variance off the plane, over that across, below which neighbours are a plane
 _LEAST_RADIUS = 0.75  # of a splat, in cells
-_CANDIDATES = 24  # nearest splats that may cover a place
+_CANDIDATES = (1, 4, 24)  # nearest splats that may cover a place: most are covered by the first
 _COVERED_M = 0.15  # from a splat's plane
 _RIM = 0.6  # of the radius, where a splat is looked at for gaps
 _ROUNDING = np.float32(1 + 1e-6)  # so that the farthest neighbour is found again within its own distance
@@ -137,17 +137,21 @@ def _are_covered(places: Array, near: Neighbours, grown: Grown) -> Array:
     covered = np.zeros(len(places), bool)
     if len(places) == 0:
         return covered
-    found = near.knn(places, min(_CANDIDATES, len(near))).index
-    open_ = np.arange(len(places))  # most places are covered by the nearest splat
-    for number in range(found.shape[1]):
-        splat = found[open_, number]
-        rows = np.maximum(splat, 0)
-        away = places[open_] - grown.centre[rows]
-        off = np.einsum("ni,ni->n", away, grown.normal[rows])
-        beside2 = np.einsum("ni,ni->n", away, away) - off**2
-        met = (splat >= 0) & (np.abs(off) < _COVERED_M) & (beside2 < grown.radius[rows] ** 2)
-        covered[open_[met]] = True
-        open_ = open_[~met]
-        if len(open_) == 0:
-            break
+    open_ = np.arange(len(places))
+    looked = 0  # at so many of the nearest splats, none of which covers the open places
+    for most in _CANDIDATES:
+        found = near.knn(places[open_], min(most, len(near))).index
+        row = np.arange(len(open_))  # in ``found``
+        for number in range(looked, found.shape[1]):
+            splat = found[row, number]
+            rows = np.maximum(splat, 0)
+            away = places[open_] - grown.centre[rows]
+            off = np.einsum("ni,ni->n", away, grown.normal[rows])
+            beside2 = np.einsum("ni,ni->n", away, away) - off**2
+            met = (splat >= 0) & (np.abs(off) < _COVERED_M) & (beside2 < grown.radius[rows] ** 2)
+            covered[open_[met]] = True
+            open_, row = open_[~met], row[~met]
+            if len(open_) == 0:
+                return covered
+        looked = found.shape[1]
     return covered
