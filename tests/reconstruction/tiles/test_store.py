@@ -94,17 +94,43 @@ def test_a_damaged_block_is_said_to_be_one(tmp_path):
         list(batch.read("points", {(int(e["x"]), int(e["y"])) for e in batch.index["points"]}))
 
 
-def test_flags_come_back_in_the_order_of_points_however_a_cell_was_divided(tmp_path):
+def write_ground(folder) -> tuple[Ground, np.ndarray]:
+    """Two sweeps of 400 points in one tile of 8 m, and all points in their order."""
+    points = []
     for at in (0, 1):
         rows = rows_of(POINT, 400, at)
         rows["points"][:, :2] = np.random.default_rng(at).uniform(0, 8, (400, 2))
         rows["sweep"], rows["row"] = np.full(400, at, np.int32), np.arange(400, dtype=np.int32)
         tables = {"points": (rows, find_squares(rows["points"], 1.0), None)}
         tables["beams"] = (no_rows(BEAM), np.zeros((0, 2), int), None)
-        write_batch(tmp_path / f"{at:07d}.tiles", tables, {})
-    ground = Ground(
-        tmp_path, np.zeros(3), 8.0, MapConfig(), UNKNOWN_LABELS, 0.0, MovingRule("none", np.zeros((2, 4, 4)))
-    )
+        write_batch(folder / f"{at:07d}.tiles", tables, {})
+        points.append(rows["points"])
+    rule = MovingRule("none", np.zeros((2, 4, 4)))
+    return Ground(folder, np.zeros(3), 8.0, MapConfig(), UNKNOWN_LABELS, 0.0, rule), np.concatenate(points)
+
+
+@pytest.mark.parametrize("margin_m", [0.0, 0.4, 1.0, 1.3])
+def test_a_part_holds_the_points_within_its_margin_in_their_order(tmp_path, margin_m):
+    ground, points = write_ground(tmp_path)
+    square = Square(1, 0, 4.0)
+    low, high = square.low - margin_m, square.high + margin_m
+    inside = ((points[:, :2] >= low) & (points[:, :2] < high)).all(axis=1)
+    part = Part.read(ground, square, margin_m)
+    assert np.array_equal(part.rows["points"], points[inside])
+    assert np.array_equal(part.cell, find_squares(points[inside], 1.0))
+
+
+def test_a_row_may_lie_in_several_squares(tmp_path):
+    rows, row = rows_of(BEAM, 5, 0), np.array([0, 3, 3, 4])
+    squares = np.array([[0, 0], [1, 0], [0, 0], [1, 0]])
+    write_batch(tmp_path / "0000000.tiles", {"beams": (rows, squares, row)}, {})
+    found = dict(TileStore.open(tmp_path).read("beams", {(0, 0), (1, 0)}))
+    for square, wanted in (((0, 0), [0, 3]), ((1, 0), [3, 4])):
+        assert np.array_equal(found[square]["length"], rows["length"][wanted])
+
+
+def test_flags_come_back_in_the_order_of_points_however_a_cell_was_divided(tmp_path):
+    ground, _ = write_ground(tmp_path)
 
     def flag(part: Part) -> np.ndarray:
         return STILL + PERMEABLE * ((part.rows["row"] + part.rows["sweep"]) % 2).astype(np.uint8)
