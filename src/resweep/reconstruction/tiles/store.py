@@ -158,7 +158,7 @@ class Batch:
                 if head["version"] != VERSION:
                     raise ResweepError(
                         f"{file}: is a tile store of version {head['version']}, this Resweep has version {VERSION}; "
-                        "remove the folder and build again"
+                        f"remove the folder {file.parent} and build again"
                     )
                 index = {
                     name: np.frombuffer(stream.read(_INDEX.itemsize * count), _INDEX)
@@ -169,7 +169,7 @@ class Batch:
             if isinstance(error, ResweepError):
                 raise
             raise ResweepError(
-                f"{file}: is no batch of a tile store ({error}); remove the folder and build again"
+                f"{file}: is no batch of a tile store ({error}); remove the folder {file.parent} and build again"
             ) from error
 
     def read(self, table: str, squares: set[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], Rows]]:
@@ -186,7 +186,7 @@ class Batch:
                     rows = _unpack(table, packed, int(entry["rows"]))
                 except (RuntimeError, ValueError) as error:
                     raise ResweepError(
-                        f"{self.file}: is damaged ({error}); remove the folder and build again"
+                        f"{self.file}: is damaged ({error}); remove the folder {self.file.parent} and build again"
                     ) from error
                 yield (int(entry["x"]), int(entry["y"])), rows
 
