@@ -149,6 +149,8 @@ def grassland(grass: dict[str, Any], tiles: dict[str, Any]) -> Work:
 def core_s_per_sweep(tiles: dict[str, Any]) -> float:
     """Processor seconds that one more sweep takes: those of the longest build beyond those of the shortest."""
     first, last = min(tiles["sweeps"]), max(tiles["sweeps"])
+    if first == last:
+        return float(tiles[f"processor_s_{last}"] / last)
     return float((tiles[f"processor_s_{last}"] - tiles[f"processor_s_{first}"]) / (last - first))
 
 

@@ -121,6 +121,9 @@ def test_finished_parts_of_a_run_are_kept_for_the_same_package(load: Any, tmp_pa
     assert list(again.loads) == ["a", "b"]
     assert all(len(load) == 2 for load in again.loads.values())
     assert tiles.Parts(file, "another").run("a", lambda: measure("a")) != first
+    only = tiles.Parts(file, "another", finished_only=True)
+    assert ("a" in only, "b" in only) == (True, False)
+    assert only.run("b", lambda: measure("b")) == {}
     assert measured == ["a", "b", "a"]
     assert tiles.hash_package() == tiles.hash_package()
 
