@@ -108,8 +108,8 @@ def _sum_up(result: Result, sizes: tuple[int, ...]) -> Result:
 class Parts:
     """Parts of a benchmark, each measured once: ``file`` keeps their figures for a run with the same ``key``.
 
-    With ``finished_only``, parts that are not there have no figures. ``loads`` are the load averages of the machine over
-    a minute, before and after each part.
+    With ``finished_only``, parts that are not there have no figures. ``loads`` are the load averages of the machine
+    over a minute, before and after each part.
     """
 
     def __init__(self, file: Path, key: str, finished_only: bool = False) -> None:
