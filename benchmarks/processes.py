@@ -21,11 +21,13 @@ _EVERY_S, _DISK_EVERY_S = 0.05, 2.0
 class Usage:
     """What a command took: seconds of the clock and of processors, bytes of memory of all its processes together.
 
-    ``disk_bytes`` are those of the folder that was watched.
+    ``own_s`` are the processor seconds of its first process alone, without those that it started; ``disk_bytes`` are
+    those of the folder that was watched.
     """
 
     seconds: float
     processor_s: float
+    own_s: float
     peak_bytes: int
     disk_bytes: int
 
@@ -56,7 +58,7 @@ def run_measured(command: Sequence[str], what: str, watched: Path | None = None)
             said.seek(0)
             lines = said.read().decode(errors="replace").strip().splitlines()
             raise ResweepError(f"{what}: failed with status {status}: {lines[-1] if lines else 'it said nothing'}")
-    return Usage(seconds, used.ru_utime + used.ru_stime, watcher.peak_bytes, watcher.disk_bytes)
+    return Usage(seconds, used.ru_utime + used.ru_stime, watcher.own_s, watcher.peak_bytes, watcher.disk_bytes)
 
 
 class _Watcher(threading.Thread):
@@ -66,6 +68,7 @@ class _Watcher(threading.Thread):
         super().__init__(daemon=True)
         self.pid, self.watched = pid, watched
         self.peak_bytes = self.disk_bytes = 0
+        self.own_s = 0.0
         self._done = threading.Event()
 
     def run(self) -> None:
@@ -74,6 +77,7 @@ class _Watcher(threading.Thread):
         while not self._done.wait(_EVERY_S):
             now = sum(_memory(pid, "VmRSS") for pid in _family(self.pid))
             self.peak_bytes = max(self.peak_bytes, now, _memory(self.pid, "VmHWM"))
+            self.own_s = max(self.own_s, _processor_s(self.pid))
             if self.watched is not None and time.perf_counter() - looked > _DISK_EVERY_S:
                 self.disk_bytes = max(self.disk_bytes, folder_bytes(self.watched))
                 looked = time.perf_counter()
@@ -112,6 +116,12 @@ def _memory(pid: int, field: str) -> int:
         if line.startswith(f"{field}:"):
             return int(line.split()[1]) * 1024
     return 0
+
+
+def _processor_s(pid: int) -> float:
+    """Processor seconds of a process so far, all its threads together; 0 if it has ended."""
+    words = _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()  # the name before it may hold blanks
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK") if len(words) > 12 else 0.0
 
 
 def _read(file: Path) -> str:

@@ -4,16 +4,24 @@ The drive is the labelled street of `benchmarks.long_street`, written to disk be
 the command ``resweep build`` in a process of its own, whose memory is measured with that of its children; ``--memory``
 bounds it. Untiled is `rs.build` of the same sweeps in memory, and saving the world. Ratios are of this run.
 
-python -m benchmarks.tiles [--fast] [--json] [--data FOLDER] [--memory 4GB] [--sizes 100,400,1600] [--save FILE]
+Seconds of the clock depend on what else the machine does: the load average before and after each part is given with
+the figures, and processor seconds stand beside them. With ``--data``, finished parts are kept there, so that a run
+that was stopped goes on, as long as Resweep itself is unchanged.
+
+python -m benchmarks.tiles [--fast] [--json] [--data FOLDER [--finished]] [--memory 4GB] [--sizes 100,400,1600]
+    [--save FILE]
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -23,13 +31,20 @@ import resweep as rs
 from benchmarks.long_street import write_drive
 from benchmarks.processes import Usage, folder_bytes, resweep_command, run_measured
 from benchmarks.report import Result, interleaved, machine, paired_ratio, parser, present, table, timed
+from resweep.errors import ResweepError
 from resweep.io import open_log
 from resweep.memory import parse_memory
 from resweep.simulate import Simulator
 
 SIZES, FAST_SIZES = (100, 400, 1600), (10, 20, 40)
 MEMORY = "4GB"
-TARGETS = {"ratio_to_untiled": 0.8, "speedup_2_workers": 1.6, "sweeps_per_s_build": 2.0, "streamed_ratio": 0.9}
+TARGETS = {
+    "ratio_to_untiled": 0.8,
+    "processor_ratio_to_untiled": 0.8,
+    "speedup_2_workers": 1.6,
+    "sweeps_per_s_build": 2.0,
+    "streamed_ratio": 0.9,
+}
 _UNTILED = (
     "import sys, resweep as rs; log = rs.open_log(sys.argv[1]); rs.build(log[:int(sys.argv[2])]).save(sys.argv[3])"
 )
@@ -41,27 +56,94 @@ def run(
     data: Path | None = None,
     memory: str = MEMORY,
     sizes: tuple[int, ...] | None = None,
+    finished_only: bool = False,
 ) -> Result:
     """Peak gigabytes, seconds and bytes of builds by number of sweeps, and their ratios.
 
-    ``data`` is a folder where the drive is kept for the next run; without, it is written anew and removed.
+    ``data`` is a folder where the drive and the figures of finished parts are kept for the next run; without, the drive
+    is written anew and removed. With ``finished_only`` nothing is measured: sizes that were not built yet are left out.
     """
     sizes = sizes or (FAST_SIZES if fast else SIZES)
     options = read_options()
     result: Result = {"benchmark": "tiles", "fast": fast, **machine("distributed"), "memory": parse_memory(memory)}
     result |= {"tiled": "--memory" in options, "sweeps": list(sizes)}
     with tempfile.TemporaryDirectory(prefix="resweep-tiles-", dir=data) as place:
-        folder = Path(place if data is None else data) / f"street-{max(sizes)}{'-fast' if fast else ''}"
+        home = Path(place if data is None else data)
+        folder = home / f"street-{max(sizes)}{'-fast' if fast else ''}"
         log = write_drive(folder, max(sizes), fast=fast)
-        bench = _Builds(log, Path(place), ["--memory", memory] if result["tiled"] else [])
-        result |= bench.by_size(sizes)
-        result |= bench.against_untiled(sizes[0])
-        result |= bench.by_workers(sizes[0]) if "--cluster" in options else {}
-        result |= bench.streamed(sizes[0], threads)
-        result["log_bytes_per_sweep"] = folder_bytes(log) / max(sizes)
-        first = open_log(log)[0]
-        result["beams_per_sweep"], result["returns_per_sweep"] = first.n_beams, len(first)
+        parts = Parts(home / "finished.json", f"{fast} {memory} {threads} {max(sizes)} {hash_package()}", finished_only)
+        log_bytes_per_sweep = folder_bytes(log) / max(sizes)
+        if finished_only:
+            sizes = tuple(size for size in sizes if f"build {size}" in parts)
+            result["sweeps"] = list(sizes)
+        bench = _Builds(log, home, ["--memory", memory] if result["tiled"] else [])
+        if not sizes:
+            raise ResweepError(f"{home}: no build is finished there; measure first")
+        first = sizes[0]
+        result |= parts.run(f"build {first}", lambda: bench.measure(first, keep=True))
+        result |= parts.run(f"untiled {first}", lambda: bench.against_untiled(first))
+        if "--cluster" in options:
+            result |= parts.run(f"workers {first}", lambda: bench.by_workers(first))
+        result |= parts.run(f"streamed {first}", lambda: bench.streamed(first, threads))
+        for size in sizes[1:]:  # the longest last
+            result |= parts.run(f"build {size}", partial(bench.measure, size))
+        result |= _sum_up(result, sizes)
+        result["load_average"] = parts.loads
+        result["log_bytes_per_sweep"] = log_bytes_per_sweep
+        sweep = open_log(log)[0]
+        result["beams_per_sweep"], result["returns_per_sweep"] = sweep.n_beams, len(sweep)
     return result
+
+
+def _sum_up(result: Result, sizes: tuple[int, ...]) -> Result:
+    """What builds of several sizes say together; a machine that did nothing else has a load average of 2 at most."""
+    first, last = sizes[0], sizes[-1]
+    return {
+        "peak_growth": result[f"peak_gb_{last}"] / result[f"peak_gb_{first}"],
+        "sweeps_per_s_build": last / result[f"build_s_{last}"],
+        "processor_s_per_sweep": result[f"processor_s_{last}"] / last,
+    }
+
+
+class Parts:
+    """Parts of a benchmark, each measured once: ``file`` keeps their figures for a run with the same ``key``.
+
+    With ``finished_only``, parts that are not there have no figures. ``loads`` are the load averages of the machine
+    over a minute, before and after each part.
+    """
+
+    def __init__(self, file: Path, key: str, finished_only: bool = False) -> None:
+        self.file, self.key, self.finished_only = file, key, finished_only
+        self.loads: dict[str, list[float]] = {}
+        kept = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        self._finished: dict[str, Result] = kept.get("parts", {}) if kept.get("key") == key else {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._finished
+
+    def run(self, name: str, measure: Callable[[], Result]) -> Result:
+        """The figures of a part, measured unless they are there."""
+        if name not in self._finished:
+            if self.finished_only:
+                return {}
+            before = os.getloadavg()[0]
+            figures = measure()
+            self._finished[name] = {"figures": figures, "load": [before, os.getloadavg()[0]]}
+            whole = {"key": self.key, "parts": self._finished}
+            self.file.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+        self.loads[name] = self._finished[name]["load"]
+        found: Result = self._finished[name]["figures"]
+        return found
+
+
+def hash_package() -> str:
+    """A hash of Resweep's files: figures of another state of it do not belong to a run."""
+    folder = Path(rs.__file__).parent
+    files = sorted(file for file in folder.rglob("*") if file.suffix in (".py", ".yaml"))
+    native = sys.modules["resweep._core"].__file__
+    assert native is not None
+    sums = (hashlib.sha256(file.read_bytes()).digest() for file in [*files, Path(native)])
+    return hashlib.sha256(b"".join(sums)).hexdigest()[:16]
 
 
 def read_options() -> str:
@@ -76,27 +158,24 @@ class _Builds:
 
     def __init__(self, log: Path, place: Path, options: list[str]) -> None:
         self.log, self.place, self.options = log, place, options
-        self.world_bytes = 0
 
-    def by_size(self, sizes: tuple[int, ...]) -> Result:
-        """Builds of more and more sweeps in one process."""
-        found = {size: self.build(size, keep=size == sizes[0]) for size in sizes}
-        worlds = {f"world_bytes_{size}": size_on_disk for size, (_, size_on_disk) in found.items()}
-        used = {size: usage for size, (usage, _) in found.items()}
-        last = sizes[-1]
+    def measure(self, size: int, keep: bool = False) -> Result:
+        """A build of so many sweeps in one process."""
+        used, world_bytes = self.build(size, keep=keep)
         return {
-            **{f"peak_gb_{size}": usage.peak_bytes / 1e9 for size, usage in used.items()},
-            **{f"build_s_{size}": usage.seconds for size, usage in used.items()},
-            **{f"processor_s_{size}": usage.processor_s for size, usage in used.items()},
-            **{f"store_bytes_{size}": usage.disk_bytes for size, usage in used.items()},
-            **worlds,
-            "peak_growth": used[last].peak_bytes / used[sizes[0]].peak_bytes,
-            "sweeps_per_s_build": last / used[last].seconds,
+            f"peak_gb_{size}": used.peak_bytes / 1e9,
+            f"build_s_{size}": used.seconds,
+            f"processor_s_{size}": used.processor_s,
+            f"store_bytes_{size}": used.disk_bytes,
+            f"world_bytes_{size}": world_bytes,
         }
 
     def build(self, size: int, *options: str, keep: bool = False) -> tuple[Usage, int]:
         """What the command takes for so many sweeps, and the bytes of its world."""
         world = self.place / (f"kept-{size}.world" if keep else "built.world")
+        for left in (world, world.with_name(f"{world.name}.partial")):  # of a run that was stopped
+            if left.exists():
+                shutil.rmtree(left)
         words: list[str | Path] = [
             "build",
             self.log,
@@ -119,6 +198,8 @@ class _Builds:
     def against_untiled(self, size: int) -> Result:
         """Both ways of building the same sweeps, one after the other."""
         world = self.place / "untiled.world"
+        if world.exists():
+            shutil.rmtree(world)
         command = [sys.executable, "-c", _UNTILED, str(self.log), str(size), str(world)]
         untiled = run_measured(command, f"untiled build of {size} sweeps")
         shutil.rmtree(world)
@@ -132,19 +213,24 @@ class _Builds:
 
     def by_workers(self, size: int) -> Result:
         """One worker against two, each of one thread."""
-        one, two = (self.build(size, "--cluster", f"local:{count}")[0].seconds for count in (1, 2))
-        serial = min(max(2 * two / one - 1, 0.0), 1.0)  # Amdahl: two = one (serial + (1 - serial) / 2)
+        one, two = (self.build(size, "--cluster", f"local:{count}")[0] for count in (1, 2))
+        by_clock = 2 * two.seconds / one.seconds - 1  # Amdahl: two = one (serial + (1 - serial) / 2)
         return {
-            "build_s_1_worker": one,
-            "build_s_2_workers": two,
-            "speedup_2_workers": one / two,
-            "efficiency_2_workers": one / two / 2,
-            "serial_fraction": serial,
+            "build_s_1_worker": one.seconds,
+            "build_s_2_workers": two.seconds,
+            "processor_s_1_worker": one.processor_s,
+            "processor_s_2_workers": two.processor_s,
+            "speedup_2_workers": one.seconds / two.seconds,
+            "efficiency_2_workers": one.seconds / two.seconds / 2,
+            "serial_fraction": one.own_s / one.processor_s,  # what is done outside of workers
+            "serial_fraction_by_clock": min(max(by_clock, 0.0), 1.0),
         }
 
     def streamed(self, size: int, threads: int) -> Result:
         """Sweeps through tiles that are read as the sensor moves, against the world in memory."""
         log, path = open_log(self.log)[:size], self.place / f"kept-{size}.world"
+        if not path.exists():
+            self.build(size, keep=True)
         assert log.sensor is not None
         worlds: dict[str, rs.World | rs.StreamedWorld]
         worlds = {"memory": rs.load_world(path), "streamed": rs.StreamedWorld(path)}
@@ -162,14 +248,23 @@ def _read_all(log: rs.Log) -> int:
 def tables(result: Result) -> list[Table]:
     """Builds by size, then ratios."""
     rows = [
-        [size, result[f"peak_gb_{size}"], result[f"build_s_{size}"], size / result[f"build_s_{size}"]]
+        [
+            size,
+            result[f"peak_gb_{size}"],
+            result[f"build_s_{size}"],
+            size / result[f"build_s_{size}"],
+            result[f"processor_s_{size}"] / size,
+            max(result["load_average"][f"build {size}"]),
+        ]
         for size in result["sweeps"]
     ]
     how = "tile by tile" if result["tiled"] else "in memory: this version has no tiles"
     ratios = [[name, result[name], target] for name, target in TARGETS.items() if name in result]
     return [
         table(
-            f"Builds {how}, {result['memory'] / 1e9:g} GB given", ["sweeps", "peak GB", "s", "sweeps a second"], rows
+            f"Builds {how}, {result['memory'] / 1e9:g} GB given",
+            ["sweeps", "peak GB", "s", "sweeps a second", "processor s a sweep", "load average"],
+            rows,
         ),
         table("Ratios", ["", "measured", "target at least"], ratios),
     ]
@@ -178,16 +273,19 @@ def tables(result: Result) -> list[Table]:
 def main(arguments: list[str] | None = None) -> int:
     """Run from the command line; the exit status."""
     options = parser(__doc__)
-    options.add_argument("--data", type=Path, help="folder where the drive is kept for the next run")
+    options.add_argument(
+        "--data", type=Path, help="folder where the drive and finished parts are kept for the next run"
+    )
     options.add_argument("--memory", default=MEMORY, help="what builds may take (default: %(default)s)")
     options.add_argument("--sizes", help="numbers of sweeps, such as 100,400,1600")
+    options.add_argument("--finished", action="store_true", help="measure nothing: the figures of what --data holds")
     given = options.parse_args(arguments)
 
     def measure() -> Result:
         sizes = tuple(int(word) for word in given.sizes.split(",")) if given.sizes else None
         if given.data is not None:
             given.data.mkdir(parents=True, exist_ok=True)
-        return run(given.fast, given.threads, given.data, given.memory, sizes)
+        return run(given.fast, given.threads, given.data, given.memory, sizes, given.finished)
 
     return present(measure, tables, given)
 

@@ -149,11 +149,13 @@ def grassland(grass: dict[str, Any], tiles: dict[str, Any]) -> Work:
 def core_s_per_sweep(tiles: dict[str, Any]) -> float:
     """Processor seconds that one more sweep takes: those of the longest build beyond those of the shortest."""
     first, last = min(tiles["sweeps"]), max(tiles["sweeps"])
+    if first == last:
+        return float(tiles[f"processor_s_{last}"] / last)
     return float((tiles[f"processor_s_{last}"] - tiles[f"processor_s_{first}"]) / (last - first))
 
 
 def serial_share(tiles: dict[str, Any]) -> float:
-    """The share of a build that a second worker does not shorten; nothing is known of it without two workers."""
+    """The share of a build that more workers do not shorten; nothing is known of it without workers."""
     return float(tiles.get("serial_fraction", 0.0))
 
 
@@ -186,7 +188,7 @@ def _inputs(tiles: dict[str, Any], grass: dict[str, Any]) -> str:
     rows = [
         ("beams of a sweep", f"{tiles['beams_per_sweep']:,}"),
         ("core seconds to build one more sweep (hybrid, labelled)", _figure(core_s_per_sweep(tiles))),
-        ("share of a build that a second worker does not shorten", serial),
+        (f"share of the processor time of {min(tiles['sweeps']):,} sweeps that is spent outside of workers", serial),
         ("bytes of a recorded sweep", _bytes(tiles["log_bytes_per_sweep"])),
         ("bytes of a sweep in the stores of tiles", _bytes(tiles[f"store_bytes_{last}"] / last)),
         ("bytes of the world for a sweep", _bytes(tiles[f"world_bytes_{last}"] / last)),
@@ -199,7 +201,23 @@ def _inputs(tiles: dict[str, Any], grass: dict[str, Any]) -> str:
     measured = _table(("measured", ""), rows)
     taken = [(name, f"{_figure(value)} {unit}", source) for name, (value, unit, source) in ASSUMED.items()]
     where = f"Measured on {tiles['cpu']}, {tiles['cores']} cores, with Resweep {tiles['versions']['resweep']}."
-    return f"## What goes in\n\n{where}\n\n{measured}\n\n{_table(('assumed', '', 'what, and from where'), taken)}"
+    assumptions = _table(("assumed", "", "what, and from where"), taken)
+    return f"## What goes in\n\n{where} {_tell_load(tiles)}\n\n{measured}\n\n{assumptions}"
+
+
+def _tell_load(tiles: dict[str, Any]) -> str:
+    """How busy the machine was, and what that means for the figures."""
+    loads = [load for pair in tiles.get("load_average", {}).values() for load in pair]
+    if not loads:
+        return "How busy the machine was is not known."
+    rate = f"{tiles['sweeps_per_s_build']:.2g} sweeps a second by the clock"
+    told = f"Its load average was {min(loads):.0f} to {max(loads):.0f} meanwhile"
+    if max(loads) <= 1.5 * tiles["cores"]:
+        return f"{told}: it did little else. Builds took {rate}."
+    return (
+        f"{told}, far more than its cores: {rate} is what was left for one of many programs. The page is made from "
+        "processor seconds, which a busy machine makes longer rather than shorter."
+    )
 
 
 def _work(work: Work) -> str:
@@ -239,8 +257,9 @@ def _limits(works: list[Work], tiles: dict[str, Any]) -> str:
         f"- **The object store** gives {rate:g} GB/s to all. Beyond {full:,.0f} workers that read and write at their "
         "full rate, each gets less. Beams pass through it twice, as tiles take theirs from many sweeps: that is "
         f"{shuffled} a sweep.",
-        "- **Serial parts** of a unit (reading its log in order, poses, what all tiles share) bound how many workers "
-        f"it can use: {_most(serial)}. Units do not wait for each other, so "
+        "- **Serial parts** of a unit (the calibration of its lasers, planning, what all tiles share) bound how many "
+        f"workers it can use: {_most(serial)}. It was measured on {min(tiles['sweeps']):,} sweeps; the calibration "
+        "takes no more for a longer drive, so the share falls with its length. Units do not wait for each other, so "
         "many units hide it, and few do not.",
         f"- **Halos**: a tile reads {assumed('halo_m'):g} m around it, which is {_halo(1):.0%} more ground for tiles "
         f"of {assumed('tile_m'):g} m, {_halo(2):.0%} for half and {_halo(4):.0%} for a quarter of that side. More "

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from resweep.errors import ResweepError
-from resweep.voxels import cell_keys, first_in_voxels, number_voxels, pack_cells, touching_cells, voxel_means
+from resweep.voxels import (
+    cell_keys,
+    first_in_voxels,
+    number_keys,
+    number_voxels,
+    pack_cells,
+    touching_cells,
+    voxel_means,
+)
 
 RNG = np.random.default_rng(0)
 POINTS = RNG.uniform(-2, 2, (500, 3)).astype(np.float32)
@@ -22,6 +30,16 @@ def test_points_share_a_number_if_they_share_a_cell_and_a_kind() -> None:
     assert len(set(cells.values())) == len(cells) == number.max() + 1
     assert all(cells[(*at, k)] == n for at, k, n in zip(cell.tolist(), kind.tolist(), number.tolist(), strict=True))
     assert number_voxels(POINTS, 0.7).max() < number.max()
+
+
+@pytest.mark.parametrize("high", [3, 90, 2**40])
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8])
+def test_keys_are_numbered_in_their_order(high: int, dtype: type) -> None:
+    low = 0 if dtype is np.uint8 else -7
+    key = RNG.integers(low, min(high, np.iinfo(dtype).max), 300).astype(dtype)
+    expected = np.unique(key, return_inverse=True)[1].reshape(-1)
+    assert np.array_equal(number_keys(key), expected)
+    assert number_keys(key[:0]).dtype == np.int64
 
 
 def test_the_first_point_and_the_mean_of_each_voxel() -> None:

@@ -1,6 +1,7 @@
 #include "core/distance_keys.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "core/multiversion.hpp"
@@ -35,6 +36,12 @@ RESWEEP_MULTIVERSION std::size_t count_near(const float* distance2, std::size_t 
     std::uint32_t found = 0;
     for (std::size_t i = 0; i < count; ++i) found += distance2[i] <= bound;
     return found;
+}
+
+RESWEEP_MULTIVERSION float least(const float* distance2, std::size_t count) {
+    std::uint32_t bits = std::bit_cast<std::uint32_t>(distance2[0]);  // which rise as the distances do
+    for (std::size_t i = 1; i < count; ++i) bits = std::min(bits, std::bit_cast<std::uint32_t>(distance2[i]));
+    return std::bit_cast<float>(bits);
 }
 
 void Keys::append_near(const float* distance2, std::size_t count, float bound, std::uint32_t first_row) {

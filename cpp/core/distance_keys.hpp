@@ -48,6 +48,8 @@ inline float squared_length(float x, float y, float z) { return (x * x + y * y) 
 // Squared distances (count) from `query` of points given by axis.
 void distances2(const std::int32_t* const axes[3], std::size_t count, const GridPoint& query, float* out);
 void distances2(const std::int32_t* const axes[3], std::size_t count, const Position& query, float* out);
+// The least of the distances, of which there is one at least.
+float least(const float* distance2, std::size_t count);
 // How many of the distances are at most `bound`.
 std::size_t count_near(const float* distance2, std::size_t count, float bound);
 

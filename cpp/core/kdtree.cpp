@@ -11,9 +11,10 @@ namespace {
 
 constexpr double kReach = 1073741823.0;  // 2³⁰ − 1: differences of two coordinates fit 32 bits
 
+// Without branches, which no processor would predict.
 template <class T> float gap(std::int32_t low, std::int32_t high, T value) {
-    if (value < low) return static_cast<float>(low - value);
-    return value > high ? static_cast<float>(value - high) : 0.0f;
+    const T below = static_cast<T>(low) - value, above = value - static_cast<T>(high);
+    return static_cast<float>(std::max(std::max(below, above), T{0}));
 }
 
 template <class T> float box_distance2(const Box& box, const std::array<T, 3>& query) {
@@ -190,11 +191,12 @@ Key KdTree::nearest(const Position& query, float bound) const {
         auto [span, apart] = stack[--waiting];
         if (apart > bound) continue;
         while (span.n_leaves > 1) {
-            Waiting near{span.left(), distance2(boxes_[span.left().node], query)};
-            Waiting far{span.right(), distance2(boxes_[span.right().node], query)};
-            if (far.distance2 < near.distance2) std::swap(near, far);
-            if (far.distance2 <= bound) stack[waiting++] = far;
-            span = near.span, apart = near.distance2;
+            const Span left = span.left(), right = span.right();
+            const float to_left = distance2(boxes_[left.node], query), to_right = distance2(boxes_[right.node], query);
+            const bool turned = to_right < to_left;
+            stack[waiting] = {turned ? left : right, std::max(to_left, to_right)};
+            waiting += stack[waiting].distance2 <= bound;
+            span = turned ? right : left, apart = std::min(to_left, to_right);
             if (apart > bound) break;
         }
         if (apart > bound) continue;
@@ -202,10 +204,11 @@ Key KdTree::nearest(const Position& query, float bound) const {
         const std::int32_t* const axes[3] = {axis(0) + first, axis(1) + first, axis(2) + first};
         float found[kLeaf];
         distances2(axes, count, query, found);
-        const float* nearest = std::min_element(found, found + count);
-        if (*nearest > bound) continue;
-        best = std::min(best, key_of(*nearest, static_cast<std::uint32_t>(first + (nearest - found))));
-        bound = *nearest;
+        const float nearest = least(found, count);
+        if (nearest > bound) continue;
+        const auto at = static_cast<std::uint32_t>(std::find(found, found + count, nearest) - found);
+        best = std::min(best, key_of(nearest, static_cast<std::uint32_t>(first) + at));
+        bound = nearest;
     }
     return best;
 }

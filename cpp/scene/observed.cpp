@@ -66,10 +66,15 @@ struct VoxelWalk {
 
     double leaves_at() const { return std::min({next[0], next[1], next[2]}); }
 
+    // Without branches: which axis comes next is not predictable.
     void advance() {
-        const int axis = next[0] < next[1] ? (next[0] < next[2] ? 0 : 2) : (next[1] < next[2] ? 1 : 2);
-        at[axis] += step[axis];
-        next[axis] += stride[axis];
+        const bool before = next[0] < next[1], first = before && next[0] < next[2],
+                   second = !before && next[1] < next[2];
+        const bool moves[3] = {first, second, !first && !second};
+        for (int axis = 0; axis < 3; ++axis) {
+            at[axis] += moves[axis] ? step[axis] : 0;
+            next[axis] += moves[axis] ? stride[axis] : 0.0;
+        }
     }
 
     // The range at which the ray leaves the block that it is in, and along which axis.
@@ -129,8 +134,8 @@ void ObservedSpace::grow() {
     slots_.swap(larger);
 }
 
-ObservedSpace::Bits& ObservedSpace::obtain(std::uint64_t key) {
-    if (Bits* found = find(key)) return *found;
+std::size_t ObservedSpace::obtain(std::uint64_t key) {
+    if (const Bits* found = find(key)) return static_cast<std::size_t>(found - bits_.data());
     if (2 * (keys_.size() + 1) > slots_.size()) grow();
     const std::size_t mask = slots_.size() - 1;
     std::size_t at = hash(key) & mask;
@@ -138,25 +143,31 @@ ObservedSpace::Bits& ObservedSpace::obtain(std::uint64_t key) {
     slots_[at] = {key, static_cast<std::uint32_t>(keys_.size())};
     keys_.push_back(key);
     bits_.push_back(Bits{});
-    return bits_.back();
+    return keys_.size() - 1;
 }
 
 void ObservedSpace::mark_beam(const float origin[3], const float direction[3], double length, double spread) {
     VoxelWalk walk;
     if (!is_length(length, voxel_) || !walk.begin(origin, direction, voxel_)) return;
-    std::uint64_t last = kNoKey;
-    Bits* block = nullptr;
+    // The blocks that the beam was in last: it goes back and forth between those above each other.
+    constexpr std::int64_t kKept = 4;
+    std::uint64_t keys[kKept] = {kNoKey, kNoKey, kNoKey, kNoKey};
+    std::size_t kept[kKept] = {};
+    const double share = 1.0 / (2.0 * voxel_);
     for (double from = 0.0; from < length; walk.advance()) {
         const double to = walk.leaves_at();
         const std::int64_t x = walk.at[0], y = walk.at[1], z = walk.at[2];
-        const auto around = static_cast<std::int64_t>(spread * (from + std::min(to, length)) / (2.0 * voxel_) + 0.5);
-        for (std::int64_t k = z - around; k <= z + around; ++k) {
-            const std::uint64_t key = key_of(x >> 3, y >> 3, k >> 3);
-            if (key != last) {
-                block = &obtain(key);
-                last = key;
+        const auto around = static_cast<std::int64_t>(spread * (from + std::min(to, length)) * share + 0.5);
+        const std::uint64_t bit = bit_of(x, y);
+        for (std::int64_t k = z - around; k <= z + around;) {
+            const std::int64_t level = k >> 3, end = std::min(z + around + 1, 8 * (level + 1));
+            const std::uint64_t key = key_of(x >> 3, y >> 3, level);
+            if (keys[level & (kKept - 1)] != key) {
+                keys[level & (kKept - 1)] = key;
+                kept[level & (kKept - 1)] = obtain(key);
             }
-            (*block)[k & 7] |= bit_of(x, y);
+            Bits& block = bits_[kept[level & (kKept - 1)]];
+            for (; k < end; ++k) block[k & 7] |= bit;
         }
         from = to;
     }
@@ -173,7 +184,7 @@ void ObservedSpace::mark(const CrossingBeams& beams, double spread, int threads)
     });
     for (const ObservedSpace& part : parts)
         for (std::size_t block = 0; block < part.keys_.size(); ++block) {
-            Bits& own = obtain(part.keys_[block]);
+            Bits& own = bits_[obtain(part.keys_[block])];
             for (std::size_t word = 0; word < own.size(); ++word) own[word] |= part.bits_[block][word];
         }
 }
@@ -182,7 +193,7 @@ void ObservedSpace::add(const std::int32_t* place, const std::uint64_t* bits, st
     for (std::size_t i = 0; i < 3 * count; ++i)
         if (place[i] < -kHalf || place[i] >= kHalf) throw std::invalid_argument("place: a block is too far away");
     for (std::size_t block = 0; block < count; ++block) {
-        Bits& own = obtain(key_of(place[3 * block], place[3 * block + 1], place[3 * block + 2]));
+        Bits& own = bits_[obtain(key_of(place[3 * block], place[3 * block + 1], place[3 * block + 2]))];
         for (std::size_t word = 0; word < own.size(); ++word) own[word] |= bits[own.size() * block + word];
     }
 }

@@ -55,7 +55,7 @@ class ObservedSpace {
     };
 
     Bits* find(std::uint64_t key) const;
-    Bits& obtain(std::uint64_t key);
+    std::size_t obtain(std::uint64_t key);  // the number of a block, which is added if it is not there
     void grow();
     void mark_beam(const float origin[3], const float direction[3], double length, double spread);
 

@@ -79,6 +79,7 @@ def test_children_count_in_the_memory_of_a_command(load: Any, tmp_path: Path) ->
     both = f"{start}; {hold % 80_000_000}; p.wait()"
     used = processes.run_measured([sys.executable, "-c", both], "two processes")
     assert 200e6 < used.peak_bytes < 300e6
+    assert 0 < used.own_s < used.processor_s
     assert used.seconds > 0.5
     with pytest.raises(ResweepError, match="two processes: failed with status 3: no luck"):
         processes.run_measured(
@@ -102,6 +103,29 @@ def test_folders_that_vanish_while_they_are_counted_do_not_stop_it(
     monkeypatch.setattr(os, "scandir", scan)
     assert load("processes").folder_bytes(tmp_path) == 20
     assert load("processes").folder_bytes(tmp_path / "none") == 0
+
+
+def test_finished_parts_of_a_run_are_kept_for_the_same_package(load: Any, tmp_path: Path) -> None:
+    tiles = load("tiles")
+    measured: list[str] = []
+
+    def measure(name: str) -> dict[str, float]:
+        measured.append(name)
+        return {f"{name}_s": 1.0 + len(measured)}
+
+    file = tmp_path / "finished.json"
+    first = tiles.Parts(file, "one").run("a", lambda: measure("a"))
+    again = tiles.Parts(file, "one")
+    assert again.run("a", lambda: measure("a")) == first
+    again.run("b", lambda: measure("b"))
+    assert list(again.loads) == ["a", "b"]
+    assert all(len(load) == 2 for load in again.loads.values())
+    assert tiles.Parts(file, "another").run("a", lambda: measure("a")) != first
+    only = tiles.Parts(file, "another", finished_only=True)
+    assert ("a" in only, "b" in only) == (True, False)
+    assert only.run("b", lambda: measure("b")) == {}
+    assert measured == ["a", "b", "a"]
+    assert tiles.hash_package() == tiles.hash_package()
 
 
 @linux

@@ -14,9 +14,9 @@ from resweep.labels import NO_LABELS
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, from_xyz_rpy
 from resweep.reconstruction import SplatConfig
-from resweep.reconstruction.splats.close import find_reach, list_cells
+from resweep.reconstruction.splats.close import _are_covered, find_reach, list_cells
 from resweep.reconstruction.splats.scan_lines import find_planes, find_scan_lines
-from resweep.reconstruction.splats.splats import Scales
+from resweep.reconstruction.splats.splats import Grown, Scales
 from resweep.reconstruction.tiles.units import TileTask
 from resweep.scenes.parts import ground_plane, merged, wall
 from resweep.worlds import Mesh, World
@@ -104,3 +104,21 @@ def test_a_ring_on_the_ground_is_a_plane_and_a_pole_is_a_line():
     assert np.mean(np.isin(np.arange(1200), rows)) > 0.9
     assert rows.max() < 1200
     assert np.abs(normal[:, 2]).min() > 0.99
+
+
+def test_a_place_is_covered_if_one_of_the_nearest_splats_reaches_it():
+    rng = np.random.default_rng(4)
+    centre, places = (rng.uniform(0, 2, (n, 3)).astype(np.float32) * [1, 1, 0.1] for n in (400, 300))
+    normal = np.tile(np.array([0, 0, 1], np.float32), (400, 1))
+    radius = rng.uniform(0.01, 0.15, 400).astype(np.float32)
+    rows = np.zeros(400, np.int32)
+    grown = Grown(centre.astype(np.float32), normal, radius, rows, rows, rows, 0.1)
+    near = Neighbours(grown.centre)
+    away = places[:, None] - grown.centre
+    off = np.abs(away[..., 2])
+    covers = (off < 0.15) & ((away**2).sum(axis=2) - off**2 < radius**2)
+    nearest = near.knn(places, 24).index
+    expected = np.take_along_axis(covers, nearest, axis=1).any(axis=1)
+    assert np.array_equal(_are_covered(places, near, grown), expected)
+    assert 0 < expected.sum() < len(expected)
+    assert not np.array_equal(expected, np.take_along_axis(covers, nearest[:, :4], axis=1).any(axis=1))

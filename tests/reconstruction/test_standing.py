@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -62,5 +64,16 @@ def test_a_wall_seen_by_the_same_beams_is_a_surface() -> None:
 def test_points_are_thinned_only_where_beams_repeat(step_m: float, count: int, thinned: bool) -> None:
     map = Map.from_log(_drive(step_m, count), CONFIG.map)
     assert bool(thin_repeats(map, CONFIG).splats.thin_m) is thinned
-    own = CONFIG.model_copy(update={"splats": CONFIG.splats.model_copy(update={"thin_m": 0.5})})
-    assert thin_repeats(map, own) is own
+    for given in (0.0, 0.5):
+        own = CONFIG.model_copy(update={"splats": CONFIG.splats.model_copy(update={"thin_m": given})})
+        assert thin_repeats(map, own) is own
+
+
+@pytest.mark.parametrize(("step_m", "given", "used"), [(0.0, None, 1.25), (0.0, 0.0, 0.0), (0.05, None, None)])
+def test_tiles_are_thinned_by_the_same_rule(
+    tmp_path: Path, step_m: float, given: float | None, used: float | None
+) -> None:
+    config = HybridConfig(calibrate=None, splats={"k": 12, "thin_m": given})
+    path = rs.build_tiled(_drive(step_m, 30), tmp_path / "wall.world", config, progress=False)
+    thin_m = rs.load_world(path).meta["build"]["config"]["splats"]["thin_m"]
+    assert thin_m == (used * config.volumes.noise_m if used else used)

@@ -250,7 +250,8 @@ class Bucket:
         """What the store said, as one line that says what to do."""
         text = str(error)
         code = (re.search(r"<Code>(\w+)</Code>", text) or re.search(r"status code: (\d+ \w+)", text) or [None, ""])[1]
-        url, (prefix, credentials) = f"{self.url}/{key}".rstrip("/"), SCHEMES[self.scheme]
+        named = re.sub(r"(^|/)\.([^/]+)\.lock$", r"\1\2", key)  # a lease is asked for first; users know its output
+        url, (prefix, credentials) = f"{self.url}/{named}".rstrip("/"), SCHEMES[self.scheme]
         if "NoSuchBucket" in text:
             return ResweepError(f"{self.url}: no such bucket; check its name and the endpoint ({prefix}ENDPOINT_URL)")
         if "169.254.169.254" in text or "metadata.google" in text:  # asked for credentials last, if there are no others

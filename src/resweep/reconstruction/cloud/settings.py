@@ -53,7 +53,7 @@ def _flat_reflectance(reflectance: Spec) -> Any:
 
 
 def _adapt_splats(settings: Any, survey: Survey, origins: Origins) -> Any:
-    settings = _with(settings, thin_m=survey.thin_m)
+    settings = _with(settings, thin_m=survey.thin_m or None)
     settings = settings.model_copy(update={"close": _with(settings.close, levels=0)})  # a cloud has no rings
     if origins.carves:
         return settings

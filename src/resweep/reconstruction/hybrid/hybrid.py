@@ -64,15 +64,24 @@ def thin_repeats(map: Map, config: HybridConfig) -> HybridConfig:
 
     There the k neighbours of a point are other readings of its own beam, which lie along it, and no surface. That is so
     where more than k points share a cell as wide as the noise of ranges (mean over points); cells a little wider than
-    that then become one point each.
+    that then become one point each. A ``thin_m`` that is given, 0 too, stays.
     """
-    if config.splats.thin_m or len(map) == 0:
+    if config.splats.thin_m is not None or len(map) == 0:
         return config
-    noise_m = config.volumes.noise_m
-    shared = np.bincount(number_voxels(map.cloud.points, noise_m)).astype(np.float64)
-    if (shared**2).sum() <= config.splats.k * len(map):
+    return thin_shared(config, sum_shared(map.cloud.points, config.volumes.noise_m), len(map))
+
+
+def sum_shared(points: Array, noise_m: float) -> float:
+    """The sum over points (n, 3) of how many of them, itself included, share the cell of side ``noise_m`` of each."""
+    shared = np.bincount(number_voxels(points, noise_m)).astype(np.float64)
+    return float((shared**2).sum())
+
+
+def thin_shared(config: HybridConfig, shared: float, count: int) -> HybridConfig:
+    """What `thin_repeats` gives for ``count`` points whose `sum_shared` is ``shared``."""
+    if shared <= config.splats.k * count:
         return config
-    splats = config.splats.model_copy(update={"thin_m": _WIDER * noise_m})
+    splats = config.splats.model_copy(update={"thin_m": _WIDER * config.volumes.noise_m})
     return config.model_copy(update={"splats": splats})
 
 

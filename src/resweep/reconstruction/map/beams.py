@@ -121,9 +121,12 @@ def extract_beams(sweep: Sweep, origin: Array, kept: Array, empty_range_m: float
     start, direction = sweep.deskewed_beams()
     length = np.full(sweep.n_beams, empty_range_m, np.float32)
     returned = np.zeros(sweep.n_beams, bool)
-    rows = np.lexsort((-sweep.range, sweep.beam))  # the nearest of a beam is written last
-    length[sweep.beam[rows]] = sweep.range[rows]
-    returned[sweep.beam[rows]] = kept[rows]
+    beam, reach = sweep.beam, sweep.range
+    if not (beam[1:] > beam[:-1]).all():  # several returns on a beam: the nearest is written last
+        rows = np.lexsort((-reach, beam))
+        beam, reach, kept = beam[rows], reach[rows], kept[rows]
+    length[beam] = reach
+    returned[beam] = kept
     return Beams(
         transform(shift, start.astype(np.float64)).astype(np.float32),
         np.ascontiguousarray(portable.matmul(direction.astype(np.float64), shift[:3, :3].T), np.float32),

@@ -143,11 +143,15 @@ class Map:
         """
         if self.stored is None:
             return (self.whole or self.cloud).returns
-        parts = [beams[beams.returned & beams.clear] for beams in self.beam_blocks("following beams", np.inf)]
-        if not parts:
-            return Returns(np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32), np.zeros(0, bool))
-        origin, ends = np.concatenate([part.origin for part in parts]), np.concatenate([part.ends for part in parts])
-        return Returns(origin, ends, np.ones(len(ends), bool))
+        origins, ends = [np.zeros((0, 3), np.float32)], [np.zeros((0, 3), np.float32)]
+        for beams in self.beam_blocks("following beams", np.inf):
+            counts = beams.returned & beams.clear
+            if not counts.all():
+                beams = beams[np.flatnonzero(counts)]
+            origins.append(beams.origin)
+            ends.append(beams.ends)
+        origin = np.concatenate(origins)
+        return Returns(origin, np.concatenate(ends), np.ones(len(origin), bool))
 
     def select(self, rows: Array) -> Map:
         """The map of some of its points: ``rows`` are their numbers, or (n,) bool."""

@@ -65,11 +65,12 @@ class SplatSettings(Spec):
     ``method``: ``basic`` (3.1), adapted by ``labels`` (3.2) or by local ``descriptors`` (3.3); ``auto`` takes
     labels if the log has them and their vocabulary is known. ``k`` is K; ``alpha`` discards seeds near a splat's
     centre; ``beta`` is the smoothness below which growing stops; ``bound_min_m`` is the least ε̄, for maps without
-    noise. With ``thin_m`` above 0 the points in each cell of that side become one, their mean: where a sensor stood
-    still, a point's neighbours are else the same beam's other readings, which lie along it. None thins maps of more
-    than `LONG_SWEEPS` sweeps to `LONG_THIN_M` and others not: where so many saw a surface, their mean tells as much,
-    with half of the splats. ``resample`` (not of basic splats) and ``denoise`` are those of 3.4. ``depth`` and
-    ``gap_m`` say how a ray blends overlapping splats (`resweep.worlds.Splats`).
+    noise. With ``thin_m`` above 0 the points in each cell of that side become one, their mean; 0 thins never. None
+    chooses: maps of more than `LONG_SWEEPS` sweeps are thinned to `LONG_THIN_M`, as the mean of so many readings tells
+    as much, with half of the splats. Hybrid maps of fewer are thinned where the sensor stood still: there a point's
+    neighbours are the same beam's other readings, which lie along it. ``resample`` (not of basic splats) and
+    ``denoise`` are those of 3.4. ``depth`` and ``gap_m`` say how a ray blends overlapping splats
+    (`resweep.worlds.Splats`).
 
     The factors of ground are C's; the others, no resampling and `carve` do better on held-out sweeps of
     SemanticKITTI 00 and 03, in maps of nine sweeps, far sparser than C's: with C's factors (`paper_c`) half
@@ -96,10 +97,10 @@ class SplatSettings(Spec):
     carve: CarveConfig = CarveConfig()
 
     def choose_thinning(self, sweeps: int) -> Self:
-        """The settings with ``thin_m`` as it is for a map of so many sweeps."""
-        if self.thin_m is not None:
+        """The settings with ``thin_m`` as it is for a map of so many sweeps; None where that does not decide it."""
+        if self.thin_m is not None or sweeps <= LONG_SWEEPS:
             return self
-        return self.model_copy(update={"thin_m": LONG_THIN_M if sweeps > LONG_SWEEPS else 0.0})
+        return self.model_copy(update={"thin_m": LONG_THIN_M})
 
     @model_validator(mode="after")
     def _basic_is_not_resampled(self) -> SplatSettings:

@@ -6,6 +6,7 @@ import shutil
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from resweep.reconstruction.checkpoints import Checkpoints
 from resweep.reconstruction.cloud.place import prepare_build
 from resweep.reconstruction.config import BuildConfig
 from resweep.reconstruction.hybrid.config import HybridConfig
-from resweep.reconstruction.hybrid.hybrid import asks_beams
+from resweep.reconstruction.hybrid.hybrid import asks_beams, thin_shared
 from resweep.reconstruction.map.images import ImageStore
 from resweep.reconstruction.map.map import Map, calibrate_log
 from resweep.reconstruction.map.moving import MovingFinder
@@ -32,7 +33,7 @@ from resweep.reconstruction.tiles.blind import see_blind_spots
 from resweep.reconstruction.tiles.grid import CELLS, Square
 from resweep.reconstruction.tiles.part import Ground
 from resweep.reconstruction.tiles.scatter import Scatter, plan_batches, read_observed, scatter_batch
-from resweep.reconstruction.tiles.survey import measure_scales, plan_survey
+from resweep.reconstruction.tiles.survey import measure_scales, plan_survey, sum_repeats
 from resweep.reconstruction.tiles.units import TileTask, classify_tile, fit_tile, plan_squares
 from resweep.reconstruction.volumes.config import VolumeConfig
 from resweep.remote import discard_stage, find_path, lock_place, stage
@@ -232,6 +233,7 @@ class _TiledBuild:
             )
         unknown = sum(batch["unknown"] for batch in says) / points
         begin_stage(_STAGES[1])
+        self._thin_repeats(ground, counts)
         if self._needs_classes(ground, unknown):
             scales = None
             if isinstance(self.config, HybridConfig):
@@ -267,6 +269,16 @@ class _TiledBuild:
         coloured = any(batch["coloured"] for batch in says)
         settings = self.config.map
         return Ground(scatter.folder, origin, self.tile_m, settings, labels, slope, rule, coloured=coloured), says
+
+    def _thin_repeats(self, ground: Ground, counts: dict[tuple[int, int], int]) -> None:
+        """Settle whether points are thinned where the settings leave it open, as `hybrid.thin_repeats` does."""
+        config = self.config
+        if not isinstance(config, HybridConfig) or config.splats.thin_m is not None:
+            return
+        tasks = plan_survey(ground, counts, config.splats.k, False, 0.0, False)
+        count = partial(sum_repeats, noise_m=config.volumes.noise_m)
+        found = list(self.workers.map(count, tasks, "looking for repeated beams", show=self.progress))
+        self.config = thin_shared(config, sum(shared for shared, _ in found), sum(points for _, points in found))
 
     def _needs_classes(self, ground: Ground, unknown: float) -> bool:
         """Whether points must be looked at before primitives are fitted to them."""

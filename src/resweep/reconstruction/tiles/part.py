@@ -77,13 +77,22 @@ class Part:
         flags = _Flags(ground) if ground.classes else None
         rows, cells, found = [no_rows(POINT)], [np.zeros((0, 2), np.int64)], [np.zeros(0, np.uint8)]
         for cell, block in ground.store.read("points", wanted):
-            inside = square.reaches(block["points"], margin_m)
+            count = len(block["points"])
+            inside = (
+                None
+                if _lies_within(cell, ground.cell_m, square, margin_m)
+                else square.reaches(block["points"], margin_m)
+            )
             if flags is not None:
-                of_block = flags.take(cell, len(inside))
-                inside &= (of_block & STILL) > 0
+                of_block = flags.take(cell, count)
+                still = (of_block & STILL) > 0
+                inside = still if inside is None else inside & still
                 found.append(of_block[inside])
-            rows.append(take_rows(block, inside))
-            cells.append(np.tile(np.array(cell, np.int64), (int(inside.sum()), 1)))
+            if inside is not None and not inside.all():
+                block = take_rows(block, inside)
+                count = len(block["points"])
+            rows.append(block)
+            cells.append(np.tile(np.array(cell, np.int64), (count, 1)))
         joined = join_rows(rows)
         order = np.argsort(_number_rows(joined), kind="stable")
         joined = take_rows(joined, order)
@@ -122,6 +131,13 @@ class Part:
 
 def _number_rows(rows: Rows) -> Array:
     return np.asarray((rows["sweep"].astype(np.int64) << 32) + rows["row"])
+
+
+def _lies_within(cell: tuple[int, int], cell_m: float, square: Square, margin_m: float) -> bool:
+    """Whether all of a cell lies within ``margin_m`` of a square, to the rounding of its points."""
+    low, high = np.array(cell) * cell_m, (np.array(cell) + 1) * cell_m
+    slack = 1e-6 * cell_m + 1e-9 * np.abs(high).max()
+    return bool((low >= square.low - margin_m + slack).all() and (high <= square.high + margin_m - slack).all())
 
 
 class _Flags:

@@ -20,7 +20,7 @@ from resweep.reconstruction.map.images import ImageStore
 from resweep.reconstruction.map.moving import MovingFinder
 from resweep.reconstruction.map.observed import SpaceObserver
 from resweep.reconstruction.tiles.grid import CELLS, find_squares
-from resweep.reconstruction.tiles.store import BEAM, POINT, Batch, Rows, join_rows, no_rows, take_rows, write_batch
+from resweep.reconstruction.tiles.store import BEAM, POINT, Batch, Rows, join_rows, no_rows, write_batch
 from resweep.sweep import Sweep
 from resweep.worlds.observed import ObservedSpace
 
@@ -108,7 +108,7 @@ def scatter_batch(task: ScatterTask) -> dict[str, Any]:
         _write_observed(
             task.file.with_suffix(_OBSERVED), space.observed
         )  # before the batch, which says that all is there
-    write_batch(task.file, {"points": (rows, cells), "beams": (take_rows(fired, row), tiles)}, says)
+    write_batch(task.file, {"points": (rows, cells, None), "beams": (fired, tiles, row)}, says)
     return says
 
 

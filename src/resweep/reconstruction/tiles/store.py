@@ -74,18 +74,19 @@ def join_rows(parts: Sequence[Rows]) -> Rows:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def write_batch(file: Path, tables: Mapping[str, tuple[Rows, Array]], says: Mapping[str, Any]) -> None:
-    """Write a batch: for each table its rows (n,) and the squares (n, 2) that they lie in.
+def write_batch(file: Path, tables: Mapping[str, tuple[Rows, Array, Array | None]], says: Mapping[str, Any]) -> None:
+    """Write a batch: for each table its rows (n,), and squares (m, 2) with the row that lies in each of them.
 
-    ``says`` is what the batch says of itself, as JSON can hold it. Rows keep their order within a square.
+    The numbers (m,) of these rows are None where they are all rows in their order. ``says`` is what the batch says of
+    itself, as JSON can hold it. Rows keep their order within a square.
     """
     blocks: list[bytes] = []
     index: dict[str, Array] = {}
     offset = 0
-    for name, (rows, square) in tables.items():
+    for name, (rows, square, chosen) in tables.items():
         entries = []
         with ThreadPoolExecutor(_PACKERS) as pool:
-            squares = list(_split(rows, square))
+            squares = list(_split(rows, square, chosen))
             packs = pool.map(_pack, [name] * len(squares), (part for _, _, _, part in squares))
             for (x, y, count, _), packed in zip(squares, packs, strict=True):
                 entries.append((x, y, count, offset, len(packed)))
@@ -120,7 +121,7 @@ def _unpack(table: str, packed: bytes, count: int) -> Rows:
     return rows
 
 
-def _split(rows: Rows, square: Array) -> Iterator[tuple[int, int, int, Rows]]:
+def _split(rows: Rows, square: Array, chosen: Array | None) -> Iterator[tuple[int, int, int, Rows]]:
     """The squares with any rows, in their order: x and y, how many rows, and the rows."""
     if len(square) == 0:
         return
@@ -130,10 +131,11 @@ def _split(rows: Rows, square: Array) -> Iterator[tuple[int, int, int, Rows]]:
     if key.max() < 1 << 16:
         key = key.astype(np.uint16)  # which are sorted by their digits, in one pass
     order = np.argsort(key, kind="stable")
-    ordered, begins = take_rows(rows, order), np.flatnonzero(np.diff(key[order], prepend=key[order[:1]] ^ 1))
+    begins = np.flatnonzero(np.diff(key[order], prepend=key[order[:1]] ^ 1))
     for first, end in zip(begins, [*begins[1:], len(order)], strict=True):
         x, y = square[order[first]].tolist()
-        yield x, y, int(end - first), {name: column[first:end] for name, column in ordered.items()}
+        block = order[first:end]
+        yield x, y, int(end - first), take_rows(rows, block if chosen is None else chosen[block])
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +158,7 @@ class Batch:
                 if head["version"] != VERSION:
                     raise ResweepError(
                         f"{file}: is a tile store of version {head['version']}, this Resweep has version {VERSION}; "
-                        "remove the folder and build again"
+                        f"remove the folder {file.parent} and build again"
                     )
                 index = {
                     name: np.frombuffer(stream.read(_INDEX.itemsize * count), _INDEX)
@@ -167,7 +169,7 @@ class Batch:
             if isinstance(error, ResweepError):
                 raise
             raise ResweepError(
-                f"{file}: is no batch of a tile store ({error}); remove the folder and build again"
+                f"{file}: is no batch of a tile store ({error}); remove the folder {file.parent} and build again"
             ) from error
 
     def read(self, table: str, squares: set[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], Rows]]:
@@ -184,7 +186,7 @@ class Batch:
                     rows = _unpack(table, packed, int(entry["rows"]))
                 except (RuntimeError, ValueError) as error:
                     raise ResweepError(
-                        f"{self.file}: is damaged ({error}); remove the folder and build again"
+                        f"{self.file}: is damaged ({error}); remove the folder {self.file.parent} and build again"
                     ) from error
                 yield (int(entry["x"]), int(entry["y"])), rows
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
+from resweep.reconstruction.hybrid.hybrid import sum_shared
 from resweep.reconstruction.splats.denoise import DENOISE_COLUMNS, denoise
 from resweep.reconstruction.splats.splats import MIN_POINTS, Scales
 from resweep.reconstruction.tiles.grid import CELLS, Square
@@ -114,6 +115,17 @@ def sum_offsets(task: SurveyTask) -> tuple[float, float]:
             flat &= denoise(shape)
         total += float((shape.mean_abs_plane_distance[flat].astype(np.float64) * shape.count[flat]).sum())
         count += float(shape.count[flat].sum())
+    return total, count
+
+
+def sum_repeats(task: SurveyTask, noise_m: float) -> tuple[float, int]:
+    """`hybrid.sum_shared` of the points in the squares of a task, and their number."""
+    total, count = 0.0, 0
+    for square in task.squares:
+        part = Part.read(task.ground, square, 0.0)
+        if len(part):
+            total += sum_shared(part.rows["points"], noise_m)
+            count += len(part)
     return total, count
 
 

@@ -55,8 +55,9 @@ class BeamCounter:
             self._add(beams, 1)
             return
         shared = np.maximum(beams.shared, 1)
-        for number in np.unique(shared).tolist():
-            self._add(beams[shared == number], number)
+        numbers = np.flatnonzero(np.bincount(shared)).tolist()
+        for number in numbers:
+            self._add(beams if len(numbers) == 1 else beams[np.flatnonzero(shared == number)], number)
 
     def _add(self, beams: Beams, shared: int) -> None:
         if shared not in self._native:
