@@ -75,15 +75,16 @@ def step(
     robust = huber_weight(found.error, config.huber_m)
     matrix, slope = _equations(views, calibration, found, robust, layout)
     prior, so_far = layout.precision(config), layout.join(calibration, views)
-    system = matrix / config.noise_m**2 + prior
-    change = portable.solve(system, -slope / config.noise_m**2 - portable.matmul(prior, so_far))
+    spread = float((robust * found.error**2).sum() / max(float(robust.sum()), 1.0))
+    variance = _SHARED_ERRORS**2 * max(spread, _LEAST_NOISE_M**2)
+    trusted = min(variance, config.noise_m**2)  # what disagrees at first is what is to be corrected, no noise
+    change = portable.solve(matrix / trusted + prior, -slope / trusted - portable.matmul(prior, so_far))
     lasers, motion = layout.split(change)
     for view, small in zip(views, motion, strict=True):
         view.move(small)
     kinds = zip((calibration.elevation_rad, calibration.range_m, calibration.slope), lasers, strict=True)
     elevation, range_m, range_slope = (old + new for old, new in kinds)
-    spread = float((robust * found.error**2).sum() / max(float(robust.sum()), 1.0))
-    precision = matrix / (max(spread, _LEAST_NOISE_M**2) * _SHARED_ERRORS**2) + prior
+    precision = matrix / variance + prior
     misfit = float(np.median(np.abs(found.error))) if len(found.error) else 0.0
     return Step(Calibration(elevation, range_m, range_slope=range_slope), misfit, layout, precision)
 
