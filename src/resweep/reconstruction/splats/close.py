@@ -29,7 +29,7 @@ _LEAST_POINTS = 5
 LINE = 0.05  # variance across, over that along, below which neighbours are a line and have no plane
 _THIN = 0.1  # variance off the plane, over that across, below which neighbours are a plane
 _LEAST_RADIUS = 0.75  # of a splat, in cells
-_CANDIDATES = 24  # nearest splats that may cover a place
+_FIRST, _CANDIDATES = 4, 24  # nearest splats that are looked at first, and that may cover a place
 _COVERED_M = 0.15  # from a splat's plane
 _RIM = 0.6  # of the radius, where a splat is looked at for gaps
 _ROUNDING = np.float32(1 + 1e-6)  # so that the farthest neighbour is found again within its own distance
@@ -93,7 +93,7 @@ def _close_level(
     seed, radius = made.seed[wide], made.radius[wide]
     normal = normal[seed]
     centre = np.asarray(thin.points[seed] + made.shift[wide, None] * normal, np.float32)
-    fresh = np.flatnonzero(_count_covered(centre, normal, radius, grown) <= config.covered)
+    fresh = _find_open(centre, normal, radius, grown, config.covered)
     first = np.zeros(len(thin), np.int64)
     first[cell[::-1]] = rows[::-1]
     like = first[seed[fresh]]
@@ -118,36 +118,39 @@ def are_flat(shape: Pca, flat_m: float) -> Array:
     return np.asarray(plane & (shape.count >= _LEAST_POINTS) & (values[:, 2] < flat_m**2))
 
 
-def _count_covered(centre: Array, normal: Array, radius: Array, grown: Grown) -> Array:
-    """How many of eight places around its centre (m,) the splats of ``grown`` cover for each splat."""
+def _find_open(centre: Array, normal: Array, radius: Array, grown: Grown, most: int) -> Array:
+    """Rows of the splats of whose eight places around the centre the splats of ``grown`` cover ``most`` or fewer."""
     near = Neighbours(grown.centre)
     side = np.where(np.abs(normal[:, 2:]) < 0.7, [0.0, 0.0, 1.0], [1.0, 0.0, 0.0])
     one = np.cross(normal, side)
     one /= np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-9)
     other = np.cross(normal, one)
     count = np.zeros(len(centre), np.int64)
+    rows = np.arange(len(centre))
     for x, y in _AROUND:
-        places = centre + (_RIM * radius[:, None]) * (x * one + y * other)
-        count += _are_covered(places, near, grown)
-    return count
+        places = centre[rows] + (_RIM * radius[rows, None]) * (x * one[rows] + y * other[rows])
+        count[rows] += _are_covered(places, near, grown)
+        rows = rows[count[rows] <= most]
+    return rows
 
 
 def _are_covered(places: Array, near: Neighbours, grown: Grown) -> Array:
-    """Places (m, 3) on which a splat of ``grown`` lies (m,) bool."""
+    """Places (m, 3) on which one of the nearest splats of ``grown`` lies (m,) bool."""
     covered = np.zeros(len(places), bool)
-    if len(places) == 0:
-        return covered
-    found = near.knn(places, min(_CANDIDATES, len(near))).index
-    open_ = np.arange(len(places))  # most places are covered by the nearest splat
-    for number in range(found.shape[1]):
-        splat = found[open_, number]
-        rows = np.maximum(splat, 0)
-        away = places[open_] - grown.centre[rows]
-        off = np.einsum("ni,ni->n", away, grown.normal[rows])
-        beside2 = np.einsum("ni,ni->n", away, away) - off**2
-        met = (splat >= 0) & (np.abs(off) < _COVERED_M) & (beside2 < grown.radius[rows] ** 2)
-        covered[open_[met]] = True
-        open_ = open_[~met]
-        if len(open_) == 0:
+    begin = 0
+    for end in (_FIRST, _CANDIDATES):  # most places are covered by the nearest splats
+        rows = np.flatnonzero(~covered)
+        if len(rows) == 0:
             break
+        found = near.knn(places[rows], min(end, len(near))).index[:, begin:]
+        for number in range(found.shape[1]):
+            splat = found[:, number]
+            at = np.maximum(splat, 0)
+            away = places[rows] - grown.centre[at]
+            off = np.einsum("ni,ni->n", away, grown.normal[at])
+            beside2 = np.einsum("ni,ni->n", away, away) - off**2
+            met = (splat >= 0) & (np.abs(off) < _COVERED_M) & (beside2 < grown.radius[at] ** 2)
+            covered[rows[met]] = True
+            rows, found = rows[~met], found[~met]
+        begin = end
     return covered
