@@ -3,12 +3,14 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 
 #include "map/carve.hpp"
 #include "map/implicit.hpp"
 #include "map/permeability.hpp"
+#include "map/plane_system.hpp"
 #include "map/resample.hpp"
 #include "map/tiles.hpp"
 #include "python/bindings.hpp"
@@ -74,6 +76,38 @@ Out<std::int64_t> rows_over(const Matrix3<float>& origins, const Matrix3<float>&
     return give(std::move(rows));
 }
 
+std::pair<Out<double>, Out<double>> equations_of_planes(const Matrix3<double>& place, const Matrix3<double>& raise,
+                                                        const Matrix3<double>& along, const Row<double>& reach,
+                                                        const Row<double>& when, const Row<std::int32_t>& ring,
+                                                        const Row<std::int32_t>& sweep, const Matrix3<double>& centre,
+                                                        std::size_t rings, const Row<std::int64_t>& row,
+                                                        const In<std::int64_t, nb::ndim<2>, nb::c_contig>& near,
+                                                        const Matrix3<double>& normal, const Row<double>& error,
+                                                        const Row<double>& weight, bool rates) {
+    const std::size_t n = place.shape(0), count = row.shape(0), k = near.shape(1);
+    if (raise.shape(0) != n || along.shape(0) != n || reach.shape(0) != n || when.shape(0) != n || ring.shape(0) != n ||
+        sweep.shape(0) != n)
+        throw std::invalid_argument("place, raise, along, reach, when, ring, sweep: expected one row per return");
+    if (near.shape(0) != count || normal.shape(0) != count || error.shape(0) != count || weight.shape(0) != count)
+        throw std::invalid_argument("row, near, normal, error, weight: expected one row per residual");
+    const auto within = [](const auto* values, std::size_t size, std::size_t end) {
+        return std::all_of(values, values + size, [end](auto at) { return at >= 0 && std::size_t(at) < end; });
+    };
+    if (!within(ring.data(), n, rings) || !within(sweep.data(), n, centre.shape(0)))
+        throw std::invalid_argument("ring, sweep: a number is out of range");
+    if (!within(row.data(), count, n) || !within(near.data(), count * k, n))
+        throw std::invalid_argument("row, near: a row is out of range");
+    NormalEquations found;
+    {
+        nb::gil_scoped_release release;
+        found = plane_equations({place.data(), raise.data(), along.data(), reach.data(), when.data(), ring.data(),
+                                 sweep.data(), centre.data(), rings, centre.shape(0)},
+                                {row.data(), near.data(), normal.data(), error.data(), weight.data(), count, k}, rates);
+    }
+    const std::size_t unknowns = found.slope.size();
+    return {give(std::move(found.matrix), unknowns), give(std::move(found.slope))};
+}
+
 void count_beams(BeamCounter& self, const Matrix3<float>& origins, const Matrix3<float>& directions,
                  const Row<float>& lengths, const Row<bool>& has_return, float slope, int threads) {
     const std::size_t count = origins.shape(0);
@@ -122,6 +156,11 @@ void bind_map(nb::module_& m) {
     m.def("beams_over", &rows_over, nb::arg("origins"), nb::arg("directions"), nb::arg("lengths"), nb::arg("low"),
           nb::arg("high"), nb::arg("threads") = 0,
           "Rows of the beams that meet the rectangle of the ground from `low` to `high`, both (x, y).");
+
+    m.def("plane_equations", &equations_of_planes, nb::arg("place"), nb::arg("raise_"), nb::arg("along"),
+          nb::arg("reach"), nb::arg("when"), nb::arg("ring"), nb::arg("sweep"), nb::arg("centre"), nb::arg("rings"),
+          nb::arg("row"), nb::arg("near"), nb::arg("normal"), nb::arg("error"), nb::arg("weight"), nb::arg("rates"),
+          "Normal equations of returns against the planes of their neighbourhoods: matrix (upper triangle) and slope.");
 
     nb::class_<BeamCounter>(m, "BeamCounter", "How many beams pass volumes, and how many end in them.")
         .def(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,22 +15,64 @@ from resweep.sweep import Sweep
 
 _PERMILLE = 1000.0
 BLIND_BINS = 360  # of azimuth, in which the blind spots of a ring are counted
+OFFSET_RANGE_M = 20.0  # range offsets are those at this range
+_LASERS = ("elevation_rad", "range_m", "range_slope")
 
 
 class Corrected(NamedTuple):
-    """Points (n, 3) with their ranges (n,), unit directions and the unit vectors upwards across them."""
+    """Ranges (n,) and unit directions (n, 3) as they really were, and the unit vectors upwards across them."""
 
-    points: Array
     range: Array
     along: Array
     up: Array
 
 
 @dataclass(frozen=True, eq=False)
+class LaserSigma:
+    """Standard deviations (k,) of what a `Calibration` says of each ring, and that of the mean elevation."""
+
+    elevation_rad: Array
+    range_m: Array
+    range_slope: Array
+    elevation_bias_rad: float
+
+    def __post_init__(self) -> None:
+        for name in _LASERS:
+            object.__setattr__(self, name, np.asarray(getattr(self, name), np.float64))
+
+    def to_dict(self) -> dict[str, Any]:
+        """For world.json."""
+        lasers = {name: getattr(self, name).tolist() for name in _LASERS}
+        return {**lasers, "elevation_bias_rad": self.elevation_bias_rad}
+
+
+@dataclass(frozen=True)
+class PoseRefinement:
+    """How much the poses of ``sweeps`` sweeps were corrected (root mean squares), and the typical ``sigma`` of each.
+
+    Turns are radians and shifts metres, at the time of the sweep's pose; ``turn_rad_s`` and ``shift_m_s`` correct the
+    motion within the sweep, a second. Each sigma is the median over sweeps and axes.
+    """
+
+    sweeps: int
+    turn_rad: float
+    shift_m: float
+    turn_rad_s: float
+    shift_m_s: float
+    turn_sigma_rad: float
+    shift_sigma_m: float
+    turn_sigma_rad_s: float
+    shift_sigma_m_s: float
+
+
+@dataclass(frozen=True, eq=False)
 class Calibration:
     """What to add to the elevation (radians) and range (metres) of each laser, by ring (k,).
 
-    Rings from k on, whose lasers met nothing while the others were calibrated, are left as they are.
+    ``range_m`` is added at a range of 20 m, and ``range_slope`` for each further metre. Rings from k on, which did not
+    fire while the others were calibrated, are left as they are; lasers that met nothing have what all have in common.
+    ``sigma`` says how well all this is known, and ``poses`` how the poses of the same recording were refined; None
+    where that is unknown.
     ``blind`` (m, `BLIND_BINS`), if it is known, is the chance that a beam of a ring towards an azimuth of the sensor
     comes back empty whatever stands there: the vehicle itself and mounts are in its way.
     """
@@ -38,12 +80,21 @@ class Calibration:
     elevation_rad: Array
     range_m: Array
     blind: Array | None = None
+    range_slope: Array | None = None
+    sigma: LaserSigma | None = None
+    poses: PoseRefinement | None = None
 
     def __post_init__(self) -> None:
-        for name in ("elevation_rad", "range_m"):
+        if self.range_slope is None:
+            object.__setattr__(self, "range_slope", np.zeros(np.shape(self.range_m)))
+        for name in _LASERS:
             object.__setattr__(self, name, np.asarray(getattr(self, name), np.float64))
-        if self.elevation_rad.shape != self.range_m.shape or self.elevation_rad.ndim != 1:
+        if self.elevation_rad.ndim != 1 or self.elevation_rad.shape != self.range_m.shape:
             raise ResweepError("calibration: elevation_rad and range_m must have one value a ring")
+        if self.slope.shape != self.range_m.shape:
+            raise ResweepError("calibration: range_slope must have one value a ring")
+        if self.sigma is not None and any(getattr(self.sigma, name).shape != self.range_m.shape for name in _LASERS):
+            raise ResweepError("calibration: sigma must have one value a ring")
         if self.blind is None:
             return
         object.__setattr__(self, "blind", np.asarray(self.blind, np.float64))
@@ -58,30 +109,69 @@ class Calibration:
         turn, reach = np.degrees(np.abs(self.elevation_rad).max()), np.abs(self.range_m).max()
         return f"Calibration({len(self.range_m)} rings, up to {turn:.3f}° of elevation and {reach:.3f} m of range)"
 
+    @property
+    def slope(self) -> Array:
+        """``range_slope`` (k,), which is never None here."""
+        assert self.range_slope is not None
+        return self.range_slope
+
+    @property
+    def elevation_bias_rad(self) -> float:
+        """What all lasers together point too low by, radians: the mean of their elevation corrections."""
+        return float(self.elevation_rad.mean()) if len(self.elevation_rad) else 0.0
+
+    def describe(self) -> list[str]:
+        """What was found and how well it is known, a line each: elevations, ranges, poses, motion within sweeps."""
+        if not len(self.range_m):
+            return ["no rings"]
+        rings = f"{len(self.range_m)} rings"
+        known = self.sigma
+        bias = f"{np.degrees(self.elevation_bias_rad):+.3f}"
+        if known is None:
+            offset = f"{1e3 * self.range_m.mean():+.1f}"
+            return [f"{rings}, elevation {bias}° and range {offset} mm on average, uncertainty unknown"]
+        lines = [
+            f"{rings}, elevation {bias} ± {np.degrees(known.elevation_bias_rad):.3f}° on average, "
+            f"{np.degrees(np.std(self.elevation_rad)):.3f} ± {np.degrees(np.median(known.elevation_rad)):.3f}° by ring",
+            f"range {1e3 * self.range_m.mean():+.1f} mm on average at {OFFSET_RANGE_M:g} m, "
+            f"{1e3 * np.std(self.range_m):.1f} ± {1e3 * np.median(known.range_m):.1f} mm by ring, "
+            f"{1e3 * np.std(self.slope):.2f} ± {1e3 * np.median(known.range_slope):.2f} mm per metre by ring",
+        ]
+        return lines if self.poses is None else [*lines, *_describe_poses(self.poses)]
+
     def fits(self, sweep: Sweep) -> bool:
         """Whether there is a correction for every ring of a sweep."""
         return sweep.n_beams == 0 or int(sweep.beam_ring.max()) < len(self.elevation_rad)
 
     def directions(self, direction: Array, ring: Array) -> Array:
         """Unit directions (n, 3) as the lasers ``ring`` (n,) really fired those reported."""
-        return self.corrected_points(np.asarray(direction, np.float64), ring).along
+        return self.corrected(direction, np.zeros(len(direction)), ring).along
 
-    def corrected_points(self, points: Array, ring: Array) -> Corrected:
-        """Points (n, 3) in the sensor's frame where they really were."""
-        level = np.hypot(points[:, 0], points[:, 1])
-        azimuth = portable.arctan2(points[:, 1], points[:, 0])
-        elevation = portable.arctan2(points[:, 2], level) + _look_up(self.elevation_rad, ring)
-        reach = np.linalg.norm(points, axis=1) + _look_up(self.range_m, ring)
-        c, s, h, z = portable.cos(azimuth), portable.sin(azimuth), portable.cos(elevation), portable.sin(elevation)
-        along = np.stack([h * c, h * s, z], axis=1)
-        return Corrected(along * reach[:, None], reach, along, np.stack([-z * c, -z * s, h], axis=1))
+    def ranges(self, measured: Array, ring: Array) -> Array:
+        """Ranges (n,) as they really were where the lasers ``ring`` (n,) measured ``measured``."""
+        reach = np.asarray(measured, np.float64)
+        return reach + _look_up(self.range_m, ring) + _look_up(self.slope, ring) * (reach - OFFSET_RANGE_M)
+
+    def readings(self, true: Array, ring: Array) -> Array:
+        """What the lasers ``ring`` (n,) measure where the ranges are ``true`` (n,): the inverse of `ranges`."""
+        slope = _look_up(self.slope, ring)
+        return (np.asarray(true, np.float64) - _look_up(self.range_m, ring) + slope * OFFSET_RANGE_M) / (1.0 + slope)
+
+    def corrected(self, direction: Array, measured: Array, ring: Array) -> Corrected:
+        """Beams of ``direction`` (n, 3) and ``measured`` range (n,) as the lasers ``ring`` (n,) really fired them."""
+        x, y, z = (np.asarray(direction[:, axis], np.float64) for axis in range(3))
+        azimuth = portable.arctan2(y, x)
+        elevation = portable.arctan2(z, np.hypot(x, y)) + _look_up(self.elevation_rad, ring)
+        c, s, h, v = portable.cos(azimuth), portable.sin(azimuth), portable.cos(elevation), portable.sin(elevation)
+        along, up = np.stack([h * c, h * s, v], axis=1), np.stack([-v * c, -v * s, h], axis=1)
+        return Corrected(self.ranges(measured, ring), along, up)
 
     def applied(self, sweep: Sweep) -> Sweep:
         """The sweep as calibrated lasers would have measured it."""
         return replace(
             sweep,
             beam_direction=self.directions(sweep.beam_direction, sweep.beam_ring).astype(np.float32),
-            range=sweep.range + _look_up(self.range_m, sweep.ring).astype(np.float32),
+            range=self.ranges(sweep.range, sweep.ring).astype(np.float32),
         )
 
     def find_blind(self, sweep: Sweep) -> Array | None:
@@ -92,18 +182,44 @@ class Calibration:
         known = ring < len(self.blind)
         return np.where(known, self.blind[np.where(known, ring, 0), find_blind_bins(sweep.beam_direction)], 0.0)
 
-    def to_dict(self) -> dict[str, list[Any]]:
+    def to_dict(self) -> dict[str, Any]:
         """For world.json; blind shares in thousandths."""
-        known = {"elevation_rad": self.elevation_rad.tolist(), "range_m": self.range_m.tolist()}
-        if self.blind is None:
-            return known
-        return {**known, "blind_permille": np.round(self.blind * _PERMILLE).astype(int).tolist()}
+        known: dict[str, Any] = {name: getattr(self, name).tolist() for name in _LASERS}
+        if self.sigma is not None:
+            known["sigma"] = self.sigma.to_dict()
+        if self.poses is not None:
+            known["poses"] = asdict(self.poses)
+        if self.blind is not None:
+            known["blind_permille"] = np.round(self.blind * _PERMILLE).astype(int).tolist()
+        return known
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Calibration:
-        """What `to_dict` gave."""
-        blind = data.get("blind_permille")
-        return cls(data["elevation_rad"], data["range_m"], None if blind is None else np.asarray(blind) / _PERMILLE)
+        """What `to_dict` gave, also by versions that knew neither slopes nor uncertainties."""
+        blind, sigma, poses = (data.get(name) for name in ("blind_permille", "sigma", "poses"))
+        return cls(
+            data["elevation_rad"],
+            data["range_m"],
+            None if blind is None else np.asarray(blind) / _PERMILLE,
+            data.get("range_slope"),
+            None if sigma is None else LaserSigma(**sigma),
+            None if poses is None else PoseRefinement(**poses),
+        )
+
+
+def _describe_poses(poses: PoseRefinement) -> list[str]:
+    many = f"{poses.sweeps} poses corrected by"
+    lines = [
+        f"{many} {100 * poses.shift_m:.1f} ± {100 * poses.shift_sigma_m:.1f} cm and "
+        f"{np.degrees(poses.turn_rad):.3f} ± {np.degrees(poses.turn_sigma_rad):.3f}°"
+    ]
+    if not (poses.turn_rad_s or poses.shift_m_s):
+        return [*lines, "motion within sweeps as recorded"]
+    return [
+        *lines,
+        f"motion within sweeps by {100 * poses.shift_m_s:.1f} ± {100 * poses.shift_sigma_m_s:.1f} cm/s and "
+        f"{np.degrees(poses.turn_rad_s):.3f} ± {np.degrees(poses.turn_sigma_rad_s):.3f}°/s",
+    ]
 
 
 def find_blind_bins(direction: Array) -> Array:

@@ -126,7 +126,7 @@ def test_info_of_a_world_is_a_summary(tmp_path: Path) -> None:
     assert len(shown.splitlines()) < 24
     for part in ("mesh 'floor'", "1 triangles", "splats", "building 7, road 1", "in memory", "91 settings", "--all"):
         assert part in shown
-    assert "64 rings, up to 0.020° of elevation and 0.012 m of range" in shown
+    assert "64 rings, elevation +0.020° and range -12.0 mm on average, uncertainty unknown" in shown
     assert "setting_89" not in shown
     assert "setting_89: 89" in run("info", tmp_path / "w.world", "--all")
     assert json.loads(run("info", tmp_path / "w.world", "--json"))["meta"]["build"]["config"]["setting_89"] == 89

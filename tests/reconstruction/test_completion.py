@@ -1,4 +1,4 @@
-"""Ground and façades are continued where nobody looked, and nowhere else."""
+"""Ground, façades and crowns are continued where nobody looked, and nowhere else."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from places import BUILDING, LABELS, ROAD, cloud_of
 from resweep import _core
 from resweep.labels import UNKNOWN_LABELS, load_labels
 from resweep.pose import Array
-from resweep.reconstruction import Map
+from resweep.reconstruction import Cloud, Map
 from resweep.reconstruction.completion.complete import NAME, complete
+from resweep.reconstruction.completion.crowns import close_crowns
 from resweep.reconstruction.completion.facades import MOST_M, continue_facades
 from resweep.reconstruction.completion.ground import REACH_M, continue_ground
-from resweep.worlds import Splats
+from resweep.worlds import Splats, Volumes
 from resweep.worlds.observed import ObservedSpace
 from resweep.worlds.seen import unpack_seen
 
@@ -113,3 +114,65 @@ def test_what_is_made_up_is_a_layer_of_its_own_and_marked() -> None:
     assert made.reflectance == pytest.approx(0.2)
     whole = ground((9, 9, 9, 9))
     assert complete(Map(cloud_of(whole.centre, ROAD), LABELS), [whole], None) == (whole,)
+
+
+RADIUS_M, MIDDLE = 2.0, np.array([12.0, 1.0, 5.0])
+
+
+def half_a_tree(foot_m: float = 0.0) -> tuple[Volumes, Cloud]:
+    """The half of a round crown that faces a sensor at the origin, over level ground, and what was recorded of both."""
+    rng = np.random.default_rng(1)
+    out = rng.normal(size=(3000, 3))
+    out *= (rng.uniform(0.8, 1.0, 3000) * RADIUS_M / np.linalg.norm(out, axis=1))[:, None]
+    away = MIDDLE[:2] / np.linalg.norm(MIDDLE[:2])
+    seen = MIDDLE + out[out[:, :2] @ away < 0] - [0, 0, foot_m]
+    long_away = np.tile([0.04, 0.0, 0.0, 0.01, 0.0, 0.01], (len(seen), 1))
+    flat = np.stack(np.meshgrid(np.arange(0, 24.0), np.arange(-8, 10.0), [0.0], indexing="ij"), axis=-1).reshape(-1, 3)
+    volumes = Volumes(seen, long_away, 0.5, np.full(len(seen), 0.3), label=70, reflectance=0.4)
+    return volumes, cloud_of(np.concatenate([seen, flat]), 70)
+
+
+def test_the_far_half_of_a_crown_mirrors_the_near_one() -> None:
+    volumes, cloud = half_a_tree()
+    made = close_crowns(volumes, cloud, nothing_observed(), NAME)
+    assert made is not None
+    assert len(made) > 0.7 * len(volumes)  # what would lie among returns at the rim is left out
+    from_middle = made.mean - MIDDLE
+    away = MIDDLE[:2] / np.linalg.norm(MIDDLE[:2])
+    assert np.mean(from_middle[:, :2] @ away > -0.1) > 0.95
+    distance = np.linalg.norm(from_middle, axis=1)
+    assert np.median(np.abs(distance - 0.92 * RADIUS_M)) < 0.25
+    assert distance.max() < 1.25 * RADIUS_M
+    assert unpack_seen(made.extra["seen"]).completed.all()
+    assert (made.label == 70).all()
+    assert made.reflectance == pytest.approx(0.4)
+    assert np.median(made.covariance[:, 0]) > 0.03  # still longest along x, which is almost the direction of view
+    assert made.covariance[:, [0, 3, 5]].sum(axis=1) == pytest.approx(0.06, abs=1e-6)
+
+
+def test_a_crown_stays_open_where_beams_passed() -> None:
+    volumes, cloud = half_a_tree()
+    closed = close_crowns(volumes, cloud, nothing_observed(), NAME)
+    beams = [((13.2, y, z), (0.0, 0.0, 1.0), 0.4) for y in np.arange(-2, 5, 0.5) for z in np.arange(4.75, 7.5, 0.5)]
+    behind = [((13.7, y, z), (0.0, 0.0, 1.0), 0.4) for (_, y, z), _, _ in beams]
+    passed = close_crowns(volumes, cloud, nothing_observed(*beams, *behind), NAME)
+    assert closed is not None
+    assert passed is not None
+    assert 0 < len(passed) < 0.8 * len(closed)
+
+
+def test_hedges_and_single_twigs_are_no_crowns() -> None:
+    volumes, cloud = half_a_tree(foot_m=4.0)  # its top is below 3 m
+    low = close_crowns(volumes, cloud, nothing_observed(), NAME)
+    assert low is None or len(low) < 0.3 * len(volumes)
+    volumes, cloud = half_a_tree()
+    few = Volumes(volumes.mean[:20], volumes.covariance[:20], 0.5)
+    assert close_crowns(few, cloud, nothing_observed(), NAME) is None
+
+
+def test_crowns_are_closed_with_the_rest() -> None:
+    volumes, cloud = half_a_tree()
+    same, made = complete(Map(cloud, LABELS), [volumes], nothing_observed())
+    assert same is volumes
+    assert isinstance(made, Volumes)
+    assert made.name == NAME

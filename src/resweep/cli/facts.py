@@ -112,10 +112,10 @@ def _describe_calibration(found: Any) -> str:
     if not isinstance(found, Mapping):
         return "none"
     try:
-        calibration = Calibration(elevation_rad=found["elevation_rad"], range_m=found["range_m"])
+        calibration = Calibration.from_dict(found)
     except (ResweepError, KeyError, TypeError, ValueError) as error:
         return f"damaged ({error})"
-    return repr(calibration).removeprefix("Calibration(").removesuffix(")")
+    return "\n".join(calibration.describe())
 
 
 def _format_bytes(count: float) -> str:

@@ -108,7 +108,7 @@ def infer_empty_beams(bare: Log, wanted: bool = True, rig: Rig | None = None) ->
 
 
 def _has_empty(sweep: Sweep) -> bool:
-    return len(np.unique(sweep.beam)) < sweep.n_beams
+    return bool((np.bincount(sweep.beam, minlength=sweep.n_beams) == 0).any())
 
 
 def _estimate_grids(log: Log, rig: Rig) -> tuple[list[Grid], EmptyBeams]:

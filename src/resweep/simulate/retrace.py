@@ -165,8 +165,8 @@ class Retracer:
         found = self._predict(recorded, None, pose)
         beam = np.flatnonzero(np.isfinite(found["range"]))
         ranges = found["range"][beam]
-        if self._fits(recorded):
-            ranges = ranges - self._offsets(recorded)[beam]
+        if self.calibration is not None and self._fits(recorded):
+            ranges = self.calibration.readings(ranges, recorded.beam_ring[beam]).astype(np.float32)
         status = np.full(recorded.n_beams, BeamStatus.NOTHING_HIT, np.uint8)
         status[beam] = BeamStatus.RETURN
         extra = {"primitive": found["kind"][beam], "probability": found["probability"][beam]}
@@ -190,8 +190,8 @@ class Retracer:
         """
         measured = np.full(recorded.n_beams, np.inf, np.float32)
         ranges = recorded.range
-        if self._fits(recorded):
-            ranges = ranges + self._offsets(recorded)[recorded.beam]
+        if self.calibration is not None and self._fits(recorded):
+            ranges = self.calibration.ranges(ranges, recorded.ring).astype(np.float32)
         np.minimum.at(measured, recorded.beam, ranges)
         return np.asarray(self._predict(recorded, measured, pose)["log_likelihood"])
 
@@ -228,11 +228,6 @@ class Retracer:
     def _fits(self, recorded: Sweep) -> bool:
         return self.calibration is not None and self.calibration.fits(recorded)
 
-    def _offsets(self, recorded: Sweep) -> Array:
-        """What calibration adds to the range (b,) of each beam: a laser reads short of the truth by that."""
-        assert self.calibration is not None
-        return self.calibration.range_m[recorded.beam_ring].astype(np.float32)
-
     def sweep(self, recorded: Sweep, index: int = 0) -> Sweep:
         """The recorded sweep's beams, with what this world returns on them."""
         change = portable.matmul(self.find_pose(recorded), inverse(recorded.pose))
@@ -245,7 +240,7 @@ class Retracer:
             timestamp=recorded.timestamp,
             trajectory=recorded.trajectory,
             sensor=recorded.sensor,
-            range_offset_m=self._offsets(recorded) if self._fits(recorded) else None,
+            calibration=self.calibration if self._fits(recorded) else None,
             beam_origin=recorded.beam_origin,
             beam_direction=recorded.beam_direction,
             beam_time=recorded.beam_time,

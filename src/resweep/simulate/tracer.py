@@ -13,6 +13,7 @@ import numpy as np
 
 from resweep import _core
 from resweep.boxes import Boxes
+from resweep.calibration import Calibration
 from resweep.embree_library import open_embree
 from resweep.pose import Array, Trajectory
 from resweep.scenario import Actor
@@ -169,20 +170,23 @@ class Traced:
         """Number of returns."""
         return len(self.points)
 
-    def to_sweep(self, *, pose: Array, timestamp: float, range_offset_m: Array | None = None, **fields: Any) -> Sweep:
+    def to_sweep(
+        self, *, pose: Array, timestamp: float, calibration: Calibration | None = None, **fields: Any
+    ) -> Sweep:
         """The sweep that was measured.
 
-        ``pose`` is ``T_world_sensor`` at ``timestamp``, the frame of the boxes. ``range_offset_m`` (b,) is by how much
-        each beam reads short. ``fields`` are the other fields of a `Sweep`: beams, trajectory and sensor.
+        ``pose`` is ``T_world_sensor`` at ``timestamp``, the frame of the boxes. Lasers read as ``calibration``
+        says. ``fields`` are the other fields of a `Sweep`: beams, trajectory and sensor.
         """
         extra, boxes = {"primitive": self.primitive, **self.seen}, None
         if self.present is not None:
             extra["velocity"], boxes = self._measure_actors(self.present, pose, timestamp)
         columns: dict[str, Any] = self.columns
-        if range_offset_m is not None:
-            columns = {**columns, "range": columns["range"] - range_offset_m[columns["beam"]]}
+        if calibration is not None:
+            read = calibration.readings(columns["range"], fields["beam_ring"][columns["beam"]])
+            columns = {**columns, "range": read.astype(np.float32)}
         sweep = Sweep(pose=pose, timestamp=timestamp, extra=extra, boxes=boxes, **columns, **fields)
-        if range_offset_m is None:
+        if calibration is None:
             sweep.__dict__["points"] = self.points  # the cached property, computed natively on the way
         return sweep
 

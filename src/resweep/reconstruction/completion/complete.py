@@ -1,4 +1,4 @@
-"""A further layer of splats where nothing was recorded, from what was recorded around."""
+"""Further layers where nothing was recorded, from what was recorded around."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from resweep.pose import Array
+from resweep.reconstruction.completion.crowns import close_crowns
 from resweep.reconstruction.completion.facades import continue_facades
 from resweep.reconstruction.completion.ground import continue_ground
 from resweep.reconstruction.completion.patches import Patches
 from resweep.reconstruction.map.map import Map
-from resweep.worlds import Layer, Splats
+from resweep.worlds import Layer, Splats, Volumes
 from resweep.worlds.observed import ObservedSpace
 from resweep.worlds.seen import COLUMN, COMPLETED
 
@@ -19,23 +20,25 @@ NAME = "completed"
 
 
 def complete(map: Map, layers: Sequence[Layer], observed: ObservedSpace | None) -> tuple[Layer, ...]:
-    """The layers, and one more, ``completed``, of splats that no beam met, if there is room for any.
+    """The layers, and up to two more, ``completed``, of splats and volumes that no beam met, if there is room for any.
 
     Ground is continued between ground that was recorded on opposite sides (`continue_ground`), façades upwards where
-    nobody looked (`continue_facades`), for which the ``observed`` space must be known. Every splat has the mark
-    `COMPLETED`, so that returns from it say so.
+    nobody looked (`continue_facades`), and crowns on their far side (`close_crowns`); for the latter two the
+    ``observed`` space must be known. Every primitive has the mark `COMPLETED`, so that returns from it say so.
     """
     splats = [layer for layer in layers if isinstance(layer, Splats)]
-    if not splats:
-        return tuple(layers)
-    source = splats[0]
-    found = [continue_ground(source, map.cloud.points, map.labels, observed)]
-    if observed is not None:
-        found.append(continue_facades(source, map.labels, observed))
-    patches = [part for part in found if len(part)]
-    if not patches:
-        return tuple(layers)
-    return (*layers, _cover(source, patches))
+    volumes = [layer for layer in layers if isinstance(layer, Volumes)]
+    made: list[Layer] = []
+    if splats:
+        found = [continue_ground(splats[0], map.cloud.points, map.labels, observed)]
+        if observed is not None:
+            found.append(continue_facades(splats[0], map.labels, observed))
+        patches = [part for part in found if len(part)]
+        made += [_cover(splats[0], patches)] if patches else []
+    if volumes and observed is not None:
+        crowns = close_crowns(volumes[0], map.cloud, observed, NAME)
+        made += [] if crowns is None else [crowns]
+    return (*layers, *made)
 
 
 def _cover(source: Splats, patches: Sequence[Patches]) -> Splats:

@@ -20,8 +20,9 @@ from resweep.reconstruction.map.accumulate import accumulate_observed, find_mapp
 from resweep.reconstruction.map.beams import Beams, BeamSource, LogBeams, extract_beams
 from resweep.reconstruction.map.cloud import Cloud, Returns
 from resweep.reconstruction.map.config import MapConfig
-from resweep.reconstruction.poses.calibrate import Calibrated, calibrate, correct_log
+from resweep.reconstruction.poses.calibrate import Calibrated, calibrate
 from resweep.reconstruction.poses.config import CalibrateConfig
+from resweep.reconstruction.poses.keep import pack_calibrated, unpack_calibrated
 from resweep.sweep import Sweep
 from resweep.voxels import number_voxels
 from resweep.work import Workers
@@ -215,14 +216,10 @@ def calibrate_log(
     begin_stage(_CALIBRATING)
     labels = config.choose_labels(log)
 
-    def pack(found: Calibrated) -> dict[str, Array]:
-        lasers = {name: getattr(found.calibration, name) for name in ("elevation_rad", "range_m")}
-        return {**lasers, "poses": found.log.poses, "misfit_m": np.array(found.misfit_m)}
-
     def unpack(columns: dict[str, Array]) -> Calibrated:
-        lasers = Calibration(columns["elevation_rad"], columns["range_m"])
-        before, after = columns["misfit_m"].tolist()
-        return Calibrated(correct_log(log, lasers, columns["poses"]), lasers, (before, after))
+        return unpack_calibrated(log, columns)
 
     keep = partial(find_mappable, config=config, labels=labels)
-    return checkpoints.run("calibrate", lambda: calibrate(log, calibration, keep, progress, workers), pack, unpack)
+    return checkpoints.run(
+        "calibrate", lambda: calibrate(log, calibration, keep, progress, workers), pack_calibrated, unpack
+    )

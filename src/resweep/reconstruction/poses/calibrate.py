@@ -3,8 +3,9 @@
 A log's lasers miss their nominal elevation by hundredths of a degree and their range by centimetres, and
 its poses by millimetres: surfaces of the map come out in several layers. Where the map is locally a
 plane, each return should lie in it. One robust least-squares problem over all sweeps finds an elevation
-and a range correction for every laser, and a small motion for every sweep. A long log is divided: its lasers
-are found on a few stretches along it, its poses in windows that overlap.
+and a range correction for every laser, and for every sweep a small motion of its pose and of its course within the
+sweep, each with its uncertainty. A long log is divided: its lasers are found on a few stretches along it, its poses in
+windows that overlap.
 """
 
 from __future__ import annotations
@@ -18,19 +19,14 @@ import numpy as np
 from resweep import portable
 from resweep.calibration import Calibration
 from resweep.log import Log
-from resweep.pose import Array, inverse
+from resweep.pose import Array, Trajectory, inverse
 from resweep.progress import track
 from resweep.reconstruction.poses.config import CalibrateConfig
-from resweep.reconstruction.poses.local_planes import (
-    Keep,
-    View,
-    fix_lasers,
-    list_thicknesses,
-    make_view,
-    move_to_origin,
-    step,
-)
-from resweep.reconstruction.poses.windows import choose_stretches, refine_poses
+from resweep.reconstruction.poses.local_planes import list_thicknesses, step
+from resweep.reconstruction.poses.unknowns import fix_biases, fix_lasers, summarise_poses
+from resweep.reconstruction.poses.views import Keep, View, make_view, move_to_origin
+from resweep.reconstruction.poses.windows import Refined, choose_stretches, refine_poses
+from resweep.registration import move_pose
 from resweep.sweep import Sweep
 from resweep.work import OneProcess, Workers
 
@@ -39,11 +35,13 @@ from resweep.work import OneProcess, Workers
 class Calibrated:
     """A log with corrected sweeps and poses, the lasers' ``calibration``, and how well surfaces agree.
 
+    ``rates`` (n, 6) are the turn and shift a second by which the motion within each sweep was corrected, in world axes.
     ``misfit_m`` is the median distance of returns from the local plane, before and after.
     """
 
     log: Log
     calibration: Calibration
+    rates: Array
     misfit_m: tuple[float, float]
 
 
@@ -62,47 +60,68 @@ def calibrate(
     config = config or CalibrateConfig()
     whole = len(log) <= config.sweeps
     stretches = [(0, len(log))] if whole else choose_stretches(log.poses, config)
-    parts, calibration, misfit_m = _calibrate_lasers(log, stretches, config, keep, progress)
-    if whole:
-        poses = np.stack([view.pose for view in parts[0]])
-    else:
-        del parts
-        poses = refine_poses(log, calibration, config, keep, progress, workers or OneProcess())
-    return Calibrated(correct_log(log, calibration, poses), calibration, misfit_m)
+    found, calibration, misfit_m = _calibrate_lasers(log, stretches, config, keep, progress)
+    if not whole:
+        found = refine_poses(log, calibration, config, keep, progress, workers or OneProcess())
+    calibration = replace(calibration, poses=summarise_poses(found.changes, found.sigmas))
+    rates = found.changes[:, 6:]
+    return Calibrated(correct_log(log, calibration, found.poses, rates), calibration, rates, misfit_m)
 
 
 def _calibrate_lasers(
     log: Log, stretches: Sequence[tuple[int, int]], config: CalibrateConfig, keep: Keep | None, progress: bool
-) -> tuple[list[list[View]], Calibration, tuple[float, float]]:
-    """Views of the stretches at corrected poses, the calibration of the lasers, and the misfit before and after."""
+) -> tuple[Refined, Calibration, tuple[float, float]]:
+    """Refined poses of the stretches, the calibration of the lasers, and the misfit before and after."""
     rng = np.random.default_rng(0)
     chosen = [at for begin, end in stretches for at in range(begin, end)]
-    views = iter(
-        [make_view(sweep, config, rng, keep) for sweep in track(log[chosen], "calibrating lasers", show=progress)]
-    )
-    parts = [list(islice(views, end - begin)) for begin, end in stretches]
-    n_rings = max(view.n_rings for part in parts for view in part)
+    views = [make_view(sweep, config, rng, keep) for sweep in track(log[chosen], "calibrating lasers", show=progress)]
+    rest = iter(views)
+    parts = [list(islice(rest, end - begin)) for begin, end in stretches]
+    n_rings = max(view.n_rings for view in views)
     calibration = Calibration(np.zeros(n_rings), np.zeros(n_rings))
     origins = [move_to_origin(part) for part in parts]
     if n_rings == 1:  # lasers cannot be distinguished: only the poses are refined
         config = fix_lasers(config)
+    elif max(map(len, parts)) == 1:  # a mean elevation bends what one place sees, and shows between places
+        config = fix_biases(config)
     misfits: list[float] = []
     for thickness_m in list_thicknesses(config, config.iterations):
-        calibration, misfit = step(parts, calibration, config, rng, thickness_m)
-        misfits.append(misfit)
+        done = step(parts, calibration, config, rng, thickness_m)
+        calibration = done.calibration
+        misfits.append(done.misfit_m)
     for part, origin in zip(parts, origins, strict=True):
-        for view in part:
-            view.pose[:3, 3] += origin
-    return parts, calibration, (misfits[0], misfits[-1])
+        _move_back(part, origin)
+    known = done.estimate()
+    calibration = replace(calibration, sigma=known.of_lasers())
+    refined = Refined(np.stack([view.pose for view in views]), np.stack([view.change for view in views]), known.sweeps)
+    return refined, calibration, (misfits[0], misfits[-1])
 
 
-def correct_log(log: Log, calibration: Calibration, poses: Array) -> Log:
-    """The log with its lasers calibrated and its sweeps at ``poses`` (n, 4, 4)."""
+def _move_back(part: Sequence[View], origin: Array) -> None:
+    for view in part:
+        view.pose[:3, 3] += origin
+
+
+def correct_log(log: Log, calibration: Calibration, poses: Array, rates: Array) -> Log:
+    """The log with its lasers calibrated, its sweeps at ``poses`` (n, 4, 4) and moving by ``rates`` (n, 6) more."""
 
     def correct(sweep: Sweep, at: int) -> Sweep:
         sweep = calibration.applied(sweep)
         change = portable.matmul(poses[at], inverse(sweep.pose))
         motion = None if sweep.trajectory is None else sweep.trajectory.moved(change)
+        if rates[at].any() and sweep.n_beams:
+            motion = _correct_motion(sweep, motion, poses[at], rates[at])
         return replace(sweep, pose=poses[at], trajectory=motion)
 
     return log.map(correct, "calibrate", indexed=True, poses=poses)
+
+
+def _correct_motion(sweep: Sweep, motion: Trajectory | None, pose: Array, rate: Array) -> Trajectory:
+    """The motion within a sweep at ``pose`` (4, 4), changed by a turn and shift of ``rate`` (6,) a second."""
+    if motion is None or len(motion) == 1:
+        first, last = float(sweep.beam_time.min()), float(sweep.beam_time.max())
+        times = np.unique([min(first, sweep.timestamp), sweep.timestamp, max(last, sweep.timestamp)])
+        motion = Trajectory(times, np.repeat(pose[None], len(times), axis=0))
+    when = motion.times - sweep.timestamp
+    knots = [move_pose(knot, late * rate, pose[:3, 3]) for knot, late in zip(motion.poses, when, strict=True)]
+    return Trajectory(motion.times, np.stack(knots))

@@ -20,8 +20,10 @@ class CalibrateConfig(Spec):
     In each of ``iterations``, ``samples`` of the returns look at their ``k`` nearest, within ``neighbour_radius_m``:
     they are a plane if their variance across it is below ``thickness_m``² and ``flatness`` times that along its short
     side, which is above ``breadth`` times that along its long side. It must also be thinner than
-    ``thickness_per_misfit`` times the typical distance, or ``thickness_min_m`` if that is more. ``noise_m`` and
-    ``huber_m`` weigh the distances; the priors say how large corrections are expected to be.
+    ``thickness_per_misfit`` times the typical distance, or ``thickness_min_m`` if that is more. Distances weigh by
+    their own spread, or by ``noise_m`` if that is less, and beyond ``huber_m`` less. The priors say how large
+    corrections are expected to be: of each laser, of all lasers together (``_bias_``), of each sweep, and of the motion
+    within it (``_rate_``, a second).
     """
 
     sweeps: Annotated[int, Field(ge=2)] = 100
@@ -43,9 +45,14 @@ class CalibrateConfig(Spec):
     noise_m: Positive = 0.02
     huber_m: Positive = 0.03
     elevation_prior_rad: Positive = 0.0017
+    elevation_bias_prior_rad: Positive = 0.005
     range_prior_m: Positive = 0.02
+    range_bias_prior_m: Positive = 0.01
+    range_slope_prior: Positive = 0.0005
     turn_prior_rad: Positive = 0.002
     shift_prior_m: Positive = 0.02
+    turn_rate_prior_rad_s: Positive = 0.01
+    shift_rate_prior_m_s: Positive = 0.1
 
 
 class AlignConfig(Spec):

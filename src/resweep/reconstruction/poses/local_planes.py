@@ -1,64 +1,32 @@
-"""Returns of sweeps against the local planes of their own map: one least-squares step for lasers and poses.
+"""Returns of sweeps against the local planes of their own map: one least-squares step for lasers, poses and motion.
 
 Where the map is locally a plane, each return should lie in it. A step changes the elevation and range of every laser,
-and the pose of every sweep, so that returns come nearer to their planes.
+the pose of every sweep and its motion within the sweep, so that returns come nearer to their planes. The plane of a
+return was fitted to others, which move with the lasers and sweeps that measured them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
-from resweep import portable
+from resweep import _core, portable
 from resweep.calibration import Calibration
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.reconstruction.poses.config import CalibrateConfig
-from resweep.registration import huber_weight, motion_jacobian, move_pose, plane_distances, solve_step
-from resweep.sweep import Sweep
+from resweep.reconstruction.poses.unknowns import Estimate, Layout
+from resweep.reconstruction.poses.views import Placed, View
+from resweep.registration import huber_weight, plane_distances
 
-Keep = Callable[[Sweep], Array]
-
-
-@dataclass
-class View:
-    """The part of one sweep that takes part: its points in the sensor's frame, their lasers and its pose."""
-
-    points: Array
-    ring: Array
-    pose: Array
-    change: Array  # (6,) turn and shift so far
-    n_rings: int  # of all its beams: some lasers may meet nothing
-
-
-def make_view(sweep: Sweep, config: CalibrateConfig, rng: np.random.Generator, keep: Keep | None) -> View:
-    """The view of a sweep: at most ``config.points_per_sweep`` of its returns that ``keep`` allows, by chance."""
-    chosen = sweep.range < config.range_max_m
-    if keep is not None:
-        chosen &= keep(sweep)
-    rows = np.flatnonzero(chosen)
-    if len(rows) > config.points_per_sweep:
-        rows = np.sort(rng.choice(rows, config.points_per_sweep, replace=False))
-    points, ring = sweep.deskewed()[rows].astype(np.float64), sweep.ring[rows].astype(np.int64)
-    n_rings = 1 + int(sweep.beam_ring.max()) if sweep.n_beams else 1
-    return View(points, ring, sweep.pose, np.zeros(6), n_rings)
-
-
-def fix_lasers(config: CalibrateConfig) -> CalibrateConfig:
-    """The settings with which a step leaves the lasers as they are."""
-    return config.model_copy(update={"elevation_prior_rad": 1e-9, "range_prior_m": 1e-9})
-
-
-def move_to_origin(views: Sequence[View]) -> Array:
-    """Count the poses of views from the position (3,) of the first, which is given: sums are more exact near zero."""
-    origin: Array = views[0].pose[:3, 3].copy()
-    for view in views:
-        view.pose = view.pose.copy()
-        view.pose[:3, 3] -= origin
-    return origin
+_GRAZING, _MOST_EXCESS_M = 0.01, 0.3  # as in the native system
+_LEAST_NOISE_M = 0.002  # ranges are not known better than that
+# Residuals near each other are not independent: their planes are not quite planes, and share the noise of neighbours.
+# On synthetic streets, errors are up to twice what independent residuals would leave.
+_SHARED_ERRORS = 2.0
 
 
 def list_thicknesses(config: CalibrateConfig, steps: int) -> list[float]:
@@ -72,68 +40,68 @@ def list_thicknesses(config: CalibrateConfig, steps: int) -> list[float]:
     return [float(limit) for limit in limits]
 
 
+@dataclass(frozen=True, eq=False)
+class Step:
+    """The ``calibration`` after a step, the misfit (metres) before it, and what its equations say of the unknowns.
+
+    ``precision`` (n, n) is the inverse covariance of the unknowns of ``layout``, from the spread of the residuals.
+    """
+
+    calibration: Calibration
+    misfit_m: float
+    layout: Layout
+    precision: Array
+
+    def estimate(self) -> Estimate:
+        """How well the unknowns are known."""
+        return Estimate.from_precision(self.layout, self.precision)
+
+
 def step(
     parts: Sequence[Sequence[View]],
     calibration: Calibration,
     config: CalibrateConfig,
     rng: np.random.Generator,
     thickness_m: float,
-) -> tuple[Calibration, float]:
-    """One Gauss-Newton step: moves the views' poses; gives the calibration, and the misfit (metres) before it.
+) -> Step:
+    """One Gauss-Newton step, which moves the views' poses and corrects their motion.
 
-    Planes up to ``thickness_m`` take part, or thicker ones where the map does not agree yet.
-
-    Each part is a map of its own; the lasers are those of all. Unknowns are an elevation and a range for each ring,
-    then a turn and a shift for each sweep.
+    Planes up to ``thickness_m`` take part, or thicker ones where the map does not agree yet. Each part is a map of its
+    own; the lasers are those of all.
     """
     views = [view for part in parts for view in part]
+    layout = Layout(len(calibration.elevation_rad), len(views), any(view.timed for view in views))
     found = _match_parts(parts, calibration, config, rng, thickness_m)
-    sweep, rows, normal, error = found.view, found.row, found.normal, found.error
-    ring = _pick(views, found, "ring")
-    seen = calibration.corrected_points(_pick(views, found, "points"), ring)
-    turns, places = np.stack([v.pose[:3, :3] for v in views]), np.stack([v.pose[:3, 3] for v in views])
-    points, along, up = (np.einsum("nij,nj->ni", turns[sweep], axis) for axis in (seen.points, seen.along, seen.up))
-    points += places[sweep]
-    n_rings, n_rows = len(calibration.elevation_rad), len(rows)
-    # A return moves with its own sweep, and its plane with the sweeps of all returns that it was fitted to.
-    every = np.arange(n_rows)
-    row, mover = np.concatenate([every, found.pair_row]), np.concatenate([sweep, found.pair_view])
-    share = np.concatenate([np.ones(n_rows), -found.pair_share])
-    moved = motion_jacobian(points[row] - places[mover], normal[row]) * share[:, None]
-    slopes = [(normal * up).sum(axis=1) * seen.range, (normal * along).sum(axis=1), *moved.T]
-    columns = [ring, n_rings + ring, *(2 * n_rings + 6 * mover + axis for axis in range(6))]
-    jacobian = sparse.csr_matrix(
-        (np.concatenate(slopes), (np.concatenate([every, every, *[row] * 6]), np.concatenate(columns))),
-        shape=(n_rows, 2 * n_rings + 6 * len(views)),
-    )
-    weight = huber_weight(error, config.huber_m) / config.noise_m**2
-    so_far = np.concatenate([calibration.elevation_rad, calibration.range_m, *(view.change for view in views)])
-    change = solve_step(jacobian, error, weight, _priors(n_rings, len(views), config), so_far)
-    for view, small in zip(views, change[2 * n_rings :].reshape(-1, 6), strict=True):
-        view.pose = move_pose(view.pose, small)
-        view.change = view.change + small
-    better = Calibration(
-        calibration.elevation_rad + change[:n_rings], calibration.range_m + change[n_rings : 2 * n_rings]
-    )
-    return better, float(np.median(np.abs(error))) if n_rows else 0.0
+    robust = huber_weight(found.error, config.huber_m)
+    matrix, slope = _equations(views, calibration, found, robust, layout)
+    prior, so_far = layout.precision(config), layout.join(calibration, views)
+    spread = float((robust * found.error**2).sum() / max(float(robust.sum()), 1.0))
+    variance = _SHARED_ERRORS**2 * max(spread, _LEAST_NOISE_M**2)
+    trusted = min(variance, config.noise_m**2)  # what disagrees at first is what is to be corrected, no noise
+    change = portable.solve(matrix / trusted + prior, -slope / trusted - portable.matmul(prior, so_far))
+    lasers, motion = layout.split(change)
+    for view, small in zip(views, motion, strict=True):
+        view.move(small)
+    kinds = zip((calibration.elevation_rad, calibration.range_m, calibration.slope), lasers, strict=True)
+    elevation, range_m, range_slope = (old + new for old, new in kinds)
+    precision = matrix / variance + prior
+    misfit = float(np.median(np.abs(found.error))) if len(found.error) else 0.0
+    return Step(Calibration(elevation, range_m, range_slope=range_slope), misfit, layout, precision)
 
 
 @dataclass(frozen=True, eq=False)
 class _Matched:
-    """Returns that have a plane: the number (m,) of their ``view``, their ``row`` in it, and how they lie.
+    """Returns that have a plane: their number ``row`` (m,) among those of all views, and how they lie.
 
-    ``normal`` (m, 3) is that of the plane, ``error`` (m,) their signed distance from it. A plane is fitted to returns
-    of several views: for each pair of a plane and a view, ``pair_row`` is the number of the plane, ``pair_view`` that
-    of the view, and ``pair_share`` the share of the returns that are the view's.
+    ``near`` (m, k) are the returns that the plane was fitted to, ``normal`` (m, 3) is its normal and ``error`` (m,)
+    the signed distance from it. ``place`` (n, 3) is where all returns lie.
     """
 
-    view: Array
     row: Array
+    near: Array
     normal: Array
     error: Array
-    pair_row: Array
-    pair_view: Array
-    pair_share: Array
+    place: Array
 
 
 def _match_parts(
@@ -143,82 +111,93 @@ def _match_parts(
     rng: np.random.Generator,
     thickness_m: float,
 ) -> _Matched:
-    """The returns of all parts that lie near a plane of their own part; views are numbered through all parts."""
+    """The returns of all parts that lie near a plane of their own part, numbered through all parts."""
     samples = config.samples // len(parts)
-    matched, first, planes = [], 0, 0
+    matched, first = [], 0
     for part in parts:
-        # View by view, so that only their points are held for all of them.
-        points = np.concatenate([_place(view, calibration) for view in part])
-        rows, normal, error, near = _find_planes(points, samples, config, rng, thickness_m)
-        begin = np.concatenate([[0], np.cumsum([len(view.ring) for view in part])])
-        view = np.searchsorted(begin, rows, side="right") - 1
-        around = np.searchsorted(begin, near, side="right") - 1
-        pair, count = np.unique(np.arange(len(rows))[:, None] * len(part) + around, return_counts=True)
-        matched.append(
-            _Matched(
-                first + view,
-                rows - begin[view],
-                normal,
-                error,
-                planes + pair // len(part),
-                first + pair % len(part),
-                count / config.k,
-            )
-        )
-        first, planes = first + len(part), planes + len(rows)
-    return _Matched(*(np.concatenate([getattr(each, item.name) for each in matched]) for item in fields(_Matched)))
+        placed = [view.place(calibration) for view in part]
+        place, along = (np.concatenate([getattr(each, name) for each in placed]) for name in ("place", "along"))
+        del placed
+        row, normal, error, near = _find_planes(place, along, samples, config, rng, thickness_m)
+        matched.append((row + first, near + first, normal, error, place))
+        first += len(place)
+    return _Matched(*(np.concatenate(columns) for columns in zip(*matched, strict=True)))
 
 
-def _place(view: View, calibration: Calibration) -> Array:
-    """The points (n, 3) of a view in the world."""
-    points = calibration.corrected_points(view.points, view.ring).points
-    turns = np.broadcast_to(view.pose[:3, :3], (len(points), 3, 3))
-    return np.asarray(np.einsum("nij,nj->ni", turns, points) + view.pose[:3, 3])
-
-
-def _pick(views: Sequence[View], matched: _Matched, name: str) -> Array:
-    """The rows of a column of the views that have a plane, in the order of ``matched``."""
-    column = [getattr(view, name) for view in views]
-    picked = np.zeros((len(matched.row), *column[0].shape[1:]), column[0].dtype)
-    for at, values in enumerate(column):
-        rows = np.flatnonzero(matched.view == at)
-        picked[rows] = values[matched.row[rows]]
-    return picked
-
-
-def _priors(n_rings: int, n_sweeps: int, config: CalibrateConfig) -> Array:
-    """How large each unknown is expected to be."""
-    motion = [config.turn_prior_rad] * 3 + [config.shift_prior_m] * 3
-    return np.concatenate(
-        [
-            np.full(n_rings, config.elevation_prior_rad),
-            np.full(n_rings, config.range_prior_m),
-            np.tile(motion, n_sweeps),
-        ]
+def _equations(
+    views: Sequence[View], calibration: Calibration, found: _Matched, weight: Array, layout: Layout
+) -> tuple[Array, Array]:
+    """JᵀWJ (n, n) and JᵀWe (n,) of the matched returns."""
+    used = np.zeros(len(found.place), bool)
+    used[found.near.reshape(-1)] = used[found.row] = True
+    number = np.cumsum(used) - 1
+    begin = np.cumsum([0, *map(len, views)])
+    rows = [np.flatnonzero(used[first:last]) for first, last in itertools.pairwise(begin.tolist())]
+    moving = [view.place(calibration, of_view) for view, of_view in zip(views, rows, strict=True)]
+    matrix, slope = _core.plane_equations(
+        *(np.concatenate([getattr(each, name) for each in moving]) for name in Placed.__dataclass_fields__),
+        np.concatenate([view.when[of_view] for view, of_view in zip(views, rows, strict=True)]),
+        np.concatenate([view.ring[of_view] for view, of_view in zip(views, rows, strict=True)]).astype(np.int32),
+        np.repeat(np.arange(len(views), dtype=np.int32), list(map(len, rows))),
+        np.stack([view.pose[:3, 3] for view in views]),
+        layout.rings,
+        number[found.row],
+        number[found.near],
+        found.normal,
+        found.error,
+        weight,
+        layout.rates,
     )
+    upper = np.triu(matrix, 1)
+    return upper + upper.T + np.diag(np.diagonal(matrix)), np.asarray(slope)
 
 
 def _find_planes(
-    points: Array, samples: int, config: CalibrateConfig, rng: np.random.Generator, thickness_m: float
+    points: Array, along: Array, samples: int, config: CalibrateConfig, rng: np.random.Generator, thickness_m: float
 ) -> tuple[Array, Array, Array, Array]:
     """Rows (m,) of ``points`` whose neighbourhood is a plane, its normal (m, 3), and their signed distance from it.
 
-    Last come the rows (m, k) of the neighbourhood.
+    Last come the rows (m, k) of the neighbourhood. It is that of where the beam, of direction ``along`` (n, 3), meets
+    the plane: what lies around the return itself was chosen by its noise, and is not independent of its distance.
     """
     rows = rng.choice(len(points), min(samples, len(points)), replace=False)
-    found = Neighbours(points).knn(points[rows], config.k)
-    whole = (found.index >= 0).all(axis=1) & (found.distance2[:, -1] < config.neighbour_radius_m**2)
-    rows, around = rows[whole], found.index[whole]
-    near = points[around]
-    middle = near.mean(axis=1)
-    near = near - middle[:, None]
-    spread, axes = portable.eigh3(np.einsum("nki,nkj->nij", near, near) / config.k)
+    index = Neighbours(points)
+    first = _fit_planes(index, points, points[rows], rows, config)
+    rows, normal = rows[first.flat], first.normal[first.flat]
+    slant = (normal * along[rows]).sum(axis=1)
+    steep = np.abs(slant) > _GRAZING
+    excess = np.where(steep, first.error[first.flat] / np.where(steep, slant, 1.0), 0.0)
+    places = points[rows] - np.clip(excess, -_MOST_EXCESS_M, _MOST_EXCESS_M)[:, None] * along[rows]
+    found = _fit_planes(index, points, places, rows, config)
+    flat = found.flat
+    # The better the map agrees, the flatter its planes must be: curved things would pull their lasers inwards.
+    spread_of_errors = 1.48 * float(np.median(np.abs(found.error[flat]))) if flat.any() else 0.0
+    flat &= found.thickness2 < max(thickness_m, config.thickness_per_misfit * spread_of_errors) ** 2
+    return rows[flat], found.normal[flat], found.error[flat], found.near[flat]
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """Planes of the k returns ``near`` (m, k) to some places: which are ``flat`` (m,), and how returns lie in them."""
+
+    near: Array
+    normal: Array
+    error: Array
+    thickness2: Array
+    flat: Array
+
+
+def _fit_planes(index: Neighbours, points: Array, places: Array, rows: Array, config: CalibrateConfig) -> _Fitted:
+    found = index.knn(places, config.k)
+    flat = (found.index >= 0).all(axis=1) & (found.distance2[:, -1] < config.neighbour_radius_m**2)
+    near = found.index.astype(np.int64)
+    around = points[near]  # a missing one is the last point, and its row is not flat
+    middle = around.mean(axis=1)
+    around = around - middle[:, None]
+    spread, axes = portable.eigh3(np.einsum("nki,nkj->nij", around, around) / config.k)
     normal = axes[:, :, 0]
     error = plane_distances(points[rows], middle, normal)
-    flat = (spread[:, 0] < config.thickness_m**2) & (spread[:, 0] < config.flatness * spread[:, 1])
+    flat &= (spread[:, 0] < config.thickness_m**2) & (spread[:, 0] < config.flatness * spread[:, 1])
     flat &= spread[:, 1] > config.breadth * spread[:, 2]  # points on one scan line span no plane
     flat &= np.abs(error) < 5 * config.huber_m
-    # The better the map agrees, the flatter its planes must be: curved things would pull their lasers inwards.
-    spread_of_errors = 1.48 * float(np.median(np.abs(error[flat]))) if flat.any() else 0.0
-    flat &= spread[:, 0] < max(thickness_m, config.thickness_per_misfit * spread_of_errors) ** 2
-    return rows[flat], normal[flat], error[flat], around[flat]
+    return _Fitted(near, normal, error, spread[:, 0], flat)

@@ -8,7 +8,7 @@ keep it small, and in the overlap the corrections of one window fade into those 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,15 +19,9 @@ from resweep.calibration import Calibration
 from resweep.log import Log
 from resweep.pose import Array, rotation_of
 from resweep.reconstruction.poses.config import CalibrateConfig
-from resweep.reconstruction.poses.local_planes import (
-    Keep,
-    View,
-    fix_lasers,
-    list_thicknesses,
-    make_view,
-    move_to_origin,
-    step,
-)
+from resweep.reconstruction.poses.local_planes import list_thicknesses, step
+from resweep.reconstruction.poses.unknowns import fix_lasers
+from resweep.reconstruction.poses.views import Keep, View, make_view, move_to_origin
 from resweep.registration import move_pose
 from resweep.work import Workers
 
@@ -63,24 +57,37 @@ def choose_windows(count: int, size: int) -> list[Window]:
     return [(begin, begin + size) for begin in np.linspace(0, count - size, windows).round().astype(int).tolist()]
 
 
+@dataclass(frozen=True, eq=False)
+class Refined:
+    """Refined ``poses`` (n, 4, 4), the turns and shifts that refine them, and the standard deviations of those (n, 12).
+
+    ``changes`` are a turn and a shift of the pose, then a turn and a shift a second of the motion within the sweep.
+    """
+
+    poses: Array
+    changes: Array
+    sigmas: Array
+
+
 def refine_poses(
     log: Log, calibration: Calibration, config: CalibrateConfig, keep: Keep | None, progress: bool, workers: Workers
-) -> Array:
-    """The poses (n, 4, 4) of a log refined in windows, its lasers being as ``calibration`` says."""
+) -> Refined:
+    """The poses of a log and the motion within its sweeps, refined in windows; its lasers are as in ``calibration``."""
     if config.window is None:
-        return log.poses.copy()
+        return Refined(log.poses.copy(), np.zeros((len(log), 12)), np.zeros((len(log), 12)))
     windows = choose_windows(len(log), config.window)
     samples = config.samples * (windows[0][1] - windows[0][0]) // config.sweeps  # a sweep as many as for the lasers
     fewer = {"points_per_sweep": config.window_points, "samples": max(samples, 1)}
     views = _Views(log, calibration, fix_lasers(config.model_copy(update=fewer)), keep)
     refine = partial(_refine_window, views)
-    total, weights = np.zeros((len(log), 6)), np.zeros(len(log))
-    for window, change in zip(windows, workers.map(refine, windows, "refining poses", show=progress), strict=True):
+    total, weights = np.zeros((len(log), 24)), np.zeros(len(log))
+    for window, found in zip(windows, workers.map(refine, windows, "refining poses", show=progress), strict=True):
         weight = _fade(window, len(log))
-        total[slice(*window)] += weight[:, None] * change
+        total[slice(*window)] += weight[:, None] * found
         weights[slice(*window)] += weight
-    changes = total / weights[:, None]
-    return np.stack([move_pose(pose, change) for pose, change in zip(log.poses, changes, strict=True)])
+    changes, sigmas = np.split(total / weights[:, None], 2, axis=1)
+    poses = np.stack([move_pose(pose, change[:6]) for pose, change in zip(log.poses, changes, strict=True)])
+    return Refined(poses, changes, sigmas)
 
 
 class _Views:
@@ -105,21 +112,23 @@ class _Views:
 
     def _make(self, number: int) -> View:
         view = make_view(self._log[number], self.config, np.random.default_rng([_VIEW_SEED, number]), self._keep)
-        points = self._calibration.corrected_points(view.points, view.ring).points
-        return replace(view, points=points, ring=np.zeros_like(view.ring), n_rings=1)
+        beams = self._calibration.corrected(view.direction, view.range, view.ring)
+        one = np.zeros_like(view.ring)
+        return replace(view, direction=beams.along, range=beams.range, ring=one, n_rings=1)
 
 
 def _refine_window(source: _Views, window: Window) -> Array:
-    """The turn and shift (m, 6) that refine the pose of each sweep of a window."""
+    """The changes (m, 12) that refine each sweep of a window, and their standard deviations: (m, 24)."""
     views = source.of(window)
     before = np.stack([view.pose for view in views])
     origin = move_to_origin(views)
     rng = np.random.default_rng([_WINDOW_SEED, window[0]])
     for thickness_m in list_thicknesses(source.config, source.config.window_iterations):
-        step([views], Calibration(np.zeros(1), np.zeros(1)), source.config, rng, thickness_m)
+        done = step([views], Calibration(np.zeros(1), np.zeros(1)), source.config, rng, thickness_m)
     after = np.stack([view.pose for view in views])
     turn = rotation_of(portable.matmul(after[:, :3, :3], before[:, :3, :3].transpose(0, 2, 1))).as_rotvec()
-    return np.concatenate([turn, after[:, :3, 3] + origin - before[:, :3, 3]], axis=1)
+    rates = np.stack([view.change[6:] for view in views])
+    return np.concatenate([turn, after[:, :3, 3] + origin - before[:, :3, 3], rates, done.estimate().sweeps], axis=1)
 
 
 def _fade(window: Sequence[int], count: int) -> Array:

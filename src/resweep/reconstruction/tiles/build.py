@@ -62,7 +62,8 @@ _STAGES = (
     "writing the world",
 )
 # How layers follow each other in a world, also where no tile has all of them.
-_LAYER_ORDER = (("splats", "splats"), ("splats", "surfels"), ("volumes", "volumes"), ("splats", "completed"))
+_LAYER_ORDER = (("splats", "splats"), ("splats", "surfels"), ("volumes", "volumes"), ("splats", "completed"),
+                ("volumes", "completed"))  # fmt: skip
 
 
 def is_tiled(config: BuildConfig) -> bool:

@@ -52,7 +52,7 @@ def complete_beams(sweep: Sweep, grid: Grid) -> Sweep:
     the sensor, on rings whose elevation the grid does not know, nor in the part of a turn that the sweep does not
     cover. A sweep that has empty beams already is returned as it is.
     """
-    if sweep.n_beams == 0 or len(np.unique(sweep.beam)) < sweep.n_beams:
+    if sweep.n_beams == 0 or (np.bincount(sweep.beam, minlength=sweep.n_beams) == 0).any():
         return sweep
     points = beam_points(sweep)
     azimuth = azimuth_deg(points)

@@ -1,0 +1,42 @@
+"""A calibrated log as arrays, so that the step can be kept and read back."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, fields
+
+import numpy as np
+
+from resweep.calibration import Calibration, LaserSigma, PoseRefinement
+from resweep.log import Log
+from resweep.pose import Array
+from resweep.reconstruction.poses.calibrate import Calibrated, correct_log
+
+_LASERS = ("elevation_rad", "range_m", "range_slope")
+_SIGMA = "sigma."
+
+
+def pack_calibrated(found: Calibrated) -> dict[str, Array]:
+    """What `unpack_calibrated` needs beside the log as it was recorded."""
+    lasers, sigma, poses = found.calibration, found.calibration.sigma, found.calibration.poses
+    columns = {name: getattr(lasers, name) for name in _LASERS}
+    if sigma is not None:
+        columns |= {_SIGMA + item.name: np.asarray(getattr(sigma, item.name)) for item in fields(sigma)}
+    if poses is not None:
+        columns["refined"] = np.array(astuple(poses))
+    return {**columns, "poses": found.log.poses, "rates": found.rates, "misfit_m": np.array(found.misfit_m)}
+
+
+def unpack_calibrated(log: Log, columns: dict[str, Array]) -> Calibrated:
+    """The calibrated ``log``, from what `pack_calibrated` kept."""
+    sigma = poses = None
+    if _SIGMA + "range_m" in columns:
+        known = {item.name: columns[_SIGMA + item.name] for item in fields(LaserSigma)}
+        sigma = LaserSigma(**{**known, "elevation_bias_rad": float(known["elevation_bias_rad"])})
+    if "refined" in columns:
+        sweeps, *rest = columns["refined"].tolist()
+        poses = PoseRefinement(int(sweeps), *rest)
+    elevation, range_m, slope = (columns[name] for name in _LASERS)
+    lasers = Calibration(elevation, range_m, range_slope=slope, sigma=sigma, poses=poses)
+    before, after = columns["misfit_m"].tolist()
+    there = correct_log(log, lasers, columns["poses"], columns["rates"])
+    return Calibrated(there, lasers, columns["rates"], (before, after))
