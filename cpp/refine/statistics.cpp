@@ -16,12 +16,6 @@ double density(double measured, double centre, double sigma) {
     return std::fabs(z) > kTail ? 0.0 : kInverseRoot2Pi / sigma * std::exp(-0.5 * z * z);
 }
 
-void sort_along_ray(std::vector<Crossing>& crossings) {
-    std::sort(crossings.begin(), crossings.end(), [](const Crossing& a, const Crossing& b) {
-        return a.centre < b.centre || (a.centre == b.centre && a.layer->number(a.volume) < b.layer->number(b.volume));
-    });
-}
-
 }  // namespace
 
 BeamStatistics::BeamStatistics(std::size_t n_discs, std::size_t n_volumes)
@@ -47,7 +41,7 @@ BeamStatistics::OfBeams BeamStatistics::add(const Scene& scene, const RangedBeam
     constexpr std::size_t kChunk = 2048;
     constexpr int kLanes = 8;
     parallel((beams.count + kChunk - 1) / kChunk, thread_count(threads), [&] {
-        return [&, tracer = PacketTracer<kLanes>(scene), outcomes = std::vector<Outcome>()](std::size_t chunk) mutable {
+        return [&, tracer = PacketTracer<kLanes>(scene), stops = std::vector<Stop>(), likelihoods = std::vector<double>()](std::size_t chunk) mutable {
             tracer.record_crossings();
             const std::size_t end = std::min(beams.count, (chunk + 1) * kChunk);
             for (std::size_t first = chunk * kChunk; first < end; first += kLanes) {
@@ -62,21 +56,17 @@ BeamStatistics::OfBeams BeamStatistics::add(const Scene& scene, const RangedBeam
                     const float* direction = beams.direction + 3 * row;
                     const float measured = beams.measured[row], range = surface[lane];
                     const bool returned = measured < kInfinity;
-                    auto& crossings = tracer.crossings(lane);
-                    sort_along_ray(crossings);
-                    // The outcomes in order, and how likely each makes what was measured.
-                    outcomes.clear();
+                    order_stops(tracer.crossings(lane), tracer.passed_discs(lane), std::min(range, settings.range_max),
+                                settings.sigma, settings.slope, stops);
+                    // How likely each outcome makes what was measured, in order.
+                    likelihoods.clear();
                     double left = 1.0, sum = 0.0;
-                    for (const Crossing& crossing : crossings) {
-                        if (crossing.centre > std::min(range, settings.range_max)) break;
-                        const double pass = std::exp(static_cast<double>(log_pass(crossing, settings.slope)));
-                        const double sigma = std::sqrt(double{crossing.sigma} * crossing.sigma +
-                                                       double{settings.sigma} * settings.sigma);
-                        const double likelihood =
-                            returned ? left * (1.0 - pass) * density(measured, crossing.centre, sigma) : 0.0;
-                        outcomes.push_back({&crossing, likelihood});
-                        sum += likelihood;
-                        left *= pass;
+                    for (const Stop& stop : stops) {
+                        const double own =
+                            returned ? left * (1.0 - stop.pass) * density(measured, stop.range, stop.sigma) : 0.0;
+                        likelihoods.push_back(own);
+                        sum += own;
+                        left *= stop.pass;
                     }
                     double last = returned ? 0.0 : left;  // of the surface, or of nothing
                     if (range < kInfinity) last = returned ? left * density(measured, range, settings.sigma) : 0.0;
@@ -90,9 +80,12 @@ BeamStatistics::OfBeams BeamStatistics::add(const Scene& scene, const RangedBeam
                     double beyond = last * scale;
                     if (range < kInfinity)
                         count_discs(tracer.discs(lane), direction, range, measured, beyond, settings);
-                    for (std::size_t i = outcomes.size(); i-- > 0;) {
-                        const double own = outcomes[i].likelihood * scale;
-                        count_volume(*outcomes[i].crossing, own, beyond, settings);
+                    for (std::size_t i = stops.size(); i-- > 0;) {
+                        const double own = likelihoods[i] * scale;
+                        if (stops[i].volume)
+                            count_volume(*stops[i].volume, own, beyond, settings);
+                        else
+                            count_permeable(*stops[i].disc, direction, measured, own, beyond, settings);
                         beyond += own;
                     }
                 }
@@ -112,15 +105,26 @@ void BeamStatistics::count_discs(const DiscHits& hits, const float direction[3],
         const std::size_t disc = hits.disc[i];
         const double part = blend_weight(i, count) / weights;
         if (passes) put(passed_, disc, part);
-        if (share <= 0.0) continue;
-        put(ended_, disc, share * part);
-        const float* n = hits.layer[i]->normal + 3 * disc;
-        const double across = double{n[0]} * direction[0] + double{n[1]} * direction[1] + double{n[2]} * direction[2];
-        // A disc that moves along its normal moves the range by that over the cosine: what is flat weighs more.
-        const double weight = share * part / (across * across + double{settings.cosine_min} * settings.cosine_min);
-        put(offset_, disc, weight * (double{measured} - range) * across);
-        put(weight_, disc, weight);
+        if (share > 0.0) end_on(disc, hits.layer[i]->normal + 3 * disc, direction, measured - range, share * part, settings);
     }
+}
+
+void BeamStatistics::count_permeable(const DiscCrossing& crossing, const float direction[3], float measured,
+                                     double stopped, double passed, const StatisticsSettings& settings) {
+    put(passed_, crossing.disc, passed);
+    if (stopped > 0.0)
+        end_on(crossing.disc, crossing.layer->normal + 3 * std::size_t{crossing.disc}, direction,
+               measured - crossing.range, stopped, settings);
+}
+
+void BeamStatistics::end_on(std::size_t disc, const float* n, const float direction[3], float residual, double share,
+                            const StatisticsSettings& settings) {
+    put(ended_, disc, share);
+    const double across = double{n[0]} * direction[0] + double{n[1]} * direction[1] + double{n[2]} * direction[2];
+    // A disc that moves along its normal moves the range by that over the cosine: what is flat weighs more.
+    const double weight = share / (across * across + double{settings.cosine_min} * settings.cosine_min);
+    put(offset_, disc, weight * residual * across);
+    put(weight_, disc, weight);
 }
 
 void BeamStatistics::count_volume(const Crossing& crossing, double stopped, double passed,

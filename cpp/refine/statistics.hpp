@@ -8,6 +8,7 @@
 
 #include "scene/scene.hpp"
 #include "trace/packet_tracer.hpp"
+#include "trace/stops.hpp"
 
 namespace resweep {
 
@@ -43,7 +44,8 @@ class BeamStatistics {
     OfBeams add(const Scene& scene, const RangedBeams& beams, const StatisticsSettings& settings, int threads);
 
     // Of discs: beams that ended on it and that passed it; sum of the weighted offsets along the normal that would
-    // explain the ends, and of the weights.
+    // explain the ends, and of the weights. A beam has passed an opaque disc if it ends behind it, whatever explains
+    // that, and a permeable one by its share.
     std::vector<double> ended() const { return read(ended_); }
     std::vector<double> passed() const { return read(passed_); }
     std::vector<double> offset() const { return read(offset_); }
@@ -57,11 +59,6 @@ class BeamStatistics {
   private:
     using Sums = std::vector<std::atomic<std::int64_t>>;
 
-    struct Outcome {
-        const Crossing* crossing;
-        double likelihood;
-    };
-
     static void put(Sums& sums, std::size_t row, double value) {
         sums[row].fetch_add(static_cast<std::int64_t>(value * kUnits + (value < 0.0 ? -0.5 : 0.5)),
                             std::memory_order_relaxed);
@@ -70,6 +67,10 @@ class BeamStatistics {
 
     void count_discs(const DiscHits& hits, const float direction[3], float range, float measured, double share,
                      const StatisticsSettings& settings);
+    void count_permeable(const DiscCrossing& crossing, const float direction[3], float measured, double stopped,
+                         double passed, const StatisticsSettings& settings);
+    void end_on(std::size_t disc, const float* normal, const float direction[3], float residual, double share,
+                const StatisticsSettings& settings);
     void count_volume(const Crossing& crossing, double stopped, double passed, const StatisticsSettings& settings);
 
     static constexpr double kUnits = 1 << 24;
