@@ -10,6 +10,7 @@ namespace {
 
 constexpr double kInverseRoot2Pi = 0.3989422804014327;
 constexpr double kTail = 8.0;  // standard deviations beyond which a Gaussian is neglected
+constexpr float kBehind = 1.0f;  // metres behind its end up to which a beam is followed: nothing beyond explains it
 
 double density(double measured, double centre, double sigma) {
     const double z = (measured - centre) / sigma;
@@ -47,7 +48,10 @@ BeamStatistics::OfBeams BeamStatistics::add(const Scene& scene, const RangedBeam
             for (std::size_t first = chunk * kChunk; first < end; first += kLanes) {
                 const int lanes = static_cast<int>(std::min<std::size_t>(kLanes, end - first));
                 tracer.aim(beams.origin + 3 * first, beams.direction + 3 * first, lanes);
-                tracer.trace(lanes, settings.range_max);
+                for (int lane = 0; lane < lanes; ++lane)
+                    tracer.rays().t_far[lane] =
+                        std::min(settings.range_max, beams.measured[first + static_cast<std::size_t>(lane)] + kBehind);
+                tracer.trace(lanes);
                 float surface[kLanes];
                 std::fill_n(surface, kLanes, kInfinity);
                 tracer.events(lanes, [&](int lane, const Event& event) { surface[lane] = event.range; });

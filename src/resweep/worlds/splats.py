@@ -79,14 +79,11 @@ class Splats:
         self.reflectance = per_row(reflectance, count, np.float32, f"{what}: reflectance")
         self.instance = per_row(instance, count, np.int32, f"{what}: instance")
         self.extra = {key: per_row(values, count, None, f"{what}: {key}") for key, values in (extra or {}).items()}
-        if permeability is not None:
-            self.extra[PERMEABILITY] = per_row(permeability, count, np.float32, f"{what}: permeability")
-        if not self._are_shares(self.extra.get(PERMEABILITY)):
-            raise ResweepError(f"{what}: permeability must be from 0 to 1")
-
-    @staticmethod
-    def _are_shares(values: Array | None) -> bool:
-        return values is None or (values.dtype.kind in "fiu" and bool(((values >= 0) & (values <= 1)).all()))
+        share = self.extra.get(PERMEABILITY) if permeability is None else permeability
+        if share is not None:
+            self.extra[PERMEABILITY] = per_row(share, count, np.float32, f"{what}: permeability")
+            if not ((self.extra[PERMEABILITY] >= 0) & (self.extra[PERMEABILITY] <= 1)).all():
+                raise ResweepError(f"{what}: permeability must be from 0 to 1")
 
     @property
     def permeability(self) -> Array | None:
