@@ -19,18 +19,11 @@ double density(double measured, double centre, double sigma) {
 
 }  // namespace
 
-BeamStatistics::BeamStatistics(std::size_t n_discs, std::size_t n_volumes)
-    : ended_(n_discs),
-      passed_(n_discs),
-      offset_(n_discs),
-      weight_(n_discs),
-      stopped_(n_volumes),
-      let_pass_(n_volumes),
-      exposure_(n_volumes) {}
+BeamStatistics::BeamStatistics(std::size_t n_discs, std::size_t n_volumes) : discs_(n_discs), volumes_(n_volumes) {}
 
-std::vector<double> BeamStatistics::read(const Sums& sums) {
+std::vector<double> BeamStatistics::read(const Sums& sums, int which) {
     std::vector<double> values(sums.size());
-    for (std::size_t i = 0; i < sums.size(); ++i) values[i] = static_cast<double>(sums[i].load()) / kUnits;
+    for (std::size_t i = 0; i < sums.size(); ++i) values[i] = static_cast<double>(sums[i].sum[which].load()) / kUnits;
     return values;
 }
 
@@ -103,19 +96,19 @@ void BeamStatistics::count_discs(const DiscHits& hits, const float direction[3],
                                  double share, const StatisticsSettings& settings) {
     const int count = blended(hits, kInfinity);
     const bool passes = measured < kInfinity && measured > range + settings.margin;
-    double weights = 0.0;
-    for (int i = 0; i < count; ++i) weights += blend_weight(i, count);
+    double weight[kMaxDepth], weights = 0.0;
+    for (int i = 0; i < count; ++i) weights += weight[i] = blend_weight(i, count);
     for (int i = 0; i < count; ++i) {
         const std::size_t disc = hits.disc[i];
-        const double part = blend_weight(i, count) / weights;
-        if (passes) put(passed_, disc, part);
+        const double part = weight[i] / weights;
+        if (passes) put(discs_, disc, kPassed, part);
         if (share > 0.0) end_on(disc, hits.layer[i]->normal + 3 * disc, direction, measured - range, share * part, settings);
     }
 }
 
 void BeamStatistics::count_permeable(const DiscCrossing& crossing, const float direction[3], float measured,
                                      double stopped, double passed, const StatisticsSettings& settings) {
-    put(passed_, crossing.disc, passed);
+    put(discs_, crossing.disc, kPassed, passed);
     if (stopped > 0.0)
         end_on(crossing.disc, crossing.layer->normal + 3 * std::size_t{crossing.disc}, direction,
                measured - crossing.range, stopped, settings);
@@ -123,12 +116,12 @@ void BeamStatistics::count_permeable(const DiscCrossing& crossing, const float d
 
 void BeamStatistics::end_on(std::size_t disc, const float* n, const float direction[3], float residual, double share,
                             const StatisticsSettings& settings) {
-    put(ended_, disc, share);
+    put(discs_, disc, kEnded, share);
     const double across = double{n[0]} * direction[0] + double{n[1]} * direction[1] + double{n[2]} * direction[2];
     // A disc that moves along its normal moves the range by that over the cosine: what is flat weighs more.
     const double weight = share / (across * across + double{settings.cosine_min} * settings.cosine_min);
-    put(offset_, disc, weight * residual * across);
-    put(weight_, disc, weight);
+    put(discs_, disc, kOffset, weight * residual * across);
+    put(discs_, disc, kWeight, weight);
 }
 
 void BeamStatistics::count_volume(const Crossing& crossing, double stopped, double passed,
@@ -137,9 +130,9 @@ void BeamStatistics::count_volume(const Crossing& crossing, double stopped, doub
     const double met = stopped + passed;
     if (met <= 0.0) return;
     const float width = settings.slope * std::max(crossing.centre, 0.0f);
-    put(exposure_, at, met * resweep::exposure(crossing) * widening(width, crossing.layer->element));
-    put(let_pass_, at, passed);
-    put(stopped_, at, stopped);
+    put(volumes_, at, kExposure, met * resweep::exposure(crossing) * widening(width, crossing.layer->element));
+    put(volumes_, at, kLetPass, passed);
+    put(volumes_, at, kStopped, stopped);
 }
 
 }  // namespace resweep
