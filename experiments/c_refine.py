@@ -1,8 +1,8 @@
 """What refinement by likelihood brings on held-out sweeps: none, fast and full, from the same first estimate.
 
-A row is one recording, with its labels or stripped of them, and one way to refine. Settings were chosen on SemanticKITTI
-00 and 03. Other places were not looked at while choosing: their rows say so. ``first_cpu_s`` is the processor time of the
-map and the first estimate, ``refine_cpu_s`` that of the refinement with the blind spots of the sensor.
+A row is one recording, with its labels or stripped of them, and one way to refine. Settings were chosen on
+SemanticKITTI 00 and 03. Other places were not looked at while choosing: their rows say so. ``first_cpu_s`` is the
+processor time of the map and the first estimate, ``refine_cpu_s`` that of the refinement with the sensor's blind spots.
 
 With a cache file rows are kept one by one, and a second run goes on after them.
 """
@@ -44,8 +44,9 @@ FIGURES = (
 SHOWN = {  # title, by the name of the figure, its scale and its digits
     "median\ncm": ("range_median_m", 100, 2), "within\n%": ("within_0.10m", 100, 1),
     "recov.\n%": ("recovered_0.10m", 100, 1), "RMSE\nm": ("range_rmse_m", 1, 2), "C2C\ncm": ("c2c_m", 100, 2),
-    "thin\ncm": ("thin_c2c_m", 100, 2), "squares\nm²": ("chamfer_sq_sum_m2", 1, 3), "F 5cm\n%": ("fscore_0.05m", 100, 1),
-    "ret.\nF1 %": ("return_f1", 100, 2), "likeli-\nhood": ("log_likelihood", 1, 3),
+    "thin\ncm": ("thin_c2c_m", 100, 2), "squares\nm²": ("chamfer_sq_sum_m2", 1, 3),
+    "F 5cm\n%": ("fscore_0.05m", 100, 1), "ret.\nF1 %": ("return_f1", 100, 2),
+    "likeli-\nhood": ("log_likelihood", 1, 3),
     "early\n%": ("too_early_0.5m", 100, 2), "first\ncpu s": ("first_cpu_s", 1, 0),
     "refine\ncpu s": ("refine_cpu_s", 1, 1),
 }  # fmt: skip
@@ -95,9 +96,7 @@ class Start:
         log = self.place.log
         labels = config.map.choose_labels(log)
         world = map.world(layers)
-        report = holdout(
-            log, self.held, partial(_give, world), lambda sweep: find_mappable(sweep, config.map, labels)
-        )
+        report = holdout(log, self.held, partial(_give, world), lambda sweep: find_mappable(sweep, config.map, labels))
         return {
             **{name: report.metrics.get(name) for name in FIGURES}, "first_cpu_s": first_s, "refine_cpu_s": refine_s
         }  # fmt: skip
@@ -168,7 +167,9 @@ def show(result: dict[str, Any]) -> None:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    return ["" if row.get(name) is None else f"{scale * row[name]:.{digits}f}" for name, scale, digits in SHOWN.values()]
+    return [
+        "" if row.get(name) is None else f"{scale * row[name]:.{digits}f}" for name, scale, digits in SHOWN.values()
+    ]
 
 
 def draw(result: dict[str, Any]) -> Figure:

@@ -149,7 +149,8 @@ void bind_scene(nb::module_& m) {
         .def(nb::init<bool>(), nb::kw_only(), nb::arg("cell") = false,
              "A scene of layers; with `cell`, one for a part of a layer that is put into a divided scene.")
         .def("declare", &declare, nb::arg("kind"), nb::kw_only(), nb::arg("gathers") = false,
-             nb::arg("permeable") = false, "Say that a divided scene has a layer of this kind: 1 mesh, 2 splats, 3 volumes.")
+             nb::arg("permeable") = false,
+             "Say that a divided scene has a layer of this kind: 1 mesh, 2 splats, 3 volumes.")
         .def("divide", &divide, nb::arg("boxes"),
              "Divide the scene into cells with these boxes (n, 6): lowest and highest corner.")
         .def("put", &put, nb::arg("cell"), nb::arg("scene").none(),

@@ -9,7 +9,7 @@ namespace resweep {
 namespace {
 
 constexpr double kInverseRoot2Pi = 0.3989422804014327;
-constexpr double kTail = 8.0;  // standard deviations beyond which a Gaussian is neglected
+constexpr double kTail = 8.0;    // standard deviations beyond which a Gaussian is neglected
 constexpr float kBehind = 1.0f;  // metres behind its end up to which a beam is followed: nothing beyond explains it
 
 double density(double measured, double centre, double sigma) {
@@ -35,7 +35,8 @@ BeamStatistics::OfBeams BeamStatistics::add(const Scene& scene, const RangedBeam
     constexpr std::size_t kChunk = 2048;
     constexpr int kLanes = 8;
     parallel((beams.count + kChunk - 1) / kChunk, thread_count(threads), [&] {
-        return [&, tracer = PacketTracer<kLanes>(scene), stops = std::vector<Stop>(), likelihoods = std::vector<double>()](std::size_t chunk) mutable {
+        return [&, tracer = PacketTracer<kLanes>(scene), stops = std::vector<Stop>(),
+                likelihoods = std::vector<double>()](std::size_t chunk) mutable {
             tracer.record_crossings();
             const std::size_t end = std::min(beams.count, (chunk + 1) * kChunk);
             for (std::size_t first = chunk * kChunk; first < end; first += kLanes) {
@@ -102,7 +103,8 @@ void BeamStatistics::count_discs(const DiscHits& hits, const float direction[3],
         const std::size_t disc = hits.disc[i];
         const double part = weight[i] / weights;
         if (passes) put(discs_, disc, kPassed, part);
-        if (share > 0.0) end_on(disc, hits.layer[i]->normal + 3 * disc, direction, measured - range, share * part, settings);
+        if (share > 0.0)
+            end_on(disc, hits.layer[i]->normal + 3 * disc, direction, measured - range, share * part, settings);
     }
 }
 

@@ -42,8 +42,8 @@ class Scene {
     void add(Volumes volumes);
     void commit();
 
-    // Say that a divided scene has a layer of this kind, whose rays gather discs or do not, and whose discs are permeable
-    // or not.
+    // Say that a divided scene has a layer of this kind, whose rays gather discs or do not, and whose discs are
+    // permeable or not.
     void declare(PrimitiveKind kind, bool gathers, bool permeable);
 
     // Divide the scene into cells with these boxes (n, 6): lowest and highest corner. None is at hand yet.
@@ -58,8 +58,8 @@ class Scene {
     // Whether a ray met a cell that is not at hand, since this was asked last.
     bool take_missing() const { return cells_ && cells_->missing.exchange(false); }
 
-    // Whether rays gather discs, and whether volumes or permeable discs draw random numbers: a ray query then needs room
-    // for that.
+    // Whether rays gather discs, and whether volumes or permeable discs draw random numbers: a ray query then needs
+    // room for that.
     bool gathers() const { return gathers_; }
     bool draws() const { return draws_; }
 
@@ -72,7 +72,8 @@ class Scene {
     // The event of one hit, as if the ray carried the whole beam.
     Event event(const Hit& hit) const;
 
-    // Whether a hit is on an opaque disc of a layer that gathers. Such a hit only ends the ray behind the gathered discs.
+    // Whether a hit is on an opaque disc of a layer that gathers. Such a hit only ends the ray behind the gathered
+    // discs.
     bool gathers(const Hit& hit) const {
         if (cells_) return cells_->at(hit.cell).gathers(hit);
         const Discs* discs = layers_[layer_of_[hit.instance != kInvalidId ? hit.instance : hit.geometry]].discs;

@@ -55,8 +55,9 @@ OwnedGeometry disc_geometry(const Discs& discs);
 // in narrow packets.
 OwnedGeometry disc_quads(const float* centre, const float* normal, const float* radius, std::size_t n);
 
-// The 64 random bits that a ray of the pulse with this key draws on a permeable disc at `range`. They depend on where the
-// disc is, not on its number. Rays that meet it in the same cell of 5 cm draw the same bits, as those in volumes do.
+// The 64 random bits that a ray of the pulse with this key draws on a permeable disc at `range`. They depend on where
+// the disc is, not on its number. Rays that meet it in the same cell of 5 cm draw the same bits, as those in volumes
+// do.
 std::uint64_t disc_draw(std::uint64_t key, const float centre[3], const float origin[3], const float direction[3],
                         float range);
 

@@ -32,8 +32,8 @@ void sort_discs(std::vector<DiscCrossing>& discs) {
 
 }  // namespace
 
-void order_stops(std::vector<Crossing>& crossings, std::vector<DiscCrossing>& discs, float limit, float sigma, float slope,
-                 std::vector<Stop>& stops) {
+void order_stops(std::vector<Crossing>& crossings, std::vector<DiscCrossing>& discs, float limit, float sigma,
+                 float slope, std::vector<Stop>& stops) {
     sort_volumes(crossings);
     if (!discs.empty()) sort_discs(discs);
     stops.clear();

@@ -16,9 +16,9 @@ struct Stop {
     const DiscCrossing* disc;
 };
 
-// Set `stops` to those up to the range `limit`, ordered by range; `crossings` and `discs` are sorted on the way. `sigma` is
-// the noise of ranges, `slope` the width of the beam at 1 m. A disc that was recorded twice counts once.
-void order_stops(std::vector<Crossing>& crossings, std::vector<DiscCrossing>& discs, float limit, float sigma, float slope,
-                 std::vector<Stop>& stops);
+// Set `stops` to those up to the range `limit`, ordered by range; `crossings` and `discs` are sorted on the way.
+// `sigma` is the noise of ranges, `slope` the width of the beam at 1 m. A disc that was recorded twice counts once.
+void order_stops(std::vector<Crossing>& crossings, std::vector<DiscCrossing>& discs, float limit, float sigma,
+                 float slope, std::vector<Stop>& stops);
 
 }  // namespace resweep

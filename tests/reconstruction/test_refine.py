@@ -181,7 +181,10 @@ def test_sums_of_a_splat_say_how_far_it_is_off_and_who_passed() -> None:
 def test_threads_change_no_byte() -> None:
     rng = np.random.default_rng(2)
     ends = np.where(rng.random(4000) < 0.7, WALL_M, WALL_M - 1.0)
-    layers, steps = [wall(WALL_M + 0.03), fence(0.1, 0.02)], [("volumes", "permeability"), ("volumes", "permeability", "splats")]
+    layers, steps = (
+        [wall(WALL_M + 0.03), fence(0.1, 0.02)],
+        [("volumes", "permeability"), ("volumes", "permeability", "splats")],
+    )
     splats, volumes = zip(*(work(threads=n).take(layers, steps, [beams_to(ends)]) for n in (1, 2)), strict=True)
     for columns, made in ((("centre", "radius", "permeability"), splats), (("permeability", "exposure_m"), volumes)):
         for name in columns:
@@ -235,7 +238,9 @@ def test_what_is_not_refined_says_so_at_once() -> None:
 
 def test_hybrids_are_refined_unless_they_are_told_not_to_be() -> None:
     assert HybridConfig().refine == "fast"
-    assert HybridConfig().splat_config.refine == HybridConfig().volume_config.refine == rs.SplatConfig().refine == "none"
+    assert (
+        HybridConfig().splat_config.refine == HybridConfig().volume_config.refine == rs.SplatConfig().refine == "none"
+    )
 
 
 def test_every_refined_layer_of_splats_says_how_permeable_it_is(hedge: Log) -> None:

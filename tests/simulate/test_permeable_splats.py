@@ -146,7 +146,9 @@ def far_apart() -> World:
     """A world of many tiles, which is traced cell by cell."""
     near, far = discs(opaque=0.3), discs(seed=1)
     there = Splats(far.centre + np.float32([200.0, 300.0, 0]), far.normal, far.radius, far.label, extra=far.extra)
-    joined = {name: np.concatenate([getattr(near, name), getattr(there, name)]) for name in ("centre", "normal", "radius")}
+    joined = {
+        name: np.concatenate([getattr(near, name), getattr(there, name)]) for name in ("centre", "normal", "radius")
+    }
     share = np.concatenate([near.extra["permeability"], there.extra["permeability"]])
     return World([Splats(**joined, label=1, permeability=share)], tile_size_m=25.0)
 

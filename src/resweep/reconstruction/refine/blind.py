@@ -73,7 +73,8 @@ def _with_rows(values: Array, rows: int) -> Array:
 def see_blind_spots(map: Map, layers: Sequence[Layer]) -> Map:
     """The map with the blind spots of its sensor in its calibration, as its beams show them in ``layers``.
 
-    Half of the sweeps, spread over the log, are looked at, 6 at least and 12 at most. A map whose lasers were not calibrated stays as it is.
+    Half of the sweeps, spread over the log, are looked at, 6 at least and 12 at most. A map whose
+    lasers were not calibrated stays as it is.
     """
     if map.calibration is None:
         return map

@@ -93,7 +93,7 @@ class Refinement:
         self.history: list[tuple[str, float, bool]] = []
 
     def choose(self, trial: Sequence[Layer], learn: Sequence[Beams], kept: Sequence[Beams]) -> tuple[Round, ...]:
-        """The rounds that make ``kept`` beams more likely, in the ``trial`` layers that know only those of ``learn``."""
+        """The rounds that make ``kept`` beams more likely, in ``trial`` layers that know only those of ``learn``."""
         present, chosen = tuple(trial), list[Round]()
         kinds = list(dict.fromkeys(kind for round in self.config.rounds for kind in round))
         best = self._gather(present, kept).log_likelihood
