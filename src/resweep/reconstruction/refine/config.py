@@ -25,8 +25,8 @@ class RefineConfig(Spec):
     ``splats`` moves a splat along its normal by what its ends say, with ``prior_weight`` beams of no offset, by at most
     ``step_m``. ``volumes`` moves the permeability of a volume to what its beams say, with ``prior_beams`` beams of the
     present one. ``births`` adds volumes where beams end and nothing explains it. ``permeability`` is that of splats:
-    the share of beams that pass, with ``opaque_beams`` that do not. Below ``share_min`` a splat is opaque, and where more
-    than ``share_max`` pass, it is taken away.
+    the share of beams that pass, with ``opaque_beams`` that do not. Below ``share_min`` a splat is opaque; where
+    more than ``share_max`` pass, it is taken away.
     """
 
     rounds: tuple[Round, ...] = (("volumes", "births", "permeability"), ("volumes", "permeability"))
