@@ -13,9 +13,9 @@ Each result takes a minute or more. With a cache file they are kept one by one, 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,10 @@ from matplotlib.figure import Figure
 
 import resweep as rs
 from experiments.c_places import Place, known_street, recordings
+from experiments.kept_results import Figures, KeptResults
 from experiments.presenting import BLUE, GREY, ORANGE, console, figure, main, progress, table
 from resweep.evaluation import METRICS
 from resweep.evaluation.nearest import Nearest
-from resweep.files import atomic_file
 from resweep.labels import NO_LABELS
 from resweep.reconstruction import METHODS, BuildConfig, CalibrateConfig, method_config
 from resweep.reconstruction.map.accumulate import select_mappable
@@ -77,14 +77,12 @@ def run(fast: bool = False, only: str = "", cache: Path | None = None) -> dict[s
 def compare(found: list[Place], models: dict[str, BuildConfig], cache: Path | None = None) -> dict[str, Any]:
     """Every model on every place; results that the file ``cache`` has are not computed again."""
     jobs = [job for place in found for job in _jobs(place, models)]
-    kept = _read(cache)
+    kept = KeptResults(cache, FIGURES)
     rows = []
     for job in progress(jobs, "worlds", len(jobs)):
-        if job.key not in kept:
-            kept[job.key] = judge(job)
-            _write(cache, kept)
+        figures = kept.find(job.key, partial(judge, job))
         facts = {"place": job.place.name, "labels": job.labels, "chosen_on": job.place.name in CHOSEN_ON}
-        rows.append({**facts, "model": job.model, **kept[job.key]})
+        rows.append({**facts, "model": job.model, **figures})
     return {"rows": rows, "worse": find_worse(rows), "figures": list(FIGURES), "mine": MINE}
 
 
@@ -95,11 +93,11 @@ def _jobs(place: Place, models: dict[str, BuildConfig]) -> Iterator[Job]:
             yield Job(place, labels, model, config)
 
 
-def judge(job: Job) -> dict[str, float | None]:
+def judge(job: Job) -> Figures:
     """The figures of the held-out sweeps, traced again in a world of the others."""
     log = job.place.log
     held = (job.place.held, *job.place.also_held)
-    given = _strip(log) if job.labels == "stripped" else log
+    given = strip_labels(log) if job.labels == "stripped" else log
     world = rs.build(given[[at for at in range(len(log)) if at not in held]], job.config, progress=False)
     tracer = Retracer(world, aligned=True, beam_slope=None if log.sensor is None else log.sensor.beam_slope)
     vocabulary = job.config.map.choose_labels(log)
@@ -122,7 +120,7 @@ def judge(job: Job) -> dict[str, float | None]:
     return {name: values.get(name) for name in FIGURES}
 
 
-def _strip(log: rs.Log) -> rs.Log:
+def strip_labels(log: rs.Log) -> rs.Log:
     """The log without labels."""
 
     def take_off(sweep: rs.Sweep) -> rs.Sweep:
@@ -160,27 +158,6 @@ def find_worse(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                     figures = {"figure": name, "mine": mine[name], "other": other[name], "by": by}
                     worse.append({**place, "than": other["model"], **figures})
     return worse
-
-
-def _read(cache: Path | None) -> dict[str, dict[str, float | None]]:
-    if cache is None or not cache.exists():
-        return {}
-    try:
-        kept = json.loads(cache.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise SystemExit(f"--cache {cache}: not JSON ({error}); remove it or name another file") from error
-    if not isinstance(kept, dict) or not all(
-        isinstance(row, dict) and set(row) == set(FIGURES) for row in kept.values()
-    ):
-        raise SystemExit(f"--cache {cache}: holds something else than results of this experiment; name another file")
-    return dict(kept)
-
-
-def _write(cache: Path | None, kept: dict[str, dict[str, float | None]]) -> None:
-    if cache is not None:
-        cache.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_file(cache) as temporary:
-            temporary.write_text(json.dumps(kept), encoding="utf-8")
 
 
 def show(result: dict[str, Any]) -> None:

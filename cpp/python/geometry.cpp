@@ -53,6 +53,8 @@ Discs KeptArrays::discs(nb::object source) {
     native.instance = column(array<Vector<std::int32_t>>(source, "instance"));
     native.reflectance = column(array<Vector<float>>(source, "reflectance"));
     if (!source.attr("seen").is_none()) native.seen = column(array<Vector<std::uint32_t>>(source, "seen"));
+    if (!source.attr("permeability").is_none())
+        native.permeability = column(array<Vector<float>>(source, "permeability"));
     native.depth = nb::cast<int>(source.attr("depth"));
     native.gap = nb::cast<float>(source.attr("gap_m"));
     if (native.depth < 1 || native.depth > kMaxDepth)

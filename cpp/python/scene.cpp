@@ -23,9 +23,9 @@ void make_prototype(PyPrototype* self, nb::object triangles, std::size_t n_copie
     new (self) PyPrototype(std::move(made));
 }
 
-void declare(PyScene& self, int kind, bool gathers) {
+void declare(PyScene& self, int kind, bool gathers, bool permeable) {
     if (kind < 1 || kind > 3) throw std::invalid_argument("kind: expected 1, 2 or 3");
-    self.scene.declare(static_cast<PrimitiveKind>(kind), gathers);
+    self.scene.declare(static_cast<PrimitiveKind>(kind), gathers, permeable);
 }
 
 void divide(PyScene& self, const In<float, nb::shape<-1, 6>, nb::c_contig>& boxes) {
@@ -149,6 +149,7 @@ void bind_scene(nb::module_& m) {
         .def(nb::init<bool>(), nb::kw_only(), nb::arg("cell") = false,
              "A scene of layers; with `cell`, one for a part of a layer that is put into a divided scene.")
         .def("declare", &declare, nb::arg("kind"), nb::kw_only(), nb::arg("gathers") = false,
+             nb::arg("permeable") = false,
              "Say that a divided scene has a layer of this kind: 1 mesh, 2 splats, 3 volumes.")
         .def("divide", &divide, nb::arg("boxes"),
              "Divide the scene into cells with these boxes (n, 6): lowest and highest corner.")

@@ -9,33 +9,21 @@ namespace resweep {
 namespace {
 
 constexpr double kInverseRoot2Pi = 0.3989422804014327;
-constexpr double kTail = 8.0;  // standard deviations beyond which a Gaussian is neglected
+constexpr double kTail = 8.0;    // standard deviations beyond which a Gaussian is neglected
+constexpr float kBehind = 1.0f;  // metres behind its end up to which a beam is followed: nothing beyond explains it
 
 double density(double measured, double centre, double sigma) {
     const double z = (measured - centre) / sigma;
     return std::fabs(z) > kTail ? 0.0 : kInverseRoot2Pi / sigma * std::exp(-0.5 * z * z);
 }
 
-void sort_along_ray(std::vector<Crossing>& crossings) {
-    std::sort(crossings.begin(), crossings.end(), [](const Crossing& a, const Crossing& b) {
-        return a.centre < b.centre || (a.centre == b.centre && a.layer->number(a.volume) < b.layer->number(b.volume));
-    });
-}
-
 }  // namespace
 
-BeamStatistics::BeamStatistics(std::size_t n_discs, std::size_t n_volumes)
-    : ended_(n_discs),
-      passed_(n_discs),
-      offset_(n_discs),
-      weight_(n_discs),
-      stopped_(n_volumes),
-      let_pass_(n_volumes),
-      exposure_(n_volumes) {}
+BeamStatistics::BeamStatistics(std::size_t n_discs, std::size_t n_volumes) : discs_(n_discs), volumes_(n_volumes) {}
 
-std::vector<double> BeamStatistics::read(const Sums& sums) {
+std::vector<double> BeamStatistics::read(const Sums& sums, int which) {
     std::vector<double> values(sums.size());
-    for (std::size_t i = 0; i < sums.size(); ++i) values[i] = static_cast<double>(sums[i].load()) / kUnits;
+    for (std::size_t i = 0; i < sums.size(); ++i) values[i] = static_cast<double>(sums[i].sum[which].load()) / kUnits;
     return values;
 }
 
@@ -47,13 +35,17 @@ BeamStatistics::OfBeams BeamStatistics::add(const Scene& scene, const RangedBeam
     constexpr std::size_t kChunk = 2048;
     constexpr int kLanes = 8;
     parallel((beams.count + kChunk - 1) / kChunk, thread_count(threads), [&] {
-        return [&, tracer = PacketTracer<kLanes>(scene), outcomes = std::vector<Outcome>()](std::size_t chunk) mutable {
+        return [&, tracer = PacketTracer<kLanes>(scene), stops = std::vector<Stop>(),
+                likelihoods = std::vector<double>()](std::size_t chunk) mutable {
             tracer.record_crossings();
             const std::size_t end = std::min(beams.count, (chunk + 1) * kChunk);
             for (std::size_t first = chunk * kChunk; first < end; first += kLanes) {
                 const int lanes = static_cast<int>(std::min<std::size_t>(kLanes, end - first));
                 tracer.aim(beams.origin + 3 * first, beams.direction + 3 * first, lanes);
-                tracer.trace(lanes, settings.range_max);
+                for (int lane = 0; lane < lanes; ++lane)
+                    tracer.rays().t_far[lane] =
+                        std::min(settings.range_max, beams.measured[first + static_cast<std::size_t>(lane)] + kBehind);
+                tracer.trace(lanes);
                 float surface[kLanes];
                 std::fill_n(surface, kLanes, kInfinity);
                 tracer.events(lanes, [&](int lane, const Event& event) { surface[lane] = event.range; });
@@ -62,21 +54,17 @@ BeamStatistics::OfBeams BeamStatistics::add(const Scene& scene, const RangedBeam
                     const float* direction = beams.direction + 3 * row;
                     const float measured = beams.measured[row], range = surface[lane];
                     const bool returned = measured < kInfinity;
-                    auto& crossings = tracer.crossings(lane);
-                    sort_along_ray(crossings);
-                    // The outcomes in order, and how likely each makes what was measured.
-                    outcomes.clear();
+                    order_stops(tracer.crossings(lane), tracer.passed_discs(lane), std::min(range, settings.range_max),
+                                settings.sigma, settings.slope, stops);
+                    // How likely each outcome makes what was measured, in order.
+                    likelihoods.clear();
                     double left = 1.0, sum = 0.0;
-                    for (const Crossing& crossing : crossings) {
-                        if (crossing.centre > std::min(range, settings.range_max)) break;
-                        const double pass = std::exp(static_cast<double>(log_pass(crossing, settings.slope)));
-                        const double sigma = std::sqrt(double{crossing.sigma} * crossing.sigma +
-                                                       double{settings.sigma} * settings.sigma);
-                        const double likelihood =
-                            returned ? left * (1.0 - pass) * density(measured, crossing.centre, sigma) : 0.0;
-                        outcomes.push_back({&crossing, likelihood});
-                        sum += likelihood;
-                        left *= pass;
+                    for (const Stop& stop : stops) {
+                        const double own =
+                            returned ? left * (1.0 - stop.pass) * density(measured, stop.range, stop.sigma) : 0.0;
+                        likelihoods.push_back(own);
+                        sum += own;
+                        left *= stop.pass;
                     }
                     double last = returned ? 0.0 : left;  // of the surface, or of nothing
                     if (range < kInfinity) last = returned ? left * density(measured, range, settings.sigma) : 0.0;
@@ -90,9 +78,12 @@ BeamStatistics::OfBeams BeamStatistics::add(const Scene& scene, const RangedBeam
                     double beyond = last * scale;
                     if (range < kInfinity)
                         count_discs(tracer.discs(lane), direction, range, measured, beyond, settings);
-                    for (std::size_t i = outcomes.size(); i-- > 0;) {
-                        const double own = outcomes[i].likelihood * scale;
-                        count_volume(*outcomes[i].crossing, own, beyond, settings);
+                    for (std::size_t i = stops.size(); i-- > 0;) {
+                        const double own = likelihoods[i] * scale;
+                        if (stops[i].volume)
+                            count_volume(*stops[i].volume, own, beyond, settings);
+                        else
+                            count_permeable(*stops[i].disc, direction, measured, own, beyond, settings);
                         beyond += own;
                     }
                 }
@@ -106,21 +97,33 @@ void BeamStatistics::count_discs(const DiscHits& hits, const float direction[3],
                                  double share, const StatisticsSettings& settings) {
     const int count = blended(hits, kInfinity);
     const bool passes = measured < kInfinity && measured > range + settings.margin;
-    double weights = 0.0;
-    for (int i = 0; i < count; ++i) weights += blend_weight(i, count);
+    double weight[kMaxDepth], weights = 0.0;
+    for (int i = 0; i < count; ++i) weights += weight[i] = blend_weight(i, count);
     for (int i = 0; i < count; ++i) {
         const std::size_t disc = hits.disc[i];
-        const double part = blend_weight(i, count) / weights;
-        if (passes) put(passed_, disc, part);
-        if (share <= 0.0) continue;
-        put(ended_, disc, share * part);
-        const float* n = hits.layer[i]->normal + 3 * disc;
-        const double across = double{n[0]} * direction[0] + double{n[1]} * direction[1] + double{n[2]} * direction[2];
-        // A disc that moves along its normal moves the range by that over the cosine: what is flat weighs more.
-        const double weight = share * part / (across * across + double{settings.cosine_min} * settings.cosine_min);
-        put(offset_, disc, weight * (double{measured} - range) * across);
-        put(weight_, disc, weight);
+        const double part = weight[i] / weights;
+        if (passes) put(discs_, disc, kPassed, part);
+        if (share > 0.0)
+            end_on(disc, hits.layer[i]->normal + 3 * disc, direction, measured - range, share * part, settings);
     }
+}
+
+void BeamStatistics::count_permeable(const DiscCrossing& crossing, const float direction[3], float measured,
+                                     double stopped, double passed, const StatisticsSettings& settings) {
+    put(discs_, crossing.disc, kPassed, passed);
+    if (stopped > 0.0)
+        end_on(crossing.disc, crossing.layer->normal + 3 * std::size_t{crossing.disc}, direction,
+               measured - crossing.range, stopped, settings);
+}
+
+void BeamStatistics::end_on(std::size_t disc, const float* n, const float direction[3], float residual, double share,
+                            const StatisticsSettings& settings) {
+    put(discs_, disc, kEnded, share);
+    const double across = double{n[0]} * direction[0] + double{n[1]} * direction[1] + double{n[2]} * direction[2];
+    // A disc that moves along its normal moves the range by that over the cosine: what is flat weighs more.
+    const double weight = share / (across * across + double{settings.cosine_min} * settings.cosine_min);
+    put(discs_, disc, kOffset, weight * residual * across);
+    put(discs_, disc, kWeight, weight);
 }
 
 void BeamStatistics::count_volume(const Crossing& crossing, double stopped, double passed,
@@ -129,9 +132,9 @@ void BeamStatistics::count_volume(const Crossing& crossing, double stopped, doub
     const double met = stopped + passed;
     if (met <= 0.0) return;
     const float width = settings.slope * std::max(crossing.centre, 0.0f);
-    put(exposure_, at, met * resweep::exposure(crossing) * widening(width, crossing.layer->element));
-    put(let_pass_, at, passed);
-    put(stopped_, at, stopped);
+    put(volumes_, at, kExposure, met * resweep::exposure(crossing) * widening(width, crossing.layer->element));
+    put(volumes_, at, kLetPass, passed);
+    put(volumes_, at, kStopped, stopped);
 }
 
 }  // namespace resweep

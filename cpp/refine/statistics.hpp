@@ -8,6 +8,7 @@
 
 #include "scene/scene.hpp"
 #include "trace/packet_tracer.hpp"
+#include "trace/stops.hpp"
 
 namespace resweep {
 
@@ -43,37 +44,43 @@ class BeamStatistics {
     OfBeams add(const Scene& scene, const RangedBeams& beams, const StatisticsSettings& settings, int threads);
 
     // Of discs: beams that ended on it and that passed it; sum of the weighted offsets along the normal that would
-    // explain the ends, and of the weights.
-    std::vector<double> ended() const { return read(ended_); }
-    std::vector<double> passed() const { return read(passed_); }
-    std::vector<double> offset() const { return read(offset_); }
-    std::vector<double> weight() const { return read(weight_); }
+    // explain the ends, and of the weights. A beam has passed an opaque disc if it ends behind it, whatever explains
+    // that, and a permeable one by its share.
+    std::vector<double> ended() const { return read(discs_, kEnded); }
+    std::vector<double> passed() const { return read(discs_, kPassed); }
+    std::vector<double> offset() const { return read(discs_, kOffset); }
+    std::vector<double> weight() const { return read(discs_, kWeight); }
 
     // Of volumes: beams that it stopped and let pass, and the exposure of both, metres.
-    std::vector<double> stopped() const { return read(stopped_); }
-    std::vector<double> let_pass() const { return read(let_pass_); }
-    std::vector<double> exposure() const { return read(exposure_); }
+    std::vector<double> stopped() const { return read(volumes_, kStopped); }
+    std::vector<double> let_pass() const { return read(volumes_, kLetPass); }
+    std::vector<double> exposure() const { return read(volumes_, kExposure); }
 
   private:
-    using Sums = std::vector<std::atomic<std::int64_t>>;
-
-    struct Outcome {
-        const Crossing* crossing;
-        double likelihood;
+    // The sums of one primitive lie side by side: beams meet primitives anywhere, and each look-up is a cache miss.
+    struct alignas(32) Row {
+        std::atomic<std::int64_t> sum[4];
     };
+    using Sums = std::vector<Row>;
+    enum { kEnded, kPassed, kOffset, kWeight };
+    enum { kStopped, kLetPass, kExposure };
 
-    static void put(Sums& sums, std::size_t row, double value) {
-        sums[row].fetch_add(static_cast<std::int64_t>(value * kUnits + (value < 0.0 ? -0.5 : 0.5)),
-                            std::memory_order_relaxed);
+    static void put(Sums& sums, std::size_t row, int which, double value) {
+        sums[row].sum[which].fetch_add(static_cast<std::int64_t>(value * kUnits + (value < 0.0 ? -0.5 : 0.5)),
+                                       std::memory_order_relaxed);
     }
-    static std::vector<double> read(const Sums& sums);
+    static std::vector<double> read(const Sums& sums, int which);
 
     void count_discs(const DiscHits& hits, const float direction[3], float range, float measured, double share,
                      const StatisticsSettings& settings);
+    void count_permeable(const DiscCrossing& crossing, const float direction[3], float measured, double stopped,
+                         double passed, const StatisticsSettings& settings);
+    void end_on(std::size_t disc, const float* normal, const float direction[3], float residual, double share,
+                const StatisticsSettings& settings);
     void count_volume(const Crossing& crossing, double stopped, double passed, const StatisticsSettings& settings);
 
     static constexpr double kUnits = 1 << 24;
-    Sums ended_, passed_, offset_, weight_, stopped_, let_pass_, exposure_;
+    Sums discs_, volumes_;
 };
 
 }  // namespace resweep

@@ -11,6 +11,7 @@ Shape::Shape(const Triangles& triangles)
 
 Shape::Shape(const Discs& discs) : discs_(std::make_unique<Discs>(discs)) {
     discs_->moving = true;
+    discs_->permeability = {};  // what moves is opaque: worlds are learned from what stands
     scene_ = prototype_scene(disc_geometry(*discs_), kNoSceneFlag);
 }
 

@@ -111,6 +111,7 @@ void Scene::add(const Discs& discs) {
     discs_.push_back(std::make_unique<Discs>(discs));
     if (discs.group < 0) discs_.back()->group = static_cast<int>(layers_.size());
     gathers_ = gathers_ || discs.depth > 1;
+    draws_ = draws_ || discs.permeability.data;
     if (cell_) {  // nothing else is in it, so it needs no instance to have flags of its own
         top_ = new_scene(kNoSceneFlag, kMedium);
         attach(disc_geometry(*discs_.back()));
@@ -135,9 +136,10 @@ void Scene::add(Volumes volumes) {
     layers_.push_back(std::move(layer));
 }
 
-void Scene::declare(PrimitiveKind kind, bool gathers) {
+void Scene::declare(PrimitiveKind kind, bool gathers, bool permeable) {
     add_kind(kind);
     gathers_ = gathers_ || gathers;
+    draws_ = draws_ || permeable;
 }
 
 void Scene::divide(const float* boxes, std::size_t count) {

@@ -42,8 +42,9 @@ class Scene {
     void add(Volumes volumes);
     void commit();
 
-    // Say that a divided scene has a layer of this kind, whose rays gather discs or do not.
-    void declare(PrimitiveKind kind, bool gathers);
+    // Say that a divided scene has a layer of this kind, whose rays gather discs or do not, and whose discs are
+    // permeable or not.
+    void declare(PrimitiveKind kind, bool gathers, bool permeable);
 
     // Divide the scene into cells with these boxes (n, 6): lowest and highest corner. None is at hand yet.
     void divide(const float* boxes, std::size_t count);
@@ -57,7 +58,8 @@ class Scene {
     // Whether a ray met a cell that is not at hand, since this was asked last.
     bool take_missing() const { return cells_ && cells_->missing.exchange(false); }
 
-    // Whether rays gather discs, and whether volumes draw random numbers: a ray query then needs room for that.
+    // Whether rays gather discs, and whether volumes or permeable discs draw random numbers: a ray query then needs
+    // room for that.
     bool gathers() const { return gathers_; }
     bool draws() const { return draws_; }
 
@@ -70,11 +72,12 @@ class Scene {
     // The event of one hit, as if the ray carried the whole beam.
     Event event(const Hit& hit) const;
 
-    // Whether a hit is on a layer that gathers. Such a hit only ends the ray behind the gathered discs.
+    // Whether a hit is on an opaque disc of a layer that gathers. Such a hit only ends the ray behind the gathered
+    // discs.
     bool gathers(const Hit& hit) const {
-        if (cells_) return cells_->at(hit.cell).gathers_;
+        if (cells_) return cells_->at(hit.cell).gathers(hit);
         const Discs* discs = layers_[layer_of_[hit.instance != kInvalidId ? hit.instance : hit.geometry]].discs;
-        return discs && discs->depth > 1;
+        return discs && discs->depth > 1 && discs->pass_of(hit.primitive / 2) <= 0.0f;
     }
 
     // The cells of a divided scene, as Embree's callbacks see them.

@@ -1,8 +1,10 @@
 #include "scene/splats.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
+#include "core/random.hpp"
 #include "scene/callback_context.hpp"
 
 namespace resweep {
@@ -74,6 +76,46 @@ void gather_discs(const FilterArguments* arguments) {
     }
 }
 
+// Filter for discs of which some are permeable. One that stops a ray is hit alone: it does not blend with others. Where
+// a prediction records what rays cross, permeable discs let all pass. The rest are met as opaque discs are.
+void meet_permeable(const FilterArguments* arguments, bool gathers) {
+    const std::uint32_t n = arguments->count;
+    const auto& layer = *static_cast<const Discs*>(arguments->user);
+    const auto& context = *reinterpret_cast<const CallbackContext*>(arguments->context);
+    const auto* ids = reinterpret_cast<const std::uint32_t*>(arguments->ray) + kRayIdRow * n;
+    const auto* primitives = reinterpret_cast<const std::uint32_t*>(arguments->hit) + kPrimitiveRow * n;
+    const auto* instances = reinterpret_cast<const std::uint32_t*>(arguments->hit) + kInstanceRow * n;
+    for (std::uint32_t i = 0; i < n; ++i) {
+        if (arguments->valid[i] != -1) continue;
+        if (outside_disc(arguments->hit[kURow * n + i], arguments->hit[kVRow * n + i])) {
+            arguments->valid[i] = 0;
+            continue;
+        }
+        const std::uint32_t disc = primitives[i] / 2;
+        const float range = arguments->ray[kFarRow * n + i], pass = layer.permeability[disc];
+        if (pass <= 0.0f) {
+            if (gathers && !gather(layer, context.hits[ids[i]], range, disc, instances[i])) arguments->valid[i] = 0;
+            continue;
+        }
+        if (context.passed_discs) {
+            context.passed_discs[ids[i]].push_back({&layer, disc, range});
+            arguments->valid[i] = 0;
+            continue;
+        }
+        float origin[3], direction[3];
+        for (std::uint32_t axis = 0; axis < 3; ++axis) {
+            origin[axis] = arguments->ray[(kOriginRow + axis) * n + i];
+            direction[axis] = arguments->ray[(kDirectionRow + axis) * n + i];
+        }
+        const std::uint64_t draw =
+            disc_draw(context.keys[ids[i]], layer.centre + 3 * std::size_t{disc}, origin, direction, range);
+        if (static_cast<float>(draw >> 40) * (1.0f / 16777216.0f) < pass) arguments->valid[i] = 0;
+    }
+}
+
+void meet_nearest(const FilterArguments* arguments) { meet_permeable(arguments, false); }
+void meet_gathered(const FilterArguments* arguments) { meet_permeable(arguments, true); }
+
 // Corners of the square around a disc, in its plane.
 void square_corners(const float* centre, const float* normal, float radius, float corners[4][3]) {
     const float* n = normal;
@@ -123,11 +165,25 @@ OwnedGeometry disc_geometry(const Discs& discs) {
         std::copy(index, index + 6, faces + 6 * i);
     }
     embree().set_user_data(geometry.get(), const_cast<Discs*>(&discs));
-    embree().set_intersect_filter(geometry.get(), discs.depth > 1 ? gather_discs : cut_corners);
-    embree().set_occluded_filter(geometry.get(), cut_corners);
+    const bool opaque = discs.permeability.data == nullptr;
+    embree().set_intersect_filter(geometry.get(), opaque ? (discs.depth > 1 ? gather_discs : cut_corners)
+                                                         : (discs.depth > 1 ? meet_gathered : meet_nearest));
+    embree().set_occluded_filter(geometry.get(), opaque ? cut_corners : meet_nearest);
     embree().commit_geometry(geometry.get());
     check_embree("adding splats");
     return geometry;
+}
+
+std::uint64_t disc_draw(std::uint64_t key, const float centre[3], const float origin[3], const float direction[3],
+                        float range) {
+    constexpr float kElement = 0.05f;  // metres: a leaf, a wire, a bar
+    std::uint64_t where = 0, cell = 0;
+    for (int axis = 0; axis < 3; ++axis) {
+        const float at = std::floor((origin[axis] + range * direction[axis]) / kElement);
+        cell = cell * 0xD6E8FEB86659FD93ull + static_cast<std::uint32_t>(static_cast<std::int64_t>(at));
+        where = mix64(where ^ std::bit_cast<std::uint32_t>(centre[axis]));
+    }
+    return mix64(mix64(key + 0x9E3779B97F4A7C15ull * (where + 1)) ^ cell);
 }
 
 Event disc_event(const Hit& hit, const Discs& discs) {

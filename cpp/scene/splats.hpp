@@ -26,8 +26,17 @@ struct Discs {
     bool moving = false;     // in an actor's frame: the normals rotate with it
     int group = -1;          // the layer of the world that these belong to; its discs blend, whichever cell they are in
     Column<Seen> seen = {};  // how each was seen; null if that is not known
+    Column<float> permeability = {};  // share of rays that each lets pass; null if all are opaque
 
     Seen seen_of(std::size_t disc) const { return seen.data ? seen[disc] : 0; }
+    float pass_of(std::size_t disc) const { return permeability.data ? permeability[disc] : 0.0f; }
+};
+
+// A permeable disc that a ray met.
+struct DiscCrossing {
+    const Discs* layer;
+    std::uint32_t disc;
+    float range;
 };
 
 // The nearest discs that one ray hit, in order of range.
@@ -45,6 +54,12 @@ OwnedGeometry disc_geometry(const Discs& discs);
 // Squares around discs, one quad each, not yet committed: half the primitives of `disc_geometry`, and slower to trace
 // in narrow packets.
 OwnedGeometry disc_quads(const float* centre, const float* normal, const float* radius, std::size_t n);
+
+// The 64 random bits that a ray of the pulse with this key draws on a permeable disc at `range`. They depend on where
+// the disc is, not on its number. Rays that meet it in the same cell of 5 cm draw the same bits, as those in volumes
+// do.
+std::uint64_t disc_draw(std::uint64_t key, const float centre[3], const float origin[3], const float direction[3],
+                        float range);
 
 // The event of a hit on one disc.
 Event disc_event(const Hit& hit, const Discs& discs);

@@ -51,9 +51,14 @@ template <int N> class PacketTracer {
     std::uint64_t* keys() { return keys_; }
     void set_slope(float slope) { context_.slope = slope; }
 
-    // From now on volumes let all rays pass, and their crossings are recorded.
-    void record_crossings() { context_.crossings = crossings_; }
+    // From now on volumes and permeable discs let all rays pass, and their crossings are recorded. A disc may be
+    // recorded twice.
+    void record_crossings() {
+        context_.crossings = crossings_;
+        context_.passed_discs = passed_discs_;
+    }
     std::vector<Crossing>& crossings(int lane) { return crossings_[lane]; }
+    std::vector<DiscCrossing>& passed_discs(int lane) { return passed_discs_[lane]; }
 
     // The discs that a ray gathered.
     const DiscHits& discs(int lane) const { return gathered_[lane]; }
@@ -83,7 +88,10 @@ template <int N> class PacketTracer {
     // The same, up to the `t_far` that is set for each ray.
     void trace(int lanes) {
         for (int lane = 0; lane < N; ++lane) {
-            if (context_.crossings) crossings_[lane].clear();
+            if (context_.crossings) {
+                crossings_[lane].clear();
+                passed_discs_[lane].clear();
+            }
             packet_.hit.geometry[lane] = kInvalidId;
             packet_.hit.instance[lane] = kInvalidId;
             valid_[lane] = lane < lanes ? -1 : 0;
@@ -160,6 +168,7 @@ template <int N> class PacketTracer {
     std::uint32_t cells_[N] = {};
     StoppedBy stopped_[N] = {};
     std::vector<Crossing> crossings_[N];
+    std::vector<DiscCrossing> passed_discs_[N];
     IntersectArguments arguments_;
 };
 

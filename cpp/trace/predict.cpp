@@ -5,6 +5,7 @@
 
 #include "core/parallel.hpp"
 #include "trace/packet_tracer.hpp"
+#include "trace/stops.hpp"
 
 namespace resweep {
 namespace {
@@ -12,30 +13,38 @@ namespace {
 // One possible outcome of a beam: a return with this probability, whose range is Gaussian.
 struct Outcome {
     double probability, centre, sigma;
-    float reflected;
-    std::int32_t label, instance;
-    PrimitiveKind kind;
+    float reflected = 0.0f;
+    std::int32_t label = 0, instance = 0;
+    PrimitiveKind kind = PrimitiveKind::kMesh;
 };
 
 // The possible returns of a ray in order, and the probability that there is none.
 class Outcomes {
   public:
-    void set(std::vector<Crossing>& crossings, const Event* surface, const PredictionSettings& settings) {
-        std::sort(crossings.begin(), crossings.end(), [](const Crossing& a, const Crossing& b) {
-            return a.centre < b.centre ||
-                   (a.centre == b.centre && a.layer->number(a.volume) < b.layer->number(b.volume));
-        });
+    void set(std::vector<Crossing>& crossings, std::vector<DiscCrossing>& discs, const float* direction,
+             const Event* surface, const PredictionSettings& settings) {
+        order_stops(crossings, discs, surface ? surface->range : settings.range_max, settings.sigma, settings.slope,
+                    stops_);
         outcomes_.clear();
         left_ = 1.0;
-        for (const Crossing& crossing : crossings) {
-            if (crossing.centre > (surface ? surface->range : settings.range_max)) break;
-            const double pass = std::exp(static_cast<double>(log_pass(crossing, settings.slope)));
-            const Volume& volume = crossing.layer->volume[crossing.volume];
-            const double sigma =
-                std::sqrt(double{crossing.sigma} * crossing.sigma + double{settings.sigma} * settings.sigma);
-            outcomes_.push_back({left_ * (1.0 - pass), crossing.centre, sigma, volume.reflectance, volume.label,
-                                 volume.instance, PrimitiveKind::kVolumes});
-            left_ *= pass;
+        for (const Stop& stop : stops_) {
+            Outcome outcome{left_ * (1.0 - stop.pass), stop.range, stop.sigma};
+            if (stop.volume) {
+                const Volume& volume = stop.volume->layer->volume[stop.volume->volume];
+                outcome.reflected = volume.reflectance;
+                outcome.label = volume.label;
+                outcome.instance = volume.instance;
+                outcome.kind = PrimitiveKind::kVolumes;
+            } else {
+                const Discs& layer = *stop.disc->layer;
+                const std::size_t disc = stop.disc->disc;
+                outcome.reflected = layer.reflectance[disc] * disc_cosine(layer, disc, direction);
+                outcome.label = layer.label[disc];
+                outcome.instance = layer.instance[disc];
+                outcome.kind = PrimitiveKind::kSplats;
+            }
+            outcomes_.push_back(outcome);
+            left_ *= stop.pass;
         }
         if (!surface) return;
         outcomes_.push_back({left_, surface->range, settings.sigma, surface->reflected, surface->label,
@@ -89,6 +98,12 @@ class Outcomes {
         return 0.5 * (std::erf(high) - std::erf(low));
     }
 
+    static float disc_cosine(const Discs& layer, std::size_t disc, const float* direction) {
+        const float* n = layer.normal + 3 * disc;
+        return std::min(1.0f, std::fabs(n[0] * direction[0] + n[1] * direction[1] + n[2] * direction[2]));
+    }
+
+    std::vector<Stop> stops_;
     std::vector<Outcome> outcomes_;
     double left_ = 1.0;
 };
@@ -121,7 +136,8 @@ Predictions predict(const Scene& scene, const float* origins, const float* direc
                 });
                 for (int lane = 0; lane < lanes; ++lane) {
                     const std::size_t row = first + static_cast<std::size_t>(lane);
-                    outcomes.set(tracer.crossings(lane), hit[lane] ? &surface[lane] : nullptr, settings);
+                    outcomes.set(tracer.crossings(lane), tracer.passed_discs(lane), directions + 3 * row,
+                                 hit[lane] ? &surface[lane] : nullptr, settings);
                     if (measured)
                         found.log_likelihood[row] =
                             static_cast<float>(outcomes.log_likelihood(measured[row], settings));

@@ -27,7 +27,8 @@ struct Predictions {
 };
 
 // `measured` (n,) metres, infinity for a beam without return; if null, there is no likelihood. A volume can stop a ray
-// only if the ray passed all volumes whose centre it crosses before. A surface stops what is left.
+// only if the ray passed all volumes whose centre it crosses before, and all permeable discs. A surface stops what is
+// left.
 Predictions predict(const Scene& scene, const float* origins, const float* directions, const float* measured,
                     std::size_t count, const PredictionSettings& settings, int threads);
 

@@ -243,7 +243,7 @@ class Scene:
         A scene of layers; with `cell`, one for a part of a layer that is put into a divided scene.
         """
 
-    def declare(self, kind: int, *, gathers: bool = False) -> None:
+    def declare(self, kind: int, *, gathers: bool = False, permeable: bool = False) -> None:
         """
         Say that a divided scene has a layer of this kind: 1 mesh, 2 splats, 3 volumes.
         """

@@ -82,7 +82,7 @@ def test_a_cache_that_holds_something_else_is_refused_and_left(tmp_path: Path, t
 
 def test_without_labels_the_nearest_recorded_point_says_what_is_thin() -> None:
     place = _place()
-    bare = c_compare._strip(place.log)
+    bare = c_compare.strip_labels(place.log)
     assert not bare[0].label.any()
     assert not bare.labels.known
     near = [place.log[0], bare[1]]

@@ -41,9 +41,9 @@ class Counted:
 # The passes of a default build, and why each is needed. Before boxes and range images were gathered with the points,
 # and before both kinds of evidence shared a pass, a log with boxes was read 7 times and one with neither 6 times.
 PASSES = {
-    "labelled": (True, False, 3),  # calibrate, accumulate, follow beams through the volumes
-    "boxed": (False, True, 4),  # and one for the evidence of the beams, since no label says what lets them through
-    "plain": (False, False, 4),
+    "labelled": (True, False, 5),  # calibrate, accumulate, follow beams through the volumes, refine, find blind spots
+    "boxed": (False, True, 6),  # and one for the evidence of the beams, since no label says what lets them through
+    "plain": (False, False, 6),
 }
 
 

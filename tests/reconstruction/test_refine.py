@@ -12,11 +12,11 @@ import resweep as rs
 from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.pose import Array, from_xyz_rpy
-from resweep.reconstruction import HybridConfig, MapConfig, SurfelConfig, build_tiled
+from resweep.reconstruction import HybridConfig, Map, MapConfig, SurfelConfig, build_tiled
 from resweep.reconstruction.map.beams import Beams
 from resweep.reconstruction.refine.beams import find_volumes, gather
 from resweep.reconstruction.refine.config import REFINEMENTS, Refine
-from resweep.reconstruction.refine.refine import Refinement
+from resweep.reconstruction.refine.refine import Refinement, refine
 from resweep.reconstruction.refine.steps import change_splats
 from resweep.simulate.retrace import one_ray_sensor
 from resweep.worlds import Splats, Volumes
@@ -53,7 +53,7 @@ def work(how: Refine = "full", threads: int = 0) -> Refinement:
 
 
 def test_a_wall_that_was_displaced_by_3_cm_comes_back() -> None:
-    moved = work().take([wall(WALL_M + 0.03)], ["splats"] * 3, [beams_to(WALL_M)])[0]
+    moved = work().take([wall(WALL_M + 0.03)], [("splats",)] * 3, [beams_to(WALL_M)])[0]
     assert isinstance(moved, Splats)
     np.testing.assert_allclose(np.median(moved.centre[:, 0]), WALL_M, atol=0.003)
 
@@ -61,22 +61,21 @@ def test_a_wall_that_was_displaced_by_3_cm_comes_back() -> None:
 def test_steps_are_chosen_while_the_kept_beams_find_them_better() -> None:
     refinement = work()
     steps = refinement.choose([wall(WALL_M + 0.03)], [beams_to(WALL_M)], [beams_to(WALL_M, seed=1)])
-    assert 1 <= steps.count("splats") < 4  # it stops once the wall is there
-    assert refinement.history[-1][0] == "splats"
-    assert not refinement.history[-1][2]
+    assert 1 <= steps.count(("splats",)) < 4  # it stops once the wall is there
+    assert [better for kind, _, better in refinement.history if kind == "splats"][-1] is False
 
 
 def test_steps_that_the_kept_beams_refuse_are_not_taken() -> None:
     """The beams to learn from see the wall where the kept ones do not."""
     steps = work().choose([wall(WALL_M)], [beams_to(WALL_M - 0.03)], [beams_to(WALL_M, seed=1)])
-    assert "splats" not in steps
+    assert ("splats",) not in steps
 
 
 def test_a_splat_in_front_of_the_wall_that_every_beam_passes_is_cut_away() -> None:
     both = wall(WALL_M)
     centre = np.concatenate([both.centre, [[WALL_M - 2.0, 0.0, 0.0]]])
     normal, radius = np.concatenate([both.normal, both.normal[:1]]), np.concatenate([both.radius, [0.2]])
-    left = work().take([Splats(centre, normal, radius, depth=8)], ["splats"], [beams_to(WALL_M)])[0]
+    left = work().take([Splats(centre, normal, radius, depth=8)], [("splats",)], [beams_to(WALL_M)])[0]
     assert isinstance(left, Splats)
     assert left.centre[:, 0].min() > WALL_M - 1.0
 
@@ -92,7 +91,7 @@ def fence(permeability: float, exposure_m: float | None) -> Volumes:
 def test_a_fence_lets_as_many_beams_through_as_were_recorded_behind_it(exposure_m: float | None) -> None:
     rng = np.random.default_rng(2)
     beams = beams_to(np.where(rng.random(4000) < 0.7, WALL_M, WALL_M - 1.0), noise_m=0.005)
-    volumes = work().take([wall(WALL_M), fence(0.1, exposure_m)], ["volumes"] * 3, [beams])[1]
+    volumes = work().take([wall(WALL_M), fence(0.1, exposure_m)], [("volumes",)] * 3, [beams])[1]
     assert isinstance(volumes, Volumes)
     np.testing.assert_allclose(volumes.permeability[0], 0.7, atol=0.05)
 
@@ -103,7 +102,7 @@ def test_a_volume_is_born_where_beams_end_in_nothing() -> None:
     beams, ends = beams_to(WALL_M, 200), np.linalg.norm(pole)
     rows = np.arange(50)
     beams.direction[rows], beams.length[rows] = (pole / ends).astype(np.float32), np.float32(ends)
-    layers = work().take([wall(WALL_M), fence(1.0, 0.02)], ["births", "volumes"], [beams])
+    layers = work().take([wall(WALL_M), fence(1.0, 0.02)], [("births",), ("volumes",), ("volumes",)], [beams])
     volumes = layers[1]
     assert isinstance(volumes, Volumes)
     assert len(volumes) == 2
@@ -122,6 +121,54 @@ def test_a_volume_is_told_of_the_beams_that_come_back_empty() -> None:
     assert stopped == 0.0
 
 
+def lattice(at_m: float) -> Splats:
+    """Splats that do not overlap, in the way of most beams."""
+    axis = np.arange(-0.7, 0.71, 0.2)
+    y, z = (values.reshape(-1) for values in np.meshgrid(axis, axis))
+    centre = np.column_stack([np.full(len(y), at_m), y, z])
+    return Splats(centre, np.tile([-1.0, 0, 0], (len(y), 1)), np.full(len(y), 0.09), label=1, depth=5)
+
+
+def join(one: Splats, other: Splats) -> Splats:
+    """Both in one layer."""
+    names = ("centre", "normal", "radius", "label", "reflectance", "instance")
+    return Splats(**{name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in names}, depth=5)
+
+
+def through(layer: Splats, share: float) -> Beams:
+    """Beams of which the share ``share`` of those that meet the layer ends on the wall, and the rest on the layer."""
+    rng = np.random.default_rng(3)
+    aimed = beams_to(WALL_M, 6000, noise_m=0.0)
+    at = aimed.direction[:, 1:] / aimed.direction[:, :1] * layer.centre[0, 0]
+    near = np.linalg.norm(at[:, None] - layer.centre[None, :, 1:], axis=2).min(axis=1) <= layer.radius[0]
+    stopped = near & (rng.random(len(near)) >= share)
+    return beams_to(np.where(stopped, layer.centre[0, 0], WALL_M), 6000, noise_m=0.005)
+
+
+@pytest.mark.parametrize("share", [0.35, 0.7])
+def test_a_fence_of_splats_lets_as_many_beams_through_as_were_recorded_behind_it(share: float) -> None:
+    fence_of = lattice(WALL_M - 1.0)
+    rounds = [("permeability",)] * 4
+    found = work().take([join(fence_of, wall(WALL_M))], rounds, [through(fence_of, share)])[0]
+    assert isinstance(found, Splats)
+    assert found.permeability is not None
+    front = found.centre[:, 0] < WALL_M - 0.5
+    np.testing.assert_allclose(found.permeability[front].mean(), share, atol=0.05)
+    assert (found.permeability[~front] == 0).all()  # the wall stays opaque
+
+
+def test_splats_that_every_beam_passes_die_and_those_that_none_passes_stay_as_they_are() -> None:
+    fence_of = lattice(WALL_M - 1.0)
+    both = join(fence_of, wall(WALL_M))
+    left = work().take([both], [("permeability",)], [through(fence_of, 1.0)])[0]
+    assert isinstance(left, Splats)
+    assert left.centre[:, 0].min() > WALL_M - 0.5
+    same = work().take([both], [("permeability",)], [through(fence_of, 0.0)])[0]
+    assert isinstance(same, Splats)
+    assert "permeability" not in same.extra
+    np.testing.assert_array_equal(same.centre, both.centre)
+
+
 def test_sums_of_a_splat_say_how_far_it_is_off_and_who_passed() -> None:
     one = Splats(np.array([[WALL_M, 0, 0]]), np.array([[-1.0, 0, 0]]), np.array([3.0]), depth=8)
     ends = np.where(np.arange(4000) < 1000, WALL_M + 5.0, WALL_M + 0.02)
@@ -134,9 +181,12 @@ def test_sums_of_a_splat_say_how_far_it_is_off_and_who_passed() -> None:
 def test_threads_change_no_byte() -> None:
     rng = np.random.default_rng(2)
     ends = np.where(rng.random(4000) < 0.7, WALL_M, WALL_M - 1.0)
-    layers, steps = [wall(WALL_M + 0.03), fence(0.1, 0.02)], ["volumes", "splats"]
+    layers, steps = (
+        [wall(WALL_M + 0.03), fence(0.1, 0.02)],
+        [("volumes", "permeability"), ("volumes", "permeability", "splats")],
+    )
     splats, volumes = zip(*(work(threads=n).take(layers, steps, [beams_to(ends)]) for n in (1, 2)), strict=True)
-    for columns, made in ((("centre", "radius"), splats), (("permeability", "exposure_m"), volumes)):
+    for columns, made in ((("centre", "radius", "permeability"), splats), (("permeability", "exposure_m"), volumes)):
         for name in columns:
             np.testing.assert_array_equal(getattr(made[0], name), getattr(made[1], name))
 
@@ -184,3 +234,19 @@ def test_what_is_not_refined_says_so_at_once() -> None:
         SurfelConfig(refine="fast")
     with pytest.raises(ResweepError, match="refine"):
         HybridConfig(refine="slow")
+
+
+def test_hybrids_are_refined_unless_they_are_told_not_to_be() -> None:
+    assert HybridConfig().refine == "fast"
+    assert (
+        HybridConfig().splat_config.refine == HybridConfig().volume_config.refine == rs.SplatConfig().refine == "none"
+    )
+
+
+def test_every_refined_layer_of_splats_says_how_permeable_it_is(hedge: Log) -> None:
+    """Tiles that few beams cross are put together with others."""
+    config = HybridConfig(**CONFIG, refine="fast")
+    map = Map.from_log(hedge[:2], config.map)
+    layer = refine(map, [wall(WALL_M)], "fast", lambda _: [], config)[0]
+    assert isinstance(layer, Splats)
+    np.testing.assert_array_equal(layer.extra["permeability"], np.zeros(len(layer)))

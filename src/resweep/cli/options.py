@@ -112,7 +112,7 @@ Refining = Annotated[
     typer.Option(
         "--refine",
         metavar="HOW",
-        help="Adjust the world to the recorded beams after its first estimate: none, fast or full.",
+        help="Adjust the world to the recorded beams after its first estimate: none, fast (hybrids) or full.",
         show_default=False,
     ),
 ]

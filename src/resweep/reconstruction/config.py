@@ -18,9 +18,9 @@ class BuildConfig(Spec):
 
     With ``calibrate: null`` lasers and poses stay as they were recorded. ``cloud`` is for logs that are clouds without
     beams. ``refine`` says whether the world is then adjusted to the recorded beams by their likelihood
-    (`refine.refine`): not at all (``none``), by one round of steps (``fast``), or by several (``full``). With
-    ``complete``, ground and façades are continued where nothing was recorded; what is made up is marked
-    (`resweep.reconstruction.completion`).
+    (`refine.refine`): not at all (``none``), by two rounds of steps (``fast``, the default of hybrids), or by as many
+    as help (``full``). With ``complete``, ground and façades are continued where nothing was
+    recorded; what is made up is marked (`resweep.reconstruction.completion`).
     """
 
     refinable: ClassVar[bool] = True

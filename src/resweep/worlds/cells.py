@@ -17,7 +17,7 @@ from resweep.embree_library import open_embree
 from resweep.pose import Array
 from resweep.worlds.divide import divide, divide_mesh, take_rows
 from resweep.worlds.mesh import Instances, Mesh
-from resweep.worlds.splats import Splats
+from resweep.worlds.splats import PERMEABILITY, Splats
 from resweep.worlds.tiles import TileTable
 from resweep.worlds.traced import add_part
 from resweep.worlds.volumes import Volumes
@@ -42,6 +42,11 @@ class LayerCells(Protocol):
         ...
 
     @property
+    def permeable(self) -> bool:
+        """Whether its discs may let rays pass, which is drawn."""
+        ...
+
+    @property
     def table(self) -> TileTable:
         """Its tiles."""
         ...
@@ -62,6 +67,7 @@ class CellsInMemory:
     def __init__(self, layer: Layer, tile_size_m: float, first: int) -> None:
         self.kind = layer.kind
         self.gathers = isinstance(layer, Splats) and layer.depth > 1
+        self.permeable = isinstance(layer, Splats) and PERMEABILITY in layer.extra
         self.prototype = layer.mesh if isinstance(layer, Instances) else None
         self._layer, self._first = layer, first
         self._mesh = divide_mesh(layer, tile_size_m) if isinstance(layer, Mesh) else None
@@ -114,7 +120,7 @@ class DividedScene:
         self.boxes = _widened(np.concatenate([layer.table.bounds for layer in layers]))
         self.native = _core.Scene()
         for layer in layers:
-            self.native.declare(_KINDS[layer.kind], gathers=layer.gathers)
+            self.native.declare(_KINDS[layer.kind], gathers=layer.gathers, permeable=layer.permeable)
         self.native.divide(self.boxes.reshape(-1, 6))
         self.native.commit()
         self._prototypes: dict[int, _core.Prototype] = {}

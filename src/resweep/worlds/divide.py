@@ -13,7 +13,7 @@ import numpy as np
 from resweep.pose import Array
 from resweep.worlds.mesh import Instances, Mesh
 from resweep.worlds.seen import COLUMN
-from resweep.worlds.splats import Splats
+from resweep.worlds.splats import PERMEABILITY, Splats
 from resweep.worlds.tiles import TileTable, group_by_tile
 from resweep.worlds.volumes import Volumes
 
@@ -23,6 +23,7 @@ _ROWS = {
     Instances: ("transforms", "instance", "label"),
     Mesh: ("label", "reflectance", "material", "instance"),
 }
+_TRACED = (COLUMN, PERMEABILITY)  # columns of ``extra`` that the tracer reads
 _SETTINGS = {
     Splats: ("name", "depth", "gap_m"),
     Volumes: ("name", "tau", "element_m"),
@@ -90,11 +91,12 @@ def divide_mesh(mesh: Mesh, tile_size_m: float) -> DividedMesh:
 
 
 def take_rows(layer: Any, rows: Array, **given: Any) -> Any:
-    """A layer with some rows of another, of its ``extra`` only ``seen``; ``given`` are further columns."""
+    """A layer with some rows of another, of its ``extra`` only what is traced; ``given`` are further columns."""
     kind = type(layer)
     columns = {name: _pick(getattr(layer, name), rows) for name in _ROWS[kind]}
-    if COLUMN in getattr(layer, "extra", ()):
-        columns["extra"] = {COLUMN: _pick(layer.extra[COLUMN], rows)}
+    extra = {name: _pick(layer.extra[name], rows) for name in _TRACED if name in getattr(layer, "extra", ())}
+    if extra:
+        columns["extra"] = extra
     return kind(**columns, **{name: getattr(layer, name) for name in _SETTINGS[kind]}, **given)
 
 

@@ -16,6 +16,7 @@ from resweep.worlds.mesh import per_row
 from resweep.worlds.native import Discs
 from resweep.worlds.seen import COLUMN
 
+PERMEABILITY = "permeability"  # the name of its column
 MAX_DEPTH = 8  # discs that the tracer can gather along one ray
 
 
@@ -24,7 +25,9 @@ class Splats:
 
     ``centre`` and ``normal`` (n, 3) float32, metres from the world's origin and unit; ``radius`` (n,)
     metres. ``label`` and ``instance`` (n,) int32 and ``reflectance`` (n,) float32 take one value or one per
-    disc. ``extra`` holds further columns (n,) by name, such as ``intensity`` (mean of the returns),
+    disc. ``permeability`` (n,) is the share of rays that a disc lets pass, 0 for an opaque one; without it all are
+    opaque. Discs that overlap decide each by itself, and one that stops a ray is read alone. It is a column of
+    ``extra``, which holds further columns (n,) by name, such as ``intensity`` (mean of the returns),
     ``range_m`` and ``cosine`` (range and incidence at which it was seen), ``count`` (returns in it)
     and ``seen`` (`resweep.worlds.seen`).
     A ray reads the weighted mean of up to ``depth`` overlapping discs of one label, each within ``gap_m``
@@ -46,6 +49,7 @@ class Splats:
         name: str = "splats",
         depth: int = 5,
         gap_m: float = 0.10,
+        permeability: Any = None,
     ) -> None:
         what = f"splats '{name}'"
         if not 1 <= depth <= MAX_DEPTH or not gap_m > 0:
@@ -75,6 +79,17 @@ class Splats:
         self.reflectance = per_row(reflectance, count, np.float32, f"{what}: reflectance")
         self.instance = per_row(instance, count, np.int32, f"{what}: instance")
         self.extra = {key: per_row(values, count, None, f"{what}: {key}") for key, values in (extra or {}).items()}
+        share = self.extra.get(PERMEABILITY) if permeability is None else permeability
+        if share is not None:
+            self.extra[PERMEABILITY] = per_row(share, count, np.float32, f"{what}: permeability")
+            if not ((self.extra[PERMEABILITY] >= 0) & (self.extra[PERMEABILITY] <= 1)).all():
+                raise ResweepError(f"{what}: permeability must be from 0 to 1")
+
+    @property
+    def permeability(self) -> Array | None:
+        """The share (n,) float32 of rays that each disc lets pass; None if all are opaque."""
+        found = self.extra.get(PERMEABILITY)
+        return None if found is None or not found.any() else np.ascontiguousarray(found, np.float32)
 
     def __len__(self) -> int:
         return len(self.radius)
@@ -116,4 +131,10 @@ class Splats:
         """These splats as the tracer takes them."""
         columns = (self.centre, self.normal, self.radius, self.label, self.instance, self.reflectance)
         seen = self.extra.get(COLUMN)
-        return Discs(*columns, self.depth, self.gap_m, None if seen is None else seen.astype(np.uint32, copy=False))
+        return Discs(
+            *columns,
+            self.depth,
+            self.gap_m,
+            None if seen is None else seen.astype(np.uint32, copy=False),
+            self.permeability,
+        )

@@ -21,6 +21,7 @@ from resweep.worlds.layer_files import KINDS, Reading, need, open_layer, read_pr
 from resweep.worlds.mesh import Mesh
 from resweep.worlds.observed_files import read_observed
 from resweep.worlds.relabel import count_labels
+from resweep.worlds.splats import PERMEABILITY
 from resweep.worlds.store import (
     INDEX,
     load_world,
@@ -49,6 +50,7 @@ class StreamedLayer:
             raise ResweepError(f"{where}: layers of kind '{self.kind}' are unknown to this Resweep; upgrade it")
         self.name = need(entry, "name", str, where)
         self.gathers = self.kind == "splats" and need(entry, "depth", int, where) > 1
+        self.permeable = self.kind == "splats" and PERMEABILITY in need(entry, "extra", list, where)
         self._opened = Reading(root)
         self.columns, self.table = open_layer(entry, where, self._opened)
         self.bounds = np.array(entry["bounds"], np.float64) if _is_box(entry.get("bounds")) else self._find_bounds()

@@ -47,7 +47,7 @@ def prepare_build(log: Log, config: Config, progress: bool = False) -> tuple[Log
     if not is_cloud(log, config):
         return log, _choose_thinning(config, len(log))
     where = f"log '{log.name}'"
-    if config.refine != "none":
+    if config.refine != "none" and "refine" in config.model_fields_set:
         raise ResweepError(f"{where}: refining follows beams, which a cloud does not have; set refine to none")
     check_units(log)
     if config.cloud.scanner is not None and len(log) > 1 and log.cloud == "no" and log.beams_known:

@@ -22,10 +22,10 @@ def adapt_settings(config: Any, log: Log, survey: Survey, origins: Origins, brig
     corrected. Points are thinned where the lines of a scanner would else be taken for wires (`find_thinning`). Volumes
     are at least as large as the spacing of the points. Where origins are assumed or intensities made up, the angle of
     incidence does not count; where no way of a beam is known to be free, splats are not carved. Sweeps of a cloud are
-    parts of it, not views of one place, so that none is held out.
+    parts of it, not views of one place, so that none is held out and none refines the world.
     """
     labels = config.map.choose_labels(log)
-    config = _with(config, calibrate=None)
+    config = _with(config, calibrate=None, refine="none")
     moving = "labels" if labels.moving else "none"
     config = config.model_copy(update={"map": _with(config.map, ego_radius_m=0.0, moving=moving)})
     if not (origins.measured and bright) and "reflectance" in type(config).model_fields:

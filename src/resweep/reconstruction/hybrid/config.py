@@ -9,6 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from resweep.config import Positive, Share, Spec, SpecError
 from resweep.reconstruction.config import BuildConfig
 from resweep.reconstruction.map.config import FalloffConfig, ReflectanceConfig
+from resweep.reconstruction.refine.config import Refine
 from resweep.reconstruction.splats.config import SplatConfig, SplatSettings
 from resweep.reconstruction.volumes.config import VolumeConfig, VolumeSettings
 
@@ -33,7 +34,8 @@ class HybridConfig(BuildConfig):
     pass is no volume; by ``likelihood``, what predicts the beams of held-out sweeps (every ``held_every``-th) better by
     ``gain_min`` is a volume, and nothing else is. The gain of a point is voted among up to ``vote_beams`` beams within
     ``vote_m`` (`hybrid.evidence`; it takes longer than the rest of the build). With no evidence, descriptors decide
-    alone. ``map``, ``calibrate``, ``cloud`` and ``reflectance`` hold for both parts.
+    alone. ``map``, ``calibrate``, ``cloud`` and ``reflectance`` hold for both parts. Unlike splats or volumes
+    alone, a hybrid is refined by the likelihood of its beams unless ``refine`` is ``none``.
     """
 
     splats: SplatSettings = SplatSettings()
@@ -47,6 +49,7 @@ class HybridConfig(BuildConfig):
     vote_beams: Annotated[int, Field(ge=5, le=500)] = 60
     vote_m: Positive = 0.7
     reflectance: ReflectanceConfig = ReflectanceConfig()
+    refine: Refine = "fast"
 
     @field_validator("splats", "volumes", mode="before")
     @classmethod

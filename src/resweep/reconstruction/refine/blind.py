@@ -24,7 +24,8 @@ from resweep.sweep import Sweep
 from resweep.worlds import Layer, World
 
 RANGE_MAX_M = 60.0  # beyond it, beams come back empty because what they meet is far
-_MOST_SWEEPS = 30
+_MOST_SWEEPS = 12
+_ENOUGH_SWEEPS = 6  # of a short log; a longer one is looked at by half of its sweeps
 _PRIOR_BEAMS = 2.0  # with the share of all beams that come back empty
 _LEAST_SHARE = 0.01  # a bin with less counts as seeing
 _STEPS = 200  # to which shares are rounded, so that a world stays small
@@ -40,10 +41,12 @@ class BlindSpots:
     def add(self, sweep: Sweep, beams: Beams, scene: _core.Scene, slope: float, empty_range_m: float) -> None:
         """Count the beams of a sweep, given in its own frame and as ``beams`` around the scene's origin.
 
-        Beams that ended on what the map does not hold say nothing.
+        A beam that returned met something; whether an empty one should have, the scene says. Beams that ended on what
+        the map does not hold say nothing.
         """
-        found = predict_beams(scene, beams, slope, RANGE_MAX_M)
-        counted = np.isfinite(found["range"]) & ~beams.find_hidden(empty_range_m)
+        counted = beams.returned & (beams.length <= RANGE_MAX_M)
+        empty = np.flatnonzero(~beams.returned & ~beams.find_hidden(empty_range_m))
+        counted[empty] = np.isfinite(predict_beams(scene, beams[empty], slope, RANGE_MAX_M)["range"])
         ring = sweep.beam_ring[counted].astype(np.int64)
         rings = max(len(self._met), int(ring.max()) + 1 if len(ring) else 0)
         self._met, self._empty = (_with_rows(values, rings) for values in (self._met, self._empty))
@@ -70,12 +73,14 @@ def _with_rows(values: Array, rows: int) -> Array:
 def see_blind_spots(map: Map, layers: Sequence[Layer]) -> Map:
     """The map with the blind spots of its sensor in its calibration, as its beams show them in ``layers``.
 
-    Up to 30 sweeps, spread over the log, are looked at. A map whose lasers were not calibrated stays as it is.
+    Half of the sweeps, spread over the log, are looked at, 6 at least and 12 at most. A map whose
+    lasers were not calibrated stays as it is.
     """
     if map.calibration is None:
         return map
     log, scene, spots = map.beam_log, native_scene(World(list(layers))), BlindSpots()
-    numbers = np.unique(np.linspace(0, len(log) - 1, min(len(log), _MOST_SWEEPS)).astype(int))
+    count = min(len(log), max(_ENOUGH_SWEEPS, min(len(log) // 2, _MOST_SWEEPS)))
+    numbers = np.unique(np.linspace(0, len(log) - 1, count).astype(int))
     for sweep in track(log[numbers.tolist()], "finding blind spots", show=map.progress):
         spots.add(sweep, map.beams(sweep, EMPTY_RANGE_M), scene, map.beam_slope, EMPTY_RANGE_M)
     return replace(map, calibration=replace(map.calibration, blind=spots.find_shares()))

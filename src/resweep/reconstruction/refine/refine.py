@@ -15,13 +15,20 @@ from resweep.reconstruction.map.cloud import Cloud
 from resweep.reconstruction.map.map import Map
 from resweep.reconstruction.refine.beams import EMPTY_RANGE_M, Gathered, find_splats, find_volumes, gather
 from resweep.reconstruction.refine.births import bear_volumes
-from resweep.reconstruction.refine.config import REFINEMENTS, Refine, RefineConfig, Step
-from resweep.reconstruction.refine.steps import carve_again, learn_permeability, move_splats
+from resweep.reconstruction.refine.config import REFINEMENTS, Refine, RefineConfig, Round
+from resweep.reconstruction.refine.steps import (
+    carve_again,
+    change_splats,
+    learn_permeability,
+    learn_splat_permeability,
+    move_splats,
+    with_permeability,
+)
 from resweep.reconstruction.splats.config import SplatConfig, SplatSettings
-from resweep.worlds import Layer
+from resweep.worlds import Layer, Splats, Volumes
 
 STAGE = "refining by likelihood"
-_MOST_SWEEPS = 100  # that take part; of a longer log these are spread over it
+_MOST_SWEEPS = 40  # that take part; of a longer log these are spread over it
 _FEWEST_SWEEPS = 3
 _REACH_M = 0.5  # beyond the points of a map, in which its primitives still lie
 
@@ -37,15 +44,18 @@ def refine(
     settings: BuildConfig | None = None,
     threads: int = 0,
 ) -> tuple[Layer, ...]:
-    """Layers of a map that make its recorded beams more likely: ``fast`` by a few steps, ``full`` by as many as help.
+    """Layers of a map that make its recorded beams more likely: ``fast`` by two rounds, ``full`` by as many as help.
 
     ``fit_rest`` gives the layers of some sweeps, for the trial of ``full``. By the ``settings`` of the build, splats
-    that were moved are carved and new volumes shaped; without a hybrid's none are born. Up to 100 sweeps, spread over
+    that were moved are carved and new volumes shaped; without a hybrid's none are born. Up to 40 sweeps, spread over
     the log, take part. With fewer than three the layers stay as they are.
     """
-    sweeps = map.beam_source.sweeps if how != "none" and layers else np.zeros(0, np.int64)
-    if len(sweeps) < _FEWEST_SWEEPS:
+    if how == "none" or not layers:
         return tuple(layers)
+    layers = tuple(with_permeability(layer) for layer in layers)  # so that all tiles of a world have the same columns
+    sweeps = map.beam_source.sweeps
+    if len(sweeps) < _FEWEST_SWEEPS:
+        return layers
     sweeps = sweeps[np.unique(np.linspace(0, len(sweeps) - 1, min(len(sweeps), _MOST_SWEEPS)).astype(int))]
     config = REFINEMENTS[how]
     every = min(config.kept_every, len(sweeps))
@@ -53,12 +63,12 @@ def refine(
     rest = np.setdiff1d(sweeps, kept)
     work = Refinement(config, map.cloud, map.beam_slope, settings or SplatConfig(), threads)
     learn, judged = _read_beams(map, rest), _read_beams(map, kept)
-    steps = config.steps
+    rounds = config.rounds
     if config.tried:
         trial = fit_rest(rest)
         begin_stage(STAGE)
-        steps = work.choose(trial, learn, judged)
-    return work.take(layers, steps, [*learn, *judged])
+        rounds = work.choose(trial, learn, judged)
+    return work.take(layers, rounds, [*learn, *judged])
 
 
 def _read_beams(map: Map, sweeps: Array) -> list[Beams]:
@@ -82,55 +92,56 @@ class Refinement:
         self.config, self.cloud, self.slope, self.settings, self.threads = config, cloud, slope, settings, threads
         self.history: list[tuple[str, float, bool]] = []
 
-    def choose(self, trial: Sequence[Layer], learn: Sequence[Beams], kept: Sequence[Beams]) -> tuple[Step, ...]:
-        """The steps that make ``kept`` beams more likely, in the ``trial`` layers that know only those of ``learn``."""
-        present, kinds, chosen = tuple(trial), list(dict.fromkeys(self.config.steps)), []
+    def choose(self, trial: Sequence[Layer], learn: Sequence[Beams], kept: Sequence[Beams]) -> tuple[Round, ...]:
+        """The rounds that make ``kept`` beams more likely, in ``trial`` layers that know only those of ``learn``."""
+        present, chosen = tuple(trial), list[Round]()
+        kinds = list(dict.fromkeys(kind for round in self.config.rounds for kind in round))
         best = self._gather(present, kept).log_likelihood
         self.history = [("before", best, True)]
-        for _ in range(self.config.rounds):
+        for _ in range(self.config.tries):
             for kind in list(kinds):
-                changed = self.take(present, (kind,), learn)
+                # A volume that is born knows nothing of its beams yet.
+                rounds: tuple[Round, ...] = ((kind,), ("volumes",)) if kind == "births" else ((kind,),)
+                changed = self.take(present, rounds, learn)
                 found = self._gather(changed, kept).log_likelihood
                 better = found > best + self.config.gain_min
                 self.history.append((kind, found, better))
                 if better:
                     present, best = changed, found
-                    chosen.append(kind)
+                    chosen.extend(rounds)
                 else:
                     kinds.remove(kind)
         return tuple(chosen)
 
-    def take(self, layers: Sequence[Layer], steps: Sequence[Step], batches: Sequence[Beams]) -> tuple[Layer, ...]:
-        """The layers after some steps, each by what ``batches`` of beams say of the layers before it."""
-        taking = {"volumes": self._fit_volumes, "births": self._bear_volumes, "splats": self._move_splats}
+    def take(self, layers: Sequence[Layer], rounds: Sequence[Round], batches: Sequence[Beams]) -> tuple[Layer, ...]:
+        """The layers after some rounds, each by what ``batches`` of beams say of the layers before it."""
         present = tuple(layers)
-        for kind in steps:
-            present = taking[kind](present, batches)
+        for steps in rounds:
+            found = self._gather(present, batches)
+            splats, volumes = find_splats(present), find_volumes(present)
+            if volumes is not None:
+                present = _exchange(present, volumes, self._adjust_volumes(volumes, steps, found))
+            if splats is not None:
+                present = _exchange(present, splats, self._adjust_splats(splats, steps, found, batches))
         return present
 
-    def _fit_volumes(self, layers: tuple[Layer, ...], batches: Sequence[Beams]) -> tuple[Layer, ...]:
-        old = find_volumes(layers)
-        if old is None:
-            return layers
-        return _exchange(layers, old, learn_permeability(old, self._gather(layers, batches).sums, self.config))
+    def _adjust_volumes(self, volumes: Volumes, steps: Round, found: Gathered) -> Volumes:
+        if "volumes" in steps:
+            volumes = learn_permeability(volumes, found.sums, self.config)
+        if "births" in steps and isinstance(self.settings, HybridConfig):
+            volumes = bear_volumes(volumes, self.cloud, found.unexplained, self.settings.volume_config)
+        return volumes
 
-    def _bear_volumes(self, layers: tuple[Layer, ...], batches: Sequence[Beams]) -> tuple[Layer, ...]:
-        old = find_volumes(layers)
-        if old is None or not isinstance(self.settings, HybridConfig):
-            return layers
-        ends = self._gather(layers, batches).unexplained
-        new = bear_volumes(old, self.cloud, ends, self.settings.volume_config)
-        return self._fit_volumes(_exchange(layers, old, new), batches)
-
-    def _move_splats(self, layers: tuple[Layer, ...], batches: Sequence[Beams]) -> tuple[Layer, ...]:
-        old = find_splats(layers)
-        if old is None or old.depth == 1:  # a ray then reads the nearest disc alone
-            return layers
-        moved = move_splats(old, self._gather(layers, batches).sums, self.config)
-        part = self.settings.splats if isinstance(self.settings, HybridConfig) else self.settings
-        if isinstance(part, SplatSettings):
-            moved = carve_again(moved, batches, part.carve)
-        return _exchange(layers, old, moved)
+    def _adjust_splats(self, splats: Splats, steps: Round, found: Gathered, batches: Sequence[Beams]) -> Splats:
+        keep = None
+        if "permeability" in steps:
+            splats, keep = learn_splat_permeability(splats, found.sums, self.config)
+        if "splats" in steps and splats.depth > 1:  # of depth 1 a ray reads the nearest disc alone
+            splats = move_splats(splats, found.sums, self.config)
+            part = self.settings.splats if isinstance(self.settings, HybridConfig) else self.settings
+            if isinstance(part, SplatSettings):
+                splats, keep = carve_again(splats, batches, part.carve, keep)
+        return splats if keep is None or keep.all() or not keep.any() else change_splats(splats, keep)
 
     def _gather(self, layers: Sequence[Layer], batches: Sequence[Beams]) -> Gathered:
         how = self.config

@@ -17,7 +17,8 @@ from resweep.pose import Array
 from resweep.reconstruction.map.beams import Beams
 from resweep.reconstruction.refine.config import RefineConfig
 from resweep.reconstruction.splats.config import CarveConfig
-from resweep.worlds import Splats, Volumes
+from resweep.worlds import Layer, Splats, Volumes
+from resweep.worlds.splats import PERMEABILITY
 
 _LEAST_MET = 0.5  # beams below which the exposure of a volume says nothing
 
@@ -26,11 +27,18 @@ def change_splats(splats: Splats, keep: Array | None = None, **changed: Any) -> 
     """The splats with columns changed, and then only those where ``keep`` (n,) is true."""
     columns = ("centre", "normal", "radius", "label", "reflectance", "instance")
     given: dict[str, Any] = {name: changed.get(name, getattr(splats, name)) for name in columns}
-    extra = dict(splats.extra)
+    extra = dict(changed.get("extra", splats.extra))
     if keep is not None:
         given = {name: values[keep] for name, values in given.items()}
         extra = {name: values[keep] for name, values in extra.items()}
     return Splats(**given, extra=extra, name=splats.name, depth=splats.depth, gap_m=splats.gap_m)
+
+
+def with_permeability(layer: Layer) -> Layer:
+    """A layer that says how permeable each of its splats is; other kinds stay as they are."""
+    if not isinstance(layer, Splats) or PERMEABILITY in layer.extra:
+        return layer
+    return change_splats(layer, extra={**layer.extra, PERMEABILITY: np.zeros(len(layer), np.float32)})
 
 
 def move_splats(splats: Splats, sums: _core.BeamStatistics, config: RefineConfig) -> Splats:
@@ -44,10 +52,15 @@ def move_splats(splats: Splats, sums: _core.BeamStatistics, config: RefineConfig
     return change_splats(splats, centre=centre.astype(np.float32))
 
 
-def carve_again(splats: Splats, batches: Sequence[Beams], config: CarveConfig) -> Splats:
-    """The splats cut back where they now stand in the way of beams that passed them before they were moved."""
+def carve_again(
+    splats: Splats, batches: Sequence[Beams], config: CarveConfig, keep: Array | None
+) -> tuple[Splats, Array | None]:
+    """The splats cut back where they now stand in the way of beams that passed them before they were moved.
+
+    Permeable ones stay as they are. Also gives which splats are left (n,), of those to ``keep``.
+    """
     if config.rounds == 0:
-        return splats
+        return splats, keep
     rows = [beams[beams.returned] for beams in batches]
     origin, ends = (np.concatenate([getattr(beams, name) for beams in rows]) for name in ("origin", "ends"))
     group = splats.extra.get("group", np.zeros(len(splats)))
@@ -65,7 +78,28 @@ def carve_again(splats: Splats, batches: Sequence[Beams], config: CarveConfig) -
         config.margin_per_m,
         config.radius_min_m,
     )
-    return change_splats(splats, radius > 0, radius=radius) if (radius > 0).any() else splats
+    if splats.permeability is not None:
+        radius = np.where(splats.permeability > 0, splats.radius, radius)
+    left = radius > 0
+    changed = change_splats(splats, radius=np.where(left, radius, splats.radius))
+    return changed, left if keep is None else left & keep
+
+
+def learn_splat_permeability(splats: Splats, sums: _core.BeamStatistics, config: RefineConfig) -> tuple[Splats, Array]:
+    """The splats with the share of beams that each lets pass, and which of them (n,) stop enough to stay.
+
+    The share is that of the beams met and of ``opaque_beams`` beams that do not pass. Opaque splats count beams that
+    end behind them, permeable ones the part of each beam that they do not explain.
+    """
+    passed, ended = sums.passed(), sums.ended()
+    share = passed / np.maximum(passed + ended + config.opaque_beams, 1e-9)
+    known = np.zeros(len(splats)) if splats.permeability is None else splats.permeability.astype(np.float64)
+    share = np.where(passed + ended > 0, share, known)
+    permeable = share >= config.share_min
+    if not permeable.any() and splats.permeability is None:
+        return splats, np.ones(len(splats), bool)
+    extra = {**splats.extra, PERMEABILITY: np.where(permeable, share, 0.0).astype(np.float32)}
+    return change_splats(splats, extra=extra), share <= config.share_max
 
 
 def learn_permeability(volumes: Volumes, sums: _core.BeamStatistics, config: RefineConfig) -> Volumes:

@@ -13,8 +13,8 @@ from scipy.special import ndtri
 from resweep.pose import Array
 from resweep.worlds.volumes import Volumes
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_CELL = np.uint64(0xD6E8FEB86659FD93)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+CELL = np.uint64(0xD6E8FEB86659FD93)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,16 +86,16 @@ def keyed_ranges(volumes: Volumes, origins: Array, directions: Array, keys: Arra
         steps = np.floor(place / volumes.element_m).astype(np.int64)
         with np.errstate(over="ignore"):
             for axis in range(3):
-                cell = cell * _CELL + (steps[..., axis] & 0xFFFFFFFF).astype(np.uint64)
+                cell = cell * CELL + (steps[..., axis] & 0xFFFFFFFF).astype(np.uint64)
     number = np.arange(1, len(volumes) + 1, dtype=np.uint64)
     with np.errstate(over="ignore"):
-        draw = _mixed(_mixed(keys[:, None] + _GOLDEN * number[None]) ^ cell)
+        draw = mix(mix(keys[:, None] + GOLDEN * number[None]) ^ cell)
     stops = at.met & ((draw >> np.uint64(40)).astype(np.float64) / 2.0**24 >= pass_probability(volumes, at))
-    z = ndtri(((_mixed(draw) & np.uint64(0xFFFFFFFF)).astype(np.float64) + 0.5) / 2.0**32)
+    z = ndtri(((mix(draw) & np.uint64(0xFFFFFFFF)).astype(np.float64) + 0.5) / 2.0**32)
     return _nearest(at, stops, at.centre + at.sigma * z, range_max_m)
 
 
-def _mixed(word: Array) -> Array:
+def mix(word: Array) -> Array:
     """The finaliser of splitmix64."""
     with np.errstate(over="ignore"):
         word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

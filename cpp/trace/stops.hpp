@@ -1,0 +1,24 @@
+// What may stop a ray before a surface does: volumes and permeable discs, in order.
+#pragma once
+
+#include <vector>
+
+#include "scene/splats.hpp"
+#include "scene/volumes.hpp"
+
+namespace resweep {
+
+// One of them. Either `volume` or `disc` is null.
+struct Stop {
+    double range, sigma;  // of the return, if it stops the ray: Gaussian
+    double pass;          // probability that it does not
+    const Crossing* volume;
+    const DiscCrossing* disc;
+};
+
+// Set `stops` to those up to the range `limit`, ordered by range; `crossings` and `discs` are sorted on the way.
+// `sigma` is the noise of ranges, `slope` the width of the beam at 1 m. A disc that was recorded twice counts once.
+void order_stops(std::vector<Crossing>& crossings, std::vector<DiscCrossing>& discs, float limit, float sigma,
+                 float slope, std::vector<Stop>& stops);
+
+}  // namespace resweep
