@@ -22,6 +22,7 @@ from resweep.cli.dataset import dataset
 from resweep.cli.demo import demo
 from resweep.cli.evaluate import evaluate
 from resweep.cli.info import info
+from resweep.cli.learn import learn
 from resweep.cli.merge import merge
 from resweep.cli.objects import objects
 from resweep.cli.options import Quiet, Verbose, choose_verbosity, describe_interruption, with_verbosity
@@ -91,6 +92,7 @@ def _resweep(
 
 for verb in (demo, build, objects, simulate, scenario, replay, dataset, evaluate, view, info, convert, merge, sensors):
     app.command()(with_verbosity(verb))
+app.add_typer(learn)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
