@@ -50,7 +50,7 @@ def tiny_log(tiny_sensor: rs.Sensor) -> rs.Log:
     sweeps = []
     for at, sweep in enumerate(drive):
         drawn = np.random.default_rng(at).random(sweep.n_beams)
-        sweeps.append(sweep.select((drawn[sweep.beam] >= known_law(sweep.range, sweep.ring))))
+        sweeps.append(sweep.select(drawn[sweep.beam] >= known_law(sweep.range, sweep.ring)))
     facts = {"labels": drive.labels, "sensor": tiny_sensor, "empty_beams": drive.empty_beams}
     return rs.Log.from_sweeps(sweeps, "tiny", **facts)
 

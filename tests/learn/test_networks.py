@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-
-torch = pytest.importorskip("torch", reason="needs resweep[learn]")
-pytest.importorskip("onnx", reason="needs resweep[learn]")
-pytest.importorskip("sklearn", reason="needs resweep[learn]")
 
 from resweep.errors import ResweepError
 from resweep.learn.blindness import add_blindness
@@ -24,6 +21,10 @@ from resweep.learn.training import TrainingConfig, train
 from resweep.learn.trees import TreeConfig, boost, export_trees
 from resweep.simulate.realism.card import Part
 from resweep.simulate.realism.network import HALO, Network
+
+torch = pytest.importorskip("torch", reason="needs resweep[learn]")
+pytest.importorskip("onnx", reason="needs resweep[learn]")
+pytest.importorskip("sklearn", reason="needs resweep[learn]")
 
 QUICK = TrainingConfig(epochs=3, learning_rate=5e-3, threads=1)  # threads of tests wait for each other
 
@@ -81,7 +82,7 @@ def test_training_is_the_same_for_a_seed_and_after_a_stop(variant: Any, make_mad
     whole = train(shape, *both, QUICK, progress=False)
     again = train(shape, *both, QUICK, progress=False)
 
-    class Stopped(Exception):
+    class StoppedError(Exception):
         pass
 
     class Fails:
@@ -93,10 +94,10 @@ def test_training_is_the_same_for_a_seed_and_after_a_stop(variant: Any, make_mad
         def judged(self) -> Any:
             self.left -= 1
             if self.left < 0:
-                raise Stopped
+                raise StoppedError
             return both[1].judged()
 
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         train(shape, both[0], Fails(), QUICK, checkpoint=tmp_path / "c.pt", progress=False)  # type: ignore[arg-type]
     resumed = train(shape, *both, QUICK, checkpoint=tmp_path / "c.pt", progress=False)
     assert whole.history == again.history == resumed.history
@@ -161,8 +162,6 @@ def test_one_class_and_other_sensors_are_refused(make_made_up: Any) -> None:
         pair.returned[:] = pair.channels.occupied
     with pytest.raises(ResweepError, match="hardly any beam was dropped"):
         check_drops(pairs)
-    from dataclasses import replace
-
     other = replace(pairs[1], layout=pairs[1].layout.model_copy(update={"rings": 7}))
     with pytest.raises(ResweepError, match="7 rings, where others have 16"):
         join_layouts([pairs[0], other])

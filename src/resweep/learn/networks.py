@@ -31,7 +31,7 @@ _HIDDEN = 128
 
 @dataclass(frozen=True)
 class Shape:
-    """What a network is made for: its ``variant``, ``task``, ``width`` of a U-Net, the number of ``rings`` and of ``rows`` of images.
+    """What a network is made for: ``variant``, ``task``, ``width`` of a U-Net, number of ``rings`` and ``rows`` of images.
 
     ``mean`` and ``spread`` (5) normalise the real-valued channels.
     """
