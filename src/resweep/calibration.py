@@ -33,17 +33,23 @@ class Calibration:
     Rings from k on, whose lasers met nothing while the others were calibrated, are left as they are.
     ``blind`` (m, `BLIND_BINS`), if it is known, is the chance that a beam of a ring towards an azimuth of the sensor
     comes back empty whatever stands there: the vehicle itself and mounts are in its way.
+    ``gain`` (k,), if it is known, is how bright each laser reports what others report as 1.
     """
 
     elevation_rad: Array
     range_m: Array
     blind: Array | None = None
+    gain: Array | None = None
 
     def __post_init__(self) -> None:
         for name in ("elevation_rad", "range_m"):
             object.__setattr__(self, name, np.asarray(getattr(self, name), np.float64))
         if self.elevation_rad.shape != self.range_m.shape or self.elevation_rad.ndim != 1:
             raise ResweepError("calibration: elevation_rad and range_m must have one value a ring")
+        if self.gain is not None:
+            object.__setattr__(self, "gain", np.asarray(self.gain, np.float64))
+            if self.gain.shape != self.range_m.shape or not (self.gain > 0).all():
+                raise ResweepError("calibration: gain must have one value above 0 a ring")
         if self.blind is None:
             return
         object.__setattr__(self, "blind", np.asarray(self.blind, np.float64))
@@ -82,7 +88,13 @@ class Calibration:
             sweep,
             beam_direction=self.directions(sweep.beam_direction, sweep.beam_ring).astype(np.float32),
             range=sweep.range + _look_up(self.range_m, sweep.ring).astype(np.float32),
+            intensity=sweep.intensity if self.gain is None else sweep.intensity / self.find_gain(sweep.ring),
         )
+
+    def find_gain(self, ring: Array) -> Array:
+        """How bright the lasers ``ring`` (n,) report what others report as 1, float32."""
+        gain = np.zeros(0) if self.gain is None else self.gain
+        return (1.0 + _look_up(gain - 1.0, ring)).astype(np.float32)
 
     def find_blind(self, sweep: Sweep) -> Array | None:
         """The chance (b,) that each beam of a sweep comes back empty whatever it meets; None if it is not known."""
@@ -95,6 +107,8 @@ class Calibration:
     def to_dict(self) -> dict[str, list[Any]]:
         """For world.json; blind shares in thousandths."""
         known = {"elevation_rad": self.elevation_rad.tolist(), "range_m": self.range_m.tolist()}
+        if self.gain is not None:
+            known["gain"] = self.gain.tolist()
         if self.blind is None:
             return known
         return {**known, "blind_permille": np.round(self.blind * _PERMILLE).astype(int).tolist()}
@@ -103,7 +117,8 @@ class Calibration:
     def from_dict(cls, data: Mapping[str, Any]) -> Calibration:
         """What `to_dict` gave."""
         blind = data.get("blind_permille")
-        return cls(data["elevation_rad"], data["range_m"], None if blind is None else np.asarray(blind) / _PERMILLE)
+        shares = None if blind is None else np.asarray(blind) / _PERMILLE
+        return cls(data["elevation_rad"], data["range_m"], shares, data.get("gain"))
 
 
 def find_blind_bins(direction: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,7 +79,9 @@ def fit(
         def make(temperature: float) -> bytes:
             return export_trees(task, boosted, temperature)
     else:
-        shape = Shape(config.variant, task, config.width, layout.rings, layout.rows, mean, spread)
+        rate = min(max(float(rays.target.mean()), 1e-4), 1 - 1e-4)
+        bias = math.log(rate / (1 - rate)) if task == "drop" else 0.0
+        shape = Shape(config.variant, task, config.width, layout.rings, layout.rows, mean, spread, bias)
         if shape.is_image:
             both = [make_images(part, task, layout) for part in (pairs, held_out)]
             trained = train(shape, both[0], both[1], config.training, checkpoint=checkpoint, progress=progress)

@@ -31,9 +31,9 @@ _HIDDEN = 128
 
 @dataclass(frozen=True)
 class Shape:
-    """What a network is made for: ``variant``, ``task``, ``width`` of a U-Net, number of ``rings`` and ``rows`` of images.
+    """What a network is made for: ``variant``, ``task``, ``width`` of a U-Net, ``rings``, and ``rows`` of images.
 
-    ``mean`` and ``spread`` (5) normalise the real-valued channels.
+    ``mean`` and ``spread`` (5) normalise the real-valued channels. ``bias`` is what it says of all beams at first.
     """
 
     variant: str
@@ -43,6 +43,7 @@ class Shape:
     rows: int
     mean: tuple[float, ...]
     spread: tuple[float, ...]
+    bias: float = 0.0
 
     @property
     def is_image(self) -> bool:
@@ -78,6 +79,7 @@ def make_weights(shape: Shape, seed: int) -> dict[str, Any]:
         layer("last", 1, w, 1, 1, gain=0.1)
     else:
         raise ResweepError(f"variant '{shape.variant}': expected one of {', '.join(NETWORKS)}")
+    weights["last.bias"] += shape.bias
     return weights
 
 

@@ -188,7 +188,7 @@ class Retracer:
             beam_status=status,
             beam=beam.astype(np.int32),
             range=ranges,
-            intensity=found["reflected"][beam],
+            intensity=self._put_gain_back(found["reflected"][beam], recorded.beam_ring[beam], recorded),
             return_index=np.zeros(len(beam), np.uint8),
             label=found["label"][beam],
             instance=found["instance"][beam],
@@ -246,6 +246,11 @@ class Retracer:
         assert self.calibration is not None
         return self.calibration.range_m[recorded.beam_ring].astype(np.float32)
 
+    def _put_gain_back(self, intensity: Array, ring: Array, recorded: Sweep) -> Array:
+        """Intensities (n,) as the lasers ``ring`` (n,) report them."""
+        calibration = self.calibration if self._fits(recorded) else None
+        return intensity if calibration is None or calibration.gain is None else intensity * calibration.find_gain(ring)
+
     def sweep(self, recorded: Sweep, index: int = 0, pose: Array | None = None) -> Sweep:
         """The recorded sweep's beams, with what this world returns on them.
 
@@ -269,6 +274,7 @@ class Retracer:
             beam_column=recorded.beam_column,
         )
         seen = self._drop_blind(traced, index)
+        seen = replace(seen, intensity=self._put_gain_back(seen.intensity, seen.ring, recorded))
         if self.realism is None:
             return seen
         labels = common_labels(self.world, self.tracer.actors.actors)

@@ -212,11 +212,12 @@ def calibrate_log(
     labels = config.choose_labels(log)
 
     def pack(found: Calibrated) -> dict[str, Array]:
-        lasers = {name: getattr(found.calibration, name) for name in ("elevation_rad", "range_m")}
+        names = ("elevation_rad", "range_m", *([] if found.calibration.gain is None else ["gain"]))
+        lasers = {name: getattr(found.calibration, name) for name in names}
         return {**lasers, "poses": found.log.poses, "misfit_m": np.array(found.misfit_m)}
 
     def unpack(columns: dict[str, Array]) -> Calibrated:
-        lasers = Calibration(columns["elevation_rad"], columns["range_m"])
+        lasers = Calibration(columns["elevation_rad"], columns["range_m"], gain=columns.get("gain"))
         before, after = columns["misfit_m"].tolist()
         return Calibrated(correct_log(log, lasers, columns["poses"]), lasers, (before, after))
 

@@ -4,7 +4,8 @@ A log's lasers miss their nominal elevation by hundredths of a degree and their 
 its poses by millimetres: surfaces of the map come out in several layers. Where the map is locally a
 plane, each return should lie in it. One robust least-squares problem over all sweeps finds an elevation
 and a range correction for every laser, and a small motion for every sweep. A long log is divided: its lasers
-are found on a few stretches along it, its poses in windows that overlap.
+are found on a few stretches along it, its poses in windows that overlap. Lasers also differ in how bright they report
+the same surface, which `gain` finds.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from resweep.log import Log
 from resweep.pose import Array, inverse
 from resweep.progress import track
 from resweep.reconstruction.poses.config import CalibrateConfig
+from resweep.reconstruction.poses.gain import estimate_gain
 from resweep.reconstruction.poses.local_planes import (
     Keep,
     View,
@@ -90,6 +92,8 @@ def _calibrate_lasers(
     for thickness_m in list_thicknesses(config, config.iterations):
         calibration, misfit = step(parts, calibration, config, rng, thickness_m)
         misfits.append(misfit)
+    if n_rings > 1:
+        calibration = replace(calibration, gain=estimate_gain(parts, calibration))
     for part, origin in zip(parts, origins, strict=True):
         for view in part:
             view.pose[:3, 3] += origin

@@ -25,13 +25,14 @@ Keep = Callable[[Sweep], Array]
 
 @dataclass
 class View:
-    """The part of one sweep that takes part: its points in the sensor's frame, their lasers and its pose."""
+    """The part of one sweep that takes part: its points in the sensor's frame, their lasers, light and its pose."""
 
     points: Array
     ring: Array
     pose: Array
     change: Array  # (6,) turn and shift so far
     n_rings: int  # of all its beams: some lasers may meet nothing
+    intensity: Array
 
 
 def make_view(sweep: Sweep, config: CalibrateConfig, rng: np.random.Generator, keep: Keep | None) -> View:
@@ -44,7 +45,7 @@ def make_view(sweep: Sweep, config: CalibrateConfig, rng: np.random.Generator, k
         rows = np.sort(rng.choice(rows, config.points_per_sweep, replace=False))
     points, ring = sweep.deskewed()[rows].astype(np.float64), sweep.ring[rows].astype(np.int64)
     n_rings = 1 + int(sweep.beam_ring.max()) if sweep.n_beams else 1
-    return View(points, ring, sweep.pose, np.zeros(6), n_rings)
+    return View(points, ring, sweep.pose, np.zeros(6), n_rings, sweep.intensity[rows].astype(np.float64))
 
 
 def fix_lasers(config: CalibrateConfig) -> CalibrateConfig:
