@@ -25,7 +25,7 @@ def known_law(ranges: Array, ring: Array) -> Array:
 
 @pytest.fixture(scope="session")
 def tiny_sensor() -> rs.Sensor:
-    """16 rings of 96 columns."""
+    """16 rings of 288 columns."""
     return rs.Sensor.model_validate(
         {
             "name": "tiny",
@@ -33,7 +33,7 @@ def tiny_sensor() -> rs.Sensor:
             "rotation_rate_hz": 10.0,
             "pattern": {
                 "kind": "spinning",
-                "azimuth_resolution_deg": 360 / COLUMNS,
+                "azimuth_resolution_deg": 360 / (3 * COLUMNS),
                 "channels": {"elevation_deg": np.linspace(-20, 5, RINGS).tolist()},
             },
             "beam": {"divergence_h_rad": 0.0, "divergence_v_rad": 0.0, "rays": "single"},

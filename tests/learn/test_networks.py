@@ -21,6 +21,7 @@ from resweep.learn.training import TrainingConfig, train
 from resweep.learn.trees import TreeConfig, boost, export_trees
 from resweep.simulate.realism.card import Part
 from resweep.simulate.realism.network import HALO, Network
+from tests.learn.conftest import known_law
 
 torch = pytest.importorskip("torch", reason="needs resweep[learn]")
 pytest.importorskip("onnx", reason="needs resweep[learn]")
@@ -110,8 +111,6 @@ def test_training_is_the_same_for_a_seed_and_after_a_stop(variant: Any, make_mad
 
 def test_a_network_recovers_a_known_law(make_made_up: Any) -> None:
     """Calibration error below 0.02, nearly the Brier score of the law itself, and the weak lasers are found."""
-    from tests.learn.conftest import known_law
-
     train_on, held = make_made_up(30), make_made_up(10, seed=9)
     config = FitConfig(variant="mlp", training=TrainingConfig(epochs=12, learning_rate=5e-3, threads=1))
     fitted = fit("drop", train_on, held, train_on[0].layout, config, progress=False)

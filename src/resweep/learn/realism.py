@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 import resweep
-from resweep.config import Spec
+from resweep.config import Spec, SpecError
 from resweep.errors import ResweepError
 from resweep.files import write_file
 from resweep.learn.blindness import add_blindness
@@ -36,6 +36,12 @@ class RealismConfig(Spec):
     held_out: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.25
     """Share of the places that are held out, to stop early and to score."""
 
+    @model_validator(mode="after")
+    def _check(self) -> RealismConfig:
+        if self.drop is None and self.intensity is None:
+            raise SpecError("drop", "neither drop nor intensity is to be learned; set one of them")
+        return self
+
 
 def learn_realism(
     pairs: Sequence[Pair],
@@ -53,8 +59,6 @@ def learn_realism(
     """
     config = config or RealismConfig()
     tasks: dict[Task, FitConfig | None] = {"drop": config.drop, "intensity": config.intensity}
-    if not any(tasks.values()):
-        raise ResweepError("realism: neither drop nor intensity is to be learned; set one of them")
     labelled = {pair.labelled for pair in pairs}
     if len(labelled) > 1:
         raise ResweepError("pairs: some logs have labels and others none; give logs of one kind, or relabel them")
