@@ -42,7 +42,6 @@ def test_a_pair_says_where_a_return_is_missing(pairs: list[Pair], tiny_log: rs.L
         apart = np.abs(pair.channels.values[both, 0] - pair.range[both])
         assert np.median(apart) < 0.1  # the world of the others shows what this sweep saw
 
-
     dropped = np.concatenate([pair.dropped for pair in pairs])
     law = np.concatenate([known_law(*pair.channels.values[pair.chosen][:, [0, 5]].T) for pair in pairs])
     z = (dropped.sum() - law.sum()) / np.sqrt((law * (1 - law)).sum())

@@ -18,7 +18,7 @@ from resweep.simulate.realism.card import Part, write_card
 from resweep.simulate.realism.network import INPUT
 from resweep.simulate.reference.random import Purpose, uniform, words
 from resweep.worlds.observed import ObservedSpace
-from resweep.worlds.seen import pack_seen
+from resweep.worlds.seen import pack_seen, unpack_seen
 
 pytest.importorskip("onnxruntime", reason="needs resweep[realism]")
 pytest.importorskip("onnx", reason="needs resweep[learn]")
@@ -93,6 +93,10 @@ def test_channels_are_those_of_the_primitive_hit(world: rs.World, sensor: rs.Sen
     np.testing.assert_array_equal(found.laser, sweep.beam_ring)
     image = found.to_image(RINGS, COLUMNS)
     np.testing.assert_array_equal(image.reshape(len(CHANNELS), -1)[:, found.find_cells(COLUMNS)].T, found.values)
+    seen = unpack_seen(sweep.extra["seen"])
+    np.testing.assert_allclose(column["original_range_m"], np.sqrt(seen.range_min_m * seen.range_max_m), rtol=1e-5)
+    middle = (seen.incidence_min_deg + seen.incidence_max_deg) / 2
+    np.testing.assert_allclose(column["original_incidence_deg"], middle, rtol=1e-5)
 
 
 def test_every_dropped_beam_says_so_and_with_what_probability(

@@ -13,7 +13,7 @@ from resweep.errors import ResweepError
 from resweep.labels import LabelSet, broader_categories
 from resweep.pose import Array
 from resweep.sweep import Sweep
-from resweep.worlds.seen import unpack_seen
+from resweep.worlds.seen import COMPLETED, unpack_seen
 
 # D, footnote 1: real-valued, integer-valued and binary ones, in this order; and one of ours.
 CHANNELS = (
@@ -76,15 +76,18 @@ class BeamChannels:
         return np.asarray(self.laser * columns + column)
 
     def to_image(self, rows: int, columns: int) -> Array:
-        """The channels as an image (9, rows, columns); cells without a beam are 0.
+        """The channels as an image (9, rows, columns), 0 but for the laser in cells without a return.
 
-        Of several beams in one cell the last with a return is shown.
+        Of several returns in one cell the last is shown.
         """
-        image = np.zeros((rows * columns, len(CHANNELS)), np.float32)
-        cells, occupied = self.find_cells(columns), self.occupied
-        image[cells] = self.values
-        image[cells[occupied]] = self.values[occupied]
-        return np.ascontiguousarray(image.reshape(rows, columns, len(CHANNELS)).transpose(2, 0, 1))
+        image = np.zeros((len(CHANNELS), rows * columns), np.float32)
+        occupied = np.flatnonzero(self.occupied)
+        cells = self.find_cells(columns)[occupied]
+        for channel, values in zip(image, self.values[occupied].T, strict=True):
+            channel[cells] = values
+        image = image.reshape(-1, rows, columns)
+        image[CHANNELS.index("laser")] = np.arange(rows)[:, None]
+        return image
 
 
 def find_channels(sweep: Sweep, labels: LabelSet, use_classes: bool = True) -> BeamChannels:
@@ -102,9 +105,9 @@ def find_channels(sweep: Sweep, labels: LabelSet, use_classes: bool = True) -> B
     cosine = np.clip(sweep.extra["cosine"][first], 0.0, 1.0).astype(np.float64)
     incidence = _degrees(cosine)
     record = sweep.extra["seen"][first]
-    original_range, original_incidence = _find_original(record, sweep.range[first], incidence)
+    original_range, original_incidence, original_cosine = _find_original(record, sweep.range[first], incidence, cosine)
     # D's intensity is the recorded one; the simulated has been brought to another incidence.
-    back = np.maximum(portable.cos(np.radians(original_incidence)), _LEAST_COSINE) / np.maximum(cosine, _LEAST_COSINE)
+    back = np.maximum(original_cosine, _LEAST_COSINE) / np.maximum(cosine, _LEAST_COSINE)
     back = np.where(sweep.extra["primitive"][first] == _VOLUMES, 1.0, back)
     values = np.zeros((sweep.n_beams, len(CHANNELS)), np.float32)
     values[:, CHANNELS.index("laser")] = sweep.beam_ring
@@ -138,8 +141,12 @@ def find_classes(label: Array, labels: LabelSet) -> Array:
     """The number in `CLASSES` of each label (n,)."""
     if len(label) == 0:
         return np.zeros(0, np.int64)
-    ids, place = np.unique(label, return_inverse=True)
-    return np.asarray(np.array([_find_class(labels.category(int(label))) for label in ids], np.int64)[place])
+    least = int(label.min())
+    count = np.bincount(label - least)  # labels are small numbers: a table is faster than sorting them
+    kinds = np.zeros(len(count), np.int64)
+    for at in np.flatnonzero(count).tolist():
+        kinds[at] = _find_class(labels.category(at + least))
+    return np.asarray(kinds[label - least])
 
 
 @cache
@@ -148,14 +155,25 @@ def _find_class(category: str) -> int:
     return next((number for number, name in enumerate(CLASSES) if number and name in broader), 0)
 
 
-def _find_original(record: Array, ranges: Array, incidence: Array) -> tuple[Array, Array]:
-    """Middle of the recorded ranges and incidences (n,) of packed records; ``ranges`` and ``incidence`` if unknown."""
-    known, place = np.unique(record, return_inverse=True)
-    seen = unpack_seen(known)
-    known_range = np.sqrt(seen.range_min_m * seen.range_max_m)
-    known_incidence = (seen.incidence_min_deg + seen.incidence_max_deg) / 2
-    nothing = ((known == 0) | seen.completed)[place]
-    return np.where(nothing, ranges, known_range[place]), np.where(nothing, incidence, known_incidence[place])
+def _find_original(record: Array, ranges: Array, incidence: Array, cosine: Array) -> tuple[Array, Array, Array]:
+    """Middle of the recorded ranges and incidences (n,) of packed records, and its cosine; what is given if unknown."""
+    level_range, level_incidence, level_cosine = _list_levels()
+    low, high, least, largest = (record >> np.uint32(shift) & np.uint32(63) for shift in (19, 13, 7, 1))
+    nothing = (record == 0) | ((record & COMPLETED) > 0)
+    across, both = low + high, least + largest
+    columns = ((ranges, level_range[across]), (incidence, level_incidence[both]), (cosine, level_cosine[both]))
+    first, second, third = (np.where(nothing, own, known) for own, known in columns)
+    return first, second, third
+
+
+@cache
+def _list_levels() -> tuple[Array, Array, Array]:
+    """Middle range, middle incidence and its cosine, by the sum of the two levels of a record."""
+    sums = np.arange(127, dtype=np.uint32)
+    half, rest = sums // 2, sums - sums // 2
+    seen = unpack_seen(half << np.uint32(19) | rest << np.uint32(13) | half << np.uint32(7) | rest << np.uint32(1))
+    incidence = (seen.incidence_min_deg + seen.incidence_max_deg) / 2
+    return np.sqrt(seen.range_min_m * seen.range_max_m), incidence, portable.cos(np.radians(incidence))
 
 
 def _degrees(cosine: Array) -> Array:
