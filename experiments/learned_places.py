@@ -24,7 +24,7 @@ from resweep.scenes.street import StreetConfig, street
 
 STREET, RECORDINGS = "synthetic street", "SemanticKITTI"
 _SEQUENCES = {"train": ("00", "04"), "choose": ("03",), "score": ("05", "06")}
-_STREETS = {"train": (21, 22, 23), "choose": (24,), "score": (25,)}
+_STREETS = {"train": (21, 22, 23), "choose": (24,), "score": (25, 26)}
 _WEAK = 7  # every so many lasers one is weak
 
 
@@ -49,7 +49,7 @@ def splits(fast: bool, only: str = "", cache: Path | None = None) -> list[Split]
     found = []
     if only.lower() in STREET:
         size = (32, 180, 4) if fast else (64, 512, 8)
-        parts = {"train": (21, 22), "choose": (24,), "score": (25,)} if fast else _STREETS
+        parts = {"train": (21, 22), "choose": (24,), "score": (25, 26)} if fast else _STREETS
         found.append(_split(STREET, parts, lambda seed: street_pairs(int(seed), *size, cache=cache)))
     if not fast and only.lower() in RECORDINGS.lower() and (DATA / "semantickitti_mini").is_dir():
         found.append(_split(RECORDINGS, _SEQUENCES, lambda number: recorded_pairs(str(number), cache)))

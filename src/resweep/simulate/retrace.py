@@ -278,7 +278,7 @@ class Retracer:
         if self.realism is None:
             return seen
         labels = common_labels(self.world, self.tracer.actors.actors)
-        return self.realism.apply(seen, labels, seed=self.tracer.seed, index=index, threads=self.tracer.threads)
+        return self.realism.run(seen, labels, seed=self.tracer.seed, index=index, threads=self.tracer.threads)
 
     def _drop_blind(self, sweep: Sweep, index: int) -> Sweep:
         """The sweep without the returns that its sensor's blind spots take, drawn by seed and number of the sweep."""

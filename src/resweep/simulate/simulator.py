@@ -43,7 +43,7 @@ class Simulator:
     frame. Beams whose axis meets it are not traced; their status is `BeamStatus.DROPPED`.
 
     ``realism`` is a learned model of the sensor (`resweep.load_realism`): which beams do not return, and how bright
-    returns are (`RealismModel.apply`). The world must know how it was recorded.
+    returns are (`RealismModel.run`). The world must know how it was recorded.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class Simulator:
         if self.realism is None:
             return sweep
         labels = common_labels(self.world, self.actors)
-        return self.realism.apply(sweep, labels, seed=self.seed, index=index, threads=self.threads)
+        return self.realism.run(sweep, labels, seed=self.seed, index=index, threads=self.threads)
 
     def rays(self, pose: ArrayLike | Trajectory, *, start: float | None = None, index: int = 0) -> tuple[Array, Array]:
         """Origins and directions (n, 3) float32 of every ray of a sweep, from the world's origin."""

@@ -73,7 +73,7 @@ class RealismModel:
         rounded = np.round(np.clip(said, 0.0, 1.0) * np.float32(_STEPS)) / np.float32(_STEPS)
         return np.where(channels.occupied, rounded, found)
 
-    def apply(self, sweep: Sweep, labels: LabelSet, *, seed: int, index: int, threads: int = 0) -> Sweep:
+    def run(self, sweep: Sweep, labels: LabelSet, *, seed: int, index: int, threads: int = 0) -> Sweep:
         """The sweep as the model makes it; ``labels`` say what its labels mean.
 
         Returns are as bright as learned. A beam is dropped, with all its returns, if the number drawn for it by
