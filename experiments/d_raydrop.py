@@ -57,7 +57,7 @@ def compare(split: Split, fast: bool) -> tuple[list[dict[str, Any]], dict[str, A
         pairs = blindless if variant == "unet-paper" else told
         known = {"none": 0.0, "random": rate}.get(variant)
         if known is not None:
-            by_pair, cut = [np.full(len(pair.channels), known, np.float32) for pair in score], rate
+            by_pair, cut = [np.full(len(pair.channels), known, np.float32) for pair in score], 0.0
         elif variant == "oracle":
             by_pair, cut = [(~pair.returned).astype(np.float32) for pair in score], 0.5
         else:
@@ -70,12 +70,12 @@ def compare(split: Split, fast: bool) -> tuple[list[dict[str, Any]], dict[str, A
 
 def configure(variant: str, fast: bool) -> FitConfig:
     """How a variant is fitted."""
-    epochs, trees = (6, 40) if fast else (20, 120)
+    epochs, trees = (6, 40) if fast else (12, 80)
     training = TrainingConfig(epochs=epochs, patience=6)
     if variant == "unet-paper":
         paper = TrainingConfig(learning_rate=PAPER_RATE, schedule="constant", epochs=epochs, patience=6)
         return FitConfig(variant="unet", width=16, training=paper)
-    most = 50_000 if fast else 500_000
+    most = 50_000 if fast else 300_000
     return FitConfig.model_validate(
         {"variant": variant, "training": training, "trees": TreeConfig(trees=trees, most_rays=most)}
     )

@@ -28,12 +28,11 @@ from resweep.pose import Array
 from resweep.simulate.realism.channels import CHANNELS
 
 PARTS = ("physics", "drop", "intensity", "learned")
-SECTORS = 16
+_SECTORS, _LEAST_COLUMNS = 16, 32  # of a sweep at most, and of a sector at least
 GOAL = 0.60
 _RANGE = CHANNELS.index("range_m")
 _RING_GROUPS = 8
 _EPOCHS = 12
-Images = tuple[Array, Array]  # (n, 3, rings, columns): range, intensity, mark of a return; and the place (n,) of each
 
 
 def run(fast: bool, only: str = "", cache: Path | None = None) -> dict[str, Any]:
@@ -57,11 +56,12 @@ def compare(split: Split, fast: bool) -> list[dict[str, Any]]:
     drop = fit("drop", train, choose, layout, configure("unet", fast), progress=False)
     light = fit("intensity", train, choose, layout, configure("mlp", fast), progress=False)
     names = list(dict.fromkeys(pair.place for pair in score))
-    places = np.repeat([names.index(pair.place) for pair in score], SECTORS)
-    real = _gather(score, lambda pair: (pair.range, pair.intensity, pair.returned))
+    sectors = min(_SECTORS, min(pair.layout.columns for pair in score) // _LEAST_COLUMNS)
+    places = np.repeat([names.index(pair.place) for pair in score], sectors)
+    real = _gather(score, sectors, lambda pair: (pair.range, pair.intensity, pair.returned))
     rows = []
     for part in progress(PARTS, f"classifiers on {split.name}"):
-        simulated = _gather(score, _simulate(part, drop, light))
+        simulated = _gather(score, sectors, _simulate(part, drop, light))
         forest, network = (_cross_validate(judge, real, simulated, places) for judge in (_judge_points, _judge_images))
         known = {"place": split.name, "part": part, "forest": forest, "network": network}
         rows.append({**known, "accuracy": max(forest, network), **_score_light(score, part, light)})
@@ -93,18 +93,18 @@ def _score_light(pairs: list[Pair], part: str, light: Fitted) -> dict[str, float
     return score_intensity(np.concatenate(said), np.concatenate(true))
 
 
-def _gather(pairs: list[Pair], columns: Callable[[Pair], tuple[Array, Array, Array]]) -> Array:
+def _gather(pairs: list[Pair], sectors: int, columns: Callable[[Pair], tuple[Array, Array, Array]]) -> Array:
     """Sectors (n, 3, rings, columns) of the images of sweeps."""
     found = []
     for pair in pairs:
-        rings, width = pair.layout.rings, min(other.layout.columns for other in pairs) // SECTORS * SECTORS
+        rings, width = pair.layout.rings, min(other.layout.columns for other in pairs) // sectors * sectors
         cells = pair.channels.find_cells(width)
         ranges, light, returned = columns(pair)
         shown = np.flatnonzero(returned & pair.counted)
         image = np.zeros((3, rings * width), np.float32)
         for channel, values in zip(image, (ranges, light, np.ones(len(ranges))), strict=True):
             channel[cells[shown]] = values[shown]
-        found.append(image.reshape(3, rings, SECTORS, -1).transpose(2, 0, 1, 3))
+        found.append(image.reshape(3, rings, sectors, -1).transpose(2, 0, 1, 3))
     return np.concatenate(found)
 
 

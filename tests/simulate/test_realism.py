@@ -167,7 +167,7 @@ def test_other_layouts_are_refused(world: rs.World, sensor: rs.Sensor, tmp_path:
             rs.Simulator(world, sensor.with_(**changes), realism=rs.load_realism(ray)).sweep(POSE)
     fine = sensor.with_(**{"pattern.azimuth_resolution_deg": 1.0})
     assert len(rs.Simulator(world, fine, realism=rs.load_realism(ray)).sweep(POSE))
-    with pytest.raises(ResweepError, match="368 columns"):
+    with pytest.raises(ResweepError, match="352 columns"):
         rs.Simulator(world, fine, realism=rs.load_realism(image)).sweep(POSE)
     with pytest.raises(ResweepError, match="need the grid of a spinning sensor"):
         rs.Simulator(world, "livox-avia", realism=rs.load_realism(ray)).sweep(POSE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from resweep.log import Log
 from resweep.reconstruction import build_bank
@@ -61,7 +62,7 @@ def replay(
         simulator = Simulator(world, chosen, actors=found.actors, realism=realism, seed=seed)
         drive = simulator.run(motion, starts=starts)
     else:
-        how = {"actors": tuple(found.actors), "realism": realism, "seed": seed}
+        how: dict[str, Any] = {"actors": tuple(found.actors), "realism": realism, "seed": seed}
         plan = Drive(world_name, chosen, motion=motion, starts=starts, **how)
         drive = plan.run(world)
     source = str(log.meta.get("path", log.name))

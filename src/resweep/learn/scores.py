@@ -7,6 +7,7 @@ a model that never drops has more than 0.9 of it.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +62,7 @@ def measure_log_loss(probability: Array, happened: Array) -> float:
     return float(-portable.log(np.where(happened, p, 1 - p)).mean())
 
 
-def measure_reliability(probability: Array, happened: Array) -> dict[str, object]:
+def measure_reliability(probability: Array, happened: Array) -> dict[str, Any]:
     """The reliability diagram over `BINS` bins of probability, and ``error``, the expected calibration error."""
     p, y = np.asarray(probability, np.float64), np.asarray(happened, np.float64)
     place = np.clip((p * BINS).astype(int), 0, BINS - 1)

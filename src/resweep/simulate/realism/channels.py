@@ -80,7 +80,7 @@ class BeamChannels:
 
         Of several returns in one cell the last is shown.
         """
-        image = np.zeros((len(CHANNELS), rows * columns), np.float32)
+        image: Array = np.zeros((len(CHANNELS), rows * columns), np.float32)
         occupied = np.flatnonzero(self.occupied)
         cells = self.find_cells(columns)[occupied]
         for channel, values in zip(image, self.values[occupied].T, strict=True):
@@ -134,7 +134,7 @@ def find_turn(sweep: Sweep) -> Array:
     column = sweep.beam_column.astype(np.float64)
     if len(column) == 0:
         return np.zeros(0, np.float32)
-    return ((column - column.min() + 0.5) / (column.max() - column.min() + 1.0)).astype(np.float32)
+    return np.asarray((column - column.min() + 0.5) / (column.max() - column.min() + 1.0), np.float32)
 
 
 def find_classes(label: Array, labels: LabelSet) -> Array:

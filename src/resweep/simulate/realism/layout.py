@@ -23,7 +23,7 @@ class Layout(Spec):
     """Rings and columns of a spinning sensor.
 
     ``elevation_deg`` (rings) is the mean elevation of the beams of each ring, ``columns`` the number of beams of a ring
-    in a turn, rounded up to a multiple of 16.
+    in a turn, rounded down to a multiple of 16.
     """
 
     rings: Annotated[int, Field(ge=2, le=1024)]
@@ -62,7 +62,7 @@ def find_layout(sweep: Sweep) -> Layout:
     ring = sweep.beam_ring.astype(np.int64)
     z = sweep.beam_direction[:, 2].astype(np.float64)
     counts = np.bincount(ring) if len(ring) else np.zeros(0, np.int64)
-    if np.count_nonzero(counts) < 2 or counts.max() < _STEP:
+    if np.count_nonzero(counts) < 2 or np.median(counts[counts > 0]) < _STEP:
         raise ResweepError(_refuse(f"{np.count_nonzero(counts)} rings"))
     height = np.bincount(ring, z) / np.maximum(counts, 1)
     if float(np.median(np.abs(z - height[ring]))) > _RING_SPREAD_RAD:
@@ -71,7 +71,8 @@ def find_layout(sweep: Sweep) -> Layout:
         raise ResweepError(_refuse("no columns"))
     return Layout.model_construct(
         rings=len(counts),
-        columns=-(-int(np.median(counts[counts > 0])) // _STEP) * _STEP,
+        # Not rounded up: images would have empty columns.
+        columns=int(np.median(counts[counts > 0])) // _STEP * _STEP,
         elevation_deg=_find_elevations(height, counts),
         sensor=sweep.sensor,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -77,13 +77,13 @@ class Network:
         edges = np.linspace(0, columns // 16, SECTORS + 1).astype(int) * 16
         sectors = [around[:, :, a : b + 2 * HALO] for a, b in itertools.pairwise(edges.tolist()) if b > a]
         found = _map(lambda part: self._call(np.ascontiguousarray(part[None]))[0, 0, :, HALO:-HALO], sectors, threads)
-        return np.concatenate(found, axis=1)
+        return np.asarray(np.concatenate(found, axis=1))
 
     def _call(self, values: Array) -> Array:
         return np.asarray(self._session.run([OUTPUT], {INPUT: values})[0], np.float32)
 
 
-def _map(work: Callable[[Array], Array], items: list[Array], threads: int) -> Iterable[Array]:
+def _map(work: Callable[[Array], Array], items: list[Array], threads: int) -> list[Array]:
     workers = min(threads or len(os.sched_getaffinity(0)), len(items))
     if workers <= 1:
         return [work(item) for item in items]
