@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -94,7 +95,7 @@ def run(fast: bool, threads: int) -> Result:
             learn_realism(quick, place, config, progress=False)
             models[variant] = rs.load_realism(place)
         work = {
-            name: timed(lambda model=model: model.run(sweep, labels, seed=1, index=0, threads=threads))
+            name: timed(partial(model.run, sweep, labels, seed=1, index=0, threads=threads))
             for name, model in models.items()
         }
         seconds = {name: float(np.median(times)) for name, times in interleaved(work, rounds).items()}

@@ -162,7 +162,7 @@ def _judge_images(x: Array, y: Array, test: Array) -> Array:
     """What a small convolutional network says of each sector, from 0 (simulated) to 1 (real)."""
     torch = require("torch", "the network")
     torch.manual_seed(0)
-    scale = np.float32([1 / 30, 2.0, 1.0])[:, None, None]
+    scale = np.array([1 / 30, 2.0, 1.0], np.float32)[:, None, None]
     layers = torch.nn.Sequential(
         *(torch.nn.Conv2d(3, 16, 3), torch.nn.ReLU(), torch.nn.MaxPool2d(2)),
         *(torch.nn.Conv2d(16, 24, 3), torch.nn.ReLU(), torch.nn.MaxPool2d(2)),

@@ -8,7 +8,7 @@ synthetic, and beams are dropped by a law that is known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,9 +56,7 @@ def splits(fast: bool, only: str = "", cache: Path | None = None) -> list[Split]
     return found
 
 
-def _split(
-    name: str, parts: dict[str, tuple[int, ...]] | dict[str, tuple[str, ...]], make: Callable[[int | str], list[Pair]]
-) -> Split:
+def _split(name: str, parts: Mapping[str, Sequence[int | str]], make: Callable[[int | str], list[Pair]]) -> Split:
     pairs = {
         role: [pair for item in progress(items, f"{name}, to {role}") for pair in make(item)]
         for role, items in parts.items()

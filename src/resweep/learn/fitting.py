@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -70,8 +70,8 @@ def fit(
     rays = make_rays(pairs, task)
     mean, spread = measure_channels(rays)
     history: list[tuple[float, float]] = []
-    facts = {"file": f"{task}.onnx", "variant": config.variant, "sha256": "0" * 64}
-    facts["normalisation"] = dict(zip(CHANNELS[:REAL], zip(mean, spread, strict=True), strict=True))  # type: ignore[assignment]
+    facts: dict[str, Any] = {"file": f"{task}.onnx", "variant": config.variant, "sha256": "0" * 64}
+    facts["normalisation"] = dict(zip(CHANNELS[:REAL], zip(mean, spread, strict=True), strict=True))
     if config.variant == "trees":
         boosted = boost(task, rays.values, rays.target, config.trees)
         part = Part(**{**facts, "kind": "ray", "parameters": count_nodes(boosted), "normalisation": {}})

@@ -98,7 +98,7 @@ def run(ops: Any, shape: Shape, weights: dict[str, Any], x: Any) -> Any:
 def _features(ops: Any, shape: Shape, x: Any) -> Any:
     """Normalised channels, 0 where nothing returned; classes as marks."""
     size = (1, REAL, 1, 1) if shape.is_image else (1, REAL)
-    mean, factor = np.float32(shape.mean), np.float32(1.0 / np.array(shape.spread))
+    mean, factor = np.array(shape.mean, np.float32), (1.0 / np.array(shape.spread)).astype(np.float32)
     real = ops.add(ops.select(x, 0, REAL), ops.constant(-mean.reshape(size)))
     real = ops.clip(ops.multiply(real, ops.constant(factor.reshape(size))), _MOST)
     occupied = ops.select(x, _OCCUPANCY, _OCCUPANCY + 1)

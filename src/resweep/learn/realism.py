@@ -86,7 +86,8 @@ def learn_realism(
         intensity_max=_find_brightest(training),
         trained_on=_name_places(training),
         held_out=_name_places(held),
-        **{name: model.part for name, model in fitted.items()},
+        drop=fitted["drop"].part if "drop" in fitted else None,
+        intensity=fitted["intensity"].part if "intensity" in fitted else None,
     )
     for model in fitted.values():
         write_file(folder / model.part.file, model.data)

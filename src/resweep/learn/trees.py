@@ -70,8 +70,8 @@ def _list_nodes(trees: Any) -> dict[str, Any]:
     for tree, (predictor,) in enumerate(trees._predictors):
         for number, node in enumerate(predictor.nodes):
             leaf = bool(node["is_leaf"])
-            row = (tree, number, int(node["feature_idx"]), "LEAF" if leaf else "BRANCH_LEQ")
-            row += (0.0 if leaf else _round_down(float(node["num_threshold"])),)
+            row: list[Any] = [tree, number, int(node["feature_idx"]), "LEAF" if leaf else "BRANCH_LEQ"]
+            row.append(0.0 if leaf else _round_down(float(node["num_threshold"])))
             row += (0, 0) if leaf else (int(node["left"]), int(node["right"]))
             for name, value in zip(found, row, strict=True):
                 found[name].append(value)
