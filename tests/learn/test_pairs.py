@@ -134,3 +134,16 @@ def test_mistakes_of_the_command(
     said = capsys.readouterr().err
     assert problem in said
     assert len(said.strip().splitlines()) == 1
+
+
+def test_a_log_says_its_intensity_scale(tiny_log: rs.Log, tmp_path: Path) -> None:
+    rs.write_log(replace(tiny_log[:1], intensity_scale=255.0), tmp_path / "out", format="sweep", progress=False)
+    assert rs.open_log(tmp_path / "out").intensity_scale == 255.0
+    record = json.loads((tmp_path / "out" / "log.json").read_text())
+    (tmp_path / "out" / "log.json").write_text(json.dumps({**record, "intensity_scale": -1}))
+    with pytest.raises(ResweepError, match="intensity_scale is -1"):
+        rs.open_log(tmp_path / "out")
+
+
+def test_the_scale_of_kitti(sample_data: Path) -> None:
+    assert rs.open_log(sample_data / "semantickitti_mini" / "sequences" / "00").intensity_scale == 1.0

@@ -90,6 +90,10 @@ def raydrop(
     check_folder(output, overwrite)
     opened = [open_posed(path, False, labels=labels) for path in logs]
     vocabularies = sorted({log.labels.name for log in opened})
+    scales = {log.intensity_scale for log in opened}
+    if len(scales) > 1:
+        listed = ", ".join(f"{log.name}: {log.intensity_scale or 'unknown'}" for log in opened)
+        raise ResweepError(f"LOG: intensities have different full scales ({listed}); learn a model for each")
     import resweep
 
     key = {
@@ -103,7 +107,9 @@ def raydrop(
             kept = partial / f"pairs-{number}"
             kept.mkdir(exist_ok=True)
             pairs += pair_log(log, building, config.pairs, cache=kept)
-        card = learn_realism(pairs, partial / NEW, config, labels=", ".join(vocabularies), checkpoints=partial)
+        card = learn_realism(
+            pairs, partial / NEW, config, labels=", ".join(vocabularies), scale=scales.pop(), checkpoints=partial
+        )
     _report(output, card, len(pairs), time.perf_counter() - begun, as_json)
 
 

@@ -37,7 +37,7 @@ class BlindCounts:
         """The share (rings, bins) float32 of beams that came back empty, in thousandths."""
         mean = self.empty.sum() / max(float(self.met.sum()), 1.0)
         share = (self.empty + _PRIOR_BEAMS * mean) / (self.met + _PRIOR_BEAMS)
-        return (np.round(share * _PERMILLE) / _PERMILLE).astype(np.float32)
+        return np.asarray(np.round(share * _PERMILLE) / _PERMILLE, np.float32)
 
 
 def add_blindness(pairs: Sequence[Pair], held_out: Sequence[Pair], rings: int) -> tuple[list[Pair], list[Pair], Array]:

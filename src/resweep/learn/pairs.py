@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -156,16 +156,14 @@ def write_pair(cache: Path | None, at: int, pair: Pair) -> None:
     columns = {name: getattr(pair, name) for name in _COLUMNS}
     text = {"place": pair.place, "layout": pair.layout.model_dump_json()}
     buffer = io.BytesIO()
-    np.savez_compressed(
-        buffer,
-        values=pair.channels.values,
-        turn=pair.channels.turn,
-        azimuth=pair.channels.azimuth,
-        labelled=np.array(pair.labelled),
-        elevation_deg=np.array(pair.layout.elevation_deg),
+    arrays: dict[str, Any] = {
         **columns,
+        **{name: getattr(pair.channels, name) for name in ("values", "turn", "azimuth")},
         **{name: np.frombuffer(value.encode(), np.uint8) for name, value in text.items()},
-    )
+        "labelled": np.array(pair.labelled),
+        "elevation_deg": np.array(pair.layout.elevation_deg),
+    }
+    np.savez_compressed(buffer, **arrays)
     write_file(_name(cache, at), buffer.getvalue())
 
 

@@ -49,13 +49,15 @@ def learn_realism(
     config: RealismConfig | None = None,
     *,
     labels: str = "",
+    scale: float | None = None,
     checkpoints: Path | None = None,
     progress: bool = True,
 ) -> Card:
     """Learn from pairs and write the model into ``folder``; returns its card.
 
     Whole logs are held out if there are several, else the last part of the one. ``labels`` names the vocabulary of
-    the logs. ``checkpoints`` is a folder in which training is kept, to go on from.
+    the logs, ``scale`` is the full scale of their intensities. ``checkpoints`` is a folder in which training is kept, to
+    go on from.
     """
     config = config or RealismConfig()
     tasks: dict[Task, FitConfig | None] = {"drop": config.drop, "intensity": config.intensity}
@@ -84,6 +86,7 @@ def learn_realism(
         labels=labels,
         blind_permille=() if share is None else np.round(share * 1000).astype(int).tolist(),
         intensity_max=_find_brightest(training),
+        intensity_scale=scale,
         trained_on=_name_places(training),
         held_out=_name_places(held),
         drop=fitted["drop"].part if "drop" in fitted else None,

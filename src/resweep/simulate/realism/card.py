@@ -73,6 +73,8 @@ class Card(Spec):
     """How often each laser came back empty towards each of 360 bins of azimuth, in thousandths; none if left out."""
     intensity_max: Annotated[float, Field(gt=0.0)] = 1.0
     """The brightest intensities of these logs, so that another unit is noticed."""
+    intensity_scale: Annotated[float, Field(gt=0.0)] | None = None
+    """Full scale of the intensities of these logs, if it is known."""
     trained_on: tuple[str, ...] = ()
     """The logs it was trained on."""
     held_out: tuple[str, ...] = ()
