@@ -21,7 +21,14 @@ inline std::uint64_t mix64(std::uint64_t word) {
 }
 
 // What a random number is for. The values are part of the results: changing one changes bytes.
-enum class Purpose : std::uint32_t { kRangeNoise = 1, kSpot = 2, kPointing = 3, kIntensityNoise = 4, kVolumes = 5 };
+enum class Purpose : std::uint32_t {
+    kRangeNoise = 1,
+    kSpot = 2,
+    kPointing = 3,
+    kIntensityNoise = 4,
+    kVolumes = 5,
+    kRaydrop = 6
+};
 
 struct Philox {
     static constexpr std::uint32_t kFirst = 0xD2511F53u, kSecond = 0xCD9E8D57u;          // multipliers

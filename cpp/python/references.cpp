@@ -27,6 +27,14 @@ std::pair<BeamStatus, std::vector<EchoRow>> receive_events(const Plan& plan, con
     return {status, std::move(rows)};
 }
 
+Out<double> draw_uniform(std::uint64_t seed, std::uint64_t sweep, const Row<std::int32_t>& beams, Purpose purpose) {
+    const Philox random(seed, sweep);
+    std::vector<double> drawn(beams.shape(0));
+    for (std::size_t i = 0; i < drawn.size(); ++i)
+        drawn[i] = unit(random.words(static_cast<std::uint32_t>(beams.data()[i]), 0, purpose)[0]);
+    return give(std::move(drawn));
+}
+
 }  // namespace
 
 void bind_references(nb::module_& m) {
@@ -35,7 +43,8 @@ void bind_references(nb::module_& m) {
         .value("SPOT", Purpose::kSpot)
         .value("POINTING", Purpose::kPointing)
         .value("INTENSITY_NOISE", Purpose::kIntensityNoise)
-        .value("VOLUMES", Purpose::kVolumes);
+        .value("VOLUMES", Purpose::kVolumes)
+        .value("RAYDROP", Purpose::kRaydrop);
     m.def(
         "philox",
         [](std::uint64_t seed, std::uint64_t sweep, std::uint32_t beam, std::uint32_t ray, Purpose purpose) {
@@ -44,6 +53,8 @@ void bind_references(nb::module_& m) {
         },
         nb::arg("seed"), nb::arg("sweep"), nb::arg("beam"), nb::arg("ray"), nb::arg("purpose"),
         "The four random words of one purpose.");
+    m.def("draw_uniform", &draw_uniform, nb::arg("seed"), nb::arg("sweep"), nb::arg("beams"), nb::arg("purpose"),
+          "A number in (0, 1) for each beam (n,), of one purpose: the first word of its ray 0.");
     m.def("normal", &normal, nb::arg("word"), "The standard normal number of one random word.");
     m.def("receive", &receive_events, nb::arg("plan"), nb::arg("light"), nb::arg("label"), nb::arg("instance"),
           "The status and the echoes (range, intensity, label, instance) of one pulse. `light` (n, 3): range, share of "

@@ -78,6 +78,8 @@ Columns trace(const PyScene& self, const Plan& plan, const PyFiring& firing, con
         columns["unknown_m"] = give(std::move(traced.unknown));
         columns["confidence"] = give(std::move(traced.confidence));
         columns["completed"] = give(std::move(traced.completed));
+        columns["seen"] = give(std::move(traced.seen));
+        columns["cosine"] = give(std::move(traced.cosine));
     }
     return columns;
 }

@@ -21,6 +21,8 @@ void judge_return(const Confidence& model, const Echo& echo, std::size_t row, Tr
     returns.range_ratio.data[row] = measured ? off.range_ratio : kNone;
     returns.incidence_off.data[row] = measured ? off.incidence : kNone;
     returns.unknown.data[row] = echo.unknown;
+    returns.seen.data[row] = echo.seen;
+    returns.cosine.data[row] = echo.cosine;
     const Evidence evidence{echo.kind == PrimitiveKind::kVolumes,
                             seen.count,
                             seen.completed,
@@ -55,8 +57,10 @@ void gather_columns(const TraceJob& job, int threads, TracedReturns& returns) {
     const Record* record = job.record;
     if (record) {
         for (auto* column : {&returns.seen_count, &returns.completed}) column->allocate(total);
-        for (auto* column : {&returns.range_ratio, &returns.incidence_off, &returns.unknown, &returns.confidence})
+        for (auto* column :
+             {&returns.range_ratio, &returns.incidence_off, &returns.unknown, &returns.confidence, &returns.cosine})
             column->allocate(total);
+        returns.seen.allocate(total);
     }
     parallel(n_blocks, threads, [&] {
         return [&](std::size_t block) {

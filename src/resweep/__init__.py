@@ -58,8 +58,10 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep.sensors import Sensor as Sensor
     from resweep.sensors import load_sensor as load_sensor
     from resweep.sensors import sensor_names as sensor_names
+    from resweep.simulate import RealismModel as RealismModel
     from resweep.simulate import Retracer as Retracer
     from resweep.simulate import Simulator as Simulator
+    from resweep.simulate import load_realism as load_realism
     from resweep.simulate.resimulate import resimulate as resimulate
     from resweep.sweep import BeamStatus as BeamStatus
     from resweep.sweep import Sweep as Sweep
@@ -91,6 +93,7 @@ _PUBLIC = {
     "MeshConfig": "resweep.reconstruction",
     "ObjectConfig": "resweep.reconstruction",
     "OdometryConfig": "resweep.reconstruction",
+    "RealismModel": "resweep.simulate",
     "Replay": "resweep.dataset",
     "Report": "resweep.evaluation",
     "ResweepError": "resweep.errors",
@@ -116,6 +119,7 @@ _PUBLIC = {
     "join": "resweep.reconstruction",
     "load_bank": "resweep.scenario",
     "load_labels": "resweep.labels",
+    "load_realism": "resweep.simulate",
     "load_scenario": "resweep.scenario",
     "load_sensor": "resweep.sensors",
     "load_world": "resweep.worlds",

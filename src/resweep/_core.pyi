@@ -404,8 +404,15 @@ class Purpose(enum.IntEnum):
 
     VOLUMES = 5
 
+    RAYDROP = 6
+
 def philox(seed: int, sweep: int, beam: int, ray: int, purpose: Purpose) -> tuple[int, int, int, int]:
     """The four random words of one purpose."""
+
+def draw_uniform(seed: int, sweep: int, beams: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], purpose: Purpose) -> NDArray[numpy.float64]:
+    """
+    A number in (0, 1) for each beam (n,), of one purpose: the first word of its ray 0.
+    """
 
 def normal(word: int) -> float:
     """The standard normal number of one random word."""

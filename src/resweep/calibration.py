@@ -75,6 +75,7 @@ class Calibration:
     where that is unknown.
     ``blind`` (m, `BLIND_BINS`), if it is known, is the chance that a beam of a ring towards an azimuth of the sensor
     comes back empty whatever stands there: the vehicle itself and mounts are in its way.
+    ``gain`` (k,), if it is known, is how bright each laser reports what others report as 1.
     """
 
     elevation_rad: Array
@@ -83,6 +84,7 @@ class Calibration:
     range_slope: Array | None = None
     sigma: LaserSigma | None = None
     poses: PoseRefinement | None = None
+    gain: Array | None = None
 
     def __post_init__(self) -> None:
         if self.range_slope is None:
@@ -95,6 +97,10 @@ class Calibration:
             raise ResweepError("calibration: range_slope must have one value a ring")
         if self.sigma is not None and any(getattr(self.sigma, name).shape != self.range_m.shape for name in _LASERS):
             raise ResweepError("calibration: sigma must have one value a ring")
+        if self.gain is not None:
+            object.__setattr__(self, "gain", np.asarray(self.gain, np.float64))
+            if self.gain.shape != self.range_m.shape or not (self.gain > 0).all():
+                raise ResweepError("calibration: gain must have one value above 0 a ring")
         if self.blind is None:
             return
         object.__setattr__(self, "blind", np.asarray(self.blind, np.float64))
@@ -172,7 +178,13 @@ class Calibration:
             sweep,
             beam_direction=self.directions(sweep.beam_direction, sweep.beam_ring).astype(np.float32),
             range=self.ranges(sweep.range, sweep.ring).astype(np.float32),
+            intensity=sweep.intensity if self.gain is None else sweep.intensity / self.find_gain(sweep.ring),
         )
+
+    def find_gain(self, ring: Array) -> Array:
+        """How bright the lasers ``ring`` (n,) report what others report as 1, float32."""
+        gain = np.zeros(0) if self.gain is None else self.gain
+        return (1.0 + _look_up(gain - 1.0, ring)).astype(np.float32)
 
     def find_blind(self, sweep: Sweep) -> Array | None:
         """The chance (b,) that each beam of a sweep comes back empty whatever it meets; None if it is not known."""
@@ -191,11 +203,13 @@ class Calibration:
             known["poses"] = asdict(self.poses)
         if self.blind is not None:
             known["blind_permille"] = np.round(self.blind * _PERMILLE).astype(int).tolist()
+        if self.gain is not None:
+            known["gain"] = self.gain.tolist()
         return known
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Calibration:
-        """What `to_dict` gave, also by versions that knew neither slopes nor uncertainties."""
+        """What `to_dict` gave, also by versions that knew no slopes, uncertainties and gains."""
         blind, sigma, poses = (data.get(name) for name in ("blind_permille", "sigma", "poses"))
         return cls(
             data["elevation_rad"],
@@ -204,6 +218,7 @@ class Calibration:
             data.get("range_slope"),
             None if sigma is None else LaserSigma(**sigma),
             None if poses is None else PoseRefinement(**poses),
+            data.get("gain"),
         )
 
 

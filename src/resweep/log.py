@@ -111,6 +111,7 @@ class Log:
     ``crs`` is the coordinate system of the world, as WKT or ``EPSG:code``, where a survey's files name one.
     ``cloud`` is ``raw`` for clouds of surveys and of scanners on tripods, which no vehicle carried, and ``placed`` for
     those whose points were given the places that they were measured from.
+    ``intensity_scale`` is the intensity that its sensor reports at full scale, such as 1 or 255; None if it is unknown.
     ``skipped`` are the sweeps that were left out when the log was opened, because they could not be read or placed.
     ``steps`` names what `map` and `guard` added between the source and the caller, in order. ``meta`` is provenance
     for people: no code decides by it.
@@ -129,6 +130,7 @@ class Log:
     empty_beams: EmptyBeams = UNKNOWN_BEAMS
     crs: str = ""
     cloud: CloudState = "no"
+    intensity_scale: float | None = None
     skipped: tuple[Fault, ...] = ()
     steps: tuple[str, ...] = ()
     meta: Mapping[str, Any] = field(default_factory=dict)

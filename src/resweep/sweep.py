@@ -31,6 +31,7 @@ class BeamStatus(IntEnum):
     NO_RETURN = 5  # recorded without return, the reason unknown
     EMPTY_AS_RECORDED = 6  # nothing hit, and recorded beams crossed all that it crossed
     UNKNOWN = 7  # nothing hit, but it left the space that recorded beams crossed before its range ended
+    DROPPED_BY_MODEL = 8  # returned in simulation, but a learned model dropped it
 
 
 _BEAM_COLUMNS: dict[str, tuple[Any, int]] = {
@@ -73,7 +74,8 @@ class Sweep:
 
     ``pose`` is ``T_world_sensor`` at ``timestamp``; ``trajectory`` holds ``T_world_sensor`` through
     the sweep, or is None where the sensor stood still or the points are already motion-compensated.
-    ``extra`` holds further return columns by name, ``boxes`` the annotated objects where there are any.
+    ``extra`` holds further return columns by name, ``beam_extra`` further beam columns, ``boxes`` the annotated objects
+    where there are any.
     """
 
     pose: Array
@@ -94,6 +96,7 @@ class Sweep:
     sensor: str = ""
     extra: Mapping[str, Array] = field(default_factory=dict)
     boxes: Boxes | None = None
+    beam_extra: Mapping[str, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         pose = check_rigid(self.pose, "sweep pose")
@@ -110,7 +113,11 @@ class Sweep:
         for name, values in self.extra.items():
             if len(values) != len(self.range):
                 raise ResweepError(f"sweep column '{name}' has {len(values)} rows, 'range' has {len(self.range)}")
+        for name, values in self.beam_extra.items():
+            if len(values) != self.n_beams:
+                raise ResweepError(f"sweep column '{name}' has {len(values)} rows, there are {self.n_beams} beams")
         object.__setattr__(self, "extra", MappingProxyType(dict(self.extra)))
+        object.__setattr__(self, "beam_extra", MappingProxyType(dict(self.beam_extra)))
         if len(self.beam) and (self.beam.min() < 0 or self.beam.max() >= len(self.beam_direction)):
             worst = int(self.beam.min() if self.beam.min() < 0 else self.beam.max())
             raise ResweepError(f"sweep column 'beam' points at beam {worst} of {len(self.beam_direction)}")
@@ -135,7 +142,11 @@ class Sweep:
             named = f"{np.unique(self.label).size} ids (log.labels.count(sweep.label) names them)"
             labels = named if self.label.any() else "none"
             lines.append(f"ranges {self.range.min():.2f} to {self.range.max():.2f} m, labels: {labels}")
-        further = [*self.extra, *([f"{len(self.boxes)} boxes"] if self.boxes is not None else [])]
+        further = [
+            *self.extra,
+            *(f"{name} of beams" for name in self.beam_extra),
+            *([f"{len(self.boxes)} boxes"] if self.boxes is not None else []),
+        ]
         if further:
             lines.append(f"with {', '.join(further)}")
         return ";\n      ".join(lines) + ")"
@@ -248,7 +259,8 @@ class Sweep:
         columns |= {name: getattr(self, name)[rows] for name in _RETURN_COLUMNS}
         columns["beam"] = renumbered[columns["beam"]]
         extra = {name: values[rows] for name, values in self.extra.items()}
-        return replace(self, extra=extra, **columns)
+        beam_extra = {name: values[keep] for name, values in self.beam_extra.items()}
+        return replace(self, extra=extra, beam_extra=beam_extra, **columns)
 
     @classmethod
     def from_points(

@@ -23,6 +23,7 @@ from resweep.cli.dataset import dataset
 from resweep.cli.demo import demo
 from resweep.cli.evaluate import evaluate
 from resweep.cli.info import info
+from resweep.cli.learn import learn
 from resweep.cli.merge import merge
 from resweep.cli.objects import objects
 from resweep.cli.options import Quiet, Verbose, choose_verbosity, describe_interruption, with_verbosity
@@ -107,6 +108,7 @@ for verb in (
     sensors,
 ):
     app.command()(with_verbosity(verb))
+app.add_typer(learn)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

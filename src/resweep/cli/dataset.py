@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resweep.cli.options import Cluster, Memory, Schema, Template, parse_place
+from resweep.cli.options import Cluster, Memory, Realism, Schema, Template, parse_place
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
 from resweep.memory import parse_memory
@@ -35,6 +35,7 @@ def dataset(
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUE", help="Another field of the plan, such as variants=5."),
     ] = None,
+    realism: Realism = None,
     workers: Annotated[int, typer.Option(min=0, metavar="N", help="Sweeps at once; 0 takes all cores.")] = 0,
     memory: Memory = None,
     template: Template = False,
@@ -59,13 +60,14 @@ def dataset(
     from resweep.dataset import Plan, generate, load_plan
 
     if template or schema:
-        given = plan is not None or output is not None or bool(set_) or (template and schema)
+        given = plan is not None or output is not None or bool(set_) or realism is not None or (template and schema)
         print_help(make_plan_template() if template else None, Plan, given)
         return
     if plan is None or output is None:
         missing = "PLAN" if plan is None else "-o OUT"
         raise ResweepError(f"dataset: {missing} is missing; give a plan and -o OUT, or --template for a plan")
-    chosen = load_plan(plan, parse_settings(set_ or []))
+    learned = {} if realism is None else {"realism": str(realism)}
+    chosen = load_plan(plan, {**parse_settings(set_ or []), **learned})
     check_writable(output)
     if cluster is not None and workers:
         raise ResweepError("--workers: counts threads of this process; leave it out, or --cluster")

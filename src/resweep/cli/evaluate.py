@@ -18,6 +18,7 @@ from resweep.cli.options import (
     Memory,
     PoseRate,
     Poses,
+    Realism,
     Refining,
     parse_local,
     parse_place,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from resweep.evaluation import Report
     from resweep.log import Log
     from resweep.reconstruction import BuildConfig, Checkpoints
+    from resweep.simulate.realism import RealismModel
     from resweep.worlds import StreamedWorld, World
 
 
@@ -66,6 +68,7 @@ def evaluate(
         list[str] | None, typer.Option("--set", help="With --holdout: a build option, such as map.ego_radius_m=2.")
     ] = None,
     refine: Refining = None,
+    realism: Realism = None,
     labels: Labels = None,
     poses: Poses = None,
     pose_rate: PoseRate = None,
@@ -84,7 +87,8 @@ def evaluate(
     Logs of equal length are compared sweep by sweep, others by nearest time. c2c_m is to all sweeps of REAL as one
     cloud, c2c_sweep_m to the paired sweep. With --holdout a world is built from the other sweeps of one real log, and
     the held-out beams are traced again in it; the cloud is then the whole log. Stopped and started again with the same
-    words, it goes on after the finished stages of that build, which OUT.partial keeps.
+    words, it goes on after the finished stages of that build, which OUT.partial keeps. With --realism the held-out
+    beams are not predicted but simulated once, with the noise of a learned model.
 
     Examples: resweep evaluate out kitti/sequences/00 -o report.html;
     resweep evaluate out/000000.pcd real.pcd --per-class --json;
@@ -94,6 +98,7 @@ def evaluate(
 
     from resweep.cli.inputs import add_refinement, build_config, check_writable, open_posed, report_skipped
     from resweep.labels import load_labels
+    from resweep.simulate.realism import load_realism
     from resweep.terminal import make_console
 
     bound = parse_memory(memory)
@@ -103,10 +108,13 @@ def evaluate(
         if output.suffix.lower() not in (".html", ".json"):
             raise ResweepError(f"--output '{output}': a report is .html or .json; choose one of them")
         check_writable(output)
+    model = None if realism is None else load_realism(realism)
     kept = _Kept(None, bound)
     if holdout is None and every is None:
         if odometry:
             raise ResweepError("--odometry: goes with --holdout; sweeps are compared in their own frames without it")
+        if model is not None:
+            raise ResweepError("--realism: changes what is simulated with --holdout; SIM was simulated before")
         report = _compare(sim, real, accumulate, keep_going, labels, poses, pose_rate, bound, cluster)
     else:
         if cluster is not None:
@@ -121,7 +129,7 @@ def evaluate(
         kept = _Kept(output, bound)
         log = open_posed(sim, keep_going, poses, pose_rate, labels=labels)
         report_skipped(sim, log)
-        report = _hold_out(log, holdout, every, config, accumulate, odometry, bound, kept)
+        report = _hold_out(log, holdout, every, config, accumulate, odometry, bound, kept, model)
     if output is not None:
         report.save(output)
         kept.remove()
@@ -184,6 +192,7 @@ def _hold_out(
     odometry: bool,
     memory: int,
     kept: _Kept,
+    realism: RealismModel | None,
 ) -> Report:
     """Held-out sweeps of a log against a world built from the others, of which finished stages are ``kept``."""
     from resweep.evaluation.holdout import holdout
@@ -205,6 +214,7 @@ def _hold_out(
         lambda sweep: find_mappable(sweep, config.map, vocabulary),
         accumulate=accumulate,
         memory=memory,
+        realism=realism,
     )
     return kept.qualify(report)
 

@@ -21,6 +21,7 @@ RESUMABLE = {
     "convert": "its finished sweeps are kept beside the output",
     "replay": "its finished sweeps are kept beside the output",
     "dataset": "its finished sweeps are kept in the folder",
+    "learn": "its finished sweeps and its training are kept beside the model",
     "evaluate": "the finished stages of its build are kept beside the report",
 }
 # Options of which each must be given, by one of its names, for a command to resume.
@@ -103,6 +104,17 @@ Cluster = Annotated[
         metavar="WHERE",
         help="Run on the workers of a dask cluster: local:N, the address of a scheduler (tcp://host:port), or a YAML "
         "file; the bytes are the same.",
+        show_default=False,
+    ),
+]
+# Of every command that simulates: a folder that 'resweep learn' wrote.
+Realism = Annotated[
+    Path | None,
+    typer.Option(
+        "--realism",
+        parser=parse_local,
+        metavar="MODEL",
+        help="A learned model of the sensor, from 'resweep learn raydrop': drops beams, and sets intensities.",
         show_default=False,
     ),
 ]

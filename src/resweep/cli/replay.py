@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-from resweep.cli.options import Cluster, Memory, PoseRate, Poses, parse_place
+from resweep.cli.options import Cluster, Memory, PoseRate, Poses, Realism, parse_place
 from resweep.cli.writing import describe_work, locks
 from resweep.memory import parse_memory
 
 
-@locks("output", reads=["path", "world"])
+@locks("output", reads=["path", "world", "realism"])
 def replay(
     path: Annotated[
         Path, typer.Argument(parser=parse_place, metavar="LOG", help="A log with tracked boxes.", show_default=False)
@@ -31,6 +31,7 @@ def replay(
     ] = None,
     poses: Poses = None,
     pose_rate: PoseRate = None,
+    realism: Realism = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 0,
     memory: Memory = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the log at OUT.")] = False,
@@ -58,8 +59,10 @@ def replay(
     from resweep.progress import open_progress
     from resweep.scenario import load_bank
     from resweep.sensors import load_sensor
+    from resweep.simulate.realism import load_realism
 
     chosen = load_sensor(sensor)
+    model = None if realism is None else load_realism(realism)
     check_folder(output, overwrite)
     check_world(world)
     recorded = open_posed(path, False, poses, pose_rate, empty_beams=False)
@@ -68,7 +71,8 @@ def replay(
         progress.start(f"reading {world}")
         place = stream_world(world, seed, memory_bytes=bound)
         progress.start("placing the objects")
-        again = replay(recorded, place, chosen, bank=objects, seed=seed, sweeps=sweeps, world_name=world)
+        how: dict[str, Any] = {"bank": objects, "realism": model, "seed": seed, "sweeps": sweeps}
+        again = replay(recorded, place, chosen, **how, world_name=world)
         tally, drive = Tally(progress), again.log
         add = tally.begin(len(drive), chosen.sweep_period_s, f"sweeping {chosen.name}")
         figures: dict[str, Any] = {}

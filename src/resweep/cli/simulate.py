@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resweep.cli.options import Cluster, Memory, Points, choose_points, parse_place
+from resweep.cli.options import Cluster, Memory, Points, Realism, choose_points, parse_place
 from resweep.cli.writing import describe_work, locks
 from resweep.errors import ResweepError
 from resweep.memory import parse_memory
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NOISE = "receiver.range_noise"
 
 
-@locks("output", reads=["world", "like"])
+@locks("output", reads=["world", "like", "realism"])
 def simulate(
     world: Annotated[
         str,
@@ -116,6 +116,7 @@ def simulate(
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUE", help="Another field of the sensor; may be repeated."),
     ] = None,
+    realism: Realism = None,
     seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="The same seed gives the same bytes.")] = 0,
     threads: Annotated[int, typer.Option(min=0, metavar="N", help="0 takes all cores.")] = 0,
     memory: Memory = None,
@@ -144,6 +145,8 @@ def simulate(
 
       resweep simulate seq00.world --like kitti/sequences/00 -o again
 
+      resweep simulate seq00.world --like kitti/sequences/00 -o again --realism kitti.model
+
       resweep simulate seq00.world -s velodyne-hdl-32e --like kitti/sequences/00 --offset 0,0,-0.5 -o sim32
 
       resweep simulate scene:street -s velodyne-hdl-32e --scenario hidden-car -o hidden
@@ -166,6 +169,7 @@ def simulate(
     from resweep.progress import open_progress
     from resweep.sensors import load_sensor
     from resweep.simulate.drive import Drive
+    from resweep.simulate.realism import load_realism
     from resweep.simulate.retrace import recorded_sensor
 
     if [poses if like is None else None, like, scenario].count(None) != 2 or (poses and scenario):
@@ -180,6 +184,7 @@ def simulate(
     check_recorded(name, like, {"--offset": offset, "--standing": standing, "--rate": rate})
     own = None if name == RECORDED else load_sensor(name)
     settings = {"rotation_rate_hz": rate, "beam.rays": rays, "receiver.mode": mode, **_choose_noise(noise, set_ or [])}
+    model = None if realism is None else load_realism(realism)
     _check_format(format)
     layout = choose_points(points, format)
     check_folder(output, overwrite)
@@ -210,7 +215,7 @@ def simulate(
         course: dict[str, Any] = {"motion": motion, "sweeps": sweeps}
         if log is not None:
             course = {"like": log, "recorded": name == RECORDED, "offset": parse_offset(offset), "standing": standing}
-        plan = Drive(world, chosen, up, tuple(actors), seed, threads, memory_bytes=bound, **course)
+        plan = Drive(world, chosen, up, tuple(actors), seed, threads, memory_bytes=bound, realism=model, **course)
         drive = plan.run(place, ready=cluster is None)  # so that the pace below is that of sweeping
         drive = replace(drive, meta={**drive.meta, **_collect_provenance(chosen, own, path, offset)})
         tally = Tally(progress)

@@ -35,7 +35,7 @@ from resweep.remote import discard_stage, find_path, is_remote, is_unfinished, l
 from resweep.scenario import Actor, Bank, builtin_bank, load_bank
 from resweep.scenario.actors import common_labels
 from resweep.scenes.opening import SCENE, open_world
-from resweep.simulate import Simulator
+from resweep.simulate import RealismModel, Simulator, load_realism
 from resweep.work import Threads, Workers, forget, is_here, keep, map_batches
 from resweep.worlds import World
 
@@ -58,7 +58,7 @@ class PlacedRun:
     ``trajectory`` is that of the sensor; ``times`` (n,) and ``poses`` (n, 4, 4) are those of its sweeps;
     ``names`` gives the class of each actor by its instance. ``dataset`` is the name of the plan, ``identity`` a hash
     over all that decides the run's bytes; ``first_frame`` counts the sweeps of the runs before it. ``labels`` are those
-    of its returns, ``world_seed`` what a world that is a scene is made from.
+    of its returns, ``world_seed`` what a world that is a scene is made from, ``realism`` a learned model of the sensor.
     """
 
     run: Run
@@ -73,6 +73,7 @@ class PlacedRun:
     identity: str = ""
     first_frame: int = 0
     camera: KittiCamera = DEFAULT_CAMERA
+    realism: RealismModel | None = None
 
     def facts(self) -> RunFacts:
         """What the files of the run say of it as a whole."""
@@ -145,8 +146,11 @@ def place_run(plan: Plan, run: Run, world: World, bank: Bank) -> PlacedRun:
     names = class_names(actors, scenario.categories(bank, actors))
     whole = (plan.name, identify_run(plan, run))
     camera = choose_camera(plan, run)
+    model = None if plan.realism is None else load_realism(plan.realism)
     kept = (common_labels(world, actors), plan.seed)
-    return PlacedRun(run, *kept, trajectory, sweeps.times, sweeps.poses, actors, names, *whole, camera=camera)
+    return PlacedRun(
+        run, *kept, trajectory, sweeps.times, sweeps.poses, actors, names, *whole, camera=camera, realism=model
+    )
 
 
 def _number_frames(placed: list[PlacedRun]) -> list[PlacedRun]:
@@ -215,7 +219,9 @@ def _make_sweep(work: _Work, place: tuple[int, int]) -> None:
 def _open_simulator(item: PlacedRun, threads: int) -> Simulator:
     """The simulator of a run, which shares the native scene of its world."""
     bare = _open_scene(item.run.world, item.world_seed, threads)
-    return bare.with_sensor(item.run.sensor).with_actors(item.actors).with_seed(item.run.seed)
+    return (
+        bare.with_sensor(item.run.sensor).with_actors(item.actors).with_seed(item.run.seed).with_realism(item.realism)
+    )
 
 
 @keep(2)

@@ -81,6 +81,8 @@ class Plan(Spec):
     """Actors drawn at random, added to every scenario."""
     bank: str | None = None
     """Folder of the bank with the objects; plain ones if left out."""
+    realism: str | None = None
+    """Folder of a learned model of the sensor, as 'resweep learn raydrop' writes it."""
     camera: str | None = None
     """Calibration file or folder of the log that a world is from, for the image boxes of KITTI's layouts."""
     sweeps: int | None = Field(default=None, ge=1)
@@ -136,7 +138,7 @@ def _resolve_paths(plan: Plan, folder: Path) -> Plan:
 
     scenarios = [beside(word) if isinstance(word, str) and word not in SCENARIOS else word for word in plan.scenarios]
     changes = {"worlds": tuple(map(beside, plan.worlds)), "scenarios": tuple(scenarios)}
-    single = {name: beside(word) for name in ("bank", "camera") if (word := getattr(plan, name)) is not None}
+    single = {name: beside(word) for name in ("bank", "camera", "realism") if (word := getattr(plan, name)) is not None}
     return plan.model_copy(update={**changes, **single})
 
 

@@ -34,7 +34,9 @@ def make_record(plan: Plan, runs: Sequence[Run]) -> dict[str, Any]:
     written = plan.model_dump(mode="json", exclude_none=True)
     scenarios = [run.scenario.model_dump(mode="json", exclude_none=True) for run in runs]
     cameras = [choose_camera(plan, run) for run in runs]
+    learned = {} if plan.realism is None else {"realism": _fingerprint(plan.realism)}
     return {
+        **learned,
         "cameras": [None if camera is DEFAULT_CAMERA else camera.to_dict() for camera in cameras],
         "resweep": resweep.__version__,
         "files": _FILES,
@@ -62,7 +64,8 @@ def identify_run(plan: Plan, run: Run) -> str:
         "scenario": run.scenario.model_dump(mode="json", exclude_none=True),
         "bank": None if plan.bank is None else _fingerprint(plan.bank),
     }
-    return hash_record({**drawn, **own})
+    learned = {} if plan.realism is None else {"realism": _fingerprint(plan.realism)}
+    return hash_record({**drawn, **own, **learned})
 
 
 def _fingerprint(word: str) -> str:

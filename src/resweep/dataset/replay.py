@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from resweep.log import Log
 from resweep.reconstruction import build_bank
@@ -12,6 +13,7 @@ from resweep.scenario.replay import find_sweep_starts, replay_actors
 from resweep.sensors import Sensor, fire, load_sensor
 from resweep.simulate import Simulator
 from resweep.simulate.drive import Drive
+from resweep.simulate.realism import RealismModel
 from resweep.worlds import StreamedWorld, World
 
 
@@ -35,6 +37,7 @@ def replay(
     sensor: Sensor | str,
     *,
     bank: Bank | None = None,
+    realism: RealismModel | None = None,
     seed: int = 0,
     sweeps: int | None = None,
     world_name: str | None = None,
@@ -43,7 +46,7 @@ def replay(
 
     Objects come from ``bank`` (default: one built from the log itself). Each sweep has its middle when the recorded
     one had. ``sweeps`` takes only the first so many. The same ``seed`` gives the same bytes. ``world_name`` is where
-    other processes read the world, if they are to share the work.
+    other processes read the world, if they are to share the work. ``realism`` is a learned model of the sensor.
 
     Example: ``again = rs.replay(log, rs.load_world("0051.world"), "velodyne-vlp-16").log``
     """
@@ -56,9 +59,11 @@ def replay(
     moves = len(recorded) > 1
     motion = recorded.trajectory.extended(duration + chosen.sweep_period_s) if moves else recorded.poses
     if world_name is None:
-        drive = Simulator(world, chosen, actors=found.actors, seed=seed).run(motion, starts=starts)
+        simulator = Simulator(world, chosen, actors=found.actors, realism=realism, seed=seed)
+        drive = simulator.run(motion, starts=starts)
     else:
-        plan = Drive(world_name, chosen, actors=tuple(found.actors), seed=seed, motion=motion, starts=starts)
+        how: dict[str, Any] = {"actors": tuple(found.actors), "realism": realism, "seed": seed}
+        plan = Drive(world_name, chosen, motion=motion, starts=starts, **how)
         drive = plan.run(world)
     source = str(log.meta.get("path", log.name))
     tracks = {str(instance): track for instance, track in found.tracks.items()}

@@ -17,7 +17,7 @@ from resweep.evaluation.report import Report
 from resweep.log import Log
 from resweep.memory import parse_memory, resident_memory
 from resweep.pose import Array
-from resweep.simulate import Retracer
+from resweep.simulate import RealismModel, Retracer
 from resweep.sweep import Sweep
 from resweep.worlds import StreamedWorld, World
 
@@ -31,6 +31,7 @@ def holdout(
     mappable: Callable[[Sweep], Array] | None = None,
     *,
     memory: int | str | None = None,
+    realism: RealismModel | None = None,
     **options: Any,
 ) -> Report:
     """Build from all sweeps but ``held``, trace the beams of those again at their poses, and compare.
@@ -41,7 +42,8 @@ def holdout(
     lasers and poses of the others moves the map by centimetres. Every beam is given its most likely return, since
     even a perfect stochastic world scatters; ``log_likelihood`` is that of the whole distribution. The recorded cloud
     of ``c2c_m`` is the whole log. Held-out sweeps are traced as they are compared, none is kept. ``memory``
-    bounds what the comparison holds beside the world; it and ``options`` are those of `evaluate`.
+    bounds what the comparison holds beside the world; it and ``options`` are those of `evaluate`. With a learned model
+    ``realism`` the beams are simulated once, as it says, in place of predicted; likelihoods stay those of the world.
     """
     chosen = sorted({int(index) for index in held})
     for index in chosen:
@@ -54,7 +56,7 @@ def holdout(
     world = build(log[rest])
     build_s = time.perf_counter() - begun
     slope = None if log.sensor is None else log.sensor.beam_slope
-    held_out = _HeldOut(log, chosen, Retracer(world, aligned=True, beam_slope=slope), mappable)
+    held_out = _HeldOut(log, chosen, Retracer(world, aligned=True, beam_slope=slope, realism=realism), mappable)
     # A vocabulary that the build was given for an unknown log is that of the log.
     labels = log.labels if log.labels.known else world.labels
     real = replace(log[chosen], load=held_out.real, labels=labels)
@@ -111,7 +113,8 @@ class _HeldOut:
             sweep = sweep.select_beams(keep)
         pose = self.retracer.find_pose(sweep)
         begun = time.perf_counter()
-        simulated = self.retracer.predict(sweep, pose)
+        learned = self.retracer.realism is not None
+        simulated = self.retracer.sweep(sweep, at, pose) if learned else self.retracer.predict(sweep, pose)
         if at not in self._traced:  # figures count a sweep once, however often it is asked for
             self.tracing_s += time.perf_counter() - begun
             self.likelihoods.append(self.retracer.log_likelihood(sweep, pose))

@@ -41,12 +41,15 @@ class Facts:
     empty_beams: EmptyBeams = UNKNOWN_BEAMS
     crs: str = ""
     cloud: CloudState = "no"
+    intensity_scale: float | None = None
 
     @classmethod
     def of(cls, log: Log) -> Facts:
         """The facts of a log; finds where its empty beams come from, if need be."""
         known = (log.poses_known, log.times_known, log.sensor_position_known)
-        return cls(log.sensor_name, log.sensor, log.labels, *known, log.empty_beams, log.crs, log.cloud)
+        return cls(
+            log.sensor_name, log.sensor, log.labels, *known, log.empty_beams, log.crs, log.cloud, log.intensity_scale
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as JSON can hold them: the whole vocabulary, and the whole spec of the sensor."""
@@ -60,6 +63,7 @@ class Facts:
             "empty_beams": {"source": self.empty_beams.source, "detail": self.empty_beams.detail},
             **({"crs": self.crs} if self.crs else {}),
             **({"cloud": self.cloud} if self.cloud != "no" else {}),
+            **({} if self.intensity_scale is None else {"intensity_scale": self.intensity_scale}),
         }
 
     @classmethod
@@ -81,6 +85,7 @@ class Facts:
             _parse_beams(_take(beams, "source", str, where), _take(beams, "detail", str, where), where),
             _take({"crs": "", **data}, "crs", str, where),
             _parse_cloud(_take({"cloud": "no", **data}, "cloud", str, where), where),
+            _parse_scale(data.get("intensity_scale"), where),
         )
 
     def apply(self, log: Log, keeps_beams: bool) -> Log:
@@ -100,7 +105,17 @@ class Facts:
             empty_beams=self.empty_beams if keeps_beams else log.empty_beams,
             crs=self.crs or log.crs,
             cloud=log.cloud if self.cloud == "no" else self.cloud,
+            # A reader that knows its format's unit knows what the writer made of it.
+            intensity_scale=self.intensity_scale if log.intensity_scale is None else log.intensity_scale,
         )
+
+
+def _parse_scale(value: object, where: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise ResweepError(f"{where}: damaged (intensity_scale is {value!r}); write the log again")
+    return float(value)
 
 
 @dataclass(frozen=True)

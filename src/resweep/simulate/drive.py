@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from resweep.errors import ResweepError
 from resweep.io.source import name_place, with_source
@@ -12,6 +13,7 @@ from resweep.pose import Array, Trajectory
 from resweep.scenario import Actor
 from resweep.scenes.opening import SCENE, stream_world
 from resweep.sensors import Sensor
+from resweep.simulate.realism import RealismModel
 from resweep.simulate.retrace import Retracer
 from resweep.simulate.simulator import Simulator
 from resweep.work import keep
@@ -24,7 +26,7 @@ class Drive:
 
     It moves along a ``motion``, which is what `Simulator.run` takes, with its ``starts`` and number of ``sweeps``; or
     drives ``like`` a log (`Simulator.run_like`), with ``recorded`` by the beams of that log (`Retracer.for_log`).
-    ``memory_bytes`` bounds what a process keeps of the world.
+    ``memory_bytes`` bounds what a process keeps of the world. ``realism`` is a learned model of the sensor.
     """
 
     world: str
@@ -41,6 +43,7 @@ class Drive:
     offset: Array | None = None
     standing: bool = False
     memory_bytes: int | None = None
+    realism: RealismModel | None = None
 
     def __post_init__(self) -> None:
         if (self.motion is None) == (self.like is None):
@@ -60,13 +63,16 @@ class Drive:
         return with_source(self._run(world, ready), self)
 
     def _run(self, world: World | StreamedWorld, ready: bool) -> Log:
-        actors, seed, threads = self.actors, self.seed, self.threads
+        how: dict[str, Any] = {
+            "actors": self.actors,
+            "realism": self.realism,
+            "seed": self.seed,
+            "threads": self.threads,
+        }
         if self.recorded:
             assert self.like is not None
-            return Retracer.for_log(world, self.like, self.sensor, actors=actors, seed=seed, threads=threads).run(
-                self.like
-            )
-        simulator = Simulator(world, self.sensor, actors=actors, seed=seed, threads=threads)
+            return Retracer.for_log(world, self.like, self.sensor, **how).run(self.like)
+        simulator = Simulator(world, self.sensor, **how)
         if ready:
             _ = simulator.scene
         if self.like is not None:

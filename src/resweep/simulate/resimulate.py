@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from resweep.log import Log
 from resweep.scenario import Actor
 from resweep.sensors import Sensor, load_sensor
+from resweep.simulate.realism import RealismModel
 from resweep.simulate.retrace import Retracer
 from resweep.simulate.simulator import Simulator
 from resweep.worlds import StreamedWorld, World
@@ -20,6 +21,7 @@ def resimulate(
     sensor: Sensor | str = RECORDED,
     *,
     actors: Sequence[Actor] = (),
+    realism: RealismModel | None = None,
     seed: int = 0,
     threads: int = 0,
 ) -> Log:
@@ -28,10 +30,11 @@ def resimulate(
     ``recorded`` fires the log's own beams, empty ones included, each at its own time (`Retracer.for_log`): compared
     with the log, beam by beam, this shows what the world gets right. Ranges have no noise then. Any other ``sensor``
     fires its own pattern with its own noise (`Simulator.run_like`). The same ``seed`` gives the same bytes.
+    ``realism`` is a learned model of the sensor (`resweep.load_realism`).
 
     Example: ``rs.evaluate(rs.resimulate(log, world), log)``
     """
     if sensor == RECORDED:
-        return Retracer.for_log(world, log, actors=actors, seed=seed, threads=threads).run(log)
+        return Retracer.for_log(world, log, actors=actors, realism=realism, seed=seed, threads=threads).run(log)
     chosen = load_sensor(sensor) if isinstance(sensor, str) else sensor
-    return Simulator(world, chosen, actors=actors, seed=seed, threads=threads).run_like(log)
+    return Simulator(world, chosen, actors=actors, realism=realism, seed=seed, threads=threads).run_like(log)

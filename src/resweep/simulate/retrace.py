@@ -21,6 +21,7 @@ from resweep.sensors.catalog import beam_slope as catalog_beam_slope
 from resweep.simulate.align import Surfaces
 from resweep.simulate.nothing_met import NothingMet
 from resweep.simulate.pulses import Pulses
+from resweep.simulate.realism import RealismModel
 from resweep.simulate.tracer import LOOK_AHEAD, Tracer
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import StreamedWorld, World
@@ -77,7 +78,8 @@ class Retracer:
     The firing pattern is always the recorded one. A world built from a log keeps the calibration of its lasers
     (``world.calibration``): beams then leave as the lasers really fire, and read as they really read.
     With ``aligned`` each sweep is first registered to the world, which corrects its pose by centimetres.
-    ``actors`` are met where they are when each beam is fired, as in a `Simulator`.
+    ``actors`` are met where they are when each beam is fired, as in a `Simulator`. A learned model ``realism`` changes
+    sweeps as it does there, but not predictions.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class Retracer:
         actors: Sequence[Actor] = (),
         aligned: bool = False,
         prediction: PredictionConfig | None = None,
+        realism: RealismModel | None = None,
         seed: int = 0,
         threads: int = 0,
     ) -> None:
@@ -98,6 +101,9 @@ class Retracer:
         self.beam_slope = sensor.beam_slope if beam_slope is None and sensor is not None else beam_slope
         chosen = Sensor.model_validate(_RECORDED) if sensor is None else sensor
         self.tracer = Tracer(world, chosen, actors, seed=seed, threads=threads)
+        if realism is not None:
+            self.tracer = self.tracer.with_hits()
+        self.realism = realism
         _ = self.tracer.source  # built here: what callers time later is tracing
 
     @classmethod
@@ -108,6 +114,7 @@ class Retracer:
         sensor: Sensor | None = None,
         *,
         actors: Sequence[Actor] = (),
+        realism: RealismModel | None = None,
         seed: int = 0,
         threads: int = 0,
     ) -> Retracer:
@@ -118,7 +125,7 @@ class Retracer:
         """
         chosen = recorded_sensor(log) if sensor is None else sensor
         aligned = world.calibration is not None
-        return cls(world, chosen, actors=actors, aligned=aligned, seed=seed, threads=threads)
+        return cls(world, chosen, actors=actors, aligned=aligned, realism=realism, seed=seed, threads=threads)
 
     @cached_property
     def _surfaces(self) -> Surfaces:
@@ -139,6 +146,12 @@ class Retracer:
         """The same with other actors; the scene and the layers already built are shared."""
         other = copy.copy(self)
         other.tracer = self.tracer.with_actors(actors)
+        return other
+
+    def with_hits(self) -> Retracer:
+        """The same, whose sweeps also say what they know of the primitives hit (`Tracer.with_hits`)."""
+        other = copy.copy(self)
+        other.tracer = self.tracer.with_hits()
         return other
 
     def find_pose(self, recorded: Sweep) -> Array:
@@ -175,7 +188,7 @@ class Retracer:
             beam_status=status,
             beam=beam.astype(np.int32),
             range=ranges,
-            intensity=found["reflected"][beam],
+            intensity=self._put_gain_back(found["reflected"][beam], recorded.beam_ring[beam], recorded),
             return_index=np.zeros(len(beam), np.uint8),
             label=found["label"][beam],
             instance=found["instance"][beam],
@@ -228,9 +241,17 @@ class Retracer:
     def _fits(self, recorded: Sweep) -> bool:
         return self.calibration is not None and self.calibration.fits(recorded)
 
-    def sweep(self, recorded: Sweep, index: int = 0) -> Sweep:
-        """The recorded sweep's beams, with what this world returns on them."""
-        change = portable.matmul(self.find_pose(recorded), inverse(recorded.pose))
+    def _put_gain_back(self, intensity: Array, ring: Array, recorded: Sweep) -> Array:
+        """Intensities (n,) as the lasers ``ring`` (n,) report them."""
+        calibration = self.calibration if self._fits(recorded) else None
+        return intensity if calibration is None or calibration.gain is None else intensity * calibration.find_gain(ring)
+
+    def sweep(self, recorded: Sweep, index: int = 0, pose: Array | None = None) -> Sweep:
+        """The recorded sweep's beams, with what this world returns on them.
+
+        ``pose`` is its place in the world, if it is known already (default: `find_pose`).
+        """
+        change = portable.matmul(self.find_pose(recorded) if pose is None else pose, inverse(recorded.pose))
         motion = recorded.trajectory
         if motion is None:
             motion = Trajectory(np.array([recorded.timestamp]), recorded.pose[None])
@@ -247,7 +268,12 @@ class Retracer:
             beam_ring=recorded.beam_ring,
             beam_column=recorded.beam_column,
         )
-        return self._drop_blind(traced, index)
+        seen = self._drop_blind(traced, index)
+        seen = replace(seen, intensity=self._put_gain_back(seen.intensity, seen.ring, recorded))
+        if self.realism is None:
+            return seen
+        labels = common_labels(self.world, self.tracer.actors.actors)
+        return self.realism.run(seen, labels, seed=self.tracer.seed, index=index, threads=self.tracer.threads)
 
     def _drop_blind(self, sweep: Sweep, index: int) -> Sweep:
         """The sweep without the returns that its sensor's blind spots take, drawn by seed and number of the sweep."""

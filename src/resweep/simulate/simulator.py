@@ -22,6 +22,7 @@ from resweep.sensors import Sensor, fire, load_sensor
 from resweep.simulate.ego import Box, Ego
 from resweep.simulate.nothing_met import NothingMet
 from resweep.simulate.pulses import Pulses
+from resweep.simulate.realism import RealismModel
 from resweep.simulate.tracer import LOOK_AHEAD, Tracer
 from resweep.sweep import Sweep
 from resweep.worlds import Mesh, StreamedWorld, World
@@ -40,6 +41,9 @@ class Simulator:
 
     ``ego`` is the part of the vehicle that blocks beams: a box (x0, y0, z0, x1, y1, z1) or a mesh in the sensor's
     frame. Beams whose axis meets it are not traced; their status is `BeamStatus.DROPPED`.
+
+    ``realism`` is a learned model of the sensor (`resweep.load_realism`): which beams do not return, and how bright
+    returns are (`RealismModel.run`). The world must know how it was recorded.
     """
 
     def __init__(
@@ -49,6 +53,7 @@ class Simulator:
         *,
         actors: Sequence[Actor] = (),
         ego: Box | Mesh | None = None,
+        realism: RealismModel | None = None,
         seed: int = 0,
         threads: int = 0,
         packet: int = 8,
@@ -57,6 +62,9 @@ class Simulator:
             raise ResweepError(f"packet: expected 1, 8 or 16 rays, got {packet}")
         chosen = load_sensor(sensor) if isinstance(sensor, str) else sensor
         self.tracer = Tracer(world, chosen, actors, seed=_check_seed(seed), threads=int(threads), packet=packet)
+        if realism is not None:
+            self.tracer = self.tracer.with_hits()
+        self.realism = realism
         self.ego = None if ego is None else Ego(ego)
         self._nothing_met = NothingMet(world)
 
@@ -106,6 +114,12 @@ class Simulator:
         """A simulator of the same on another number of threads, which changes no result."""
         return self._with(self.tracer.with_threads(threads))
 
+    def with_realism(self, realism: RealismModel | None) -> Simulator:
+        """A simulator of the same with a learned model of the sensor, or without."""
+        other = self._with(self.tracer if realism is None else self.tracer.with_hits())
+        other.realism = realism
+        return other
+
     def _with(self, tracer: Tracer) -> Simulator:
         other = copy.copy(self)
         other.tracer = tracer
@@ -135,7 +149,11 @@ class Simulator:
             beam_ring=firing.ring,
             beam_column=firing.column,
         )
-        return self._nothing_met.check(sweep, index)
+        sweep = self._nothing_met.check(sweep, index)
+        if self.realism is None:
+            return sweep
+        labels = common_labels(self.world, self.actors)
+        return self.realism.run(sweep, labels, seed=self.seed, index=index, threads=self.threads)
 
     def rays(self, pose: ArrayLike | Trajectory, *, start: float | None = None, index: int = 0) -> tuple[Array, Array]:
         """Origins and directions (n, 3) float32 of every ray of a sweep, from the world's origin."""

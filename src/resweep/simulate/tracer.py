@@ -15,6 +15,7 @@ from resweep import _core
 from resweep.boxes import Boxes
 from resweep.calibration import Calibration
 from resweep.embree_library import open_embree
+from resweep.errors import ResweepError
 from resweep.pose import Array, Trajectory
 from resweep.scenario import Actor
 from resweep.sensors import Sensor
@@ -29,6 +30,7 @@ from resweep.worlds import StreamedWorld, World
 _AHEAD_M = 60.0  # of a drive, for which a streamed world is read ahead: about a tile
 LOOK_AHEAD = 1000  # sweeps, at most
 SEEN_COLUMNS = ("seen_count", "range_ratio", "incidence_off_deg", "unknown_m", "confidence", "completed")
+HIT_COLUMNS = ("seen", "cosine")  # of the primitive hit, for learned models: its record, and the cosine of incidence
 
 
 class Tracer:
@@ -37,7 +39,8 @@ class Tracer:
     The native scene is built on first use and shared by the copies that the ``with_`` methods make. That of a
     `StreamedWorld` has what lies within reach of the sensor, sweep by sweep. The same ``seed``
     gives the same bytes, whatever ``threads`` (0: all cores). ``packet`` is the number of rays in one Embree call:
-    1, 8 or 16. Widths differ in rounding, so all processors have the same.
+    1, 8 or 16. Widths differ in rounding, so all processors have the same. With ``keeps_hits`` (`with_hits`) sweeps
+    have the `HIT_COLUMNS` among their ``extra``.
     """
 
     def __init__(
@@ -55,6 +58,7 @@ class Tracer:
         self.seed = seed
         self.threads = threads
         self.packet = packet
+        self.keeps_hits = False
         self.plan = native_plan(sensor)
         self.actors = ActorSet(world, actors)
 
@@ -100,6 +104,15 @@ class Tracer:
         """The same on another number of threads."""
         return self._copy(threads=threads)
 
+    def with_hits(self) -> Tracer:
+        """The same, whose sweeps also have the `HIT_COLUMNS`; the world must know how it was recorded."""
+        if self.world.observed is None:
+            raise ResweepError(
+                "world: it does not know how its primitives were seen, which learned models need; build it from a "
+                "recording, with a map.observed_voxel_m above 0"
+            )
+        return self._copy(keeps_hits=True)
+
     def with_only(self, actor: Actor) -> Tracer:
         """One of the actors in an otherwise empty world."""
         return self._copy(actors=self.actors.only(actor), source=WholeScene(_empty_scene()), record=None)
@@ -126,7 +139,10 @@ class Tracer:
                 record=self.record,
             )
         points, primitive = columns.pop("points"), columns.pop("kind")
+        hits = {name: columns.pop(name) for name in HIT_COLUMNS if name in columns}
         seen = {name: columns.pop(name) for name in SEEN_COLUMNS if name in columns}
+        if self.keeps_hits:
+            seen |= hits
         time = start + pulses.time[columns["beam"]]
         return Traced(columns, points, primitive, time, sensor, present, seen)
 
@@ -155,7 +171,7 @@ class Traced:
     ``columns`` are ``beam_status`` (b,) and the return columns (n,) of a `Sweep`. ``points`` (n, 3) float32 are the
     returns as the sensor reports them, ``primitive`` (n,) the kinds of what was hit, ``time`` (n,) the seconds at which
     they were fired, ``motion`` that of the sensor around the world's origin. ``seen`` are the `SEEN_COLUMNS` (n,) of a
-    world that knows how it was recorded.
+    world that knows how it was recorded, and the `HIT_COLUMNS` where they are kept.
     """
 
     columns: dict[str, Array]

@@ -75,6 +75,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
         path.name,
         sensor=load_sensor(SENSOR),
         labels=load_labels("argoverse2"),
+        intensity_scale=255.0,
         meta={"format": "argoverse2", "path": str(path)},
     )
     lidars = [Lidar(at * _LASERS, (at + 1) * _LASERS, mount) for at, mount in enumerate(mounts)]

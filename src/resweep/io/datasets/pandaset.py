@@ -74,6 +74,7 @@ def open_log(
         sensor_name=sensor,
         labels=load_labels("pandaset") if (path / "annotations" / "semseg").is_dir() else NO_LABELS,
         empty_beams=EmptyBeams("unknown", "not inferred: the PandarGT does not spin"),
+        intensity_scale=255.0,
         meta={"format": "pandaset", "path": str(path)},
     )
     if lidar == 1:

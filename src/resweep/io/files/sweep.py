@@ -32,6 +32,7 @@ _BEAM = ("beam_origin", "beam_direction", "beam_time", "beam_ring", "beam_column
 _RETURN = ("beam", "range", "intensity", "return_index", "label", "instance")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date of a zip entry
 _EXTRA = "extra/"
+_BEAM_EXTRA = "beam_extra/"
 _BOXES = "boxes/"
 _MAX_EQUAL = 1 << 20  # beams or returns that are all equal in every column
 _BOX = ("centre", "size", "yaw", "track", "label", "velocity", "n_points", "known")
@@ -47,6 +48,8 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", compress: bool = Fals
     arrays: dict[str, Array] = {name: getattr(sweep, name) for name in (*_BEAM, *_RETURN)}
     for name, values in sweep.extra.items():
         arrays[_EXTRA + name] = np.asarray(values)
+    for name, values in sweep.beam_extra.items():
+        arrays[_BEAM_EXTRA + name] = np.asarray(values)
     constant = {name: len(values) for name, values in arrays.items() if _is_constant(values)}
     arrays.update({name: arrays[name][:1] for name in constant})
     arrays["pose"] = sweep.pose
@@ -63,6 +66,8 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", compress: bool = Fals
         "constant": constant,
         "boxes": None if sweep.boxes is None else list(sweep.boxes.name),
     }
+    if sweep.beam_extra:
+        record["beam_extra"] = list(sweep.beam_extra)
     if part_of is not None:
         record["log"] = Facts.of(part_of).to_dict()
     kind = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
@@ -111,7 +116,9 @@ def _read(path: Path) -> Sweep:
             entries = _Entries(archive, path)
             record = entries.record
             constant: dict[str, int] = record["constant"]
-            beams = entries.columns(_BEAM, constant)
+            of_beams = record.get("beam_extra", [])
+            beams = entries.columns((*_BEAM, *(_BEAM_EXTRA + name for name in of_beams)), constant)
+            beam_extra = {name: beams.pop(_BEAM_EXTRA + name) for name in of_beams}
             returns = entries.columns((*_RETURN, *(_EXTRA + name for name in record["extra"])), constant)
             extra = {name: returns.pop(_EXTRA + name) for name in record["extra"]}
             return Sweep(
@@ -120,6 +127,7 @@ def _read(path: Path) -> Sweep:
                 timestamp=record["timestamp"],
                 sensor=record["sensor"],
                 extra=extra,
+                beam_extra=beam_extra,
                 boxes=_read_boxes(entries),
                 **beams,
                 **returns,
@@ -192,7 +200,13 @@ class _Entries:
             raise ResweepError(
                 f"{self._path}: .sweep version {record['version']}, this Resweep reads up to {VERSION}; upgrade Resweep"
             )
-        names = [*record["extra"], *(record["boxes"] if isinstance(record.get("boxes"), list) else ())]
+        if not isinstance(record.get("beam_extra", []), list):
+            raise ValueError("sweep.json has a 'beam_extra' of another kind")
+        names = [
+            *record["extra"],
+            *record.get("beam_extra", []),
+            *(record["boxes"] if isinstance(record.get("boxes"), list) else ()),
+        ]
         if not all(isinstance(name, str) for name in names) or not math.isfinite(record["timestamp"]):
             raise ValueError("sweep.json has names that are no texts, or a timestamp that is no time")
         return record

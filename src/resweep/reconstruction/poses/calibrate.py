@@ -5,7 +5,7 @@ its poses by millimetres: surfaces of the map come out in several layers. Where 
 plane, each return should lie in it. One robust least-squares problem over all sweeps finds an elevation
 and a range correction for every laser, and for every sweep a small motion of its pose and of its course within the
 sweep, each with its uncertainty. A long log is divided: its lasers are found on a few stretches along it, its poses in
-windows that overlap.
+windows that overlap. Lasers also differ in how bright they report the same surface, which `gain` finds.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse
 from resweep.progress import track
 from resweep.reconstruction.poses.config import CalibrateConfig
+from resweep.reconstruction.poses.gain import estimate_gain
 from resweep.reconstruction.poses.local_planes import list_thicknesses, step
 from resweep.reconstruction.poses.unknowns import fix_biases, fix_lasers, summarise_poses
 from resweep.reconstruction.poses.views import Keep, View, make_view, move_to_origin
@@ -89,6 +90,8 @@ def _calibrate_lasers(
         done = step(parts, calibration, config, rng, thickness_m)
         calibration = done.calibration
         misfits.append(done.misfit_m)
+    if n_rings > 1:
+        calibration = replace(calibration, gain=estimate_gain(parts, calibration))
     for part, origin in zip(parts, origins, strict=True):
         _move_back(part, origin)
     known = done.estimate()

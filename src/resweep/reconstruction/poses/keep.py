@@ -23,6 +23,8 @@ def pack_calibrated(found: Calibrated) -> dict[str, Array]:
         columns |= {_SIGMA + item.name: np.asarray(getattr(sigma, item.name)) for item in fields(sigma)}
     if poses is not None:
         columns["refined"] = np.array(astuple(poses))
+    if lasers.gain is not None:
+        columns["gain"] = lasers.gain
     return {**columns, "poses": found.log.poses, "rates": found.rates, "misfit_m": np.array(found.misfit_m)}
 
 
@@ -36,7 +38,7 @@ def unpack_calibrated(log: Log, columns: dict[str, Array]) -> Calibrated:
         sweeps, *rest = columns["refined"].tolist()
         poses = PoseRefinement(int(sweeps), *rest)
     elevation, range_m, slope = (columns[name] for name in _LASERS)
-    lasers = Calibration(elevation, range_m, range_slope=slope, sigma=sigma, poses=poses)
+    lasers = Calibration(elevation, range_m, range_slope=slope, sigma=sigma, poses=poses, gain=columns.get("gain"))
     before, after = columns["misfit_m"].tolist()
     there = correct_log(log, lasers, columns["poses"], columns["rates"])
     return Calibrated(there, lasers, columns["rates"], (before, after))

@@ -20,14 +20,15 @@ Keep = Callable[[Sweep], Array]
 class View:
     """The part of one sweep that takes part: beams in the frame of its pose, when they were fired, and the pose.
 
-    ``origin`` and ``direction`` (n, 3), ``range`` (n,) as measured, ``ring`` (n,), ``when`` (n,) in seconds from the
-    time of the pose; zero where that is not known.
+    ``origin`` and ``direction`` (n, 3), ``range`` (n,) as measured, ``ring`` (n,), ``intensity`` (n,), ``when`` (n,) in
+    seconds from the time of the pose; zero where that is not known.
     """
 
     origin: Array
     direction: Array
     range: Array
     ring: Array
+    intensity: Array
     when: Array
     pose: Array
     n_rings: int  # of all its beams: some lasers may meet nothing
@@ -86,7 +87,8 @@ def make_view(sweep: Sweep, config: CalibrateConfig, rng: np.random.Generator, k
     when = sweep.beam_time[beam] - sweep.timestamp if timed else np.zeros(len(rows))
     n_rings = 1 + int(sweep.beam_ring.max()) if sweep.n_beams else 1
     ring = sweep.ring[rows].astype(np.int64)
-    return View(origin, direction, sweep.range[rows].astype(np.float64), ring, when, sweep.pose, n_rings)
+    range_m, intensity = sweep.range[rows].astype(np.float64), sweep.intensity[rows].astype(np.float64)
+    return View(origin, direction, range_m, ring, intensity, when, sweep.pose, n_rings)
 
 
 def move_to_origin(views: Sequence[View]) -> Array:

@@ -28,6 +28,7 @@ class Purpose(IntEnum):
     POINTING = 3
     INTENSITY_NOISE = 4
     VOLUMES = 5
+    RAYDROP = 6
 
 
 def key(seed: int, sweep: int) -> tuple[int, int]:

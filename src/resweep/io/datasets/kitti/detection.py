@@ -58,6 +58,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
         labels=NO_LABELS,
         poses_known=False,
         times_known=False,
+        intensity_scale=1.0,
         meta={"format": "kitti-object", "path": str(path), "poses": "unknown"},
     )
     return infer_empty_beams(log, empty_beams)

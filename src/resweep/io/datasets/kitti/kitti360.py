@@ -75,6 +75,7 @@ def open_log(
         sensor=load_sensor(SENSOR),
         labels=load_labels("kitti360"),
         times_known=recorded,
+        intensity_scale=1.0,
         meta={"format": "kitti360", "path": str(path), "unplaced": len(index) - len(posed)},
     )
     return infer_empty_beams(log, empty_beams)

@@ -88,6 +88,7 @@ def open_log(
         labels=NO_LABELS,
         poses_known=packets is not None,
         times_known=recorded,
+        intensity_scale=1.0,
         meta={"format": "kitti-raw", "path": str(path), "poses": "unknown" if packets is None else "oxts"},
     )
     return refuse_faulty(infer_empty_beams(log, empty_beams), faults)

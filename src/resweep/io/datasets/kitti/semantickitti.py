@@ -77,6 +77,7 @@ def open_log(
         labels=load_labels("semantickitti") if (path / "labels").is_dir() else NO_LABELS,
         poses_known=pose_file is not None,
         times_known=recorded,
+        intensity_scale=1.0,
         meta={"format": "semantickitti", "path": str(path), "poses": pose_file.name if pose_file else "unknown"},
     )
     return refuse_faulty(infer_empty_beams(log, empty_beams), faults)

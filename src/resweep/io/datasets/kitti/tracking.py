@@ -73,6 +73,7 @@ def open_log(
         labels=NO_LABELS,
         poses_known=motion.is_file(),
         times_known=False,
+        intensity_scale=1.0,
         meta={"format": "kitti-tracking", "path": str(path), "poses": "oxts" if motion.is_file() else "unknown"},
     )
     return infer_empty_beams(log, empty_beams)

@@ -37,6 +37,7 @@ from resweep.pose import Array, inverse
 from resweep.sweep import Sweep
 
 _COLUMNS = ("x", "y", "z", "intensity", "ring")
+_FULL_SCALE = 255.0
 _ROW_BYTES = 4 * len(_COLUMNS)
 _PANOPTIC = 1000  # panoptic label = class · 1000 + instance (nuScenes panoptic, data format)
 
@@ -118,6 +119,7 @@ def open_log(
         sensor=facts.sensor,
         sensor_name=facts.sensor_name,
         labels=LABELS if notes.has_labels else NO_LABELS,
+        intensity_scale=_FULL_SCALE / facts.intensity_scale,
         meta={"format": "nuscenes", "path": str(path), "scene": name},
     )
     return refuse_faulty(infer_empty_beams(log, empty_beams), faults)

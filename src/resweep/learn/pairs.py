@@ -1,0 +1,188 @@
+"""Training pairs: a recorded sweep, and its re-simulation at the same pose from the other sweeps (D, 5.1)."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from resweep.config import Spec
+from resweep.errors import ResweepError
+from resweep.files import write_file
+from resweep.log import Log
+from resweep.pose import Array
+from resweep.progress import open_progress
+from resweep.scenario import Actor
+from resweep.simulate import Retracer
+from resweep.simulate.realism.channels import BeamChannels, find_channels
+from resweep.simulate.realism.layout import Layout, find_layout
+from resweep.sweep import Sweep
+from resweep.worlds import World
+
+# A world built from some sweeps of a log, with the actors that its whole drive has.
+Build = Callable[[Log, Log], tuple[World, Sequence[Actor]]]
+Mappable = Callable[[Sweep], Array]
+LEAST_SWEEPS = 4
+
+
+class PairConfig(Spec):
+    """How pairs are made of a log."""
+
+    folds: Annotated[int, Field(ge=2, le=50)] = 3
+    """Worlds a log: each is built from the sweeps of all folds but one, and that one is simulated in it."""
+    most_sweeps: Annotated[int, Field(ge=LEAST_SWEEPS)] = 100
+    """Sweeps of a log that become pairs at most, evenly spread over it."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of the simulated sweeps."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """One recorded sweep and its re-simulation, beam by beam.
+
+    ``channels`` are those of the simulated sweep. Of the recorded one, by beam (b,): ``returned``, and ``range`` metres
+    and ``intensity`` of the first return, 0 where there is none. ``counted`` leaves out beams that returned from what
+    the simulation does not hold, such as moving cars and the vehicle itself. ``place`` names where it was recorded:
+    sweeps of one place are held out together. ``simulated`` (b,) is the intensity that physics alone gives.
+    """
+
+    channels: BeamChannels
+    returned: Array
+    range: Array
+    intensity: Array
+    simulated: Array
+    counted: Array
+    place: str
+    layout: Layout
+    labelled: bool
+
+    @property
+    def chosen(self) -> Array:
+        """The beams (n,) on which a drop can be seen: simulation returned, and reality is known."""
+        return np.flatnonzero(self.channels.occupied & self.counted)
+
+    @property
+    def dropped(self) -> Array:
+        """Whether each of the chosen beams (n,) did not return in reality."""
+        return ~self.returned[self.chosen]
+
+
+def make_pairs(
+    log: Log,
+    build: Build,
+    mappable: Mappable,
+    config: PairConfig | None = None,
+    *,
+    cache: Path | None = None,
+    progress: bool = True,
+    threads: int = 0,
+) -> list[Pair]:
+    """A pair of every chosen sweep of a log; ``build`` makes the world of some of its sweeps.
+
+    ``mappable(sweep)`` (n,) says which returns the simulation could hold. Pairs are kept in the folder ``cache``, and
+    read from there; it must belong to this log and these settings. The bytes do not depend on ``threads``.
+    """
+    config = config or PairConfig()
+    _check(log)
+    count = min(len(log), config.most_sweeps)
+    chosen = np.unique(np.linspace(0, len(log) - 1, count).astype(int)).tolist()
+    found: dict[int, Pair] = {at: pair for at in chosen if (pair := read_pair(cache, at)) is not None}
+    with open_progress(progress) as shown:
+        shown.start(f"simulating {log.name} again", len(chosen))
+        shown.advance(len(found))
+        for fold in range(config.folds):
+            held = [at for number, at in enumerate(chosen) if number % config.folds == fold]
+            missing = [at for at in held if at not in found]
+            if not missing:
+                continue
+            rest = [at for at in range(len(log)) if at not in set(held)]
+            world, actors = build(log[rest], log)
+            retracer = Retracer.for_log(world, log, actors=actors, seed=config.seed, threads=threads).with_hits()
+            for at in missing:
+                found[at] = pair = _make(retracer, log, at, mappable)
+                write_pair(cache, at, pair)
+                shown.advance(1, f"fold {fold + 1} of {config.folds}")
+    return [found[at] for at in chosen]
+
+
+def _check(log: Log) -> None:
+    if len(log) < LEAST_SWEEPS:
+        raise ResweepError(
+            f"log '{log.name}': {len(log)} sweeps are too few, as worlds are built from some and compared with "
+            f"others; give at least {LEAST_SWEEPS}"
+        )
+    log.require_poses("its sweeps cannot be simulated again")
+    log.require_beams("its sweeps cannot be simulated again")
+    if log.empty_beams.source == "unknown":
+        raise ResweepError(
+            f"log '{log.name}': its beams without return are unknown ({log.empty_beams.detail}), so no drop can be "
+            "seen; give a log that keeps them, or of a sensor whose grid can be found"
+        )
+
+
+def _make(retracer: Retracer, log: Log, at: int, mappable: Mappable) -> Pair:
+    """The pair of one sweep of a log."""
+    real = log[at]
+    layout = find_layout(real)
+    simulated = retracer.sweep(real, at)
+    labels = retracer.world.labels
+    channels = find_channels(simulated, labels, use_classes=labels.known)
+    first = np.flatnonzero(real.return_index == 0)
+    ranges, light, physics = np.zeros((3, real.n_beams), np.float32)
+    ranges[real.beam[first]], light[real.beam[first]] = real.range[first], real.intensity[first]
+    nearest = np.flatnonzero(simulated.return_index == 0)
+    physics[simulated.beam[nearest]] = simulated.intensity[nearest]
+    counted = np.ones(real.n_beams, bool)
+    counted[real.beam[~mappable(real)]] = False
+    returned = np.zeros(real.n_beams, bool)
+    returned[real.beam] = True
+    return Pair(channels, returned, ranges, light, physics, counted, log.name, layout, labels.known)
+
+
+_COLUMNS = ("returned", "range", "intensity", "simulated", "counted")
+
+
+def write_pair(cache: Path | None, at: int, pair: Pair) -> None:
+    """Keep the pair of sweep ``at`` in a folder."""
+    if cache is None:
+        return
+    columns = {name: getattr(pair, name) for name in _COLUMNS}
+    text = {"place": pair.place, "layout": pair.layout.model_dump_json()}
+    buffer = io.BytesIO()
+    arrays: dict[str, Any] = {
+        **columns,
+        **{name: getattr(pair.channels, name) for name in ("values", "turn", "azimuth")},
+        **{name: np.frombuffer(value.encode(), np.uint8) for name, value in text.items()},
+        "labelled": np.array(pair.labelled),
+        "elevation_deg": np.array(pair.layout.elevation_deg),
+    }
+    np.savez_compressed(buffer, **arrays)
+    write_file(_name(cache, at), buffer.getvalue())
+
+
+def read_pair(cache: Path | None, at: int) -> Pair | None:
+    """The pair of sweep ``at`` that a folder keeps; None if it does not, or if the file is damaged."""
+    if cache is None or not (path := _name(cache, at)).is_file():
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as data:
+            columns = {name: data[name] for name in (*_COLUMNS, "values", "turn", "azimuth", "elevation_deg")}
+            place, layout = (bytes(data[name]).decode() for name in ("place", "layout"))
+            labelled = bool(data["labelled"])
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None  # it is made again
+    channels = BeamChannels(columns.pop("values"), columns.pop("turn"), columns.pop("azimuth"))
+    elevation = tuple(columns.pop("elevation_deg").tolist())
+    grid = Layout.model_construct(**{**json.loads(layout), "elevation_deg": elevation})
+    return Pair(channels, **columns, place=place, layout=grid, labelled=labelled)
+
+
+def _name(cache: Path, at: int) -> Path:
+    return cache / f"{at:06d}.npz"

@@ -1,0 +1,109 @@
+"""`learn_realism`: a model of a sensor, learned from pairs and written as a folder of ONNX files and a card."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field, model_validator
+
+import resweep
+from resweep.config import Spec, SpecError
+from resweep.errors import ResweepError
+from resweep.files import write_file
+from resweep.learn.blindness import add_blindness
+from resweep.learn.examples import check_drops, hold_out, join_layouts
+from resweep.learn.fitting import FitConfig, Fitted, fit
+from resweep.learn.networks import Task
+from resweep.learn.pairs import Pair, PairConfig
+from resweep.simulate.realism.card import Card, write_card
+from resweep.simulate.realism.channels import CLASSES
+
+
+class RealismConfig(Spec):
+    """What is learned of a sensor, and how."""
+
+    pairs: PairConfig = PairConfig()
+    """How recorded sweeps are simulated again."""
+    drop: FitConfig | None = FitConfig()
+    """The model of which beams do not return; none leaves it out."""
+    intensity: FitConfig | None = None
+    """The model of how bright returns are; none leaves it out."""
+    blind: bool = True
+    """Whether networks are told how often each laser comes back empty towards each azimuth; D's are not."""
+    held_out: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.25
+    """Share of the places that are held out, to stop early and to score."""
+
+    @model_validator(mode="after")
+    def _check(self) -> RealismConfig:
+        if self.drop is None and self.intensity is None:
+            raise SpecError("drop", "neither drop nor intensity is to be learned; set one of them")
+        return self
+
+
+def learn_realism(
+    pairs: Sequence[Pair],
+    folder: Path,
+    config: RealismConfig | None = None,
+    *,
+    labels: str = "",
+    scale: float | None = None,
+    checkpoints: Path | None = None,
+    progress: bool = True,
+) -> Card:
+    """Learn from pairs and write the model into ``folder``; returns its card.
+
+    Whole logs are held out if there are several, else the last part of the one. ``labels`` names the vocabulary of
+    the logs, ``scale`` is the full scale of their intensities. ``checkpoints`` is a folder in which training is kept, to
+    go on from.
+    """
+    config = config or RealismConfig()
+    tasks: dict[Task, FitConfig | None] = {"drop": config.drop, "intensity": config.intensity}
+    labelled = {pair.labelled for pair in pairs}
+    if len(labelled) > 1:
+        raise ResweepError("pairs: some logs have labels and others none; give logs of one kind, or relabel them")
+    layout = join_layouts(pairs)
+    training, held = hold_out(pairs, config.held_out)
+    if not training:
+        raise ResweepError("pairs: all sweeps would be held out; give more sweeps, or hold out fewer")
+    if config.drop is not None:
+        check_drops(training)
+        check_drops(held)
+    share = None
+    if config.blind:
+        training, held, share = add_blindness(training, held, layout.rings)
+    fitted: dict[str, Fitted] = {}
+    for task, how in tasks.items():
+        if how is not None:
+            kept = None if checkpoints is None else checkpoints / f"{task}.pt"
+            fitted[task] = fit(task, training, held, layout, how, checkpoint=kept, progress=progress)
+    card = Card(
+        resweep=resweep.__version__,
+        layout=layout,
+        classes=CLASSES if labelled == {True} else (),
+        labels=labels,
+        blind_permille=() if share is None else np.round(share * 1000).astype(int).tolist(),
+        intensity_max=_find_brightest(training),
+        intensity_scale=scale,
+        trained_on=_name_places(training),
+        held_out=_name_places(held),
+        drop=fitted["drop"].part if "drop" in fitted else None,
+        intensity=fitted["intensity"].part if "intensity" in fitted else None,
+    )
+    for model in fitted.values():
+        write_file(folder / model.part.file, model.data)
+    write_card(folder, card)
+    return card
+
+
+def _name_places(pairs: Sequence[Pair]) -> tuple[str, ...]:
+    places = list(dict.fromkeys(pair.place for pair in pairs))
+    return tuple(f"{place}: {sum(pair.place == place for pair in pairs)} sweeps" for place in places)
+
+
+def _find_brightest(pairs: Sequence[Pair]) -> float:
+    """The intensity that one in a thousand recorded returns exceeds, at least."""
+    light = np.concatenate([pair.intensity[pair.returned][::20] for pair in pairs])
+    return max(float(np.quantile(light, 0.999)), 1e-6) if len(light) else 1.0

@@ -1,0 +1,90 @@
+"""Gradient-boosted trees on the channels of each ray, and how they become ONNX."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from resweep.config import Positive, Spec
+from resweep.learn.graphs import OnnxOps
+from resweep.learn.networks import Task
+from resweep.optional import require
+from resweep.pose import Array
+from resweep.simulate.realism.channels import CHANNELS
+from resweep.simulate.realism.network import INPUT
+
+_LIGHT = CHANNELS.index("intensity")
+
+
+class TreeConfig(Spec):
+    """How trees are boosted (scikit-learn's HistGradientBoosting)."""
+
+    trees: Annotated[int, Field(ge=1, le=5000)] = 120
+    """Number of trees."""
+    leaves: Annotated[int, Field(ge=2, le=1024)] = 31
+    """Leaves of each at most."""
+    learning_rate: Positive = 0.1
+    """Share of each tree that is added."""
+    most_rays: Annotated[int, Field(ge=1000)] = 1_500_000
+    """Rays that they are fitted to at most."""
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    """Seed of the rays that are chosen."""
+
+
+def boost(task: Task, values: Array, target: Array, config: TreeConfig) -> Any:
+    """Trees fitted to rays (n, 9): the drop, or what is to be added to the recorded intensity."""
+    ensemble = require("sklearn.ensemble", "boosting trees")
+    random = np.random.default_rng(config.seed)
+    rows = np.sort(random.permutation(len(target))[: config.most_rays])
+    options = {"max_iter": config.trees, "max_leaf_nodes": config.leaves, "learning_rate": config.learning_rate}
+    kind = ensemble.HistGradientBoostingClassifier if task == "drop" else ensemble.HistGradientBoostingRegressor
+    trees = kind(**options, early_stopping=False, random_state=config.seed)
+    wanted = target[rows] > 0.5 if task == "drop" else target[rows] - values[rows, _LIGHT]
+    return trees.fit(values[rows], wanted)
+
+
+def export_trees(task: Task, trees: Any, temperature: float = 1.0) -> bytes:
+    """The trees as ONNX, which gives the probability of a drop, or the intensity."""
+    ops = OnnxOps()
+    out = ops.node("TreeEnsembleRegressor", INPUT, domain="ai.onnx.ml", **_list_nodes(trees))
+    if task == "drop":
+        out = ops.sigmoid(ops.multiply(out, np.full(1, 1.0 / temperature, np.float32)))
+    else:
+        out = ops.add(out, ops.select(INPUT, _LIGHT, _LIGHT + 1))
+    return ops.finish(out, ["n", len(CHANNELS)])
+
+
+def count_nodes(trees: Any) -> int:
+    """The number of nodes of all trees."""
+    return sum(len(stage[0].nodes) for stage in trees._predictors)
+
+
+def _list_nodes(trees: Any) -> dict[str, Any]:
+    """Attributes of a tree ensemble, from the arrays of scikit-learn."""
+    found: dict[str, list[Any]] = {
+        name: [] for name in ("treeids", "nodeids", "featureids", "modes", "values", "truenodeids", "falsenodeids")
+    }
+    leaves: dict[str, list[Any]] = {name: [] for name in ("treeids", "nodeids", "ids", "weights")}
+    for tree, (predictor,) in enumerate(trees._predictors):
+        for number, node in enumerate(predictor.nodes):
+            leaf = bool(node["is_leaf"])
+            row: list[Any] = [tree, number, int(node["feature_idx"]), "LEAF" if leaf else "BRANCH_LEQ"]
+            row.append(0.0 if leaf else _round_down(float(node["num_threshold"])))
+            row += (0, 0) if leaf else (int(node["left"]), int(node["right"]))
+            for name, value in zip(found, row, strict=True):
+                found[name].append(value)
+            if leaf:
+                for name, value in zip(leaves, (tree, number, 0, float(node["value"])), strict=True):
+                    leaves[name].append(value)
+    base = float(np.ravel(trees._baseline_prediction)[0])
+    named = {f"nodes_{name}": values for name, values in found.items()}
+    named |= {f"target_{name}": values for name, values in leaves.items()}
+    return {**named, "n_targets": 1, "base_values": [base], "post_transform": "NONE"}
+
+
+def _round_down(threshold: float) -> float:
+    """The largest float32 that is not above it: rays are float32, so they go the same way."""
+    rounded = np.float32(threshold)
+    return float(rounded if float(rounded) <= threshold else np.nextafter(rounded, np.float32(-np.inf)))

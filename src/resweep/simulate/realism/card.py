@@ -1,0 +1,129 @@
+"""The card of a learned model: what it was trained on, what it takes and gives, and how well it does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from resweep.calibration import BLIND_BINS
+from resweep.config import Spec, SpecError, read_text, validate
+from resweep.errors import ResweepError
+from resweep.files import write_file
+from resweep.pose import Array
+from resweep.simulate.realism.channels import CHANNELS, CLASSES
+from resweep.simulate.realism.layout import Layout
+
+CARD = "card.json"
+_Name = Annotated[str, Field(pattern=r"^[a-z0-9_-]+\.onnx$")]
+
+
+class Part(Spec):
+    """One network of a model.
+
+    ``kind`` is ``ray`` if it looks at beams by themselves, and ``image`` if at the whole sweep as rings × columns.
+    """
+
+    file: _Name
+    """The ONNX file, beside the card."""
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    """Hash of that file."""
+    kind: Literal["ray", "image"]
+    """What it looks at."""
+    variant: str
+    """Its architecture, such as mlp or unet."""
+    channels: tuple[str, ...] = CHANNELS
+    """What it takes of each beam, in order."""
+    normalisation: dict[str, tuple[float, float]] = Field(default_factory=dict)
+    """Mean and spread by which its channels are normalised within the network."""
+    parameters: Annotated[int, Field(ge=0)] = 0
+    """Number of its weights."""
+    temperature: Annotated[float, Field(gt=0.0)] = 1.0
+    """By which its logits are divided, within the network."""
+    scores: dict[str, float] = Field(default_factory=dict)
+    """Scores on the held-out places."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Part:
+        if self.channels != CHANNELS:
+            raise SpecError("channels", f"this version has {', '.join(CHANNELS)}; learn the model again")
+        return self
+
+
+class Card(Spec):
+    """What a model says of itself."""
+
+    format: Literal["resweep-realism"] = "resweep-realism"
+    """What the file is."""
+    version: Literal[1] = 1
+    """Version of the format."""
+    resweep: str = ""
+    """Version of Resweep that made it."""
+    layout: Layout
+    """The grid of the sensor it was learned from."""
+    classes: tuple[str, ...] = CLASSES
+    """Names of the semantic classes; none if it was learned without labels."""
+    labels: str = ""
+    """Vocabulary of the logs it was learned from."""
+    blind_permille: tuple[tuple[int, ...], ...] = ()
+    """How often each laser came back empty towards each of 360 bins of azimuth, in thousandths; none if left out."""
+    intensity_max: Annotated[float, Field(gt=0.0)] = 1.0
+    """The brightest intensities of these logs, so that another unit is noticed."""
+    intensity_scale: Annotated[float, Field(gt=0.0)] | None = None
+    """Full scale of the intensities of these logs, if it is known."""
+    trained_on: tuple[str, ...] = ()
+    """The logs it was trained on."""
+    held_out: tuple[str, ...] = ()
+    """The places that its scores are of."""
+    drop: Part | None = None
+    """The network that says which beams do not return."""
+    intensity: Part | None = None
+    """The network that says how bright returns are."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Card:
+        if self.drop is None and self.intensity is None:
+            raise SpecError("drop", "neither a drop nor an intensity network; learn the model again")
+        if self.classes not in ((), CLASSES):
+            raise SpecError("classes", f"this version has {', '.join(CLASSES)}; learn the model again")
+        blind = self.blind_permille
+        if blind and (len(blind) != self.layout.rings or any(len(row) != BLIND_BINS for row in blind)):
+            raise SpecError("blind_permille", f"expected {self.layout.rings} × {BLIND_BINS}; learn the model again")
+        if len(self.layout.elevation_deg) != self.layout.rings:
+            raise SpecError("layout.elevation_deg", f"expected {self.layout.rings} values; learn the model again")
+        return self
+
+    @property
+    def blind(self) -> Array | None:
+        """The share (rings, bins) of beams that came back empty, None if it is not known."""
+        return np.array(self.blind_permille, np.float32) / np.float32(1000) if self.blind_permille else None
+
+    @property
+    def parts(self) -> Mapping[str, Part]:
+        """The networks by name."""
+        named = {"drop": self.drop, "intensity": self.intensity}
+        return {name: part for name, part in named.items() if part is not None}
+
+
+def read_card(folder: Path) -> Card:
+    """The card of the model in a folder."""
+    path = folder / CARD
+    if not path.is_file():
+        raise ResweepError(f"{folder}: holds no learned model ({CARD}); give the folder that 'resweep learn' wrote")
+    try:
+        data: Any = json.loads(read_text(path, "the card of a model"))
+    except (ValueError, RecursionError) as error:
+        raise ResweepError(f"{path}: is damaged ({error}); learn the model again") from error
+    if not isinstance(data, dict):
+        raise ResweepError(f"{path}: is no card of a model; learn the model again")
+    return validate(data, Card, str(path))
+
+
+def write_card(folder: Path, card: Card) -> None:
+    """Write the card of a model into its folder."""
+    text = json.dumps(card.model_dump(mode="json", exclude_none=True), indent=1)
+    write_file(folder / CARD, (text + "\n").encode())

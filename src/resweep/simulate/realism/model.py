@@ -1,0 +1,121 @@
+"""`RealismModel`: simulated sweeps made more like the recorded ones, by what was learned from recordings (D, 4.2)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from resweep import _core
+from resweep.errors import ResweepError
+from resweep.labels import LabelSet
+from resweep.pose import Array
+from resweep.simulate.realism.card import Card, read_card
+from resweep.simulate.realism.channels import NEEDED, BeamChannels, find_channels
+from resweep.simulate.realism.network import Network
+from resweep.sweep import BeamStatus, Sweep
+
+DROP_PROBABILITY = "drop_probability"
+_STEPS = 4096.0  # of probabilities, which networks give to some six digits
+_OTHER_UNIT = 20.0  # intensities so many times brighter than those of training have another unit
+
+
+class RealismModel:
+    """A learned model of a sensor: which of its beams do not return, and how bright returns are.
+
+    `load_realism` reads one. ``card`` says what it was trained on and how well it does.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.card: Card = read_card(folder)
+        self._blind = self.card.blind
+        self._networks = {name: Network.read(folder, part, self.card.layout) for name, part in self.card.parts.items()}
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{name} by {part.variant}" for name, part in self.card.parts.items())
+        layout = self.card.layout
+        return f"RealismModel('{self.folder.name}': {parts}; {layout.rings} rings × {layout.columns} columns)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return load_realism, (str(self.folder.absolute()),)
+
+    @property
+    def drops(self) -> bool:
+        """Whether it says which beams do not return."""
+        return "drop" in self._networks
+
+    def check(self, sweep: Sweep, labels: LabelSet) -> None:
+        """Raise unless the model fits a sweep: its grid, its labels, and the unit of its intensities."""
+        self.card.layout.check(sweep, image=any(network.is_image for network in self._networks.values()))
+        if self.card.classes and not labels.known:
+            raise ResweepError(
+                f"realism: the model knows the classes {', '.join(self.card.classes)}, and what labels of this world "
+                "mean is unknown; build it with labels, or learn a model without"
+            )
+        if len(sweep) and float(np.median(sweep.intensity)) > _OTHER_UNIT * self.card.intensity_max:
+            raise ResweepError(
+                f"realism: the model was learned from intensities up to {self.card.intensity_max:g}, the world has "
+                f"{float(np.median(sweep.intensity)):g} in the middle; bring both to one unit"
+            )
+
+    def find_channels(self, sweep: Sweep, labels: LabelSet) -> BeamChannels:
+        """The channels of a sweep that the model takes."""
+        found = find_channels(sweep, labels, use_classes=bool(self.card.classes))
+        return found if self._blind is None else found.with_blind(self._blind)
+
+    def predict_drops(self, channels: BeamChannels, threads: int = 0) -> Array:
+        """The probability (b,) float32 that each beam does not return; NaN where nothing returned anyway."""
+        found = np.full(len(channels), np.nan, np.float32)
+        said = self._networks["drop"].run(channels, threads) if self.drops else np.zeros(len(channels), np.float32)
+        rounded = np.round(np.clip(said, 0.0, 1.0) * np.float32(_STEPS)) / np.float32(_STEPS)
+        return np.where(channels.occupied, rounded, found)
+
+    def run(self, sweep: Sweep, labels: LabelSet, *, seed: int, index: int, threads: int = 0) -> Sweep:
+        """The sweep as the model makes it; ``labels`` say what its labels mean.
+
+        Returns are as bright as learned. A beam is dropped, with all its returns, if the number drawn for it by
+        ``seed`` and ``index`` of the sweep lies below its probability (D: sampled, not thresholded). Its status is then
+        `BeamStatus.DROPPED_BY_MODEL`. ``beam_extra["drop_probability"]`` (b,) has that of every beam, and
+        ``extra["drop_probability"]`` that of each return. Of several returns on a beam the first is looked at.
+        """
+        self.check(sweep, labels)
+        channels = self.find_channels(sweep, labels)
+        extra = {name: values for name, values in sweep.extra.items() if name not in NEEDED}
+        sweep = replace(sweep, extra=extra, intensity=self._brighten(sweep, channels, threads))
+        if not self.drops:
+            return sweep
+        probability = self.predict_drops(channels, threads)
+        beams = np.flatnonzero(channels.occupied).astype(np.int32)
+        drawn = _core.draw_uniform(seed, index, beams, _core.Purpose.RAYDROP)
+        dropped = np.zeros(sweep.n_beams, bool)
+        dropped[beams] = drawn < probability[beams]
+        kept = replace(
+            sweep,
+            extra={**extra, DROP_PROBABILITY: probability[sweep.beam]},
+            beam_extra={**sweep.beam_extra, DROP_PROBABILITY: probability},
+        ).select(~dropped[sweep.beam])
+        kept.beam_status[dropped] = BeamStatus.DROPPED_BY_MODEL
+        return kept
+
+    def _brighten(self, sweep: Sweep, channels: BeamChannels, threads: int) -> Array:
+        """The intensities (n,) of the returns of a sweep, as learned."""
+        network = self._networks.get("intensity")
+        if network is None:
+            return sweep.intensity
+        first = sweep.return_index == 0
+        learned = np.maximum(network.run(channels, threads), 0.0)
+        return np.where(first, learned[sweep.beam], sweep.intensity)
+
+
+def load_realism(path: str | Path) -> RealismModel:
+    """The learned model in a folder that ``resweep learn raydrop`` wrote; nothing in it runs but arithmetic of ONNX.
+
+    Example: ``rs.Simulator(world, "velodyne-hdl-64e", realism=rs.load_realism("kitti.model"))``
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise ResweepError(f"{path}: there is no such folder; give the one that 'resweep learn' wrote")
+    return RealismModel(folder)
