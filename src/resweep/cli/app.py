@@ -22,6 +22,8 @@ from resweep.cli.dataset import dataset
 from resweep.cli.demo import demo
 from resweep.cli.evaluate import evaluate
 from resweep.cli.info import info
+from resweep.cli.label import label
+from resweep.cli.learn_semantics import semantics
 from resweep.cli.merge import merge
 from resweep.cli.objects import objects
 from resweep.cli.options import Quiet, Verbose, choose_verbosity, describe_interruption, with_verbosity
@@ -89,8 +91,27 @@ def _resweep(
     choose_verbosity(verbose, quiet)
 
 
-for verb in (demo, build, objects, simulate, scenario, replay, dataset, evaluate, view, info, convert, merge, sensors):
+for verb in (
+    demo,
+    build,
+    objects,
+    simulate,
+    scenario,
+    replay,
+    dataset,
+    evaluate,
+    view,
+    info,
+    convert,
+    merge,
+    sensors,
+    label,
+):
     app.command()(with_verbosity(verb))
+
+learn = typer.Typer(help="Train networks on recordings.", no_args_is_help=True)
+learn.command()(with_verbosity(semantics))
+app.add_typer(learn, name="learn")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

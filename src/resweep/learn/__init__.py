@@ -1,0 +1,1 @@
+"""Networks that are trained on recordings: what needs PyTorch (the extra `learn`)."""
