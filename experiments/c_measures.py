@@ -20,6 +20,7 @@ from resweep.labels import load_labels
 from resweep.pose import Array
 from resweep.reconstruction import CalibrateConfig, Map, fit
 from resweep.reconstruction.map.accumulate import select_mappable
+from resweep.segmentation import Labeller, label_log
 from resweep.simulate import Retracer
 
 # C, table 3, and trunks; only places labelled as SemanticKITTI have them.
@@ -29,13 +30,18 @@ RIGHT_M = 0.2  # how near a beam's range must be to the real one for its target 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What every model of a place starts from: the calibrated map, the held-out sweep, and the truth."""
+    """What every model of a place starts from: the calibrated map, the held-out sweep, and the truth.
+
+    ``predicted`` is the map with the labels that a network predicts, which took ``label_s``, if there is one.
+    """
 
     place: Place
     map: Map
     held: rs.Sweep
     truth: Truth | None
     shifted: Array  # (n, 4, 4) poses of the new trajectory
+    predicted: Map | None = None
+    label_s: float = 0.0
 
     @property
     def labelled(self) -> bool:
@@ -43,8 +49,13 @@ class Prepared:
         return bool(np.isin(self.map.cloud.label, list(THIN)).any())
 
 
-def prepare(place: Place, sweeps: int, calibration: CalibrateConfig | None = None) -> Prepared:
-    """The map of all sweeps but the held-out one, calibrated as `rs.build` does, and ``sweeps`` shifted poses."""
+def prepare(
+    place: Place, sweeps: int, calibration: CalibrateConfig | None = None, labeller: Labeller | None = None
+) -> Prepared:
+    """The map of all sweeps but the held-out one, calibrated as `rs.build` does, and ``sweeps`` shifted poses.
+
+    With a ``labeller`` there is a second map, of the labels that it predicts.
+    """
     rest = place.log[[at for at in range(len(place.log)) if at != place.held]]
     map = Map.from_log(rest, calibration=calibration or CalibrateConfig())
     known = map.beam_log.poses
@@ -52,15 +63,25 @@ def prepare(place: Place, sweeps: int, calibration: CalibrateConfig | None = Non
     poses[:, :3, 3] += place.shift_m
     truth = None if place.truth is None else Truth(place.truth)
     held = select_mappable(place.log[place.held], map.config, map.labels)
-    return Prepared(place, map, held, truth, poses)
+    predicted, label_s = None, 0.0
+    if labeller is not None:
+        begun = time.perf_counter()
+        named = label_log(rest, labeller)
+        named = named.with_sweeps(list(named))
+        label_s = time.perf_counter() - begun
+        predicted = Map.from_log(named, calibration=calibration or CalibrateConfig())
+    return Prepared(place, map, held, truth, poses, predicted, label_s)
 
 
 def measure(prepared: Prepared, model: Model, sensor: rs.Sensor) -> dict[str, Any]:
     """One row: cost and C2C along the new trajectory (C, Tables 1 to 6), and the held-out beams."""
+    map = prepared.predicted if model.predicted else prepared.map
+    assert map is not None
     begun = time.perf_counter()
-    layers = fit(prepared.map, model.config)
-    row: dict[str, Any] = {"model": model.name, "generation_s": time.perf_counter() - begun}
-    world = prepared.map.world(layers)
+    layers = fit(map, model.config)
+    seconds = time.perf_counter() - begun + (prepared.label_s if model.predicted else 0.0)
+    row: dict[str, Any] = {"model": model.name, "generation_s": seconds}
+    world = map.world(layers)
     row["primitives"] = world.n_primitives
     row |= _along_new_trajectory(prepared, world, sensor)
     row |= _held_out(prepared, world)

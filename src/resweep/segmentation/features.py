@@ -28,7 +28,7 @@ _RANGE_M = 50.0
 
 @dataclass(frozen=True, eq=False)
 class ThinnedSweep:
-    """A sweep with one point a cell: ``points`` (m, 3), ``features`` (m, f) float32, and the ``cell`` (n,) of returns."""
+    """A sweep with one point a cell: ``points`` (m, 3), ``features`` (m, f) float32; ``cell`` (n,) of its returns."""
 
     points: Array
     features: Array
