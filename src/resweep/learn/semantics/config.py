@@ -20,9 +20,9 @@ class NetworkConfig(Spec):
     """Side of the cells of the finest grid, in metres."""
     levels: Annotated[int, Field(ge=2, le=6)] = 4
     """Number of grids."""
-    neighbours: Annotated[int, Field(ge=4, le=64)] = 20
+    neighbours: Annotated[int, Field(ge=4, le=64)] = 16
     """Most neighbours of a point, the nearest ones within 2.5 cells."""
-    width: Annotated[int, Field(ge=8, le=512, multiple_of=4)] = 48
+    width: Annotated[int, Field(ge=8, le=512, multiple_of=4)] = 32
     """Channels on the finest grid; the next has twice as many, up to four times."""
     kernel_points: Annotated[int, Field(ge=2, le=40)] = 15
     """Points of a kernel, one of them in its middle."""
@@ -67,7 +67,7 @@ class SemanticsConfig(Spec):
     """Shape of the network."""
     augment: AugmentConfig = AugmentConfig()
     """Changes of the training clouds."""
-    epochs: Count = 24
+    epochs: Count = 30
     """Most rounds of training; each ends with a look at the validation sweeps."""
     steps: Count = 40
     """Steps of a round."""
@@ -83,7 +83,7 @@ class SemanticsConfig(Spec):
     """Weights of classes are their share of all points to the power of minus this."""
     patience: Count = 8
     """Rounds without a better score of the validation sweeps after which training stops."""
-    validation_sweeps: Count = 5
+    validation_sweeps: Count = 3
     """Most sweeps that are looked at after each round, spread evenly; in the end all are."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of all that is drawn."""

@@ -136,9 +136,11 @@ class _Running:
             centre = support if where.startswith("same") else self._inputs[f"points{level + 1}"]
             padded = torch.cat([support, support.new_full((1, 3), FAR_M)])
             offset = (torch.nn.functional.embedding(self._inputs[where], padded) - centre[:, None]) / cell
-            along = [offset[:, None, :, axis] - self._network.kernel[:, axis][:, None] for axis in range(3)]
-            square = along[0] * along[0] + along[1] * along[1] + along[2] * along[2]
-            self._influences[where] = (1 - square.sqrt() / config.extent).clamp_min(0)
+            square = offset.new_zeros(len(offset), len(self._network.kernel), offset.shape[1])
+            for axis in range(3):
+                apart = offset[:, :, axis].contiguous()[:, None] - self._network.kernel[:, axis][:, None]
+                square.addcmul_(apart, apart)
+            self._influences[where] = square.sqrt_().mul_(-1 / config.extent).add_(1).clamp_min_(0)
         return self._influences[where]
 
 
