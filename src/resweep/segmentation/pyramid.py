@@ -19,7 +19,8 @@ class Pyramid:
     """A cloud on ever coarser grids.
 
     ``points`` of each level are (n, 3) float32, metres. ``same`` (n, h) int32 are neighbours of a level's points in it,
-    ``down`` (m, h) those of the next level's points in this one, ``up`` (n,) the nearest point of the next level. A row that has fewer neighbours is filled with n of the level that it points into.
+    ``down`` (m, h) those of the next level's points in this one, ``up`` (n,) the nearest point of the next level.
+    A row that has fewer neighbours is filled with n of the level that it points into.
     """
 
     points: tuple[Array, ...]

@@ -12,11 +12,11 @@ from resweep.learn.semantics.scores import count_pairs
 from resweep.optional import require
 from resweep.pose import Array
 
-_TREES, _DEPTH, _LEAF = 100, 24, 5
+_DEPTH, _LEAF = 24, 5
 _MOST_POINTS = 200_000
 
 
-def train_forest(samples: Sequence[Sample], seed: int = 0) -> Any:
+def train_forest(samples: Sequence[Sample], seed: int = 0, trees: int = 100) -> Any:
     """A forest that knows the class of a point by its features, trained on points drawn from all samples."""
     ensemble = require("sklearn.ensemble", "a random forest")
     features = np.concatenate([sample.thinned.features[sample.label >= 0] for sample in samples])
@@ -24,7 +24,7 @@ def train_forest(samples: Sequence[Sample], seed: int = 0) -> Any:
     rng = np.random.default_rng(seed)
     chosen = np.sort(rng.choice(len(label), min(len(label), _MOST_POINTS), replace=False))
     forest = ensemble.RandomForestClassifier(
-        _TREES,
+        trees,
         max_depth=_DEPTH,
         min_samples_leaf=_LEAF,
         class_weight="balanced_subsample",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import resweep
 from resweep.errors import ResweepError
 from resweep.files import lock_output
-from resweep.files.partial import describe_files, discard_partial, find_partial, hash_text, open_partial
+from resweep.files.partial import discard_partial, find_partial, hash_text, open_partial
 from resweep.learn.semantics.config import SemanticsConfig
 from resweep.learn.semantics.export import export
 from resweep.learn.semantics.network import Network, predict
@@ -69,10 +70,10 @@ def learn_semantics(
     for log in (*split.training, *split.validation, *split.test):
         check_labels(log, vocabulary)  # before any is read
     with lock_output(path):
-        folder = find_partial(path)
-        open_partial(folder, _make_key(split, config), "rounds of a training")
         parts = {name: _read(getattr(split, name), vocabulary, config) for name in ("training", "validation", "test")}
         _check_classes(parts["training"], vocabulary)
+        folder = find_partial(path)
+        open_partial(folder, _make_key(parts["training"] + parts["validation"], config), "rounds of a training")
         network, state = train(parts["training"], parts["validation"], len(vocabulary.ids), config, folder, say)
         model = export(network)
         card = Card(
@@ -128,15 +129,14 @@ def _score(
     return make_scores(pairs, vocabulary.names, [log.name for log in logs], len(samples))
 
 
-def _make_key(split: Split, config: SemanticsConfig) -> dict[str, str]:
-    """What decides the weights: version, settings and the logs."""
-    words = [
-        f"{log.name} {len(log)} {log.labels.name} {log.poses.tolist()} {log.times.tolist()}"
-        for log in (*split.training, *split.validation)
-    ]
-    files = describe_files(Path(str(log.meta["path"])) for log in split.training if "path" in log.meta)
+def _make_key(samples: Sequence[Sample], config: SemanticsConfig) -> dict[str, str]:
+    """What decides the weights: version, settings, and all that is read of the sweeps."""
+    digest = hashlib.sha256()
+    for sample in samples:
+        for array in (sample.thinned.points, sample.thinned.features, sample.thinned.cell, sample.label, sample.truth):
+            digest.update(np.ascontiguousarray(array).tobytes())
     return {
         "version": resweep.__version__,
         "config": hash_text(config.model_dump_json()),
-        "inputs": hash_text(*words, *files),
+        "inputs": digest.hexdigest(),
     }

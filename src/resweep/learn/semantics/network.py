@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -55,7 +56,7 @@ class _Counting:
         self._network = network
 
     def _add(self, name: str, rows: int, columns: int) -> int:
-        spread = (2.0 / rows) ** 0.5
+        spread = math.sqrt(2.0 / rows)
         self._network.weights[name] = torch.nn.Parameter(torch.randn(rows, columns) * spread)
         return columns
 

@@ -109,13 +109,14 @@ def train_images(
     steps: int,
     rate: float = 0.003,
     seed: int = 0,
+    width: int = 24,
     advance: Callable[[int], None] | None = None,
 ) -> RangeNetwork:
     """A network trained for some steps of two images each, which are turned, mirrored and scaled."""
     torch.use_deterministic_algorithms(True)
     torch.set_num_threads(1)
     torch.manual_seed(seed)
-    network = RangeNetwork(len(weight))
+    network = RangeNetwork(len(weight), width)
     optimiser = torch.optim.AdamW(network.parameters(), rate, weight_decay=0.01)
     weights = torch.from_numpy(weight)
     for step in range(steps):
