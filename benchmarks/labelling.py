@@ -20,7 +20,7 @@ from benchmarks.report import Result, machine, main, table
 from resweep.labels import load_labels
 from resweep.learn.semantics.config import NetworkConfig
 from resweep.learn.semantics.export import export
-from resweep.learn.semantics.network import Network, torch
+from resweep.learn.semantics.network import Network
 from resweep.pose import from_xyz_rpy
 from resweep.segmentation import Card, Labeller, load_labeller, write_model
 from resweep.segmentation.card import Trained, hash_model
@@ -31,7 +31,6 @@ _THREADS = 2
 
 def untrained(config: NetworkConfig, folder: Path) -> Labeller:
     """A model of that shape with drawn weights."""
-    torch.manual_seed(0)
     labels = load_labels("semantickitti-19")
     classes = tuple(label for label in sorted(labels.classes) if label not in labels.unlabelled)
     model = export(Network(config, len(classes)))
@@ -66,7 +65,7 @@ def run(fast: bool = False, threads: int = 0) -> Result:
 
 
 def _count_parameters(config: NetworkConfig) -> int:
-    return sum(parameter.numel() for parameter in Network(config, 19).parameters())
+    return sum(parameter.numel() for parameter in Network(config, 19).module.parameters())
 
 
 def tables(result: Result) -> list[Table]:

@@ -41,11 +41,10 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("torch", reason="needs PyTorch to make a model")
     from resweep.learn.semantics.config import NetworkConfig
     from resweep.learn.semantics.export import export
-    from resweep.learn.semantics.network import Network, torch
+    from resweep.learn.semantics.network import Network
     from resweep.segmentation import Card, write_model
     from resweep.segmentation.card import Trained, hash_model
 
-    torch.manual_seed(0)
     labels = load_labels("semantickitti-19")
     shape = NetworkConfig(width=8, levels=2, cell_m=0.5, neighbours=8, kernel_points=5)
     network = export(Network(shape, 3))

@@ -10,10 +10,11 @@ pytest.importorskip("torch", reason="needs PyTorch")
 from resweep.learn.semantics.config import NetworkConfig
 from resweep.learn.semantics.export import export
 from resweep.learn.semantics.kernel import MEAN_RADIUS, kernel_points
-from resweep.learn.semantics.network import Network, _Running, predict, to_tensors, torch
+from resweep.learn.semantics.network import Network, _Running, load_torch, predict, to_tensors
 from resweep.segmentation.card import TOLERANCE
 from resweep.segmentation.pyramid import join_pyramids, make_pyramid, thin
 
+torch = load_torch()
 RNG = np.random.default_rng(3)
 SHAPE = NetworkConfig(width=8, levels=3, cell_m=0.5, neighbours=10, features=("one", "height"))
 POINTS = thin(RNG.uniform(-3, 3, (700, 3)), 0.5)[0]
@@ -23,9 +24,8 @@ FEATURES = RNG.normal(size=(len(POINTS), 2)).astype(np.float32)
 
 @pytest.fixture(scope="module")
 def network() -> Network:
-    torch.manual_seed(1)
-    made = Network(SHAPE, 4)
-    made.train()
+    made = Network(SHAPE, 4, seed=1)
+    made.module.train()
     for _ in range(5):  # so that normalisation has something to fold
         made(torch.from_numpy(FEATURES), to_tensors(PYRAMID))
     return made
@@ -59,7 +59,7 @@ def test_the_energy_of_kernel_points_is_least() -> None:
 
 
 def test_a_convolution_is_that_of_the_formula(network: Network) -> None:
-    network.eval()
+    network.module.eval()
     values = RNG.normal(size=(len(POINTS), 2)).astype(np.float32)
     influence = _Running(network, to_tensors(PYRAMID))._influence("same0").numpy()
     kernel = network.kernel.numpy()

@@ -77,7 +77,7 @@ class _Graph:
 
     def classify(self, name: str, x: str, classes: int) -> str:
         weight = self._constant(f"{name}.weight", _array(self._network.weights[name]))
-        bias = self._constant(f"{name}.bias", _array(self._network.bias))
+        bias = self._constant(f"{name}.bias", _array(self._network.weights["bias"]))
         return self._wide(self._node("Gemm", x, weight, bias), classes)
 
     def channels(self, x: str) -> int:

@@ -13,37 +13,53 @@ from resweep.optional import require
 from resweep.pose import Array
 from resweep.segmentation.pyramid import Pyramid
 
-torch: Any = require("torch", "training a network")
 SLOPE = 0.1  # of activations below zero
 FAR_M = 1e6  # where neighbours lie that are none
 _MOMENTUM = 0.05
 
 
-class Network(torch.nn.Module):  # type: ignore[misc]
-    """Scores (n, c) of classes for the points of a pyramid's finest grid, from features (n, f)."""
+def load_torch() -> Any:
+    """PyTorch, or an error that says how to install it; on one thread, where it gives the same bytes each time.
 
-    def __init__(self, config: NetworkConfig, classes: int) -> None:
-        super().__init__()
+    More threads would change the last digits of sums, and gain little on clouds of this size.
+    """
+    torch = require("torch", "training a network")
+    torch.use_deterministic_algorithms(True)
+    torch.set_num_threads(1)
+    return torch
+
+
+class Network:
+    """Scores (n, c) of classes for the points of a pyramid's finest grid, from features (n, f).
+
+    ``module`` is what PyTorch keeps of it: ``weights`` by layer, ``norms`` and the last ``bias``. ``seed`` draws them.
+    """
+
+    def __init__(self, config: NetworkConfig, classes: int, seed: int = 0) -> None:
+        torch = load_torch()
+        torch.manual_seed(seed)
         self.config, self.classes = config, classes
-        self.weights = torch.nn.ParameterDict()
-        self.norms = torch.nn.ModuleDict()
-        self.bias = torch.nn.Parameter(torch.zeros(classes))
-        self.register_buffer("kernel", torch.from_numpy(kernel_points(config.kernel_points, config.extent)))
-        follow(_Counting(self), len(config.features), config, classes)
+        self.weights, self.norms = torch.nn.ParameterDict(), torch.nn.ModuleDict()
+        self.weights["bias"] = torch.nn.Parameter(torch.zeros(classes))
+        self.kernel = torch.from_numpy(kernel_points(config.kernel_points, config.extent))
+        follow(_Counting(self, torch), len(config.features), config, classes)
+        self.module = torch.nn.ModuleDict({"weights": self.weights, "norms": self.norms})
 
-    def forward(self, features: Any, inputs: Mapping[str, Any]) -> Any:
+    def __call__(self, features: Any, inputs: Mapping[str, Any]) -> Any:
         """Scores of the points; ``inputs`` are the arrays of the pyramid as tensors, by name."""
         return follow(_Running(self, inputs), features, self.config, self.classes)
 
 
 def to_tensors(pyramid: Pyramid) -> dict[str, Any]:
     """The arrays of a pyramid as tensors, by name."""
+    torch = load_torch()
     return {name: torch.from_numpy(array) for name, array in pyramid.inputs().items()}
 
 
 def predict(network: Network, features: Array, pyramid: Pyramid) -> Array:
     """Scores (n, c) float32 of a network that is not being trained."""
-    network.eval()
+    torch = load_torch()
+    network.module.eval()
     with torch.no_grad():
         found: Array = network(torch.from_numpy(features), to_tensors(pyramid)).numpy()
     return found
@@ -52,20 +68,20 @@ def predict(network: Network, features: Array, pyramid: Pyramid) -> Array:
 class _Counting:
     """Follows the network by its numbers of channels, and makes its parameters."""
 
-    def __init__(self, network: Network) -> None:
-        self._network = network
+    def __init__(self, network: Network, torch: Any) -> None:
+        self._network, self._torch = network, torch
 
-    def _add(self, name: str, rows: int, columns: int) -> int:
-        spread = math.sqrt(2.0 / rows)
-        self._network.weights[name] = torch.nn.Parameter(torch.randn(rows, columns) * spread)
+    def _add(self, name: str, rows: int, columns: int, norm: bool = True) -> int:
+        drawn = self._torch.randn(rows, columns) * math.sqrt(2.0 / rows)
+        self._network.weights[name] = self._torch.nn.Parameter(drawn)
+        if norm:
+            self._network.norms[name] = self._torch.nn.BatchNorm1d(columns, momentum=_MOMENTUM)
         return columns
 
     def linear(self, name: str, x: int, channels: int, activate: bool = True) -> int:
-        self._network.norms[name] = torch.nn.BatchNorm1d(channels, momentum=_MOMENTUM)
         return self._add(name, x, channels)
 
     def convolve(self, name: str, x: int, where: str, channels: int) -> int:
-        self._network.norms[name] = torch.nn.BatchNorm1d(channels, momentum=_MOMENTUM)
         return self._add(name, len(self._network.kernel) * x, channels)
 
     def pool(self, x: int, where: str) -> int:
@@ -81,7 +97,7 @@ class _Counting:
         return x
 
     def classify(self, name: str, x: int, classes: int) -> int:
-        return self._add(name, x, classes)
+        return self._add(name, x, classes, norm=False)
 
     def channels(self, x: int) -> int:
         return x
@@ -91,41 +107,41 @@ class _Running:
     """Follows the network with tensors."""
 
     def __init__(self, network: Network, inputs: Mapping[str, Any]) -> None:
-        self._network, self._inputs = network, inputs
+        self._network, self._inputs, self._torch = network, inputs, load_torch()
         self._influences: dict[str, Any] = {}
 
     def linear(self, name: str, x: Any, channels: int, activate: bool = True) -> Any:
-        y = self._network.norms[name](torch.mm(x, self._network.weights[name]))
-        return _activate(y) if activate else y
+        y = self._network.norms[name](self._torch.mm(x, self._network.weights[name]))
+        return self._activate(y) if activate else y
 
     def convolve(self, name: str, x: Any, where: str, channels: int) -> Any:
         # Sum over neighbours and kernel points of influence · W_k · feature (KPConv, eq. 2 to 6).
-        gathered = torch.bmm(self._influence(where), self._gather(x, where))
+        gathered = self._torch.bmm(self._influence(where), self._gather(x, where))
         return self.linear(name, gathered.flatten(1), channels)
 
     def pool(self, x: Any, where: str) -> Any:
         return self._gather(x, where).max(dim=1).values
 
     def raise_(self, x: Any, where: str) -> Any:
-        return torch.nn.functional.embedding(self._inputs[where], x)
+        return self._torch.nn.functional.embedding(self._inputs[where], x)
 
     def concatenate(self, x: Any, y: Any) -> Any:
-        return torch.cat([x, y], dim=1)
+        return self._torch.cat([x, y], dim=1)
 
     def add(self, x: Any, y: Any) -> Any:
-        return _activate(x + y)
+        return self._activate(x + y)
 
     def classify(self, name: str, x: Any, classes: int) -> Any:
-        x = torch.nn.functional.dropout(x, self._network.config.dropout, self._network.training)
-        return torch.addmm(self._network.bias, x, self._network.weights[name])
+        x = self._torch.nn.functional.dropout(x, self._network.config.dropout, self._network.module.training)
+        return self._torch.addmm(self._network.weights["bias"], x, self._network.weights[name])
 
     def channels(self, x: Any) -> int:
         return int(x.shape[1])
 
     def _gather(self, x: Any, where: str) -> Any:
         """Values (n, h, c) of neighbours, zero for none; an embedding has a gradient that threads do not reorder."""
-        padded = torch.cat([x, x.new_zeros(1, x.shape[1])])
-        return torch.nn.functional.embedding(self._inputs[where], padded)
+        padded = self._torch.cat([x, x.new_zeros(1, x.shape[1])])
+        return self._torch.nn.functional.embedding(self._inputs[where], padded)
 
     def _influence(self, where: str) -> Any:
         """Influence (n, k, h) of each kernel point on each neighbour: 1 at the point, 0 an extent away (eq. 6)."""
@@ -135,8 +151,8 @@ class _Running:
             cell = config.cell_m * 2**level
             support = self._inputs[f"points{level}"]
             centre = support if where.startswith("same") else self._inputs[f"points{level + 1}"]
-            padded = torch.cat([support, support.new_full((1, 3), FAR_M)])
-            offset = (torch.nn.functional.embedding(self._inputs[where], padded) - centre[:, None]) / cell
+            padded = self._torch.cat([support, support.new_full((1, 3), FAR_M)])
+            offset = (self._torch.nn.functional.embedding(self._inputs[where], padded) - centre[:, None]) / cell
             square = offset.new_zeros(len(offset), len(self._network.kernel), offset.shape[1])
             for axis in range(3):
                 apart = offset[:, :, axis].contiguous()[:, None] - self._network.kernel[:, axis][:, None]
@@ -144,6 +160,5 @@ class _Running:
             self._influences[where] = square.sqrt_().mul_(-1 / config.extent).add_(1).clamp_min_(0)
         return self._influences[where]
 
-
-def _activate(x: Any) -> Any:
-    return torch.nn.functional.leaky_relu(x, SLOPE)
+    def _activate(self, x: Any) -> Any:
+        return self._torch.nn.functional.leaky_relu(x, SLOPE)

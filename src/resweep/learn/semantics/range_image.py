@@ -13,7 +13,7 @@ import numpy as np
 
 from resweep import portable
 from resweep.label_mapping import map_labels
-from resweep.learn.semantics.network import SLOPE, torch
+from resweep.learn.semantics.network import SLOPE, load_torch
 from resweep.learn.semantics.samples import IGNORED, Vocabulary
 from resweep.learn.semantics.scores import count_pairs
 from resweep.learn.semantics.training import rate_share
@@ -67,39 +67,43 @@ def _draw(cell: Array, distance: Array, values: Array, truth: Array) -> Image:
     return Image(channels.reshape(-1, ROWS, COLUMNS), label.reshape(ROWS, COLUMNS), cell, truth)
 
 
-class RangeNetwork(torch.nn.Module):  # type: ignore[misc]
-    """Scores (b, c, rows, columns) of classes for the cells of images."""
+class RangeNetwork:
+    """Scores (b, c, rows, columns) of classes for the cells of images; ``module`` is what PyTorch keeps of it."""
 
-    def __init__(self, classes: int, width: int = 24) -> None:
-        super().__init__()
-        self.stem = _Twice(len(CHANNELS), width)
-        self.down1, self.down2 = _Twice(width, 2 * width), _Twice(2 * width, 4 * width)
-        self.up1, self.up0 = _Twice(6 * width, 2 * width), _Twice(3 * width, width)
-        self.head = torch.nn.Conv2d(width, classes, 1)
+    def __init__(self, classes: int, width: int = 24, seed: int = 0) -> None:
+        self._torch = load_torch()
+        self._torch.manual_seed(seed)
+        nn = self._torch.nn
+        wide = {
+            "stem": (len(CHANNELS), width),
+            "down1": (width, 2 * width),
+            "down2": (2 * width, 4 * width),
+            "up1": (6 * width, 2 * width),
+            "up0": (3 * width, width),
+        }
+        layers = {"head": nn.Conv2d(width, classes, 1)}
+        for name, (before, after) in wide.items():
+            for at, channels in enumerate((before, after)):
+                layers[f"{name}_{at}"] = nn.Conv2d(channels, after, 3, bias=False)
+                layers[f"{name}_{at}_norm"] = nn.BatchNorm2d(after)
+        self.module = nn.ModuleDict(layers)
 
-    def forward(self, x: Any) -> Any:
+    def __call__(self, x: Any) -> Any:
         """Scores of all cells."""
-        halved, doubled = torch.nn.functional.max_pool2d, torch.nn.functional.interpolate
-        fine = self.stem(x)
-        middle = self.down1(halved(fine, 2))
-        coarse = self.down2(halved(middle, 2))
-        middle = self.up1(torch.cat([doubled(coarse, scale_factor=2.0), middle], 1))
-        return self.head(self.up0(torch.cat([doubled(middle, scale_factor=2.0), fine], 1)))
+        functions = self._torch.nn.functional
+        halve, double, join = functions.max_pool2d, functions.interpolate, self._torch.cat
+        fine = self._twice("stem", x)
+        middle = self._twice("down1", halve(fine, 2))
+        coarse = self._twice("down2", halve(middle, 2))
+        middle = self._twice("up1", join([double(coarse, scale_factor=2.0), middle], 1))
+        return self.module["head"](self._twice("up0", join([double(middle, scale_factor=2.0), fine], 1)))
 
-
-class _Twice(torch.nn.Module):  # type: ignore[misc]
-    """Two convolutions of 3 x 3, round at the sides of the image."""
-
-    def __init__(self, before: int, after: int) -> None:
-        super().__init__()
-        self.layers = torch.nn.ModuleList([torch.nn.Conv2d(a, after, 3, bias=False) for a in (before, after)])
-        self.norms = torch.nn.ModuleList([torch.nn.BatchNorm2d(after) for _ in range(2)])
-
-    def forward(self, x: Any) -> Any:
-        for layer, norm in zip(self.layers, self.norms, strict=True):
-            padded = torch.nn.functional.pad(x, (1, 1, 0, 0), mode="circular")
-            padded = torch.nn.functional.pad(padded, (0, 0, 1, 1))
-            x = torch.nn.functional.leaky_relu(norm(layer(padded)), SLOPE)
+    def _twice(self, name: str, x: Any) -> Any:
+        """Two convolutions of 3 x 3, round at the sides of the image."""
+        functions = self._torch.nn.functional
+        for at in range(2):
+            padded = functions.pad(functions.pad(x, (1, 1, 0, 0), mode="circular"), (0, 0, 1, 1))
+            x = functions.leaky_relu(self.module[f"{name}_{at}_norm"](self.module[f"{name}_{at}"](padded)), SLOPE)
         return x
 
 
@@ -113,11 +117,9 @@ def train_images(
     advance: Callable[[int], None] | None = None,
 ) -> RangeNetwork:
     """A network trained for some steps of two images each, which are turned, mirrored and scaled."""
-    torch.use_deterministic_algorithms(True)
-    torch.set_num_threads(1)
-    torch.manual_seed(seed)
-    network = RangeNetwork(len(weight), width)
-    optimiser = torch.optim.AdamW(network.parameters(), rate, weight_decay=0.01)
+    torch = load_torch()
+    network = RangeNetwork(len(weight), width, seed)
+    optimiser = torch.optim.AdamW(network.module.parameters(), rate, weight_decay=0.01)
     weights = torch.from_numpy(weight)
     for step in range(steps):
         rng = np.random.default_rng([seed, step])
@@ -148,7 +150,8 @@ def _change(image: Image, rng: np.random.Generator) -> tuple[Array, Array]:
 
 def score_images(network: RangeNetwork, images: Sequence[Image], classes: int) -> Array:
     """Pairs (c, c) of truth and prediction over all returns of some images."""
-    network.eval()
+    torch = load_torch()
+    network.module.eval()
     total = np.zeros((classes, classes), np.int64)
     for image in images:
         with torch.no_grad():

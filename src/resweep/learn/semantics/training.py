@@ -17,7 +17,7 @@ import numpy as np
 
 from resweep.files import write_file
 from resweep.learn.semantics.config import SemanticsConfig
-from resweep.learn.semantics.network import Network, predict, to_tensors, torch
+from resweep.learn.semantics.network import Network, load_torch, predict, to_tensors
 from resweep.learn.semantics.samples import IGNORED, Sample, draw_batch
 from resweep.learn.semantics.scores import count_pairs, mean_iou
 from resweep.pose import Array
@@ -51,13 +51,11 @@ def train(
 
     ``folder`` keeps a checkpoint after each round, from which the next call goes on. ``say`` gets a line then.
     """
-    torch.use_deterministic_algorithms(True)
-    torch.set_num_threads(1)  # more would change the last digits of sums, and gain little on clouds of this size
-    torch.manual_seed(config.seed)
-    network = Network(config.network, classes)
-    optimiser = torch.optim.AdamW(network.parameters(), config.rate, weight_decay=config.weight_decay)
+    torch = load_torch()
+    network = Network(config.network, classes, config.seed)
+    optimiser = torch.optim.AdamW(network.module.parameters(), config.rate, weight_decay=config.weight_decay)
     weight = torch.from_numpy(class_weights(training, classes, config.balance))
-    state, best = Progress(), network.state_dict()
+    state, best = Progress(), network.module.state_dict()
     file = None if folder is None else folder / CHECKPOINT
     if file is not None and file.is_file():
         state, best = _restore(file, network, optimiser)
@@ -71,13 +69,13 @@ def train(
             state.scores.append(mean_iou(np.asarray(pairs)))
             if state.best < 0 or state.scores[-1] > state.scores[state.best]:
                 state.best = state.epoch
-                best = {name: value.clone() for name, value in network.state_dict().items()}
+                best = {name: value.clone() for name, value in network.module.state_dict().items()}
             state.epoch += 1
             if say is not None:
                 say(f"round {state.epoch}: loss {state.losses[-1]:.3f}, mIoU {state.scores[-1]:.3f}")
             if file is not None:
                 _save(file, network, optimiser, state, best)
-    network.load_state_dict(best)
+    network.module.load_state_dict(best)
     return network, state
 
 
@@ -123,7 +121,8 @@ def _run_round(
     advance: Callable[[int], None],
 ) -> float:
     """The mean loss of the steps of a round."""
-    network.train()
+    torch = load_torch()
+    network.module.train()
     total, losses = config.epochs * config.steps, []
     for step in range(epoch * config.steps, (epoch + 1) * config.steps):
         torch.manual_seed(config.seed * 1_000_003 + step)  # of dropout
@@ -135,7 +134,7 @@ def _run_round(
         if torch.isfinite(loss):  # not where no point of the parts has a class
             optimiser.zero_grad()
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(network.parameters(), _MAX_GRADIENT)
+            torch.nn.utils.clip_grad_norm_(network.module.parameters(), _MAX_GRADIENT)
             optimiser.step()
             losses.append(float(loss.detach()))
         advance(1)
@@ -151,13 +150,18 @@ def rate_share(done: float) -> float:
 
 def _save(file: Path, network: Network, optimiser: Any, state: Progress, best: Any) -> None:
     held = io.BytesIO()
-    kept = {"network": network.state_dict(), "optimiser": optimiser.state_dict(), "best": best, "state": vars(state)}
-    torch.save(kept, held)
+    kept = {
+        "network": network.module.state_dict(),
+        "optimiser": optimiser.state_dict(),
+        "best": best,
+        "state": vars(state),
+    }
+    load_torch().save(kept, held)
     write_file(file, held.getvalue())
 
 
 def _restore(file: Path, network: Network, optimiser: Any) -> tuple[Progress, Any]:
-    kept = torch.load(file, weights_only=True)
-    network.load_state_dict(kept["network"])
+    kept = load_torch().load(file, weights_only=True)
+    network.module.load_state_dict(kept["network"])
     optimiser.load_state_dict(kept["optimiser"])
     return Progress(**kept["state"]), kept["best"]
