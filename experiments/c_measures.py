@@ -15,7 +15,7 @@ import numpy as np
 import resweep as rs
 from experiments.c_models import Model
 from experiments.c_places import Place, Truth
-from resweep.evaluation.nearest import nearest_distances
+from resweep.evaluation.nearest import Nearest, nearest_distances
 from resweep.labels import load_labels
 from resweep.pose import Array
 from resweep.reconstruction import CalibrateConfig, Map, fit
@@ -81,11 +81,23 @@ def measure(prepared: Prepared, model: Model, sensor: rs.Sensor) -> dict[str, An
     layers = fit(map, model.config)
     seconds = time.perf_counter() - begun + (prepared.label_s if model.predicted else 0.0)
     row: dict[str, Any] = {"model": model.name, "generation_s": seconds}
-    world = map.world(layers)
+    world = map.world([_label_truly(prepared, layer) for layer in layers] if model.predicted else layers)
     row["primitives"] = world.n_primitives
     row |= _along_new_trajectory(prepared, world, sensor)
     row |= _held_out(prepared, world)
     return row
+
+
+def _label_truly(prepared: Prepared, layer: Any) -> rs.Splats:
+    """Splats that grew by predicted labels, with the true label of the nearest point to each, as all others have.
+
+    Where the truth is unknown they keep their labels.
+    """
+    if not prepared.labelled:
+        return layer
+    _, row = Nearest(prepared.map.cloud.points).find(layer.centre)
+    names = ("centre", "normal", "radius", "reflectance", "instance", "extra", "name", "depth", "gap_m")
+    return rs.Splats(label=prepared.map.cloud.label[row], **{name: getattr(layer, name) for name in names})
 
 
 def _along_new_trajectory(prepared: Prepared, world: rs.World, sensor: rs.Sensor) -> dict[str, Any]:

@@ -5,7 +5,8 @@ another. Every model of a place is built from the same calibrated map, without o
 are traced again. Where labels are unknown, so are thin classes, and the models that need labels are left out.
 
 Labels of KPConv are those of the model that `experiments.c_semantics` trains. Its rows are there where that model is,
-on places that it was neither trained nor chosen on. What it takes for thin is judged by the true labels.
+on places that it was neither trained nor chosen on. Its splats grow by predicted labels, and then get the true label of
+the nearest point, so that all rows are judged alike.
 
 Before them stands the comparison of the default world with splats, surfels and meshes on every recording
 (`experiments.c_compare`, which runs alone too), and where it is worse. Its results are kept in the file that

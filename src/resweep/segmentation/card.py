@@ -17,7 +17,6 @@ from resweep.labels import LabelSet
 from resweep.segmentation.features import FEATURES
 
 MODEL, CARD = "model.onnx", "card.json"
-FORMAT = 1
 TOLERANCE = 1e-3  # most that scores of onnxruntime and PyTorch may differ by
 _MAX_BYTES = 1 << 30
 _AGAIN = "give the folder that `resweep learn semantics` wrote, or train again"
@@ -50,7 +49,7 @@ class Card(Spec):
     ``classes`` are the ids in ``labels`` of its outputs, in order. ``sha256`` is that of its network.
     """
 
-    format: Literal[1] = FORMAT
+    format: Literal[1] = 1
     kind: Literal["semantics"] = "semantics"
     version: str
     labels: LabelSet

@@ -84,7 +84,7 @@ def height_above_ground(points: Array, threads: int = 1) -> Array:
 def _describe_shapes(points: Array, threads: int) -> dict[str, Array]:
     """Linearity, planarity and sphericity of neighbourhoods (C, eq. 7), and how upright their planes are."""
     tree = Neighbours(points, threads)
-    found = {}
+    found: dict[str, Array] = {}
     for suffix, most, radius_m in _SHAPE_SCALES:
         shape = tree.pca(most, radius_m, ("normal", "eigenvalues"))
         values = shape.eigenvalues

@@ -123,7 +123,7 @@ def train_images(
     weights = torch.from_numpy(weight)
     for step in range(steps):
         rng = np.random.default_rng([seed, step])
-        drawn = [_change(images[rng.integers(len(images))], rng) for _ in range(2)]
+        drawn = [_change(images[int(rng.integers(len(images)))], rng) for _ in range(2)]
         for group in optimiser.param_groups:
             group["lr"] = rate * rate_share(step / steps)
         scores = network(torch.from_numpy(np.stack([item[0] for item in drawn])))

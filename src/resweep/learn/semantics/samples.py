@@ -110,7 +110,7 @@ def draw_batch(
 def _draw_part(
     samples: Sequence[Sample], config: SemanticsConfig, rng: np.random.Generator
 ) -> tuple[Array, Array, Pyramid]:
-    sample = samples[rng.integers(len(samples))]
+    sample = samples[int(rng.integers(len(samples)))]
     points, label = sample.thinned.points, sample.label
     present = np.unique(label[label >= 0])
     rows = np.flatnonzero(label == rng.choice(present)) if len(present) else np.arange(len(points))

@@ -84,7 +84,7 @@ def class_weights(samples: Sequence[Sample], classes: int, balance: float) -> Ar
     count = sum(np.bincount(sample.label[sample.label >= 0], minlength=classes) for sample in samples)
     share = np.asarray(count) / max(int(np.sum(count)), 1)
     weight = np.array([0.0 if item == 0 else float(item) ** -balance for item in share])
-    return (weight / weight[weight > 0].mean()).astype(np.float32)
+    return np.asarray(weight / weight[weight > 0].mean(), np.float32)
 
 
 def score(network: Network, samples: Sequence[Sample], config: SemanticsConfig, classes: int) -> Array:
