@@ -100,3 +100,15 @@ def test_mistakes_are_said_in_one_line(log: Log, tmp_path: Path, capsys: pytest.
     assert "none: holds no model of labels" in line
     with pytest.raises(ResweepError, match="holds no model"):
         load_labeller(tmp_path)
+
+
+def test_scores_are_means_over_directions(log: Log, model: Path) -> None:
+    labeller = load_labeller(model)
+    thinned = thin_sweep(log[0], labeller.card.cell_m)
+    x, y, z = thinned.points.T
+    turned = [(x, y), (-y, x), (-x, -y), (y, -x)]  # by quarters, counter-clockwise
+    each = [labeller.scores_of(np.stack([*pair, z], axis=1).astype(np.float32), thinned.features) for pair in turned]
+    assert np.abs(each[0] - each[1]).max() > 0.01
+    # Points that lie on the border of a cell may go to either side of it.
+    away = np.abs(labeller.scores(thinned) - np.mean(each, axis=0)).max(axis=1)
+    assert np.median(away) < 1e-4

@@ -46,7 +46,8 @@ class Trained(Spec):
 class Card(Spec):
     """What a model is: the grid and features it takes, the classes it gives, and where these come from.
 
-    ``classes`` are the ids in ``labels`` of its outputs, in order. ``sha256`` is that of its network.
+    ``classes`` are the ids in ``labels`` of its outputs, in order. Scores are means over ``votes`` directions that a
+    sweep is turned to. ``sha256`` is that of its network.
     """
 
     format: Literal[1] = 1
@@ -58,6 +59,7 @@ class Card(Spec):
     levels: Annotated[int, Field(ge=2, le=8)]
     neighbours: Annotated[int, Field(ge=1, le=256)]
     features: tuple[str, ...]
+    votes: Annotated[int, Field(ge=1, le=64)] = 4
     trained_on: tuple[Trained, ...]
     validated: Scores | None = None
     tested: Scores | None = None

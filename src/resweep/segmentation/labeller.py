@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from resweep.optional import require
 from resweep.pose import Array
 from resweep.segmentation.card import MODEL, Card, read_model
 from resweep.segmentation.features import ThinnedSweep, thin_sweep
-from resweep.segmentation.pyramid import make_pyramid
+from resweep.segmentation.pyramid import make_pyramid, turn
 from resweep.sweep import Sweep
 
 
@@ -32,9 +33,16 @@ class Labeller:
 
     def scores(self, thinned: ThinnedSweep) -> Array:
         """Scores (m, c) float32 of the classes of the card for the points of a thinned sweep; the highest is taken."""
+        total = np.zeros((len(thinned), len(self.card.classes)), np.float32)
+        for vote in range(self.card.votes):
+            total += self.scores_of(turn(thinned.points, 2 * math.pi * vote / self.card.votes), thinned.features)
+        return total / np.float32(self.card.votes)
+
+    def scores_of(self, points: Array, features: Array) -> Array:
+        """Scores (m, c) float32 by one vote: of points (m, 3) as they lie, with features (m, f)."""
         card = self.card
-        pyramid = make_pyramid(thinned.points, card.cell_m, card.levels, card.neighbours)
-        (found,) = self.session.run(None, {"features": thinned.features, **pyramid.inputs()})
+        pyramid = make_pyramid(points, card.cell_m, card.levels, card.neighbours)
+        (found,) = self.session.run(None, {"features": features, **pyramid.inputs()})
         return np.asarray(found)
 
     def classify(self, sweep: Sweep) -> Array:
@@ -51,7 +59,11 @@ def load_labeller(path: str | Path) -> Labeller:
 
     Example: ``log = label_log(rs.open_log("drive"), load_labeller("town.model"))``
     """
-    model, card = read_model(path)
+    return open_labeller(*read_model(path), Path(path) / MODEL)
+
+
+def open_labeller(model: bytes, card: Card, file: Path) -> Labeller:
+    """The network ``model`` and its card, ready to label; ``file`` names it in errors."""
     runtime = require("onnxruntime", "labelling by a model")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -61,10 +73,8 @@ def load_labeller(path: str | Path) -> Labeller:
         session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # whatever its parser raises
         reason = " ".join(str(error).split())[:200]
-        raise ResweepError(
-            f"{Path(path) / MODEL}: is no network that onnxruntime takes ({reason}); train again"
-        ) from None
-    _check_fit(session, card, Path(path) / MODEL)
+        raise ResweepError(f"{file}: is no network that onnxruntime takes ({reason}); train again") from None
+    _check_fit(session, card, file)
     return Labeller(card, session)
 
 

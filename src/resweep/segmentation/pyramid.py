@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,6 +41,13 @@ def thin(points: Array, cell_m: float) -> tuple[Array, Array]:
     count = np.bincount(cell)
     sums = [np.bincount(cell, points[:, axis], len(count)) for axis in range(3)]
     return (np.stack(sums, axis=1) / count[:, None]).astype(np.float32), cell
+
+
+def turn(points: Array, angle: float) -> Array:
+    """Points (n, 3) float32 turned about z, counter-clockwise."""
+    c, s = math.cos(angle), math.sin(angle)
+    x, y, z = points.T
+    return np.stack([c * x - s * y, s * x + c * y, z], axis=1).astype(np.float32)
 
 
 def make_pyramid(points: Array, cell_m: float, levels: int, neighbours: int, threads: int = 1) -> Pyramid:

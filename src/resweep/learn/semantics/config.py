@@ -85,5 +85,7 @@ class SemanticsConfig(Spec):
     """Rounds without a better score of the validation sweeps after which training stops."""
     validation_sweeps: Count = 3
     """Most sweeps that are looked at after each round, spread evenly; in the end all are."""
+    votes: Annotated[int, Field(ge=1, le=64)] = 4
+    """Directions that a sweep is turned to when it is labelled; scores are averaged."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of all that is drawn."""

@@ -17,11 +17,12 @@ from resweep.learn.semantics.config import SemanticsConfig
 from resweep.learn.semantics.export import export
 from resweep.learn.semantics.network import Network, predict
 from resweep.learn.semantics.samples import Sample, Vocabulary, check_labels, read_samples
-from resweep.learn.semantics.scores import make_scores
-from resweep.learn.semantics.training import score, train
+from resweep.learn.semantics.scores import count_pairs, make_scores
+from resweep.learn.semantics.training import train
 from resweep.log import Log
+from resweep.progress import track
 from resweep.segmentation.card import TOLERANCE, Card, Scores, Trained, hash_model, write_model
-from resweep.segmentation.labeller import load_labeller
+from resweep.segmentation.labeller import Labeller, open_labeller
 from resweep.segmentation.pyramid import make_pyramid
 
 _HELD_SHARE = 5  # of one log alone, one sweep in so many is kept for validation
@@ -84,28 +85,31 @@ def learn_semantics(
             levels=config.network.levels,
             neighbours=config.network.neighbours,
             features=config.network.features,
+            votes=config.votes,
             trained_on=tuple(Trained(log=log.name, sweeps=len(log)) for log in split.training),
-            validated=_score(network, parts["validation"], split.validation, vocabulary, config),
-            tested=_score(network, parts["test"], split.test, vocabulary, config),
             settings={**config.model_dump(mode="json"), "rounds": state.epoch, "best_round": state.best + 1},
             sha256=hash_model(model),
         )
+        labeller = open_labeller(model, card, path)
+        check_equal(labeller, network, parts["validation"][0])
+        scores = {
+            field: _score(labeller, parts[part], getattr(split, part), vocabulary)
+            for field, part in (("validated", "validation"), ("tested", "test"))
+        }
+        card = card.model_copy(update=scores)
         write_model(path, model, card)
-        check_equal(path, network, parts["validation"][0], config)
         discard_partial(folder)
     return card
 
 
-def check_equal(path: Path, network: Network, sample: Sample, config: SemanticsConfig) -> float:
+def check_equal(labeller: Labeller, network: Network, sample: Sample) -> float:
     """The largest difference between PyTorch and onnxruntime on a sample; an error if it is beyond `TOLERANCE`."""
-    shape = config.network
-    pyramid = make_pyramid(sample.thinned.points, shape.cell_m, shape.levels, shape.neighbours)
-    ours = load_labeller(path).scores(sample.thinned)
-    away = float(np.abs(ours - predict(network, sample.thinned.features, pyramid)).max())
+    card, thinned = labeller.card, sample.thinned
+    pyramid = make_pyramid(thinned.points, card.cell_m, card.levels, card.neighbours)
+    theirs = labeller.scores_of(thinned.points, thinned.features)
+    away = float(np.abs(theirs - predict(network, thinned.features, pyramid)).max())
     if away > TOLERANCE:
-        raise ResweepError(
-            f"{path}: onnxruntime differs from PyTorch by {away:g}, more than {TOLERANCE:g}; do not use it"
-        )
+        raise ResweepError(f"model: onnxruntime differs from PyTorch by {away:g}, more than {TOLERANCE:g}; train again")
     return away
 
 
@@ -120,12 +124,15 @@ def _check_classes(samples: Sequence[Sample], vocabulary: Vocabulary) -> None:
         raise ResweepError(f"training: all labelled points are of one class ({names}); give logs with two at least")
 
 
-def _score(
-    network: Network, samples: Sequence[Sample], logs: Sequence[Log], vocabulary: Vocabulary, config: SemanticsConfig
-) -> Scores | None:
+def _score(labeller: Labeller, samples: Sequence[Sample], logs: Sequence[Log], vocabulary: Vocabulary) -> Scores | None:
+    """Scores of what is written, over all returns; None without samples."""
     if not samples:
         return None
-    pairs = score(network, samples, config, len(vocabulary.ids))
+    classes = len(vocabulary.ids)
+    pairs = np.zeros((classes, classes), np.int64)
+    for sample in track(samples, "scoring"):
+        said = labeller.scores(sample.thinned).argmax(axis=1)
+        pairs += count_pairs(sample.truth, said[sample.thinned.cell], classes)
     return make_scores(pairs, vocabulary.names, [log.name for log in logs], len(samples))
 
 

@@ -87,14 +87,6 @@ def class_weights(samples: Sequence[Sample], classes: int, balance: float) -> Ar
     return np.asarray(weight / weight[weight > 0].mean(), np.float32)
 
 
-def score(network: Network, samples: Sequence[Sample], config: SemanticsConfig, classes: int) -> Array:
-    """Pairs (c, c) of truth and prediction over all returns of some samples."""
-    total = np.zeros((classes, classes), np.int64)
-    for sample in samples:
-        total += _count(network, *_prepare(sample, config), classes)
-    return total
-
-
 def _prepare(sample: Sample, config: SemanticsConfig) -> tuple[Sample, Pyramid]:
     network = config.network
     return sample, make_pyramid(sample.thinned.points, network.cell_m, network.levels, network.neighbours, threads=0)
