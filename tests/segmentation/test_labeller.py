@@ -18,6 +18,7 @@ from resweep.errors import ResweepError
 from resweep.labels import load_labels
 from resweep.log import Log
 from resweep.segmentation import label_log, load_labeller
+from resweep.segmentation.blocks import find_reach, split_blocks
 from resweep.segmentation.features import thin_sweep
 from resweep.sweep import Sweep
 from resweep.work import Threads
@@ -112,3 +113,16 @@ def test_scores_are_means_over_directions(log: Log, model: Path) -> None:
     # Points that lie on the border of a cell may go to either side of it.
     away = np.abs(labeller.scores(thinned) - np.mean(each, axis=0)).max(axis=1)
     assert np.median(away) < 1e-4
+
+
+def test_large_clouds_are_labelled_in_blocks(log: Log, model: Path) -> None:
+    labeller = load_labeller(model)
+    thinned = thin_sweep(log[0], labeller.card.cell_m)
+    points = np.concatenate([thinned.points + np.float32([12.0 * at, 0, 0]) for at in range(4)])
+    features = np.concatenate([thinned.features] * 4)
+    whole, parts = (labeller.scores_of(points, features, most) for most in (len(points), 300))
+    np.testing.assert_allclose(parts, whole, atol=1e-3)
+    reach = find_reach(labeller.card.cell_m, labeller.card.levels)
+    assert max(len(around) for _, around in split_blocks(points, reach, 300)) < 0.9 * len(points)
+    rows = np.concatenate([rows for rows, _ in split_blocks(points, 1.0, 300)])
+    np.testing.assert_array_equal(np.sort(rows), np.arange(len(points)))

@@ -14,6 +14,7 @@ from resweep.label_mapping import map_labels
 from resweep.log import Log
 from resweep.optional import require
 from resweep.pose import Array
+from resweep.segmentation.blocks import MAX_POINTS, find_reach, split_blocks
 from resweep.segmentation.card import MODEL, Card, read_model
 from resweep.segmentation.features import ThinnedSweep, thin_sweep
 from resweep.segmentation.pyramid import make_pyramid, turn
@@ -38,12 +39,18 @@ class Labeller:
             total += self.scores_of(turn(thinned.points, 2 * math.pi * vote / self.card.votes), thinned.features)
         return total / np.float32(self.card.votes)
 
-    def scores_of(self, points: Array, features: Array) -> Array:
-        """Scores (m, c) float32 by one vote: of points (m, 3) as they lie, with features (m, f)."""
+    def scores_of(self, points: Array, features: Array, most: int = MAX_POINTS) -> Array:
+        """Scores (m, c) float32 by one vote: of points (m, 3) as they lie, with features (m, f).
+
+        Clouds of more than ``most`` points are taken in blocks.
+        """
         card = self.card
-        pyramid = make_pyramid(points, card.cell_m, card.levels, card.neighbours)
-        (found,) = self.session.run(None, {"features": features, **pyramid.inputs()})
-        return np.asarray(found)
+        scores = np.zeros((len(points), len(card.classes)), np.float32)
+        for rows, around in split_blocks(points, find_reach(card.cell_m, card.levels), most):
+            pyramid = make_pyramid(points[around], card.cell_m, card.levels, card.neighbours)
+            (found,) = self.session.run(None, {"features": features[around], **pyramid.inputs()})
+            scores[rows] = found[np.searchsorted(around, rows)]
+        return scores
 
     def classify(self, sweep: Sweep) -> Array:
         """Labels (n,) int32 of the returns of a sweep, in the vocabulary of the card."""
