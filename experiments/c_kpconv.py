@@ -46,9 +46,8 @@ def run(fast: bool = False, only: str = "", cache: Path | None = None) -> dict[s
 
 
 def _new_places(only: str) -> list[tuple[Place, Labeller]]:
-    labelled = [place for place in recordings(only) if place.log.labels.known and place.log[0].label.any()]
-    found = [(place, find_labeller(place)) for place in labelled]
-    new = [(place, labeller) for place, labeller in found if labeller is not None]
+    found = [(place, find_labeller(place)) for place in recordings(only) if place.log.labels.known]
+    new = [(place, labeller) for place, labeller in found if labeller is not None and place.log[0].label.any()]
     if not new:
         raise SystemExit(
             "no labelled place is new to a model; run python -m experiments.c_semantics --only kpconv first"
