@@ -15,11 +15,12 @@ import numpy as np
 import resweep as rs
 from experiments.c_models import Model
 from experiments.c_places import Place, Truth
-from resweep.evaluation.nearest import nearest_distances
+from resweep.evaluation.nearest import Nearest, nearest_distances
 from resweep.labels import load_labels
 from resweep.pose import Array
 from resweep.reconstruction import CalibrateConfig, Map, fit
 from resweep.reconstruction.map.accumulate import select_mappable
+from resweep.segmentation import Labeller, label_log
 from resweep.simulate import Retracer
 
 # C, table 3, and trunks; only places labelled as SemanticKITTI have them.
@@ -29,13 +30,18 @@ RIGHT_M = 0.2  # how near a beam's range must be to the real one for its target 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What every model of a place starts from: the calibrated map, the held-out sweep, and the truth."""
+    """What every model of a place starts from: the calibrated map, the held-out sweep, and the truth.
+
+    ``predicted`` is the map with the labels that a network predicts, which took ``label_s``, if there is one.
+    """
 
     place: Place
     map: Map
     held: rs.Sweep
     truth: Truth | None
     shifted: Array  # (n, 4, 4) poses of the new trajectory
+    predicted: Map | None = None
+    label_s: float = 0.0
 
     @property
     def labelled(self) -> bool:
@@ -43,8 +49,13 @@ class Prepared:
         return bool(np.isin(self.map.cloud.label, list(THIN)).any())
 
 
-def prepare(place: Place, sweeps: int, calibration: CalibrateConfig | None = None) -> Prepared:
-    """The map of all sweeps but the held-out one, calibrated as `rs.build` does, and ``sweeps`` shifted poses."""
+def prepare(
+    place: Place, sweeps: int, calibration: CalibrateConfig | None = None, labeller: Labeller | None = None
+) -> Prepared:
+    """The map of all sweeps but the held-out one, calibrated as `rs.build` does, and ``sweeps`` shifted poses.
+
+    With a ``labeller`` there is a second map, of the labels that it predicts.
+    """
     rest = place.log[[at for at in range(len(place.log)) if at != place.held]]
     map = Map.from_log(rest, calibration=calibration or CalibrateConfig())
     known = map.beam_log.poses
@@ -52,19 +63,41 @@ def prepare(place: Place, sweeps: int, calibration: CalibrateConfig | None = Non
     poses[:, :3, 3] += place.shift_m
     truth = None if place.truth is None else Truth(place.truth)
     held = select_mappable(place.log[place.held], map.config, map.labels)
-    return Prepared(place, map, held, truth, poses)
+    predicted, label_s = None, 0.0
+    if labeller is not None:
+        begun = time.perf_counter()
+        named = label_log(rest, labeller)
+        named = named.with_sweeps(list(named))
+        label_s = time.perf_counter() - begun
+        predicted = Map.from_log(named, calibration=calibration or CalibrateConfig())
+    return Prepared(place, map, held, truth, poses, predicted, label_s)
 
 
 def measure(prepared: Prepared, model: Model, sensor: rs.Sensor) -> dict[str, Any]:
     """One row: cost and C2C along the new trajectory (C, Tables 1 to 6), and the held-out beams."""
+    map = prepared.predicted if model.predicted else prepared.map
+    assert map is not None
     begun = time.perf_counter()
-    layers = fit(prepared.map, model.config)
-    row: dict[str, Any] = {"model": model.name, "generation_s": time.perf_counter() - begun}
-    world = prepared.map.world(layers)
+    layers = fit(map, model.config)
+    seconds = time.perf_counter() - begun + (prepared.label_s if model.predicted else 0.0)
+    row: dict[str, Any] = {"model": model.name, "generation_s": seconds}
+    world = map.world([_label_truly(prepared, layer) for layer in layers] if model.predicted else layers)
     row["primitives"] = world.n_primitives
     row |= _along_new_trajectory(prepared, world, sensor)
     row |= _held_out(prepared, world)
     return row
+
+
+def _label_truly(prepared: Prepared, layer: Any) -> rs.Splats:
+    """Splats that grew by predicted labels, with the true label of the nearest point to each, as all others have.
+
+    Where the truth is unknown they keep their labels.
+    """
+    if not prepared.labelled:
+        return layer
+    _, row = Nearest(prepared.map.cloud.points).find(layer.centre)
+    names = ("centre", "normal", "radius", "reflectance", "instance", "extra", "name", "depth", "gap_m")
+    return rs.Splats(label=prepared.map.cloud.label[row], **{name: getattr(layer, name) for name in names})
 
 
 def _along_new_trajectory(prepared: Prepared, world: rs.World, sensor: rs.Sensor) -> dict[str, Any]:

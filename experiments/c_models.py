@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import resweep as rs
 from resweep.reconstruction import METHODS, BuildConfig, CarveConfig, method_config, paper_c
+
+KPCONV = Path("out/experiments/c_semantics.model")  # that `experiments.c_semantics` trains
 
 
 @dataclass(frozen=True)
@@ -17,6 +20,7 @@ class Model:
     config: BuildConfig
     paper: str | None = None
     labels: bool = False  # needs labels
+    predicted: bool = False  # of points whose labels a network predicts
     tags: tuple[str, ...] = ()
 
 
@@ -39,9 +43,11 @@ MODELS: tuple[Model, ...] = (
         labels=True,
     ),
     Model("labels, as C", paper_c(method="labels", **_FIRST), "AdaSplats-GT", labels=True, tags=("adaptive C",)),
+    Model("KPConv labels, as C", paper_c(method="labels", **_FIRST), "AdaSplats-KPConv", predicted=True),
     Model("basic, ours", METHODS["splats-basic"], tags=("carved basic",)),
     Model("descriptors, ours", METHODS["splats-descriptors"]),
     Model("labels, ours", METHODS["splats-labels"], labels=True, tags=("adaptive ours",)),
+    Model("KPConv labels, ours", METHODS["splats-labels"], predicted=True),
     Model("hybrid, ours", METHODS["hybrid"]),
     Model("labels, ours, resampled", method_config("splats-labels", {"resample": True}), labels=True),
 )
@@ -59,6 +65,7 @@ PAPER: dict[str, dict[str, tuple[float, float, float, float]]] = {
         "Mesh-IMLS": (3216, 6.32, 233, 2.0),
         "Basic Splats": (200, 5.40, 135, 2.3),
         "AdaSplats-Descr": (344, 3.90, 181, 2.3),
+        "AdaSplats-KPConv": (1064, 1.75, 203, 2.2),
         "AdaSplats-GT": (451, 1.72, 205, 1.97),
         "AdaSplats-GT no resampling": (169, 2.84, 180, 1.99),
     },
@@ -67,6 +74,7 @@ PAPER: dict[str, dict[str, tuple[float, float, float, float]]] = {
         "Mesh-IMLS": (1380, 7.05, 222, 3.0),
         "Basic Splats": (185, 7.77, 144, 2.6),
         "AdaSplats-Descr": (416, 6.69, 156, 2.2),
+        "AdaSplats-KPConv": (1166, 6.11, 157, 2.2),
         "AdaSplats-GT": (544, 4.56, 180, 2.0),
     },
     "M-City (Table 6)": {
@@ -82,6 +90,7 @@ PAPER_THIN: dict[str, tuple[float, float, float, float]] = {
     "Mesh-IMLS": (4.6, 3.5, 2.9, 3.7),
     "Basic Splats": (4.7, 4.3, 3.4, 4.1),
     "AdaSplats-Descr": (4.1, 3.7, 2.9, 3.2),
+    "AdaSplats-KPConv": (5.5, 2.1, 1.1, 2.9),
     "AdaSplats-GT": (2.4, 2.3, 1.8, 2.2),
     "AdaSplats-GT no resampling": (2.5, 2.4, 1.8, 2.3),
 }

@@ -135,6 +135,8 @@ def _norlab(folder: Path) -> rs.Log:
 _RECORDINGS: dict[str, Recording] = {
     "SemanticKITTI 00": ("semantickitti_mini/sequences/00", (5,), rs.open_log),
     "SemanticKITTI 03": ("semantickitti_mini/sequences/03", (5,), rs.open_log),
+    "SemanticKITTI 02": ("semantickitti_mini/sequences/02", (5,), rs.open_log),
+    "SemanticKITTI 04": ("semantickitti_mini/sequences/04", (5,), rs.open_log),
     "KITTI raw 0051": ("kitti_raw_0051", (5,), rs.open_log),
     "Argoverse 2": ("argoverse2/7fab2350", (1,), rs.open_log),
     "Norlab outdoor": ("norlab_outdoor14", (7,), _norlab),
@@ -142,7 +144,7 @@ _RECORDINGS: dict[str, Recording] = {
 _FURTHER: dict[str, Recording] = {
     **{
         f"SemanticKITTI {number}": (f"semantickitti_mini/sequences/{number}", (5,), rs.open_log)
-        for number in ("02", "04", "05", "06")
+        for number in ("05", "06")
     },
     "nuScenes scene": ("nuscenes_scene_kitti", (8, 12), rs.open_log),
 }

@@ -4,6 +4,10 @@ Maps here are of some ten sweeps where C has 150 or more, and the processor is n
 another. Every model of a place is built from the same calibrated map, without one sweep, whose beams
 are traced again. Where labels are unknown, so are thin classes, and the models that need labels are left out.
 
+Labels of KPConv are those of the model that `experiments.c_semantics` trains. Its rows are there where that model is,
+on places that it was neither trained nor chosen on. Its splats grow by predicted labels, and then get the true label of
+the nearest point, so that all rows are judged alike.
+
 Before them stands the comparison of the default world with splats, surfels and meshes on every recording
 (`experiments.c_compare`, which runs alone too), and where it is worse. Its results are kept in the file that
 ``--cache`` names.
@@ -18,10 +22,11 @@ from matplotlib.figure import Figure
 
 from experiments import c_compare
 from experiments.c_measures import RIGHT_M, THIN, Prepared, measure, prepare
-from experiments.c_models import FAST, MODELS, PAPER, PAPER_THIN, Model
-from experiments.c_places import hdl64, places, recordings
+from experiments.c_models import FAST, KPCONV, MODELS, PAPER, PAPER_THIN, Model
+from experiments.c_places import Place, hdl64, places, recordings
 from experiments.presenting import BLUE, GREEN, GREY, INK, ORANGE, console, figure, main, progress, table
 from resweep.reconstruction import CalibrateConfig
+from resweep.segmentation import Labeller, load_labeller
 
 CLAIM = (
     "adaptive splats by labels beat basic splats, Poisson and IMLS on thin structures, with fewer primitives than basic"
@@ -39,12 +44,24 @@ def run(fast: bool = False, only: str = "", cache: Path | None = None) -> dict[s
     sensor = hdl64(600) if fast else hdl64()
     found = []
     for place in places(fast, only, needed=not recorded):
-        prepared = prepare(place, 1, _QUICK) if fast else prepare(place, _SWEEPS)
+        labeller = None if fast else find_labeller(place)
+        prepared = prepare(place, 1, _QUICK) if fast else prepare(place, _SWEEPS, labeller=labeller)
         models = [model for model in (FAST if fast else MODELS) if prepared.labelled or not model.labels]
+        models = [model for model in models if prepared.predicted is not None or not model.predicted]
         rows = [measure(prepared, model, sensor) for model in progress(models, place.name)]
         found.append(_summary(prepared, rows, models))
     claim = {"paper": CLAIM, "right_m": RIGHT_M, "thin": list(THIN.values()), "places": found}
     return {**claim, "compared": compared["rows"], "worse": compared["worse"]}
+
+
+def find_labeller(place: Place) -> Labeller | None:
+    """The model of `experiments.c_semantics`, unless it is missing or the place had a part in its training."""
+    if not KPCONV.exists():
+        return None
+    labeller = load_labeller(KPCONV)
+    card = labeller.card
+    seen = {item.log for item in card.trained_on} | set(card.validated.on if card.validated else ())
+    return None if place.truth is not None or place.log.name in seen else labeller
 
 
 def _summary(prepared: Prepared, rows: list[dict[str, Any]], models: list[Model]) -> dict[str, Any]:
@@ -57,6 +74,7 @@ def _summary(prepared: Prepared, rows: list[dict[str, Any]], models: list[Model]
         "thin_beams_held_out": int(sum(prepared.held.label == number for number in THIN).sum()),
         "rows": rows,
         "findings": findings(rows, models) if prepared.labelled else {},
+        "kpconv": compare_kpconv(rows),
     }
 
 
@@ -83,6 +101,23 @@ def findings(rows: list[dict[str, Any]], models: list[Model]) -> dict[str, Any]:
         known = [judge for judge in _JUDGES if mine.get(judge) is not None]
         answers["adaptive ours"]["beats_carved_basic"] = {judge: _beats(mine, carved, judge) for judge in known}
     return answers
+
+
+def compare_kpconv(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """For splats by predicted labels, as C has them and ours: the figures beside descriptors and true labels."""
+    named = {row["model"]: row for row in rows}
+    judges = (*_JUDGES, "c2c_m", "heldout_right")
+    found: dict[str, Any] = {}
+    for whose in ("as C", "ours"):
+        trio = {kind: named.get(f"{kind}, {whose}") for kind in ("descriptors", "KPConv labels", "labels")}
+        if trio["KPConv labels"] is not None:
+            found[whose] = {
+                judge: {
+                    kind: row[judge] for kind, row in trio.items() if row is not None and row.get(judge) is not None
+                }
+                for judge in judges
+            }
+    return found
 
 
 def _beats(mine: dict[str, Any], rival: dict[str, Any], judge: str) -> bool:
@@ -147,6 +182,13 @@ def _say(place: dict[str, Any]) -> None:
             likewise = answer["beats_carved_basic"].items()
             verdicts = [f"{'better' if won else 'no better'} by {_JUDGES[judge]}" for judge, won in likewise]
             console.print("    than basic splats that are carved and blended alike: " + ", ".join(verdicts))
+    for whose, judged in place["kpconv"].items():
+        told = [
+            f"{judge} " + ", ".join(f"{kind} {value:.3f}" for kind, value in values.items())
+            for judge, values in judged.items()
+            if values
+        ]
+        console.print(f"  KPConv, {whose}: " + "; ".join(told))
     if not place["findings"]:
         console.print("  no labels: the claim on thin structures cannot be judged here")
     console.print()
@@ -200,7 +242,7 @@ def draw(result: dict[str, Any]) -> Figure:
     return made
 
 
-_COLOURS = {"mesh": ORANGE, "surfels": GREY, "basic": GREY, "descriptors": BLUE, "labels": GREEN}
+_COLOURS = {"mesh": ORANGE, "surfels": GREY, "KPConv": INK, "basic": GREY, "descriptors": BLUE, "labels": GREEN}
 
 if __name__ == "__main__":
     main("c_tables", "Splats against meshes, and thin structures (C, Tables 1 to 6).", run, show, draw)

@@ -23,7 +23,7 @@ ORDER = [
     {"io"},
     {"scenes"},
     {"worlds", "sensors"},
-    {"registration"},
+    {"registration", "segmentation"},
     {"neighbours", "voxels"},
     {"calibration", "log", "label_mapping", "categories"},
     {"sweep", "labels"},

@@ -35,6 +35,7 @@ def test_the_vocabularies_that_come_with_resweep() -> None:
         "pandaset",
         "rellis3d",
         "semantickitti",
+        "semantickitti-19",
         "none",
         "unknown",
     ]

@@ -23,6 +23,7 @@ from resweep.cli.dataset import dataset
 from resweep.cli.demo import demo
 from resweep.cli.evaluate import evaluate
 from resweep.cli.info import info
+from resweep.cli.label import label
 from resweep.cli.learn import learn
 from resweep.cli.merge import merge
 from resweep.cli.objects import objects
@@ -106,6 +107,7 @@ for verb in (
     convert,
     merge,
     sensors,
+    label,
 ):
     app.command()(with_verbosity(verb))
 app.add_typer(learn)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from resweep.cli.learn_semantics import semantics
 from resweep.cli.options import METHOD_HELP, Labels, parse_local, parse_place, with_verbosity
 from resweep.cli.writing import describe_work, locks
 from resweep.errors import ResweepError, nearest_names
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 learn = typer.Typer(
     name="learn",
-    help="Learn from recordings what physics leaves out: which beams do not return, how bright returns are.",
+    help="Learn from recordings what physics leaves out: which beams do not return, how bright returns are, what is what.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -144,6 +145,6 @@ def _report(output: Path, card: Card, sweeps: int, seconds: float, as_json: bool
         typer.echo(json.dumps({"output": str(output), "sweeps": sweeps, "seconds": seconds, **scores}))
 
 
-# Further subcommands are registered here, each a function in a file of its own.
-for verb in (raydrop,):
+# Each a function, in a file of its own but for the first.
+for verb in (raydrop, semantics):
     learn.command()(with_verbosity(verb))

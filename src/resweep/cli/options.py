@@ -20,6 +20,8 @@ RESUMABLE = {
     "simulate": "its finished sweeps are kept beside the output",
     "convert": "its finished sweeps are kept beside the output",
     "replay": "its finished sweeps are kept beside the output",
+    "label": "its finished sweeps are kept beside the output",
+    "learn": "its finished rounds are kept beside the model",
     "dataset": "its finished sweeps are kept in the folder",
     "learn": "its finished sweeps and its training are kept beside the model",
     "evaluate": "the finished stages of its build are kept beside the report",

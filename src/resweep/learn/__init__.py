@@ -1,1 +1,1 @@
-"""What recordings teach of their sensor: which beams do not return, and how bright returns are (D, 4.2)."""
+"""What recordings teach: which beams do not return, how bright returns are (D, 4.2), what each point is (C, 3.2)."""

@@ -1,0 +1,149 @@
+"""A model of labels from labelled logs: read, train, score, write."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import resweep
+from resweep.errors import ResweepError
+from resweep.files import lock_output
+from resweep.files.partial import discard_partial, find_partial, hash_text, open_partial
+from resweep.learn.semantics.config import SemanticsConfig
+from resweep.learn.semantics.export import export
+from resweep.learn.semantics.network import Network, predict
+from resweep.learn.semantics.samples import Sample, Vocabulary, check_labels, read_samples
+from resweep.learn.semantics.scores import count_pairs, make_scores
+from resweep.learn.semantics.training import train
+from resweep.log import Log
+from resweep.progress import track
+from resweep.segmentation.card import TOLERANCE, Card, Scores, Trained, hash_model, write_model
+from resweep.segmentation.labeller import Labeller, open_labeller
+from resweep.segmentation.pyramid import make_pyramid
+
+_HELD_SHARE = 5  # of one log alone, one sweep in so many is kept for validation
+_MIN_SWEEPS = 2
+
+
+@dataclass(frozen=True)
+class Split:
+    """Logs to train on, to choose the best round by, and to report on."""
+
+    training: tuple[Log, ...]
+    validation: tuple[Log, ...]
+    test: tuple[Log, ...] = ()
+
+
+def split_logs(logs: Sequence[Log], validate: Sequence[Log] = (), test: Sequence[Log] = ()) -> Split:
+    """Which logs serve what: without ``validate`` the last of several logs, or the last sweeps of the only one.
+
+    Logs of one place are too much alike to judge by: name those of other places.
+    """
+    count = sum(len(log) for log in (*logs, *validate))
+    if not logs or count < _MIN_SWEEPS:
+        raise ResweepError(
+            f"training: {count} sweeps are too few; give {_MIN_SWEEPS} at least, one of them to validate by"
+        )
+    if validate:
+        return Split(tuple(logs), tuple(validate), tuple(test))
+    if len(logs) > 1:
+        return Split(tuple(logs[:-1]), (logs[-1],), tuple(test))
+    held = max(1, len(logs[0]) // _HELD_SHARE)
+    return Split((logs[0][:-held],), (logs[0][-held:],), tuple(test))
+
+
+def learn_semantics(
+    split: Split,
+    path: str | Path,
+    config: SemanticsConfig | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Card:
+    """Train a network, write it as the model ``path`` and give its card.
+
+    What a stopped training had reached is kept beside ``path``; the same call goes on from there.
+    """
+    config, path = config or SemanticsConfig(), Path(path)
+    vocabulary = Vocabulary.load(config.labels)
+    for log in (*split.training, *split.validation, *split.test):
+        check_labels(log, vocabulary)  # before any is read
+    with lock_output(path):
+        parts = {name: _read(getattr(split, name), vocabulary, config) for name in ("training", "validation", "test")}
+        _check_classes(parts["training"], vocabulary)
+        folder = find_partial(path)
+        open_partial(folder, _make_key(parts["training"] + parts["validation"], config), "rounds of a training")
+        network, state = train(parts["training"], parts["validation"], len(vocabulary.ids), config, folder, say)
+        model = export(network)
+        card = Card(
+            version=resweep.__version__,
+            labels=vocabulary.labels,
+            classes=vocabulary.ids,
+            cell_m=config.network.cell_m,
+            levels=config.network.levels,
+            neighbours=config.network.neighbours,
+            features=config.network.features,
+            votes=config.votes,
+            trained_on=tuple(Trained(log=log.name, sweeps=len(log)) for log in split.training),
+            settings={**config.model_dump(mode="json"), "rounds": state.epoch, "best_round": state.best + 1},
+            sha256=hash_model(model),
+        )
+        labeller = open_labeller(model, card, path)
+        check_equal(labeller, network, parts["validation"][0])
+        scores = {
+            field: _score(labeller, parts[part], getattr(split, part), vocabulary)
+            for field, part in (("validated", "validation"), ("tested", "test"))
+        }
+        card = card.model_copy(update=scores)
+        write_model(path, model, card)
+        discard_partial(folder)
+    return card
+
+
+def check_equal(labeller: Labeller, network: Network, sample: Sample) -> float:
+    """The largest difference between PyTorch and onnxruntime on a sample; an error if it is beyond `TOLERANCE`."""
+    card, thinned = labeller.card, sample.thinned
+    pyramid = make_pyramid(thinned.points, card.cell_m, card.levels, card.neighbours)
+    theirs = labeller.scores_of(thinned.points, thinned.features)
+    away = float(np.abs(theirs - predict(network, thinned.features, pyramid)).max())
+    if away > TOLERANCE:
+        raise ResweepError(f"model: onnxruntime differs from PyTorch by {away:g}, more than {TOLERANCE:g}; train again")
+    return away
+
+
+def _read(logs: Sequence[Log], vocabulary: Vocabulary, config: SemanticsConfig) -> list[Sample]:
+    return [sample for log in logs for sample in read_samples(log, vocabulary, config.network)]
+
+
+def _check_classes(samples: Sequence[Sample], vocabulary: Vocabulary) -> None:
+    present = sorted({int(item) for sample in samples for item in np.unique(sample.label) if item >= 0})
+    if len(present) < 2:
+        names = ", ".join(vocabulary.names[item] for item in present)
+        raise ResweepError(f"training: all labelled points are of one class ({names}); give logs with two at least")
+
+
+def _score(labeller: Labeller, samples: Sequence[Sample], logs: Sequence[Log], vocabulary: Vocabulary) -> Scores | None:
+    """Scores of what is written, over all returns; None without samples."""
+    if not samples:
+        return None
+    classes = len(vocabulary.ids)
+    pairs = np.zeros((classes, classes), np.int64)
+    for sample in track(samples, "scoring"):
+        said = labeller.scores(sample.thinned).argmax(axis=1)
+        pairs += count_pairs(sample.truth, said[sample.thinned.cell], classes)
+    return make_scores(pairs, vocabulary.names, [log.name for log in logs], len(samples))
+
+
+def _make_key(samples: Sequence[Sample], config: SemanticsConfig) -> dict[str, str]:
+    """What decides the weights: version, settings, and all that is read of the sweeps."""
+    digest = hashlib.sha256()
+    for sample in samples:
+        for array in (sample.thinned.points, sample.thinned.features, sample.thinned.cell, sample.label, sample.truth):
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return {
+        "version": resweep.__version__,
+        "config": hash_text(config.model_dump_json()),
+        "inputs": digest.hexdigest(),
+    }

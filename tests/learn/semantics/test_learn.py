@@ -1,0 +1,143 @@
+"""Training learns, resumes and repeats itself; what cannot be learned is said in one line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("torch", reason="needs PyTorch")
+
+import resweep as rs
+from resweep.cli.app import app
+from resweep.errors import ResweepError
+from resweep.labels import LabelSet, load_labels
+from resweep.learn.semantics import SemanticsConfig, learn_semantics, training
+from resweep.learn.semantics.forest import score_forest, train_forest
+from resweep.learn.semantics.learn import split_logs
+from resweep.learn.semantics.range_image import read_images, score_images, train_images
+from resweep.learn.semantics.samples import Vocabulary, read_samples
+from resweep.learn.semantics.scores import mean_iou
+from resweep.log import Log
+from resweep.segmentation import load_labeller, read_card
+from resweep.segmentation.card import MODEL
+
+TINY = SemanticsConfig.model_validate(
+    {
+        "network": {"width": 8, "levels": 2, "cell_m": 0.5, "neighbours": 8, "kernel_points": 7},
+        "epochs": 4,
+        "steps": 12,
+        "crops": 1,
+        "crop_points": 1000,
+        "rate": 0.02,
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def trained(corners: Log, others: Log, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("learn") / "corners.model"
+    learn_semantics(split_logs([corners, others], test=[others]), path, TINY)
+    return path
+
+
+def test_a_network_learns_what_a_corner_is_made_of(trained: Path, others: Log) -> None:
+    card = read_card(trained)
+    assert card.trained_on[0].log == "corners"
+    assert card.trained_on[0].sweeps == 4
+    assert card.tested is not None
+    assert card.validated is not None
+    assert card.tested.on == ("others",)
+    assert card.tested.miou > 0.6
+    assert card.tested.miou == card.validated.miou  # the same log here
+    said = load_labeller(trained).classify(others[0])
+    known = others[0].label != 0
+    assert (said == others[0].label)[known].mean() > 0.85
+    assert not trained.with_name("corners.model.partial").exists()
+
+
+def test_a_stopped_training_ends_with_the_same_bytes(
+    trained: Path, corners: Log, others: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, split = tmp_path / "again.model", split_logs([corners, others], test=[others])
+    rounds: list[int] = []
+    run_round = training._run_round
+
+    def stop_late(*given: object) -> float:
+        rounds.append(int(str(given[5])))
+        if rounds == [0, 1]:
+            raise KeyboardInterrupt
+        return run_round(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(training, "_run_round", stop_late)
+    with pytest.raises(KeyboardInterrupt):
+        learn_semantics(split, path, TINY)
+    assert (tmp_path / "again.model.partial" / training.CHECKPOINT).is_file()
+    learn_semantics(split, path, TINY)
+    assert rounds == [0, 1, 1, 2, 3]
+    assert (path / MODEL).read_bytes() == (trained / MODEL).read_bytes()
+
+
+def test_the_others_learn_it_too(corners: Log, others: Log) -> None:
+    vocabulary = Vocabulary.load("semantickitti-19")
+    classes = len(vocabulary.ids)
+    samples, unseen = (read_samples(log, vocabulary, TINY.network) for log in (corners, others))
+    assert mean_iou(score_forest(train_forest(samples, trees=8), unseen, classes)) > 0.6
+    weight = training.class_weights(samples, classes, 0.5)
+    images = read_images(others[:1], vocabulary)
+    assert images[0].truth.shape == images[0].cell.shape == (len(others[0]),)
+    network = train_images(read_images(corners[:1], vocabulary), weight, 2, width=4)
+    pairs = score_images(network, images, classes)
+    assert pairs.sum() == (images[0].truth >= 0).sum()
+
+
+def test_one_log_alone_keeps_its_last_sweeps(corners: Log) -> None:
+    split = split_logs([corners])
+    assert [len(part[0]) for part in (split.training, split.validation)] == [3, 1]
+    with pytest.raises(ResweepError, match="training: 1 sweeps are too few; give 2 at least"):
+        split_logs([corners[:1]])
+
+
+def test_what_cannot_be_learned_is_said(
+    corners: Log, roads: Log, vocabulary_of_fruit: LabelSet, tmp_path: Path
+) -> None:
+    def refusal(*logs: Log) -> str:
+        with pytest.raises(ResweepError) as caught:
+            learn_semantics(split_logs(logs), tmp_path / "m", TINY)
+        assert "\n" not in str(caught.value)
+        assert not (tmp_path / "m").exists()
+        return str(caught.value)
+
+    bare = [replace(sweep, label=np.zeros_like(sweep.label)) for sweep in corners]
+    assert "no return has a label with a class in 'semantickitti-19'" in refusal(corners.with_sweeps(bare))
+    assert "the meaning of its labels is unknown" in refusal(replace(corners, labels=load_labels("unknown")))
+    assert "it has no labels" in refusal(replace(corners, labels=load_labels("none")))
+    assert "no class of its vocabulary 'fruit' has a counterpart" in refusal(
+        replace(corners, labels=vocabulary_of_fruit)
+    )
+    assert "all labelled points are of one class (road)" in refusal(roads)
+
+
+def test_the_command_ends_with_its_scores(corners: Log, others: Log, tmp_path: Path) -> None:
+    for log in (corners, others):
+        rs.write_log(log, tmp_path / log.name, progress=False)
+    words = ["learn", "semantics", str(tmp_path / "corners"), "--test", str(tmp_path / "others"), "--json", "-q"]
+    tiny = {**TINY.model_dump(), "epochs": 1, "steps": 2}
+    settings = [f"{name}={json.dumps(tiny[name])}" for name in ("epochs", "steps", "crops", "crop_points")]
+    settings += ["network.width=8", "network.levels=2", "network.cell_m=0.5"]
+    words += ["-o", str(tmp_path / "m"), *(word for item in settings for word in ("--set", item))]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    last = json.loads(done.stdout.splitlines()[-1])
+    assert set(last["iou"]) == {"road", "building", "pole"}
+    assert last["miou"] == pytest.approx(np.mean(list(last["iou"].values())))
+    assert last["scored_on"] == ["others"]
+    again = CliRunner().invoke(app, words)
+    assert isinstance(again.exception, ResweepError)
+    assert "exists and is not empty" in str(again.exception)
+    wrong = CliRunner().invoke(app, [*words, "--overwrite", "--set", "network.wide=4"])
+    assert "network.wide: unknown key" in str(wrong.exception)
