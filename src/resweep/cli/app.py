@@ -25,6 +25,7 @@ from resweep.cli.info import info
 from resweep.cli.merge import merge
 from resweep.cli.objects import objects
 from resweep.cli.options import Quiet, Verbose, choose_verbosity, describe_interruption, with_verbosity
+from resweep.cli.render import render
 from resweep.cli.replay import replay
 from resweep.cli.scenario import scenario
 from resweep.cli.sensors import sensors
@@ -89,7 +90,22 @@ def _resweep(
     choose_verbosity(verbose, quiet)
 
 
-for verb in (demo, build, objects, simulate, scenario, replay, dataset, evaluate, view, info, convert, merge, sensors):
+for verb in (
+    demo,
+    build,
+    objects,
+    simulate,
+    scenario,
+    replay,
+    dataset,
+    evaluate,
+    view,
+    render,
+    info,
+    convert,
+    merge,
+    sensors,
+):
     app.command()(with_verbosity(verb))
 
 

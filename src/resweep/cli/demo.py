@@ -39,7 +39,8 @@ def demo(
         ),
     ] = None,
     sweeps: Annotated[
-        int | None, typer.Option(min=3, metavar="N", help=f"Sweeps of the log to take; {MOST_SWEEPS} at most by default.")
+        int | None,
+        typer.Option(min=3, metavar="N", help=f"Sweeps of the log to take; {MOST_SWEEPS} at most by default."),
     ] = None,
     odometry: Annotated[bool, typer.Option("--odometry", help="Find the poses of a log that has none.")] = False,
     sensor: Annotated[str | None, typer.Option("--sensor", "-s", help="The other sensor; see resweep sensors.")] = None,

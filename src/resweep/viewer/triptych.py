@@ -18,10 +18,10 @@ from resweep.viewer.camera.renderer import Renderer
 from resweep.viewer.camera.shading import shade, shrink
 from resweep.worlds import StreamedWorld, World
 
-_WIDTH, _HEIGHT, _FINER = 800, 640, 2
+_WIDTH, _HEIGHT, _FINER = 800, 560, 2
 _DPI = 100
 _HIGHLIGHT = np.array([255, 92, 40], np.float64)
-_EYE, _TARGET = np.array([-15.0, 3.5, 8.5]), np.array([14.0, -0.5, -1.5])  # in the frame of the sensor
+_EYE, _TARGET = np.array([-14.0, 3.0, 8.0]), np.array([12.0, -0.5, 0.5])  # in the frame of the sensor
 
 
 @dataclass(frozen=True)
@@ -97,4 +97,4 @@ def draw_world(world: World | StreamedWorld, pose: Array) -> Array:
 
 def make_camera() -> Camera:
     """The camera of the three pictures."""
-    return Camera(width=_WIDTH, height=_HEIGHT, fov_deg=72.0)
+    return Camera(width=_WIDTH, height=_HEIGHT, fov_deg=70.0)

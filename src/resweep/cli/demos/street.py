@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from resweep.log import Log
 
 SENSOR = "velodyne-hdl-32e"
-SWEEPS = 32
+SWEEPS = 26
 _ROAD_M, _LANE_M, _SPEED_M_S = 12.0, 2.0, 8.0
 _START_X_M = -38.0
 
@@ -30,7 +30,12 @@ def record_street(seed: int, sweeps: int = SWEEPS) -> Log:
         ego={"lane": [[_START_X_M, -_LANE_M], [60.0, -_LANE_M]], "speed_mps": _SPEED_M_S},
         duration_s=lasts + 0.15,
         actors=[
-            {"name": "first", "asset": "hatchback", "lane": [[_START_X_M + 60, _LANE_M], [-58, _LANE_M]], "speed_mps": 9},
+            {
+                "name": "first",
+                "asset": "hatchback",
+                "lane": [[_START_X_M + 60, _LANE_M], [-58, _LANE_M]],
+                "speed_mps": 9,
+            },
             {"name": "second", "asset": "saloon", "lane": [[_START_X_M + 24, _LANE_M], [-58, _LANE_M]], "speed_mps": 5},
             {"name": "third", "asset": "suv", "lane": [[_START_X_M + 25, -_LANE_M], [58, -_LANE_M]], "speed_mps": 11},
         ],

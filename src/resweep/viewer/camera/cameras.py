@@ -96,4 +96,4 @@ def look_at(eye: ArrayLike, target: ArrayLike) -> Array:
 def look_down(centre: ArrayLike, height_m: float) -> Array:
     """``T_world_camera`` of a camera ``height_m`` above ``centre`` (3,) that looks down, y up in the picture."""
     place = np.asarray(centre, np.float64)
-    return look_at(place + [0.0, 0.0, height_m], place)
+    return look_at(place + np.array([0.0, 0.0, height_m]), place)

@@ -17,11 +17,13 @@ VIEWS: tuple[str, ...] = get_args(Kind)
 _SUN = np.array([0.35, -0.45, 0.82]) / np.linalg.norm([0.35, -0.45, 0.82])
 _SKY_LOW, _SKY_HIGH = np.array([0.17, 0.21, 0.26]), np.array([0.05, 0.07, 0.10])
 _CLAY = np.array([0.80, 0.79, 0.76])
-_AMBIENT, _HAZE_M = 0.42, 400.0
+_AMBIENT, _HAZE_M = 0.62, 400.0
 _EDGE_STRENGTH, _EDGE_MOST = 4.0, 0.75
 
 
-def shade(view: View, kind: str = "shaded", *, labels: LabelSet = UNKNOWN_LABELS, range_m: float | None = None) -> Array:
+def shade(
+    view: View, kind: str = "shaded", *, labels: LabelSet = UNKNOWN_LABELS, range_m: float | None = None
+) -> Array:
     """The picture (h, w, 3) uint8 of a view.
 
     ``shaded``: surfaces in one colour under a sun, with edges; ``label``: the same in the colours of ``labels``;
@@ -72,7 +74,7 @@ def _light(view: View) -> Array:
     """Light on each surface: a sun, and a sky that is brighter above. Leaves are lit from all around."""
     sun = np.clip(view.normal @ _SUN, 0.0, 1.0)
     sky = 0.5 + 0.5 * view.normal[..., 2]
-    light = _AMBIENT * (0.55 + 0.45 * sky) + 0.75 * sun
+    light = _AMBIENT * (0.55 + 0.45 * sky) + 0.55 * sun
     leaf = 0.55 + 0.45 * np.clip(np.sqrt(np.maximum(view.reflected, 0.0)), 0.0, 1.0)
     return np.asarray(np.where(view.kind == 3, leaf, light))
 

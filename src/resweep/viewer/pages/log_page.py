@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -134,7 +132,9 @@ class LogPage:
             self.stage.points(f"/sweep/{at}", points[keep], coloured.rgb[keep], self.size.value, shift)
             self._clouds.append((sweep, self.stage.local(points) + shift, coloured))
             shown = self.boxes.value and sweep.boxes is not None
-            outline = outline_boxes(sweep.boxes, sweep.pose) if shown and sweep.boxes is not None else np.zeros((0, 2, 3))
+            outline = (
+                outline_boxes(sweep.boxes, sweep.pose) if shown and sweep.boxes is not None else np.zeros((0, 2, 3))
+            )
             self.stage.lines(f"/boxes/{at}", outline, _BOX, shift)
         self.stage.say(messages[0] if messages else "")
         sweep, _, coloured = self._clouds[0]
@@ -245,7 +245,3 @@ class LogPage:
     def stop(self) -> None:
         """Stop playing."""
         self._playing.set()
-
-
-Clicked = Callable[[int], None]
-Gui = Any

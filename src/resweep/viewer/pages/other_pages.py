@@ -52,7 +52,7 @@ class BankPage:
             self.stage.gaussians(f"/bank/{asset.name}", chosen, False, 0.03)
         for at, mesh in enumerate(shown.meshes()[0]):
             self.stage.mesh(f"/bank/{asset.name}/mesh {at}", mesh)
-        label_place = self.stage.local(place + [0.0, 0.0, asset.size_m[2] + 0.5])
+        label_place = self.stage.local(place + np.array([0.0, 0.0, asset.size_m[2] + 0.5]))
         self.stage.scene.add_label(f"/bank/{asset.name}/label", asset.name, position=tuple(label_place.tolist()))
 
 

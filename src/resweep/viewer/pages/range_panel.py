@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -38,9 +40,9 @@ class RangePanel:
         """Add the picture and its controls to the panel; ``pick(beam)`` is called when a beam is chosen."""
         gui = self.stage.gui
         self._pick = pick
-        blank = np.zeros((96, 720, 3), np.uint8)
         with gui.add_folder("range image"):
-            self.picture = gui.add_image(blank, format="png")
+            # An image of viser's panel that changes while a page loads is an error on the page's console.
+            self.picture = gui.add_html("")
             self.in_scene = gui.add_checkbox("in the scene, to click", True)
             self.across = gui.add_slider("across", 0.0, 1.0, 0.001, 0.5, hint="choose a pixel without the mouse")
             self.down = gui.add_slider("down", 0.0, 1.0, 0.002, 0.5)
@@ -55,7 +57,7 @@ class RangePanel:
         assert self.image is not None
         mark = marked if marked is not None and marked < sweep.n_beams else None
         picture = np.repeat(self.image.draw(rgb, mark), 2, axis=0)
-        self.picture.image = picture
+        self.picture.content = f'<img alt="range image" style="width: 100%" src="{encode_picture(picture)}">'
         self._place(sweep, picture)
 
     def find_clicked(self, origin: Array, direction: Array) -> int | None:
@@ -90,6 +92,15 @@ class RangePanel:
         beam = self.image.find_beam(float(self.across.value), float(self.down.value))
         if beam is not None:
             self._pick(beam)
+
+
+def encode_picture(picture: Array) -> str:
+    """A picture (h, w, 3) uint8 as the address of a PNG that is in the address itself."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(picture)).save(buffer, format="PNG")
+    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
 def find_spot(

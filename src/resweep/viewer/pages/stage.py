@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import io
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -50,10 +52,13 @@ class Stage:
         viser: Any = require("viser", "the viewer")
         self.centre = np.asarray(centre, np.float64)
         self.host, self.port = host, find_port(host, port)
-        self.server: Any = viser.ViserServer(host=host, port=self.port, label=title, verbose=False)
+        with contextlib.redirect_stdout(io.StringIO()):  # viser prints a banner of its own
+            self.server: Any = viser.ViserServer(host=host, port=self.port, label=title, verbose=False)
         self.port = int(self.server.get_port())
         self.gui, self.scene = self.server.gui, self.server.scene
-        self.gui.configure_theme(dark_mode=True, control_layout="collapsible", control_width="large")
+        # The share button would open a tunnel to the public.
+        self.gui.configure_theme(dark_mode=True, show_logo=False, show_share_button=False, control_width="large")
+        self.gui.main_panel.dock_right()
         self.gui.set_panel_label(title)
         self.work = Latest(self.say)
         self._message: Any = None
@@ -68,7 +73,8 @@ class Stage:
     def stop(self) -> None:
         """End the server and all of its threads."""
         self.work.stop()
-        self.server.stop()
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.server.stop()
 
     def say(self, text: str) -> None:
         """Show a message at the top of the panel; an empty one goes away."""

@@ -28,11 +28,11 @@ def choose_level(centre: Array, priority: Array, eye: Array, budget: int = BUDGE
     offset = np.asarray(centre, np.float32) - np.asarray(eye, np.float32)
     squared = np.maximum(np.einsum("ij,ij->i", offset, offset), np.float32(_NEAR_M**2))
     inverse = 1.0 / squared
-    reach = _find_reach(inverse, budget)
+    reach = _find_reach(inverse, int(0.98 * budget))  # the draw may give a few more than expected
     share = np.minimum(1.0, reach * inverse)
     rows = np.flatnonzero(priority < share)
-    if len(rows) > budget:  # the draw may give a few more than expected
-        rows = np.sort(rows[np.argsort(priority[rows] / share[rows], kind="stable")[:budget]])
+    if len(rows) > budget:
+        rows = np.sort(rows[np.argsort(squared[rows], kind="stable")[:budget]])
     return rows, np.asarray(1.0 / np.sqrt(share[rows]), np.float32)
 
 

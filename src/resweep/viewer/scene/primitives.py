@@ -193,7 +193,7 @@ def colour_layer(layer: Splats | Volumes, rows: Array, by: str, labels: LabelSet
 
 
 def split_transforms(transforms: Array) -> tuple[Array, Array, Array]:
-    """Rotations wxyz (k, 4), positions (k, 3) and scales along the axes (k, 3) of transforms (k, 3, 4) without shear."""
+    """Rotations wxyz (k, 4), positions (k, 3) and scales (k, 3) of transforms (k, 3, 4) without shear."""
     linear = transforms[:, :, :3].astype(np.float64)
     scale = np.linalg.norm(linear, axis=1)
     turn = linear / scale[:, None, :]

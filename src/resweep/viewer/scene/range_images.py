@@ -62,36 +62,32 @@ class RangeImage:
 def make_range_image(sweep: Sweep, rows: int | None = None, columns: int = _COLUMNS) -> RangeImage:
     """The range image of a sweep: a row a ring where it has rings, else equal steps of elevation."""
     azimuth, elevation = angles_deg(sweep.beam_direction)
-    row, height = _find_rows(sweep, elevation, rows)
+    row, height, each = _find_rows(sweep, elevation, rows)
     low, high = (float(azimuth.min()), float(azimuth.max())) if len(azimuth) else (-180.0, 180.0)
     span = max(high - low, 1e-6)
     column = np.clip(((high - azimuth) / span * columns).astype(np.int64), 0, columns - 1)
     nearest = np.full(sweep.n_beams, -1)
     far_first = np.argsort(-sweep.range, kind="stable")
     nearest[sweep.beam[far_first]] = far_first
-    beam = np.full((height, columns), -1)
+    lines = np.full((height // each, columns), -1)
     # Of several beams in a pixel the one with the nearest return is shown, and one with a return before one without.
     depth = np.where(nearest >= 0, sweep.range[nearest] if len(sweep) else 0.0, np.inf)
     order = np.argsort(-depth, kind="stable")
-    beam[row[order], column[order]] = order
+    lines[row[order] // each, column[order]] = order
+    beam = np.repeat(lines, each, axis=0)
     shown = np.where(beam >= 0, nearest[beam], -1) if sweep.n_beams else beam
     return RangeImage(beam, shown, row, column)
 
 
-def _find_rows(sweep: Sweep, elevation: Array, rows: int | None) -> tuple[Array, int]:
+def _find_rows(sweep: Sweep, elevation: Array, rows: int | None) -> tuple[Array, int, int]:
+    """The row (b,) of each beam, the number of rows, and how many each line of beams takes."""
     rings = np.unique(sweep.beam_ring)
     if len(rings) >= 4:
         level = np.array([np.median(elevation[sweep.beam_ring == ring]) for ring in rings])
         rank = np.empty(len(rings), np.int64)
         rank[np.argsort(-level, kind="stable")] = np.arange(len(rings))
         each = max(1, (rows or _ROWS) // len(rings))
-        return each * rank[np.searchsorted(rings, sweep.beam_ring)] + each // 2, each * len(rings)
+        return each * rank[np.searchsorted(rings, sweep.beam_ring)] + each // 2, each * len(rings), each
     height = rows or _ROWS
     low, high = (float(elevation.min()), float(elevation.max())) if len(elevation) else (-1.0, 1.0)
-    return np.clip(((high - elevation) / max(high - low, 1e-6) * height).astype(np.int64), 0, height - 1), height
-
-
-def fill_rows(image: Array, rows_per_ring: int) -> Array:
-    """The picture with each ring's line repeated over all of its rows."""
-    lines = image[rows_per_ring // 2 :: rows_per_ring]
-    return np.repeat(lines, rows_per_ring, axis=0)
+    return np.clip(((high - elevation) / max(high - low, 1e-6) * height).astype(np.int64), 0, height - 1), height, 1
