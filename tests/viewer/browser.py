@@ -46,12 +46,12 @@ class Page:
 
     def __init__(self, browser: Any, address: str, folder: Path) -> None:
         self.errors: list[str] = []
-        self.page = browser.new_page(viewport={"width": 900, "height": 560})
+        self.page = browser.new_page(viewport={"width": 760, "height": 440})
         self.page.on("console", lambda message: self._note(message.type, message.text))
         self.page.on("pageerror", lambda error: self._note("error", str(error)))
         self.folder, self._count = folder, 0
         self.page.goto(address)
-        self.page.wait_for_selector("canvas", timeout=60_000)
+        self.page.wait_for_selector("canvas", state="attached", timeout=60_000)
 
     def _note(self, kind: str, text: str) -> None:
         if kind == "error":
@@ -65,7 +65,7 @@ class Page:
         path = self.folder / f"shot-{self._count}.png"
         self.page.screenshot(path=str(path), timeout=120_000)
         with Image.open(path) as image:
-            return np.asarray(image.convert("RGB"))[190:, :500].astype(np.int64)
+            return np.asarray(image.convert("RGB"))[190:, :380].astype(np.int64)
 
     def wait_for(self, wanted: Callable[[np.ndarray], bool], what: str, seconds: float = 60.0) -> np.ndarray:
         """The first picture that is as ``wanted``; fails with ``what`` if none is in time."""

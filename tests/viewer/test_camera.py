@@ -118,7 +118,11 @@ def test_the_same_view_on_one_and_two_threads(room: World) -> None:
 
 def test_colours_are_those_of_the_primitives() -> None:
     centres = np.array([[10.0, 1.0, 0.0], [10.0, -1.0, 0.0]])
-    extra = {"red": np.array([250, 5], np.uint8), "green": np.array([6, 7], np.uint8), "blue": np.array([8, 240], np.uint8)}
+    extra = {
+        "red": np.array([250, 5], np.uint8),
+        "green": np.array([6, 7], np.uint8),
+        "blue": np.array([8, 240], np.uint8),
+    }
     discs = Splats(centres, [[-1, 0, 0], [-1, 0, 0]], [0.9, 0.9], extra=extra)
     wall = Mesh(np.array([[20.0, -50, -50], [20, 50, -50], [20, 0, 50]]), np.array([[0, 1, 2]]))
     renderer = Renderer(World([wall, discs]), coloured=True)

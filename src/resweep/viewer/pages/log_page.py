@@ -117,7 +117,7 @@ class LogPage:
         sweeps = [self.load(*pair) for pair in pairs]
         self._fit_firings(sweeps[0])
         shifts = self._find_shifts(sweeps)
-        self._clouds = []
+        clouds: list[tuple[Sweep, Array, Coloured]] = []
         messages = []
         for at, (sweep, shift) in enumerate(zip(sweeps, shifts, strict=True)):
             if shift is None:
@@ -130,14 +130,15 @@ class LogPage:
             keep = self._fired(sweep)
             points = sweep.world_points()
             self.stage.points(f"/sweep/{at}", points[keep], coloured.rgb[keep], self.size.value, shift)
-            self._clouds.append((sweep, self.stage.local(points) + shift, coloured))
+            clouds.append((sweep, self.stage.local(points) + shift, coloured))
             shown = self.boxes.value and sweep.boxes is not None
             outline = (
                 outline_boxes(sweep.boxes, sweep.pose) if shown and sweep.boxes is not None else np.zeros((0, 2, 3))
             )
             self.stage.lines(f"/boxes/{at}", outline, _BOX, shift)
         self.stage.say(messages[0] if messages else "")
-        sweep, _, coloured = self._clouds[0]
+        self._clouds = clouds
+        sweep, _, coloured = clouds[0]
         self.legend.content = self._describe(sweeps, coloured)
         self.range_panel.draw(sweep, coloured.rgb, self._beam[1] if self._beam else None)
 

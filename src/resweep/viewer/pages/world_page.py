@@ -64,8 +64,16 @@ class WorldPage:
         stage.on_eye(self._look)
         if path is not None and len(path) > 1:
             stage.lines("/trajectory", outline_path(path.poses), _PATH)
-        stage.work.ask("world", self.draw_world)
-        stage.work.ask("sweep", self.draw_sweep)
+        self.refresh_world()
+        self.refresh_sweep()
+
+    def refresh_world(self) -> None:
+        """Show the world again as the controls say, soon."""
+        self.stage.work.ask("world", self.draw_world)
+
+    def refresh_sweep(self) -> None:
+        """Sweep again from where the sensor is, soon."""
+        self.stage.work.ask("sweep", self.draw_sweep)
 
     def _add_controls(self) -> None:
         gui = self.stage.gui
@@ -86,12 +94,12 @@ class WorldPage:
             if self.actors:
                 first, last = self._find_times()
                 self.time = gui.add_slider("time [s]", first, max(last, first + 0.01), 0.01, first)
-                self.time.on_update(lambda _: self.stage.work.ask("sweep", self.draw_sweep))
+                self.time.on_update(lambda _: self.refresh_sweep())
             self.status = gui.add_markdown("")
         self.range_panel.add(self._show_beam)
         self.about = gui.add_markdown("click a return, a place in the world, or a pixel of the range image")
         for control in (self.form, self.colour):
-            control.on_update(lambda _: self.stage.work.ask("world", self.draw_world))
+            control.on_update(lambda _: self.refresh_world())
         for control in (self.sweep_colour, self.size):
             control.on_update(lambda _: self.stage.work.ask("colours", self._recolour))
         self.sensor.on_update(lambda _: self.stage.work.ask("sensor", self._change_sensor))
@@ -109,7 +117,7 @@ class WorldPage:
         @self.handle.on_update  # type: ignore[untyped-decorator, unused-ignore]
         def _(event: Any) -> None:
             if self.live.value:
-                self.stage.work.ask("sweep", self.draw_sweep)
+                self.refresh_sweep()
 
     def _add_meshes(self) -> int:
         meshes, left_out = self.shown.meshes()
