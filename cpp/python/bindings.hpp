@@ -47,6 +47,7 @@ void bind_pulses(nb::module_& m);
 void bind_actors(nb::module_& m);
 void bind_observed(nb::module_& m);
 void bind_scene(nb::module_& m);
+void bind_camera(nb::module_& m);
 void bind_neighbours(nb::module_& m);
 void bind_map(nb::module_& m);
 void bind_references(nb::module_& m);

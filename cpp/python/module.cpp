@@ -33,6 +33,7 @@ NB_MODULE(_core, m) {
     python::bind_actors(m);
     python::bind_observed(m);
     python::bind_scene(m);
+    python::bind_camera(m);
     python::bind_neighbours(m);
     python::bind_map(m);
     python::bind_references(m);

@@ -74,6 +74,9 @@ class ActorScene {
     // The event of a hit on one of the actors by a ray of this time.
     Event event(const Hit& hit, float time) const;
 
+    // A normal in the frame of the actor's shape `placement`, which is a hit's instance, in that of the world.
+    void turn_normal(std::uint32_t placement, float time, float normal[3]) const;
+
     // The discs that a ray of this time gathered on an actor, as one surface; false if none is nearer than `limit`.
     bool combine(const DiscHits& gathered, const float direction[3], float time, float limit,
                  DiscSurface& surface) const;

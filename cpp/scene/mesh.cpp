@@ -53,13 +53,17 @@ OwnedGeometry triangle_geometry(const Triangles& triangles) {
     return geometry;
 }
 
-float instanced_cosine(const Hit& hit, const float* m) {
+void instanced_normal(const Hit& hit, const float* m, float n[3]) {
     // Normals transform with the cofactors of the linear part, which need no inverse.
     const float x = hit.normal[0], y = hit.normal[1], z = hit.normal[2];
-    const float n[3] = {
-        x * (m[5] * m[10] - m[6] * m[9]) + y * (m[6] * m[8] - m[4] * m[10]) + z * (m[4] * m[9] - m[5] * m[8]),
-        x * (m[2] * m[9] - m[1] * m[10]) + y * (m[0] * m[10] - m[2] * m[8]) + z * (m[1] * m[8] - m[0] * m[9]),
-        x * (m[1] * m[6] - m[2] * m[5]) + y * (m[2] * m[4] - m[0] * m[6]) + z * (m[0] * m[5] - m[1] * m[4])};
+    n[0] = x * (m[5] * m[10] - m[6] * m[9]) + y * (m[6] * m[8] - m[4] * m[10]) + z * (m[4] * m[9] - m[5] * m[8]);
+    n[1] = x * (m[2] * m[9] - m[1] * m[10]) + y * (m[0] * m[10] - m[2] * m[8]) + z * (m[1] * m[8] - m[0] * m[9]);
+    n[2] = x * (m[1] * m[6] - m[2] * m[5]) + y * (m[2] * m[4] - m[0] * m[6]) + z * (m[0] * m[5] - m[1] * m[4]);
+}
+
+float instanced_cosine(const Hit& hit, const float* m) {
+    float n[3];
+    instanced_normal(hit, m, n);
     const float along = n[0] * hit.direction[0] + n[1] * hit.direction[1] + n[2] * hit.direction[2];
     return std::min(1.0f, std::fabs(along) / std::sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]));
 }

@@ -66,6 +66,9 @@ OwnedGeometry triangle_geometry(const Triangles& triangles);
 // Light that a material sends back beyond the diffuse part.
 float beyond_diffuse(const MaterialRow& material, float cosine);
 
+// The normal at a hit on a copy with this row-major 3x4 transform, in the frame of the world, of any length.
+void instanced_normal(const Hit& hit, const float* transform, float normal[3]);
+
 // Cosine of incidence on a copy with this row-major 3x4 transform.
 float instanced_cosine(const Hit& hit, const float* transform);
 

@@ -72,6 +72,9 @@ class Scene {
     // The event of one hit, as if the ray carried the whole beam.
     Event event(const Hit& hit) const;
 
+    // The normal at a hit in the frame of the world, of any length.
+    void find_normal(const Hit& hit, float normal[3]) const;
+
     // Whether a hit is on an opaque disc of a layer that gathers. Such a hit only ends the ray behind the gathered
     // discs.
     bool gathers(const Hit& hit) const {

@@ -127,6 +127,11 @@ template <int N> class PacketTracer {
 
     // Call `use(lane, event)` for each of the first `lanes` rays that hit.
     template <class Use> void events(int lanes, const Use& use) {
+        hits(lanes, [&](int lane, const Event& event, const Hit&, bool) { use(lane, event); });
+    }
+
+    // The same with the hit of each ray, and whether an actor was hit: `use(lane, event, hit, moving)`.
+    template <class Use> void hits(int lanes, const Use& use) {
         const HitPacket<N>& hit = packet_.hit;
         const RayPacket<N>& ray = packet_.ray;
         cosines(hit.normal_x, hit.normal_y, hit.normal_z, ray.direction_x, ray.direction_y, ray.direction_z, cosine_,
@@ -147,9 +152,9 @@ template <int N> class PacketTracer {
             Event event;
             if (gathers_) {
                 if (gathered_event(scene_, actors_, one, moving, ray.time[lane], gathered_[lane], event))
-                    use(lane, event);
+                    use(lane, event, one, moving);
             } else {
-                use(lane, moving ? actors_->event(one, ray.time[lane]) : scene_.event(one));
+                use(lane, moving ? actors_->event(one, ray.time[lane]) : scene_.event(one), one, moving);
             }
         }
     }

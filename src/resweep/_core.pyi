@@ -290,6 +290,35 @@ class Scene:
         Seconds that Embree alone needs for these rays, the best of `repeats`, and how many hit.
         """
 
+class Projection(enum.Enum):
+    """How a camera maps directions to pixels."""
+
+    PINHOLE = 0
+
+    PANORAMIC = 1
+
+    PARALLEL = 2
+
+class Camera:
+    """
+    Where a camera stands and what it sees; its axes are x forward, y left, z up.
+    """
+
+    def __init__(self, *, projection: Projection, width: int, height: int, half_across: float, half_up: float, pose: Annotated[NDArray[numpy.float64], dict(shape=(4, 4), order='C', device='cpu', writable=False)]) -> None:
+        """
+        Half of what it sees: tangents of a pinhole, radians of a panorama, metres of parallel rays. `pose` (4, 4) is that of the camera around the world's origin.
+        """
+
+    def rays(self) -> tuple[NDArray[numpy.float32], NDArray[numpy.float32]]:
+        """
+        Origins and directions (n, 3) of the rays of all pixels, row by row from the upper left.
+        """
+
+def view(scene: Scene, camera: Camera, *, range_max: float, actors: ActorScene | None = None, second: float = 0.0, threads: int = 0) -> dict[str, NDArray]:
+    """
+    What a camera sees, by pixel: `range` (n,) metres along the ray, infinity for a miss, `normal` (n, 3) towards the camera, `reflected`, `label`, `instance` and `kind` (n,). Actors stand where they are at `second`.
+    """
+
 class KdTree:
     """Points (n, 3), metres, in a k-d tree. Rows are those of the points."""
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
-from resweep.cli.demo import make_demo
-from resweep.cli.demo_figures import passage
+from resweep.cli.demos.added_car import add_car
+from resweep.cli.demos.meadow import make_meadow
+from resweep.cli.demos.meadow_figures import passage
 from resweep.io import open_log, read_poses
 from resweep.pose import Trajectory, from_xyz_rpy
-from resweep.scenes import meadow
+from resweep.scenes import StreetConfig, meadow, street
 from resweep.simulate import Simulator
 from resweep.worlds import World
 
@@ -31,9 +33,11 @@ def simulated(world: World, **changes: str) -> Simulator:
     return Simulator(world, load_sensor("velodyne-vlp-16").with_(**changes), seed=5)
 
 
-def test_a_small_demo_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resweep: Any) -> None:
-    monkeypatch.setattr("resweep.cli.demo.make_demo", lambda output, seed: make_demo(output, seed, sweeps=2))
-    ended = resweep("demo", "-o", "made", "--seed", "3")
+def test_a_small_meadow_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resweep: Any) -> None:
+    monkeypatch.setattr(
+        "resweep.cli.demos.meadow.make_meadow", lambda output, seed: make_meadow(output, seed, sweeps=2)
+    )
+    ended = resweep("demo", "meadow", "-o", "made", "--seed", "3")
     assert (ended.status, ended.err) == (0, "")
     made = tmp_path / "made"
     assert [item.name for item in tmp_path.iterdir()] == ["made"]
@@ -55,11 +59,73 @@ def test_a_small_demo_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert all((tmp_path / word).exists() for word in named if "SENSOR" not in word)
 
 
+def test_the_main_job_leaves_all_that_it_names(tmp_path: Path, resweep: Any) -> None:
+    ended = resweep("demo", "-o", "made", "--sweeps", "5", "--sensor", "velodyne-vlp-16")
+    assert ended.status == 0
+    assert [item.name for item in tmp_path.iterdir()] == ["made"]
+    made = tmp_path / "made"
+    for step in range(1, 7):
+        assert f"{step}/6" in ended.err
+    assert [line.partition(":")[0] for line in ended.out.splitlines()[:5]] == [
+        "recorded",
+        "world",
+        "objects",
+        "swept again",
+        "compared",
+    ]
+    record = json.loads((made / "demo.json").read_text())
+    # The recording is of a place of known truth: most of a held-out sweep must come back from its world.
+    assert record["metrics"]["recovered_0.10m"] > 0.6
+    assert record["metrics"]["range_median_m"] < 0.05
+    assert record["again"]["returns_on_added"] > 20
+    with Image.open(made / "demo.png") as picture:
+        pixels = np.asarray(picture.convert("RGB")).astype(int)
+    third = pixels[:, 2 * pixels.shape[1] // 3 :]
+    orange = np.abs(third - [255, 92, 40]).max(axis=2) < 25
+    assert orange.sum() > 50
+    assert (np.abs(pixels[:, : pixels.shape[1] // 3] - [255, 92, 40]).max(axis=2) < 25).sum() == 0
+    assert (made / "report.html").is_file()
+    again = open_log(made / "swept-again")
+    assert (len(again), again.sensor_name) == (5, "velodyne-vlp-16")
+    assert open_log(made / "recording")[2].boxes is not None
+    # The same job on that recording, as on one's own log.
+    own = resweep("demo", "--log", "made/recording", "-o", "own", "--sweeps", "4", "-s", "velodyne-vlp-16")
+    assert own.status == 0
+    assert "takes the first 4 of 5 sweeps" in own.err
+    assert json.loads((tmp_path / "own" / "demo.json").read_text())["metrics"]["return_f1"] > 0.8
+
+
+def test_an_added_car_stays_clear_of_others_and_on_the_ground() -> None:
+    from resweep.cli.demos.street import record_street
+    from resweep.scenario import Actor
+    from resweep.scenario.builtin import builtin_bank
+
+    log, world = record_street(0, sweeps=3), street(0, StreetConfig(road_m=12.0, parked=0.45))
+    added = add_car(log, world, builtin_bank(), [])
+    ahead = added.pose_at(float(log.times[1]))[:3, 3] - log.poses[1, :3, 3]
+    assert ahead[0] == pytest.approx(11.0, abs=0.2)
+    assert added.pose_at(float(log.times[1]))[2, 3] == pytest.approx(0.0, abs=0.05)
+    other = Actor(added.layers, added.trajectory, added.instance, size_m=added.size_m)
+    second = add_car(log, world, builtin_bank(), [other])
+    apart = second.pose_at(float(log.times[1]))[0, 3] - added.pose_at(float(log.times[1]))[0, 3]
+    assert abs(apart) > 4.0
+    assert second.instance != added.instance
+
+
 def test_an_earlier_demo_is_replaced_only_when_asked(tmp_path: Path, resweep: Any) -> None:
     (tmp_path / "demo-output").mkdir()
     (tmp_path / "demo-output" / "thesis.txt").write_text("years of work")
     assert "--overwrite" in resweep("demo").err
     assert "not made by the demo" in resweep("demo", "--overwrite").err
+    for words, message in (
+        (["moon"], "no such demo"),
+        (["meadow", "--sensor", "livox-avia"], "leave out --log and --sensor"),
+        (["-o", "new", "--log", "absent"], "absent"),
+        (["-o", "new", "--sensor", "velodyne-hdl-33"], "velodyne-hdl-32e"),
+    ):
+        ended = resweep("demo", *words)
+        assert (ended.status, ended.err.count("\n")) == (1, 1)
+        assert message in ended.err
     assert (tmp_path / "demo-output" / "thesis.txt").read_text() == "years of work"
 
 

@@ -1,4 +1,4 @@
-"""``resweep view``: pictures of one sweep of a log."""
+"""``resweep view``: pictures of one sweep of a log, and pages."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from resweep.io import open_log
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -27,9 +25,12 @@ def test_both_pictures_are_drawn(log: str, resweep: Any) -> None:
         assert Path(name).read_bytes().startswith(PNG)
 
 
-def test_a_file_is_drawn_under_its_own_name(log: str, resweep: Any) -> None:
-    assert len(open_log("out/000001.sweep")) == 1
-    assert resweep("view", "out/000001.sweep").out.split() == ["000001.sweep.png", "000001.sweep-range.png"]
+def test_a_page_is_saved(log: str, resweep: Any) -> None:
+    pytest.importorskip("viser", reason="viser is not installed")
+    ended = resweep("view", log, "out/000001.sweep", "--save", "page.html", "--port", "8500")
+    assert (ended.status, ended.out, ended.err) == (0, "page.html\n", "")
+    assert Path("page.html").stat().st_size > 10_000
+    assert "exists" in resweep("view", log, "--save", "page.html").err
 
 
 def test_mistakes_are_one_line(log: str, resweep: Any, tmp_path: Path) -> None:
@@ -37,11 +38,18 @@ def test_mistakes_are_one_line(log: str, resweep: Any, tmp_path: Path) -> None:
     before = sorted(tmp_path.rglob("*"))
     for words, message in (
         (["absent"], "absent: no such file"),
+        ([log, "--sweep", "2", "-o", "a.png"], "holds 2 sweeps, no sweep 2"),
         ([log, "--sweep", "2"], "holds 2 sweeps, no sweep 2"),
+        ([log, "--save", "page.txt"], "page.txt: a page is an .html file"),
+        ([log, "--save", "page.html", "-o", "a.png"], "leave one of them out"),
+        ([log, log, "-o", "a.png"], "draws one log"),
+        ([log, log, log], "3 logs; give one, or two"),
+        ([log, "--host", "203.0.113.7"], "cannot be bound"),
         ([log, "-o", "a.jpg"], "a.jpg: pictures are PNG"),
         ([log, "-o", "old.png"], "old-range.png: exists"),
         ([log, "-o", "old-range.png/a.png"], "cannot be written"),
-        (["room.obj"], "room.obj"),
+        (["room.obj", "-o", "a.png"], "room.obj"),
+        (["hidden-car"], "shown in a world"),
     ):
         ended = resweep("view", *words)
         assert (ended.status, ended.err.count("\n")) == (1, 1)

@@ -28,6 +28,7 @@ from resweep.cli.learn import learn
 from resweep.cli.merge import merge
 from resweep.cli.objects import objects
 from resweep.cli.options import Quiet, Verbose, choose_verbosity, describe_interruption, with_verbosity
+from resweep.cli.render import render
 from resweep.cli.replay import replay
 from resweep.cli.scenario import scenario
 from resweep.cli.sensors import sensors
@@ -103,6 +104,7 @@ for verb in (
     evaluate,
     compare,
     view,
+    render,
     info,
     convert,
     merge,

@@ -1,168 +1,143 @@
-"""``resweep demo``: three sensors through a meadow, with pictures."""
+"""``resweep demo``: the main job in one command, or a meadow."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+import os
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from resweep.cli.options import parse_local
+from resweep.cli.options import parse_local, parse_place
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
-    from resweep.cli.demo_figures import Passage
-    from resweep.labels import LabelSet
-    from resweep.pose import Trajectory
-    from resweep.progress import Progress
-    from resweep.simulate import Simulator
-    from resweep.sweep import Sweep
+    from resweep.cli.demos.main_job import Done
+    from resweep.log import Log
 
-SWEEPS = 10
-_RECORD = "demo.json"
-_SPEED_M_S, _HEIGHT_M = 5.0, 2.5
-_CLOSE_UP = "livox-avia"
-# Three ways to look at grass: many rings, two returns a beam, and a pattern that never repeats with three.
-_SENSORS: dict[str, tuple[str, dict[str, Any]]] = {
-    "velodyne-hdl-64e": ("semantickitti", {}),
-    "velodyne-vlp-16": ("pcd", {"receiver.mode": "strongest-and-last"}),
-    "livox-avia": ("laz", {"receiver.mode": "multiple", "receiver.max_returns": 3}),
-}
-
-
-@dataclass(frozen=True)
-class Drive:
-    """One sensor's part of the demo."""
-
-    sensor: str
-    format: str
-    sweeps: int
-    returns: int
-    beams: int
-    passage: Passage
+MOST_SWEEPS = 60  # of a user's log: a demo is short
 
 
 @locks("output")
 def demo(
+    place: Annotated[
+        str, typer.Argument(metavar="[street|meadow]", help="street: the main job; meadow: grass and three sensors.")
+    ] = "street",
     output: Annotated[
         Path, typer.Option("--output", "-o", parser=parse_local, metavar="PATH", help="The folder to make.")
     ] = Path("demo-output"),
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Another seed, another meadow.")] = 0,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            "--log",
+            parser=parse_place,
+            metavar="PATH",
+            help="Your own recording, of any format, in place of the street.",
+            show_default=False,
+        ),
+    ] = None,
+    sweeps: Annotated[
+        int | None,
+        typer.Option(min=3, metavar="N", help=f"Sweeps of the log to take; {MOST_SWEEPS} at most by default."),
+    ] = None,
+    odometry: Annotated[bool, typer.Option("--odometry", help="Find the poses of a log that has none.")] = False,
+    sensor: Annotated[str | None, typer.Option("--sensor", "-s", help="The other sensor; see resweep sensors.")] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Another seed, another place.")] = 0,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the report, where there is a display.")
+    ] = True,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder of an earlier demo.")] = False,
 ) -> None:
-    """Make a meadow, drive three sensors through it, draw what they saw.
+    """Record a drive, build its world, sweep that again by another sensor, and compare.
 
-    Takes well under a minute and needs no data.
+    Takes about a minute and needs no data: a drive with traffic is recorded in a synthetic street. With --log it is
+    your own recording.
 
-    Example: resweep demo -o my-demo --seed 4
+    Examples:
+
+      resweep demo
+
+      resweep demo --log kitti/sequences/00 --sensor velodyne-vlp-16 -o my-demo
+
+      resweep demo meadow
     """
+    from resweep.cli.demos.main_job import SENSOR, make_main_job
+    from resweep.cli.demos.meadow import make_meadow, report_meadow
+    from resweep.cli.demos.record import check_replaceable
     from resweep.cli.inputs import check_folder
+    from resweep.sensors import load_sensor
 
+    kind = _check_place(place)
+    if kind == "meadow" and (log is not None or sensor is not None):
+        raise ResweepError("demo meadow: has its own sensors and no log; leave out --log and --sensor")
     check_folder(output, overwrite)
-    if output.is_dir() and any(output.iterdir()) and not (output / _RECORD).is_file():
-        raise ResweepError(f"{output}: was not made by the demo, so it is not replaced; choose another name")
-    _report(output, make_demo(output, seed), seed)
+    check_replaceable(output)
+    if kind == "meadow":
+        report_meadow(output, make_meadow(output, seed), seed)
+        return
+    chosen = load_sensor(SENSOR if sensor is None else sensor)
+    recorded = None if log is None else _open(log, sweeps, odometry)
+    done = make_main_job(output, seed, chosen, recorded, sweeps)
+    _report(output, done, log)
+    if browser:
+        _open_report(output)
 
 
-def make_demo(output: Path, seed: int, sweeps: int = SWEEPS) -> list[Drive]:
-    """Write the demo to the folder ``output``, whole or not at all."""
-    from resweep.files import atomic_folder
-    from resweep.io import write_poses
-    from resweep.progress import open_progress
-    from resweep.scenes import meadow
-    from resweep.simulate import Simulator
-
-    with open_progress() as progress, atomic_folder(output) as folder:
-        progress.start("growing a meadow")
-        place = Simulator(meadow(seed), next(iter(_SENSORS)), seed=seed)
-        trajectory = _trajectory(sweeps)
-        write_poses(trajectory, folder / "poses.txt")
-        drives = []
-        for name, (format, changes) in _SENSORS.items():
-            from resweep.sensors import load_sensor
-
-            simulator = place.with_sensor(load_sensor(name).with_(**changes))
-            drives.append(_drive(simulator, trajectory, folder, format, sweeps, progress))
-        record = {"seed": seed, "world": place.world.meta, "drives": [asdict(drive) for drive in drives]}
-        (folder / _RECORD).write_text(json.dumps(record, indent=1) + "\n")
-    return drives
+def _check_place(word: str) -> Literal["street", "meadow"]:
+    if word == "meadow":
+        return "meadow"
+    if word != "street":
+        raise ResweepError(f"demo '{word}': no such demo; give street, meadow, or --log PATH")
+    return "street"
 
 
-def _trajectory(sweeps: int) -> Trajectory:
-    """Across the mown middle towards the wall, swinging a little, for ``sweeps`` tenths of a second."""
-    import numpy as np
+def _open(path: Path, sweeps: int | None, odometry: bool) -> Log:
+    """The user's log, or the beginning of it."""
+    from resweep.cli.inputs import open_posed, report_skipped
+    from resweep.reconstruction import odometry as find_poses
 
-    from resweep.pose import Trajectory, from_xyz_rpy
-
-    times = np.linspace(0.0, sweeps / 10, 4 * sweeps + 1)
-    x = _SPEED_M_S * (times - times[-1] / 2)
-    y, yaw = 0.4 * np.sin(0.8 * x), np.arctan(0.4 * 0.8 * np.cos(0.8 * x))
-    return Trajectory(
-        times, np.stack([from_xyz_rpy(a, b, _HEIGHT_M, yaw=c) for a, b, c in zip(x, y, yaw, strict=True)])
-    )
-
-
-def _drive(
-    simulator: Simulator, trajectory: Trajectory, folder: Path, format: str, sweeps: int, progress: Progress
-) -> Drive:
-    """Drive one sensor, write its log and pictures into ``folder``."""
-    from resweep.cli.demo_figures import draw_close_up, passage
-    from resweep.cli.progress import Tally
-    from resweep.io import write_log
-
-    name = simulator.sensor.name
-    log = simulator.run(trajectory, sweeps=sweeps)
-    held = list(Tally(progress).count(log, simulator.sensor.sweep_period_s, f"sweeping {name}"))
-    progress.start(f"writing {name}")
-    write_log(
-        log.with_sweeps(held, name=name),
-        folder / name,
-        format=format,
-        progress=False,
-    )
-    middle = len(held) // 2
-    counted = passage(simulator, held[middle], trajectory, middle)
-    progress.start(f"drawing {name}")
-    _draw(held[middle], log.labels, folder)
-    if name == _CLOSE_UP:
-        draw_close_up(simulator.world, held, folder / "close-up.png", counted)
-    returns, beams = sum(map(len, held)), sum(sweep.n_beams for sweep in held)
-    return Drive(name, format, len(held), returns, beams, counted)
+    log = open_posed(path, True)
+    report_skipped(path, log)
+    if len(log) < 3:
+        raise ResweepError(f"{path}: holds {len(log)} sweeps; the demo needs at least 3, one of which is held out")
+    most = MOST_SWEEPS if sweeps is None else sweeps
+    if len(log) > most:
+        typer.echo(f"{path}: takes the first {most} of {len(log)} sweeps; --sweeps N takes more", err=True)
+    log = log[:most]
+    if odometry and not log.poses_known:
+        log = find_poses(log, progress=True)
+    log.require_poses("no world can be built from it")
+    return log
 
 
-def _draw(sweep: Sweep, labels: LabelSet, folder: Path) -> None:
-    from resweep.viewer import birds_eye, range_image
+def _report(output: Path, done: Done, log: Path | None) -> None:
+    from resweep.cli.demos.main_job import AGAIN, PICTURE, RECORDING, REPORT, WORLD
 
-    birds_eye(sweep, folder / f"{sweep.sensor}-above.png", labels=labels)
-    range_image(sweep, folder / f"{sweep.sensor}-range.png", labels=labels)
-
-
-def _report(output: Path, drives: list[Drive], seed: int) -> None:
-    from rich.table import Table
-
-    from resweep.terminal import make_console
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("sensor", "format"):
-        table.add_column(title, no_wrap=True)
-    for title in ("sweeps", "returns", "behind grass", "behind wall"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for drive in drives:
-        counted = drive.passage
-        shares = f"{counted.grass_share:.1%}", f"{counted.wall_share:.1%}"
-        table.add_row(drive.sensor, drive.format, str(drive.sweeps), f"{drive.returns:,}", *shares)
-    make_console().print(table)
-    typer.echo("behind: of the middle sweep's beams that met grass, or were aimed at the wall,")
-    typer.echo("those that returned from behind it\n")
-    typer.echo(f"Sweeps are in {output}/SENSOR, pictures beside them; look first at:")
-    for picture in ("close-up.png", "velodyne-hdl-64e-above.png", "velodyne-hdl-64e-range.png", "livox-avia-range.png"):
-        typer.echo(f"  {output / picture}")
+    for name, text in done.lines:
+        typer.echo(f"{name + ':':13}{text}")
+    recording = log if log is not None else output / RECORDING
+    typer.echo(f"\nEverything is in {output} ({done.figures['seconds']:.0f} s); look first at:")
+    for made, what in ((PICTURE, "the drive, the world, the other sensor"), (REPORT, "the comparison in full")):
+        typer.echo(f"  {output / made}   {what}")
     typer.echo("\nTry next:")
-    typer.echo(f"  resweep info {output}/velodyne-vlp-16")
-    typer.echo(f"  resweep view {output}/livox-avia --sweep 2 -o livox.png")
-    typer.echo(
-        f"  resweep simulate scene:meadow --seed {seed} --sensor ouster-os1-128 --poses {output}/poses.txt -o ouster"
-    )
+    typer.echo(f"  resweep view {recording} {output / AGAIN}   # side by side in the browser")
+    typer.echo(f"  resweep view {output / WORLD}   # drag a sensor through the world")
+    typer.echo("  resweep demo --log YOUR/LOG -o my-demo   # the same with your own recording")
+
+
+def has_display() -> bool:
+    """Whether a browser could be shown here: a terminal in front of a person, with a display."""
+    if not sys.stdout.isatty() or os.environ.get("SSH_CONNECTION"):
+        return False
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _open_report(output: Path) -> None:
+    import webbrowser
+
+    from resweep.cli.demos.main_job import REPORT
+
+    if has_display():
+        webbrowser.open((output / REPORT).absolute().as_uri())

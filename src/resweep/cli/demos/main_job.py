@@ -1,0 +1,214 @@
+"""The main job from end to end: a recorded drive, the world made from it, another sensor in it, and how close it is."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from resweep.cli.demos.record import RECORD
+from resweep.errors import ResweepError
+
+if TYPE_CHECKING:
+    from resweep.evaluation import Report
+    from resweep.log import Log
+    from resweep.progress import Progress
+    from resweep.scenario import Actor, Bank
+    from resweep.sensors import Sensor
+    from resweep.sweep import Sweep
+    from resweep.worlds import World
+
+SENSOR = "ouster-os1-128"
+PICTURE, REPORT, WORLD, BANK = "demo.png", "report.html", "place.world", "objects"
+RECORDING, AGAIN = "recording", "swept-again"
+_STEPS = 6
+
+
+@dataclass
+class Done:
+    """What the demo made and measured; ``figures`` are for the record, the rest for the lines at the end."""
+
+    recorded: str
+    figures: dict[str, Any] = field(default_factory=dict)
+    lines: list[tuple[str, str]] = field(default_factory=list)
+
+
+def make_main_job(output: Path, seed: int, sensor: Sensor, log: Log | None = None, sweeps: int | None = None) -> Done:
+    """Write the demo of the synthetic street, or of ``log``, to the folder ``output``, whole or not at all.
+
+    ``sweeps`` of the street are recorded, if given. One sweep, in the middle, is held out of the world.
+    """
+    from resweep.files import atomic_folder
+    from resweep.progress import open_progress
+
+    begun = time.perf_counter()
+    with atomic_folder(output) as folder:
+        done = Done("a synthetic street" if log is None else str(log.meta.get("path", log.name)))
+        log = _record(folder, seed, sweeps) if log is None else log
+        done.lines.append(("recorded", _describe_recording(log)))
+        held = len(log) // 2
+        world, report = _build_and_compare(log, held, folder)
+        bank = _cut_out(log, folder, done)
+        with open_progress() as progress:
+            again, added = _sweep_again(log, world, bank, sensor, seed, folder, done, progress)
+            _say(6, "drawing")
+            progress.start("drawing")
+            _draw(log[held], log, world, again, added, held, folder / PICTURE)
+        _measure(done, world, report, held)
+        done.figures |= {"seed": seed, "sensor": sensor.name, "seconds": round(time.perf_counter() - begun, 1)}
+        (folder / RECORD).write_text(json.dumps(done.figures, indent=1) + "\n", encoding="utf-8")
+    return done
+
+
+def _say(step: int, what: str) -> None:
+    typer.echo(f"{step}/{_STEPS}  {what}", err=True)
+
+
+def _record(folder: Path, seed: int, sweeps: int | None) -> Log:
+    from resweep.cli.demos.street import SENSOR as RECORDER
+    from resweep.cli.demos.street import SWEEPS, record_street
+    from resweep.cli.progress import Tally
+    from resweep.io import open_log, write_log
+    from resweep.progress import open_progress
+
+    _say(1, f"recording a drive with traffic in a synthetic street, by a {RECORDER}")
+    drive = record_street(seed, SWEEPS if sweeps is None else sweeps)
+    with open_progress() as progress:
+        assert drive.sensor is not None
+        counted = Tally(progress).count(drive, drive.sensor.sweep_period_s, "recording")
+        write_log(counted, folder / RECORDING, progress=False)
+    return open_log(folder / RECORDING)
+
+
+def _describe_recording(log: Log) -> str:
+    boxes = log[0].boxes
+    objects = "" if boxes is None else f", {len(boxes)} annotated objects in the first"
+    metres = log.trajectory.length_m if len(log) > 1 else 0.0
+    return f"{len(log)} sweeps of {log.sensor_name or 'an unknown sensor'} over {metres:.0f} m{objects}"
+
+
+def _build_and_compare(log: Log, held: int, folder: Path) -> tuple[World, Report]:
+    """The world of all sweeps but one, saved, and how it compares with that one."""
+    from resweep.evaluation.holdout import holdout
+    from resweep.reconstruction import HybridConfig, build
+    from resweep.reconstruction.map.accumulate import find_mappable
+
+    # Boxes say which cars drive; labels of a simulated drive do not.
+    config = HybridConfig(map={"moving": "boxes" if log[held].boxes is not None else "auto"})
+    vocabulary = config.map.choose_labels(log)
+    made: list[World] = []
+
+    def build_world(rest: Log) -> World:
+        _say(2, f"building a world from the other {len(rest)} sweeps alone")
+        made.append(build(rest, config))
+        made[0].save(folder / WORLD)
+        _say(3, f"comparing held-out sweep {held} with what was really there")
+        return made[0]
+
+    mappable: Callable[[Sweep], Any] = lambda sweep: find_mappable(sweep, config.map, vocabulary)  # noqa: E731
+    report = holdout(log, [held], build_world, mappable)
+    report.save(folder / REPORT)
+    return made[0], report
+
+
+def _cut_out(log: Log, folder: Path, done: Done) -> Bank | None:
+    """The objects of the log as a bank, saved; None where the log has no boxes, or none of its objects will do."""
+    from resweep.reconstruction import build_bank
+
+    _say(4, "cutting objects out of the recording")
+    try:
+        bank = build_bank(log, progress=True)
+    except ResweepError as error:
+        done.lines.append(("objects", f"none cut out: {error}"))
+        return None
+    bank.save(folder / BANK)
+    counts = ", ".join(f"{len(names)} {category}" for category, names in bank.categories.items())
+    done.lines.append(("objects", f"{counts} cut out of the recording"))
+    done.figures["objects"] = {category: len(names) for category, names in bank.categories.items()}
+    return bank
+
+
+def _sweep_again(
+    log: Log, world: World, bank: Bank | None, sensor: Sensor, seed: int, folder: Path, done: Done, progress: Progress
+) -> tuple[Sweep, int | None]:
+    """The other sensor through the world, written; the sweep of the held-out pose, and the added car's instance."""
+    from resweep.cli.progress import Tally
+    from resweep.io import open_log, write_log
+    from resweep.scenario.replay import replay_actors
+    from resweep.simulate import Simulator
+
+    _say(5, f"sweeping the world again by a {sensor.name}, with its traffic and one car more")
+    actors: list[Actor] = [] if bank is None else list(replay_actors(log, world, bank).actors)
+    added, what = _add_car(log, world, bank, actors)
+    drive = Simulator(world, sensor, actors=actors if added is None else [*actors, added], seed=seed).run_like(log)
+    tally = Tally(progress)
+    write_log(tally.count(drive, sensor.sweep_period_s, f"sweeping {sensor.name}"), folder / AGAIN, progress=False)
+    unknown = f"{tally.unknown_share:.1%} of its beams look where nothing was recorded"
+    done.lines.append(("swept again", f"{tally.sweeps} sweeps, {tally.returns:,} returns; {what}; {unknown}"))
+    done.figures["again"] = {"sweeps": tally.sweeps, "returns": tally.returns, "unknown_share": tally.unknown_share}
+    held = open_log(folder / AGAIN)[len(log) // 2]
+    if added is not None:
+        done.figures["again"]["returns_on_added"] = int((held.instance == added.instance).sum())
+    return held, None if added is None else added.instance
+
+
+def _add_car(log: Log, world: World, bank: Bank | None, actors: list[Actor]) -> tuple[Actor | None, str]:
+    from resweep.cli.demos.added_car import add_car
+    from resweep.scenario.builtin import builtin_bank
+
+    try:
+        return add_car(log, world, builtin_bank() if bank is None else bank, actors), "one car added"
+    except ResweepError as error:
+        return None, f"no car added ({error})"
+
+
+def _draw(real: Sweep, log: Log, world: World, again: Sweep, added: int | None, held: int, path: Path) -> None:
+    from resweep.viewer.triptych import Panel, draw_sweep, draw_world, stand_behind, triptych
+
+    pose = stand_behind(real.pose)
+    more = " and one car more (orange)" if added is not None else ""
+    triptych(
+        (
+            Panel(
+                draw_sweep(real, log.labels, pose),
+                "recorded",
+                f"sweep {held} of {log.sensor_name or 'the log'}: {len(real):,} returns",
+            ),
+            Panel(
+                draw_world(world, pose),
+                "the world built from the other sweeps",
+                f"{world.n_primitives:,} splats and permeable volumes",
+            ),
+            Panel(
+                draw_sweep(again, world.labels, pose, added),
+                "swept again by another sensor",
+                f"{again.sensor}: {len(again):,} returns{more}",
+            ),
+        ),
+        path,
+    )
+
+
+def _measure(done: Done, world: World, report: Report, held: int) -> None:
+    """Add the world and the comparison to the lines and figures."""
+
+    def value(name: str) -> float:
+        found = report.metrics.get(name)
+        return float("nan") if found is None else float(found)
+
+    kinds = ", ".join(f"{layer.n_primitives:,} {layer.kind}" for layer in world.layers)
+    done.lines.insert(1, ("world", f"{kinds}, built in {value('build_s'):.0f} s"))
+    done.lines.append(
+        (
+            "compared",
+            f"held-out sweep {held}: {100 * value('range_median_m'):.1f} cm median range error, "
+            f"{value('recovered_0.10m'):.1%} of its returns right to 10 cm, return F1 {value('return_f1'):.3f}",
+        )
+    )
+    done.figures["metrics"] = report.metrics
+    done.figures["primitives"] = world.n_primitives

@@ -1,0 +1,92 @@
+"""Pictures of places: a world, a log or a scenario as a camera sees it, one at a time or along a path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from resweep.labels import LabelSet
+from resweep.pose import Array
+from resweep.scenario import Actor
+from resweep.viewer.camera.cameras import Camera, look_at, look_down
+from resweep.viewer.camera.points import PointCloud
+from resweep.viewer.camera.renderer import Renderer, View
+from resweep.viewer.camera.shading import shade, shrink
+from resweep.worlds import StreamedWorld, World
+
+_OVERVIEW = np.array([-0.55, -0.65, 0.55])  # from which side a place is seen if nothing is said
+
+
+@dataclass
+class Drawing:
+    """What is drawn, how and how finely: a ``world`` among ``actors``, or the points of a ``cloud``.
+
+    ``kind`` is one of `VIEWS`; ``samples`` rays across and down a pixel are averaged. ``point_px`` is how wide points
+    are.
+    """
+
+    kind: str = "shaded"
+    world: World | StreamedWorld | None = None
+    cloud: PointCloud | None = None
+    actors: Sequence[Actor] = field(default_factory=tuple)
+    samples: int = 2
+    point_px: float = 2.0
+    range_m: float | None = None
+    threads: int = 0
+    _renderer: Renderer | None = None
+
+    @property
+    def labels(self) -> LabelSet:
+        """What the label ids mean."""
+        assert self.world is not None or self.cloud is not None
+        return self.cloud.labels if self.cloud is not None else self.world.labels  # type: ignore[union-attr]
+
+    @property
+    def bounds(self) -> Array:
+        """Lowest and highest corner (2, 3) of what is drawn."""
+        if self.cloud is not None:
+            return self.cloud.bounds
+        assert self.world is not None
+        return np.asarray(self.world.bounds)
+
+    def view(self, camera: Camera, pose: Array, second: float = 0.0) -> View:
+        """What ``camera`` sees from ``pose`` (``T_world_camera``) at ``second``."""
+        if self.cloud is not None:
+            discs = self.cloud.world(camera, pose, self.point_px)
+            renderer = Renderer(discs, coloured=self.kind == "colour", threads=self.threads)
+            return renderer.view(camera.scaled(self.samples), pose)
+        assert self.world is not None
+        if self._renderer is None:
+            self._renderer = Renderer(self.world, self.actors, coloured=self.kind == "colour", threads=self.threads)
+        return self._renderer.view(camera.scaled(self.samples), pose, second)
+
+    def draw(self, camera: Camera, pose: Array, second: float = 0.0) -> Array:
+        """The picture (h, w, 3) uint8."""
+        kind = "label" if self.kind == "shaded" and self.cloud is not None and self.cloud.label.any() else self.kind
+        view = self.view(camera, pose, second)
+        return shrink(shade(view, kind, labels=self.labels, range_m=self.range_m), self.samples)
+
+    def choose_pose(self, camera: Camera, eye: Array | None, target: Array | None) -> Array:
+        """``T_world_camera`` from a place and what it looks at, or such that all is seen where neither is given."""
+        low, high = self.bounds
+        middle = (low + high) / 2
+        if camera.projection == "above":
+            centre = np.asarray(middle if target is None else target, np.float64)
+            return look_down([*centre[:2], low[2]], float(high[2] - low[2]) + 10.0)
+        if eye is None:
+            size = float(np.linalg.norm(high - low))
+            towards = middle if target is None else np.asarray(target, np.float64)
+            return look_at(towards + 0.55 * size * _OVERVIEW / np.linalg.norm(_OVERVIEW), towards)
+        place = np.asarray(eye, np.float64)
+        if target is None:
+            target = place + np.array([1.0, 0.0, 0.0]) if camera.projection == "panoramic" else middle
+        return look_at(place, target)
+
+    def fit_span(self, camera: Camera) -> Camera:
+        """The camera with parallel rays that sees all, from above."""
+        low, high = self.bounds
+        across, up = (high - low)[:2]
+        span = 1.04 * max(float(across), float(up) * camera.width / camera.height, 1.0)
+        return camera.model_copy(update={"span_m": span})

@@ -1,0 +1,1 @@
+"""Pages of the viewer: what `resweep.viewer.scene` makes, put into a browser by viser."""

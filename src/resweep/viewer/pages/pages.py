@@ -1,0 +1,117 @@
+"""The page for what was opened, and the server that shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from resweep.errors import ResweepError
+from resweep.files import atomic_file
+from resweep.pose import Array, Trajectory
+from resweep.simulate.resimulate import resimulate
+from resweep.viewer.opening import Opened
+from resweep.viewer.pages.log_page import LogPage
+from resweep.viewer.pages.other_pages import BankPage, SensorPage
+from resweep.viewer.pages.stage import LOCALHOST, PORT, Stage
+from resweep.viewer.pages.world_page import SENSOR, WorldPage
+from resweep.viewer.scene.levels import BUDGET
+from resweep.worlds import World
+
+_SENSOR_HEIGHT_M = 1.8
+
+
+class Show:
+    """What was opened, in a browser: ``url`` is where. To be stopped."""
+
+    def __init__(
+        self,
+        opened: Opened,
+        *,
+        host: str = LOCALHOST,
+        port: int = PORT,
+        budget: int = BUDGET,
+        sweep: int = 0,
+    ) -> None:
+        self.opened, self.budget = opened, budget
+        start = find_start(opened)
+        self.stage = Stage(start[:3, 3], host=host, port=port, title=opened.title or "Resweep")
+        try:
+            self.page: Any = self._make_page(start, sweep)
+        except BaseException:
+            self.stage.stop()
+            raise
+
+    @property
+    def url(self) -> str:
+        """Where a browser finds the page."""
+        return self.stage.url
+
+    def _make_page(self, start: Array, sweep: int) -> LogPage | WorldPage | BankPage | SensorPage:
+        opened = self.opened
+        if opened.worlds and opened.logs and len(opened.logs) == 1 and not opened.scenarios:
+            name, log = opened.logs[0]
+            again = resimulate(log, opened.worlds[0][1])
+            return LogPage(self.stage, [(name, log), (f"{opened.worlds[0][0]}, the same beams", again)], sweep)
+        if opened.logs:
+            return LogPage(self.stage, opened.logs, sweep)
+        if opened.worlds:
+            return self._make_world_page(start)
+        if opened.banks:
+            return BankPage(self.stage, opened.banks[0][1], self.budget)
+        if opened.sensors:
+            return SensorPage(self.stage, opened.sensors[0][1])
+        raise ResweepError("view: there is nothing to show; give a log, a world, a bank, a scenario or a sensor")
+
+    def _make_world_page(self, start: Array) -> WorldPage:
+        world = self.opened.worlds[0][1]
+        sensor = self.opened.sensors[0][1] if self.opened.sensors else SENSOR
+        options: dict[str, Any] = {"sensor": sensor, "budget": self.budget}
+        if self.opened.scenarios:
+            bank = self.opened.banks[0][1] if self.opened.banks else None
+            path, actors = self.opened.scenarios[0][1].place(world, bank)
+            return WorldPage(self.stage, world, path.poses[0], actors=actors, path=path, **options)
+        return WorldPage(self.stage, world, start, **options)
+
+    def save(self, path: Path) -> Path:
+        """Write what is shown now as one page that needs no server: the scene, without the controls."""
+        if path.suffix.lower() not in (".html", ".htm"):
+            raise ResweepError(f"{path}: a page is an .html file; give a name that ends in .html")
+        self.stage.work.finish()
+        text = self.stage.scene.as_html(dark_mode=True)
+        with atomic_file(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        return path
+
+    def stop(self) -> None:
+        """End the server and all that it started."""
+        if isinstance(self.page, LogPage):
+            self.page.stop()
+        self.stage.stop()
+
+
+def find_start(opened: Opened) -> Array:
+    """``T_world_sensor`` from which to begin: that of the first sweep, or a place on the ground amid the world."""
+    if opened.logs:
+        return np.asarray(opened.logs[0][1].poses[0], np.float64)
+    if opened.scenarios and opened.worlds:
+        path: Trajectory = opened.scenarios[0][1].trajectory(opened.worlds[0][1])
+        return np.asarray(path.poses[0], np.float64)
+    return find_place(opened.worlds[0][1]) if opened.worlds else np.eye(4)
+
+
+def find_place(world: World) -> Array:
+    """A pose (4, 4) in the middle of a world, above the ground that is under it, or in its middle where none is."""
+    from resweep.scenario.ground import ground_of
+
+    low, high = world.bounds
+    pose = np.eye(4)
+    pose[:3, 3] = (low + high) / 2
+    try:
+        under = ground_of(world).heights(np.array([[*pose[:2, 3], np.nan]]))[0]
+    except ResweepError:  # only permeable volumes
+        return pose
+    if np.isfinite(under):
+        pose[2, 3] = under + _SENSOR_HEIGHT_M
+    return pose

@@ -1,0 +1,125 @@
+"""One beam: which one was clicked, what it met, with which share of its light, or why it did not return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from resweep.labels import LabelSet
+from resweep.pose import Array, Trajectory, transform
+from resweep.sensors import fire, stencil
+from resweep.simulate import Simulator
+from resweep.simulate.pulses import Pulses
+from resweep.sweep import BeamStatus, Sweep
+from resweep.viewer.scene.colours import KINDS
+
+REASONS = {
+    BeamStatus.RETURN: "returned",
+    BeamStatus.NOTHING_HIT: "met nothing within its range",
+    BeamStatus.BELOW_THRESHOLD: "met something that sends back too little light",
+    BeamStatus.OUT_OF_RANGE: "met something beyond its maximum range",
+    BeamStatus.DROPPED: "was dropped: by the vehicle, a blind spot or a filter",
+    BeamStatus.NO_RETURN: "was recorded without return; why is unknown",
+    BeamStatus.EMPTY_AS_RECORDED: "met nothing, and recorded beams met nothing there either",
+    BeamStatus.UNKNOWN: "left the space that was recorded: what is there is unknown",
+}
+_CLICK_RAD = np.radians(0.6)
+
+
+def find_clicked(points: Array, origin: Array, direction: Array) -> int | None:
+    """The point (n, 3) that a click's ray passes nearest to, by angle; None if none is near it.
+
+    Of points at nearly the same angle the one in front is taken.
+    """
+    if len(points) == 0:
+        return None
+    offset = np.asarray(points, np.float64) - origin
+    along = offset @ (np.asarray(direction) / np.linalg.norm(direction))
+    across = np.sqrt(np.maximum((offset**2).sum(axis=1) - along**2, 0.0))
+    angle = np.where(along > 0.05, across / np.maximum(along, 1e-6), np.inf)
+    close = np.flatnonzero(angle < min(_CLICK_RAD, angle.min() + 0.3 * _CLICK_RAD))
+    return int(close[np.argmin(along[close])]) if len(close) else None
+
+
+def draw_beam(sweep: Sweep, beam: int) -> tuple[Array, Array]:
+    """The line (2, 3) of a beam in the world, to its farthest return or 20 m, and its returns (k, 3)."""
+    origin, direction = sweep.deskewed_beams()
+    start, way = origin[beam].astype(np.float64), direction[beam].astype(np.float64)
+    ranges = sweep.range[sweep.beam == beam].astype(np.float64)
+    ends = start + way * ranges[:, None]
+    far = float(ranges.max()) if len(ranges) else 20.0
+    line = np.stack([start, start + way * far])
+    return transform(sweep.pose, line), transform(sweep.pose, ends.reshape(-1, 3))
+
+
+def describe_beam(sweep: Sweep, beam: int, labels: LabelSet, met: list[Met] | None = None) -> str:
+    """What is known of a beam, as Markdown: where it went, its returns or why it has none, and what its light met."""
+    status = BeamStatus(int(sweep.beam_status[beam]))
+    lines = [
+        f"**beam {beam}**, ring {int(sweep.beam_ring[beam])}, column {int(sweep.beam_column[beam])}, "
+        f"{1e3 * (float(sweep.beam_time[beam]) - float(sweep.beam_time.min())):.2f} ms into the sweep"
+    ]
+    rows = np.flatnonzero(sweep.beam == beam)
+    if not len(rows):
+        lines.append(f"no return: it {REASONS[status]}")
+    for row in rows[np.argsort(sweep.return_index[rows], kind="stable")]:
+        lines.append(f"- {_describe_return(sweep, int(row), labels)}")
+    if met is not None:
+        lines.append("its light:" if met else "its light met nothing")
+        lines += [f"- {item.share:.0%} on {item.what} at {item.range_m:.2f} m" for item in met]
+        left = 1.0 - sum(item.share for item in met)
+        if met and left > 0.005:
+            lines.append(f"- {left:.0%} on nothing")
+    return "\n\n".join(lines[:1]) + "\n\n" + "\n".join(lines[1:])
+
+
+def _describe_return(sweep: Sweep, row: int, labels: LabelSet) -> str:
+    parts = [f"{float(sweep.range[row]):.3f} m", f"intensity {float(sweep.intensity[row]):.3g}"]
+    if sweep.label[row]:
+        parts.append(labels.class_name(int(sweep.label[row])))
+    if sweep.instance[row]:
+        parts.append(f"instance {int(sweep.instance[row])}")
+    if "primitive" in sweep.extra:
+        parts.append(f"on {KINDS.get(int(sweep.extra['primitive'][row]), 'unknown')}")
+    if "confidence" in sweep.extra:
+        parts.append(f"confidence {float(sweep.extra['confidence'][row]):.2f}")
+    return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Met:
+    """What a share of a beam's light met."""
+
+    what: str
+    range_m: float
+    share: float
+
+
+def trace_beam(simulator: Simulator, pose: Array, beam: int, labels: LabelSet, index: int = 0) -> list[Met]:
+    """What the rays of one beam of a standing sensor meet first, by class, the largest share first.
+
+    ``beam`` counts the beams of the sensor's sweep ``index``. Actors are not met.
+    """
+    firing = fire(simulator.sensor, index)
+    motion = Trajectory(np.zeros(1), np.asarray(pose, np.float64)[None])
+    origins, directions = simulator.tracer.rays(Pulses.from_beams(firing, np.array([beam])), motion, index=index)
+    shares = _find_shares(simulator, len(origins))
+    with simulator.tracer.covering(motion.poses[:, :3, 3]) as scene:
+        found = scene.intersect(origins, directions, simulator.sensor.range_max_m)
+    groups: dict[tuple[int, int], list[int]] = {}
+    for ray in np.flatnonzero(np.isfinite(found["range"])).tolist():
+        groups.setdefault((int(found["label"][ray]), int(found["instance"][ray])), []).append(ray)
+    met = []
+    for (label, instance), rays in groups.items():
+        name = labels.class_name(label) if label else "a surface without label"
+        what = f"{name} (instance {instance})" if instance else name
+        met.append(Met(what, float(np.average(found["range"][rays], weights=shares[rays])), float(shares[rays].sum())))
+    return sorted(met, key=lambda item: -item.share)
+
+
+def _find_shares(simulator: Simulator, n_rays: int) -> Array:
+    """The share of light (n,) of each ray of a pulse; they sum to 1."""
+    beam = simulator.sensor.beam
+    shares = np.ones(n_rays) if beam.rays == "random" else np.asarray(stencil(beam)[1], np.float64)
+    return np.asarray(shares / shares.sum())

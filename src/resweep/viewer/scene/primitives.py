@@ -1,0 +1,229 @@
+"""The primitives of a world as the browser takes them: Gaussians, points, ellipsoids and triangles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from resweep.labels import LabelSet
+from resweep.pose import Array
+from resweep.viewer import palette
+from resweep.viewer.scene.colours import KIND_COLOURS, _to_bytes, colour_table, instance_colours
+from resweep.viewer.scene.levels import BUDGET, choose_level, draw_priorities
+from resweep.worlds import Instances, Mesh, Splats, Volumes, World
+from resweep.worlds.seen import COLUMN, unpack_seen
+
+WORLD_COLOURINGS = ("label", "reflectance", "height", "kind", "instance", "times seen", "permeability", "colour")
+MAX_FACES = 1_000_000  # triangles of meshes that are sent to the browser
+MAX_COPIES = 20_000
+MAX_ELLIPSOIDS = 4_000
+_SHADE_LEAST = 0.55
+_LIGHT = np.array([0.35, -0.45, 0.82])
+_THIN = 0.02  # of a splat's Gaussian, in radii: WebGL needs some depth
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussians:
+    """Gaussians for the browser: ``centre`` (k, 3), ``covariance`` (k, 3, 3), ``rgb`` (k, 3) uint8, ``opacity`` (k,).
+
+    ``of`` is how many primitives there are in all.
+    """
+
+    centre: Array
+    covariance: Array
+    rgb: Array
+    opacity: Array
+    of: int
+
+    @property
+    def spread(self) -> Array:
+        """Largest standard deviation (k,) of each, about."""
+        return np.asarray(np.sqrt(np.einsum("kii->k", self.covariance)))
+
+
+@dataclass(frozen=True, eq=False)
+class Triangles:
+    """A mesh for the browser: ``vertices`` (n, 3), ``faces`` (m, 3), ``rgb`` (n, 3) uint8; copies, if there are any.
+
+    ``wxyz`` (k, 4), ``position`` (k, 3) and ``scale`` (k, 3) place the copies.
+    """
+
+    name: str
+    vertices: Array
+    faces: Array
+    rgb: Array
+    wxyz: Array | None = None
+    position: Array | None = None
+    scale: Array | None = None
+
+
+class ShownWorld:
+    """A world as it is shown around ``centre`` (3,), which float32 coordinates are measured from."""
+
+    def __init__(self, world: World, centre: Array, budget: int = BUDGET) -> None:
+        self.world, self.budget = world, budget
+        self.shift = np.asarray(world.origin - centre, np.float64)
+
+    @cached_property
+    def splats(self) -> list[Splats]:
+        """The layers of discs."""
+        return [layer for layer in self.world.layers if isinstance(layer, Splats)]
+
+    @cached_property
+    def volumes(self) -> list[Volumes]:
+        """The layers of permeable volumes."""
+        return [layer for layer in self.world.layers if isinstance(layer, Volumes)]
+
+    @cached_property
+    def _centres(self) -> Array:
+        parts = [layer.centre for layer in self.splats] + [layer.mean for layer in self.volumes]
+        joined = np.concatenate(parts) if parts else np.zeros((0, 3), np.float32)
+        return np.asarray(joined + self.shift, np.float32)
+
+    @cached_property
+    def _priorities(self) -> Array:
+        return draw_priorities(len(self._centres))
+
+    @property
+    def n_gaussians(self) -> int:
+        """How many discs and volumes there are."""
+        return len(self._centres)
+
+    def list_colourings(self) -> list[str]:
+        """What the primitives can be coloured by."""
+        found = ["label"] if self.world.has_labels else []
+        found += ["reflectance", "height", "kind"]
+        layers = [*self.splats, *self.volumes]
+        if any(np.asarray(layer.instance).any() for layer in layers):
+            found.append("instance")
+        if any(COLUMN in layer.extra for layer in layers):
+            found.append("times seen")
+        if self.volumes:
+            found.append("permeability")
+        if any("red" in layer.extra for layer in layers):
+            found.append("colour")
+        return found
+
+    def choose(self, eye: Array, by: str) -> Gaussians:
+        """The primitives to show from ``eye`` (3,), in shown coordinates, coloured ``by`` one of `list_colourings`."""
+        rows, wider = choose_level(self._centres, self._priorities, eye, self.budget)
+        covariance = np.empty((len(rows), 3, 3), np.float32)
+        rgb = np.empty((len(rows), 3), np.uint8)
+        opacity = np.empty(len(rows), np.float32)
+        first = 0
+        for layer in (*self.splats, *self.volumes):
+            low, high = np.searchsorted(rows, (first, first + len(layer)))
+            chosen, part = rows[low:high] - first, slice(int(low), int(high))
+            rgb[part] = colour_layer(layer, chosen, by, self.world.labels, self.shift)
+            if isinstance(layer, Splats):
+                covariance[part], opacity[part] = _flatten(layer, chosen, wider[part]), 0.95
+            else:
+                covariance[part] = layer.matrices[chosen] * wider[part][:, None, None] ** 2
+                opacity[part] = np.clip(1.0 - layer.permeability[chosen], 0.05, 0.95)
+            first += len(layer)
+        return Gaussians(self._centres[rows], covariance, rgb, opacity, self.n_gaussians)
+
+    def ellipsoids(self, eye: Array, most: int = MAX_ELLIPSOIDS) -> tuple[Array, Array, Array, Array]:
+        """Centres (k, 3), rotations wxyz (k, 4), half axes (k, 3) and colours of the volumes nearest to ``eye``."""
+        count = sum(len(layer) for layer in self.volumes)
+        if count == 0:
+            return np.zeros((0, 3)), np.zeros((0, 4)), np.zeros((0, 3)), np.zeros((0, 3), np.uint8)
+        centre = self._centres[self.n_gaussians - count :]
+        nearest = np.argsort(np.linalg.norm(centre - eye, axis=1), kind="stable")[:most]
+        matrices = np.concatenate([layer.matrices for layer in self.volumes])[nearest]
+        tau = np.concatenate([np.full(len(layer), layer.tau) for layer in self.volumes])[nearest]
+        passing = np.concatenate([layer.permeability for layer in self.volumes])[nearest]
+        values, vectors = np.linalg.eigh(matrices)
+        vectors[np.linalg.det(vectors) < 0, :, 0] *= -1.0
+        wxyz = Rotation.from_matrix(vectors).as_quat()[:, [3, 0, 1, 2]]
+        return centre[nearest], wxyz, tau[:, None] * np.sqrt(values), _by_share(passing)
+
+    def meshes(self) -> tuple[list[Triangles], int]:
+        """Meshes and copies within the limits of a browser, and how many triangles are left out."""
+        made: list[Triangles] = []
+        left, room = 0, MAX_FACES
+        for layer in self.world.layers:
+            mesh = layer.mesh if isinstance(layer, Instances) else layer
+            if not isinstance(mesh, Mesh):
+                continue
+            if mesh.n_triangles > room:
+                left += layer.n_triangles
+                continue
+            room -= mesh.n_triangles
+            shown = _shade_mesh(mesh, self.world.labels)
+            if isinstance(layer, Instances):
+                kept = layer.transforms[:MAX_COPIES]
+                left += (len(layer.transforms) - len(kept)) * mesh.n_triangles
+                wxyz, position, scale = split_transforms(kept)
+                made.append(Triangles(layer.name, *shown, wxyz, position + self.shift, scale))
+            else:
+                vertices, faces, rgb = shown
+                made.append(Triangles(layer.name, np.asarray(vertices + self.shift, np.float32), faces, rgb))
+        return made, left
+
+
+def colour_layer(layer: Splats | Volumes, rows: Array, by: str, labels: LabelSet, shift: Array) -> Array:
+    """Colours (k, 3) uint8 of some primitives of a layer; discs are shaded by their normals."""
+    if by == "label":
+        rgb = np.rint(255 * palette.label_colours(layer.label[rows], labels)).astype(np.uint8)
+    elif by == "instance":
+        rgb = instance_colours(layer.instance[rows])
+    elif by == "kind":
+        kind = KIND_COLOURS[2 if isinstance(layer, Splats) else 3]
+        rgb = np.tile(np.array(_to_bytes(kind), np.uint8), (len(rows), 1))
+    elif by == "height":
+        centre = layer.centre if isinstance(layer, Splats) else layer.mean
+        low, high = layer.bounds[:, 2]
+        rgb = _by_share((centre[rows, 2] - low) / max(high - low, 1e-6))
+    elif by == "times seen" and COLUMN in layer.extra:
+        rgb = _by_share(np.log2(1.0 + unpack_seen(layer.extra[COLUMN][rows]).count) / 7.0)
+    elif by == "permeability" and isinstance(layer, Volumes):
+        rgb = _by_share(layer.permeability[rows])
+    elif by == "colour" and "red" in layer.extra:
+        rgb = np.stack([layer.extra[name][rows] for name in ("red", "green", "blue")], axis=1).astype(np.uint8)
+    else:
+        rgb = _by_share(np.sqrt(np.clip(layer.reflectance[rows], 0.0, 1.0)), "magma")
+    if isinstance(layer, Splats) and by in ("label", "kind", "reflectance", "instance"):
+        light = np.abs(layer.normal[rows] @ (_LIGHT / np.linalg.norm(_LIGHT)))
+        rgb = np.rint(rgb * (_SHADE_LEAST + (1 - _SHADE_LEAST) * light)[:, None]).astype(np.uint8)
+    return rgb
+
+
+def split_transforms(transforms: Array) -> tuple[Array, Array, Array]:
+    """Rotations wxyz (k, 4), positions (k, 3) and scales (k, 3) of transforms (k, 3, 4) without shear."""
+    linear = transforms[:, :, :3].astype(np.float64)
+    scale = np.linalg.norm(linear, axis=1)
+    turn = linear / scale[:, None, :]
+    mirrored = np.linalg.det(turn) < 0
+    scale[mirrored, 0] *= -1.0
+    turn[mirrored, :, 0] *= -1.0
+    wxyz = Rotation.from_matrix(turn).as_quat()[:, [3, 0, 1, 2]]
+    return wxyz, transforms[:, :, 3].astype(np.float64), scale
+
+
+def _flatten(layer: Splats, rows: Array, wider: Array) -> Array:
+    """Covariances (k, 3, 3) of flat Gaussians: half a radius wide in the plane of each disc, thin across."""
+    normal = layer.normal[rows].astype(np.float32)
+    sigma2 = (0.5 * layer.radius[rows] * wider) ** 2
+    across = normal[:, :, None] * normal[:, None, :]
+    return np.asarray(sigma2[:, None, None] * (np.eye(3, dtype=np.float32) - (1.0 - _THIN) * across), np.float32)
+
+
+def _shade_mesh(mesh: Mesh, labels: LabelSet) -> tuple[Array, Array, Array]:
+    """Vertices, faces and colours of a mesh: each vertex takes the label of a face that uses it."""
+    label = np.zeros(len(mesh.vertices), np.int32)
+    label[mesh.faces.ravel()] = np.repeat(np.asarray(mesh.label), 3)
+    if label.any():
+        rgb = np.rint(255 * palette.label_colours(label, labels)).astype(np.uint8)
+    else:
+        bright = np.zeros(len(mesh.vertices))
+        bright[mesh.faces.ravel()] = np.repeat(np.asarray(mesh.reflectance), 3)
+        rgb = np.repeat(np.rint(60 + 180 * np.clip(bright, 0, 1))[:, None], 3, axis=1).astype(np.uint8)
+    return mesh.vertices, mesh.faces, rgb
+
+
+def _by_share(share: Array, name: str = "viridis") -> Array:
+    return np.asarray(colour_table(name)[np.rint(255 * np.clip(share, 0.0, 1.0)).astype(np.int64)])

@@ -1,0 +1,222 @@
+"""The viewer in a real browser: what it shows, what its controls change, and that its console stays clean."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from resweep.errors import ResweepError
+from resweep.log import Log
+from resweep.pose import from_xyz_rpy
+from resweep.sensors import load_sensor
+from resweep.simulate import Simulator
+from resweep.viewer.opening import Opened, find_kind, open_all
+from resweep.worlds import Splats, Volumes, World
+from tests.viewer.browser import Page, bright, open_browser
+
+pytest.importorskip("viser", reason="viser is not installed")
+
+from resweep.viewer.pages.pages import Show, find_place  # noqa: E402
+from resweep.viewer.pages.stage import find_port  # noqa: E402
+
+
+def make_place() -> World:
+    """A floor of green discs, a wall of red ones ahead, and a bush."""
+    x, y = (axis.ravel() for axis in np.meshgrid(np.arange(-12, 12, 0.5), np.arange(-12, 12, 0.5)))
+    floor = np.column_stack([x, y, np.zeros(len(x))])
+    side, up = (axis.ravel() for axis in np.meshgrid(np.arange(-12, 12, 0.5), np.arange(0, 6, 0.5)))
+    wall = np.column_stack([np.full(len(side), 12.0), side, up])
+    normal = np.vstack([np.tile([0.0, 0, 1], (len(floor), 1)), np.tile([-1.0, 0, 0], (len(wall), 1))])
+    label = np.r_[np.full(len(floor), 70), np.full(len(wall), 50)]
+    discs = Splats(np.vstack([floor, wall]), normal, np.full(len(label), 0.45), label=label)
+    bush = Volumes([[6.0, 4.0, 1.0]], [[0.3, 0, 0, 0.3, 0, 0.3]], 0.2, label=70)
+    return World([discs, bush], (5e5, 5e6, 100.0), labels="semantickitti")
+
+
+@pytest.fixture(scope="module")
+def place() -> World:
+    return make_place()
+
+
+@pytest.fixture(scope="module")
+def log(place: World) -> Log:
+    poses = np.stack([from_xyz_rpy(5e5 + x, 5e6, 101.8) for x in (-4.0, 0.0, 4.0)])
+    log = Simulator(place, load_sensor("velodyne-vlp-16"), seed=2).run(poses)
+    return Log.from_sweeps(list(log), "drive", labels=log.labels, sensor=log.sensor)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with open_browser() as opened:
+        yield opened
+
+
+def stopped(show: Show) -> None:
+    show.stop()
+    with socket.socket() as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        trial.bind(("127.0.0.1", show.stage.port))  # nobody listens any more
+
+
+def test_a_log_is_shown_and_its_controls_change_it(browser: Any, log: Log, tmp_path: Path) -> None:
+    show = Show(Opened(logs=[("drive", log)]), port=8400)
+    show.stage.work.finish()
+    page = Page(browser, show.url, tmp_path)
+    first = page.wait_for(lambda shown: bright(shown) > 0.01, "no returns are shown")
+    # By label: the floor is green, the wall orange.
+    lit = first[first.max(axis=2) > 60]
+    assert (lit[:, 1] > lit[:, 0] + 30).mean() > 0.1
+    # Another colouring, chosen in the page itself.
+    page.page.locator('input[role=combobox][value="label"]').click()
+    page.page.get_by_role("option", name="ring", exact=True).click()
+    blue = page.wait_for(lambda shown: (shown[..., 2] > shown[..., 1] + 60).mean() > 0.001, "rings show no blue")
+    assert show.page.colour.value == "ring"
+    # Another sweep, from elsewhere.
+    show.page.sweep_slider.value = 2
+    show.page.refresh()
+    page.wait_for(lambda shown: (np.abs(shown - blue).max(axis=2) > 60).mean() > 0.005, "the sweep did not change")
+    # Half of the firings are half of the returns.
+    show.page.firing.value = show.page.firing.max // 2
+    show.page.refresh()
+    assert show.stage.work.finish()
+    assert show.page._fired(log[2]).mean() == pytest.approx(0.5, abs=0.05)
+    # A click on a return finds it, and says what it is.
+    lit = page.wait_for(lambda shown: (shown.max(axis=2) > 120).mean() > 0.005, "no returns are shown")
+    row, column = np.argwhere(lit.max(axis=2) > 120)[len(np.argwhere(lit.max(axis=2) > 120)) // 2]
+    page.page.mouse.click(int(column), 190 + int(row))
+    page.page.wait_for_timeout(1000)
+    assert show.stage.work.finish()
+    assert "intensity" in show.page.about.content
+    assert page.errors == []
+    page.close()
+    stopped(show)
+
+
+def test_two_logs_stand_side_by_side_with_their_errors(log: Log, place: World) -> None:
+    again = Simulator(place, load_sensor("velodyne-vlp-16"), seed=3).run(log.poses)
+    show = Show(Opened(logs=[("real", log), ("simulated", again)]), port=8410)
+    show.stage.work.finish()
+    left, right = (points for _, points, _ in show.page._clouds)
+    assert left[:, 1].mean() > right[:, 1].mean() + 10
+    show.page.arrange.value = "over each other"
+    show.page.colour.value = "error"
+    show.page.refresh()
+    assert show.stage.work.finish()
+    left, right = (points for _, points, _ in show.page._clouds)
+    assert abs(left[:, 1].mean() - right[:, 1].mean()) < 0.5
+    assert "range error" in show.page.legend.content
+    show.page.colour.value = "confidence"
+    show.page.refresh()
+    assert show.stage.work.finish()
+    assert "knows no confidence" in show.stage._message.content
+    beam = int(show.page._clouds[0][0].beam[100])
+    show.page.range_panel._pick(beam)
+    assert f"**beam {beam}**" in show.page.about.content
+    stopped(show)
+
+
+def test_a_world_is_swept_live_where_the_sensor_is_dragged(browser: Any, place: World, tmp_path: Path) -> None:
+    show = Show(Opened(worlds=[("place", place)]), port=8420)
+    show.page.form.value = "points"
+    show.page.refresh_world()
+    assert show.stage.work.finish()
+    page = Page(browser, show.url, tmp_path)
+    green = page.wait_for(lambda shown: bright(shown) > 0.05, "the world is not shown")
+    show.page.handle.position = (3.0, 0.0, 0.0)
+    show.page.sweep_colour.value = "time"
+    show.page.refresh_sweep()
+    assert show.stage.work.finish()
+    sweep = show.page.sweep
+    ahead = sweep.beam_direction[sweep.beam] @ [1.0, 0, 0] > 0.999
+    assert sweep.range[ahead].min() == pytest.approx(9.0, abs=0.3)  # the wall is 12 m from the middle
+    page.wait_for(lambda shown: (np.abs(shown - green).max(axis=2) > 60).mean() > 0.005, "the sweep did not move")
+    assert page.errors == []
+    page.close()
+    show.page.sensor.value = "ouster-os1-64"
+    show.stage.work.ask("sensor", show.page._change_sensor)
+    assert show.stage.work.finish()
+    assert show.page.sweep.sensor == "ouster-os1-64"
+    show.page._click(np.array([0.0, 0.0, 8.0]), np.array([0.3, 0.1, -1.0]))
+    assert "its light" in show.page.about.content
+    for form, words in (("ellipsoids", "1 volumes"), ("hidden", ""), ("splats", f"{place.n_primitives:,} primitives")):
+        show.page.form.value = form
+        show.page.refresh_world()
+        assert show.stage.work.finish()
+        assert show.page.counts.content.startswith(words)
+    stopped(show)
+
+
+def test_a_saved_page_needs_no_server(browser: Any, log: Log, tmp_path: Path) -> None:
+    show = Show(Opened(logs=[("drive", log)]), port=8430)
+    saved = show.save(tmp_path / "page.html")
+    stopped(show)
+    page = Page(browser, saved.as_uri(), tmp_path)
+    page.wait_for(lambda shown: bright(shown) > 0.01, "the saved page shows nothing")
+    assert page.errors == []
+    page.close()
+
+
+def test_a_viewer_leaves_nothing_behind_when_it_is_stopped(log: Log, tmp_path: Path) -> None:
+    from resweep.io import write_log
+
+    write_log(log, tmp_path / "drive", progress=False)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 8440))
+        taken.listen()
+        words = ["view", "drive", "--port", "8440", "--no-browser"]
+        code = f"from resweep.cli import main; main({words!r})"
+        quiet = {"env": {**os.environ, "PYTHONUNBUFFERED": "1"}, "text": True, "cwd": tmp_path}
+        running = subprocess.Popen(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **quiet
+        )  # type: ignore[call-overload]
+        line = running.stdout.readline()
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+    assert "http://localhost:8441" in line
+    assert err.splitlines() == ["port 8440 is in use; taking 8441", "stopped"]
+    assert (running.returncode, out) == (0, "")
+
+
+def test_what_a_path_holds_is_found(place: World, log: Log, tmp_path: Path) -> None:
+    place.save(tmp_path / "place.world")
+    (tmp_path / "scenario.yaml").write_text("ego: {at: [0, 0]}\nduration_s: 1\n")
+    assert find_kind(str(tmp_path / "place.world")) == "world"
+    assert find_kind("scene:street") == "world"
+    assert find_kind("velodyne-vlp-16") == "sensor"
+    assert find_kind("hidden-car") == "scenario"
+    assert find_kind(str(tmp_path / "scenario.yaml")) == "scenario"
+    with pytest.raises(ResweepError, match="shown in a world"):
+        open_all([str(tmp_path / "scenario.yaml")])
+    with pytest.raises(ResweepError, match="no such file"):
+        open_all([str(tmp_path / "absent")])
+    np.testing.assert_allclose(find_place(place)[:3, 3], [5e5 - 0.1, 5e6 - 0.1, 101.8], atol=0.5)
+
+
+def test_ports_and_hosts_that_cannot_be_had_are_said() -> None:
+    with pytest.raises(ResweepError, match="cannot be bound"):
+        find_port("203.0.113.7", 8080)  # an address of nobody (RFC 5737)
+
+
+def test_banks_and_sensors_have_pages() -> None:
+    from resweep.scenario.builtin import builtin_bank
+
+    bank = builtin_bank()
+    show = Show(Opened(banks=[("bank", bank)]), port=8450)
+    assert len(show.page.places) == len(bank)
+    gaps = np.linalg.norm(show.page.places[:, None] - show.page.places, axis=2) + 99 * np.eye(len(bank))
+    assert gaps.min() > 1.5
+    stopped(show)
+    show = Show(Opened(sensors=[("own", load_sensor("livox-avia"))]), port=8460)
+    show.page.firing.value = 10.0
+    show.page.draw()
+    assert "livox-avia" in show.page.facts.content
+    stopped(show)
