@@ -148,5 +148,5 @@ def test_impossible_limits_are_refused(name: str, changes: dict, message: str) -
 
 
 def test_an_unknown_vehicle_names_the_nearest() -> None:
-    with pytest.raises(ResweepError, match="'skid-robt': not in the catalog and not a file; .*skid-robot"):
+    with pytest.raises(ResweepError, match=r"'skid-robt': not in the catalog and not a file; .*skid-robot"):
         load_vehicle("skid-robt")

@@ -80,6 +80,9 @@ class Vehicle(Spec):
     """How fast the yaw rate of a skid-steer vehicle changes at most, rad/s²."""
     delay_s: NotNegative = 0.0
     """Seconds from a command until it takes effect."""
+    pushes_through_m: NotNegative = 0.0
+    """Vegetation that stands lower than this yields to it, metres: grass, shrubs and leaves, but not trunks (h_max of
+    B, eq. 8)."""
     slope_max_rad: Positive = 0.6
     """Steepest ground that it can stand on, radians; where it is steeper it has left the ground."""
     tyres: Tyres | None = None
