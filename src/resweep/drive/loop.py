@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from resweep.drive.config import LoopConfig
 from resweep.drive.episode import Episode, Surroundings
 from resweep.drive.recording import MemoryRecorder, Recorder, check_target, open_recorder
 from resweep.drive.run import Run, read_run
-from resweep.drive.sensing.lidars import Lidar, make_lidars
+from resweep.drive.sensing.lidars import Lidar, make_lidars, reseed_lidars
 from resweep.drive.sensing.observation import Mission, Observation
 from resweep.drive.sensing.rig import Sensors, make_rig
 from resweep.drive.traffic import Traffic, make_traffic
@@ -86,6 +87,13 @@ class Loop:
     @cached_property
     def _lidars(self) -> list[Lidar]:
         return make_lidars(self.rig, self.vehicle, self.world, (), self.seed, self.threads)
+
+    def with_seed(self, seed: int) -> Loop:
+        """The same with other random numbers; what is built of the world is shared."""
+        other = copy.copy(self)
+        other.seed = seed
+        other.__dict__.update(ground=self.ground, _probe=self._probe, _lidars=reseed_lidars(self._lidars, seed))
+        return other
 
     @property
     def mission(self) -> Mission:

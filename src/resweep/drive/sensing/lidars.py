@@ -108,6 +108,14 @@ def make_lidars(
     return made
 
 
+def reseed_lidars(lidars: Sequence[Lidar], seed: int) -> list[Lidar]:
+    """The same LiDARs with other random numbers, as `make_lidars` would give them."""
+    return [
+        Lidar(lidar.mount, lidar.sensor, lidar.simulator.with_seed(int(key(seed, at)[0])))
+        for at, lidar in enumerate(lidars)
+    ]
+
+
 def _make_body(vehicle: Vehicle, mount: LidarMount) -> Ego:
     """The vehicle's box in the frame of one of its LiDARs."""
     low, high = vehicle.box
