@@ -20,6 +20,7 @@ from resweep.cli.build import build
 from resweep.cli.convert import convert
 from resweep.cli.dataset import dataset
 from resweep.cli.demo import demo
+from resweep.cli.drive import drive
 from resweep.cli.evaluate import evaluate
 from resweep.cli.info import info
 from resweep.cli.merge import merge
@@ -89,7 +90,22 @@ def _resweep(
     choose_verbosity(verbose, quiet)
 
 
-for verb in (demo, build, objects, simulate, scenario, replay, dataset, evaluate, view, info, convert, merge, sensors):
+for verb in (
+    demo,
+    build,
+    objects,
+    simulate,
+    scenario,
+    replay,
+    drive,
+    dataset,
+    evaluate,
+    view,
+    info,
+    convert,
+    merge,
+    sensors,
+):
     app.command()(with_verbosity(verb))
 
 

@@ -21,6 +21,7 @@ RESUMABLE = {
     "convert": "its finished sweeps are kept beside the output",
     "replay": "its finished sweeps are kept beside the output",
     "dataset": "its finished sweeps are kept in the folder",
+    "drive": "its finished runs are kept in the folder",
     "evaluate": "the finished stages of its build are kept beside the report",
 }
 # Options of which each must be given, by one of its names, for a command to resume.

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.drive.body.collisions import BoxProbe, actor_bounds, find_actor_contact, find_map_contact
+from resweep.drive.body.collisions import BoxProbe, actor_bounds, find_actor_contact, find_map_contact, predict_contact
 from resweep.drive.body.footing import Footing
 from resweep.drive.config import LoopConfig
 from resweep.drive.sensing.instruments import WIDTHS, Motion, make_instruments
@@ -65,7 +65,7 @@ class Episode:
         self.number, self.outcome = 0, ""
         self.events: list[Event] = []
         self.states: list[list[float]] = []
-        self.min_distance_m = math.inf
+        self.min_distance_m = self.min_ttc_s = math.inf
         self._queue: deque[tuple[float, Command | str]] = deque()
         self._acting: Command | str = (start.speed, 0.0) if vehicle.model == "skid-steer" else (0.0, start.steering)
         self._touching: set[str] = set()
@@ -197,6 +197,8 @@ class Episode:
                 continue
             met, gap = find_actor_contact(self.vehicle.box, path, actor, path.start, path.end)
             self.min_distance_m = min(self.min_distance_m, gap)
+            if self.state.speed > 0.0:
+                self.min_ttc_s = min(self.min_ttc_s, predict_contact(self.vehicle.box, path, actor))
             if met is not None:
                 touching.add(actor.name)
                 if actor.name not in self._touching:

@@ -44,7 +44,7 @@ class Loop:
 
     The vehicle begins at ``start`` (x, y, yaw) with ``speed_mps``, or where the ego of the ``scenario`` does, whose
     path is then the route of the mission. ``actors`` come beside those of the scenario. With ``truth`` observations
-    hold the true state too.
+    hold the true state too. ``world_name`` is noted in the run, as ``scene:street`` or a path, for whoever replays it.
     """
 
     def __init__(
@@ -63,8 +63,9 @@ class Loop:
         seed: int = 0,
         threads: int = 0,
         truth: bool = False,
+        world_name: str = "",
     ) -> None:
-        self.world = world
+        self.world, self.world_name = world, world_name
         self.vehicle = load_vehicle(vehicle) if isinstance(vehicle, str | Path) else vehicle
         self.rig = make_rig(sensors, self.vehicle.length_m, self.vehicle.rear_overhang_m, self.vehicle.height_m)
         self.autonomy, self.scenario, self.config = autonomy, scenario, config or LoopConfig()
@@ -140,7 +141,7 @@ class Loop:
 
         With ``output`` the run is written there as it is driven, and a run that was stopped goes on when it is
         called again with the same settings; the autonomy then sees the same observations once more. Without,
-        sweeps stay in memory, or are dropped if not ``keep_sweeps``.
+        sweeps stay in memory. If not ``keep_sweeps`` they are dropped: `replay` makes them again.
         """
         if self.autonomy is None:
             raise ResweepError("loop: it has no autonomy; give one, or step it with episode()")
@@ -154,6 +155,7 @@ class Loop:
     def settings(self) -> dict[str, Any]:
         """All that decides a run but the world and the autonomy, as plain data."""
         return {
+            "world": self.world_name,
             "vehicle": self.vehicle.model_dump(mode="json"),
             "rig": self.rig.model_dump(mode="json"),
             "config": self.config.model_dump(mode="json"),
@@ -179,7 +181,7 @@ class Loop:
         check_target(place, overwrite)
         world = f"{self.world.meta} {self.world.n_primitives} {self.world.bounds.tolist()}"
         first = self.rig.lidars[0].name if self.rig.lidars else ""
-        with open_recorder(place, self.settings(), world, first) as recorder:
+        with open_recorder(place, self.settings(), world, first if keep else None) as recorder:
             run = self._drive(recorder, progress, decisions)
             recorder.write(run)
         return read_run(place)
@@ -244,6 +246,7 @@ class Loop:
             np.array(episode.states),
             tuple(made),
             episode.min_distance_m,
+            episode.min_ttc_s,
             self.settings(),
             recorder.logs(episode.lidars),
         )

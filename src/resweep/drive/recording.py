@@ -89,9 +89,12 @@ class MemoryRecorder:
 
 
 class FolderRecorder:
-    """Writes sweeps and journal into the partial folder of a run."""
+    """Writes sweeps and journal into the partial folder of a run.
 
-    def __init__(self, partial: Path, first: str) -> None:
+    ``first`` is the LiDAR whose sweeps lie in the folder itself; None keeps no sweeps.
+    """
+
+    def __init__(self, partial: Path, first: str | None) -> None:
         self._partial, self._first = partial, first
         self._decided = _read_journal(partial / _JOURNAL)
         self._journal: IO[str] | None = None
@@ -121,6 +124,8 @@ class FolderRecorder:
 
     def add_sweep(self, name: str, index: int, sweep: Sweep) -> None:
         """Write a sweep, unless it is there."""
+        if self._first is None:
+            return
         self._heads.setdefault(name, []).append((sweep.timestamp, sweep.pose))
         file = self._place(name, index)
         if file.is_file():
@@ -162,7 +167,7 @@ class FolderRecorder:
 
 
 @contextmanager
-def open_recorder(output: Path, settings: Mapping[str, Any], world: str, first: str) -> Iterator[FolderRecorder]:
+def open_recorder(output: Path, settings: Mapping[str, Any], world: str, first: str | None) -> Iterator[FolderRecorder]:
     """A recorder of a run into a folder, which appears once the run has ended."""
     key = {
         "version": resweep.__version__,

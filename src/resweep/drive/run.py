@@ -20,6 +20,7 @@ from resweep.pose import Array
 
 FILE = "run.json"
 VERSION = 1
+_LEAST = ("min_distance_m", "min_ttc_s")
 STATE_FIELDS = (
     "time_s",
     "x_m",
@@ -39,7 +40,9 @@ class Run:
 
     ``outcome``: ``goal``, ``collision``, ``left-ground``, ``time``, ``gave-up`` or ``no-answer``. ``events`` are rows
     with ``time_s`` and ``kind``. ``states`` (n, 9) has the columns of `STATE_FIELDS` at the start and after each step,
-    ``decisions`` the command of each step. ``logs`` has the sweeps by the name of their LiDAR, empty where none was
+    ``decisions`` the command of each step. ``min_distance_m`` and ``min_ttc_s``, the least time to collision at
+    constant velocities, are those to any actor, infinity where none was near. ``logs`` has the sweeps by the name of
+    their LiDAR, empty where none was
     kept. ``settings`` is all that made it, as plain data.
     """
 
@@ -48,6 +51,7 @@ class Run:
     states: Array
     decisions: tuple[Decision, ...]
     min_distance_m: float
+    min_ttc_s: float
     settings: Mapping[str, Any]
     logs: Mapping[str, Log] = field(default_factory=dict)
 
@@ -87,6 +91,7 @@ class Run:
             "max_lateral_mps2": float(np.abs(speed * self.states[:, 7]).max()),
             "max_jerk_mps3": float(jerk.max()),
             "min_distance_m": self.min_distance_m if math.isfinite(self.min_distance_m) else None,
+            "min_ttc_s": self.min_ttc_s if math.isfinite(self.min_ttc_s) else None,
         }
 
     def to_plain(self) -> dict[str, Any]:
@@ -128,7 +133,7 @@ def read_run(folder: str | Path) -> Run:
             tuple(data["events"]),
             np.array(data["states"], float).reshape(-1, len(STATE_FIELDS)),
             tuple(Decision.from_plain(item) for item in data["decisions"]),
-            math.inf if data["figures"]["min_distance_m"] is None else float(data["figures"]["min_distance_m"]),
+            *(math.inf if (value := data["figures"][key]) is None else float(value) for key in _LEAST),
             data["settings"],
             {name: open_log(at) for name, at in _list_logs(place, lidars)},
         )

@@ -24,6 +24,7 @@ _SPACING_M = 0.05  # of the rays through the box: a sign's pole is not missed
 _LEVELS = 4
 _TESTED_S = 0.02
 _MOMENT_S = 1e-4
+TTC_S = 5.0  # times to collision are looked for so far ahead
 _SIDE_ON = 0.3  # cosine: without labels, what rays graze may be the ground
 
 
@@ -152,6 +153,27 @@ def find_actor_contact(
     if contact is None:
         return None, float(gaps.min())
     return ActorContact(contact, actor.name), 0.0
+
+
+def predict_contact(box: Array, path: Trajectory, actor: Actor) -> float:
+    """Time to collision: seconds until the vehicle meets an actor if both keep their velocities; infinity if never.
+
+    Velocities are those at the end of ``path``; looked at are `TTC_S` seconds, in steps of a tenth.
+    """
+    own = actor.trajectory
+    if not actor.is_present(path.end, path.end) or len(path) < 2:
+        return float("inf")
+    times = np.arange(0.0, TTC_S + 1e-9, 0.1)
+    one, two = (
+        np.repeat(path.poses[-1:], len(times), axis=0),
+        np.repeat(actor.pose_at(path.end)[None], len(times), axis=0),
+    )
+    step = float(path.times[-1] - path.times[-2])
+    one[:, :3, 3] += times[:, None] * (path.poses[-1, :3, 3] - path.poses[-2, :3, 3]) / step
+    if len(own) > 1:
+        two[:, :3, 3] += times[:, None] * (actor.pose_at(path.end) - actor.pose_at(path.end - 0.01))[:3, 3] / 0.01
+    hit = np.flatnonzero(overlap(one, box, two, actor_bounds(actor)))
+    return float(times[hit[0]]) if len(hit) else float("inf")
 
 
 def _fastest(motion: Trajectory, box: Array, knots: Array) -> float:
