@@ -17,8 +17,9 @@ class AnswerRules(Spec):
     A command outside of the vehicle's limits always acts as the nearest one within.
     """
 
-    timeout_s: Positive = 5.0
-    """Seconds of real time that an answer may take; the drive's own clock stands still meanwhile."""
+    timeout_s: Positive = 60.0
+    """Seconds of real time that an answer may take; the drive's own clock stands still meanwhile. Runs with late
+    answers depend on the machine, so the default leaves room."""
     on_late: Literal["hold", "brake"] = "hold"
     """What the vehicle does without an answer: it holds the last command, or brakes."""
     on_error: Literal["hold", "brake"] = "brake"

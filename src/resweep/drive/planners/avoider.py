@@ -110,7 +110,7 @@ class Avoider:
 
     def _detect(self, scan: Scan) -> list[Obstacle]:
         """Obstacles on and beside the lane ahead."""
-        points = remove_ground(self.localizer.register(scan), self.config.detect)
+        points = remove_ground(self.localizer.register(scan), self.localizer.pose[:2], self.config.detect)
         near = points[np.abs(points[:, :2] - np.array(self.localizer.pose[:2])).max(axis=1) < self.config.seen_ahead_m]
         if not len(near):
             return []

@@ -15,8 +15,10 @@ from resweep.pose import Array
 class DetectConfig(Spec):
     """How obstacles are found."""
 
-    ground_cell_m: Positive = 2.0
+    ground_cell_m: Positive = 1.0
     """Cells of which the lowest return is taken for the ground, metres."""
+    slope: Positive = 0.12
+    """Steepest ground that is expected around the vehicle, metres a metre."""
     low_m: Positive = 0.3
     """Returns lower than this above the ground are ground, metres."""
     high_m: Positive = 2.6
@@ -41,11 +43,11 @@ class Obstacle:
         return 0.5 * (self.s[0] + self.s[1]), 0.5 * (self.d[0] + self.d[1])
 
 
-def remove_ground(points: Array, config: DetectConfig) -> Array:
-    """The points (m, 3) that stand above the ground and below the roof of a vehicle.
+def remove_ground(points: Array, here: tuple[float, float], config: DetectConfig) -> Array:
+    """The points (m, 3) that stand above the ground and below the roof of a vehicle at ``here``.
 
-    The ground of a cell is the lowest return in it and its eight neighbours, but never above where the wheels stand by
-    more than the step: below a wall or a truck none may have been seen.
+    The ground of a cell is the lowest return in it and its eight neighbours, but not higher than a slope from the
+    wheels leads: below a wall or a truck none may have been seen.
     """
     if not len(points):
         return points
@@ -55,7 +57,8 @@ def remove_ground(points: Array, config: DetectConfig) -> Array:
     lowest = np.full(shape, np.inf)
     np.minimum.at(lowest, (cells[:, 0], cells[:, 1]), points[:, 2])
     around = ndimage.minimum_filter(lowest, 3, mode="nearest")
-    height = points[:, 2] - np.minimum(around[cells[:, 0], cells[:, 1]], config.low_m)
+    away = np.sqrt(((points[:, :2] - np.array(here)) ** 2).sum(axis=1))
+    height = points[:, 2] - np.minimum(around[cells[:, 0], cells[:, 1]], config.slope * away)
     return np.asarray(points[(height > config.low_m) & (height < config.high_m)])
 
 

@@ -106,7 +106,8 @@ def _accelerate(vehicle: Vehicle, speed: float, wanted: float, step_s: float) ->
         target = -vehicle.reverse_max_mps if rate < 0 else 0.0
     if rate == 0.0 or (target - speed) * rate <= 0:  # it keeps its speed, or is at its limit
         return (speed, speed * step_s) if rate == 0.0 else (target, target * step_s)
-    return _ramp(speed, target, abs(rate), step_s)
+    end, distance = _ramp(speed, target, abs(rate), step_s)
+    return end + 0.0, distance  # no negative zero
 
 
 def _ramp(value: float, target: float, rate: float, step_s: float) -> tuple[float, float]:
