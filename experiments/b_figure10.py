@@ -7,8 +7,10 @@ a goal 130 m northeast. B shows cost maps after ten seconds and judges by eye; h
 
 from __future__ import annotations
 
+import json
 import math
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,8 +38,8 @@ SHOWN_S = 10.0  # B, Figure 10
 START = (-118.0, -118.0)
 REGISTERED_M = 2.0  # returns of an obstacle may land this far beside it
 CLAIM = (
-    "the LMS-291 shows trees only; the VLP-16 sees tall obstacles at intermediate ranges better than the HDL-64E, which "
-    "sees smaller nearby ones better"
+    "the LMS-291 shows trees only; the VLP-16 sees tall obstacles at intermediate ranges better than the HDL-64E, "
+    "which sees smaller nearby ones better"
 )
 
 
@@ -117,15 +119,19 @@ def drive(
         ),
         "cells_seen": int(seen.sum()),
         "seconds": took,
-        "_early": navigator.early,
-        "_low": navigator.map.low,
-        "_path": run.states[:, 1:3],
+        "_early": [np.rint(navigator.early[0]).astype(int).tolist(), _plain(navigator.early[1])],
+        "_low": navigator.map.low.tolist(),
+        "_path": run.states[:, 1:3].tolist(),
         "_goal": goal,
     }
 
 
-def run(fast: bool = False, only: str = "") -> dict[str, Any]:
-    """Drive with each sensor; the fast version has a small courtyard and two sensors."""
+def _plain(path: Array | None) -> list[Any] | None:
+    return None if path is None else path.tolist()
+
+
+def run(fast: bool = False, only: str = "", cache: Path | None = None) -> dict[str, Any]:
+    """Drive with each sensor; the fast version has a small courtyard and two sensors. Drives in ``cache`` are kept."""
     if fast:
         config = CourtyardConfig(size_m=80.0, trees=12, triangles=3_000_000, blades_per_m2=5.0, blade_segments=2)
         world, start, goal, longest = courtyard(3, config), (-25.0, -25.0), (-3.0, -3.0), 40.0
@@ -135,7 +141,12 @@ def run(fast: bool = False, only: str = "") -> dict[str, Any]:
         goal = (START[0] + DISTANCE_M / math.sqrt(2), START[1] + DISTANCE_M / math.sqrt(2))
         names = list(SENSORS)
     chosen = [name for name in names if only in name]
-    rows = [drive(world, name, goal, start, longest) for name in progress(chosen, "drives")]
+    kept: dict[str, Any] = json.loads(cache.read_text()) if cache is not None and cache.is_file() else {}
+    for name in progress([name for name in chosen if name not in kept], "drives"):
+        kept[name] = drive(world, name, goal, start, longest)
+        if cache is not None:
+            cache.write_text(json.dumps(kept))
+    rows = [kept[name] for name in chosen]
     return {
         "rows": [{key: value for key, value in row.items() if not key.startswith("_")} for row in rows],
         "paper": CLAIM,
@@ -182,14 +193,14 @@ def draw(result: dict[str, Any]) -> Figure:
     wide = min(2, len(rows))
     made, axes = figure(4.6 * wide, 4.7 * math.ceil(len(rows) / wide), math.ceil(len(rows) / wide), wide)
     for axis, row in zip(np.asarray(axes).ravel(), rows, strict=False):
-        cost, path = row["_early"]
+        cost, path = np.array(row["_early"][0]), row["_early"][1]
         low, size = row["_low"], 0.5 * len(cost)
         extent = (low[0], low[0] + size, low[1], low[1] + size)
         image = axis.imshow(cost.T, origin="lower", extent=extent, cmap="gray", vmin=0, vmax=LETHAL)
         axis.plot(*result["_trees"].T, "o", color=GREEN, markersize=3, alpha=0.8, label="trunks")
         if path is not None:
-            axis.plot(*path.T, color="#5aa9ff", linewidth=1.2, label="plan after 10 s")
-        axis.plot(*row["_path"].T, color=ORANGE, linewidth=1.4, label="driven")
+            axis.plot(*np.array(path).T, color="#5aa9ff", linewidth=1.2, label="plan after 10 s")
+        axis.plot(*np.array(row["_path"]).T, color=ORANGE, linewidth=1.4, label="driven")
         axis.plot(*row["_goal"], "*", color="#ff5ea8", markersize=10, label="goal")
         axis.set_xlim(*extent[:2])
         axis.set_ylim(*extent[2:])

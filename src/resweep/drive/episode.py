@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from resweep.drive.body.collisions import BoxProbe, actor_bounds, find_actor_contact, find_map_contact, predict_contact
+from resweep import portable
+from resweep.drive.body.collisions import BoxProbe, actor_bounds, find_actor_contact, find_map_contact, watch_actor
 from resweep.drive.body.footing import Footing
 from resweep.drive.config import LoopConfig
+from resweep.drive.idm import Moving
 from resweep.drive.sensing.instruments import WIDTHS, Motion, make_instruments
 from resweep.drive.sensing.lidars import Known, Lidar
 from resweep.drive.sensing.observation import Observation, Scan, Truth, no_readings
@@ -27,7 +29,6 @@ BRAKE = "brake"
 Command = tuple[float, float]
 Event = dict[str, Any]
 OnSweep = Callable[[str, int, Sweep], None]
-_NEAR_M = 40.0  # actors farther away are not looked at for contacts
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +70,7 @@ class Episode:
         self._queue: deque[tuple[float, Command | str]] = deque()
         self._acting: Command | str = (start.speed, 0.0) if vehicle.model == "skid-steer" else (0.0, start.steering)
         self._touching: set[str] = set()
+        self._reach_m = float(portable.norm(np.abs(vehicle.box).max(axis=0)))
         pose = self._place_start(start)
         self._path = Trajectory(np.zeros(1), pose[None])
         self._note_state()
@@ -164,7 +166,9 @@ class Episode:
             self._cut(states, poses, int(lost[0]) - 1)
             self.end("left-ground", float(times[lost[0]]), x=float(places[lost[0], 0]), y=float(places[lost[0], 1]))
         path = Trajectory(times, poses)
-        self._around.traffic.advance(begin, end, path.poses[:, :3, 3])
+        velocity = self.state.speed * self.pose[:2, 0]
+        ego = Moving(self.pose, velocity, self.vehicle.box, is_ego=True)
+        self._around.traffic.advance(begin, end, ego, path.poses[:, :3, 3])
         contact_s = self._find_contacts(path)
         if contact_s is not None and self.config.stop_on_collision and not self.outcome:
             path, states = self._hold(path, states, contact_s)
@@ -193,24 +197,20 @@ class Episode:
                 found.append(contact.time_s)
                 self.note("collision", contact.time_s, **{"with": contact.what, "place": list(contact.place)})
         for actor in self._around.traffic.actors:
-            if self._is_far(actor, path):
+            seen = watch_actor(self.vehicle.box, self._reach_m, path, actor)
+            if seen is None:
                 continue
-            met, gap = find_actor_contact(self.vehicle.box, path, actor, path.start, path.end)
-            self.min_distance_m = min(self.min_distance_m, gap)
+            self.min_distance_m = min(self.min_distance_m, seen.distance_m)
             if self.state.speed > 0.0:
-                self.min_ttc_s = min(self.min_ttc_s, predict_contact(self.vehicle.box, path, actor))
-            if met is not None:
+                self.min_ttc_s = min(self.min_ttc_s, seen.ttc_s)
+            if seen.contact is not None:
                 touching.add(actor.name)
                 if actor.name not in self._touching:
-                    found.append(met.time_s)
+                    found.append(seen.contact.time_s)
                     speed = float(self.state.speed)
-                    self.note("collision", met.time_s, **{"with": f"actor {actor.name}", "speed_mps": speed})
+                    self.note("collision", seen.contact.time_s, **{"with": f"actor {actor.name}", "speed_mps": speed})
         self._touching = touching
         return min(found, default=None)
-
-    def _is_far(self, actor: Any, path: Trajectory) -> bool:
-        at = actor.pose_at(path.start)[:2, 3] - path.poses[0, :2, 3]
-        return bool((at * at).sum() > (_NEAR_M + actor.radius_m) ** 2)
 
     def _cut(self, states: list[State], poses: Array, last: int) -> None:
         """Let the vehicle stand at knot ``last`` for the rest of a period."""

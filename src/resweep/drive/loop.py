@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from resweep.drive.body.footing import Footing
 from resweep.drive.body.solid import make_solid
 from resweep.drive.config import LoopConfig
 from resweep.drive.episode import Episode, Surroundings
+from resweep.drive.idm import Idm
 from resweep.drive.recording import MemoryRecorder, Recorder, check_target, open_recorder
 from resweep.drive.run import Run, read_run
 from resweep.drive.sensing.lidars import Lidar, make_lidars, reseed_lidars
@@ -43,7 +44,8 @@ class Loop:
     loop is only stepped by `episode`.
 
     The vehicle begins at ``start`` (x, y, yaw) with ``speed_mps``, or where the ego of the ``scenario`` does, whose
-    path is then the route of the mission. ``actors`` come beside those of the scenario. With ``truth`` observations
+    path is then the route of the mission. ``actors`` come beside those of the scenario; those of its own that
+    ``reactive`` names drive by the Intelligent Driver Model (`resweep.drive.idm.Idm`). With ``truth`` observations
     hold the true state too. ``world_name`` is noted in the run, as ``scene:street`` or a path, for whoever replays it.
     """
 
@@ -58,6 +60,7 @@ class Loop:
         start: Sequence[float] | None = None,
         speed_mps: float | None = None,
         actors: Sequence[Actor] = (),
+        reactive: Mapping[str, Idm] | None = None,
         bank: Bank | None = None,
         config: LoopConfig | None = None,
         seed: int = 0,
@@ -70,7 +73,7 @@ class Loop:
         self.rig = make_rig(sensors, self.vehicle.length_m, self.vehicle.rear_overhang_m, self.vehicle.height_m)
         self.autonomy, self.scenario, self.config = autonomy, scenario, config or LoopConfig()
         self.seed, self.threads, self.truth = seed, threads, truth
-        self._extra, self._bank = tuple(actors), bank
+        self._extra, self._bank, self.reactive = tuple(actors), bank, dict(reactive or {})
         self.duration_s = self._choose_duration()
         self.start, self.speed_mps, self.route = self._choose_start(start, speed_mps)
         if autonomy is not None:
@@ -163,6 +166,7 @@ class Loop:
             "start": list(self.start),
             "start_speed_mps": self.speed_mps,
             "duration_s": self.duration_s,
+            "reactive": {name: idm.model_dump(mode="json") for name, idm in sorted(self.reactive.items())},
             "actors": [[actor.name, actor.trajectory.times.tolist()] for actor in self._extra],
             "seed": self.seed,
         }
@@ -252,7 +256,7 @@ class Loop:
         )
 
     def _make_traffic(self) -> Traffic:
-        traffic = make_traffic(self.scenario, self.world, self._bank, self.duration_s)
+        traffic = make_traffic(self.scenario, self.world, self._bank, self.duration_s, self.reactive)
         return traffic.with_actors(self._extra) if self._extra else traffic
 
     def _choose_duration(self) -> float:

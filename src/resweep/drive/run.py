@@ -41,9 +41,8 @@ class Run:
     ``outcome``: ``goal``, ``collision``, ``left-ground``, ``time``, ``gave-up`` or ``no-answer``. ``events`` are rows
     with ``time_s`` and ``kind``. ``states`` (n, 9) has the columns of `STATE_FIELDS` at the start and after each step,
     ``decisions`` the command of each step. ``min_distance_m`` and ``min_ttc_s``, the least time to collision at
-    constant velocities, are those to any actor, infinity where none was near. ``logs`` has the sweeps by the name of
-    their LiDAR, empty where none was
-    kept. ``settings`` is all that made it, as plain data.
+    constant velocities, are those to any actor, infinity where none was near (10 m). ``logs`` has the sweeps by the
+    name of their LiDAR, empty where none was kept. ``settings`` is all that made it, as plain data.
     """
 
     outcome: str

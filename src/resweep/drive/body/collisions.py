@@ -8,6 +8,7 @@ whole, others are divided down to a tenth of a millisecond (conservative advance
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,9 +23,12 @@ from resweep.scenario.ground import Ground
 
 _SPACING_M = 0.05  # of the rays through the box: a sign's pole is not missed
 _LEVELS = 4
-_TESTED_S = 0.02
+_TESTED_S = 0.02  # between two moments at which distances to actors are measured
+_TESTED_M = 0.2  # of motion between two tests against the map: less than any side of a box
+_REACH_M = 4.0  # from a vehicle's origin to its corners, about
 _MOMENT_S = 1e-4
 TTC_S = 5.0  # times to collision are looked for so far ahead
+NEAR_M = 10.0  # distances are measured to actors that may be this near
 _SIDE_ON = 0.3  # cosine: without labels, what rays graze may be the ground
 
 
@@ -82,7 +86,8 @@ class BoxProbe:
 
 def find_map_contact(probe: BoxProbe, path: Trajectory) -> MapContact | None:
     """The first contact with the map along the knots of ``T_world_vehicle``; its first pose is taken as free."""
-    steps = max(1, round((path.end - path.start) / _TESTED_S))
+    moved = path.length_m + _REACH_M * float(np.abs(np.diff(path.poses[:, :2, 0], axis=0)).sum())
+    steps = max(1, math.ceil(moved / _TESTED_M))
     times = np.linspace(path.start, path.end, steps + 1)[1:]
     found = probe.strikes(path.at(times))
     first = next((at for at, hit in enumerate(found) if hit is not None), None)
@@ -155,24 +160,59 @@ def find_actor_contact(
     return ActorContact(contact, actor.name), 0.0
 
 
-def predict_contact(box: Array, path: Trajectory, actor: Actor) -> float:
-    """Time to collision: seconds until the vehicle meets an actor if both keep their velocities; infinity if never.
+@dataclass(frozen=True)
+class Encounter:
+    """How near the vehicle came to an actor in one period: a contact, the least distance, and the time to collision."""
 
-    Velocities are those at the end of ``path``; looked at are `TTC_S` seconds, in steps of a tenth.
+    contact: ActorContact | None
+    distance_m: float
+    ttc_s: float
+
+
+def watch_actor(box: Array, reach_m: float, path: Trajectory, actor: Actor) -> Encounter | None:
+    """What happened between the vehicle and an actor along ``path``; None if the actor is absent or far away.
+
+    ``reach_m`` is the distance from the vehicle's origin to the farthest corner of its ``box``. Only actors that may
+    come within `NEAR_M` are looked at closely: farther ones cost nothing.
     """
-    own = actor.trajectory
-    if not actor.is_present(path.end, path.end) or len(path) < 2:
-        return float("inf")
+    if not actor.is_present(path.start, path.end):
+        return None
+    first, last = actor.pose_at(path.start), actor.pose_at(path.end)
+    period = path.end - path.start
+    velocity = (last[:3, 3] - first[:3, 3]) / period
+    own = (path.poses[-1, :3, 3] - path.poses[0, :3, 3]) / period
+    radius = reach_m + actor.radius_m
+    apart, closing = last[:2, 3] - path.poses[-1, :2, 3], velocity[:2] - own[:2]
+    ttc = float("inf")
+    if _circles_meet(apart, closing, radius):
+        ttc = predict_contact(box, path.poses[-1], own, last, velocity, actor_bounds(actor))
+    moved = float(portable.norm(closing)) * period
+    if float(portable.norm(apart)) - radius - moved > NEAR_M:
+        return Encounter(None, float("inf"), ttc)
+    contact, least = find_actor_contact(box, path, actor, path.start, path.end)
+    return Encounter(contact, least, ttc)
+
+
+def _circles_meet(apart: Array, closing: Array, radius: float) -> bool:
+    """Whether two circles with this sum of radii meet within `TTC_S` seconds at constant velocities."""
+    speed = float((closing * closing).sum())
+    when = min(max(-float((apart * closing).sum()) / speed, 0.0), TTC_S) if speed > 0.0 else 0.0
+    nearest = apart + when * closing
+    return float((nearest * nearest).sum()) <= radius * radius
+
+
+def predict_contact(
+    box: Array, pose: Array, velocity: Array, other_pose: Array, other_velocity: Array, other_box: Array
+) -> float:
+    """Time to collision: seconds until two boxes meet if both keep their velocities (3,); infinity if never.
+
+    Looked at are `TTC_S` seconds, in steps of a tenth.
+    """
     times = np.arange(0.0, TTC_S + 1e-9, 0.1)
-    one, two = (
-        np.repeat(path.poses[-1:], len(times), axis=0),
-        np.repeat(actor.pose_at(path.end)[None], len(times), axis=0),
-    )
-    step = float(path.times[-1] - path.times[-2])
-    one[:, :3, 3] += times[:, None] * (path.poses[-1, :3, 3] - path.poses[-2, :3, 3]) / step
-    if len(own) > 1:
-        two[:, :3, 3] += times[:, None] * (actor.pose_at(path.end) - actor.pose_at(path.end - 0.01))[:3, 3] / 0.01
-    hit = np.flatnonzero(overlap(one, box, two, actor_bounds(actor)))
+    one, two = np.repeat(pose[None], len(times), axis=0), np.repeat(other_pose[None], len(times), axis=0)
+    one[:, :3, 3] += times[:, None] * velocity
+    two[:, :3, 3] += times[:, None] * other_velocity
+    hit = np.flatnonzero(overlap(one, box, two, other_box))
     return float(times[hit[0]]) if len(hit) else float("inf")
 
 

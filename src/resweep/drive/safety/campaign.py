@@ -16,6 +16,7 @@ from typing import Any
 
 from resweep import _core
 from resweep.drive.config import LoopConfig
+from resweep.drive.idm import Idm
 from resweep.drive.loop import Loop
 from resweep.drive.planners import Avoider
 from resweep.drive.run import FILE, Run, read_run
@@ -201,6 +202,7 @@ def rebuild_loop(run: Run) -> Loop:
             scenario=None if settings["scenario"] is None else Scenario(**settings["scenario"]),
             start=settings["start"],
             speed_mps=settings["start_speed_mps"],
+            reactive={name: Idm(**item) for name, item in settings.get("reactive", {}).items()},
             config=LoopConfig(**settings["config"]),
             seed=settings["seed"],
             world_name=name,
