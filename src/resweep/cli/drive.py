@@ -37,6 +37,9 @@ def drive(
     ] = "reference",
     sweeps: Annotated[bool, typer.Option("--sweeps", help="Keep the sweeps of every run.")] = False,
     workers: Annotated[int, typer.Option(min=1, help="Processes that drive at the same time.")] = 1,
+    search: Annotated[
+        str, typer.Option(help="Of hidden-car, look for failures: random, grid or cmaes.", show_default=False)
+    ] = "",
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as one line of JSON.")] = False,
 ) -> None:
@@ -51,6 +54,8 @@ def drive(
       resweep drive hidden-car --variants 110 --workers 2 -o runs
 
       resweep drive runs/0042 -o failure && resweep view failure
+
+      resweep drive hidden-car --search cmaes --variants 60 -o found
 
       resweep drive mine.yaml --world seq00.world --autonomy mystack:Planner -o runs
     """
@@ -67,8 +72,11 @@ def drive(
     load_vehicle(vehicle)  # mistakes are found before anything is driven
     load_sensor(sensor)
     make_autonomy(autonomy)
-    cases = list_cases(what, variants, world, seed)
     campaign = Campaign(vehicle, sensor, "nine" if nine else "single", autonomy, sweeps, seed)
+    if search:
+        _search(what, search, variants, campaign, output, workers, as_json)
+        return
+    cases = list_cases(what, variants, world, seed)
     summary = run_campaign(campaign, cases, output, workers)
     if what == "hidden-car" and variants > 1:
         from resweep.drive.safety.plot import draw_success
@@ -85,6 +93,27 @@ def _replay(folder: Path, output: Path) -> None:
     run = rebuild_loop(recorded).replay(recorded, output)
     sweeps = sum(len(log) for log in run.logs.values())
     typer.echo(f"{output}: {run.outcome} after {run.duration_s:.1f} s, {sweeps} sweeps")
+
+
+def _search(what: str, method: str, budget: int, campaign: Any, output: Path, workers: int, as_json: bool) -> None:
+    from resweep.drive.safety import HIDDEN_CAR, search_failures
+    from resweep.drive.safety.search import draw_coverage
+    from resweep.errors import ResweepError
+    from resweep.files import write_file
+
+    if what != "hidden-car":
+        raise ResweepError(f"--search: has ranges for hidden-car only, not for '{what}'")
+    if output.exists() and any(output.iterdir()):
+        raise ResweepError(f"{output}: exists and is not empty; choose another folder")
+    result = search_failures(HIDDEN_CAR, method, budget, campaign, campaign.seed, workers)  # type: ignore[arg-type]
+    write_file(output / "search.json", (json.dumps(result, indent=1) + "\n").encode())
+    draw_coverage([result], HIDDEN_CAR).savefig(output / "coverage.png", dpi=150, facecolor="white")
+    if as_json:
+        typer.echo(json.dumps(result))
+        return
+    first = result["runs_to_first_failure"]
+    found = f"the first in run {first}" if first else "none"
+    typer.echo(f"{output}: {method}, {result['runs']} runs, {result['failures']} failures, {found}")
 
 
 def _print(summary: dict[str, Any], output: Path, as_json: bool) -> None:

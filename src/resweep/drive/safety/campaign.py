@@ -100,12 +100,14 @@ def run_case(campaign: Campaign, folder: str, case: Case) -> dict[str, Any]:
         run = campaign.drive(case, Path(folder) / case.name if folder else None)
     except ResweepError as error:
         return {**row, "outcome": "error", "success": False, "detail": str(error)}
-    struck = [event["with"] for event in run.events if event["kind"] == "collision"]
+    hits = [event for event in run.events if event["kind"] == "collision"]
+    struck = [event["with"] for event in hits]
     return {
         **row,
         "outcome": run.outcome,
         "success": not struck and run.outcome in ("time", "goal"),
         "with": struck[0] if struck else None,
+        "impact_mps": hits[0].get("speed_mps") if hits else None,
         **run.figures(),
     }
 
@@ -120,7 +122,7 @@ def run_campaign(
     if output is not None:
         _check_folder(output, campaign, cases)
     task = partial(run_case, campaign, "" if output is None else str(output))
-    rows = list(_map(task, cases, workers))
+    rows = list(map_cases(task, cases, workers))
     summary = summarise(rows)
     if output is not None:
         write_file(output / SUMMARY, (json.dumps(summary, indent=1) + "\n").encode())
@@ -165,7 +167,7 @@ def _check_folder(output: Path, campaign: Campaign, cases: Sequence[Case]) -> No
     write_file(file, (json.dumps(wanted, indent=1) + "\n").encode())
 
 
-def _map(task: Callable[[Case], dict[str, Any]], cases: Sequence[Case], workers: int) -> Iterator[dict[str, Any]]:
+def map_cases(task: Callable[[Case], dict[str, Any]], cases: Sequence[Case], workers: int) -> Iterator[dict[str, Any]]:
     """The task of every case, in their order, here or in several processes of one thread each."""
     if workers <= 1:
         for case in track(cases, "driving"):
