@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what editors and type checkers see; at run time modules load on first use
     from resweep import dataset as dataset
+    from resweep import drive as drive
     from resweep import evaluation as evaluation
     from resweep import io as io
     from resweep import pose as pose
@@ -19,6 +20,15 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep import worlds as worlds
     from resweep.dataset.replay import Replay as Replay
     from resweep.dataset.replay import replay as replay
+    from resweep.drive import LidarMount as LidarMount
+    from resweep.drive import Loop as Loop
+    from resweep.drive import LoopConfig as LoopConfig
+    from resweep.drive import Rig as Rig
+    from resweep.drive import Run as Run
+    from resweep.drive import SocketAutonomy as SocketAutonomy
+    from resweep.drive import Vehicle as Vehicle
+    from resweep.drive import load_vehicle as load_vehicle
+    from resweep.drive import read_run as read_run
     from resweep.errors import ResweepError as ResweepError
     from resweep.evaluation import Report as Report
     from resweep.evaluation import evaluate as evaluate
@@ -87,7 +97,10 @@ _PUBLIC = {
     "HybridConfig": "resweep.reconstruction",
     "Instances": "resweep.worlds",
     "LabelSet": "resweep.labels",
+    "LidarMount": "resweep.drive",
     "Log": "resweep.log",
+    "Loop": "resweep.drive",
+    "LoopConfig": "resweep.drive",
     "Material": "resweep.worlds",
     "Mesh": "resweep.worlds",
     "MeshConfig": "resweep.reconstruction",
@@ -98,15 +111,19 @@ _PUBLIC = {
     "Report": "resweep.evaluation",
     "ResweepError": "resweep.errors",
     "Retracer": "resweep.simulate",
+    "Rig": "resweep.drive",
+    "Run": "resweep.drive",
     "Scenario": "resweep.scenario",
     "Sensor": "resweep.sensors",
     "Simulator": "resweep.simulate",
+    "SocketAutonomy": "resweep.drive",
     "SplatConfig": "resweep.reconstruction",
     "Splats": "resweep.worlds",
     "StreamedWorld": "resweep.worlds",
     "SurfelConfig": "resweep.reconstruction",
     "Sweep": "resweep.sweep",
     "Trajectory": "resweep.pose",
+    "Vehicle": "resweep.drive",
     "VolumeConfig": "resweep.reconstruction",
     "Volumes": "resweep.worlds",
     "World": "resweep.worlds",
@@ -122,11 +139,13 @@ _PUBLIC = {
     "load_realism": "resweep.simulate",
     "load_scenario": "resweep.scenario",
     "load_sensor": "resweep.sensors",
+    "load_vehicle": "resweep.drive",
     "load_world": "resweep.worlds",
     "map_labels": "resweep.label_mapping",
     "odometry": "resweep.reconstruction",
     "open_log": "resweep.io",
     "read_poses": "resweep.io",
+    "read_run": "resweep.drive",
     "read_sweep": "resweep.io",
     "relabel": "resweep.label_mapping",
     "replay": "resweep.dataset",
@@ -138,6 +157,7 @@ _PUBLIC = {
 }
 _SUBMODULES = (
     "dataset",
+    "drive",
     "evaluation",
     "io",
     "pose",

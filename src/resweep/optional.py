@@ -10,12 +10,15 @@ from resweep.errors import ResweepError
 # Module, the package that holds it as pip names it, and the extra of Resweep that installs it.
 EXTRAS = {
     "cloudpickle": ("cloudpickle", "cluster"),
+    "cmaes": ("cmaes", "drive"),
     "copclib": ("copclib", "tiles"),
     "dask": ("dask", "cluster"),
     "distributed": ("distributed", "cluster"),
     "lz4": ("rosbags", "logs"),  # which needs it
+    "gymnasium": ("gymnasium", "drive"),
     "imageio_ffmpeg": ("imageio-ffmpeg", "viewer"),
     "kiss_icp": ("kiss-icp", "logs"),
+    "msgpack": ("msgpack", "drive"),
     "obstore": ("obstore", "cloud"),
     "onnx": ("onnx", "learn"),
     "onnxruntime": ("onnxruntime", "realism"),

@@ -21,6 +21,7 @@ from resweep.cli.compare import compare
 from resweep.cli.convert import convert
 from resweep.cli.dataset import dataset
 from resweep.cli.demo import demo
+from resweep.cli.drive import drive
 from resweep.cli.evaluate import evaluate
 from resweep.cli.info import info
 from resweep.cli.label import label
@@ -100,6 +101,7 @@ for verb in (
     simulate,
     scenario,
     replay,
+    drive,
     dataset,
     evaluate,
     compare,

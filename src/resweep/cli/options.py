@@ -21,9 +21,9 @@ RESUMABLE = {
     "convert": "its finished sweeps are kept beside the output",
     "replay": "its finished sweeps are kept beside the output",
     "label": "its finished sweeps are kept beside the output",
-    "learn": "its finished rounds are kept beside the model",
     "dataset": "its finished sweeps are kept in the folder",
     "learn": "its finished sweeps and its training are kept beside the model",
+    "drive": "its finished runs are kept in the folder",
     "evaluate": "the finished stages of its build are kept beside the report",
 }
 # Options of which each must be given, by one of its names, for a command to resume.

@@ -1,0 +1,115 @@
+"""What of a world a vehicle can stand on or strike.
+
+Permeable volumes always yield, and so does vegetation as low as the vehicle pushes through. Trunks, and vegetation of
+vocabularies that have one class for whole trees, do not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from resweep.drive.vehicles import Vehicle
+from resweep.errors import ResweepError
+from resweep.labels import LabelSet, broader_categories
+from resweep.pose import Array
+from resweep.scenario.ground import Ground, ground_of
+from resweep.worlds import Instances, Layer, Mesh, Splats, StreamedWorld, World
+
+_HARD = ("tree", "trunk")
+_ABOVE_ROOF_M = 1.0  # what hangs higher than this above the roof is never struck
+
+
+def make_solid(world: World, vehicle: Vehicle) -> Ground:
+    """The surfaces of a world that carry or stop the vehicle, as rays meet them."""
+    if isinstance(world, StreamedWorld):
+        raise ResweepError("loop: a world that is read tile by tile cannot be driven in; load it with load_world")
+    soft = find_soft_labels(world.labels)
+    if vehicle.pushes_through_m == 0.0 or not soft:
+        return ground_of(world)
+    whole: Ground | None = None
+    layers: list[Layer] = []
+    for layer in world.layers:
+        if isinstance(layer, Instances):
+            kept = _cut_instances(layer, soft, vehicle)
+        elif isinstance(layer, Mesh | Splats) and np.isin(layer.label, soft).any():
+            whole = ground_of(world) if whole is None else whole
+            kept = _cut_layer(layer, soft, vehicle, whole)
+        else:
+            kept = layer
+        if kept is not None:
+            layers.append(kept)
+    if not layers:
+        raise ResweepError("loop: the world has only vegetation that yields; a vehicle needs ground to stand on")
+    return Ground(World(layers, world.origin, labels=world.labels))
+
+
+def find_soft_labels(labels: LabelSet) -> tuple[int, ...]:
+    """The ids of vegetation that bends: not trunks, nor whole trees."""
+    found = []
+    for label in labels.classes:
+        chain = broader_categories(labels.category(label))
+        if "vegetation" in chain and not any(name in chain for name in _HARD):
+            found.append(label)
+    return tuple(found)
+
+
+def _cut_instances(layer: Instances, soft: tuple[int, ...], vehicle: Vehicle) -> Layer | None:
+    """Copies of a mesh without its low leaves, and without leaves above the roof; heights count from its own foot."""
+    yields = np.isin(layer.mesh.label, soft)
+    if not yields.any() or (layer.label >= 0).any():
+        return layer
+    scale = np.sqrt((layer.transforms[:, :, 2].astype(np.float64) ** 2).sum(axis=1))
+    z = layer.mesh.vertices[:, 2][layer.mesh.faces].astype(np.float64)
+    low = z.max(axis=1) * float(scale.max()) <= vehicle.pushes_through_m
+    high = z.min(axis=1) * float(scale.min()) > vehicle.height_m + _ABOVE_ROOF_M
+    keep = ~(yields & (low | high))
+    mesh = _select_faces(layer.mesh, keep)
+    return None if mesh is None else Instances(mesh, layer.transforms, layer.instance, layer.label, layer.name)
+
+
+def _cut_layer(layer: Mesh | Splats, soft: tuple[int, ...], vehicle: Vehicle, ground: Ground) -> Layer | None:
+    yields = np.isin(layer.label, soft)
+    rows = np.flatnonzero(yields)
+    if isinstance(layer, Mesh):
+        centre = layer.vertices[layer.faces[rows]].mean(axis=1).astype(np.float64)
+    else:
+        centre = layer.centre[rows].astype(np.float64)
+    centre += ground.origin
+    below = ground.heights(np.column_stack([centre[:, :2], np.full(len(centre), np.nan)]))
+    low = centre[:, 2] - below <= vehicle.pushes_through_m
+    keep = np.ones(len(yields), bool)
+    keep[rows[low]] = False
+    return _select_faces(layer, keep) if isinstance(layer, Mesh) else _select_discs(layer, keep)
+
+
+def _select_faces(mesh: Mesh, keep: Array) -> Mesh | None:
+    if keep.all():
+        return mesh
+    if not keep.any():
+        return None
+    return Mesh(
+        mesh.vertices,
+        mesh.faces[keep],
+        mesh.label[keep],
+        mesh.reflectance[keep],
+        mesh.material[keep],
+        mesh.instance[keep],
+        mesh.materials,
+        mesh.name,
+    )
+
+
+def _select_discs(splats: Splats, keep: Array) -> Splats | None:
+    if not keep.any():
+        return None
+    return Splats(
+        splats.centre[keep],
+        splats.normal[keep],
+        splats.radius[keep],
+        splats.label[keep],
+        splats.reflectance[keep],
+        splats.instance[keep],
+        name=splats.name,
+        depth=splats.depth,
+        gap_m=splats.gap_m,
+    )

@@ -1,0 +1,64 @@
+"""Settings of a closed loop."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from resweep.config import Positive, Spec, SpecError
+
+_TINY = 1e-9
+
+
+class AnswerRules(Spec):
+    """What happens when an autonomy is late, fails or answers nonsense; each case is an event of the run.
+
+    A command outside of the vehicle's limits always acts as the nearest one within.
+    """
+
+    timeout_s: Positive = 60.0
+    """Seconds of real time that an answer may take; the drive's own clock stands still meanwhile. Runs with late
+    answers depend on the machine, so the default leaves room."""
+    on_late: Literal["hold", "brake"] = "hold"
+    """What the vehicle does without an answer: it holds the last command, or brakes."""
+    on_error: Literal["hold", "brake"] = "brake"
+    """What it does when the autonomy raises an error or answers what is no command, such as NaN."""
+    give_up_after: int = Field(default=10, ge=1)
+    """After so many steps in a row without a good answer the vehicle brakes, and the run ends as it stands."""
+
+
+class LoopConfig(Spec):
+    """How a closed loop runs."""
+
+    control_hz: Positive = 10.0
+    """Commands a second."""
+    physics_step_s: float = Field(default=0.01, gt=0, le=0.1)
+    """Step of the vehicle's motion, seconds; also the distance of the knots of its path."""
+    duration_s: Positive | None = None
+    """When the run ends at the latest, seconds; that of the scenario if left out."""
+    goal: tuple[float, float] | None = None
+    """Where to drive to: x and y in the world, metres."""
+    goal_radius_m: Positive = 2.0
+    """The goal is reached within this distance of the vehicle's origin, metres."""
+    stop_on_collision: bool = True
+    """Whether a collision ends the run; else it is recorded, and the vehicle drives on."""
+    stop_on_goal: bool = True
+    """Whether the run ends at the goal."""
+    answers: AnswerRules = AnswerRules()
+    """What happens when the autonomy is late, fails or answers nonsense."""
+
+    @model_validator(mode="after")
+    def _check(self) -> LoopConfig:
+        steps = 1.0 / (self.control_hz * self.physics_step_s)
+        if abs(steps - round(steps)) > _TINY * steps or round(steps) < 1:
+            raise SpecError(
+                "physics_step_s",
+                f"{self.physics_step_s:g} s does not divide the {1 / self.control_hz:g} s between two commands",
+            )
+        return self
+
+    @property
+    def steps_per_command(self) -> int:
+        """Steps of the motion between two commands."""
+        return round(1.0 / (self.control_hz * self.physics_step_s))

@@ -1,0 +1,132 @@
+"""Traffic that reacts: the Intelligent Driver Model (Treiber, Hennecke, Helbing, Physical Review E 62, 2000, 1805)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from pydantic import Field
+
+from resweep.config import NotNegative, Positive, Spec
+from resweep.drive.body.collisions import actor_bounds
+from resweep.drive.planners.frenet import Lane
+from resweep.pose import Array, Trajectory
+from resweep.scenario import Actor
+from resweep.scenario.ground import Ground
+
+_KEPT_S = 3.0  # of an actor's past, for sweeps that have not ended
+_AHEAD_M = 1.5  # over which the heading is taken
+
+
+class Idm(Spec):
+    """How a driver follows and yields; the defaults are those of the paper's Table I where it has them."""
+
+    headway_s: Positive = 1.6
+    """Time to the vehicle ahead that is kept, seconds."""
+    gap_min_m: Positive = 2.0
+    """Distance to the vehicle ahead when both stand, metres."""
+    acceleration_mps2: Positive = 0.73
+    """Acceleration on a free road, m/s²."""
+    braking_mps2: Positive = 1.67
+    """Comfortable braking, m/s²."""
+    braking_max_mps2: Positive = 8.0
+    """Hardest braking, m/s²."""
+    exponent: Positive = 4.0
+    """How the acceleration falls as the speed comes near the wished one."""
+    yield_s: NotNegative = 2.0
+    """It yields to the ego where that would cross its lane within this time, seconds; 0: only if it is in the way."""
+    aside_m: NotNegative = Field(default=0.3)
+    """Beyond its own width, what comes this near to its lane is in the way, metres."""
+
+
+def accelerate(idm: Idm, speed: float, wished: float, gap: float, closing: float) -> float:
+    """The acceleration of a driver, m/s²: ``gap`` metres behind the vehicle ahead (infinity: none), which comes nearer
+    at ``closing`` m/s."""
+    free = 1.0 - float(speed / wished) ** idm.exponent
+    if not math.isfinite(gap):
+        return max(idm.acceleration_mps2 * free, -idm.braking_max_mps2)
+    wanted = speed * idm.headway_s + speed * closing / (2.0 * math.sqrt(idm.acceleration_mps2 * idm.braking_mps2))
+    ratio = (idm.gap_min_m + max(wanted, 0.0)) / max(gap, 0.01)
+    return max(idm.acceleration_mps2 * (free - ratio * ratio), -idm.braking_max_mps2)
+
+
+@dataclass(frozen=True, eq=False)
+class Moving:
+    """Another vehicle as a driver sees it: pose (4, 4), velocity (2,) in the world, box (2, 3) in its own frame."""
+
+    pose: Array
+    velocity: Array
+    box: Array
+    is_ego: bool = False
+
+    def corners(self, later_s: float = 0.0) -> Array:
+        """Its corners (4, 2) from above, after some time at its velocity."""
+        x, y = self.box[[0, 1, 1, 0], 0], self.box[[0, 0, 1, 1], 1]
+        heading = self.pose[:2, 0]
+        across = np.array([-heading[1], heading[0]])
+        return np.asarray(self.pose[:2, 3] + later_s * self.velocity + x[:, None] * heading + y[:, None] * across)
+
+
+class Driver:
+    """An actor that drives along its own path by the model, not by its times."""
+
+    def __init__(self, actor: Actor, idm: Idm, ground: Ground, wished_mps: float) -> None:
+        path = actor.trajectory
+        self._idm, self._ground, self._wished = idm, ground, wished_mps
+        self.lane = Lane(path.poses[:, :2, 3])
+        self._bounds = actor_bounds(actor)
+        self.s, self.speed = 0.0, wished_mps
+        self.actor = replace(actor, trajectory=Trajectory(np.zeros(1), path.poses[:1]))
+        self._times, self._poses = [0.0], [path.poses[0]]
+
+    @property
+    def state(self) -> Moving:
+        """The actor as others see it."""
+        pose = self._poses[-1]
+        return Moving(pose, self.speed * pose[:2, 0], self._bounds)
+
+    def advance(self, start_s: float, end_s: float, others: Sequence[Moving]) -> None:
+        """Drive from one time to the next, with the others where they are at the start."""
+        step = end_s - start_s
+        gap, closing = self._look(others)
+        rate = accelerate(self._idm, self.speed, self._wished, gap, closing)
+        after = max(0.0, self.speed + rate * step)
+        # One that comes to a stand stops on the way.
+        braked = self.speed * self.speed / (2.0 * -rate) if after == 0.0 and rate < 0 else math.inf
+        self.s = min(self.s + min(0.5 * (self.speed + after) * step, braked), self.lane.length_m)
+        self.speed = 0.0 if self.s >= self.lane.length_m else after
+        self._note(end_s)
+
+    def _look(self, others: Sequence[Moving]) -> tuple[float, float]:
+        """The gap to the nearest that is in the way, metres, and how fast it shrinks, m/s."""
+        front = self.s + float(self._bounds[1, 0])
+        half = float(self._bounds[1, 1]) + self._idm.aside_m
+        best = (math.inf, 0.0)
+        for other in others:
+            moments = np.arange(0.0, self._idm.yield_s + 1e-9, 0.25) if other.is_ego else np.zeros(1)
+            for later in moments.tolist():
+                s, d = self.lane.project(other.corners(later))
+                if float(d.min()) > half or float(d.max()) < -half or float(s.max()) <= front:
+                    continue
+                ahead = self.lane.heading(float(s.mean()))
+                along = float(other.velocity[0] * math.cos(ahead) + other.velocity[1] * math.sin(ahead))
+                gap = float(s.min()) - front
+                if gap > -1.0 and gap < best[0]:
+                    best = (max(gap, 0.0), self.speed - (along if later == 0.0 else 0.0))
+                break
+        return best
+
+    def _note(self, time_s: float) -> None:
+        x, y = self.lane.place(self.s, 0.0)
+        ahead, behind = (self.lane.place(self.s + off, 0.0) for off in (_AHEAD_M, -_AHEAD_M))
+        yaw = math.atan2(ahead[1] - behind[1], ahead[0] - behind[0])
+        length, width = (self._bounds[1] - self._bounds[0])[:2].tolist()
+        (pose,) = self._ground.poses(np.array([[x, y, np.nan]]), np.array([yaw]), length, width)
+        self._times.append(time_s)
+        self._poses.append(pose if np.isfinite(pose).all() else self._poses[-1])
+        while len(self._times) > 2 and self._times[1] < time_s - _KEPT_S:
+            self._times.pop(0)
+            self._poses.pop(0)
+        self.actor = replace(self.actor, trajectory=Trajectory(np.array(self._times), np.stack(self._poses)))

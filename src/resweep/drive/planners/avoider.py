@@ -1,0 +1,165 @@
+"""A reference stack for roads: it detects and tracks obstacles, predicts them, and samples motions that avoid them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from pydantic import Field
+
+from resweep.config import NotNegative, Positive, Spec
+from resweep.drive.planners.detect import DetectConfig, Obstacle, find_obstacles, remove_ground
+from resweep.drive.planners.follow import pursue
+from resweep.drive.planners.frenet import Lane
+from resweep.drive.planners.localize import Localizer
+from resweep.drive.planners.track import TrackConfig, Tracker
+from resweep.drive.sensing.observation import Mission, Observation, Scan
+from resweep.drive.vehicles import Vehicle
+from resweep.errors import ResweepError
+from resweep.pose import Array
+
+
+class AvoiderConfig(Spec):
+    """The reference stack's parts."""
+
+    detect: DetectConfig = DetectConfig()
+    """How obstacles are found."""
+    track: TrackConfig = TrackConfig()
+    """How obstacles are followed."""
+    seen_ahead_m: Positive = 70.0
+    """Obstacles are looked for so far ahead along the lane, metres."""
+    seen_aside_m: Positive = 3.6
+    """And so far to either side, metres."""
+    horizon_s: Positive = 4.0
+    """Motions are judged so far into the future, seconds."""
+    step_s: Positive = 0.2
+    """Between two moments that are judged, seconds."""
+    offsets_m: tuple[float, ...] = (0.0, -0.2, 0.2, -0.5, 0.5)
+    """Places beside the middle of the lane that motions may lead to, metres to the left; the first is home."""
+    accelerations_mps2: tuple[float, ...] = (1.5, 0.5, 0.0, -1.0, -2.0, -3.5, -5.0)
+    """Accelerations that are tried, m/s²."""
+    margin_m: NotNegative = 1.5
+    """Kept free before the vehicle, metres."""
+    side_margin_m: NotNegative = 0.1
+    """Kept free beside the vehicle, metres; lanes beside parked cars leave little."""
+    slow_mps: NotNegative = 0.5
+    """Obstacles that seem to move slower than this across the lane are predicted as if they did not."""
+    gap_s: NotNegative = 0.4
+    """Seconds of driving that are kept free ahead of the vehicle."""
+    ahead_s: Positive = 1.0
+    """The wheel is turned towards where the motion is after this time, seconds."""
+    comfort_weight: NotNegative = 0.15
+    """Price of the square of an acceleration."""
+    aside_weight: NotNegative = 0.6
+    """Price of the square of a metre beside the middle of the lane."""
+    speed_min_mps: NotNegative = Field(default=0.0)
+    """Lower speeds wished for are taken as this."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Motions to choose from: (c, t) along and across the lane at moments (t,), and what each costs (c,)."""
+
+    times: Array
+    s: Array
+    d: Array
+    speed: Array
+    acceleration: Array
+    offset: Array
+    cost: Array
+
+
+class Avoider:
+    """An autonomy for bicycles that follows the mission's route, and brakes or evades for what it detects.
+
+    At each step it samples motions (an acceleration, and a place across the lane), predicts all tracks at constant
+    velocity, and takes the cheapest motion without a collision. Where every motion collides it brakes as hard
+    as it can: ``emergencies`` counts such steps.
+    """
+
+    def __init__(self, config: AvoiderConfig | None = None) -> None:
+        self.config = config or AvoiderConfig()
+
+    def reset(self, mission: Mission) -> None:
+        """Begin a mission."""
+        if mission.vehicle.model == "skid-steer":
+            raise ResweepError(f"avoider: drives bicycles, '{mission.vehicle.name}' is none")
+        self.vehicle: Vehicle = mission.vehicle
+        self.wished_mps = max(mission.speed_mps, self.config.speed_min_mps)
+        self.lane = Lane(mission.route)
+        self.localizer = Localizer(mission)
+        self.tracker = Tracker(self.config.track)
+        self.emergencies = 0
+
+    def step(self, observation: Observation) -> tuple[float, float]:
+        """Perceive, predict and plan."""
+        self.localizer.update(observation)
+        for scans in observation.scans.values():
+            for scan in scans:
+                self.tracker.update(self._detect(scan), scan.end_s)
+        s, d = (float(value[0]) for value in self.lane.project(np.array([self.localizer.pose[:2]])))
+        motions = self._sample(s, d)
+        free = self._find_free(motions, observation.time_s)
+        if not free.any():
+            self.emergencies += 1
+            home = int(np.flatnonzero(motions.acceleration == motions.acceleration.min())[0])
+            return (-self.vehicle.braking_max_mps2, self._steer(motions, home))
+        best = int(np.where(free, motions.cost, np.inf).argmin())
+        return (float(motions.acceleration[best]), self._steer(motions, best))
+
+    def _detect(self, scan: Scan) -> list[Obstacle]:
+        """Obstacles on and beside the lane ahead."""
+        points = remove_ground(self.localizer.register(scan), self.localizer.pose[:2], self.config.detect)
+        near = points[np.abs(points[:, :2] - np.array(self.localizer.pose[:2])).max(axis=1) < self.config.seen_ahead_m]
+        if not len(near):
+            return []
+        s, d = self.lane.project(near[:, :2])
+        here = float(self.lane.project(np.array([self.localizer.pose[:2]]))[0][0])
+        kept = (np.abs(d) < self.config.seen_aside_m) & (s > here - 5.0) & (s < here + self.config.seen_ahead_m)
+        return find_obstacles(s[kept], d[kept], self.config.detect)
+
+    def _sample(self, s: float, d: float) -> Candidates:
+        settings, speed = self.config, max(self.localizer.speed, 0.0)
+        times = np.arange(1, round(settings.horizon_s / settings.step_s) + 1) * settings.step_s
+        grid = [(a, o) for o in settings.offsets_m for a in settings.accelerations_mps2]
+        a, offset = (np.array(column)[:, None] for column in zip(*grid, strict=True))
+        a = np.clip(a, -self.vehicle.braking_max_mps2, self.vehicle.acceleration_max_mps2)
+        # Speeds end at zero, or at the speed wished for.
+        target = np.where(a > 0, max(self.wished_mps, speed), 0.0)
+        until = np.where(a != 0, np.abs(target - speed) / np.maximum(np.abs(a), 1e-9), np.inf)
+        ramp = np.minimum(times, until)
+        along = s + speed * ramp + 0.5 * a * ramp**2 + np.where(times > until, target, 0.0) * (times - ramp)
+        final = np.where(times > until, target, speed + a * ramp)
+        blend = np.clip((along - s) / np.maximum(2.0 * speed, 4.0), 0.0, 1.0)
+        across = d + (offset - d) * blend * blend * (3.0 - 2.0 * blend)
+        slow = np.maximum(0.0, self.wished_mps - final).mean(axis=1)
+        cost = slow + settings.comfort_weight * a[:, 0] ** 2
+        cost = cost + settings.aside_weight * offset[:, 0] ** 2 + np.maximum(0.0, final[:, -1] - self.wished_mps)
+        return Candidates(times, along, across, final, a[:, 0], offset[:, 0], cost)
+
+    def _find_free(self, motions: Candidates, now_s: float) -> Array:
+        """Whether each motion (c,) meets no predicted obstacle."""
+        box, settings = self.vehicle.box, self.config
+        half = 0.5 * self.vehicle.width_m + settings.side_margin_m
+        rear = motions.s + box[0, 0]
+        front = motions.s + box[1, 0] + settings.margin_m + settings.gap_s * motions.speed
+        free = np.ones(len(motions.cost), bool)
+        for track in self.tracker.tracks:
+            along, across = self.tracker.velocity(track)
+            across = across if abs(across) > settings.slow_mps else 0.0
+            later = motions.times + (now_s - track.time_s)
+            low, high = (track.obstacle.s[side] + along * later for side in (0, 1))
+            right, left = (track.obstacle.d[side] + across * later for side in (0, 1))
+            if track.obstacle.s[1] < float(motions.s[0, 0]) - 2.0 and along <= 0:
+                continue
+            meets = (rear < high) & (front > low) & (motions.d - half < left) & (motions.d + half > right)
+            free &= ~meets.any(axis=1)
+        return free
+
+    def _steer(self, motions: Candidates, chosen: int) -> float:
+        """The steering angle towards where a motion is soon."""
+        at = int(np.searchsorted(motions.times, self.config.ahead_s))
+        s = max(float(motions.s[chosen, at]), float(motions.s[chosen, 0]) + 3.0)
+        curvature, _ = pursue(self.localizer.pose, self.lane.place(s, float(motions.d[chosen, at])))
+        return math.atan(self.vehicle.wheelbase_m * curvature)

@@ -1,0 +1,207 @@
+"""Where a run goes while it is driven: kept in memory, or written as it comes so that a stopped run goes on.
+
+A run that is written keeps its finished sweeps and a journal, a line for each command, in the folder ``NAME.partial``
+until it is whole. Driven again, it takes both from there: the vehicle moves as before, and no sweep is made twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import numpy as np
+
+import resweep
+from resweep.drive.autonomy.guard import Decision
+from resweep.drive.run import FILE, Run
+from resweep.drive.sensing.lidars import Lidar
+from resweep.errors import ResweepError
+from resweep.files import atomic_file
+from resweep.files.partial import hash_text, resumable_folder
+from resweep.files.publication import NEW
+from resweep.io.files import sweep as sweep_file
+from resweep.io.poses import write_poses
+from resweep.io.record import write_record
+from resweep.log import Log
+from resweep.sweep import Sweep
+
+_JOURNAL = "journal.jsonl"
+
+
+class Recorder(Protocol):
+    """Takes what a run gives."""
+
+    def decided(self) -> list[Decision]:
+        """The decisions that were made before the run was stopped."""
+        ...
+
+    def known(self, name: str, index: int) -> Sweep | None:
+        """A sweep that was finished before the run was stopped."""
+        ...
+
+    def add_decision(self, decision: Decision) -> None:
+        """Note the decision of the next step."""
+        ...
+
+    def add_sweep(self, name: str, index: int, sweep: Sweep) -> None:
+        """Note a sweep."""
+        ...
+
+    def logs(self, lidars: list[Lidar]) -> dict[str, Log]:
+        """The sweeps, by the name of their LiDAR."""
+        ...
+
+
+class MemoryRecorder:
+    """Keeps the sweeps in memory, or none if not ``keep``."""
+
+    def __init__(self, keep: bool = True) -> None:
+        self._keep = keep
+        self._sweeps: dict[str, list[Sweep]] = {}
+
+    def decided(self) -> list[Decision]:
+        """None: nothing was stopped."""
+        return []
+
+    def known(self, name: str, index: int) -> Sweep | None:
+        """None: nothing was stopped."""
+        return None
+
+    def add_decision(self, decision: Decision) -> None:
+        """Nothing: the run has the decisions."""
+
+    def add_sweep(self, name: str, index: int, sweep: Sweep) -> None:
+        """Keep a sweep."""
+        if self._keep:
+            self._sweeps.setdefault(name, []).append(sweep)
+
+    def logs(self, lidars: list[Lidar]) -> dict[str, Log]:
+        """The logs of LiDARs that swept."""
+        return {
+            lidar.name: lidar.empty_log(lidar.name, {}).with_sweeps(self._sweeps[lidar.name])
+            for lidar in lidars
+            if self._sweeps.get(lidar.name)
+        }
+
+
+class FolderRecorder:
+    """Writes sweeps and journal into the partial folder of a run.
+
+    ``first`` is the LiDAR whose sweeps lie in the folder itself; None keeps no sweeps.
+    """
+
+    def __init__(self, partial: Path, first: str | None) -> None:
+        self._partial, self._first = partial, first
+        self._decided = _read_journal(partial / _JOURNAL)
+        self._journal: IO[str] | None = None
+        self._count = 0
+        self._heads: dict[str, list[tuple[float, Any]]] = {}
+
+    def decided(self) -> list[Decision]:
+        """The decisions in the journal."""
+        return self._decided
+
+    def known(self, name: str, index: int) -> Sweep | None:
+        """The sweep in its file, if it was finished."""
+        file = self._place(name, index)
+        return sweep_file.read(file) if file.is_file() else None
+
+    def add_decision(self, decision: Decision) -> None:
+        """Add a line to the journal, unless it is there."""
+        self._count += 1
+        if self._count <= len(self._decided):
+            return
+        if self._journal is None:
+            lines = [json.dumps(item.to_plain()) + "\n" for item in self._decided]
+            (self._partial / _JOURNAL).write_text("".join(lines), encoding="utf-8")
+            self._journal = (self._partial / _JOURNAL).open("a", encoding="utf-8")
+        self._journal.write(json.dumps(decision.to_plain()) + "\n")
+        self._journal.flush()
+
+    def add_sweep(self, name: str, index: int, sweep: Sweep) -> None:
+        """Write a sweep, unless it is there."""
+        if self._first is None:
+            return
+        self._heads.setdefault(name, []).append((sweep.timestamp, sweep.pose))
+        file = self._place(name, index)
+        if file.is_file():
+            return
+        file.parent.mkdir(exist_ok=True)
+        with atomic_file(file) as part:
+            sweep_file.write(sweep, part)
+
+    def logs(self, lidars: list[Lidar]) -> dict[str, Log]:
+        """The logs of LiDARs that swept; their sweeps are read when they are asked for."""
+        return {lidar.name: self._make_log(lidar) for lidar in lidars if self._heads.get(lidar.name)}
+
+    def write(self, run: Run) -> None:
+        """Complete the folder: poses and log.json of every LiDAR, and run.json."""
+        for name, log in run.logs.items():
+            folder = self._place(name, 0).parent
+            write_poses(log.trajectory, folder / "poses.txt", "tum")
+            write_record(log, folder, "sweep", "sensor")
+        (self._partial / NEW / FILE).write_bytes(run.to_bytes())
+
+    def close(self) -> None:
+        """Close the journal."""
+        if self._journal is not None:
+            self._journal.close()
+
+    def _place(self, name: str, index: int) -> Path:
+        folder = self._partial / NEW
+        return (folder if name == self._first else folder / name) / f"{index:06d}.sweep"
+
+    def _make_log(self, lidar: Lidar) -> Log:
+        heads = self._heads[lidar.name]
+        empty = lidar.empty_log(lidar.name, {"resweep": resweep.__version__, "world": lidar.simulator.world.meta})
+        return replace(
+            empty,
+            load=lambda at: sweep_file.read(self._place(lidar.name, at)),
+            times=np.array([time for time, _ in heads]),
+            poses=np.stack([pose for _, pose in heads]),
+        )
+
+
+@contextmanager
+def open_recorder(output: Path, settings: Mapping[str, Any], world: str, first: str | None) -> Iterator[FolderRecorder]:
+    """A recorder of a run into a folder, which appears once the run has ended."""
+    key = {
+        "version": resweep.__version__,
+        "config": hash_text(json.dumps(settings, sort_keys=True)),
+        "inputs": hash_text(world),
+    }
+    with resumable_folder(output, key, "finished steps of a drive") as partial:
+        recorder = FolderRecorder(partial, first)
+        try:
+            yield recorder
+        finally:
+            recorder.close()
+
+
+def check_target(output: Path, overwrite: bool) -> None:
+    """Raise if a run would take the place of anything but a run that may be replaced."""
+    if output.exists() and not output.is_dir():
+        raise ResweepError(f"{output}: is a file; a run is written as a folder")
+    if not output.is_dir() or not any(output.iterdir()):
+        return
+    if not overwrite:
+        raise ResweepError(f"{output}: exists and is not empty; choose another name or overwrite it (overwrite=True)")
+    if not (output / FILE).is_file():
+        raise ResweepError(f"{output}: is no run, so it is not overwritten; choose another name or empty it first")
+
+
+def _read_journal(file: Path) -> list[Decision]:
+    """The decisions of a journal; its last line may have been cut off."""
+    if not file.is_file():
+        return []
+    found = []
+    for line in file.read_text(encoding="utf-8").splitlines():
+        try:
+            found.append(Decision.from_plain(json.loads(line)))
+        except (ValueError, KeyError, TypeError, IndexError):
+            break
+    return found

@@ -1,0 +1,146 @@
+"""The result of a closed loop: what was commanded, where the vehicle went, what happened, and the sweeps."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from resweep.drive.autonomy.guard import Decision
+from resweep.drive.episode import Event
+from resweep.errors import ResweepError
+from resweep.files.untrusted import read_json
+from resweep.log import Log
+from resweep.pose import Array
+
+FILE = "run.json"
+VERSION = 1
+_LEAST = ("min_distance_m", "min_ttc_s")
+STATE_FIELDS = (
+    "time_s",
+    "x_m",
+    "y_m",
+    "z_m",
+    "yaw_rad",
+    "speed_mps",
+    "lateral_mps",
+    "yaw_rate_radps",
+    "steering_rad",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished drive.
+
+    ``outcome``: ``goal``, ``collision``, ``left-ground``, ``time``, ``gave-up`` or ``no-answer``. ``events`` are rows
+    with ``time_s`` and ``kind``. ``states`` (n, 9) has the columns of `STATE_FIELDS` at the start and after each step,
+    ``decisions`` the command of each step. ``min_distance_m`` and ``min_ttc_s``, the least time to collision at
+    constant velocities, are those to any actor, infinity where none was near (10 m). ``logs`` has the sweeps by the
+    name of their LiDAR, empty where none was kept. ``settings`` is all that made it, as plain data.
+    """
+
+    outcome: str
+    events: tuple[Event, ...]
+    states: Array
+    decisions: tuple[Decision, ...]
+    min_distance_m: float
+    min_ttc_s: float
+    settings: Mapping[str, Any]
+    logs: Mapping[str, Log] = field(default_factory=dict)
+
+    @property
+    def log(self) -> Log:
+        """The sweeps of the first LiDAR."""
+        if not self.logs:
+            raise ResweepError("run: it has no sweeps; give the vehicle a LiDAR, and keep its sweeps")
+        return next(iter(self.logs.values()))
+
+    @property
+    def collisions(self) -> int:
+        """How many contacts there were."""
+        return sum(event["kind"] == "collision" for event in self.events)
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds driven."""
+        return float(self.states[-1, 0])
+
+    @property
+    def path_m(self) -> float:
+        """Metres driven, seen from above."""
+        return float(np.linalg.norm(np.diff(self.states[:, 1:3], axis=0), axis=1).sum())
+
+    def figures(self) -> dict[str, float | None]:
+        """Length, duration, speeds and comfort: largest deceleration, lateral acceleration and jerk."""
+        times, speed = self.states[:, 0], self.states[:, 5]
+        step = np.diff(times)
+        rates = np.diff(speed) / step if len(step) else np.zeros(1)
+        jerk = np.abs(np.diff(rates) / step[1:]) if len(step) > 1 else np.zeros(1)
+        return {
+            "path_m": self.path_m,
+            "duration_s": self.duration_s,
+            "mean_speed_mps": self.path_m / self.duration_s if self.duration_s else 0.0,
+            "max_deceleration_mps2": float(max(0.0, -rates.min())),
+            "max_lateral_mps2": float(np.abs(speed * self.states[:, 7]).max()),
+            "max_jerk_mps3": float(jerk.max()),
+            "min_distance_m": self.min_distance_m if math.isfinite(self.min_distance_m) else None,
+            "min_ttc_s": self.min_ttc_s if math.isfinite(self.min_ttc_s) else None,
+        }
+
+    def to_plain(self) -> dict[str, Any]:
+        """All but the sweeps, as JSON holds it."""
+        return {
+            "format": "resweep-run",
+            "version": VERSION,
+            "outcome": self.outcome,
+            "figures": self.figures(),
+            "events": list(self.events),
+            "state_fields": list(STATE_FIELDS),
+            "states": self.states.tolist(),
+            "decisions": [decision.to_plain() for decision in self.decisions],
+            "settings": dict(self.settings),
+        }
+
+    def to_bytes(self) -> bytes:
+        """The text of run.json."""
+        return (json.dumps(self.to_plain(), indent=1, allow_nan=False) + "\n").encode()
+
+
+def read_run(folder: str | Path) -> Run:
+    """The run that was saved in a folder, with its sweeps as logs.
+
+    Example: ``run = rs.read_run("runs/0007")``
+    """
+    from resweep.io import open_log
+
+    place = Path(folder)
+    data = read_json(place / FILE, "run the drive again")
+    if not isinstance(data, dict) or data.get("format") != "resweep-run":
+        raise ResweepError(f"{place / FILE}: is no saved run; give the folder that a loop was run into")
+    if data.get("version", 0) > VERSION:
+        raise ResweepError(f"{place / FILE}: version {data['version']}, this Resweep reads up to {VERSION}; upgrade it")
+    try:
+        lidars = [lidar["name"] for lidar in data["settings"]["rig"]["lidars"]]
+        made = Run(
+            str(data["outcome"]),
+            tuple(data["events"]),
+            np.array(data["states"], float).reshape(-1, len(STATE_FIELDS)),
+            tuple(Decision.from_plain(item) for item in data["decisions"]),
+            *(math.inf if (value := data["figures"][key]) is None else float(value) for key in _LEAST),
+            data["settings"],
+            {name: open_log(at) for name, at in _list_logs(place, lidars)},
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ResweepError(f"{place / FILE}: damaged ({type(error).__name__}: {error}); run the drive again") from error
+    return made
+
+
+def _list_logs(folder: Path, lidars: list[str]) -> list[tuple[str, Path]]:
+    places = [(name, folder if at == 0 else folder / name) for at, name in enumerate(lidars)]
+    return [(name, place) for name, place in places if (place / "log.json").is_file()]

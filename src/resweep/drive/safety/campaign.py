@@ -1,0 +1,220 @@
+"""A campaign: all cases of a safety test, driven in several processes, each kept as it ends."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import multiprocessing
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from resweep import _core
+from resweep.drive.config import LoopConfig
+from resweep.drive.idm import Idm
+from resweep.drive.loop import Loop
+from resweep.drive.planners import Avoider
+from resweep.drive.run import FILE, Run, read_run
+from resweep.drive.safety.cases import STREETS, Case
+from resweep.errors import ResweepError
+from resweep.files import write_file
+from resweep.progress import track
+from resweep.scenario import Scenario
+from resweep.scenes.opening import open_world
+from resweep.sensors import load_sensor
+from resweep.work import keep
+from resweep.worlds import World
+
+SUMMARY = "summary.json"
+REFERENCE = "reference"
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """How cases are driven: by which vehicle, LiDAR and autonomy, and what is kept.
+
+    ``autonomy`` is ``reference`` (`planners.Avoider`) or ``MODULE:NAME`` of a class or a callable that Python can
+    import. ``rays`` of a pulse are ``single``, as D has it, or ``nine``. With ``sweeps`` the sweeps of every run are
+    kept; else runs are replayed to get them.
+    """
+
+    vehicle: str = "passenger-car"
+    sensor: str = "velodyne-vlp-16"
+    rays: str = "single"
+    autonomy: str = REFERENCE
+    sweeps: bool = False
+    seed: int = 0
+
+    def drive(self, case: Case, output: Path | None = None) -> Run:
+        """The run of a case; one that was finished before is read."""
+        if output is not None and (output / FILE).is_file():
+            return read_run(output)
+        loop = self.make_loop(case, make_autonomy(self.autonomy))
+        return loop.run(output, keep_sweeps=self.sweeps)
+
+    def make_loop(self, case: Case, autonomy: Any) -> Loop:
+        """The loop of a case."""
+        scenario = Scenario(**case.scenario)
+        return Loop(
+            _open_world(case.world, case.world_seed),
+            self.vehicle,
+            load_sensor(self.sensor).with_(**{"beam.rays": self.rays}),
+            autonomy,
+            scenario=scenario,
+            config=LoopConfig(duration_s=scenario.duration_s),
+            seed=self.seed,
+            world_name=f"{case.world} {case.world_seed}",
+        )
+
+
+@keep(STREETS)
+def _open_world(word: str, seed: int) -> World:
+    return open_world(word, seed)
+
+
+def make_autonomy(word: str) -> Any:
+    """The autonomy that a word names: the reference, or a class or callable as ``MODULE:NAME``."""
+    if word == REFERENCE:
+        return Avoider()
+    module, _, name = word.partition(":")
+    if not name:
+        raise ResweepError(f"autonomy '{word}': give '{REFERENCE}' or MODULE:NAME of a class or a function")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ResweepError(f"autonomy '{word}': cannot be imported ({error})") from error
+    return found() if isinstance(found, type) else found
+
+
+def run_case(campaign: Campaign, folder: str, case: Case) -> dict[str, Any]:
+    """The row of a case in the summary; a case that cannot be driven is a row with its error."""
+    row: dict[str, Any] = {"case": case.number, **case.parameters}
+    try:
+        run = campaign.drive(case, Path(folder) / case.name if folder else None)
+    except ResweepError as error:
+        return {**row, "outcome": "error", "success": False, "detail": str(error)}
+    hits = [event for event in run.events if event["kind"] == "collision"]
+    struck = [event["with"] for event in hits]
+    return {
+        **row,
+        "outcome": run.outcome,
+        "success": not struck and run.outcome in ("time", "goal"),
+        "with": struck[0] if struck else None,
+        "impact_mps": hits[0].get("speed_mps") if hits else None,
+        **run.figures(),
+    }
+
+
+def run_campaign(
+    campaign: Campaign, cases: Sequence[Case], output: Path | None = None, workers: int = 1
+) -> dict[str, Any]:
+    """Drive all cases, and sum them up; the summary is kept beside the runs.
+
+    A campaign that was stopped goes on: cases that were finished are read. Results do not depend on ``workers``.
+    """
+    if output is not None:
+        _check_folder(output, campaign, cases)
+    task = partial(run_case, campaign, "" if output is None else str(output))
+    rows = list(map_cases(task, cases, workers))
+    summary = summarise(rows)
+    if output is not None:
+        write_file(output / SUMMARY, (json.dumps(summary, indent=1) + "\n").encode())
+    return summary
+
+
+def summarise(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Figures of all cases, and the rows."""
+    gaps = sorted(row["min_distance_m"] for row in rows if row.get("min_distance_m") is not None)
+    times = sorted(row["min_ttc_s"] for row in rows if row.get("min_ttc_s") is not None)
+    braking = sorted(row["max_deceleration_mps2"] for row in rows if row["success"])
+    return {
+        "variants": len(rows),
+        "success_rate": sum(row["success"] for row in rows) / len(rows),
+        "failures": [row["case"] for row in rows if not row["success"]],
+        "min_distance_m": gaps[0] if gaps else None,
+        "median_distance_m": _middle(gaps),
+        "median_ttc_s": _middle(times),
+        "median_deceleration_mps2": _middle(braking),
+        "rows": list(rows),
+    }
+
+
+def _middle(values: list[float]) -> float | None:
+    return values[len(values) // 2] if values else None
+
+
+def _check_folder(output: Path, campaign: Campaign, cases: Sequence[Case]) -> None:
+    """Note what a folder's runs are of; a folder of another campaign is an error."""
+    wanted = json.loads(json.dumps({"campaign": asdict(campaign), "cases": [asdict(case) for case in cases]}))
+    file = output / "campaign.json"
+    if file.is_file():
+        try:
+            known = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ResweepError(f"{file}: damaged ({error}); choose another folder") from error
+        if known != wanted:
+            raise ResweepError(f"{output}: holds runs of other cases or settings; choose another folder")
+        return
+    if output.is_dir() and any(output.iterdir()):
+        raise ResweepError(f"{output}: exists and is no campaign; choose another folder or empty it first")
+    write_file(file, (json.dumps(wanted, indent=1) + "\n").encode())
+
+
+def map_cases(task: Callable[[Case], dict[str, Any]], cases: Sequence[Case], workers: int) -> Iterator[dict[str, Any]]:
+    """The task of every case, in their order, here or in several processes of one thread each."""
+    if workers <= 1:
+        for case in track(cases, "driving"):
+            yield task(case)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context, _use_one_thread) as pool:
+        futures = [pool.submit(task, case) for case in cases]
+        try:
+            for future in track(futures, "driving"):
+                yield future.result()
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+def _use_one_thread() -> None:
+    """Of a worker: several run side by side."""
+    _core.set_thread_limit(1)
+
+
+def rebuild_loop(run: Run) -> Loop:
+    """The loop of a saved run whose world has a name; to replay it."""
+    settings = run.settings
+    name = str(settings.get("world", ""))
+    if not name or settings.get("actors"):
+        raise ResweepError("run: it does not name its world, or had actors of its own; replay it with its Loop")
+    word, _, seed = name.rpartition(" ")
+    try:
+        return Loop(
+            _open_world(word or name, int(seed) if word else 0),
+            _read(settings, "vehicle"),
+            _read(settings, "rig"),
+            scenario=None if settings["scenario"] is None else Scenario(**settings["scenario"]),
+            start=settings["start"],
+            speed_mps=settings["start_speed_mps"],
+            reactive={name: Idm(**item) for name, item in settings.get("reactive", {}).items()},
+            config=LoopConfig(**settings["config"]),
+            seed=settings["seed"],
+            world_name=name,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ResweepError(f"run: its settings are damaged ({error})") from error
+
+
+def _read(settings: Any, name: str) -> Any:
+    from resweep.drive.sensing.rig import Rig
+    from resweep.drive.vehicles import Vehicle
+
+    return (Vehicle if name == "vehicle" else Rig)(**settings[name])
