@@ -259,8 +259,8 @@ def _limits(works: list[Work], tiles: dict[str, Any]) -> str:
         f"{shuffled} a sweep.",
         "- **Serial parts** of a unit (the calibration of its lasers, planning, what all tiles share) bound how many "
         f"workers it can use: {_most(serial)}. It was measured on {min(tiles['sweeps']):,} sweeps; the calibration "
-        "takes no more for a longer drive, so the share falls with its length. Units do not wait for each other, so "
-        "many units hide it, and few do not.",
+        "takes no more for a longer drive, so the share falls with its length and the tables are on the safe side. "
+        "Units do not wait for each other, so many units hide it, and few do not.",
         f"- **Halos**: a tile reads {assumed('halo_m'):g} m around it, which is {_halo(1):.0%} more ground for tiles "
         f"of {assumed('tile_m'):g} m, {_halo(2):.0%} for half and {_halo(4):.0%} for a quarter of that side. More "
         "workers than tiles are of no use, and smaller tiles to feed them read more twice.",
