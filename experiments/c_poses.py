@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 import resweep as rs
 from experiments.c_places import DATA
-from experiments.disturbed import Disturbed, scan_disturbed
+from experiments.disturbed import MOTION, Disturbed, scan_disturbed
 from experiments.presenting import BLUE, console, figure, main, progress, table
 from resweep.calibration import Calibration
 from resweep.evaluation.holdout import holdout
@@ -108,7 +108,7 @@ def _list_findings(calibration: Calibration | None) -> dict[str, Any]:
 def measure_street(sensor: str, sweeps: int, seed: int) -> dict[str, Any]:
     """A synthetic street whose lasers, poses and motion are off by known amounts: errors over stated sigmas."""
     known: Disturbed = scan_disturbed(sensor, sweeps, seed)
-    found = calibrate(known.log)
+    found = calibrate(known.log, CalibrateConfig(**MOTION))  # type: ignore[arg-type]
     lasers, sigma = found.calibration, found.calibration.sigma
     assert sigma is not None
     z = {

@@ -14,6 +14,7 @@ from resweep.scenes.street import StreetConfig, street
 
 PERIOD_S = 0.1
 SPEED_M_S = 14.0
+MOTION = {"turn_rate_prior_rad_s": 0.01, "shift_rate_prior_m_s": 0.1}  # how far the motion within sweeps is off
 _POSE_SIGMA = np.array([0.001] * 3 + [0.01] * 3 + [0.01] * 3 + [0.1] * 3)
 
 

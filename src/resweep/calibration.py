@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -165,12 +166,18 @@ class Calibration:
 
     def corrected(self, direction: Array, measured: Array, ring: Array) -> Corrected:
         """Beams of ``direction`` (n, 3) and ``measured`` range (n,) as the lasers ``ring`` (n,) really fired them."""
-        x, y, z = (np.asarray(direction[:, axis], np.float64) for axis in range(3))
-        azimuth = portable.arctan2(y, x)
-        elevation = portable.arctan2(z, np.hypot(x, y)) + _look_up(self.elevation_rad, ring)
-        c, s, h, v = portable.cos(azimuth), portable.sin(azimuth), portable.cos(elevation), portable.sin(elevation)
-        along, up = np.stack([h * c, h * s, v], axis=1), np.stack([-v * c, -v * s, h], axis=1)
-        return Corrected(self.ranges(measured, ring), along, up)
+        along = np.asarray(direction, np.float64)
+        along = along / np.maximum(np.sqrt((along * along).sum(axis=1)), 1e-12)[:, None]
+        up = _upwards(along)
+        # Turned upwards by its own angle: one sine a ring, none a beam.
+        cosine, sine = (_look_up(values, ring, beyond) for values, beyond in self._turns)
+        turned = cosine[:, None] * along + sine[:, None] * up
+        return Corrected(self.ranges(measured, ring), turned, cosine[:, None] * up - sine[:, None] * along)
+
+    @cached_property
+    def _turns(self) -> tuple[tuple[Array, float], tuple[Array, float]]:
+        """Cosines and sines (k,) of the elevations, each with what it is for lasers beyond the last."""
+        return (portable.cos(self.elevation_rad), 1.0), (portable.sin(self.elevation_rad), 0.0)
 
     def applied(self, sweep: Sweep) -> Sweep:
         """The sweep as calibrated lasers would have measured it."""
@@ -243,10 +250,21 @@ def find_blind_bins(direction: Array) -> Array:
     return np.floor((turn / (2 * np.pi) + 0.5) * BLIND_BINS).astype(np.int64) % BLIND_BINS
 
 
-def _look_up(values: Array, ring: Array) -> Array:
-    """The value (n,) of each ring (n,), zero beyond the last."""
+def _upwards(along: Array) -> Array:
+    """Unit vectors (n, 3) upwards across unit directions (n, 3); backwards where they point straight up."""
+    level = np.hypot(along[:, 0], along[:, 1])
+    upright = level < 1e-9
+    slope = along[:, 2] / np.where(upright, 1.0, level)
+    up = np.stack([-slope * along[:, 0], -slope * along[:, 1], level], axis=1)
+    up[upright] = np.where(along[upright, 2:] > 0, [[-1.0, 0.0, 0.0]], [[1.0, 0.0, 0.0]])
+    return up
+
+
+def _look_up(values: Array, ring: Array, beyond: float = 0.0) -> Array:
+    """The value (n,) of each ring (n,), ``beyond`` for those after the last."""
+    if len(values) == 0:
+        return np.full(len(ring), beyond)
     ring = np.asarray(ring, np.int64)
     known = ring < len(values)
-    found = np.zeros(len(ring))
-    found[known] = values[ring[known]]
-    return found
+    found = values[np.where(known, ring, 0)]
+    return found if known.all() else np.where(known, found, beyond)

@@ -23,7 +23,7 @@ class CalibrateConfig(Spec):
     ``thickness_per_misfit`` times the typical distance, or ``thickness_min_m`` if that is more. Distances weigh by
     their own spread, or by ``noise_m`` if that is less, and beyond ``huber_m`` less. The priors say how large
     corrections are expected to be: of each laser, of all lasers together (``_bias_``), of each sweep, and of the motion
-    within it (``_rate_``, a second).
+    within it (``_rate_``, a second; the defaults are for GPS with an IMU, odometry wants five times as much).
     """
 
     sweeps: Annotated[int, Field(ge=2)] = 100
@@ -51,8 +51,8 @@ class CalibrateConfig(Spec):
     range_slope_prior: Positive = 0.0005
     turn_prior_rad: Positive = 0.002
     shift_prior_m: Positive = 0.02
-    turn_rate_prior_rad_s: Positive = 0.01
-    shift_rate_prior_m_s: Positive = 0.1
+    turn_rate_prior_rad_s: Positive = 0.002
+    shift_rate_prior_m_s: Positive = 0.02
 
 
 class AlignConfig(Spec):

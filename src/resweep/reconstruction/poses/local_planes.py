@@ -8,7 +8,7 @@ return was fitted to others, which move with the lasers and sweeps that measured
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.reconstruction.poses.config import CalibrateConfig
 from resweep.reconstruction.poses.unknowns import Estimate, Layout
-from resweep.reconstruction.poses.views import Placed, View
+from resweep.reconstruction.poses.views import View
 from resweep.registration import huber_weight, plane_distances
 
 _GRAZING, _MOST_EXCESS_M = 0.01, 0.3  # as in the native system
@@ -134,10 +134,18 @@ def _equations(
     begin = np.cumsum([0, *map(len, views)])
     rows = [np.flatnonzero(used[first:last]) for first, last in itertools.pairwise(begin.tolist())]
     moving = [view.place(calibration, of_view) for view, of_view in zip(views, rows, strict=True)]
+
+    def join(columns: Iterable[Array]) -> Array:
+        return np.concatenate(list(columns))
+
+    chosen = list(zip(views, rows, strict=True))
     matrix, slope = _core.plane_equations(
-        *(np.concatenate([getattr(each, name) for each in moving]) for name in Placed.__dataclass_fields__),
-        np.concatenate([view.when[of_view] for view, of_view in zip(views, rows, strict=True)]),
-        np.concatenate([view.ring[of_view] for view, of_view in zip(views, rows, strict=True)]).astype(np.int32),
+        join(each.place for each in moving),
+        join(each.raise_ for each in moving),
+        join(each.along for each in moving),
+        join(each.reach for each in moving),
+        join(view.when[of_view] for view, of_view in chosen),
+        join(view.ring[of_view] for view, of_view in chosen).astype(np.int32),
         np.repeat(np.arange(len(views), dtype=np.int32), list(map(len, rows))),
         np.stack([view.pose[:3, 3] for view in views]),
         layout.rings,

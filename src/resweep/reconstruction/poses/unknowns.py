@@ -106,7 +106,8 @@ class Estimate:
 
     def of_lasers(self) -> LaserSigma:
         """As a calibration keeps it."""
-        return LaserSigma(*self.lasers, elevation_bias_rad=self.elevation_bias_rad)
+        elevation, range_m, slope = self.lasers
+        return LaserSigma(elevation, range_m, slope, self.elevation_bias_rad)
 
 
 def summarise_poses(changes: Array, sigmas: Array) -> PoseRefinement:

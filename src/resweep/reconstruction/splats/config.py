@@ -31,7 +31,7 @@ class CarveConfig(Spec):
     ratio of its own: poses that are off by a pole's width would cut it away.
     """
 
-    rounds: Annotated[int, Field(ge=0, le=20)] = 6
+    rounds: Annotated[int, Field(ge=0, le=20)] = 12
     margin_m: Positive = 0.15
     margin_per_m: Share = 0.0
     ratio: NotNegative = 0.1
