@@ -13,9 +13,11 @@ import resweep as rs
 from resweep.cli import main
 from resweep.dataset.learning import pair_log
 from resweep.errors import ResweepError
+from resweep.io import write_poses
 from resweep.learn.pairs import Pair, PairConfig, read_pair
 from resweep.learn.realism import RealismConfig, learn_realism
 from resweep.log import EmptyBeams
+from resweep.pose import Trajectory, from_xyz_rpy
 from tests.learn.conftest import known_law
 
 pytest.importorskip("torch", reason="needs resweep[learn]")
@@ -117,6 +119,13 @@ def test_the_command_learns_and_simulate_takes_the_model(
     assert "drop_probability" in again[0].beam_extra
     assert run(*words, *quick) == 1
     assert "exists" in capsys.readouterr().err
+    held = ("evaluate", tiny_log_folder, "--holdout", 3, "--method", "surfels", "--json")
+    assert run(*held, "--realism", model) == 0
+    learned = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert run(*held) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["intensity_rmse"] != learned["intensity_rmse"]
+    assert run("evaluate", out, tiny_log_folder, "--realism", model) == 1
+    assert "SIM was simulated before" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -147,3 +156,26 @@ def test_a_log_says_its_intensity_scale(tiny_log: rs.Log, tmp_path: Path) -> Non
 
 def test_the_scale_of_kitti(sample_data: Path) -> None:
     assert rs.open_log(sample_data / "semantickitti_mini" / "sequences" / "00").intensity_scale == 1.0
+
+
+def test_a_dataset_is_made_with_a_model(
+    tiny_world: rs.World, tiny_sensor: rs.Sensor, pairs: list[Pair], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    quick = {"variant": "mlp", "training": {"epochs": 1, "threads": 1}}
+    learn_realism(pairs, model, RealismConfig.model_validate({"drop": quick}), progress=False)
+    tiny_world.save(tmp_path / "tiny.world")
+    (tmp_path / "tiny.yaml").write_text(tiny_sensor.to_yaml())
+    course = Trajectory(np.array([0.0, 1.0]), np.stack([from_xyz_rpy(x, -1.0, 1.7) for x in (0.0, 2.0)]))
+    write_poses(course, tmp_path / "drive.tum")
+    scenario = f"{{name: drive, ego: {{poses: {tmp_path}/drive.tum}}, actors: []}}"
+    words = (f"worlds: [{tmp_path}/tiny.world]", f"sensors: [{tmp_path}/tiny.yaml]", f"scenarios: [{scenario}]")
+    (tmp_path / "plan.yaml").write_text("\n".join([*words, "sweeps: 2"]))
+    for name, more in (("plain", ()), ("learned", ("--realism", model))):
+        assert run("dataset", tmp_path / "plan.yaml", "-o", tmp_path / name, *more) == 0, capsys.readouterr().err
+    counts = [
+        sum(path.stat().st_size for path in (tmp_path / name).rglob("velodyne/*.bin")) for name in ("plain", "learned")
+    ]
+    assert 0 < counts[1] < counts[0]
+    assert run("dataset", tmp_path / "plan.yaml", "-o", tmp_path / "learned") == 1  # other settings

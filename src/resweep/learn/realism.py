@@ -56,8 +56,8 @@ def learn_realism(
     """Learn from pairs and write the model into ``folder``; returns its card.
 
     Whole logs are held out if there are several, else the last part of the one. ``labels`` names the vocabulary of
-    the logs, ``scale`` is the full scale of their intensities. ``checkpoints`` is a folder in which training is kept, to
-    go on from.
+    the logs, ``scale`` is the full scale of their intensities. ``checkpoints`` is a folder in which training is kept,
+    to go on from.
     """
     config = config or RealismConfig()
     tasks: dict[Task, FitConfig | None] = {"drop": config.drop, "intensity": config.intensity}

@@ -23,7 +23,7 @@ from resweep.progress import open_progress
 from resweep.simulate.realism.network import HALO
 
 PAPER_RATE = 1e-4  # D, 5.1
-_RAYS = 8192  # in a batch
+_RAYS = 4096  # in a batch
 _LEAST_BATCHES, _RAY_BATCHES = 40, 80  # an epoch
 _CROP = 512  # columns of an image that are looked at together
 _CROPS = 4  # of images in a batch
