@@ -19,7 +19,7 @@ def find_reach(cell_m: float, levels: int) -> float:
     means of: the last two are less than six of the coarsest cells.
     """
     reach = [RADIUS_CELLS * cell_m * 2**level for level in range(levels)]
-    return reach[0] + sum(reach) + sum(reach[:-1]) + 6 * cell_m * 2 ** (levels - 1)
+    return float(reach[0] + sum(reach) + sum(reach[:-1]) + 6 * cell_m * 2 ** (levels - 1))
 
 
 def split_blocks(points: Array, margin_m: float, most: int = MAX_POINTS) -> Iterator[tuple[Array, Array]]:
