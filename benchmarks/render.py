@@ -11,6 +11,7 @@ import statistics
 import sys
 import time
 
+import numpy as np
 from rich.table import Table
 
 from benchmarks.places import terrain_with_boxes
@@ -54,7 +55,7 @@ def run(fast: bool = False, threads: int = 0) -> Result:
     camera = Camera(width=320, height=180) if fast else Camera(width=2560, height=1440)
     n_splats, rounds = (50_000, 2) if fast else (2_000_000, 5)
     place = poses[0][:3, 3]
-    pose = look_at(place + [0.0, 0.0, 8.0], place + [30.0, 0.0, 0.0])
+    pose = look_at(place + np.array([0.0, 0.0, 8.0]), place + np.array([30.0, 0.0, 0.0]))
     result: Result = {"benchmark": "render", "fast": fast, **machine(), "pixels": camera.width * camera.height}
     for what, world in (("triangles", World([mesh])), ("splats", World([splats_on(mesh, n_splats, 5)]))):
         figures = measure(world, camera, pose, rounds, threads)

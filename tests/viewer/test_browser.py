@@ -25,8 +25,8 @@ from tests.viewer.browser import Page, bright, open_browser
 
 pytest.importorskip("viser", reason="viser is not installed")
 
-from resweep.viewer.pages.pages import Show, find_place  # noqa: E402
-from resweep.viewer.pages.stage import find_port  # noqa: E402
+from resweep.viewer.pages.pages import Show, find_place
+from resweep.viewer.pages.stage import find_port
 
 
 def make_place() -> World:

@@ -28,7 +28,7 @@ def room() -> World:
 
 
 def at(x: float, y: float, z: float) -> np.ndarray:
-    return ORIGIN + [x, y, z]
+    return ORIGIN + np.array([x, y, z])
 
 
 def test_a_pinhole_measures_a_wall_along_each_ray(room: World) -> None:
@@ -45,7 +45,7 @@ def test_a_pinhole_measures_a_wall_along_each_ray(room: World) -> None:
 
 def test_left_is_left_and_up_is_up() -> None:
     ball = trimesh.creation.icosphere(radius=1.0)
-    world = World([Mesh(np.asarray(ball.vertices) + [10, 4, 2], ball.faces)])  # to the left of x, above it
+    world = World([Mesh(np.asarray(ball.vertices) + np.array([10, 4, 2]), ball.faces)])  # to the left of x, above it
     view = Renderer(world).view(Camera(width=40, height=40, fov_deg=90), look_at([0, 0, 0], [1, 0, 0]))
     rows, columns = np.nonzero(view.hit)
     assert columns.mean() < 15

@@ -198,7 +198,7 @@ def test_a_world_is_shown_in_the_shapes_it_has() -> None:
     np.testing.assert_allclose(np.sort(half[0]), 2 * np.array([0.2, 0.3, 0.5]), rtol=1e-5)
     meshes, left_out = shown.meshes()
     assert ([mesh.position is None for mesh in meshes], left_out) == ([True, False], 0)
-    np.testing.assert_allclose(meshes[0].vertices, np.eye(3) + [-1, 0, 0])
+    np.testing.assert_allclose(meshes[0].vertices, np.eye(3) - np.array([1, 0, 0]))
 
 
 def test_transforms_come_apart_into_turn_place_and_scale() -> None:

@@ -35,11 +35,11 @@ def find_port(host: str, port: int) -> int:
         except OSError as error:
             if error.errno not in (errno.EADDRINUSE, errno.EACCES):
                 raise ResweepError(
-                    f"--host '{host}': cannot be bound ({error.strerror}); give 127.0.0.1, or 0.0.0.0 for all"
+                    f"host '{host}': cannot be bound ({error.strerror}); give 127.0.0.1, or 0.0.0.0 for all"
                 ) from error
         except UnicodeError as error:
-            raise ResweepError(f"--host '{host}': is no host name") from error
-    raise ResweepError(f"ports {port} to {port + _PORTS - 1} are all in use; choose another --port")
+            raise ResweepError(f"host '{host}': is no host name; give an address such as 127.0.0.1") from error
+    raise ResweepError(f"ports {port} to {port + _PORTS - 1} are all in use; choose another port")
 
 
 class Stage:
