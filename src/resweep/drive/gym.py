@@ -49,7 +49,7 @@ class EnvConfig(Spec):
     """Paid for each second."""
 
 
-class DriveEnv(gymnasium.Env):  # type: ignore[misc]
+class DriveEnv(gymnasium.Env):  # type: ignore[misc,name-defined]
     """A `Loop` as an environment; the loop needs a goal, and at least one LiDAR.
 
     Actions (2,) from -1 to 1 span the vehicle's commands. Observations are ``ranges`` (sectors,), metres to the nearest
@@ -102,11 +102,11 @@ class DriveEnv(gymnasium.Env):  # type: ignore[misc]
         command = low + share * (high - low)
         before = self._to_goal()
         self._take(self._episode.step((float(command[0]), float(command[1]))))
-        outcome = self._episode.outcome
+        outcome = str(self._episode.outcome)
         reward = before - self._to_goal() + self.config.second_reward / self.loop.config.control_hz
         reward += self.config.goal_reward if outcome == "goal" else 0.0
         reward += self.config.failure_reward if outcome in _FAILURES else 0.0
-        info = {"outcome": outcome, "time_s": self._episode.time_s} if outcome else {}
+        info: dict[str, Any] = {"outcome": outcome, "time_s": self._episode.time_s} if outcome else {}
         return self._observe(), float(reward), outcome in ("goal", *_FAILURES), outcome == "time", info
 
     def render(self) -> Array | None:

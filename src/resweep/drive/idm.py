@@ -44,7 +44,7 @@ class Idm(Spec):
 def accelerate(idm: Idm, speed: float, wished: float, gap: float, closing: float) -> float:
     """The acceleration of a driver, m/s²: ``gap`` metres behind the vehicle ahead (infinity: none), which comes nearer
     at ``closing`` m/s."""
-    free = 1.0 - float(speed / wished) ** idm.exponent
+    free = 1.0 - math.pow(speed / wished, idm.exponent)
     if not math.isfinite(gap):
         return max(idm.acceleration_mps2 * free, -idm.braking_max_mps2)
     wanted = speed * idm.headway_s + speed * closing / (2.0 * math.sqrt(idm.acceleration_mps2 * idm.braking_mps2))

@@ -20,7 +20,6 @@ from resweep.pose import Array
 
 FILE = "run.json"
 VERSION = 1
-_LEAST = ("min_distance_m", "min_ttc_s")
 STATE_FIELDS = (
     "time_s",
     "x_m",
@@ -78,7 +77,9 @@ class Run:
 
     def figures(self) -> dict[str, float | None]:
         """Length, duration, speeds and comfort: largest deceleration, lateral acceleration and jerk."""
-        times, speed = self.states[:, 0], self.states[:, 5]
+        # A collision stops the vehicle at once, which is no braking.
+        driven = self.states[:-1] if self.outcome == "collision" else self.states
+        times, speed = driven[:, 0], driven[:, 5]
         step = np.diff(times)
         rates = np.diff(speed) / step if len(step) else np.zeros(1)
         jerk = np.abs(np.diff(rates) / step[1:]) if len(step) > 1 else np.zeros(1)
@@ -87,7 +88,7 @@ class Run:
             "duration_s": self.duration_s,
             "mean_speed_mps": self.path_m / self.duration_s if self.duration_s else 0.0,
             "max_deceleration_mps2": float(max(0.0, -rates.min())),
-            "max_lateral_mps2": float(np.abs(speed * self.states[:, 7]).max()),
+            "max_lateral_mps2": float(np.abs(speed * driven[:, 7]).max()),
             "max_jerk_mps3": float(jerk.max()),
             "min_distance_m": self.min_distance_m if math.isfinite(self.min_distance_m) else None,
             "min_ttc_s": self.min_ttc_s if math.isfinite(self.min_ttc_s) else None,
@@ -132,13 +133,18 @@ def read_run(folder: str | Path) -> Run:
             tuple(data["events"]),
             np.array(data["states"], float).reshape(-1, len(STATE_FIELDS)),
             tuple(Decision.from_plain(item) for item in data["decisions"]),
-            *(math.inf if (value := data["figures"][key]) is None else float(value) for key in _LEAST),
+            _read_least(data["figures"]["min_distance_m"]),
+            _read_least(data["figures"]["min_ttc_s"]),
             data["settings"],
             {name: open_log(at) for name, at in _list_logs(place, lidars)},
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ResweepError(f"{place / FILE}: damaged ({type(error).__name__}: {error}); run the drive again") from error
     return made
+
+
+def _read_least(value: float | None) -> float:
+    return math.inf if value is None else float(value)
 
 
 def _list_logs(folder: Path, lidars: list[str]) -> list[tuple[str, Path]]:

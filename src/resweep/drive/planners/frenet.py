@@ -47,15 +47,18 @@ class Lane:
 
     def place(self, s: float, d: float) -> tuple[float, float]:
         """x and y of a place given along the line and to its left."""
-        at = int(min(max(np.searchsorted(self.along, s, side="right") - 1, 0), len(self._direction) - 1))
+        at = self._find_segment(s)
         direction, rest = self._direction[at], s - float(self.along[at])
         x = float(self.points[at, 0] + rest * direction[0] - d * direction[1])
         y = float(self.points[at, 1] + rest * direction[1] + d * direction[0])
         return x, y
 
+    def _find_segment(self, s: float) -> int:
+        return min(max(int(np.searchsorted(self.along, s, side="right")) - 1, 0), len(self._direction) - 1)
+
     def heading(self, s: float) -> float:
         """Direction of the line, radians."""
-        at = int(min(max(np.searchsorted(self.along, s, side="right") - 1, 0), len(self._direction) - 1))
+        at = self._find_segment(s)
         return math.atan2(float(self._direction[at, 1]), float(self._direction[at, 0]))
 
 

@@ -121,6 +121,8 @@ def run_campaign(
     """
     if output is not None:
         _check_folder(output, campaign, cases)
+        if all((output / case.name / FILE).is_file() for case in cases):
+            workers = 1  # they are only read
     task = partial(run_case, campaign, "" if output is None else str(output))
     rows = list(map_cases(task, cases, workers))
     summary = summarise(rows)

@@ -109,7 +109,7 @@ def make_hidden_car(number: int, speed_mps: float, trigger_s: float, seed: int =
         x = float(rng.uniform(-20.0, 20.0))
         walk = [[x, -6.2], [x + 15.0, -6.2]]
         actors.append({"name": "walker", "asset": "pedestrian", "lane": walk, "speed_mps": 1.4, "allow_overlap": True})
-    scenario = {
+    scenario: dict[str, Any] = {
         "name": "hidden-car",
         "duration_s": _DURATION_S,
         "ego": {"lane": [[begin, _LANE_Y], [54.0, _LANE_Y]], "speed_mps": speed_mps},
