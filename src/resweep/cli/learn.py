@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 learn = typer.Typer(
     name="learn",
-    help="Learn from recordings what physics leaves out: which beams do not return, how bright returns are, what is what.",
+    help="Learn from recordings: which beams do not return, how bright returns are, what each point is.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
