@@ -135,6 +135,11 @@ def test_replay(run: Run, tmp_path: Path):
     assert len(rs.open_log(tmp_path / "replayed")) == len(rs.open_log(tmp_path / "record")) == 5
 
 
+def test_socket(run: Run):
+    length, sweeps = figures(r"time after ([\d.]+) m, (\d+) sweeps", run("10_socket"))
+    assert (length, sweeps) == (8.0, 10)
+
+
 def test_the_python_in_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
