@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -111,7 +111,7 @@ def _show(
     budget: int | None,
     seed: int,
     memory: str | None,
-    options: dict[str, object],
+    options: dict[str, Any],
 ) -> None:
     from resweep.optional import require
 
@@ -161,7 +161,7 @@ def _draw(
     sweep: int,
     reach: float | None,
     labels: str | None,
-    cloud: dict[str, object],
+    cloud: dict[str, Any],
     overwrite: bool,
 ) -> None:
     """Draw one sweep of a log from above and as the sensor sees it."""

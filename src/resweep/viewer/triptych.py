@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def triptych(panels: tuple[Panel, ...], path: str | Path) -> Path:
         axes = figure.add_axes((left / size[0], foot / size[1], width / size[0], height / size[1]))
         axes.imshow(panel.image, interpolation="nearest", aspect="auto")
         axes.set_axis_off()
-        place = {"ha": "left", "color": palette.INK}
+        place: Any = {"ha": "left", "color": palette.INK}
         figure.text((left + 14) / size[0], 1 - 38 / size[1], panel.title, fontsize=21, weight="bold", **place)
         figure.text((left + 14) / size[0], 14 / size[1], panel.below, fontsize=16, alpha=0.85, **place)
     target = Path(path)

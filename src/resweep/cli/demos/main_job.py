@@ -95,11 +95,11 @@ def _describe_recording(log: Log) -> str:
 def _build_and_compare(log: Log, held: int, folder: Path) -> tuple[World, Report]:
     """The world of all sweeps but one, saved, and how it compares with that one."""
     from resweep.evaluation.holdout import holdout
-    from resweep.reconstruction import HybridConfig, build
+    from resweep.reconstruction import HybridConfig, MapConfig, build
     from resweep.reconstruction.map.accumulate import find_mappable
 
     # Boxes say which cars drive; labels of a simulated drive do not.
-    config = HybridConfig(map={"moving": "boxes" if log[held].boxes is not None else "auto"})
+    config = HybridConfig(map=MapConfig(moving="boxes" if log[held].boxes is not None else "auto"))
     vocabulary = config.map.choose_labels(log)
     made: list[World] = []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from resweep.log import Log
@@ -25,11 +25,11 @@ def record_street(seed: int, sweeps: int = SWEEPS) -> Log:
 
     world = street(seed, StreetConfig(road_m=_ROAD_M, parked=0.45))
     lasts = sweeps / 10
-    scenario = Scenario(
-        name="street",
-        ego={"lane": [[_START_X_M, -_LANE_M], [60.0, -_LANE_M]], "speed_mps": _SPEED_M_S},
-        duration_s=lasts + 0.15,
-        actors=[
+    data: dict[str, Any] = {
+        "name": "street",
+        "ego": {"lane": [[_START_X_M, -_LANE_M], [60.0, -_LANE_M]], "speed_mps": _SPEED_M_S},
+        "duration_s": lasts + 0.15,
+        "actors": [
             {
                 "name": "first",
                 "asset": "hatchback",
@@ -39,7 +39,8 @@ def record_street(seed: int, sweeps: int = SWEEPS) -> Log:
             {"name": "second", "asset": "saloon", "lane": [[_START_X_M + 24, _LANE_M], [-58, _LANE_M]], "speed_mps": 5},
             {"name": "third", "asset": "suv", "lane": [[_START_X_M + 25, -_LANE_M], [58, -_LANE_M]], "speed_mps": 11},
         ],
-    )
+    }
+    scenario = Scenario(**data)
     trajectory, actors = scenario.place(world)
     cars = [replace(actor, name="car") for actor in actors]  # the class that their boxes bear
     log = Simulator(world, SENSOR, actors=cars, seed=seed).run(trajectory, sweeps=sweeps)

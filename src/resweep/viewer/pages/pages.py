@@ -86,7 +86,7 @@ class Show:
 
     def stop(self) -> None:
         """End the server and all that it started."""
-        if isinstance(self.page, LogPage):
+        if isinstance(self.page, LogPage | WorldPage):
             self.page.stop()
         self.stage.stop()
 

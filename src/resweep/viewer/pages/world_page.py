@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -25,6 +26,7 @@ from resweep.worlds import World
 
 SENSOR = "velodyne-hdl-32e"
 SPLATS, POINTS, ELLIPSOIDS, HIDDEN = "splats", "points", "ellipsoids", "hidden"
+_REST_S = 0.5  # after which a sensor that was dragged counts as resting
 _BEAM, _BOX, _PATH = (255, 255, 255), (255, 196, 0), (120, 200, 255)
 _LIVE_COLOURINGS = ("range", "height", "intensity", "ring", "time", "label", "instance", "return number",
                     "primitive kind", "confidence")  # fmt: skip
@@ -51,6 +53,8 @@ class WorldPage:
         self.path = path
         self.sweep: Sweep | None = None
         self.latency_ms = 0.0
+        self._rest: threading.Timer | None = None
+        self._single: tuple[Sensor, Simulator] | None = None
         self._points: Array = np.zeros((0, 3))
         self._rgb: Array = np.zeros((0, 3), np.uint8)
         self._eye = stage.local(pose[:3, 3]).astype(np.float64)
@@ -74,6 +78,17 @@ class WorldPage:
     def refresh_sweep(self) -> None:
         """Sweep again from where the sensor is, soon."""
         self.stage.work.ask("sweep", self.draw_sweep)
+
+    def drag(self) -> None:
+        """Sweep by single rays while the sensor is dragged, and by its whole beams once it rests."""
+        if not self.live.value:
+            return
+        if self._rest is not None:
+            self._rest.cancel()
+        self.stage.work.ask("sweep", lambda: self.draw_sweep(quick=True))
+        self._rest = threading.Timer(_REST_S, self.refresh_sweep)
+        self._rest.daemon = True
+        self._rest.start()
 
     def _add_controls(self) -> None:
         gui = self.stage.gui
@@ -116,8 +131,7 @@ class WorldPage:
 
         @self.handle.on_update  # type: ignore[untyped-decorator, unused-ignore]
         def _(event: Any) -> None:
-            if self.live.value:
-                self.refresh_sweep()
+            self.drag()
 
     def _add_meshes(self) -> int:
         meshes, left_out = self.shown.meshes()
@@ -164,15 +178,24 @@ class WorldPage:
         pose[:3, 3] = np.asarray(self.handle.position, np.float64) + self.stage.centre
         return pose
 
-    def draw_sweep(self) -> None:
-        """Sweep from where the sensor is, and show it."""
+    @property
+    def _quick(self) -> Simulator:
+        """The simulator with one ray a beam."""
+        sensor = self.simulator.sensor
+        if self._single is None or self._single[0] is not sensor:
+            self._single = sensor, self.simulator.with_sensor(sensor.with_(**{"beam.rays": "single"}))
+        return self._single[1]
+
+    def draw_sweep(self, quick: bool = False) -> None:
+        """Sweep from where the sensor is, and show it; a ``quick`` sweep has one ray a beam and no range image."""
         begun = time.perf_counter()
         pose = self.sensor_pose()
         second = 0.0 if self.time is None else float(self.time.value)
-        self.sweep = self.simulator.sweep(pose, start=second)
+        self.sweep = (self._quick if quick else self.simulator).sweep(pose, start=second)
         self.pose = pose
-        self._points = self.stage.local(self.sweep.world_points())
-        self._recolour()
+        world_points = self.sweep.world_points()
+        self._points = self.stage.local(world_points)
+        self._recolour(world_points, quick)
         self.latency_ms = 1e3 * (time.perf_counter() - begun)
         beams = self.sweep.n_beams
         unknown = f", {self.sweep.n_unknown / beams:.0%} of the beams look where nothing was recorded" if beams else ""
@@ -180,20 +203,22 @@ class WorldPage:
             f"{len(self.sweep):,} returns on {beams:,} beams{unknown}; swept and sent in {self.latency_ms:.0f} ms"
         )
 
-    def _recolour(self) -> None:
+    def _recolour(self, world_points: Array | None = None, quick: bool = False) -> None:
         if self.sweep is None:
             return
+        points = self.sweep.world_points() if world_points is None else world_points
         by = str(self.sweep_colour.value)
         labels = self.world.labels
         known = by in list_colourings(self.sweep, labels)
         coloured = colour_returns(self.sweep, by if known else "range", labels)
         self.stage.say("" if known else f"this sweep knows no {by}; shown by range")
         self._rgb = coloured.rgb
-        self.stage.points("/sweep", self.sweep.world_points(), coloured.rgb, self.size.value)
+        self.stage.points("/sweep", points, coloured.rgb, self.size.value)
         boxes = self.sweep.boxes
         outline = np.zeros((0, 2, 3)) if boxes is None else outline_boxes(boxes, self.sweep.pose)
         self.stage.lines("/boxes", outline, _BOX)
-        self.range_panel.draw(self.sweep, coloured.rgb, None)
+        if not quick:
+            self.range_panel.draw(self.sweep, coloured.rgb, None)
 
     def _change_sensor(self) -> None:
         name = str(self.sensor.value)
@@ -227,6 +252,11 @@ class WorldPage:
         place = origin + self.stage.centre + distance * way[0].astype(np.float64)
         towards = transform(inverse(self.sweep.pose), place[None])[0]
         return int(np.argmax(self.sweep.beam_direction @ (towards / np.linalg.norm(towards))))
+
+    def stop(self) -> None:
+        """Wait for no rest any more."""
+        if self._rest is not None:
+            self._rest.cancel()
 
     def _show_beam(self, beam: int) -> None:
         assert self.sweep is not None

@@ -77,6 +77,10 @@ class ShownWorld:
         """The layers of permeable volumes."""
         return [layer for layer in self.world.layers if isinstance(layer, Volumes)]
 
+    @property
+    def _layers(self) -> list[Splats | Volumes]:
+        return [*self.splats, *self.volumes]
+
     @cached_property
     def _centres(self) -> Array:
         parts = [layer.centre for layer in self.splats] + [layer.mean for layer in self.volumes]
@@ -96,7 +100,7 @@ class ShownWorld:
         """What the primitives can be coloured by."""
         found = ["label"] if self.world.has_labels else []
         found += ["reflectance", "height", "kind"]
-        layers = [*self.splats, *self.volumes]
+        layers = self._layers
         if any(np.asarray(layer.instance).any() for layer in layers):
             found.append("instance")
         if any(COLUMN in layer.extra for layer in layers):
@@ -114,7 +118,7 @@ class ShownWorld:
         rgb = np.empty((len(rows), 3), np.uint8)
         opacity = np.empty(len(rows), np.float32)
         first = 0
-        for layer in (*self.splats, *self.volumes):
+        for layer in self._layers:
             low, high = np.searchsorted(rows, (first, first + len(layer)))
             chosen, part = rows[low:high] - first, slice(int(low), int(high))
             rgb[part] = colour_layer(layer, chosen, by, self.world.labels, self.shift)
@@ -189,7 +193,7 @@ def colour_layer(layer: Splats | Volumes, rows: Array, by: str, labels: LabelSet
     if isinstance(layer, Splats) and by in ("label", "kind", "reflectance", "instance"):
         light = np.abs(layer.normal[rows] @ (_LIGHT / np.linalg.norm(_LIGHT)))
         rgb = np.rint(rgb * (_SHADE_LEAST + (1 - _SHADE_LEAST) * light)[:, None]).astype(np.uint8)
-    return rgb
+    return np.asarray(rgb)
 
 
 def split_transforms(transforms: Array) -> tuple[Array, Array, Array]:
