@@ -85,7 +85,7 @@ def _count(points: Array, reach: float) -> Array:
     counts, _, _ = np.histogram2d(
         np.linalg.norm(points, axis=1), azimuth, bins=bins, range=((0.0, reach), (-180.0, 180.0))
     )
-    return counts
+    return np.asarray(counts)
 
 
 def draw_calibration(rows: list[dict[str, float]]) -> bytes:
