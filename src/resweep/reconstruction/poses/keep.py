@@ -32,8 +32,8 @@ def unpack_calibrated(log: Log, columns: dict[str, Array]) -> Calibrated:
     """The calibrated ``log``, from what `pack_calibrated` kept."""
     sigma = poses = None
     if _SIGMA + "range_m" in columns:
-        known = (columns[_SIGMA + name] for name in _LASERS)
-        sigma = LaserSigma(*known, elevation_bias_rad=float(columns[_SIGMA + "elevation_bias_rad"]))
+        by_ring = [columns[_SIGMA + name] for name in _LASERS]
+        sigma = LaserSigma(by_ring[0], by_ring[1], by_ring[2], float(columns[_SIGMA + "elevation_bias_rad"]))
     if "refined" in columns:
         sweeps, *rest = columns["refined"].tolist()
         poses = PoseRefinement(int(sweeps), *rest)
