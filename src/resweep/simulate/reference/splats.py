@@ -41,7 +41,7 @@ def keyed_disc_ranges(splats: Splats, origins: Array, directions: Array, keys: A
             where = mix(where ^ bits[:, axis])
         draw = mix(mix(keys[:, None] + GOLDEN * (where[None] + np.uint64(1))) ^ cell)
     passed = (draw >> np.uint64(40)).astype(np.float64) / 2.0**24 < _shares(splats)
-    return np.where(passed, np.inf, ranges).min(axis=1)
+    return np.asarray(np.where(passed, np.inf, ranges).min(axis=1))
 
 
 def disc_outcomes(splats: Splats, origins: Array, directions: Array) -> tuple[Array, Array]:
