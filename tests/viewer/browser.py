@@ -51,7 +51,7 @@ class Page:
         self.page.on("pageerror", lambda error: self._note("error", str(error)))
         self.folder, self._count = folder, 0
         self.page.goto(address)
-        self.page.wait_for_selector("canvas", state="attached", timeout=60_000)
+        self.page.wait_for_selector("canvas", state="attached", timeout=240_000)
 
     def _note(self, kind: str, text: str) -> None:
         if kind == "error":
@@ -67,7 +67,7 @@ class Page:
         with Image.open(path) as image:
             return np.asarray(image.convert("RGB"))[190:, :380].astype(np.int64)
 
-    def wait_for(self, wanted: Callable[[np.ndarray], bool], what: str, seconds: float = 60.0) -> np.ndarray:
+    def wait_for(self, wanted: Callable[[np.ndarray], bool], what: str, seconds: float = 240.0) -> np.ndarray:
         """The first picture that is as ``wanted``; fails with ``what`` if none is in time."""
         until = time.monotonic() + seconds
         while True:

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,51 +60,76 @@ def browser() -> Iterator[Any]:
         yield opened
 
 
-def stopped(show: Show) -> None:
-    show.stop()
+@pytest.fixture
+def visit(browser: Any, tmp_path: Path) -> Iterator[Callable[[str], Page]]:
+    """Opens the page of an address; pages are closed at the end, so that none slows the next one."""
+    pages: list[Page] = []
+
+    def once(address: str) -> Page:
+        pages.append(Page(browser, address, tmp_path))
+        return pages[-1]
+
+    yield once
+    for page in pages:
+        page.close()
+
+
+@pytest.fixture
+def shown() -> Iterator[Callable[..., Show]]:
+    """Shows what was opened; servers stop at the end, and their ports are free then."""
+    shows: list[Show] = []
+
+    def once(opened: Opened, port: int) -> Show:
+        shows.append(Show(opened, port=port))
+        assert shows[-1].stage.work.finish()
+        return shows[-1]
+
+    yield once
+    for show in shows:
+        show.stop()
+        check_free(show)
+
+
+def check_free(show: Show) -> None:
     with socket.socket() as trial:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         trial.bind(("127.0.0.1", show.stage.port))  # nobody listens any more
 
 
-def test_a_log_is_shown_and_its_controls_change_it(browser: Any, log: Log, tmp_path: Path) -> None:
-    show = Show(Opened(logs=[("drive", log)]), port=8400)
-    show.stage.work.finish()
-    page = Page(browser, show.url, tmp_path)
-    first = page.wait_for(lambda shown: bright(shown) > 0.01, "no returns are shown")
+def test_a_log_is_shown_and_its_controls_change_it(shown: Any, visit: Any, log: Log, tmp_path: Path) -> None:
+    show = shown(Opened(logs=[("drive", log)]), 8400)
+    page = visit(show.url)
+    first = page.wait_for(lambda image: bright(image) > 0.01, "no returns are shown")
     # By label: the floor is green, the wall orange.
     lit = first[first.max(axis=2) > 60]
     assert (lit[:, 1] > lit[:, 0] + 30).mean() > 0.1
     # Another colouring, chosen in the page itself.
     page.page.locator('input[role=combobox][value="label"]').click()
     page.page.get_by_role("option", name="ring", exact=True).click()
-    blue = page.wait_for(lambda shown: (shown[..., 2] > shown[..., 1] + 60).mean() > 0.001, "rings show no blue")
+    blue = page.wait_for(lambda image: (image[..., 2] > image[..., 1] + 60).mean() > 0.001, "rings show no blue")
     assert show.page.colour.value == "ring"
     # Another sweep, from elsewhere.
     show.page.sweep_slider.value = 2
     show.page.refresh()
-    page.wait_for(lambda shown: (np.abs(shown - blue).max(axis=2) > 60).mean() > 0.005, "the sweep did not change")
+    page.wait_for(lambda image: (np.abs(image - blue).max(axis=2) > 60).mean() > 0.005, "the sweep did not change")
     # Half of the firings are half of the returns.
     show.page.firing.value = show.page.firing.max // 2
     show.page.refresh()
     assert show.stage.work.finish()
     assert show.page._fired(log[2]).mean() == pytest.approx(0.5, abs=0.05)
     # A click on a return finds it, and says what it is.
-    lit = page.wait_for(lambda shown: (shown.max(axis=2) > 120).mean() > 0.005, "no returns are shown")
+    lit = page.wait_for(lambda image: (image.max(axis=2) > 120).mean() > 0.005, "no returns are shown")
     row, column = np.argwhere(lit.max(axis=2) > 120)[len(np.argwhere(lit.max(axis=2) > 120)) // 2]
     page.page.mouse.click(int(column), 190 + int(row))
     page.page.wait_for_timeout(1000)
     assert show.stage.work.finish()
     assert "intensity" in show.page.about.content
     assert page.errors == []
-    page.close()
-    stopped(show)
 
 
-def test_two_logs_stand_side_by_side_with_their_errors(log: Log, place: World) -> None:
+def test_two_logs_stand_side_by_side_with_their_errors(shown: Any, log: Log, place: World) -> None:
     again = Simulator(place, load_sensor("velodyne-vlp-16"), seed=3).run(log.poses)
-    show = Show(Opened(logs=[("real", log), ("simulated", again)]), port=8410)
-    show.stage.work.finish()
+    show = shown(Opened(logs=[("real", log), ("simulated", again)]), 8410)
     left, right = (points for _, points, _ in show.page._clouds)
     assert left[:, 1].mean() > right[:, 1].mean() + 10
     show.page.arrange.value = "over each other"
@@ -121,16 +146,15 @@ def test_two_logs_stand_side_by_side_with_their_errors(log: Log, place: World) -
     beam = int(show.page._clouds[0][0].beam[100])
     show.page.range_panel._pick(beam)
     assert f"**beam {beam}**" in show.page.about.content
-    stopped(show)
 
 
-def test_a_world_is_swept_live_where_the_sensor_is_dragged(browser: Any, place: World, tmp_path: Path) -> None:
-    show = Show(Opened(worlds=[("place", place)]), port=8420)
+def test_a_world_is_swept_live_where_the_sensor_is_dragged(shown: Any, visit: Any, place: World) -> None:
+    show = shown(Opened(worlds=[("place", place)]), 8420)
     show.page.form.value = "points"
     show.page.refresh_world()
     assert show.stage.work.finish()
-    page = Page(browser, show.url, tmp_path)
-    green = page.wait_for(lambda shown: bright(shown) > 0.05, "the world is not shown")
+    page = visit(show.url)
+    green = page.wait_for(lambda image: bright(image) > 0.05, "the world is not shown")
     show.page.handle.position = (3.0, 0.0, 0.0)
     show.page.sweep_colour.value = "time"
     show.page.refresh_sweep()
@@ -138,7 +162,7 @@ def test_a_world_is_swept_live_where_the_sensor_is_dragged(browser: Any, place: 
     sweep = show.page.sweep
     ahead = sweep.beam_direction[sweep.beam] @ [1.0, 0, 0] > 0.999
     assert sweep.range[ahead].min() == pytest.approx(9.0, abs=0.3)  # the wall is 12 m from the middle
-    page.wait_for(lambda shown: (np.abs(shown - green).max(axis=2) > 60).mean() > 0.005, "the sweep did not move")
+    page.wait_for(lambda image: (np.abs(image - green).max(axis=2) > 60).mean() > 0.005, "the sweep did not move")
     assert page.errors == []
     page.close()
     show.page.sensor.value = "ouster-os1-64"
@@ -152,15 +176,14 @@ def test_a_world_is_swept_live_where_the_sensor_is_dragged(browser: Any, place: 
         show.page.refresh_world()
         assert show.stage.work.finish()
         assert show.page.counts.content.startswith(words)
-    stopped(show)
 
 
-def test_a_saved_page_needs_no_server(browser: Any, log: Log, tmp_path: Path) -> None:
-    show = Show(Opened(logs=[("drive", log)]), port=8430)
+def test_a_saved_page_needs_no_server(shown: Any, visit: Any, log: Log, tmp_path: Path) -> None:
+    show = shown(Opened(logs=[("drive", log)]), 8430)
     saved = show.save(tmp_path / "page.html")
-    stopped(show)
-    page = Page(browser, saved.as_uri(), tmp_path)
-    page.wait_for(lambda shown: bright(shown) > 0.01, "the saved page shows nothing")
+    show.stop()
+    page = visit(saved.as_uri())
+    page.wait_for(lambda image: bright(image) > 0.01, "the saved page shows nothing")
     assert page.errors == []
     page.close()
 
@@ -206,17 +229,15 @@ def test_ports_and_hosts_that_cannot_be_had_are_said() -> None:
         find_port("203.0.113.7", 8080)  # an address of nobody (RFC 5737)
 
 
-def test_banks_and_sensors_have_pages() -> None:
+def test_banks_and_sensors_have_pages(shown: Any) -> None:
     from resweep.scenario.builtin import builtin_bank
 
     bank = builtin_bank()
-    show = Show(Opened(banks=[("bank", bank)]), port=8450)
+    show = shown(Opened(banks=[("bank", bank)]), 8450)
     assert len(show.page.places) == len(bank)
     gaps = np.linalg.norm(show.page.places[:, None] - show.page.places, axis=2) + 99 * np.eye(len(bank))
     assert gaps.min() > 1.5
-    stopped(show)
-    show = Show(Opened(sensors=[("own", load_sensor("livox-avia"))]), port=8460)
+    show = shown(Opened(sensors=[("own", load_sensor("livox-avia"))]), 8460)
     show.page.firing.value = 10.0
     show.page.draw()
     assert "livox-avia" in show.page.facts.content
-    stopped(show)

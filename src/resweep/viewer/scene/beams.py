@@ -66,7 +66,7 @@ def describe_beam(sweep: Sweep, beam: int, labels: LabelSet, met: list[Met] | No
     for row in rows[np.argsort(sweep.return_index[rows], kind="stable")]:
         lines.append(f"- {_describe_return(sweep, int(row), labels)}")
     if met is not None:
-        lines.append("its light:" if met else "its light met nothing")
+        lines.append("\nits light:\n" if met else "\nits light met nothing")
         lines += [f"- {item.share:.0%} on {item.what} at {item.range_m:.2f} m" for item in met]
         left = 1.0 - sum(item.share for item in met)
         if met and left > 0.005:
