@@ -33,6 +33,7 @@ KEYS = {
     "streaming": ["ratio", "ratio_with_loading", "short_gb", "long_gb", "memory_growth"],
     "cluster": ["efficiency_2_workers", "simulate_ratio_2_workers", "dataset_ratio_2_workers"],
     "grassland": ["beams_per_hectare", "volumes_per_hectare", "beams_per_core_s", "bytes_per_volume"],
+    "learned": ["drop_sweeps_per_s", "train_s", "share_of_budget"],
     "growth": ["triangles", "sweep_s", "threads", "threads_sweep_s"],
     "peers": [
         f"{key}_{rays}"

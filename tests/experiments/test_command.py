@@ -28,6 +28,8 @@ from experiments.presenting import main
         "c_tables",
         "d_motion",
         "d_objects",
+        pytest.param("d_raydrop", marks=pytest.mark.slow),
+        pytest.param("d_realism", marks=pytest.mark.slow),
     ],
 )
 def test_figure_and_last_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
