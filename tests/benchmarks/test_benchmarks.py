@@ -60,7 +60,8 @@ def _figures(result: dict[str, Any], keys: list[str]) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name in ("peers", "cluster") else name for name in KEYS]
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if name in ("peers", "cluster", "learned") else name for name in KEYS],
 )
 def test_a_fast_run_gives_positive_figures_and_tables(name: str, load: Any) -> None:
     if name == "peers":
