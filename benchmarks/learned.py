@@ -105,6 +105,7 @@ def run(fast: bool, threads: int) -> Result:
     training = TrainingConfig(epochs=2) if fast else TrainingConfig()
     fitted = fit("drop", train, held, join_layouts(pairs), FitConfig(training=training), progress=not fast)
     return {
+        "benchmark": "learned",
         **machine("onnxruntime", "torch"),
         "beams": sweep.n_beams,
         "sweep_s": seconds,

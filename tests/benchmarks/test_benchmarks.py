@@ -34,6 +34,7 @@ KEYS = {
     "streaming": ["ratio", "ratio_with_loading", "short_gb", "long_gb", "memory_growth"],
     "cluster": ["efficiency_2_workers", "simulate_ratio_2_workers", "dataset_ratio_2_workers"],
     "grassland": ["beams_per_hectare", "volumes_per_hectare", "beams_per_core_s", "bytes_per_volume"],
+    "learned": ["drop_sweeps_per_s", "train_s", "share_of_budget"],
     "growth": ["triangles", "sweep_s", "threads", "threads_sweep_s"],
     "peers": [
         f"{key}_{rays}"
@@ -80,7 +81,8 @@ def _figures(result: dict[str, Any], keys: list[str]) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name in ("peers", "cluster") else name for name in KEYS]
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if name in ("peers", "cluster", "learned") else name for name in KEYS],
 )
 def test_a_fast_run_gives_positive_figures_and_tables(name: str, load: Any, few_pulses: Any) -> None:
     if name == "peers":

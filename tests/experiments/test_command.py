@@ -11,10 +11,11 @@ import pytest
 HERE = Path(__file__).parent
 # Those whose results other tests need are run once, in the files of those tests.
 ALONE = ("a_figure1", "a_transfer", "c_compare", "c_losses", "c_refine", "c_sparse")
+LEARNED = ("d_raydrop", "d_realism")
 ELSEWHERE = ("a_table1", "b_figure3", "b_figure5", "b_figure7", "b_figure8", "c_tables", "d_motion", "d_objects")
 
 
-@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize("name", [*ALONE, *(pytest.param(name, marks=pytest.mark.slow) for name in LEARNED)])
 def test_figure_and_last_line(name: str, check_command: Any) -> None:
     check_command(name)
 
