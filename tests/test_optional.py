@@ -72,7 +72,7 @@ def test_the_extras_are_those_of_the_project(project: dict[str, Any]) -> None:
     extras = {name: named(packages) for name, packages in project["optional-dependencies"].items()}
     users = {extra: {package for package, its in EXTRAS.values() if its == extra} for _, extra in EXTRAS.values()}
     assert users == {name: extras[name] for name in users}
-    assert extras["all"] == {"resweep", *users}
+    assert extras["all"] == {"resweep", *users} - {"learn"}  # PyTorch is large
 
 
 @pytest.mark.parametrize(("module", "package", "extra"), [(name, *entry) for name, entry in EXTRAS.items()])

@@ -62,7 +62,7 @@ def test_labels_must_be_known_and_have_a_meaning(resweep: Any, clouds: Path, roo
     for words in (("info", clouds), ("view", clouds), ("build", clouds, "-o", "w")):
         ended = resweep(*words, "--labels", "semantickity")
         assert ended.status == 1
-        assert "labels 'semantickity': no such vocabulary, and no YAML file; did you mean 'semantickitti'?" in ended.err
+        assert "labels 'semantickity': no such vocabulary, and no YAML file; did you mean 'semantickitti'" in ended.err
     assert "room.obj is neither" in resweep("info", room, "--labels", "semantickitti").err
 
 

@@ -17,6 +17,7 @@ def test_status_codes_are_those_of_sweeps() -> None:
     native = {status.name: int(status) for status in _core.BeamStatus}
     public = {status.name: int(status) for status in BeamStatus}
     assert public.pop("NO_RETURN") not in native.values()  # of recorded sweeps only
+    assert public.pop("DROPPED_BY_MODEL") not in native.values()  # learned models run after the tracer
     assert native == public
 
 

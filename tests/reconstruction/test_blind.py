@@ -114,8 +114,8 @@ def test_a_saved_world_keeps_them(world: rs.World, drive: Log, tmp_path: Path) -
     np.testing.assert_allclose(again.blind, world.calibration.blind, atol=5e-4)
 
 
-def test_a_calibration_without_them_is_saved_as_before() -> None:
-    assert list(Calibration(np.zeros(2), np.zeros(2)).to_dict()) == ["elevation_rad", "range_m"]
+def test_a_calibration_without_them_saves_none() -> None:
+    assert list(Calibration(np.zeros(2), np.zeros(2)).to_dict()) == ["elevation_rad", "range_m", "range_slope"]
 
 
 def test_a_sensor_that_sees_everywhere_has_none() -> None:

@@ -18,7 +18,7 @@ from resweep.reconstruction.hybrid.hybrid import find_permeable
 from resweep.scenes import Label, box, ground_plane
 from resweep.worlds import Splats, Volumes
 
-CONFIG = HybridConfig(calibrate=None, map=MapConfig(ego_radius_m=0.0, moving="none"))
+CONFIG = HybridConfig(calibrate=None, map=MapConfig(ego_radius_m=0.0, moving="none"), refine="none")
 Seen = tuple[Map, Array]
 
 

@@ -69,7 +69,7 @@ def test_joined_and_corrected_logs_read_a_sweep_when_it_is_asked_for() -> None:
     """Neither reads ahead nor keeps a sweep, so that a drive of any length can be joined and corrected."""
     parts = [Counted(shrub_sweeps(N)) for _ in range(2)]
     log = join([part.log for part in parts])
-    log = correct_log(log, Calibration(np.zeros(1), np.zeros(1)), log.poses)
+    log = correct_log(log, Calibration(np.zeros(1), np.zeros(1)), log.poses, np.zeros((len(log), 6)))
     assert not any(part.loads for part in parts)
     for at in range(len(log)):
         sweep = log[at]

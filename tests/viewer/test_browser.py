@@ -239,5 +239,5 @@ def test_banks_and_sensors_have_pages(shown: Any) -> None:
     assert gaps.min() > 1.5
     show = shown(Opened(sensors=[("own", load_sensor("livox-avia"))]), 8460)
     show.page.firing.value = 10.0
-    show.page.draw()
+    assert show.stage.work.finish()
     assert "livox-avia" in show.page.facts.content

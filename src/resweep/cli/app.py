@@ -114,7 +114,7 @@ for verb in (
     label,
 ):
     app.command()(with_verbosity(verb))
-app.add_typer(learn)
+app.add_typer(learn, name="learn")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

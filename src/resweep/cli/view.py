@@ -132,8 +132,9 @@ def _show(
             return
         if show.stage.port != port:
             typer.echo(f"port {port} is in use; taking {show.stage.port}", err=True)
-        typer.echo(f"{show.url}   (Ctrl-C ends it)")
         _wait(show, browser)
+    except KeyboardInterrupt:
+        typer.echo("stopped", err=True)
     finally:
         show.stop()
 
@@ -147,12 +148,10 @@ def _wait(show: Show, browser: bool) -> None:
     from resweep.progress import Verbosity, set_verbosity
 
     set_verbosity(Verbosity.QUIET)  # it waits for the user: there is no work to report
+    typer.echo(f"{show.url}   (Ctrl-C ends it)")
     if browser and has_display() and not webbrowser.open(show.url):
         typer.echo("no browser could be opened; open the address above yourself", err=True)
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        typer.echo("stopped", err=True)
+    threading.Event().wait()
 
 
 def _draw(

@@ -24,7 +24,8 @@ from resweep.simulate.realism.network import HALO
 
 PAPER_RATE = 1e-4  # D, 5.1
 _RAYS = 4096  # in a batch
-_LEAST_BATCHES, _RAY_BATCHES = 40, 80  # an epoch
+_LEAST_BATCHES = 40  # an epoch
+_RAY_BATCHES = 80
 _CROP = 512  # columns of an image that are looked at together
 _CROPS = 4  # of images in a batch
 _JUDGED = 400_000  # rays at most, by which an epoch is judged

@@ -21,7 +21,7 @@ from resweep.worlds import StreamedWorld, World
 
 _WIDTH, _HEIGHT, _FINER = 800, 560, 2
 _DPI = 100
-_HIGHLIGHT = np.array([255, 92, 40], np.float64)
+_HIGHLIGHT = np.array([255, 92, 43], np.float64)
 _EYE, _TARGET = np.array([-14.0, 3.0, 8.0]), np.array([12.0, -0.5, 0.5])  # in the frame of the sensor
 
 
