@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from resweep.errors import ResweepError, nearest_names, printable
 from resweep.evaluation.caveats import WARNING
 from resweep.evaluation.metrics import METRICS
+from resweep.evaluation.saving import save_as
 from resweep.evaluation.values import format_value
-from resweep.files import atomic_file
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -68,19 +68,13 @@ class Report:
 
     def save(self, path: str | Path) -> Path:
         """Write the report to ``path``: one self-contained ``.html`` file, or ``.json`` for `Report.load`."""
-        path = Path(path)
-        suffix = path.suffix.lower()
-        if suffix not in (".html", ".json"):
-            raise ResweepError(f"{path}: a report is saved as .html or .json, not '{path.suffix}'; choose one of them")
-        if suffix == ".html":
+
+        def page() -> str:
             from resweep.evaluation.pages.report import render
 
-            text = render(self)
-        else:
-            text = self.to_json()
-        with atomic_file(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-        return path
+            return render(self)
+
+        return save_as(path, "report", page, self.to_json)
 
     @classmethod
     def load(cls, path: str | Path) -> Report:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from resweep.errors import ResweepError, printable
 from resweep.evaluation.metrics import METRICS
 from resweep.evaluation.report import Report
+from resweep.evaluation.saving import save_as
 from resweep.evaluation.values import format_value
-from resweep.files import atomic_file
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -84,18 +84,13 @@ class SideBySide:
 
     def save(self, path: str | Path) -> Path:
         """Write one self-contained ``.html`` file, or ``.json``."""
-        path = Path(path)
-        if path.suffix.lower() not in (".html", ".json"):
-            raise ResweepError(f"{path}: a comparison is saved as .html or .json; choose one of them")
-        if path.suffix.lower() == ".html":
+
+        def page() -> str:
             from resweep.evaluation.pages.comparison import render
 
-            text = render(self)
-        else:
-            text = self.to_json()
-        with atomic_file(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-        return path
+            return render(self)
+
+        return save_as(path, "comparison", page, self.to_json)
 
     def table(self) -> RenderableType:
         """The metrics as a table for the terminal, the best of a row in bold."""
