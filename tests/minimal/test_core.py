@@ -22,13 +22,21 @@ Command = Callable[..., Any]  # the fixtures of conftest.py
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 MODULES = sorted(module.name for module in pkgutil.walk_packages(rs.__path__, "resweep."))
+ENVIRONMENT = "resweep.drive.gym"
 COMMANDS = sorted(str(command.name or getattr(command.callback, "__name__", "")) for command in app.registered_commands)
 
 
 def test_every_module_loads() -> None:
     assert len(MODULES) > 100
     for name in MODULES:
-        importlib.import_module(name)
+        if name != ENVIRONMENT:
+            importlib.import_module(name)
+
+
+def test_an_environment_of_gymnasium_names_its_extra() -> None:
+    """Its classes are Gymnasium's, so it cannot load without."""
+    with pytest.raises(rs.ResweepError, match=r"pip install 'resweep\[drive\]'"):
+        importlib.import_module(ENVIRONMENT)
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
