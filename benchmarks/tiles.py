@@ -2,7 +2,8 @@
 
 The drive is the labelled street of `benchmarks.long_street`, written to disk before anything is timed. Every build is
 the command ``resweep build`` in a process of its own, whose memory is measured with that of its children; ``--memory``
-bounds it. Untiled is `rs.build` of the same sweeps in memory, and saving the world. Ratios are of this run.
+bounds it. Worlds are not refined: refinement, the default of a build, comes on top (docs/worlds.md). Untiled is
+`rs.build` of the same sweeps in memory, and saving the world. Ratios are of this run.
 
 Seconds of the clock depend on what else the machine does: the load average before and after each part is given with
 the figures, and processor seconds stand beside them. With ``--data``, finished parts are kept there, so that a run
@@ -46,7 +47,8 @@ TARGETS = {
     "streamed_ratio": 0.9,
 }
 _UNTILED = (
-    "import sys, resweep as rs; log = rs.open_log(sys.argv[1]); rs.build(log[:int(sys.argv[2])]).save(sys.argv[3])"
+    "import sys, resweep as rs; log = rs.open_log(sys.argv[1]); "
+    "rs.build(log[:int(sys.argv[2])], rs.HybridConfig(refine='none')).save(sys.argv[3])"
 )
 
 
@@ -76,7 +78,7 @@ def run(
         if finished_only:
             sizes = tuple(size for size in sizes if f"build {size}" in parts)
             result["sweeps"] = list(sizes)
-        bench = _Builds(log, home, ["--memory", memory] if result["tiled"] else [])
+        bench = _Builds(log, home, ["--refine", "none", *(["--memory", memory] if result["tiled"] else [])])
         if not sizes:
             raise ResweepError(f"{home}: no build is finished there; measure first")
         first = sizes[0]

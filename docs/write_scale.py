@@ -187,7 +187,7 @@ def _inputs(tiles: dict[str, Any], grass: dict[str, Any]) -> str:
     serial = "not measured, taken as 0" if "serial_fraction" not in tiles else f"{tiles['serial_fraction']:.1%}"
     rows = [
         ("beams of a sweep", f"{tiles['beams_per_sweep']:,}"),
-        ("core seconds to build one more sweep (hybrid, labelled)", _figure(core_s_per_sweep(tiles))),
+        ("core seconds to build one more sweep (hybrid, labelled, `--refine none`)", _figure(core_s_per_sweep(tiles))),
         (f"share of the processor time of {min(tiles['sweeps']):,} sweeps that is spent outside of workers", serial),
         ("bytes of a recorded sweep", _bytes(tiles["log_bytes_per_sweep"])),
         ("bytes of a sweep in the stores of tiles", _bytes(tiles[f"store_bytes_{last}"] / last)),
