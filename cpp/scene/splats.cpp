@@ -56,24 +56,33 @@ bool gather(const Discs& layer, DiscHits& hits, float range, std::uint32_t disc,
     return false;
 }
 
-// Filter: gathers the disc and refuses the hit, so that the traversal continues behind it. A hit too far behind the
-// first one is accepted, which ends the ray.
-void gather_discs(const FilterArguments* arguments) {
+// A hit on a disc: the lane of its packet, the number of its ray, and what was hit.
+struct DiscHit {
+    std::uint32_t lane, ray, disc, instance;
+    float range;
+};
+
+// Ask `stands` of each hit within its disc; hits that do not stand, and those outside, are refused.
+template <class Stands> void filter_discs(const FilterArguments* arguments, Stands stands) {
     const std::uint32_t n = arguments->count;
-    const auto& layer = *static_cast<const Discs*>(arguments->user);
-    DiscHits* hits = reinterpret_cast<CallbackContext*>(arguments->context)->hits;
     const auto* ids = reinterpret_cast<const std::uint32_t*>(arguments->ray) + kRayIdRow * n;
     const auto* primitives = reinterpret_cast<const std::uint32_t*>(arguments->hit) + kPrimitiveRow * n;
     const auto* instances = reinterpret_cast<const std::uint32_t*>(arguments->hit) + kInstanceRow * n;
     for (std::uint32_t i = 0; i < n; ++i) {
         if (arguments->valid[i] != -1) continue;
-        if (outside_disc(arguments->hit[kURow * n + i], arguments->hit[kVRow * n + i])) {
-            arguments->valid[i] = 0;
-            continue;
-        }
-        const float range = arguments->ray[kFarRow * n + i];
-        if (!gather(layer, hits[ids[i]], range, primitives[i] / 2, instances[i])) arguments->valid[i] = 0;
+        const DiscHit hit{i, ids[i], primitives[i] / 2, instances[i], arguments->ray[kFarRow * n + i]};
+        const bool outside = outside_disc(arguments->hit[kURow * n + i], arguments->hit[kVRow * n + i]);
+        if (outside || !stands(hit)) arguments->valid[i] = 0;
     }
+}
+
+// Filter: gathers the disc and refuses the hit, so that the traversal continues behind it. A hit too far behind the
+// first one is accepted, which ends the ray.
+void gather_discs(const FilterArguments* arguments) {
+    const auto& layer = *static_cast<const Discs*>(arguments->user);
+    DiscHits* hits = reinterpret_cast<CallbackContext*>(arguments->context)->hits;
+    filter_discs(arguments,
+                 [&](const DiscHit& hit) { return gather(layer, hits[hit.ray], hit.range, hit.disc, hit.instance); });
 }
 
 // Filter for discs of which some are permeable. One that stops a ray is hit alone: it does not blend with others. Where
@@ -82,35 +91,22 @@ void meet_permeable(const FilterArguments* arguments, bool gathers) {
     const std::uint32_t n = arguments->count;
     const auto& layer = *static_cast<const Discs*>(arguments->user);
     const auto& context = *reinterpret_cast<const CallbackContext*>(arguments->context);
-    const auto* ids = reinterpret_cast<const std::uint32_t*>(arguments->ray) + kRayIdRow * n;
-    const auto* primitives = reinterpret_cast<const std::uint32_t*>(arguments->hit) + kPrimitiveRow * n;
-    const auto* instances = reinterpret_cast<const std::uint32_t*>(arguments->hit) + kInstanceRow * n;
-    for (std::uint32_t i = 0; i < n; ++i) {
-        if (arguments->valid[i] != -1) continue;
-        if (outside_disc(arguments->hit[kURow * n + i], arguments->hit[kVRow * n + i])) {
-            arguments->valid[i] = 0;
-            continue;
-        }
-        const std::uint32_t disc = primitives[i] / 2;
-        const float range = arguments->ray[kFarRow * n + i], pass = layer.permeability[disc];
-        if (pass <= 0.0f) {
-            if (gathers && !gather(layer, context.hits[ids[i]], range, disc, instances[i])) arguments->valid[i] = 0;
-            continue;
-        }
+    filter_discs(arguments, [&](const DiscHit& hit) {
+        const float pass = layer.permeability[hit.disc];
+        if (pass <= 0.0f) return !gathers || gather(layer, context.hits[hit.ray], hit.range, hit.disc, hit.instance);
         if (context.passed_discs) {
-            context.passed_discs[ids[i]].push_back({&layer, disc, range});
-            arguments->valid[i] = 0;
-            continue;
+            context.passed_discs[hit.ray].push_back({&layer, hit.disc, hit.range});
+            return false;
         }
         float origin[3], direction[3];
         for (std::uint32_t axis = 0; axis < 3; ++axis) {
-            origin[axis] = arguments->ray[(kOriginRow + axis) * n + i];
-            direction[axis] = arguments->ray[(kDirectionRow + axis) * n + i];
+            origin[axis] = arguments->ray[(kOriginRow + axis) * n + hit.lane];
+            direction[axis] = arguments->ray[(kDirectionRow + axis) * n + hit.lane];
         }
         const std::uint64_t draw =
-            disc_draw(context.keys[ids[i]], layer.centre + 3 * std::size_t{disc}, origin, direction, range);
-        if (static_cast<float>(draw >> 40) * (1.0f / 16777216.0f) < pass) arguments->valid[i] = 0;
-    }
+            disc_draw(context.keys[hit.ray], layer.centre + 3 * std::size_t{hit.disc}, origin, direction, hit.range);
+        return static_cast<float>(draw >> 40) * (1.0f / 16777216.0f) >= pass;
+    });
 }
 
 void meet_nearest(const FilterArguments* arguments) { meet_permeable(arguments, false); }

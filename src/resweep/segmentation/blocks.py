@@ -24,14 +24,14 @@ def find_reach(cell_m: float, levels: int) -> float:
 
 def split_blocks(points: Array, margin_m: float, most: int = MAX_POINTS) -> Iterator[tuple[Array, Array]]:
     """Rows of the points of each block, and of all points up to ``margin_m`` beside it; halves until few enough."""
-    todo = [np.arange(len(points))]
-    while todo:
-        rows = todo.pop()
+    pending = [np.arange(len(points))]
+    while pending:
+        rows = pending.pop()
         low, high = points[rows, :2].min(axis=0), points[rows, :2].max(axis=0)
         if len(rows) > most:
             axis = int(np.argmax(high - low))
             order = rows[np.argsort(points[rows, axis], kind="stable")]
-            todo += [np.sort(order[len(order) // 2 :]), np.sort(order[: len(order) // 2])]
+            pending += [np.sort(order[len(order) // 2 :]), np.sort(order[: len(order) // 2])]
             continue
         beside = (points[:, :2] >= low - margin_m) & (points[:, :2] <= high + margin_m)
         yield rows, np.flatnonzero(beside.all(axis=1))

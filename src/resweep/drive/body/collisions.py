@@ -235,9 +235,10 @@ def _advance(knots: Array, gaps: Array, apart: Callable[[Array], Array], fastest
     """The first moment at which a distance is zero; None if it never is."""
     if gaps[0] == 0.0:
         return float(knots[0])
-    todo = [(float(a), float(b), float(p), float(q)) for a, b, p, q in zip(knots, knots[1:], gaps, gaps[1:])][::-1]  # noqa: B905
-    while todo:
-        begin, end, first, last = todo.pop()
+    steps = zip(knots[:-1].tolist(), knots[1:].tolist(), gaps[:-1].tolist(), gaps[1:].tolist(), strict=True)
+    pending = list(steps)[::-1]  # the earliest is looked at first
+    while pending:
+        begin, end, first, last = pending.pop()
         if last > 0.0 and first + last > fastest * (end - begin):
             continue
         if end - begin <= _MOMENT_S:
@@ -247,6 +248,6 @@ def _advance(knots: Array, gaps: Array, apart: Callable[[Array], Array], fastest
         middle = 0.5 * (begin + end)
         between = float(apart(np.array([middle]))[0])
         if between > 0.0:
-            todo.append((middle, end, between, last))
-        todo.append((begin, middle, first, between))
+            pending.append((middle, end, between, last))
+        pending.append((begin, middle, first, between))
     return None
