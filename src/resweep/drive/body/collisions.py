@@ -236,7 +236,7 @@ def _advance(knots: Array, gaps: Array, apart: Callable[[Array], Array], fastest
     if gaps[0] == 0.0:
         return float(knots[0])
     steps = zip(knots[:-1].tolist(), knots[1:].tolist(), gaps[:-1].tolist(), gaps[1:].tolist(), strict=True)
-    pending = list(steps)[::-1]  # the earliest is looked at first
+    pending: list[tuple[float, float, float, float]] = list(steps)[::-1]  # the earliest is looked at first
     while pending:
         begin, end, first, last = pending.pop()
         if last > 0.0 and first + last > fastest * (end - begin):
