@@ -76,7 +76,8 @@ def made_up_pair(seed: int, rings: int, columns: int, place: str) -> Pair:
     counted = np.ones(len(channels), bool)
     hit = np.zeros((len(channels), 3), np.float32)
     hit[sweep.beam] = sweep.points
-    return Pair(channels, returned, ranges, light, light, counted, hit, place, find_layout(sweep), True)
+    rest = (counted, hit, counted, np.zeros(len(channels), np.float32))
+    return Pair(channels, returned, ranges, light, light, *rest, place, find_layout(sweep), True)
 
 
 def run(fast: bool, threads: int) -> Result:

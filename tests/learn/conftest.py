@@ -108,7 +108,8 @@ def _make_up(rng: np.random.Generator, layout: Layout, place: str) -> Pair:
     columns = (returned, np.where(returned, column["range_m"], 0), np.where(returned, light, 0).astype(np.float32))
     angle, hit = 2 * np.pi * turn, np.zeros((beams, 3), np.float32)
     hit[:, 0], hit[:, 1] = column["range_m"] * np.cos(angle), column["range_m"] * np.sin(angle)
-    return Pair(channels, *columns, column["intensity"].copy(), np.ones(beams, bool), hit, place, layout, True)
+    rest = (np.ones(beams, bool), hit, np.ones(beams, bool), np.zeros(beams, np.float32))
+    return Pair(channels, *columns, column["intensity"].copy(), *rest, place, layout, True)
 
 
 def without_blind(pairs: list[Pair]) -> list[Pair]:

@@ -23,7 +23,7 @@ from resweep.scenario import Actor
 from resweep.simulate import Retracer
 from resweep.simulate.realism.channels import BeamChannels, find_channels
 from resweep.simulate.realism.layout import Layout, find_layout
-from resweep.sweep import Sweep
+from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import World
 
 # A world built from some sweeps of a log, with the actors that its whole drive has.
@@ -51,7 +51,9 @@ class Pair:
     and ``intensity`` of the first return, 0 where there is none. ``counted`` leaves out beams that returned from what
     the simulation does not hold, such as moving cars and the vehicle itself. ``place`` names where it was recorded:
     sweeps of one place are held out together. ``simulated`` (b,) is the intensity that physics alone gives, ``hit``
-    (b, 3) where simulation returned, metres in the coordinates of the log, from its first pose.
+    (b, 3) where simulation returned, metres in the coordinates of the log, from its first pose. ``known`` (b,) is false
+    where simulation looked where nothing was recorded, ``blind`` (b,) the chance that a blind spot of the calibration
+    takes the return; simulated sweeps here are without those.
     """
 
     channels: BeamChannels
@@ -61,6 +63,8 @@ class Pair:
     simulated: Array
     counted: Array
     hit: Array
+    known: Array
+    blind: Array
     place: str
     layout: Layout
     labelled: bool
@@ -144,14 +148,17 @@ def _make(retracer: Retracer, log: Log, at: int, mappable: Mappable) -> Pair:
     physics[simulated.beam[nearest]] = simulated.intensity[nearest]
     hit = np.zeros((real.n_beams, 3), np.float32)
     hit[simulated.beam[nearest]] = simulated.world_points()[nearest] - log.poses[0, :3, 3]
+    known = simulated.beam_status != BeamStatus.UNKNOWN
+    spots = None if retracer.calibration is None else retracer.calibration.find_blind(simulated)
+    blind = np.zeros(real.n_beams, np.float32) if spots is None else spots.astype(np.float32)
     counted = np.ones(real.n_beams, bool)
     counted[real.beam[~mappable(real)]] = False
     returned = np.zeros(real.n_beams, bool)
     returned[real.beam] = True
-    return Pair(channels, returned, ranges, light, physics, counted, hit, log.name, layout, labels.known)
+    return Pair(channels, returned, ranges, light, physics, counted, hit, known, blind, log.name, layout, labels.known)
 
 
-_COLUMNS = ("returned", "range", "intensity", "simulated", "counted", "hit")
+_COLUMNS = ("returned", "range", "intensity", "simulated", "counted", "hit", "known", "blind")
 _OF_CHANNELS = ("values", "turn", "azimuth", "surface")
 
 

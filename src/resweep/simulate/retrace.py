@@ -104,6 +104,7 @@ class Retracer:
         if realism is not None:
             self.tracer = self.tracer.with_hits()
         self.realism = realism
+        self._keeps_blind = realism is not None and realism.drops  # which knows of blind spots itself
         _ = self.tracer.source  # built here: what callers time later is tracing
 
     @classmethod
@@ -149,9 +150,13 @@ class Retracer:
         return other
 
     def with_hits(self) -> Retracer:
-        """The same, whose sweeps also say what they know of the primitives hit (`Tracer.with_hits`)."""
+        """The same, whose sweeps also say what they know of the primitives hit (`Tracer.with_hits`).
+
+        Its sweeps keep the returns that blind spots take: models of drops are learned from them.
+        """
         other = copy.copy(self)
         other.tracer = self.tracer.with_hits()
+        other._keeps_blind = True
         return other
 
     def find_pose(self, recorded: Sweep) -> Array:
@@ -279,7 +284,7 @@ class Retracer:
 
     def _drop_blind(self, sweep: Sweep, index: int) -> Sweep:
         """The sweep without the returns that its sensor's blind spots take, drawn by seed and number of the sweep."""
-        blind = None if self.calibration is None else self.calibration.find_blind(sweep)
+        blind = None if self.calibration is None or self._keeps_blind else self.calibration.find_blind(sweep)
         if blind is None:
             return sweep
         draw = np.random.Generator(np.random.Philox(key=[self.tracer.seed % 2**64, index])).random(sweep.n_beams)
