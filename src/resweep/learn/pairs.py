@@ -140,7 +140,8 @@ def _make(retracer: Retracer, log: Log, at: int, mappable: Mappable) -> Pair:
     simulated = retracer.sweep(real, at)
     labels = retracer.world.labels
     gainless = simulated.intensity / retracer.find_gain(simulated.ring, real)
-    channels = find_channels(replace(simulated, intensity=gainless), labels, use_classes=labels.known)
+    falls_by = None if retracer.calibration is None else retracer.calibration.incidence_exponent
+    channels = find_channels(replace(simulated, intensity=gainless), labels, labels.known, falls_by or 1.0)
     first = np.flatnonzero(real.return_index == 0)
     ranges, light, physics = np.zeros((3, real.n_beams), np.float32)
     ranges[real.beam[first]], light[real.beam[first]] = real.range[first], real.intensity[first]

@@ -276,8 +276,9 @@ class Retracer:
         seen = self._drop_blind(traced, index)
         if self.realism is not None:
             labels = common_labels(self.world, self.tracer.actors.actors)
+            known = {"receiver": self.sensor.receiver, "calibration": self.calibration}
             how = {"seed": self.tracer.seed, "index": index, "threads": self.tracer.threads}
-            seen = self.realism.run(seen, labels, receiver=self.sensor.receiver, **how)
+            seen = self.realism.run(seen, labels, **how, **known)
             if self.realism.brightens:
                 return seen  # it knows the gains of its lasers
         return replace(seen, intensity=seen.intensity * self.find_gain(seen.ring, recorded))

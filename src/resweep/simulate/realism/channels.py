@@ -92,13 +92,15 @@ class BeamChannels:
         return image
 
 
-def find_channels(sweep: Sweep, labels: LabelSet, use_classes: bool = True) -> BeamChannels:
+def find_channels(
+    sweep: Sweep, labels: LabelSet, use_classes: bool = True, incidence_exponent: float = 1.0
+) -> BeamChannels:
     """The channels of a sweep that was simulated with the columns `NEEDED` (`Tracer.with_hits`).
 
     ``labels`` say what its labels mean. Without ``use_classes`` everything counts as background, as in places whose
     labels are unknown. The original range and incidence are the middles of the recorded intervals. Primitives of which
     no return was recorded have those of the return itself. Intensities should be without the gains of lasers, which
-    networks learn.
+    networks learn; ``incidence_exponent`` is the power of the cosine by which those of surfaces fall.
     """
     missing = [name for name in NEEDED if name not in sweep.extra]
     if missing:
@@ -110,7 +112,8 @@ def find_channels(sweep: Sweep, labels: LabelSet, use_classes: bool = True) -> B
     record = sweep.extra["seen"][first]
     original_range, original_incidence, original_cosine = _find_original(record, sweep.range[first], incidence, cosine)
     # D's intensity is the recorded one; the simulated has been brought to another incidence.
-    back = np.maximum(original_cosine, _LEAST_COSINE) / np.maximum(cosine, _LEAST_COSINE)
+    ratio = np.maximum(original_cosine, _LEAST_COSINE) / np.maximum(cosine, _LEAST_COSINE)
+    back = ratio if incidence_exponent == 1.0 else portable.power(ratio, incidence_exponent)
     solid = sweep.extra["primitive"][first] != _VOLUMES
     back = np.where(solid, back, 1.0)
     values = np.zeros((sweep.n_beams, len(CHANNELS)), np.float32)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from resweep import _core
+from resweep.calibration import Calibration
 from resweep.errors import ResweepError
 from resweep.labels import LabelSet
 from resweep.pose import Array
@@ -67,9 +68,9 @@ class RealismModel:
                 f"{float(np.median(sweep.intensity)):g} in the middle; bring both to one unit"
             )
 
-    def find_channels(self, sweep: Sweep, labels: LabelSet) -> BeamChannels:
+    def find_channels(self, sweep: Sweep, labels: LabelSet, incidence_exponent: float = 1.0) -> BeamChannels:
         """The channels of a sweep that the model takes."""
-        found = find_channels(sweep, labels, use_classes=bool(self.card.classes))
+        found = find_channels(sweep, labels, bool(self.card.classes), incidence_exponent)
         return found if self._blind is None else found.with_blind(self._blind)
 
     def predict_drops(self, channels: BeamChannels, threads: int = 0) -> Array:
@@ -88,17 +89,20 @@ class RealismModel:
         index: int,
         threads: int = 0,
         receiver: Receiver | None = None,
+        calibration: Calibration | None = None,
     ) -> Sweep:
         """The sweep as the model makes it; ``labels`` say what its labels mean.
 
         Intensities are drawn from what was learned, and ranges scatter as they did, less the noise that ``receiver``
-        has added already. A beam is dropped, with all its returns, if the number drawn for it by
-        ``seed`` and ``index`` of the sweep lies below its probability (D: sampled, not thresholded). Its status is then
-        `BeamStatus.DROPPED_BY_MODEL`. ``beam_extra["drop_probability"]`` (b,) has that of every beam, and
-        ``extra["drop_probability"]`` that of each return. Of several returns on a beam the first is looked at.
+        has added already. ``calibration`` is that of the world, which says how intensities fall with incidence.
+        A beam is dropped, with all its returns, if the number drawn for it by ``seed`` and ``index`` of the sweep lies
+        below its probability (D: sampled, not thresholded). Its status is then `BeamStatus.DROPPED_BY_MODEL`.
+        ``beam_extra["drop_probability"]`` (b,) has that of every beam, and ``extra["drop_probability"]`` that of each
+        return. Of several returns on a beam the first is looked at.
         """
         self.check(sweep, labels)
-        channels = self.find_channels(sweep, labels)
+        falls_by = None if calibration is None else calibration.incidence_exponent
+        channels = self.find_channels(sweep, labels, falls_by or 1.0)
         extra = {name: values for name, values in sweep.extra.items() if name not in NEEDED}
         changed = {"range": self._scatter(sweep, channels, receiver, seed, index)}
         if self.brightens:
