@@ -68,6 +68,18 @@ class RealismModel:
                 f"{float(np.median(sweep.intensity)):g} in the middle; bring both to one unit"
             )
 
+    def check_scale(self, scale: float | None) -> None:
+        """Raise unless intensities of this full ``scale`` are those that the model was learned from, if both are known.
+
+        A `Log` says its scale: a world built from it has the same.
+        """
+        own = self.card.intensity_scale
+        if scale is not None and own is not None and scale != own:
+            raise ResweepError(
+                f"realism: the model was learned from intensities of full scale {own:g}, those of the log have {scale:g}; "
+                "learn a model from logs of that scale"
+            )
+
     def find_channels(self, sweep: Sweep, labels: LabelSet, incidence_exponent: float = 1.0) -> BeamChannels:
         """The channels of a sweep that the model takes."""
         found = find_channels(sweep, labels, bool(self.card.classes), incidence_exponent)
