@@ -76,8 +76,8 @@ class RealismModel:
         own = self.card.intensity_scale
         if scale is not None and own is not None and scale != own:
             raise ResweepError(
-                f"realism: the model was learned from intensities of full scale {own:g}, those of the log have {scale:g}; "
-                "learn a model from logs of that scale"
+                f"realism: the model was learned from intensities of full scale {own:g}, those of the log have "
+                f"{scale:g}; learn a model from logs of that scale"
             )
 
     def find_channels(self, sweep: Sweep, labels: LabelSet, incidence_exponent: float = 1.0) -> BeamChannels:
