@@ -74,7 +74,10 @@ def made_up_pair(seed: int, rings: int, columns: int, place: str) -> Pair:
     light = np.where(returned, channels.values[:, 1], 0).astype(np.float32)
     ranges = np.where(returned, channels.values[:, 0], 0).astype(np.float32)
     counted = np.ones(len(channels), bool)
-    return Pair(channels, returned, ranges, light, light, counted, place, find_layout(sweep), True)
+    hit = np.zeros((len(channels), 3), np.float32)
+    hit[sweep.beam] = sweep.points
+    rest = (counted, hit, counted, np.zeros(len(channels), np.float32))
+    return Pair(channels, returned, ranges, light, light, *rest, place, find_layout(sweep), True)
 
 
 def run(fast: bool, threads: int) -> Result:

@@ -65,9 +65,9 @@ def _split(name: str, parts: Mapping[str, Sequence[int | str]], make: Callable[[
 
 
 def recorded_pairs(number: str, cache: Path | None) -> list[Pair]:
-    """The pairs of one sequence of SemanticKITTI, in hybrid worlds."""
+    """The pairs of one sequence of SemanticKITTI, in hybrid worlds of every other sweep."""
     log = rs.open_log(DATA / "semantickitti_mini" / "sequences" / number)
-    return pair_log(log, rs.HybridConfig(), PairConfig(), cache=_folder(cache, f"semantickitti-{number}"))
+    return pair_log(log, rs.HybridConfig(), PairConfig(folds=2), cache=_folder(cache, f"semantickitti-{number}"))
 
 
 def street_pairs(seed: int, rings: int, columns: int, sweeps: int, cache: Path | None = None) -> list[Pair]:

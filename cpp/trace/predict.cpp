@@ -38,7 +38,7 @@ class Outcomes {
             } else {
                 const Discs& layer = *stop.disc->layer;
                 const std::size_t disc = stop.disc->disc;
-                outcome.reflected = layer.reflectance[disc] * disc_cosine(layer, disc, direction);
+                outcome.reflected = layer.reflectance[disc] * layer.falloff(disc_cosine(layer, disc, direction));
                 outcome.label = layer.label[disc];
                 outcome.instance = layer.instance[disc];
                 outcome.kind = PrimitiveKind::kSplats;

@@ -52,6 +52,8 @@ def holdout(
     rest = [index for index in range(len(log)) if index not in set(chosen)]
     if not chosen or not rest:
         raise ResweepError(f"holdout: {len(chosen)} of {len(log)} sweeps are held out; keep some on either side")
+    if realism is not None:
+        realism.check_scale(log.intensity_scale)
     begun = time.perf_counter()
     world = build(log[rest])
     build_s = time.perf_counter() - begun

@@ -142,7 +142,7 @@ def train(
 ) -> Trained:
     """Train a network; training that was stopped goes on from its ``checkpoint``, with the same result.
 
-    The loss is the cross-entropy of drops, and the squared error of intensities in units of their spread.
+    The loss is the cross-entropy: of drops, and of the bins of intensity.
     """
     torch = require("torch", "training a network")
     before = torch.get_num_threads()
@@ -221,7 +221,7 @@ class _State:
         if self._shape.task == "drop":
             losses = self._torch.nn.functional.binary_cross_entropy_with_logits(out, target, reduction="none")
         else:
-            losses = ((out - target) / self._shape.spread[1]) ** 2
+            losses = self._torch.nn.functional.cross_entropy(out, target[:, 0].long(), reduction="none")[:, None]
         return (losses * weight).sum(), float(weight.sum())
 
     def _copy(self) -> dict[str, Any]:

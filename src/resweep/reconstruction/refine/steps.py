@@ -31,7 +31,8 @@ def change_splats(splats: Splats, keep: Array | None = None, **changed: Any) -> 
     if keep is not None:
         given = {name: values[keep] for name, values in given.items()}
         extra = {name: values[keep] for name, values in extra.items()}
-    return Splats(**given, extra=extra, name=splats.name, depth=splats.depth, gap_m=splats.gap_m)
+    settings = {name: getattr(splats, name) for name in ("name", "depth", "gap_m", "incidence_exponent")}
+    return Splats(**given, extra=extra, **settings)
 
 
 def with_permeability(layer: Layer) -> Layer:

@@ -28,6 +28,7 @@ from resweep.reconstruction.map.map import Map, calibrate_log
 from resweep.reconstruction.map.moving import MovingFinder
 from resweep.reconstruction.poses.calibrate import Calibrated
 from resweep.reconstruction.splats.config import SplatConfig, SurfelConfig
+from resweep.reconstruction.splats.settle import settle_reflectance
 from resweep.reconstruction.splats.splats import Scales
 from resweep.reconstruction.tiles.blind import see_blind_spots
 from resweep.reconstruction.tiles.grid import CELLS, Square
@@ -224,6 +225,7 @@ class _TiledBuild:
         settings = self.config.map, self.config.calibrate
         calibrated = calibrate_log(self.log, *settings, self.progress, self.checkpoints, self.workers)
         log = self.log if calibrated is None else calibrated.log
+        self.config = settle_reflectance(self.config, None if calibrated is None else calibrated.calibration)
         begin_stage(_STAGES[0])
         ground, says = self._scatter(log)
         counts = ground.store.count("points")

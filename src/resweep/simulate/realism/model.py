@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from resweep import _core
+from resweep.calibration import Calibration
 from resweep.errors import ResweepError
 from resweep.labels import LabelSet
 from resweep.pose import Array
+from resweep.sensors.spec import Receiver
 from resweep.simulate.realism.card import Card, read_card
 from resweep.simulate.realism.channels import NEEDED, BeamChannels, find_channels
 from resweep.simulate.realism.network import Network
@@ -47,6 +49,11 @@ class RealismModel:
         """Whether it says which beams do not return."""
         return "drop" in self._networks
 
+    @property
+    def brightens(self) -> bool:
+        """Whether it says how bright returns are."""
+        return "intensity" in self._networks
+
     def check(self, sweep: Sweep, labels: LabelSet) -> None:
         """Raise unless the model fits a sweep: its grid, its labels, and the unit of its intensities."""
         self.card.layout.check(sweep, image=any(network.is_image for network in self._networks.values()))
@@ -61,9 +68,21 @@ class RealismModel:
                 f"{float(np.median(sweep.intensity)):g} in the middle; bring both to one unit"
             )
 
-    def find_channels(self, sweep: Sweep, labels: LabelSet) -> BeamChannels:
+    def check_scale(self, scale: float | None) -> None:
+        """Raise unless intensities of this full ``scale`` are those that the model was learned from, if both are known.
+
+        A `Log` says its scale: a world built from it has the same.
+        """
+        own = self.card.intensity_scale
+        if scale is not None and own is not None and scale != own:
+            raise ResweepError(
+                f"realism: the model was learned from intensities of full scale {own:g}, those of the log have "
+                f"{scale:g}; learn a model from logs of that scale"
+            )
+
+    def find_channels(self, sweep: Sweep, labels: LabelSet, incidence_exponent: float = 1.0) -> BeamChannels:
         """The channels of a sweep that the model takes."""
-        found = find_channels(sweep, labels, use_classes=bool(self.card.classes))
+        found = find_channels(sweep, labels, bool(self.card.classes), incidence_exponent)
         return found if self._blind is None else found.with_blind(self._blind)
 
     def predict_drops(self, channels: BeamChannels, threads: int = 0) -> Array:
@@ -73,18 +92,34 @@ class RealismModel:
         rounded = np.round(np.clip(said, 0.0, 1.0) * np.float32(_STEPS)) / np.float32(_STEPS)
         return np.where(channels.occupied, rounded, found)
 
-    def run(self, sweep: Sweep, labels: LabelSet, *, seed: int, index: int, threads: int = 0) -> Sweep:
+    def run(
+        self,
+        sweep: Sweep,
+        labels: LabelSet,
+        *,
+        seed: int,
+        index: int,
+        threads: int = 0,
+        receiver: Receiver | None = None,
+        calibration: Calibration | None = None,
+    ) -> Sweep:
         """The sweep as the model makes it; ``labels`` say what its labels mean.
 
-        Returns are as bright as learned. A beam is dropped, with all its returns, if the number drawn for it by
-        ``seed`` and ``index`` of the sweep lies below its probability (D: sampled, not thresholded). Its status is then
-        `BeamStatus.DROPPED_BY_MODEL`. ``beam_extra["drop_probability"]`` (b,) has that of every beam, and
-        ``extra["drop_probability"]`` that of each return. Of several returns on a beam the first is looked at.
+        Intensities are drawn from what was learned, and ranges scatter as they did, less the noise that ``receiver``
+        has added already. ``calibration`` is that of the world, which says how intensities fall with incidence.
+        A beam is dropped, with all its returns, if the number drawn for it by ``seed`` and ``index`` of the sweep lies
+        below its probability (D: sampled, not thresholded). Its status is then `BeamStatus.DROPPED_BY_MODEL`.
+        ``beam_extra["drop_probability"]`` (b,) has that of every beam, and ``extra["drop_probability"]`` that of each
+        return. Of several returns on a beam the first is looked at.
         """
         self.check(sweep, labels)
-        channels = self.find_channels(sweep, labels)
+        falls_by = None if calibration is None else calibration.incidence_exponent
+        channels = self.find_channels(sweep, labels, falls_by or 1.0)
         extra = {name: values for name, values in sweep.extra.items() if name not in NEEDED}
-        sweep = replace(sweep, extra=extra, intensity=self._brighten(sweep, channels, threads))
+        changed = {"range": self._scatter(sweep, channels, receiver, seed, index)}
+        if self.brightens:
+            changed["intensity"] = self._brighten(sweep, channels, seed, index, threads)
+        sweep = replace(sweep, extra=extra, **changed)
         if not self.drops:
             return sweep
         probability = self.predict_drops(channels, threads)
@@ -100,14 +135,27 @@ class RealismModel:
         kept.beam_status[dropped] = BeamStatus.DROPPED_BY_MODEL
         return kept
 
-    def _brighten(self, sweep: Sweep, channels: BeamChannels, threads: int) -> Array:
-        """The intensities (n,) of the returns of a sweep, as learned."""
-        network = self._networks.get("intensity")
-        if network is None:
-            return sweep.intensity
-        first = sweep.return_index == 0
-        learned = np.maximum(network.run(channels, threads), 0.0)
-        return np.where(first, learned[sweep.beam], sweep.intensity)
+    def predict_light(self, channels: BeamChannels, threads: int = 0) -> Array:
+        """The shares (b, k) of the bins of intensity of each beam (`Light`); 0 where nothing returned."""
+        return self._networks["intensity"].run(channels, threads)
+
+    def _brighten(self, sweep: Sweep, channels: BeamChannels, seed: int, index: int, threads: int) -> Array:
+        """The intensities (n,) of the returns of a sweep, drawn from what was learned."""
+        light = self._networks["intensity"].part.light
+        assert light is not None  # the card was checked
+        first = np.flatnonzero(sweep.return_index == 0)
+        beams = sweep.beam[first]
+        level = light.draw_levels(sweep.world_points()[first], beams, seed=seed, index=index)
+        learned = light.round(sweep.intensity)
+        learned[first] = light.draw(self.predict_light(channels, threads)[beams], level)
+        return learned
+
+    def _scatter(self, sweep: Sweep, channels: BeamChannels, receiver: Receiver | None, seed: int, index: int) -> Array:
+        """The ranges (n,) of the returns of a sweep, with the noise that was learned."""
+        noise = self.card.noise
+        if noise is None:
+            return sweep.range
+        return noise.apply(sweep.range, noise.draw(channels, receiver, seed=seed, index=index)[sweep.beam])
 
 
 def load_realism(path: str | Path) -> RealismModel:
