@@ -249,8 +249,7 @@ class Loop:
             tuple(sorted(episode.events, key=lambda event: float(event["time_s"]))),
             np.array(episode.states),
             tuple(made),
-            episode.min_distance_m,
-            episode.min_ttc_s,
+            episode.nearness.actors,
             self.settings(),
             recorder.logs(episode.lidars),
         )

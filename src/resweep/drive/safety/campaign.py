@@ -21,6 +21,8 @@ from resweep.drive.loop import Loop
 from resweep.drive.planners import Avoider
 from resweep.drive.run import FILE, Run, read_run
 from resweep.drive.safety.cases import STREETS, Case
+from resweep.drive.safety.judge import describe_run, is_avoidable, summarise
+from resweep.drive.sensing.rig import Rig
 from resweep.errors import ResweepError
 from resweep.files import write_file
 from resweep.progress import track
@@ -57,13 +59,13 @@ class Campaign:
         loop = self.make_loop(case, make_autonomy(self.autonomy))
         return loop.run(output, keep_sweeps=self.sweeps)
 
-    def make_loop(self, case: Case, autonomy: Any) -> Loop:
-        """The loop of a case."""
+    def make_loop(self, case: Case, autonomy: Any, rig: Rig | None = None) -> Loop:
+        """The loop of a case; with the campaign's LiDAR unless another ``rig`` is given."""
         scenario = Scenario(**case.scenario)
         return Loop(
             _open_world(case.world, case.world_seed),
             self.vehicle,
-            load_sensor(self.sensor).with_(**{"beam.rays": self.rays}),
+            load_sensor(self.sensor).with_(**{"beam.rays": self.rays}) if rig is None else rig,
             autonomy,
             scenario=scenario,
             config=LoopConfig(duration_s=scenario.duration_s),
@@ -95,21 +97,16 @@ def make_autonomy(word: str) -> Any:
 
 def run_case(campaign: Campaign, folder: str, case: Case) -> dict[str, Any]:
     """The row of a case in the summary; a case that cannot be driven is a row with its error."""
-    row: dict[str, Any] = {"case": case.number, **case.parameters}
     try:
         run = campaign.drive(case, Path(folder) / case.name if folder else None)
     except ResweepError as error:
-        return {**row, "outcome": "error", "success": False, "detail": str(error)}
-    hits = [event for event in run.events if event["kind"] == "collision"]
-    struck = [event["with"] for event in hits]
-    return {
-        **row,
-        "outcome": run.outcome,
-        "success": not struck and run.outcome in ("time", "goal"),
-        "with": struck[0] if struck else None,
-        "impact_mps": hits[0].get("speed_mps") if hits else None,
-        **run.figures(),
-    }
+        return {
+            "case": case.number, **case.parameters, "outcome": "error", "success": False, "detail": str(error),
+        }  # fmt: skip
+    row = describe_run(case, run)
+    if run.outcome == "collision" and str(row["with"]).startswith("actor "):
+        row["avoidable"] = is_avoidable(campaign.make_loop(case, None, Rig()), run)
+    return row
 
 
 def run_campaign(
@@ -129,27 +126,6 @@ def run_campaign(
     if output is not None:
         write_file(output / SUMMARY, (json.dumps(summary, indent=1) + "\n").encode())
     return summary
-
-
-def summarise(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Figures of all cases, and the rows."""
-    gaps = sorted(row["min_distance_m"] for row in rows if row.get("min_distance_m") is not None)
-    times = sorted(row["min_ttc_s"] for row in rows if row.get("min_ttc_s") is not None)
-    braking = sorted(row["max_deceleration_mps2"] for row in rows if row["success"])
-    return {
-        "variants": len(rows),
-        "success_rate": sum(row["success"] for row in rows) / len(rows),
-        "failures": [row["case"] for row in rows if not row["success"]],
-        "min_distance_m": gaps[0] if gaps else None,
-        "median_distance_m": _middle(gaps),
-        "median_ttc_s": _middle(times),
-        "median_deceleration_mps2": _middle(braking),
-        "rows": list(rows),
-    }
-
-
-def _middle(values: list[float]) -> float | None:
-    return values[len(values) // 2] if values else None
 
 
 def _check_folder(output: Path, campaign: Campaign, cases: Sequence[Case]) -> None:
@@ -216,7 +192,6 @@ def rebuild_loop(run: Run) -> Loop:
 
 
 def _read(settings: Any, name: str) -> Any:
-    from resweep.drive.sensing.rig import Rig
     from resweep.drive.vehicles import Vehicle
 
     return (Vehicle if name == "vehicle" else Rig)(**settings[name])

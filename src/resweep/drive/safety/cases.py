@@ -22,17 +22,22 @@ STREETS = 5
 _LANE_Y = -1.45  # between the parked cars and the oncoming lane
 _ONCOMING_Y = 1.05
 _DURATION_S = 12.0
+_HIDDEN = "turning car"
 
 
 @dataclass(frozen=True)
 class Case:
-    """One case: its number, the world's name and seed, the scenario as plain data, and what makes it this one."""
+    """One case: its number, the world's name and seed, the scenario as plain data, and what makes it this one.
+
+    ``watched`` is the actor that it is about: distances to it are reported beside those to any.
+    """
 
     number: int
     world: str
     world_seed: int
     scenario: dict[str, Any]
     parameters: dict[str, float]
+    watched: str = ""
 
     @property
     def name(self) -> str:
@@ -84,7 +89,7 @@ def make_hidden_car(number: int, speed_mps: float, trigger_s: float, seed: int =
             "allow_overlap": True,
         },
         {
-            "name": "turning car",
+            "name": _HIDDEN,
             "category": "car",
             "size_m": [size, 1.8, 1.5],
             "spline": [
@@ -118,4 +123,4 @@ def make_hidden_car(number: int, speed_mps: float, trigger_s: float, seed: int =
     }
     Scenario(**scenario)  # wrong parameters are found now
     parameters = {"speed_mps": speed_mps, "trigger_s": trigger_s, "street": float(street), "shift_m": shift}
-    return Case(number, "scene:street", street, scenario, parameters)
+    return Case(number, "scene:street", street, scenario, parameters, _HIDDEN)
