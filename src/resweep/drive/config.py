@@ -18,11 +18,11 @@ class AnswerRules(Spec):
     """
 
     deadline_s: Positive | None = None
-    """Seconds of real time within which an answer must come, else it is late. None: the drive's clock stands still until
-    the answer is there, and the run does not depend on the machine's load."""
+    """Seconds of real time within which an answer must come, else it is late. None: the drive's clock stands still
+    until the answer is there, and the run does not depend on the machine's load."""
     timeout_s: Positive = 600.0
-    """An autonomy that is silent for so many seconds of real time, where no deadline is set or before it is ready, never
-    answers: the vehicle brakes, and the run ends as it stands."""
+    """An autonomy that is silent for so many seconds of real time, where no deadline is set or before it is ready,
+    never answers: the vehicle brakes, and the run ends as it stands."""
     on_late: Literal["hold", "brake"] = "hold"
     """What the vehicle does without an answer by the deadline: it holds the last command, or brakes."""
     on_error: Literal["hold", "brake"] = "brake"

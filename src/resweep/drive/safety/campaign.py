@@ -20,14 +20,13 @@ from resweep.drive.idm import Idm
 from resweep.drive.loop import Loop
 from resweep.drive.planners import Avoider
 from resweep.drive.run import FILE, Run, read_run
-from resweep.drive.safety.cases import STREETS, Case
+from resweep.drive.safety.cases import STREETS, Case, open_place
 from resweep.drive.safety.judge import describe_run, is_avoidable, summarise
 from resweep.drive.sensing.rig import Rig
 from resweep.errors import ResweepError
 from resweep.files import write_file
 from resweep.progress import track
 from resweep.scenario import Scenario
-from resweep.scenes.opening import open_world
 from resweep.sensors import load_sensor
 from resweep.work import keep
 from resweep.worlds import World
@@ -76,7 +75,7 @@ class Campaign:
 
 @keep(STREETS)
 def _open_world(word: str, seed: int) -> World:
-    return open_world(word, seed)
+    return open_place(word, seed)
 
 
 def make_autonomy(word: str) -> Any:
