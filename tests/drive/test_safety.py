@@ -23,7 +23,7 @@ KEEP = "tests.drive.stacks:keep_speed"
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """A street without anything: worlds are opened fast, and only actors can be struck."""
-    plain = rs.World([ground_plane((200.0, 60.0), label=Label.ROAD)], labels=SCENE_LABELS)
+    plain = rs.World([ground_plane((230.0, 60.0), label=Label.ROAD)], labels=SCENE_LABELS)
     monkeypatch.setattr(campaigns, "_open_world", lambda word, seed: plain)
 
 

@@ -125,7 +125,8 @@ class Avoider:
             return []
         s, d = self.lane.project(near[:, :2])
         here = float(self.lane.project(np.array([self.localizer.pose[:2]]))[0][0])
-        kept = (np.abs(d) < self.config.seen_aside_m) & (s > here - self.config.seen_behind_m) & (s < here + self.config.seen_ahead_m)
+        kept = (s > here - self.config.seen_behind_m) & (s < here + self.config.seen_ahead_m)
+        kept &= np.abs(d) < self.config.seen_aside_m
         return find_obstacles(s[kept], d[kept], self.config.detect)
 
     def _sample(self, s: float, d: float) -> Candidates:

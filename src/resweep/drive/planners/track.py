@@ -1,9 +1,9 @@
 """Tracks of obstacles: which is which from scan to scan, and how fast each moves.
 
 Each of the four edges of a track is a Kalman filter of constant velocity; obstacles are assigned to tracks by the least
-sum of distances (Kuhn's Hungarian method). The near edge is seen best, and says how fast an obstacle moves along the lane.
-What stands, and is hidden in part, seems to grow to a side as more of it is seen: one side moves, the other does not. So
-what does not move along the lane moves across it only as the slower of its sides does.
+sum of distances (Kuhn's Hungarian method). The near edge is seen best: it says how fast an obstacle moves along the
+lane. What stands, and is hidden in part, seems to grow to a side as more of it is seen: one side moves, the other does
+not. So what does not move along the lane moves across it only as the slower of its sides does.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class TrackConfig(Spec):
     acceleration_sigma_mps2: Positive = 3.0
     """Standard deviation of what obstacles do, m/s²."""
     moving_mps: Positive = 1.5
-    """What is faster than this along the lane may turn, m/s: its side towards the lane says how fast it moves across."""
+    """What is faster than this along the lane, m/s, may turn: its side towards the lane shows how it moves across."""
     hits_min: int = Field(default=3, ge=2)
     """Scans in which a track must be found before its velocity is believed; before it stands."""
     misses_max: int = Field(default=4, ge=1)
