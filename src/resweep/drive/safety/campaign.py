@@ -44,8 +44,8 @@ class Campaign:
 
     ``autonomy`` is a word of `make_autonomy`. ``rays`` of a pulse are ``single``, as D has it, or ``nine``. With
     ``sweeps`` the sweeps of every run are kept; else runs are replayed to get them. ``goal`` (x, y) and ``duration_s``
-    are those of `LoopConfig`, ``deadline_s`` and ``timeout_s`` those of `AnswerRules`; ``reactive`` are the actors of the
-    scenario that drive by the Intelligent Driver Model.
+    are those of `LoopConfig`, ``deadline_s`` and ``timeout_s`` those of `AnswerRules`; ``reactive`` are the actors of
+    the scenario that drive by the Intelligent Driver Model.
     """
 
     vehicle: str = "passenger-car"
