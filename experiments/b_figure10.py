@@ -26,6 +26,7 @@ from resweep.drive.sensing import Observation
 from resweep.pose import Array
 from resweep.scenes import CourtyardConfig, courtyard
 from resweep.scenes.labels import Label
+from resweep.sensors import load_sensor
 
 SENSORS = {
     "sick-lms-291-s05": "SICK LMS-291 S05",
@@ -107,9 +108,11 @@ def drive(
     goal: tuple[float, float],
     start: tuple[float, float],
     longest_s: float,
+    rays: str = "nine",
 ) -> dict[str, Any]:
     """One drive, and what its cost map is worth beside the ``truth`` of its cells."""
-    rig = Rig(lidars=(LidarMount(sensor=sensor, position_m=(0.0, 0.0, HEIGHT_M)),))
+    spec = load_sensor(sensor).with_(**{"beam.rays": rays})
+    rig = Rig(lidars=(LidarMount(sensor=spec, position_m=(0.0, 0.0, HEIGHT_M)),))
     config = LoopConfig(duration_s=longest_s, goal=goal, control_hz=10.0)
     heading = math.atan2(goal[1] - start[1], goal[0] - start[0])
     navigator = Watched()
@@ -149,10 +152,13 @@ def _plain(path: Array | None) -> list[Any] | None:
 
 
 def run(fast: bool = False, only: str = "", cache: Path | None = None) -> dict[str, Any]:
-    """Drive with each sensor; the fast version has a small courtyard and two sensors. Drives in ``cache`` are kept."""
+    """Drive with each sensor; the fast version has a small courtyard, two sensors and one ray a pulse.
+
+    Drives in the file ``cache`` are kept.
+    """
     if fast:
         config = CourtyardConfig(size_m=80.0, trees=12, triangles=3_000_000, blades_per_m2=5.0, blade_segments=2)
-        world, start, goal, longest = courtyard(3, config), (-25.0, -25.0), (-15.0, -15.0), 20.0
+        world, start, goal, longest = courtyard(3, config), (-25.0, -25.0), (-9.0, -9.0), 30.0
         names = ["sick-lms-291-s05", "velodyne-vlp-16"]
     else:
         world, start, longest = courtyard(0), START, 200.0
@@ -162,7 +168,7 @@ def run(fast: bool = False, only: str = "", cache: Path | None = None) -> dict[s
     kept: dict[str, Any] = json.loads(cache.read_text()) if cache is not None and cache.is_file() else {}
     truth = cache_truth(world)
     for name in progress([name for name in chosen if name not in kept], "drives"):
-        kept[name] = drive(world, truth, name, goal, start, longest)
+        kept[name] = drive(world, truth, name, goal, start, longest, "single" if fast else "nine")
         if cache is not None:
             cache.write_text(json.dumps(kept))
     rows = [kept[name] for name in chosen]

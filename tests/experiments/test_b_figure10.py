@@ -18,7 +18,7 @@ def result() -> dict:
 
 
 def test_both_sensors_lead_to_the_goal_without_a_collision(result: dict) -> None:
-    straight = np.hypot(10.0, 10.0) - 2.0  # the goal counts within 2 m
+    straight = np.hypot(16.0, 16.0) - 2.0  # the goal counts within 2 m
     for row in result["rows"]:
         assert row["reached"]
         assert row["collisions"] == 0
