@@ -157,7 +157,7 @@ def run(fast: bool = False, only: str = "", cache: Path | None = None) -> dict[s
     Drives in the file ``cache`` are kept.
     """
     if fast:
-        config = CourtyardConfig(size_m=80.0, trees=12, triangles=3_000_000, blades_per_m2=5.0, blade_segments=2)
+        config = CourtyardConfig(size_m=80.0, trees=12, triangles=800_000, blades_per_m2=5.0, blade_segments=2)
         world, start, goal, longest = courtyard(3, config), (-25.0, -25.0), (-9.0, -9.0), 30.0
         names = ["sick-lms-291-s05", "velodyne-vlp-16"]
     else:
