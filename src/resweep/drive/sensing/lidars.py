@@ -15,6 +15,7 @@ from resweep.pose import Trajectory, inverse
 from resweep.scenario import Actor
 from resweep.scenario.actors import common_labels
 from resweep.scenes import box
+from resweep.scenes.cars import car
 from resweep.sensors import Sensor, fire
 from resweep.simulate import Simulator
 from resweep.simulate.ego import Ego
@@ -117,7 +118,7 @@ def reseed_lidars(lidars: Sequence[Lidar], seed: int) -> list[Lidar]:
 
 
 def _make_body(vehicle: Vehicle, mount: LidarMount) -> Ego:
-    """The vehicle's box in the frame of one of its LiDARs."""
+    """The vehicle's body in the frame of one of its LiDARs."""
     low, high = vehicle.box
     at = np.array(mount.position_m)
     if ((low < at) & (at < high)).all():
@@ -126,5 +127,8 @@ def _make_body(vehicle: Vehicle, mount: LidarMount) -> Ego:
             f"mount it above {vehicle.height_m:g} m or outside"
         )
     x, y = ((low + high) / 2)[:2].tolist()
-    body = box((high - low).tolist(), (x, y, float(low[2])))
+    if vehicle.shape == "car":
+        body = car((x, y, 0.0), length_m=vehicle.length_m, width_m=vehicle.width_m, height_m=vehicle.height_m)
+    else:
+        body = box((high - low).tolist(), (x, y, float(low[2])))
     return Ego(body.moved(inverse(mount.T_vehicle_sensor)))
