@@ -15,7 +15,8 @@ from resweep.errors import ResweepError
 from resweep.optional import require
 from resweep.pose import Array
 from resweep.viewer.pages.latest import Latest
-from resweep.viewer.scene.primitives import Gaussians, Triangles
+from resweep.viewer.scene.discs import POINT_SIZES, Discs, split_by_size, write_glb
+from resweep.viewer.scene.primitives import Triangles
 
 PORT = 8080
 LOCALHOST = "127.0.0.1"
@@ -116,19 +117,38 @@ class Stage:
             name, local, colour, thickness=_LINE_PX, thickness_units="screen"
         )
 
-    def gaussians(self, name: str, shown: Gaussians, as_points: bool, size: float) -> None:
-        """Show Gaussians as such, or as points; coordinates are measured from the centre already."""
+    def discs(self, name: str, shown: Discs, eye: Array, as_points: bool = False) -> None:
+        """Show discs, or points; those that look small from ``eye`` are points anyway.
+
+        Coordinates are measured from the centre already.
+        """
         if len(shown.centre) == 0:
             self.remove(name)
-        elif as_points:
-            self.remove(f"{name}/splats")
-            self._shown[f"{name}/points"] = self.scene.add_point_cloud(
-                f"{name}/points", shown.centre, shown.rgb, point_size=size, precision="float32", point_shading="flat"
-            )
+            return
+        if as_points:
+            large, size = None, float(np.clip(np.median(shown.radius), 0.02, 0.3))
+            small = [(shown, size)]
         else:
-            self.remove(f"{name}/points")
-            self._shown[f"{name}/splats"] = self.scene.add_gaussian_splats(
-                f"{name}/splats", shown.centre, shown.covariance, shown.rgb / 255.0, shown.opacity[:, None]
+            large, small = split_by_size(shown, eye)
+        for at in range(POINT_SIZES):
+            if at >= len(small):
+                self.remove(f"{name}/points {at}")
+                continue
+            part, size = small[at]
+            self._shown[f"{name}/points {at}"] = self.scene.add_point_cloud(
+                f"{name}/points {at}",
+                part.centre,
+                part.rgb,
+                point_size=size,
+                point_shape="circle",
+                precision="float32",
+                point_shading="flat",
+            )
+        if large is None:
+            self.remove(f"{name}/discs")
+        else:
+            self._shown[f"{name}/discs"] = self.scene.add_glb(
+                f"{name}/discs", write_glb(large), cast_shadow=False, receive_shadow=False
             )
 
     def mesh(self, name: str, mesh: Triangles) -> None:

@@ -142,13 +142,13 @@ class WorldPage:
     def _look(self, eye: Array) -> None:
         """Choose the level of detail anew around another eye; small worlds are shown whole anyway."""
         self._eye = eye
-        if self.shown.n_gaussians > self.shown.budget or self.form.value == ELLIPSOIDS:
+        if self.shown.n_primitives > self.shown.budget or self.form.value == ELLIPSOIDS:
             self.draw_world()
 
     def draw_world(self) -> None:
         """Show the primitives that the level of detail chooses."""
         form = self.form.value
-        for name in ("/world/gaussians", "/world/ellipsoids"):
+        for name in ("/world/primitives", "/world/ellipsoids"):
             if form == HIDDEN or (form == ELLIPSOIDS) != name.endswith("ellipsoids"):
                 self.stage.remove(name)
         if form == ELLIPSOIDS:
@@ -156,12 +156,11 @@ class WorldPage:
             self.stage.ellipsoids("/world/ellipsoids", centre, wxyz, half, rgb)
             self.counts.content = f"{len(centre):,} volumes, the nearest"
             return
-        if form == HIDDEN or self.shown.n_gaussians == 0:
+        if form == HIDDEN or self.shown.n_primitives == 0:
             self.counts.content = self._describe_meshes()
             return
         chosen = self.shown.choose(self._eye, str(self.colour.value))
-        size = float(np.clip(np.median(chosen.spread), 0.02, 0.3))
-        self.stage.gaussians("/world/gaussians", chosen, form == POINTS, size)
+        self.stage.discs("/world/primitives", chosen, self._eye, form == POINTS)
         part = "" if len(chosen.centre) == chosen.of else f" of {chosen.of:,}, more where you look"
         self.counts.content = f"{len(chosen.centre):,} primitives{part}. {self._describe_meshes()}"
 
