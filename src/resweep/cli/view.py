@@ -125,13 +125,15 @@ def _show(
         if not -len(log) <= sweep < len(log):
             raise ResweepError(f"{name}: holds {len(log)} sweeps, no sweep {sweep}; they count from 0")
     first = sweep if sweep >= 0 or not opened.logs else len(opened.logs[0][1]) + sweep
-    show = Show(opened, host=host, port=port, budget=BUDGET if budget is None else budget, sweep=first)
+    show = Show(
+        opened, host=host, port=port, budget=BUDGET if budget is None else budget, sweep=first, panes=save is None
+    )
     try:
         if save is not None:
             typer.echo(str(show.save(save)))
             return
-        if show.stage.port != port:
-            typer.echo(f"port {port} is in use; taking {show.stage.port}", err=True)
+        if show.port != port:
+            typer.echo(f"port {port} is in use; taking {show.port}", err=True)
         _wait(show, browser)
     except KeyboardInterrupt:
         typer.echo("stopped", err=True)

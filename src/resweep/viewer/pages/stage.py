@@ -43,13 +43,27 @@ def find_port(host: str, port: int) -> int:
     raise ResweepError(f"ports {port} to {port + _PORTS - 1} are all in use; choose another port")
 
 
+def name_address(host: str, port: int) -> str:
+    """Where a browser on this machine finds what listens on a host and port."""
+    return f"http://{'localhost' if host in (LOCALHOST, '0.0.0.0', '::', '::1') else host}:{port}"
+
+
 class Stage:
     """A viser server whose scene is measured from ``centre`` (3,) in the world, so that float32 loses nothing.
 
-    ``work`` runs what takes long, one task at a time.
+    ``work`` runs what takes long, one task at a time. A stage that is ``led`` by another one shares its work and has
+    no controls of its own. Port 0 is any free one.
     """
 
-    def __init__(self, centre: Array, *, host: str = LOCALHOST, port: int = PORT, title: str = "Resweep") -> None:
+    def __init__(
+        self,
+        centre: Array,
+        *,
+        host: str = LOCALHOST,
+        port: int = PORT,
+        title: str = "Resweep",
+        led: Stage | None = None,
+    ) -> None:
         viser: Any = require("viser", "the viewer")
         self.centre = np.asarray(centre, np.float64)
         self.host, self.port = host, find_port(host, port)
@@ -59,21 +73,26 @@ class Stage:
         self.gui, self.scene = self.server.gui, self.server.scene
         # The share button would open a tunnel to the public.
         self.gui.configure_theme(dark_mode=True, show_logo=False, show_share_button=False, control_width="large")
-        self.gui.main_panel.dock_right()
+        if led is None:
+            self.gui.main_panel.dock_right()
+        else:
+            self.gui.main_panel.minimize()
+            self.gui.add_markdown("the controls are in the other pane")  # an empty panel would show settings of viser
         self.gui.set_panel_label(title)
-        self.work = Latest(self.say)
+        self._led = led
+        self.work: Latest = Latest(self.say) if led is None else led.work
         self._message: Any = None
         self._shown: dict[str, Any] = {}
 
     @property
     def url(self) -> str:
         """Where a browser on this machine finds the page."""
-        host = "localhost" if self.host in (LOCALHOST, "0.0.0.0", "::", "::1") else self.host
-        return f"http://{host}:{self.port}"
+        return name_address(self.host, self.port)
 
     def stop(self) -> None:
         """End the server and all of its threads."""
-        self.work.stop()
+        if self._led is None:
+            self.work.stop()
         with contextlib.redirect_stdout(io.StringIO()):
             self.server.stop()
 

@@ -111,7 +111,7 @@ class WorldPage:
                 self.time = gui.add_slider("time [s]", first, max(last, first + 0.01), 0.01, first)
                 self.time.on_update(lambda _: self.refresh_sweep())
             self.status = gui.add_markdown("")
-        self.range_panel.add(self._show_beam)
+        self.range_panel.add(gui, self._show_beam)
         self.about = gui.add_markdown("click a return, a place in the world, or a pixel of the range image")
         for control in (self.form, self.colour):
             control.on_update(lambda _: self.refresh_world())
