@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from resweep.cli.completion import complete_methods
+from resweep.cli.made import print_made
 from resweep.cli.options import (
     METHOD_HELP,
     Cluster,
+    Json,
     Labels,
     Memory,
     PoseRate,
@@ -62,7 +65,10 @@ def evaluate(
     ] = None,
     every: Annotated[int | None, typer.Option("--holdout-every", min=2, help="Hold out every N-th sweep.")] = None,
     method: Annotated[
-        str, typer.Option("--method", "-m", help=f"With --holdout: {METHOD_HELP}", show_default=False)
+        str,
+        typer.Option(
+            "--method", "-m", autocompletion=complete_methods, help=f"With --holdout: {METHOD_HELP}", show_default=False
+        ),
     ] = "hybrid",
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="With --holdout: a build option, such as map.ego_radius_m=2.")
@@ -80,7 +86,7 @@ def evaluate(
     ] = False,
     memory: Memory = None,
     cluster: Cluster = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Compare simulated sweeps with real ones, in true metres.
 
@@ -90,10 +96,15 @@ def evaluate(
     words, it goes on after the finished stages of that build, which OUT.partial keeps. With --realism the held-out
     beams are not predicted but simulated once, with the noise of a learned model.
 
-    Examples: resweep evaluate out kitti/sequences/00 -o report.html;
-    resweep evaluate out/000000.pcd real.pcd --per-class --json;
-    resweep evaluate kitti/sequences/00 --holdout 5 --method surfels;
-    resweep evaluate drive.bag --holdout-every 10 --odometry
+    Examples:
+
+      resweep evaluate out kitti/sequences/00 -o report.html
+
+      resweep evaluate out/000000.pcd real.pcd --per-class --json
+
+      resweep evaluate kitti/sequences/00 --holdout 5 --method surfels
+
+      resweep evaluate drive.bag --holdout-every 10 --odometry
     """
 
     from resweep.cli.inputs import add_refinement, build_config, check_writable, open_posed, report_skipped
@@ -144,7 +155,7 @@ def evaluate(
     if per_class:
         console.print(report.class_table())
     if output is not None:
-        console.print(f"report: {output}", highlight=False, markup=False, soft_wrap=True)
+        print_made([("report", output)])
 
 
 def _compare(
