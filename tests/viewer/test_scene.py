@@ -232,7 +232,7 @@ def test_a_file_of_discs_holds_a_triangle_around_each() -> None:
 
 def test_the_discs_that_look_largest_are_drawn_as_discs() -> None:
     centre = np.column_stack([np.arange(1.0, 101.0), np.zeros(100), np.zeros(100)]).astype(np.float32)
-    half = find_axes(np.tile(np.float32([0, 0, 1]), (100, 1))) * np.float32(0.5)
+    half = find_axes(np.tile(np.array([0, 0, 1], np.float32), (100, 1))) * np.float32(0.5)
     half[90] *= 100.0
     shown = Discs(centre, half, np.zeros((100, 3), np.uint8), 100)
     large, points = split_by_size(shown, np.zeros(3), most=10)

@@ -135,7 +135,10 @@ def _report(output: Path, done: Done, log: Path | None, as_json: bool) -> None:
     typer.echo("\nTry next:")
     typer.echo(f"  resweep view {recording} {output / AGAIN}   # side by side in the browser")
     typer.echo(f"  resweep view {output / WORLD}   # drag a sensor through the world")
-    typer.echo("  resweep demo --log YOUR/LOG -o my-demo   # the same with your own recording")
+    if log is None:
+        typer.echo("  resweep demo --log YOUR/LOG -o my-demo   # the same with your own recording")
+    else:
+        typer.echo(f"  resweep build {log} -o my.world   # the world of the whole recording")
     if as_json:
         print_made(rows, True, **done.figures)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -109,6 +110,7 @@ def evaluate(
 
     from resweep.cli.inputs import add_refinement, build_config, check_writable, open_posed, report_skipped
     from resweep.labels import load_labels
+    from resweep.progress import open_progress
     from resweep.simulate.realism import load_realism
     from resweep.terminal import make_console
 
@@ -142,7 +144,9 @@ def evaluate(
         report_skipped(sim, log)
         report = _hold_out(log, holdout, every, config, accumulate, odometry, bound, kept, model)
     if output is not None:
-        report.save(output)
+        with open_progress() as progress:
+            progress.start(f"writing {output.name}")
+            report.save(output)
         kept.remove()
     if as_json:
         for line in report.warnings:
@@ -207,6 +211,7 @@ def _hold_out(
 ) -> Report:
     """Held-out sweeps of a log against a world built from the others, of which finished stages are ``kept``."""
     from resweep.evaluation.holdout import holdout
+    from resweep.progress import Progress, open_progress
     from resweep.reconstruction import odometry as find_poses
     from resweep.reconstruction.map.accumulate import find_mappable
 
@@ -218,15 +223,25 @@ def _hold_out(
     if odometry:
         log = find_poses(log, progress=True)
     vocabulary = config.map.choose_labels(log)
-    report = holdout(
-        log,
-        held,
-        lambda rest: kept.build(rest, config),
-        lambda sweep: find_mappable(sweep, config.map, vocabulary),
-        accumulate=accumulate,
-        memory=memory,
-        realism=realism,
-    )
+    with ExitStack() as stack:
+        comparing: list[Progress] = []  # opened once the world is built, which shows its own progress
+
+        def build(rest: Log) -> World | StreamedWorld:
+            world = kept.build(rest, config)
+            comparing.append(stack.enter_context(open_progress()))
+            comparing[0].start("comparing held-out sweeps", len(set(held)))
+            return world
+
+        report = holdout(
+            log,
+            held,
+            build,
+            lambda sweep: find_mappable(sweep, config.map, vocabulary),
+            accumulate=accumulate,
+            memory=memory,
+            realism=realism,
+            progress=lambda *_: comparing[0].advance(),
+        )
     return kept.qualify(report)
 
 

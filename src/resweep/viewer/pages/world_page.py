@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from resweep.pose import Array, Trajectory, inverse, transform
 from resweep.scenario import Actor
-from resweep.sensors import Sensor, sensor_names
+from resweep.sensors import Sensor, load_sensor, sensor_names
 from resweep.simulate import Simulator
 from resweep.sweep import Sweep
 from resweep.viewer.pages.range_panel import RangePanel
@@ -48,8 +48,9 @@ class WorldPage:
     ) -> None:
         self.stage, self.world, self.pose = stage, world, np.array(pose, np.float64)
         self.shown = ShownWorld(world, stage.centre, budget)
-        self.simulator = Simulator(world, sensor, actors=actors)
         self.actors = tuple(actors)
+        self._sensor = load_sensor(sensor) if isinstance(sensor, str) else sensor
+        self._simulator: Simulator | None = None
         self.path = path
         self.sweep: Sweep | None = None
         self.latency_ms = 0.0
@@ -70,6 +71,14 @@ class WorldPage:
             stage.lines("/trajectory", outline_path(path.poses), _PATH)
         self.refresh_world()
         self.refresh_sweep()
+
+    @property
+    def simulator(self) -> Simulator:
+        """What sweeps the world; made when first asked for, so that a large world is seen before it can be swept."""
+        if self._simulator is None:
+            self.status.content = "preparing the world for the sensor ..."
+            self._simulator = Simulator(self.world, self._sensor, actors=self.actors)
+        return self._simulator
 
     def refresh_world(self) -> None:
         """Show the world again as the controls say, soon."""
@@ -99,7 +108,7 @@ class WorldPage:
             self.counts = gui.add_markdown("")
         with gui.add_folder("sensor"):
             names = sensor_names()
-            own = self.simulator.sensor.name
+            own = self._sensor.name
             names = names if own in names else [own, *names]
             self.sensor = gui.add_dropdown("sensor", names, initial_value=own)
             self.live = gui.add_checkbox("sweep while dragged", True)
@@ -222,7 +231,7 @@ class WorldPage:
     def _change_sensor(self) -> None:
         name = str(self.sensor.value)
         if name != self.simulator.sensor.name:
-            self.simulator = self.simulator.with_sensor(name)
+            self._simulator = self.simulator.with_sensor(name)
         self.draw_sweep()
 
     def _click(self, origin: Array, direction: Array) -> None:
