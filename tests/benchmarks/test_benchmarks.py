@@ -28,6 +28,7 @@ KEYS = {
     "memory": ["courtyard_gb", "root_gb", "courtyard_triangles", "root_triangles", "courtyard_build_s", "root_build_s"],
     "splat_trace": ["realtime_factor", "floor_ratio", "realtime_factor_depth5", "tracing_share"],
     "render": ["triangles_frames_per_s", "triangles_floor_ratio", "splats_frames_per_s", "splats_floor_ratio"],
+    "view": ["choose_s", "write_s", "sent_mb", "shown", "live_ms_velodyne-hdl-32e"],
     "volumes": ["realtime_factor", "floor_ratio", "hybrid_realtime_factor", "beams_per_s"],
     "actors": ["realtime_factor", "realtime_factor_depth5", "cpu_ms", "update_ms", "update_exponent"],
     "dataset": ["ratio_to_simulator", "dataset_sweeps_per_s", "simulator_sweeps_per_s", "mb_per_sweep"],

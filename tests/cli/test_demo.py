@@ -119,6 +119,20 @@ def test_an_added_car_stays_clear_of_others_and_on_the_ground() -> None:
     assert second.instance != added.instance
 
 
+@pytest.mark.parametrize("step_m", [0.05, 0.4, 1.5])
+def test_an_added_car_drives_straight_on_beyond_a_log_of_any_speed(step_m: float) -> None:
+    from resweep.cli.demos.added_car import _drive_ahead
+    from resweep.log import Log
+    from resweep.sweep import Sweep
+
+    poses = np.stack([from_xyz_rpy(step_m * at, 2.0, 1.7) for at in range(40)])
+    empty = [Sweep.from_points(np.ones((1, 3)), pose=pose, timestamp=0.1 * at) for at, pose in enumerate(poses)]
+    times, places = _drive_ahead(Log.from_sweeps(empty, "drive"), 11.0)
+    np.testing.assert_allclose(places[1:-1], poses[:, :2, 3] + [11.0, 0.0], atol=1e-9)
+    assert times[0] < 0.0
+    assert times[-1] > 3.9
+
+
 def test_an_earlier_demo_is_replaced_only_when_asked(tmp_path: Path, resweep: Any) -> None:
     (tmp_path / "demo-output").mkdir()
     (tmp_path / "demo-output" / "thesis.txt").write_text("years of work")

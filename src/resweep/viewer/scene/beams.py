@@ -42,6 +42,13 @@ def find_clicked(points: Array, origin: Array, direction: Array) -> int | None:
     return int(close[np.argmin(along[close])]) if len(close) else None
 
 
+def find_firings(sweep: Sweep) -> Array:
+    """Numbers (b,) that grow from firing to firing: the beams' times, or their columns where no times are known."""
+    if sweep.n_beams and np.ptp(sweep.beam_time) == 0:
+        return np.asarray(sweep.beam_column)
+    return np.asarray(sweep.beam_time)
+
+
 def draw_beam(sweep: Sweep, beam: int) -> tuple[Array, Array]:
     """The line (2, 3) of a beam in the world, to its farthest return or 20 m, and its returns (k, 3)."""
     origin, direction = sweep.deskewed_beams()
