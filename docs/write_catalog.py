@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from resweep.pose import Array
 from resweep.sensors import Sensor, load_sensor, sensor_names
 from resweep.sensors.firing import Firing, fire
 from resweep.sensors.patterns import Rosette
@@ -91,7 +92,8 @@ def draw(name: str) -> Path:
     figure = Figure(figsize=(7.6, 2.5), layout="constrained")
     FigureCanvasAgg(figure)
     field, zoom = figure.subplots(1, 2, width_ratios=(2.6, 1.0))
-    keep = _thin(firing)
+    every = max(1, -(-len(firing) // DOTS))
+    keep = _rank(firing) % every == 0
     middle = np.median(azimuth), np.median(elevation)
     near = (np.abs(azimuth - middle[0]) < ZOOM_DEG / 2) & (np.abs(elevation - middle[1]) < ZOOM_DEG / 2)
     for axes, rows, size in ((field, keep, 1.2), (zoom, near, 4.0)):
@@ -99,7 +101,7 @@ def draw(name: str) -> Path:
         axes.set_xlabel("azimuth [°]", fontsize=7)
         axes.tick_params(labelsize=7)
     field.set_ylabel("elevation [°]", fontsize=7)
-    field.set_title("one sweep", fontsize=8)
+    field.set_title("one sweep" + (f", 1 of {every} pulses of each ring" if every > 1 else ""), fontsize=8)
     zoom.set_title(f"{ZOOM_DEG:g}° of it, pulse by pulse", fontsize=8)
     field.invert_xaxis()
     zoom.set_xlim(middle[0] + ZOOM_DEG / 2, middle[0] - ZOOM_DEG / 2)
@@ -110,13 +112,13 @@ def draw(name: str) -> Path:
     return path
 
 
-def _thin(firing: Firing) -> np.ndarray:
-    """Which pulses (b,) to draw: of every ring each n-th, since blocks of lasers may fire in columns of their own."""
+def _rank(firing: Firing) -> Array:
+    """The number (b,) of each pulse on its ring: blocks of lasers may fire in columns of their own."""
     order = np.lexsort((firing.time, firing.ring))
     _, first = np.unique(firing.ring[order], return_index=True)
     rank = np.empty(len(firing), np.int64)
     rank[order] = np.arange(len(firing)) - np.repeat(first, np.diff([*first, len(firing)]))
-    return np.asarray(rank % max(1, -(-len(firing) // DOTS)) == 0)
+    return rank
 
 
 def main() -> None:
