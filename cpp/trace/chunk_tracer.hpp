@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <vector>
 
@@ -18,10 +19,14 @@ struct TraceJob {
     const Plan& plan;
     const FiredSweep& sweep;
     std::size_t largest_chunk;
-    std::uint8_t* status;  // by beam
-    std::uint8_t* counts;  // of returns, by beam
-    Echo* echoes;          // `max_returns` rows per beam
-    const Record* record;  // may be null
+    // By pulse, in the order of tracing: a thread writes what lies together, and no other writes there.
+    std::uint8_t* status;
+    std::uint8_t* counts;                // of returns
+    Echo* echoes;                        // `max_returns` rows per pulse
+    std::atomic<std::uint32_t>* blocks;  // returns of each block of `kBlock` beams
+    const Record* record;                // may be null
+
+    static constexpr std::size_t kBlock = 8192;
 
     // Whether all that a ray can hit is of one kind, and which.
     bool one_kind() const {
@@ -51,6 +56,7 @@ template <int N> class ChunkTracer {
         summary_.resize(job.largest_chunk);
         measured_.resize(job.largest_chunk);
         draws_.assign(job.largest_chunk, 0.0);
+        if (noise_.intensity_sigma > 0.0) intensity_draws_.resize(job.largest_chunk);
         rays_.resize(job.largest_chunk * n_rays_);
         hits_.resize(job.largest_chunk * n_rays_);
         std::fill(hits_.kind.begin(), hits_.kind.end(), job.kind());
@@ -62,6 +68,7 @@ template <int N> class ChunkTracer {
     void operator()(std::size_t chunk) {
         const std::size_t first = firing_.begin(chunk), last = firing_.end(chunk);
         if (first == last) return;
+        first_ = first;
         maker_.make(first, last, pulses_);
         spread_.spread(pulses_, rays_);
         if (!keys_.empty())
@@ -77,11 +84,13 @@ template <int N> class ChunkTracer {
         if (noise_.has_range_noise())
             normals(random_, pulses_.beam.data(), pulses_.count, 0, Purpose::kRangeNoise, draws_.data());
         measure_ranges(noise_, draws_.data(), summary_.mean.data(), measured_.data(), pulses_.count);
-        empty_.clear();
-        for (std::size_t i = 0; i < pulses_.count; ++i) report(i);
+        if (noise_.intensity_sigma > 0.0)
+            normals(random_, pulses_.beam.data(), pulses_.count, 0, Purpose::kIntensityNoise, intensity_draws_.data());
+        report();
         look_beyond();
         if (job_.record)
             for (std::size_t i = 0; i < pulses_.count; ++i) observe(i, *job_.record);
+        count_returns();
     }
 
   private:
@@ -95,15 +104,15 @@ template <int N> class ChunkTracer {
         }
         std::fill_n(hits_.range.begin(), order.row.size(), kInfinity);
         std::fill_n(hits_.reflected.begin(), order.row.size(), 0.0f);
+        const bool mixed = !job_.one_kind(), recorded = job_.record != nullptr;
         for (std::size_t first = 0; first < order.row.size(); first += N) {
             const int lanes = static_cast<int>(std::min<std::size_t>(N, order.row.size() - first));
             const std::uint32_t* rows = order.row.data() + first;
-            select(rays_.direction[0].data(), rows, rays.direction_x, lanes);
-            select(rays_.direction[1].data(), rows, rays.direction_y, lanes);
-            select(rays_.direction[2].data(), rows, rays.direction_z, lanes);
-            set_pulses(order.pulse.data() + first, lanes);
+            take(rays_.direction[0], rows, rays.direction_x, lanes);
+            take(rays_.direction[1], rows, rays.direction_y, lanes);
+            take(rays_.direction[2], rows, rays.direction_z, lanes);
+            set_pulses(order.pulse.data() + first, lanes, n_rays_ == 1);
             tracer_.trace(lanes, receiver_.range_max);
-            const bool mixed = !job_.one_kind(), recorded = job_.record != nullptr;
             tracer_.events(lanes, [&](int lane, const Event& event) {
                 const std::uint32_t row = rows[lane];
                 if (mixed) hits_.kind[row] = event.kind;
@@ -119,52 +128,97 @@ template <int N> class ChunkTracer {
         }
     }
 
-    // Set what the rays of a packet have from their pulses: origins, random bits and times.
-    void set_pulses(const std::uint32_t* pulse, int lanes) {
+    // out[i] = values[rows[i]]. Rays of pulses with one ray each are traced in their order, so rows follow each other.
+    void take(const std::vector<float>& values, const std::uint32_t* rows, float* out, int lanes) const {
+        if (n_rays_ == 1 && lanes == N)
+            std::copy_n(values.data() + rows[0], N, out);
+        else
+            select(values.data(), rows, out, lanes);
+    }
+
+    // Set what the rays of a packet have from their pulses, which may follow `in_order` upon each other: origins,
+    // random bits and times.
+    void set_pulses(const std::uint32_t* pulse, int lanes, bool in_order) {
         RayPacket<N>& rays = tracer_.rays();
+        const auto set = [&](const std::vector<float>& values, float* out) {
+            if (in_order && lanes == N)
+                std::copy_n(values.data() + pulse[0], N, out);
+            else
+                select(values.data(), pulse, out, lanes);
+        };
         if (!pulses_.one_origin) {
-            select(pulses_.origin[0].data(), pulse, rays.origin_x, lanes);
-            select(pulses_.origin[1].data(), pulse, rays.origin_y, lanes);
-            select(pulses_.origin[2].data(), pulse, rays.origin_z, lanes);
+            set(pulses_.origin[0], rays.origin_x);
+            set(pulses_.origin[1], rays.origin_y);
+            set(pulses_.origin[2], rays.origin_z);
         }
         if (!keys_.empty())
             for (int lane = 0; lane < lanes; ++lane) tracer_.keys()[lane] = keys_[pulse[lane]];
-        if (!times_.empty()) select(times_.data(), pulse, rays.time, lanes);
+        if (!times_.empty()) set(times_, rays.time);
     }
 
-    // Form the echoes of pulse i, measure them, and write them to the rows of its beam.
-    void report(std::size_t i) {
-        const std::uint32_t beam = pulses_.beam[i];
-        Echo* echoes = job_.echoes + std::size_t{beam} * static_cast<std::size_t>(receiver_.max_returns);
-        BeamStatus status = BeamStatus::kReturn;
-        std::size_t count = 1;
-        if (summary_.farthest[i] == 0.0f) {
-            empty_.push_back(static_cast<std::uint32_t>(i));
-            status = BeamStatus::kNothingHit;
-            count = 0;
-        } else if (2.0f * (summary_.farthest[i] - summary_.nearest[i]) <= receiver_.signal_cutoff &&
-                   summary_.nearest[i] >= receiver_.range_min && receiver_.falloff_reference <= 0.0f) {
-            if (summary_.light[i] < receiver_.threshold) {
-                status = BeamStatus::kBelowThreshold;
-                count = 0;
+    Echo* echoes_of(std::size_t i) const {
+        return job_.echoes + (first_ + i) * static_cast<std::size_t>(receiver_.max_returns);
+    }
+
+    // Form the echoes of all pulses of the chunk, and measure them. Most pulses have one, of all their light.
+    void report() {
+        // Stores of bytes may change anything, as far as the compiler knows: what the loop reads is kept here.
+        const float *nearest = summary_.nearest.data(), *farthest = summary_.farthest.data(),
+                    *light = summary_.light.data(), *measured = measured_.data();
+        const std::int32_t *label = summary_.label.data(), *instance = summary_.instance.data(),
+                           *mixed = summary_.mixed.data();
+        std::uint8_t *status = job_.status + first_, *counts = job_.counts + first_;
+        const float cutoff = receiver_.signal_cutoff, range_min = receiver_.range_min, threshold = receiver_.threshold;
+        const bool plain = receiver_.falloff_reference <= 0.0f, known = job_.one_kind() && !job_.record;
+        const PrimitiveKind kind = job_.kind();
+        const std::size_t count = pulses_.count, width = static_cast<std::size_t>(receiver_.max_returns);
+        Echo* echoes = echoes_of(0);
+        empty_.clear();
+        for (std::size_t i = 0; i < count; ++i, echoes += width) {
+            if (farthest[i] == 0.0f) {
+                empty_.push_back(static_cast<std::uint32_t>(i));
+                status[i] = static_cast<std::uint8_t>(BeamStatus::kNothingHit);
+                counts[i] = 0;
+            } else if (plain && 2.0f * (farthest[i] - nearest[i]) <= cutoff && nearest[i] >= range_min) {
+                const bool seen = !(light[i] < threshold);
+                status[i] = static_cast<std::uint8_t>(seen ? BeamStatus::kReturn : BeamStatus::kBelowThreshold);
+                counts[i] = seen;
+                echoes[0] = {measured[i], light[i], label[i], instance[i], kind};
+                if (mixed[i]) label_by_most_light(i, echoes[0]);
+                if (!known) set_primitive(i, echoes[0]);
             } else {
-                echoes[0] = {measured_[i], summary_.light[i], summary_.label[i], summary_.instance[i], job_.kind()};
-                if (summary_.mixed[i]) label_by_most_light(i, echoes[0]);
-                if (!job_.one_kind() || job_.record) set_primitive(i, echoes[0]);
+                status[i] = static_cast<std::uint8_t>(receive_all(i));
+                counts[i] = static_cast<std::uint8_t>(echoes_.size());
+                std::copy(echoes_.begin(), echoes_.end(), echoes);
             }
-        } else {
-            status = receive_all(i);
-            count = echoes_.size();
-            std::copy(echoes_.begin(), echoes_.end(), echoes);
         }
-        job_.status[beam] = static_cast<std::uint8_t>(status);
-        job_.counts[beam] = static_cast<std::uint8_t>(count);
-        if (noise_.intensity_sigma > 0.0)
-            for (std::uint32_t k = 0; k < count; ++k) {
-                const double draw = normal(random_.words(beam, k, Purpose::kIntensityNoise)[0]);
-                const double intensity = echoes[k].intensity + noise_.intensity_sigma * draw;
-                echoes[k].intensity = static_cast<float>(std::max(0.0, intensity));
+        if (noise_.intensity_sigma > 0.0) add_intensity_noise();
+    }
+
+    void add_intensity_noise() {
+        for (std::size_t i = 0; i < pulses_.count; ++i)
+            for (std::uint32_t k = 0; k < job_.counts[first_ + i]; ++k) {
+                const double draw = k == 0 ? intensity_draws_[i]
+                                           : normal(random_.words(pulses_.beam[i], k, Purpose::kIntensityNoise)[0]);
+                Echo& echo = echoes_of(i)[k];
+                echo.intensity = static_cast<float>(std::max(0.0, echo.intensity + noise_.intensity_sigma * draw));
             }
+    }
+
+    // Add the returns of the chunk to those of their blocks of beams.
+    void count_returns() const {
+        std::size_t block = 0;
+        std::uint32_t sum = 0;
+        for (std::size_t i = 0; i < pulses_.count; ++i) {
+            const std::size_t own = pulses_.beam[i] / TraceJob::kBlock;
+            if (own != block) {
+                if (sum) job_.blocks[block].fetch_add(sum, std::memory_order_relaxed);
+                block = own;
+                sum = 0;
+            }
+            sum += job_.counts[first_ + i];
+        }
+        if (sum) job_.blocks[block].fetch_add(sum, std::memory_order_relaxed);
     }
 
     // Give an echo of all of pulse i's light the label and instance that gave most of it.
@@ -205,20 +259,20 @@ template <int N> class ChunkTracer {
     // Follow the axis of pulse i through the space that was observed: up to its returns, or else as far as it could
     // have returned, and recorded beams looked.
     void observe(std::size_t i, const Record& record) {
-        const std::uint32_t beam = pulses_.beam[i];
         const std::size_t from = pulses_.one_origin ? 0 : i;
         const float origin[3] = {pulses_.origin[0][from], pulses_.origin[1][from], pulses_.origin[2][from]};
         const float direction[3] = {pulses_.d[0][i], pulses_.d[1][i], pulses_.d[2][i]};
-        Echo* echoes = job_.echoes + std::size_t{beam} * static_cast<std::size_t>(receiver_.max_returns);
-        for (std::uint8_t k = 0; k < job_.counts[beam]; ++k)
+        Echo* echoes = echoes_of(i);
+        for (std::uint8_t k = 0; k < job_.counts[first_ + i]; ++k)
             echoes[k].unknown = record.space.sample(origin, direction, echoes[k].range);
-        const auto status = static_cast<BeamStatus>(job_.status[beam]);
+        std::uint8_t& code = job_.status[first_ + i];
+        const auto status = static_cast<BeamStatus>(code);
         if (status != BeamStatus::kNothingHit && status != BeamStatus::kOutOfRange) return;
         const float range = std::min(receiver_.range_max, record.reach);
         if (record.space.follow(origin, direction, range, record.gap, true).left < range)
-            job_.status[beam] = static_cast<std::uint8_t>(BeamStatus::kUnknown);
+            code = static_cast<std::uint8_t>(BeamStatus::kUnknown);
         else if (status == BeamStatus::kNothingHit)
-            job_.status[beam] = static_cast<std::uint8_t>(BeamStatus::kEmptyAsRecorded);
+            code = static_cast<std::uint8_t>(BeamStatus::kEmptyAsRecorded);
     }
 
     // The receiver on all events of pulse i: what the summary does not suffice for.
@@ -250,11 +304,11 @@ template <int N> class ChunkTracer {
             select(pulses_.d[0].data(), rows, rays.direction_x, lanes);
             select(pulses_.d[1].data(), rows, rays.direction_y, lanes);
             select(pulses_.d[2].data(), rows, rays.direction_z, lanes);
-            set_pulses(rows, lanes);
+            set_pulses(rows, lanes, false);
             tracer_.trace_beyond(lanes, receiver_.range_max);
             for (int lane = 0; lane < lanes; ++lane)
                 if (rays.t_far[lane] < 0.0f)
-                    job_.status[pulses_.beam[rows[lane]]] = static_cast<std::uint8_t>(BeamStatus::kOutOfRange);
+                    job_.status[first_ + rows[lane]] = static_cast<std::uint8_t>(BeamStatus::kOutOfRange);
         }
     }
 
@@ -272,9 +326,9 @@ template <int N> class ChunkTracer {
     Rays rays_;
     RayEvents hits_;
     PulseSummary summary_;
-    std::size_t n_rays_;
+    std::size_t n_rays_, first_ = 0;  // `first_`: the first pulse of the chunk
     std::vector<float> shares_, measured_;
-    std::vector<double> draws_;
+    std::vector<double> draws_, intensity_draws_;
     std::vector<std::uint32_t> empty_;  // pulses of the chunk that hit nothing
     std::vector<std::uint64_t> keys_;   // random bits of each pulse, for volumes
     std::vector<float> times_;          // ray time of each pulse, for actors

@@ -44,9 +44,27 @@ RESWEEP_MULTIVERSION void finish_mean(const float* nearest, const float* beyond,
     for (std::size_t i = 0; i < count; ++i) mean[i] = nearest[i] + beyond[i] / weight[i];
 }
 
+// The summary of pulses of one ray each: what the sums below give, without them.
+RESWEEP_MULTIVERSION void summarise_single(const float* range, const float* reflected, float share, float* nearest,
+                                           float* farthest, float* mean, float* light, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        nearest[i] = mean[i] = range[i];
+        farthest[i] = range[i] < kInfinity ? range[i] : 0.0f;
+        light[i] = share * reflected[i];
+    }
+}
+
 }  // namespace
 
 void PulseSummary::summarise(const RayEvents& events, const std::vector<float>& shares, std::size_t count) {
+    if (shares.size() == 1) {
+        summarise_single(events.range.data(), events.reflected.data(), shares[0], nearest.data(), farthest.data(),
+                         mean.data(), light.data(), count);
+        std::copy_n(events.label.begin(), count, label.begin());
+        std::copy_n(events.instance.begin(), count, instance.begin());
+        std::fill_n(mixed.begin(), count, 0);
+        return;
+    }
     std::fill_n(nearest.begin(), count, kInfinity);
     for (auto* column : {&farthest, &light}) std::fill_n(column->begin(), count, 0.0f);
     for (auto* column : {&label, &instance, &mixed}) std::fill_n(column->begin(), count, 0);

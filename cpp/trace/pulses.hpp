@@ -35,6 +35,10 @@ class Firing {
     std::size_t begin(std::size_t chunk) const { return static_cast<std::size_t>(chunk_[chunk]); }
     std::size_t end(std::size_t chunk) const { return static_cast<std::size_t>(chunk_[chunk + 1]); }
     std::size_t largest_chunk() const;
+
+    // The pulse of a beam in the order of tracing; `kNoPulse` of one that is not fired.
+    static constexpr std::uint32_t kNoPulse = 0xFFFFFFFFu;
+    std::uint32_t pulse_of(std::size_t beam) const { return pulse_of_[beam]; }
     const float* origin() const { return origin_; }
     const float* reported() const { return reported_; }
 
@@ -47,6 +51,7 @@ class Firing {
     std::size_t n_beams_;
     const float *reported_, *origin_;
     std::vector<std::int32_t> chunk_;
+    std::vector<std::uint32_t> pulse_of_;
 };
 
 // What is fired: the pulses of a sensor that moves so, the first second of the sweep, and the random numbers of the
@@ -80,10 +85,16 @@ class PulseMaker {
   private:
     void add_pointing_error(std::uint32_t beam, double direction[3]) const;
     void to_world(std::size_t first, PulseBatch& batch);
+    void place_moving(std::size_t first, PulseBatch& batch);
+    void find_poses(std::size_t first, std::size_t count);
 
     const FiredSweep& sweep_;
     const Noise& noise_;
     bool pointing_error_, axial_;
+    // Poses of a moving sensor at the firing times of the last batch: the rings of a column fire at one time, and
+    // neighbouring chunks are rings over the same columns.
+    std::vector<double> time_, position_[3];
+    std::vector<float> turn_[9];
 };
 
 // Mean angle, radians, from one pulse to the next, leftwards, of the pulses first..last-1.

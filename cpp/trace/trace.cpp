@@ -36,16 +36,14 @@ void judge_return(const Confidence& model, const Echo& echo, std::size_t row, Tr
 
 // The returns of all beams as columns, in the order of the beams.
 void gather_columns(const TraceJob& job, int threads, TracedReturns& returns) {
-    constexpr std::size_t kBlock = 8192;
+    constexpr std::size_t kBlock = TraceJob::kBlock;
     const Firing& firing = job.sweep.firing;
     const std::size_t n_beams = firing.n_beams(), n_blocks = (n_beams + kBlock - 1) / kBlock;
     const auto max_returns = static_cast<std::size_t>(job.plan.receiver.max_returns);
     std::vector<std::size_t> begins(n_blocks + 1, 0);
-    for (std::size_t block = 0; block < n_blocks; ++block) {
-        const std::size_t end = std::min(n_beams, (block + 1) * kBlock);
-        begins[block + 1] = std::accumulate(job.counts + block * kBlock, job.counts + end, begins[block]);
-    }
+    for (std::size_t block = 0; block < n_blocks; ++block) begins[block + 1] = begins[block] + job.blocks[block];
     const std::size_t total = begins[n_blocks];
+    returns.status.allocate(n_beams);
     returns.beam.allocate(total);
     returns.label.allocate(total);
     returns.instance.allocate(total);
@@ -66,9 +64,15 @@ void gather_columns(const TraceJob& job, int threads, TracedReturns& returns) {
         return [&](std::size_t block) {
             std::size_t row = begins[block];
             const std::size_t end = std::min(n_beams, (block + 1) * kBlock);
-            for (std::size_t beam = block * kBlock; beam < end; ++beam)
-                for (std::uint8_t k = 0; k < job.counts[beam]; ++k, ++row) {
-                    const Echo& echo = job.echoes[beam * max_returns + k];
+            for (std::size_t beam = block * kBlock; beam < end; ++beam) {
+                const std::size_t pulse = firing.pulse_of(beam);
+                if (pulse == Firing::kNoPulse) {
+                    returns.status.data[beam] = static_cast<std::uint8_t>(BeamStatus::kDropped);
+                    continue;
+                }
+                returns.status.data[beam] = job.status[pulse];
+                for (std::uint8_t k = 0; k < job.counts[pulse]; ++k, ++row) {
+                    const Echo& echo = job.echoes[pulse * max_returns + k];
                     returns.beam.data[row] = static_cast<std::int32_t>(beam);
                     returns.range.data[row] = echo.range;
                     returns.intensity.data[row] = echo.intensity;
@@ -82,6 +86,7 @@ void gather_columns(const TraceJob& job, int threads, TracedReturns& returns) {
                         returns.points.data[3 * row + axis] = firing.reported()[3 * beam + axis] * echo.range + from;
                     }
                 }
+            }
         };
     });
 }
@@ -96,19 +101,15 @@ TracedReturns trace_pulses(const Scene& scene, const ActorScene* actors, const P
                            const TraceSettings& settings) {
     const Firing& firing = sweep.firing;
     TracedReturns returns;
-    returns.status.allocate(firing.n_beams());
     // Kept from sweep to sweep: new memory costs a page fault for every four kilobytes.
-    thread_local std::vector<std::uint8_t> counts;
+    thread_local std::vector<std::uint8_t> status, counts;
     thread_local std::vector<Echo> echoes;
-    counts.resize(firing.n_beams());
-    echoes.resize(firing.n_beams() * static_cast<std::size_t>(plan.receiver.max_returns));
-    if (firing.n_pulses() < firing.n_beams()) {
-        std::fill(counts.begin(), counts.end(), std::uint8_t{0});
-        std::fill_n(returns.status.data.get(), firing.n_beams(), static_cast<std::uint8_t>(BeamStatus::kDropped));
-    }
-    const TraceJob job{
-        scene,         actors,        plan,           sweep, firing.largest_chunk(), returns.status.data.get(),
-        counts.data(), echoes.data(), settings.record};
+    status.resize(firing.n_pulses());
+    counts.resize(firing.n_pulses());
+    echoes.resize(firing.n_pulses() * static_cast<std::size_t>(plan.receiver.max_returns));
+    std::vector<std::atomic<std::uint32_t>> blocks((firing.n_beams() + TraceJob::kBlock - 1) / TraceJob::kBlock);
+    const TraceJob job{scene,         actors,        plan,          sweep,         firing.largest_chunk(),
+                       status.data(), counts.data(), echoes.data(), blocks.data(), settings.record};
     const int threads = thread_count(settings.threads);
     switch (settings.packet) {
         case 1: trace_chunks<1>(job, threads); break;
