@@ -40,6 +40,8 @@ template <int N> class ChunkTracer {
           beam_(job.plan.beam),
           receiver_(job.plan.receiver),
           noise_(job.plan.noise),
+          character_(job.plan.character),
+          special_(character_.any()),
           maker_(job.sweep, noise_, beam_.axial()),
           spread_(beam_, random_),
           order_(beam_),
@@ -74,7 +76,7 @@ template <int N> class ChunkTracer {
                 times_[i] = job_.actors->ray_time(job_.sweep.start + firing_.time[first + i]);
         trace(order_.of(pulses_.count, pulse_spacing(firing_, first, last)));
         summary_.summarise(hits_, shares_, pulses_.count);
-        if (noise_.has_range_noise())
+        if (noise_.has_range_noise() || special_)
             normals(random_, pulses_.beam.data(), pulses_.count, 0, Purpose::kRangeNoise, draws_.data());
         measure_ranges(noise_, draws_.data(), summary_.mean.data(), measured_.data(), pulses_.count);
         empty_.clear();
@@ -103,7 +105,7 @@ template <int N> class ChunkTracer {
             select(rays_.direction[2].data(), rows, rays.direction_z, lanes);
             set_pulses(order.pulse.data() + first, lanes);
             tracer_.trace(lanes, receiver_.range_max);
-            const bool mixed = !job_.one_kind(), recorded = job_.record != nullptr;
+            const bool mixed = !job_.one_kind(), recorded = job_.record != nullptr || special_;
             tracer_.events(lanes, [&](int lane, const Event& event) {
                 const std::uint32_t row = rows[lane];
                 if (mixed) hits_.kind[row] = event.kind;
@@ -143,7 +145,7 @@ template <int N> class ChunkTracer {
             status = BeamStatus::kNothingHit;
             count = 0;
         } else if (2.0f * (summary_.farthest[i] - summary_.nearest[i]) <= receiver_.signal_cutoff &&
-                   summary_.nearest[i] >= receiver_.range_min && receiver_.falloff_reference <= 0.0f) {
+                   summary_.nearest[i] >= receiver_.range_min && receiver_.falloff_reference <= 0.0f && !special_) {
             if (summary_.light[i] < receiver_.threshold) {
                 status = BeamStatus::kBelowThreshold;
                 count = 0;
@@ -153,7 +155,7 @@ template <int N> class ChunkTracer {
                 if (!job_.one_kind() || job_.record) set_primitive(i, echoes[0]);
             }
         } else {
-            status = receive_all(i);
+            status = special_ ? receive_special(i) : receive_all(i, receiver_);
             count = echoes_.size();
             std::copy(echoes_.begin(), echoes_.end(), echoes);
         }
@@ -221,8 +223,20 @@ template <int N> class ChunkTracer {
             job_.status[beam] = static_cast<std::uint8_t>(BeamStatus::kEmptyAsRecorded);
     }
 
+    // As `receive_all`, by a sensor with a character of its own: what is detected is drawn for each pulse.
+    BeamStatus receive_special(std::size_t i) {
+        Receiver receiver = receiver_;
+        if (!character_.signal.empty())
+            receiver.least_signal =
+                character_.least_signal(unit(random_.words(pulses_.beam[i], 0, Purpose::kDetection)[0]));
+        const BeamStatus status = receive_all(i, receiver);
+        const float gain = character_.gain_of(firing_.ring(pulses_.beam[i]));
+        for (Echo& echo : echoes_) echo.intensity *= gain;
+        return status;
+    }
+
     // The receiver on all events of pulse i: what the summary does not suffice for.
-    BeamStatus receive_all(std::size_t i) {
+    BeamStatus receive_all(std::size_t i, const Receiver& receiver) {
         events_.clear();
         for (std::size_t ray = 0; ray < n_rays_; ++ray) {
             const std::size_t row = ray * pulses_.count + i;
@@ -230,13 +244,18 @@ template <int N> class ChunkTracer {
                 events_.push_back({hits_.range[row], shares_[ray], hits_.cosine[row], hits_.reflected[row],
                                    hits_.label[row], hits_.instance[row], hits_.kind[row], hits_.seen[row]});
         }
-        const BeamStatus status = receive(receiver_, events_, echoes_);
+        const BeamStatus status = receive(receiver, events_, echoes_);
         for (std::uint32_t k = 0; k < echoes_.size(); ++k) {
             double draw = draws_[i];
-            if (noise_.has_range_noise() && k > 0)
+            if ((noise_.has_range_noise() || special_) && k > 0)
                 draw = normal(random_.words(pulses_.beam[i], k, Purpose::kRangeNoise)[0]);
-            const float range = echoes_[k].range;
-            measure_ranges(noise_, &draw, &range, &echoes_[k].range, 1);
+            float range = echoes_[k].range;
+            Noise noise = noise_;
+            if (special_) {
+                range += character_.bias_of(firing_.ring(pulses_.beam[i]));
+                noise.range_sigma += character_.sigma_at(echoes_[k].cosine);
+            }
+            measure_ranges(noise, &draw, &range, &echoes_[k].range, 1);
         }
         return status;
     }
@@ -264,6 +283,8 @@ template <int N> class ChunkTracer {
     const Beam& beam_;
     const Receiver& receiver_;
     const Noise& noise_;
+    const Character& character_;
+    bool special_;  // whether the sensor has a character: no pulse then takes the short way
     PulseMaker maker_;
     RaySpread spread_;
     RayOrder order_;
