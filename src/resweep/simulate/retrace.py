@@ -47,11 +47,13 @@ def recorded_sensor(log: Log) -> Sensor:
     """Beam and receiver of the sensor that recorded a log, without range noise; its pattern is not used.
 
     Where the sensor is unknown, each beam is one exact ray up to 200 m. Range noise is none either way: the surfaces
-    of a world built from a recording hold its noise already.
+    of a world built from a recording hold its noise already. Biases and gains of lasers are those of the world's
+    calibration.
     """
     if log.sensor is None:
         return Sensor.model_validate(_RECORDED)
-    return log.sensor.with_(**{"receiver.range_noise_sigma_m": 0.0, "receiver.range_noise_per_m": 0.0})
+    noises = ("range_noise_sigma_m", "range_noise_per_m", "range_noise_per_tan_m")
+    return log.sensor.with_(lasers=None, **{f"receiver.{name}": 0.0 for name in noises})
 
 
 @dataclass(frozen=True)
