@@ -275,7 +275,14 @@ class Retracer:
         if self.realism is None:
             return seen
         labels = common_labels(self.world, self.tracer.actors.actors)
-        return self.realism.run(seen, labels, seed=self.tracer.seed, index=index, threads=self.tracer.threads)
+        return self.realism.run(
+            seen,
+            labels,
+            seed=self.tracer.seed,
+            index=index,
+            threads=self.tracer.threads,
+            range_max_m=None if self.sensor.name == _RECORDED["name"] else self.sensor.range_max_m,
+        )
 
     def _drop_blind(self, sweep: Sweep, index: int) -> Sweep:
         """The sweep without the returns that its sensor's blind spots take, drawn by seed and number of the sweep."""

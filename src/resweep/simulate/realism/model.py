@@ -48,8 +48,12 @@ class RealismModel:
         return "drop" in self._networks
 
     def check(self, sweep: Sweep, labels: LabelSet) -> None:
-        """Raise unless the model fits a sweep: its grid, its labels, and the unit of its intensities."""
-        self.card.layout.check(sweep, image=any(network.is_image for network in self._networks.values()))
+        """Raise unless the model fits a sweep: its grid, its labels, and the unit of its intensities.
+
+        A transferable model fits any grid.
+        """
+        if not self.card.transferable:
+            self.card.layout.check(sweep, image=any(network.is_image for network in self._networks.values()))
         if self.card.classes and not labels.known:
             raise ResweepError(
                 f"realism: the model knows the classes {', '.join(self.card.classes)}, and what labels of this world "
@@ -61,10 +65,26 @@ class RealismModel:
                 f"{float(np.median(sweep.intensity)):g} in the middle; bring both to one unit"
             )
 
-    def find_channels(self, sweep: Sweep, labels: LabelSet) -> BeamChannels:
-        """The channels of a sweep that the model takes."""
+    def find_channels(self, sweep: Sweep, labels: LabelSet, range_max_m: float | None = None) -> BeamChannels:
+        """The channels of a sweep that the model takes; ``range_max_m`` is the maximum range of its sensor."""
         found = find_channels(sweep, labels, use_classes=bool(self.card.classes))
+        if self.card.transferable:
+            return found.transferred(self._find_range_max(sweep, range_max_m))
         return found if self._blind is None else found.with_blind(self._blind)
+
+    def _find_range_max(self, sweep: Sweep, range_max_m: float | None) -> float:
+        """The maximum range of the sensor of a sweep: given, or that of the training where both sensors are one."""
+        if range_max_m is not None:
+            return range_max_m
+        assert self.card.range_max_m is not None
+        try:
+            self.card.layout.check(sweep, image=False)
+        except ResweepError as error:
+            raise ResweepError(
+                "realism: the model takes ranges against the maximum range, and that of this sweep's sensor is "
+                "unknown; give the sensor"
+            ) from error
+        return self.card.range_max_m
 
     def predict_drops(self, channels: BeamChannels, threads: int = 0) -> Array:
         """The probability (b,) float32 that each beam does not return; NaN where nothing returned anyway."""
@@ -73,8 +93,19 @@ class RealismModel:
         rounded = np.round(np.clip(said, 0.0, 1.0) * np.float32(_STEPS)) / np.float32(_STEPS)
         return np.where(channels.occupied, rounded, found)
 
-    def run(self, sweep: Sweep, labels: LabelSet, *, seed: int, index: int, threads: int = 0) -> Sweep:
+    def run(
+        self,
+        sweep: Sweep,
+        labels: LabelSet,
+        *,
+        seed: int,
+        index: int,
+        threads: int = 0,
+        range_max_m: float | None = None,
+    ) -> Sweep:
         """The sweep as the model makes it; ``labels`` say what its labels mean.
+
+        ``range_max_m`` is the maximum range of the sensor, for transferable models; None if it is unknown.
 
         Returns are as bright as learned. A beam is dropped, with all its returns, if the number drawn for it by
         ``seed`` and ``index`` of the sweep lies below its probability (D: sampled, not thresholded). Its status is then
@@ -82,7 +113,7 @@ class RealismModel:
         ``extra["drop_probability"]`` that of each return. Of several returns on a beam the first is looked at.
         """
         self.check(sweep, labels)
-        channels = self.find_channels(sweep, labels)
+        channels = self.find_channels(sweep, labels, range_max_m)
         extra = {name: values for name, values in sweep.extra.items() if name not in NEEDED}
         sweep = replace(sweep, extra=extra, intensity=self._brighten(sweep, channels, threads))
         if not self.drops:
