@@ -27,7 +27,8 @@ enum class Purpose : std::uint32_t {
     kPointing = 3,
     kIntensityNoise = 4,
     kVolumes = 5,
-    kRaydrop = 6
+    kRaydrop = 6,
+    kDetection = 8
 };
 
 struct Philox {

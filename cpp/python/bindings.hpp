@@ -38,6 +38,7 @@ struct PyActorScene {
 struct PyFiring {
     Matrix3<float> reported;
     std::optional<Matrix3<float>> origin;
+    std::optional<Row<std::int32_t>> ring;
     Firing firing;
 };
 

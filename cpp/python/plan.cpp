@@ -1,4 +1,5 @@
 // A sensor as the tracer sees it: beam, receiver and noise.
+#include <algorithm>
 #include <stdexcept>
 
 #include "python/bindings.hpp"
@@ -30,16 +31,34 @@ void make_beam(Beam* self, const Offsets& offsets, const Vector<float>& shares, 
 }
 
 void make_receiver(Receiver* self, ReturnMode mode, int max_returns, StrongestBy strongest_by, float signal_cutoff,
-                   float threshold, float range_min, float range_max, float falloff_reference) {
+                   float threshold, float range_min, float range_max, float falloff_reference, float separation,
+                   float signal_reference) {
     if (max_returns < 1 || max_returns > 255) throw std::invalid_argument("max_returns: expected 1 to 255");
-    new (self)
-        Receiver{mode, max_returns, strongest_by, signal_cutoff, threshold, range_min, range_max, falloff_reference};
+    new (self) Receiver{mode,      max_returns, strongest_by,      signal_cutoff, threshold,
+                        range_min, range_max,   falloff_reference, separation,    signal_reference};
 }
 
 void make_noise(Noise* self, double range_sigma, double range_sigma_per_m, double range_quantum, double intensity_sigma,
                 double encoder_step, double pointing_sigma_h, double pointing_sigma_v) {
     new (self) Noise{range_sigma,  range_sigma_per_m, range_quantum,   intensity_sigma,
                      encoder_step, pointing_sigma_h,  pointing_sigma_v};
+}
+
+void make_character(Character* self, const Vector<float>& range_bias, const Vector<float>& gain,
+                    const Vector<float>& signal, const Vector<float>& probability, double range_sigma_per_tan) {
+    if (signal.shape(0) != probability.shape(0))
+        throw std::invalid_argument("signal, probability: expected as many of both");
+    const auto copy = [](const Vector<float>& values) {
+        const Column<float> from = column(values);
+        std::vector<float> to;
+        for (std::size_t i = 0; i < values.shape(0); ++i) to.push_back(from[i]);
+        return to;
+    };
+    Character made{copy(range_bias), copy(gain), copy(signal), copy(probability), range_sigma_per_tan};
+    if (!std::is_sorted(made.signal.begin(), made.signal.end()) ||
+        !std::is_sorted(made.probability.begin(), made.probability.end()))
+        throw std::invalid_argument("signal, probability: expected rising values");
+    new (self) Character(std::move(made));
 }
 
 void bind_enums(nb::module_& m) {
@@ -86,19 +105,28 @@ void bind_plan(nb::module_& m) {
     nb::class_<Receiver>(m, "Receiver", "How the light of a pulse becomes echoes.")
         .def("__init__", &make_receiver, nb::kw_only(), nb::arg("mode").noconvert(), nb::arg("max_returns"),
              nb::arg("strongest_by").noconvert(), nb::arg("signal_cutoff"), nb::arg("threshold"), nb::arg("range_min"),
-             nb::arg("range_max"), nb::arg("falloff_reference"),
-             "Lengths in metres. A `falloff_reference` of 0: the intensity does not fall with range.");
+             nb::arg("range_max"), nb::arg("falloff_reference"), nb::arg("separation") = 0.0f,
+             nb::arg("signal_reference") = 0.0f,
+             "Lengths in metres. A `falloff_reference` of 0: the intensity does not fall with range. A "
+             "`signal_reference` of 0: the signal of an echo is its intensity, else that at this range.");
     nb::class_<Noise>(m, "Noise", "Errors of direction, range and intensity.")
         .def("__init__", &make_noise, nb::kw_only(), nb::arg("range_sigma"), nb::arg("range_sigma_per_m"),
              nb::arg("range_quantum"), nb::arg("intensity_sigma"), nb::arg("encoder_step"), nb::arg("pointing_sigma_h"),
              nb::arg("pointing_sigma_v"), "Metres, radians and relative intensity.");
+    nb::class_<Character>(m, "Character", "Errors and gains of lasers, and chance in what is detected.")
+        .def(
+            "__init__", &make_character, nb::kw_only(), nb::arg("range_bias"), nb::arg("gain"), nb::arg("signal"),
+            nb::arg("probability"), nb::arg("range_sigma_per_tan"),
+            "`range_bias` in metres and `gain` have one value a ring, or none; `signal` and `probability` (k,) are the "
+            "detection curve, rising both, or empty. Noise in metres.");
     nb::class_<Plan>(m, "Plan", "Beam, receiver and noise of a sensor.")
         .def(
             "__init__",
-            [](Plan* self, const Beam& beam, const Receiver& receiver, const Noise& noise) {
-                new (self) Plan{beam, receiver, noise};
+            [](Plan* self, const Beam& beam, const Receiver& receiver, const Noise& noise, const Character* character) {
+                new (self) Plan{beam, receiver, noise, character ? *character : Character{}};
             },
-            nb::kw_only(), nb::arg("beam"), nb::arg("receiver"), nb::arg("noise"));
+            nb::kw_only(), nb::arg("beam"), nb::arg("receiver"), nb::arg("noise"),
+            nb::arg("character").none() = nb::none());
 }
 
 }  // namespace resweep::python

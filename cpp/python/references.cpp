@@ -44,7 +44,8 @@ void bind_references(nb::module_& m) {
         .value("POINTING", Purpose::kPointing)
         .value("INTENSITY_NOISE", Purpose::kIntensityNoise)
         .value("VOLUMES", Purpose::kVolumes)
-        .value("RAYDROP", Purpose::kRaydrop);
+        .value("RAYDROP", Purpose::kRaydrop)
+        .value("DETECTION", Purpose::kDetection);
     m.def(
         "philox",
         [](std::uint64_t seed, std::uint64_t sweep, std::uint32_t beam, std::uint32_t ray, Purpose purpose) {

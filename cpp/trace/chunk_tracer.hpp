@@ -45,6 +45,8 @@ template <int N> class ChunkTracer {
           beam_(job.plan.beam),
           receiver_(job.plan.receiver),
           noise_(job.plan.noise),
+          character_(job.plan.character),
+          special_(character_.any()),
           maker_(job.sweep, noise_, beam_.axial()),
           spread_(beam_, random_),
           order_(beam_),
@@ -81,7 +83,7 @@ template <int N> class ChunkTracer {
                 times_[i] = job_.actors->ray_time(job_.sweep.start + firing_.time[first + i]);
         trace(order_.of(pulses_.count, pulse_spacing(firing_, first, last)));
         summary_.summarise(hits_, shares_, pulses_.count);
-        if (noise_.has_range_noise())
+        if (noise_.has_range_noise() || special_)
             normals(random_, pulses_.beam.data(), pulses_.count, 0, Purpose::kRangeNoise, draws_.data());
         measure_ranges(noise_, draws_.data(), summary_.mean.data(), measured_.data(), pulses_.count);
         if (noise_.intensity_sigma > 0.0)
@@ -104,7 +106,7 @@ template <int N> class ChunkTracer {
         }
         std::fill_n(hits_.range.begin(), order.row.size(), kInfinity);
         std::fill_n(hits_.reflected.begin(), order.row.size(), 0.0f);
-        const bool mixed = !job_.one_kind(), recorded = job_.record != nullptr;
+        const bool mixed = !job_.one_kind(), recorded = job_.record != nullptr || special_;
         for (std::size_t first = 0; first < order.row.size(); first += N) {
             const int lanes = static_cast<int>(std::min<std::size_t>(N, order.row.size() - first));
             const std::uint32_t* rows = order.row.data() + first;
@@ -169,7 +171,7 @@ template <int N> class ChunkTracer {
                            *mixed = summary_.mixed.data();
         std::uint8_t *status = job_.status + first_, *counts = job_.counts + first_;
         const float cutoff = receiver_.signal_cutoff, range_min = receiver_.range_min, threshold = receiver_.threshold;
-        const bool plain = receiver_.falloff_reference <= 0.0f, known = job_.one_kind() && !job_.record;
+        const bool plain = receiver_.falloff_reference <= 0.0f && !special_, known = job_.one_kind() && !job_.record;
         const PrimitiveKind kind = job_.kind();
         const std::size_t count = pulses_.count, width = static_cast<std::size_t>(receiver_.max_returns);
         Echo* echoes = echoes_of(0);
@@ -187,7 +189,7 @@ template <int N> class ChunkTracer {
                 if (mixed[i]) label_by_most_light(i, echoes[0]);
                 if (!known) set_primitive(i, echoes[0]);
             } else {
-                status[i] = static_cast<std::uint8_t>(receive_all(i));
+                status[i] = static_cast<std::uint8_t>(special_ ? receive_special(i) : receive_all(i, receiver_));
                 counts[i] = static_cast<std::uint8_t>(echoes_.size());
                 std::copy(echoes_.begin(), echoes_.end(), echoes);
             }
@@ -275,8 +277,20 @@ template <int N> class ChunkTracer {
             code = static_cast<std::uint8_t>(BeamStatus::kEmptyAsRecorded);
     }
 
+    // As `receive_all`, by a sensor with a character of its own: what is detected is drawn for each pulse.
+    BeamStatus receive_special(std::size_t i) {
+        Receiver receiver = receiver_;
+        if (!character_.signal.empty())
+            receiver.least_signal =
+                character_.least_signal(unit(random_.words(pulses_.beam[i], 0, Purpose::kDetection)[0]));
+        const BeamStatus status = receive_all(i, receiver);
+        const float gain = character_.gain_of(firing_.ring(pulses_.beam[i]));
+        for (Echo& echo : echoes_) echo.intensity *= gain;
+        return status;
+    }
+
     // The receiver on all events of pulse i: what the summary does not suffice for.
-    BeamStatus receive_all(std::size_t i) {
+    BeamStatus receive_all(std::size_t i, const Receiver& receiver) {
         events_.clear();
         for (std::size_t ray = 0; ray < n_rays_; ++ray) {
             const std::size_t row = ray * pulses_.count + i;
@@ -284,13 +298,18 @@ template <int N> class ChunkTracer {
                 events_.push_back({hits_.range[row], shares_[ray], hits_.cosine[row], hits_.reflected[row],
                                    hits_.label[row], hits_.instance[row], hits_.kind[row], hits_.seen[row]});
         }
-        const BeamStatus status = receive(receiver_, events_, echoes_);
+        const BeamStatus status = receive(receiver, events_, echoes_);
         for (std::uint32_t k = 0; k < echoes_.size(); ++k) {
             double draw = draws_[i];
-            if (noise_.has_range_noise() && k > 0)
+            if ((noise_.has_range_noise() || special_) && k > 0)
                 draw = normal(random_.words(pulses_.beam[i], k, Purpose::kRangeNoise)[0]);
-            const float range = echoes_[k].range;
-            measure_ranges(noise_, &draw, &range, &echoes_[k].range, 1);
+            float range = echoes_[k].range;
+            Noise noise = noise_;
+            if (special_) {
+                range += character_.bias_of(firing_.ring(pulses_.beam[i]));
+                noise.range_sigma += character_.sigma_at(echoes_[k].cosine);
+            }
+            measure_ranges(noise, &draw, &range, &echoes_[k].range, 1);
         }
         return status;
     }
@@ -318,6 +337,8 @@ template <int N> class ChunkTracer {
     const Beam& beam_;
     const Receiver& receiver_;
     const Noise& noise_;
+    const Character& character_;
+    bool special_;  // whether the sensor has a character: no pulse then takes the short way
     PulseMaker maker_;
     RaySpread spread_;
     RayOrder order_;

@@ -80,6 +80,7 @@ Firing::Firing(const BeamColumns& beams, const std::int32_t* order, std::size_t 
       n_beams_(beams.count),
       reported_(beams.reported),
       origin_(beams.origin),
+      ring_(beams.ring),
       chunk_(chunk, chunk + n_bounds),
       pulse_of_(beams.count, kNoPulse) {
     if (chunk_.empty() || chunk_.front() != 0 || static_cast<std::size_t>(chunk_.back()) != n_pulses ||

@@ -11,13 +11,15 @@
 
 namespace resweep {
 
-// The beams of a sweep by row. The arrays belong to the caller; `reported` and `origin` outlive the firing.
+// The beams of a sweep by row. The arrays belong to the caller; `reported`, `origin` and `ring`
+// outlive the firing.
 struct BeamColumns {
     const float* direction;  // (b, 3) unit vectors in the sensor's frame, along which pulses leave
     const double* time;      // (b,) seconds from the start of the sweep
     const float* reported;   // (b, 3) unit vectors as the sensor reports them
     const float* origin;     // (b, 3) in the sensor's frame, or null
     std::size_t count;
+    const std::int32_t* ring = nullptr;  // (b,), or null where lasers are alike
 };
 
 // The pulses of a sweep in the order in which they are traced, in chunks of neighbours. Beams without a pulse are not
@@ -41,6 +43,7 @@ class Firing {
     std::uint32_t pulse_of(std::size_t beam) const { return pulse_of_[beam]; }
     const float* origin() const { return origin_; }
     const float* reported() const { return reported_; }
+    std::size_t ring(std::size_t of_beam) const { return ring_ ? static_cast<std::size_t>(ring_[of_beam]) : 0; }
 
     // By pulse, in the order of tracing.
     std::vector<float> direction[3];
@@ -50,6 +53,7 @@ class Firing {
   private:
     std::size_t n_beams_;
     const float *reported_, *origin_;
+    const std::int32_t* ring_;
     std::vector<std::int32_t> chunk_;
     std::vector<std::uint32_t> pulse_of_;
 };

@@ -9,6 +9,14 @@ using Events = std::span<Event>;
 
 float light(const Event& event) { return event.share * event.reflected; }
 
+// Whether an echo is too faint to be detected.
+bool is_lost(const Receiver& receiver, const Echo& echo) {
+    if (echo.intensity < receiver.threshold) return true;
+    if (receiver.least_signal <= 0.0f) return false;
+    const float ratio = receiver.signal_reference > 0.0f ? receiver.signal_reference / echo.range : 1.0f;
+    return echo.intensity * ratio * ratio < receiver.least_signal;
+}
+
 // The echo of the events first..last-1, reported at `range`.
 Echo echo_of(Events events, std::size_t first, std::size_t last, float range) {
     Echo echo{range, 0.0f, 0, 0, PrimitiveKind::kMesh};
@@ -52,7 +60,7 @@ bool first_echo(const Receiver& receiver, Events events, std::vector<Echo>& echo
     for (std::size_t i = 0; i < events.size(); ++i) {
         const std::size_t end = window_end(events, i, receiver.signal_cutoff);
         const Echo echo = echo_of(events, i, end, mean_range(events, i, end));
-        if (echo.intensity < receiver.threshold) continue;
+        if (is_lost(receiver, echo)) continue;
         echoes.push_back(echo);
         return true;
     }
@@ -64,7 +72,7 @@ bool last_echo(const Receiver& receiver, Events events, std::vector<Echo>& echoe
         std::size_t begin = i;
         while (begin > 0 && events[i].range - events[begin - 1].range <= receiver.signal_cutoff) --begin;
         const Echo echo = echo_of(events, begin, i + 1, mean_range(events, begin, i + 1));
-        if (echo.intensity < receiver.threshold) continue;
+        if (is_lost(receiver, echo)) continue;
         echoes.push_back(echo);
         return true;
     }
@@ -106,18 +114,32 @@ bool strongest_echo(const Receiver& receiver, Events events, std::vector<Echo>& 
     else
         window_of_strongest_ray(receiver, events, begin, end);
     const Echo echo = echo_of(events, begin, end, mean_range(events, begin, end));
-    if (echo.intensity < receiver.threshold) return false;
+    if (is_lost(receiver, echo)) return false;
     echoes.push_back(echo);
     return true;
+}
+
+// Of echoes nearer to each other than the sensor can separate, keep the stronger.
+void drop_close(const Receiver& receiver, std::vector<Echo>& echoes) {
+    for (std::size_t i = 1; i < echoes.size();) {
+        if (echoes[i].range - echoes[i - 1].range >= receiver.separation) {
+            ++i;
+            continue;
+        }
+        const bool first_fainter = echoes[i - 1].intensity < echoes[i].intensity;
+        echoes.erase(echoes.begin() + static_cast<std::ptrdiff_t>(first_fainter ? i - 1 : i));
+        if (i > 1 && first_fainter) --i;
+    }
 }
 
 bool separated_echoes(const Receiver& receiver, Events events, std::vector<Echo>& echoes) {
     for (std::size_t i = 0; i < events.size();) {
         const std::size_t end = window_end(events, i, receiver.signal_cutoff);
         const Echo echo = echo_of(events, i, end, mean_range(events, i, end));
-        if (echo.intensity >= receiver.threshold) echoes.push_back(echo);
+        if (!is_lost(receiver, echo)) echoes.push_back(echo);
         i = end;
     }
+    drop_close(receiver, echoes);
     while (echoes.size() > static_cast<std::size_t>(receiver.max_returns)) {
         const auto weakest = std::min_element(echoes.begin(), echoes.end(),
                                               [](const Echo& a, const Echo& b) { return a.intensity < b.intensity; });
@@ -160,7 +182,7 @@ BeamStatus receive(const Receiver& receiver, std::span<Event> events, std::vecto
     if (2.0f * (events.back().range - events.front().range) <= receiver.signal_cutoff) {
         // All the light lies in one window, whatever the mode: there is one echo.
         const Echo echo = echo_of(events, 0, events.size(), mean_range(events, 0, events.size()));
-        if (echo.intensity < receiver.threshold) return BeamStatus::kBelowThreshold;
+        if (is_lost(receiver, echo)) return BeamStatus::kBelowThreshold;
         echoes.push_back(echo);
         return BeamStatus::kReturn;
     }
@@ -174,7 +196,8 @@ BeamStatus receive(const Receiver& receiver, std::span<Event> events, std::vecto
             found = strongest_echo(receiver, events, echoes);
             const bool last_found = last_echo(receiver, events, echoes);
             // Echoes nearer to each other than the cutoff are one echo, and reported once.
-            if (found && last_found && echoes[1].range - echoes[0].range <= receiver.signal_cutoff) echoes.pop_back();
+            const float apart = std::max(receiver.signal_cutoff, receiver.separation);
+            if (found && last_found && echoes[1].range - echoes[0].range <= apart) echoes.pop_back();
             found = found || last_found;
             break;
         }

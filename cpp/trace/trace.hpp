@@ -10,6 +10,7 @@
 #include "scene/observed.hpp"
 #include "scene/scene.hpp"
 #include "trace/beam.hpp"
+#include "trace/character.hpp"
 #include "trace/confidence.hpp"
 #include "trace/noise.hpp"
 #include "trace/pulses.hpp"
@@ -22,6 +23,7 @@ struct Plan {
     Beam beam;
     Receiver receiver;
     Noise noise;
+    Character character = {};
 };
 
 // What a world knows of how it was recorded. A beam leaves observed space where it crosses more than `gap` metres of

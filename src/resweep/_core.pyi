@@ -122,9 +122,9 @@ class Beam:
 class Receiver:
     """How the light of a pulse becomes echoes."""
 
-    def __init__(self, *, mode: ReturnMode, max_returns: int, strongest_by: StrongestBy, signal_cutoff: float, threshold: float, range_min: float, range_max: float, falloff_reference: float) -> None:
+    def __init__(self, *, mode: ReturnMode, max_returns: int, strongest_by: StrongestBy, signal_cutoff: float, threshold: float, range_min: float, range_max: float, falloff_reference: float, separation: float = 0.0, signal_reference: float = 0.0) -> None:
         """
-        Lengths in metres. A `falloff_reference` of 0: the intensity does not fall with range.
+        Lengths in metres. A `falloff_reference` of 0: the intensity does not fall with range. A `signal_reference` of 0: the signal of an echo is its intensity, else that at this range.
         """
 
 class Noise:
@@ -133,17 +133,25 @@ class Noise:
     def __init__(self, *, range_sigma: float, range_sigma_per_m: float, range_quantum: float, intensity_sigma: float, encoder_step: float, pointing_sigma_h: float, pointing_sigma_v: float) -> None:
         """Metres, radians and relative intensity."""
 
+class Character:
+    """Errors and gains of lasers, and chance in what is detected."""
+
+    def __init__(self, *, range_bias: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], gain: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], signal: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], probability: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], range_sigma_per_tan: float) -> None:
+        """
+        `range_bias` in metres and `gain` have one value a ring, or none; `signal` and `probability` (k,) are the detection curve, rising both, or empty. Noise in metres.
+        """
+
 class Plan:
     """Beam, receiver and noise of a sensor."""
 
-    def __init__(self, *, beam: Beam, receiver: Receiver, noise: Noise) -> None: ...
+    def __init__(self, *, beam: Beam, receiver: Receiver, noise: Noise, character: Character | None = None) -> None: ...
 
 class Firing:
     """The pulses of a sweep, in the order in which they are traced."""
 
-    def __init__(self, *, direction: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], time: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], chunk: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], reported: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)] | None = None, origin: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)] | None = None) -> None:
+    def __init__(self, *, direction: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], time: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], chunk: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], reported: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)] | None = None, origin: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)] | None = None, ring: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None:
         """
-        `direction` (b, 3) and `time` (b,) are those of the beams; `order` (n,) are the rows of the beams to fire, each at most once, and `chunk` (c + 1,) the bounds of chunks of neighbours in it. Beams that are not in `order` are dropped. `reported` (b, 3): directions as the sensor reports them, if other than `direction`; `origin` (b, 3): where pulses begin in the sensor's frame, if not at its origin.
+        `direction` (b, 3) and `time` (b,) are those of the beams; `order` (n,) are the rows of the beams to fire, each at most once, and `chunk` (c + 1,) the bounds of chunks of neighbours in it. Beams that are not in `order` are dropped. `reported` (b, 3): directions as the sensor reports them, if other than `direction`; `origin` (b, 3): where pulses begin in the sensor's frame, if not at its origin; `ring` (b,): the laser of each beam, where lasers differ.
         """
 
 def pulse_rays(plan: Plan, firing: Firing, motion: Motion, *, start: float = 0.0, seed: int, index: int) -> tuple[NDArray[numpy.float32], NDArray[numpy.float32]]:
@@ -434,6 +442,8 @@ class Purpose(enum.IntEnum):
     VOLUMES = 5
 
     RAYDROP = 6
+
+    DETECTION = 8
 
 def philox(seed: int, sweep: int, beam: int, ray: int, purpose: Purpose) -> tuple[int, int, int, int]:
     """The four random words of one purpose."""

@@ -46,6 +46,10 @@ def raydrop(
     intensity: Annotated[
         str, typer.Option("--intensity", metavar="VARIANT", help="What learns the intensities; none leaves them.")
     ] = "mlp",
+    transferable: Annotated[
+        bool,
+        typer.Option("--transferable", help="Learn only what means the same for other sensors: no lasers, no images."),
+    ] = False,
     method: Annotated[
         str, typer.Option("--method", "-m", help=f"Worlds to simulate in: {METHOD_HELP}", show_default=False)
     ] = "hybrid",
@@ -86,7 +90,7 @@ def raydrop(
 
     begun = time.perf_counter()
     require("torch", "learning")
-    config = _choose(variant, intensity, folds, epochs, seed, set_ or [])
+    config = _choose(variant, intensity, folds, epochs, seed, set_ or [], transferable)
     building = build_config(method, [])
     check_folder(output, overwrite)
     opened = [open_posed(path, False, labels=labels) for path in logs]
@@ -102,6 +106,12 @@ def raydrop(
         "config": hash_text(given["config"], config.pairs.model_dump_json()),
         "inputs": hash_text(given["inputs"]),
     }
+    reaches = {None if log.sensor is None else log.sensor.range_max_m for log in opened}
+    reach = config.range_max_m or (reaches.pop() if len(reaches) == 1 else None)
+    if config.transferable and reach is None:
+        raise ResweepError(
+            "--transferable: the maximum range of the LOG's sensor is unknown; give it as --set range_max_m=METRES"
+        )
     with resumable_folder(output, key, "finished sweeps to learn from") as partial:
         pairs = []
         for number, log in enumerate(opened):
@@ -109,12 +119,26 @@ def raydrop(
             kept.mkdir(exist_ok=True)
             pairs += pair_log(log, building, config.pairs, cache=kept)
         card = learn_realism(
-            pairs, partial / NEW, config, labels=", ".join(vocabularies), scale=scales.pop(), checkpoints=partial
+            pairs,
+            partial / NEW,
+            config,
+            labels=", ".join(vocabularies),
+            scale=scales.pop(),
+            range_max_m=reach,
+            checkpoints=partial,
         )
     _report(output, card, len(pairs), time.perf_counter() - begun, as_json)
 
 
-def _choose(variant: str, intensity: str, folds: int, epochs: int | None, seed: int, words: list[str]) -> RealismConfig:
+def _choose(
+    variant: str,
+    intensity: str,
+    folds: int,
+    epochs: int | None,
+    seed: int,
+    words: list[str],
+    transferable: bool = False,
+) -> RealismConfig:
     """The settings that the options stand for."""
     from resweep.cli.inputs import nest_settings
     from resweep.config import validate
@@ -122,7 +146,7 @@ def _choose(variant: str, intensity: str, folds: int, epochs: int | None, seed: 
     from resweep.learn.realism import RealismConfig
 
     training = {"seed": seed, **({} if epochs is None else {"epochs": epochs})}
-    given: dict[str, Any] = {"pairs": {"folds": folds, "seed": seed}}
+    given: dict[str, Any] = {"pairs": {"folds": folds, "seed": seed}, "transferable": transferable}
     for name, option, word in (("drop", "--variant", variant), ("intensity", "--intensity", intensity)):
         if word != _NONE and word not in VARIANTS:
             raise ResweepError(f"{option} '{word}': {nearest_names(word, [*VARIANTS, _NONE])}")

@@ -13,6 +13,7 @@ from resweep.cli.options import Schema, Template, parse_local
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
+    from resweep.reconstruction.character.character import Character
     from resweep.sensors import Sensor
     from resweep.sensors.infer.fit import Fit
 
@@ -86,9 +87,12 @@ def sensors(
 
 
 def _fit_to_log(log: str, output: Path | None, plot: bool, json: bool) -> None:
+    from dataclasses import replace
+
     from resweep.files import atomic_file
     from resweep.io import open_log
     from resweep.progress import open_progress
+    from resweep.reconstruction.character.character import fit_character
     from resweep.sensors.infer.fit import fit_log
 
     if output is not None and output.suffix.lower() not in (".yaml", ".yml"):
@@ -97,24 +101,29 @@ def _fit_to_log(log: str, output: Path | None, plot: bool, json: bool) -> None:
         progress.start(f"fitting a sensor to {log}")
         opened = open_log(log, empty_beams=False)  # fit what was measured, not what was inferred
         found = fit_log(opened, output.stem if output else opened.name or "fitted")
+        progress.start("fitting noise, lasers and detection")
+        character = fit_character(open_log(log), found.sensor)
+        found = replace(found, sensor=character.applied(found.sensor))
     if output is not None:
         with atomic_file(output) as temporary:
             temporary.write_text(found.sensor.to_yaml(), encoding="utf-8")
     if json:
-        typer.echo(json_format.dumps(_make_record(found, output), indent=2))
+        typer.echo(json_format.dumps(_make_record(found, character, output), indent=2))
     else:
         _print_fit(found)
+        _print_character(character)
         typer.echo(str(output) if output else "give -o NAME.yaml to keep it")
     if plot:
         _plot(found.sensor, (output or Path(f"{found.sensor.name}.yaml")).with_suffix(".png"), json=False)
 
 
-def _make_record(found: Fit, output: Path | None) -> dict[str, Any]:
+def _make_record(found: Fit, character: Character, output: Path | None) -> dict[str, Any]:
     return {
         **found.sensor.model_dump(mode="json", exclude_none=True),
         **_count_figures(found.sensor),
         "nearest": found.nearest.name,
         "elevation_rms_deg": round(found.elevation_rms_deg, 3),
+        "character": character.to_dict(),
         "yaml": None if output is None else str(output),
     }
 
@@ -147,6 +156,19 @@ def _print_fit(found: Fit) -> None:
         f"{sensor.range_min_m:g} to {sensor.range_max_m:g} m"
     )
     typer.echo(f"nearest in the catalog: {found.nearest.name}, {found.elevation_rms_deg:.2f}° RMS in elevation")
+
+
+def _print_character(character: Character) -> None:
+    from rich.table import Table
+
+    from resweep.terminal import make_console
+
+    table = Table(box=None, pad_edge=False, header_style="bold", title=f"from {character.basis}", title_justify="left")
+    for title in ("figure", "value", "what it rests on, or why it is unknown"):
+        table.add_column(title, overflow="fold")
+    for name, quantity in character.quantities.items():
+        table.add_row(name, quantity.describe(), quantity.note)
+    make_console().print(table)
 
 
 def _plot(sensor: Sensor, path: Path, json: bool) -> None:

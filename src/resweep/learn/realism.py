@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -36,6 +37,10 @@ class RealismConfig(Spec):
     """Whether range noise is estimated, against range and incidence."""
     blind: bool = True
     """Whether networks are told how often each laser comes back empty towards each azimuth; D's are not."""
+    transferable: bool = False
+    """Whether models know only material, incidence and share of the maximum range, which other sensors have too."""
+    range_max_m: Annotated[float, Field(gt=0.0)] | None = None
+    """Maximum range of the sensor, metres, for transferable models; that of the logs' sensor if left out."""
     held_out: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.25
     """Share of the places that are held out, to stop early and to score."""
 
@@ -43,6 +48,12 @@ class RealismConfig(Spec):
     def _check(self) -> RealismConfig:
         if self.drop is None and self.intensity is None:
             raise SpecError("drop", "neither drop nor intensity is to be learned; set one of them")
+        for name, part in (("drop", self.drop), ("intensity", self.intensity)):
+            if self.transferable and part is not None and part.variant == "unet":
+                raise SpecError(
+                    f"{name}.variant",
+                    "unet looks at the grid of one sensor, and the model is to be transferable; take mlp or trees",
+                )
         return self
 
 
@@ -53,13 +64,15 @@ def learn_realism(
     *,
     labels: str = "",
     scale: float | None = None,
+    range_max_m: float | None = None,
     checkpoints: Path | None = None,
     progress: bool = True,
 ) -> Card:
     """Learn from pairs and write the model into ``folder``; returns its card.
 
     Whole logs are held out if there are several, else the last part of the one. ``labels`` names the vocabulary of
-    the logs, ``scale`` is the full scale of their intensities. ``checkpoints`` is a folder in which training is kept,
+    the logs, ``scale`` is the full scale of their intensities, ``range_max_m`` the maximum range of their sensor (that
+    of ``config`` before it), which transferable models need. ``checkpoints`` is a folder in which training is kept,
     to go on from.
     """
     config = config or RealismConfig()
@@ -74,8 +87,11 @@ def learn_realism(
     if config.drop is not None:
         check_drops(training)
         check_drops(held)
+    reach = config.range_max_m or range_max_m
     share = None
-    if config.blind:
+    if config.transferable:
+        training, held = (_transfer(part, reach) for part in (training, held))
+    elif config.blind:
         training, held, share = add_blindness(training, held, layout.rings)
     fitted: dict[str, Fitted] = {}
     for task, how in tasks.items():
@@ -90,6 +106,8 @@ def learn_realism(
         blind_permille=() if share is None else np.round(share * 1000).astype(int).tolist(),
         intensity_max=_find_brightest(training),
         intensity_scale=scale,
+        transferable=config.transferable,
+        range_max_m=reach,
         trained_on=_name_places(training),
         held_out=_name_places(held),
         drop=fitted["drop"].part if "drop" in fitted else None,
@@ -100,6 +118,16 @@ def learn_realism(
         write_file(folder / model.part.file, model.data)
     write_card(folder, card)
     return card
+
+
+def _transfer(pairs: Sequence[Pair], range_max_m: float | None) -> list[Pair]:
+    """The pairs with the channels that mean the same for other sensors."""
+    if range_max_m is None:
+        raise ResweepError(
+            "range_max_m: the maximum range of the logs' sensor is unknown, and a transferable model takes ranges "
+            "against it; set range_max_m"
+        )
+    return [replace(pair, channels=pair.channels.transferred(range_max_m)) for pair in pairs]
 
 
 def _name_places(pairs: Sequence[Pair]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from resweep.config import Spec, SpecError
 from resweep.errors import nearest_names
+from resweep.sensors.character import Detection, Lasers
 from resweep.sensors.patterns import NotNegative, Pattern, Positive, Raster, Rosette, Spinning, TwoBlock
 
 Spot = Literal["circular", "rectangular", "elliptical"]
@@ -66,8 +67,8 @@ class Receiver(Spec):
     3.2.3). The strongest is the signal around the most intense ray, as in B, or with
     ``strongest_by: echo`` the stretch of signal that holds most light. A return fainter than
     ``detection_threshold`` (relative intensity) is lost. Range noise is Gaussian with sigma
-    ``range_noise_sigma_m + range_noise_per_m · range``, then rounded to ``range_quantisation_m`` (0: not
-    rounded). With ``range-squared`` falloff the intensity is multiplied by
+    ``range_noise_sigma_m + range_noise_per_m · range + range_noise_per_tan_m · tan(incidence)``, then rounded to
+    ``range_quantisation_m`` (0: not rounded). With ``range-squared`` falloff the intensity is multiplied by
     (``falloff_reference_m``/range)². ``max_returns`` follows the mode if not given.
     """
 
@@ -81,10 +82,16 @@ class Receiver(Spec):
     """Returns a pulse at most; follows the mode if left out: 1, 2 for strongest-and-last, 4 for multiple."""
     detection_threshold: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
     """Relative intensity below which a return is lost, 0 to 1."""
+    detection: Detection | None = None
+    """Chance that a return is detected, by its signal; left out: each one above the threshold is."""
+    return_separation_m: Annotated[float, Field(ge=0.0, le=100.0)] = 0.0
+    """Of two returns of a pulse nearer to each other than that, the stronger is reported, metres."""
     range_noise_sigma_m: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
     """Sigma of the range noise, metres."""
     range_noise_per_m: Annotated[float, Field(ge=0.0, le=0.1)] = 0.0
     """Sigma of the range noise that is added per metre of range, metres."""
+    range_noise_per_tan_m: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    """Sigma of the range noise that is added on slanted surfaces, times the tangent of the incidence, metres."""
     range_quantisation_m: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
     """Step that ranges are rounded to, metres; 0 for none."""
     intensity_falloff: Literal["none", "range-squared"] = "none"
@@ -157,6 +164,8 @@ class Sensor(Spec):
     """What the electronics make of the returning light."""
     pointing: Pointing = Pointing()
     """Errors of the beams' directions."""
+    lasers: Lasers | None = None
+    """How lasers differ in range and intensity; left out: not at all."""
 
     @field_validator("wavelength_nm")
     @classmethod
@@ -172,6 +181,8 @@ class Sensor(Spec):
             raise SpecError(
                 "range_min_m", f"{self.range_min_m:g} is not below range_max_m {self.range_max_m:g}; swap them"
             )
+        if self.lasers is not None:
+            self.lasers.check_rings(self.n_channels)
         if isinstance(self.pattern, Spinning | TwoBlock):
             self._check_rate()
         elif self.rotation_rate_hz is not None:

@@ -28,7 +28,7 @@ class Pulses:
 
     Of every beam: ``fired`` (b, 3) float32, the unit direction in which its pulse leaves, in the sensor's frame;
     ``reported`` (b, 3) float32, the direction that the sensor reports; ``time`` (b,) float64, seconds from the start
-    of the sweep; ``origin`` (b, 3) float32, metres in the sensor's frame, None for zeros.
+    of the sweep; ``origin`` (b, 3) float32, metres in the sensor's frame, None for zeros; ``ring`` (b,), its laser.
 
     ``order`` (n,) are the beams to trace, in that order; chunk i of them is ``order[chunk[i]:chunk[i + 1]]``.
     ``span`` are the first and last second, from the start of the sweep, at which actors may be met.
@@ -40,6 +40,7 @@ class Pulses:
     order: Array
     chunk: Array
     span: tuple[float, float]
+    ring: Array
     origin: Array | None = None
 
     @cached_property
@@ -52,6 +53,7 @@ class Pulses:
             chunk=self.chunk.astype(np.int32),
             reported=self.reported,
             origin=self.origin,
+            ring=np.ascontiguousarray(self.ring, np.int32),
         )
 
     @classmethod
@@ -70,6 +72,7 @@ class Pulses:
             beams,
             chunk,
             (0.0, float(firing.time[-1])),
+            firing.ring,
             firing.origin,
         )
 
@@ -98,6 +101,7 @@ class Pulses:
             order=order,
             chunk=np.unique(np.concatenate([*parts, [len(order)]])),
             span=(float(times.min()), float(times.max())),
+            ring=recorded.beam_ring,
             origin=np.ascontiguousarray(recorded.beam_origin, np.float32) if has_origin else None,
         )
 
@@ -119,4 +123,4 @@ def _from_firing(firing: Firing, ego: Ego | None) -> Pulses:
         order, group = order[free], group[free]
     chunk = np.append(np.flatnonzero(np.diff(group, prepend=-1)), len(order))
     span = (0.0, float(firing.time[-1]))
-    return Pulses(firing.direction, firing.direction, firing.time, order, chunk, span, firing.origin)
+    return Pulses(firing.direction, firing.direction, firing.time, order, chunk, span, firing.ring, firing.origin)

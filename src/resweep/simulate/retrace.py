@@ -47,11 +47,13 @@ def recorded_sensor(log: Log) -> Sensor:
     """Beam and receiver of the sensor that recorded a log, without range noise; its pattern is not used.
 
     Where the sensor is unknown, each beam is one exact ray up to 200 m. Range noise is none either way: the surfaces
-    of a world built from a recording hold its noise already.
+    of a world built from a recording hold its noise already. Biases and gains of lasers are those of the world's
+    calibration.
     """
     if log.sensor is None:
         return Sensor.model_validate(_RECORDED)
-    return log.sensor.with_(**{"receiver.range_noise_sigma_m": 0.0, "receiver.range_noise_per_m": 0.0})
+    noises = ("range_noise_sigma_m", "range_noise_per_m", "range_noise_per_tan_m")
+    return log.sensor.with_(lasers=None, **{f"receiver.{name}": 0.0 for name in noises})
 
 
 @dataclass(frozen=True)
@@ -276,9 +278,16 @@ class Retracer:
         seen = self._drop_blind(traced, index)
         if self.realism is not None:
             labels = common_labels(self.world, self.tracer.actors.actors)
-            known = {"receiver": self.sensor.receiver, "calibration": self.calibration}
-            how = {"seed": self.tracer.seed, "index": index, "threads": self.tracer.threads}
-            seen = self.realism.run(seen, labels, **how, **known)
+            seen = self.realism.run(
+                seen,
+                labels,
+                seed=self.tracer.seed,
+                index=index,
+                threads=self.tracer.threads,
+                receiver=self.sensor.receiver,
+                calibration=self.calibration,
+                range_max_m=None if self.sensor.name == _RECORDED["name"] else self.sensor.range_max_m,
+            )
             if self.realism.brightens:
                 return seen  # it knows the gains of its lasers
         return replace(seen, intensity=seen.intensity * self.find_gain(seen.ring, recorded))

@@ -66,6 +66,8 @@ def native_plan(sensor: Sensor) -> _core.Plan:
             range_min=sensor.range_min_m,
             range_max=sensor.range_max_m,
             falloff_reference=receiver.falloff_reference_m if falls else 0.0,
+            separation=receiver.return_separation_m,
+            signal_reference=0.0 if falls or receiver.detection is None else receiver.detection.reference_m,
         ),
         noise=_core.Noise(
             range_sigma=receiver.range_noise_sigma_m,
@@ -76,4 +78,22 @@ def native_plan(sensor: Sensor) -> _core.Plan:
             pointing_sigma_h=pointing.sigma_h_rad,
             pointing_sigma_v=pointing.sigma_v_rad,
         ),
+        character=_native_character(sensor),
+    )
+
+
+def _native_character(sensor: Sensor) -> _core.Character | None:
+    """What the tracer must know of single lasers and of chance in detection; None if there is nothing."""
+    lasers, curve, slant = sensor.lasers, sensor.receiver.detection, sensor.receiver.range_noise_per_tan_m
+    if lasers is None and curve is None and slant == 0.0:
+        return None
+    lists = (
+        None if lasers is None else lasers.range_bias_m,
+        None if lasers is None else lasers.intensity_gain,
+        None if curve is None else curve.signal,
+        None if curve is None else curve.probability,
+    )
+    bias, gain, signal, probability = (np.asarray(() if values is None else values, np.float32) for values in lists)
+    return _core.Character(
+        range_bias=bias, gain=gain, signal=signal, probability=probability, range_sigma_per_tan=slant
     )

@@ -15,7 +15,7 @@ from resweep.config import Spec, SpecError, read_text, validate
 from resweep.errors import ResweepError
 from resweep.files import write_file
 from resweep.pose import Array
-from resweep.simulate.realism.channels import CHANNELS, CLASSES
+from resweep.simulate.realism.channels import CHANNELS, CLASSES, TRANSFERABLE
 from resweep.simulate.realism.layout import Layout
 from resweep.simulate.realism.light import Light
 from resweep.simulate.realism.noise import RangeNoise
@@ -84,6 +84,10 @@ class Card(Spec):
     """The brightest intensities of these logs, so that another unit is noticed."""
     intensity_scale: Annotated[float, Field(gt=0.0)] | None = None
     """Full scale of the intensities of these logs, if it is known."""
+    transferable: bool = False
+    """Whether it takes only what means the same for other sensors: material, incidence, share of the maximum range."""
+    range_max_m: Annotated[float, Field(gt=0.0)] | None = None
+    """Maximum range of the sensor it was learned from, metres; a transferable model needs it."""
     trained_on: tuple[str, ...] = ()
     """The logs it was trained on."""
     held_out: tuple[str, ...] = ()
@@ -101,6 +105,10 @@ class Card(Spec):
             raise SpecError("drop", "neither a drop nor an intensity network; learn the model again")
         if self.intensity is not None and self.intensity.light is None:
             raise SpecError("intensity.light", "missing: what the network gives is unknown; learn the model again")
+        if self.transferable and self.range_max_m is None:
+            raise SpecError("range_max_m", "missing, and the model is transferable; learn the model again")
+        if self.transferable and any(part.kind == "image" for part in self.parts.values()):
+            raise SpecError("transferable", "an image has the grid of one sensor; learn with variant mlp or trees")
         if self.classes not in ((), CLASSES):
             raise SpecError("classes", f"this version has {', '.join(CLASSES)}; learn the model again")
         blind = self.blind_permille
@@ -114,6 +122,11 @@ class Card(Spec):
     def blind(self) -> Array | None:
         """The share (rings, bins) of beams that came back empty, None if it is not known."""
         return np.array(self.blind_permille, np.float32) / np.float32(1000) if self.blind_permille else None
+
+    @property
+    def transfers(self) -> tuple[str, ...]:
+        """The channels that it takes and that mean the same for another sensor; none unless it is transferable."""
+        return TRANSFERABLE if self.transferable else ()
 
     @property
     def parts(self) -> Mapping[str, Part]:

@@ -27,6 +27,11 @@ CHANNELS = (
     "occupancy",
     "blind",  # ours: how often the laser came back empty towards that azimuth, whatever stood there
 )
+# What means the same for another sensor: material, incidence, and range against the maximum range. The number of a
+# laser, and where it is blind, mean nothing there.
+TRANSFERABLE = tuple(name for name in CHANNELS if name not in ("laser", "blind"))
+_RANGES = ("range_m", "original_range_m")
+_FULL_RANGE = 100.0  # what the maximum range counts as in channels that are transferred
 REAL = 5  # of the channels that are measures; the others are numbers of lasers and classes, and a mark
 CLASSES = ("background", "road", "vehicle")
 NEEDED = ("seen", "cosine")  # extra columns of the sweeps that channels are made from
@@ -70,6 +75,19 @@ class BeamChannels:
         values[:, CHANNELS.index("blind")] = 0.0
         if share is not None:
             values[known, CHANNELS.index("blind")] = share[laser[known], self.azimuth[known]]
+        return replace(self, values=values)
+
+    def transferred(self, range_max_m: float) -> BeamChannels:
+        """The channels with what means the same for another sensor (`TRANSFERABLE`), and zeros for the rest.
+
+        Ranges are in hundredths of ``range_max_m``, the maximum range of the sensor.
+        """
+        values = self.values.copy()
+        for name in CHANNELS:
+            if name not in TRANSFERABLE:
+                values[:, CHANNELS.index(name)] = 0.0
+            elif name in _RANGES:
+                values[:, CHANNELS.index(name)] *= np.float32(_FULL_RANGE / range_max_m)
         return replace(self, values=values)
 
     def find_cells(self, columns: int) -> Array:

@@ -16,6 +16,8 @@ from resweep.sweep import Sweep
 _RING_SPREAD_RAD = 0.01  # of the elevations within a ring: calibration stays below it, rosettes lie far above
 _SAME_DEG = 0.5  # median difference of elevations between the lasers of one model of sensor
 _SAME_COLUMNS = 1.5  # ratio of columns up to which an image is about as fine
+# A model with lasers of its own says nothing of other lasers.
+_WHAT_TO_DO = "learn one from logs of this sensor, or one that knows no lasers (resweep learn raydrop --transferable)"
 _STEP = 16  # columns are a multiple of it, so that networks can halve them
 
 
@@ -41,13 +43,13 @@ class Layout(Spec):
         other = find_layout(sweep)
         what = f"realism: the model is for {self.rings} rings of {self.columns} columns"
         if not self.rings / 2 < other.rings <= self.rings:
-            raise ResweepError(f"{what}, the sweep has {other.rings} rings; learn one from logs of this sensor")
+            raise ResweepError(f"{what}, the sweep has {other.rings} rings; {_WHAT_TO_DO}")
         known = np.isfinite(other.elevation_deg)
         apart = np.abs(np.array(other.elevation_deg) - np.array(self.elevation_deg)[: other.rings])[known]
         if float(np.median(apart)) > _SAME_DEG:
             raise ResweepError(
                 f"{what} whose elevations differ from the sweep's by {float(np.median(apart)):.1f}° in the middle; "
-                "learn one from logs of this sensor"
+                f"{_WHAT_TO_DO}"
             )
         ratio = other.columns / self.columns
         if image and not 1 / _SAME_COLUMNS <= ratio <= _SAME_COLUMNS:

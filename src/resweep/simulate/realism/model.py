@@ -55,8 +55,12 @@ class RealismModel:
         return "intensity" in self._networks
 
     def check(self, sweep: Sweep, labels: LabelSet) -> None:
-        """Raise unless the model fits a sweep: its grid, its labels, and the unit of its intensities."""
-        self.card.layout.check(sweep, image=any(network.is_image for network in self._networks.values()))
+        """Raise unless the model fits a sweep: its grid, its labels, and the unit of its intensities.
+
+        A transferable model fits any grid.
+        """
+        if not self.card.transferable:
+            self.card.layout.check(sweep, image=any(network.is_image for network in self._networks.values()))
         if self.card.classes and not labels.known:
             raise ResweepError(
                 f"realism: the model knows the classes {', '.join(self.card.classes)}, and what labels of this world "
@@ -80,10 +84,28 @@ class RealismModel:
                 f"{scale:g}; learn a model from logs of that scale"
             )
 
-    def find_channels(self, sweep: Sweep, labels: LabelSet, incidence_exponent: float = 1.0) -> BeamChannels:
-        """The channels of a sweep that the model takes."""
+    def find_channels(
+        self, sweep: Sweep, labels: LabelSet, incidence_exponent: float = 1.0, range_max_m: float | None = None
+    ) -> BeamChannels:
+        """The channels of a sweep that the model takes; ``range_max_m`` is the maximum range of its sensor."""
         found = find_channels(sweep, labels, bool(self.card.classes), incidence_exponent)
+        if self.card.transferable:
+            return found.transferred(self._find_range_max(sweep, range_max_m))
         return found if self._blind is None else found.with_blind(self._blind)
+
+    def _find_range_max(self, sweep: Sweep, range_max_m: float | None) -> float:
+        """The maximum range of the sensor of a sweep: given, or that of the training where both sensors are one."""
+        if range_max_m is not None:
+            return range_max_m
+        assert self.card.range_max_m is not None
+        try:
+            self.card.layout.check(sweep, image=False)
+        except ResweepError as error:
+            raise ResweepError(
+                "realism: the model takes ranges against the maximum range, and that of this sweep's sensor is "
+                "unknown; give the sensor"
+            ) from error
+        return self.card.range_max_m
 
     def predict_drops(self, channels: BeamChannels, threads: int = 0) -> Array:
         """The probability (b,) float32 that each beam does not return; NaN where nothing returned anyway."""
@@ -102,11 +124,14 @@ class RealismModel:
         threads: int = 0,
         receiver: Receiver | None = None,
         calibration: Calibration | None = None,
+        range_max_m: float | None = None,
     ) -> Sweep:
         """The sweep as the model makes it; ``labels`` say what its labels mean.
 
         Intensities are drawn from what was learned, and ranges scatter as they did, less the noise that ``receiver``
         has added already. ``calibration`` is that of the world, which says how intensities fall with incidence.
+        ``range_max_m`` is the maximum range of the sensor, for transferable models; None if it is unknown.
+
         A beam is dropped, with all its returns, if the number drawn for it by ``seed`` and ``index`` of the sweep lies
         below its probability (D: sampled, not thresholded). Its status is then `BeamStatus.DROPPED_BY_MODEL`.
         ``beam_extra["drop_probability"]`` (b,) has that of every beam, and ``extra["drop_probability"]`` that of each
@@ -114,7 +139,7 @@ class RealismModel:
         """
         self.check(sweep, labels)
         falls_by = None if calibration is None else calibration.incidence_exponent
-        channels = self.find_channels(sweep, labels, falls_by or 1.0)
+        channels = self.find_channels(sweep, labels, falls_by or 1.0, range_max_m)
         extra = {name: values for name, values in sweep.extra.items() if name not in NEEDED}
         changed = {"range": self._scatter(sweep, channels, receiver, seed, index)}
         if self.brightens:

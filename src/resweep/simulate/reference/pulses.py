@@ -114,8 +114,11 @@ class Echo:
     instance: int
 
 
-def receive(sensor: Sensor, events: Events) -> tuple[BeamStatus, list[Echo]]:
-    """The echoes that a sensor reports of one pulse (B 3.2.3), and what became of it."""
+def receive(sensor: Sensor, events: Events, draw: float | None = None) -> tuple[BeamStatus, list[Echo]]:
+    """The echoes that a sensor reports of one pulse (B 3.2.3), and what became of it.
+
+    ``draw``, from 0 to 1, decides what a sensor with a detection curve detects.
+    """
     receiver = sensor.receiver
     if len(events.range) == 0:
         return BeamStatus.NOTHING_HIT, []
@@ -126,7 +129,7 @@ def receive(sensor: Sensor, events: Events) -> tuple[BeamStatus, list[Echo]]:
     if receiver.intensity_falloff == "range-squared":
         falloff = (receiver.falloff_reference_m / events.range) ** 2
         events = Events(events.range, events.share, events.reflected * falloff, events.label, events.instance)
-    echoes = _MODES[receiver.mode](receiver, events)
+    echoes = _MODES[receiver.mode](_Detector(receiver, draw), events)
     return (BeamStatus.RETURN if echoes else BeamStatus.BELOW_THRESHOLD), echoes
 
 
@@ -139,49 +142,74 @@ def echo_of(events: Events) -> Echo:
     return Echo(float(mean), float(events.light.sum()), int(label), int(instance))
 
 
-def _detected(receiver: Receiver, windows: list[Events]) -> list[Echo]:
-    return [echo for echo in map(echo_of, windows) if echo.intensity >= receiver.detection_threshold]
+class _Detector:
+    """A receiver that detects echoes by its threshold, and by its detection curve as one ``draw`` has it."""
+
+    def __init__(self, receiver: Receiver, draw: float | None) -> None:
+        self.receiver, self.draw = receiver, draw
+
+    def detects(self, echo: Echo) -> bool:
+        curve = self.receiver.detection
+        if echo.intensity < self.receiver.detection_threshold or curve is None or self.draw is None:
+            return echo.intensity >= self.receiver.detection_threshold
+        falls = self.receiver.intensity_falloff == "range-squared"
+        signal = echo.intensity * (1.0 if falls else (curve.reference_m / echo.range) ** 2)
+        return bool(self.draw <= np.interp(signal, curve.signal, curve.probability))
 
 
-def _windows_from_each(receiver: Receiver, events: Events) -> list[Events]:
-    cutoff = np.float32(receiver.signal_cutoff_m)
+def _detected(detector: _Detector, windows: list[Events]) -> list[Echo]:
+    return [echo for echo in map(echo_of, windows) if detector.detects(echo)]
+
+
+def _windows_from_each(detector: _Detector, events: Events) -> list[Events]:
+    cutoff = np.float32(detector.receiver.signal_cutoff_m)
     return [events[(events.range >= r) & (events.range - r <= cutoff)] for r in events.range]
 
 
-def _first(receiver: Receiver, events: Events) -> list[Echo]:
-    return _detected(receiver, _windows_from_each(receiver, events))[:1]
+def _first(detector: _Detector, events: Events) -> list[Echo]:
+    return _detected(detector, _windows_from_each(detector, events))[:1]
 
 
-def _last(receiver: Receiver, events: Events) -> list[Echo]:
-    cutoff = np.float32(receiver.signal_cutoff_m)
+def _last(detector: _Detector, events: Events) -> list[Echo]:
+    cutoff = np.float32(detector.receiver.signal_cutoff_m)
     windows = [events[(events.range <= r) & (r - events.range <= cutoff)] for r in events.range[::-1]]
-    return _detected(receiver, windows)[:1]
+    return _detected(detector, windows)[:1]
 
 
-def _strongest(receiver: Receiver, events: Events) -> list[Echo]:
-    if receiver.strongest_by == "echo":
-        windows = _windows_from_each(receiver, events)
+def _strongest(detector: _Detector, events: Events) -> list[Echo]:
+    if detector.receiver.strongest_by == "echo":
+        windows = _windows_from_each(detector, events)
         chosen = windows[int(np.argmax([window.light.sum() for window in windows]))]
     else:
         anchor = events.range[int(np.argmax(events.reflected))]
-        chosen = events[np.abs(events.range - anchor) <= np.float32(receiver.signal_cutoff_m / 2)]
-    return _detected(receiver, [chosen])
+        chosen = events[np.abs(events.range - anchor) <= np.float32(detector.receiver.signal_cutoff_m / 2)]
+    return _detected(detector, [chosen])
 
 
-def _strongest_and_last(receiver: Receiver, events: Events) -> list[Echo]:
-    strongest, last = _strongest(receiver, events), _last(receiver, events)
-    if strongest and last and last[0].range - strongest[0].range <= receiver.signal_cutoff_m:
+def _strongest_and_last(detector: _Detector, events: Events) -> list[Echo]:
+    strongest, last = _strongest(detector, events), _last(detector, events)
+    apart = max(detector.receiver.signal_cutoff_m, detector.receiver.return_separation_m)
+    if strongest and last and last[0].range - strongest[0].range <= apart:
         return strongest
     return strongest + last
 
 
-def _multiple(receiver: Receiver, events: Events) -> list[Echo]:
-    windows, begin = [], 0
+def _drop_close(echoes: list[Echo], apart_m: float) -> list[Echo]:
+    """Echoes in order of range, no two nearer than ``apart_m``: of the first such pair the stronger stays."""
+    for at in range(1, len(echoes)):
+        if echoes[at].range - echoes[at - 1].range < apart_m:
+            gone = at - 1 if echoes[at - 1].intensity < echoes[at].intensity else at
+            return _drop_close(echoes[:gone] + echoes[gone + 1 :], apart_m)
+    return echoes
+
+
+def _multiple(detector: _Detector, events: Events) -> list[Echo]:
+    windows, begin, receiver = [], 0, detector.receiver
     while begin < len(events.range):
         near = events.range[begin:] - events.range[begin] <= np.float32(receiver.signal_cutoff_m)
         windows.append(events[begin + np.flatnonzero(near)])
         begin += int(near.sum())
-    echoes = _detected(receiver, windows)
+    echoes = _drop_close(_detected(detector, windows), receiver.return_separation_m)
     while len(echoes) > receiver.max_returns:
         del echoes[int(np.argmin([echo.intensity for echo in echoes]))]
     return echoes
@@ -197,11 +225,28 @@ _MODES = {
 
 
 def measure(
-    sensor: Sensor, range_m: Array, intensity: Array, beam: Array, return_index: Array, seed: int, sweep: int
+    sensor: Sensor,
+    range_m: Array,
+    intensity: Array,
+    beam: Array,
+    return_index: Array,
+    seed: int,
+    sweep: int,
+    ring: Array | None = None,
+    cosine: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Ranges and intensities (n,) with the receiver's noise and quantisation."""
+    """Ranges and intensities (n,) with the receiver's noise and quantisation.
+
+    ``ring`` (n,) are the lasers and ``cosine`` (n,) those of the incidences, for sensors whose errors depend on them.
+    """
     receiver = sensor.receiver
+    if sensor.lasers is not None and ring is not None:
+        range_m = range_m + np.asarray(sensor.lasers.range_bias_m or np.zeros(sensor.n_channels))[ring]
+        intensity = intensity * np.asarray(sensor.lasers.intensity_gain or np.ones(sensor.n_channels))[ring]
     sigma = receiver.range_noise_sigma_m + receiver.range_noise_per_m * range_m
+    if cosine is not None:
+        steep = np.clip(cosine, 0.1, 1.0)
+        sigma = sigma + receiver.range_noise_per_tan_m * np.sqrt(1.0 - steep**2) / steep
     measured = range_m + sigma * normal(words(seed, sweep, beam, return_index, Purpose.RANGE_NOISE)[:, 0])
     if receiver.range_quantisation_m > 0:
         measured = np.rint(measured / receiver.range_quantisation_m) * receiver.range_quantisation_m

@@ -29,6 +29,7 @@ class Purpose(IntEnum):
     INTENSITY_NOISE = 4
     VOLUMES = 5
     RAYDROP = 6
+    DETECTION = 8
 
 
 def key(seed: int, sweep: int) -> tuple[int, int]:

@@ -1,0 +1,81 @@
+"""The detection curve: how often beams return from a surface, by the signal that it should send back."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from resweep.log import Log
+from resweep.pose import Array
+from resweep.reconstruction.character.noise import GATE_M
+from resweep.reconstruction.character.quantity import Quantity
+from resweep.reconstruction.character.surfaces import Expected
+
+NAME = "receiver.detection"
+_CELLS = 24
+_MIN_TRIALS = 200  # of a cell
+_MIN_LOST = 50  # beams without return, for a curve to show
+_SHARED = 2.0  # neighbours share the error of their signal
+_BEYOND_M = 0.3  # from the nearest return: nearer beams may be lost for being near
+_SAME = 0.004  # rows of a curve that differ less are one
+
+
+def fit_detection(expected: Expected, log: Log, falls: bool, reference_m: float) -> Quantity:
+    """The chance of a return (m,) at signals ``at`` (m,): relative intensities at ``reference_m``.
+
+    ``falls`` says that reported intensities fall with the square of the range. Beams that met something else than the
+    surface do not count.
+    """
+    why = _find_obstacle(expected, log)
+    if why:
+        return Quantity(NAME, "", note=why)
+    assert log.intensity_scale is not None
+    returned = np.abs(expected.error_m) < GATE_M
+    lost = np.isinf(expected.measured_m)
+    near = float(expected.measured_m.min(initial=np.inf)) + _BEYOND_M
+    trials = expected[(returned | lost) & (expected.brightness > 0) & (expected.range_m > near)]
+    signal = trials.brightness * trials.cosine / log.intensity_scale
+    if not falls:
+        signal = signal * (reference_m / trials.range_m) ** 2
+    found = _fit_curve(signal, np.isfinite(trials.measured_m))
+    if found is None:
+        return Quantity(NAME, "", note=f"fewer than {2 * _MIN_TRIALS} beams meet flat surfaces of known brightness")
+    at, chance, sigma = found
+    count = np.count_nonzero(np.isinf(trials.measured_m))
+    if count < _MIN_LOST:
+        return Quantity(
+            NAME, "", note=f"only {count} of {len(trials)} beams to flat surfaces were lost: no curve shows"
+        )
+    beams = "" if log.empty_beams.source in ("fired", "stored") else "; empty beams were inferred from the grid"
+    note = f"{len(trials)} beams to flat surfaces, {count} lost; below the first signal nothing is known{beams}"
+    return Quantity(NAME, "", chance, sigma, note, at)
+
+
+def _find_obstacle(expected: Expected, log: Log) -> str:
+    if log.empty_beams.source == "unknown":
+        return f"beams without return are unknown ({log.empty_beams.detail})"
+    if not expected.intensity.any():
+        return "the log has no intensities: the signal is unknown"
+    if log.intensity_scale is None:
+        return "the intensity at full scale is unknown: the signal has no unit"
+    return ""
+
+
+def _fit_curve(signal: Array, returned: Array) -> tuple[Array, Array, Array] | None:
+    """Signals (m,), rising chances and their uncertainties, from cells with about as many beams each."""
+    cells = min(_CELLS, len(signal) // _MIN_TRIALS)
+    if cells < 2:
+        return None
+    order = np.argsort(signal, kind="stable")
+    parts = np.array_split(order, cells)
+    at = np.array([np.median(signal[part]) for part in parts])
+    share = np.array([returned[part].mean() for part in parts])
+    number = np.array([len(part) for part in parts], np.float64)
+    chance = np.asarray(isotonic_regression(share, weights=number).x)
+    sigma = _SHARED * np.sqrt(np.maximum(chance * (1.0 - chance), 1.0 / number) / number)
+    rows = [0]
+    for row in range(1, cells):  # of rows that are alike the first and the last say all
+        inner = row + 1 < cells and chance[row + 1] - chance[rows[-1]] < _SAME
+        if at[row] > at[rows[-1]] and not inner:
+            rows.append(row)
+    return at[rows], chance[rows], sigma[rows]
