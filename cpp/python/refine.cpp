@@ -30,8 +30,12 @@ Columns add_beams(BeamStatistics& self, const PyScene& scene, const Matrix3<floa
 
 void bind_refine(nb::module_& m) {
     nb::class_<BeamStatistics>(m, "BeamStatistics", "Sums over the beams that met each disc and each volume.")
-        .def(nb::init<std::size_t, std::size_t, bool, bool>(), nb::arg("n_discs"), nb::arg("n_volumes"),
-             nb::arg("rings") = false, nb::arg("moments") = false)
+        .def(
+            "__init__",
+            [](BeamStatistics* self, std::size_t n_discs, std::size_t n_volumes, bool offsets, bool rings,
+               bool moments) { new (self) BeamStatistics(n_discs, n_volumes, {offsets, rings, moments}); },
+            nb::arg("n_discs"), nb::arg("n_volumes"), nb::kw_only(), nb::arg("offsets") = true,
+            nb::arg("rings") = false, nb::arg("moments") = false)
         .def("add", &add_beams, nb::arg("scene"), nb::arg("origins"), nb::arg("directions"), nb::arg("measured"),
              nb::kw_only(), nb::arg("sigma"), nb::arg("clutter"), nb::arg("slope"), nb::arg("range_max"),
              nb::arg("cosine_min"), nb::arg("height"), nb::arg("margin"), nb::arg("threads") = 0,

@@ -20,8 +20,12 @@ double density(double measured, double centre, double sigma) {
 
 }  // namespace
 
-BeamStatistics::BeamStatistics(std::size_t n_discs, std::size_t n_volumes, bool rings, bool moments)
-    : discs_(n_discs), volumes_(n_volumes), rings_(rings ? n_discs : 0), moments_(moments ? n_volumes : 0) {}
+BeamStatistics::BeamStatistics(std::size_t n_discs, std::size_t n_volumes, Wanted wanted)
+    : offsets_(wanted.offsets),
+      discs_(n_discs),
+      volumes_(n_volumes),
+      rings_(wanted.rings ? n_discs : 0),
+      moments_(wanted.moments ? n_volumes : 0) {}
 
 std::vector<double> BeamStatistics::read(const Sums& sums, int which) {
     std::vector<double> values(sums.size());
@@ -130,6 +134,7 @@ void BeamStatistics::count_permeable(const DiscCrossing& crossing, const Met& be
 void BeamStatistics::end_on(std::size_t disc, const float* n, const Met& beam, float residual, double share,
                             const StatisticsSettings& settings) {
     put(discs_, disc, kEnded, share);
+    if (!offsets_) return;
     const float* d = beam.direction;
     const double across = double{n[0]} * d[0] + double{n[1]} * d[1] + double{n[2]} * d[2];
     // A disc that moves along its normal moves the range by that over the cosine: what is flat weighs more.

@@ -37,8 +37,12 @@ class BeamStatistics {
     static constexpr int kRings = 8;    // of a disc, of the same area each, from its centre outwards
     static constexpr int kMoments = 9;  // of the ends in a volume: x, y, z, xx, xy, xz, yy, yz, zz
 
-    // With `rings`, beams are also counted by where they met a disc, and with `moments` by where they end in a volume.
-    BeamStatistics(std::size_t n_discs, std::size_t n_volumes, bool rings = false, bool moments = false);
+    // What is summed besides, since each sum costs time: the offsets of discs, beams by where they met a disc, and by
+    // where they end in a volume.
+    struct Wanted {
+        bool offsets = true, rings = false, moments = false;
+    };
+    BeamStatistics(std::size_t n_discs, std::size_t n_volumes, Wanted wanted);
     BeamStatistics(const BeamStatistics&) = delete;
     BeamStatistics& operator=(const BeamStatistics&) = delete;
 
@@ -49,8 +53,8 @@ class BeamStatistics {
     OfBeams add(const Scene& scene, const RangedBeams& beams, const StatisticsSettings& settings, int threads);
 
     // Of discs: beams that ended on it and that passed it; sum of the weighted offsets along the normal that would
-    // explain the ends, and of the weights. A beam has passed an opaque disc if it ends behind it, whatever explains
-    // that, and a permeable one by its share.
+    // explain the ends, and of the weights, if offsets are wanted. A beam has passed an opaque disc if it ends behind
+    // it, whatever explains that, and a permeable one by its share.
     std::vector<double> ended() const { return read(discs_, kEnded); }
     std::vector<double> passed() const { return read(discs_, kPassed); }
     std::vector<double> offset() const { return read(discs_, kOffset); }
@@ -113,6 +117,7 @@ class BeamStatistics {
     static constexpr double kUnits = 1 << 24;
     static constexpr double kRingUnits = 256.0;                             // of up to 8 million beams
     static constexpr double kMomentUnits = static_cast<double>(1ll << 40);  // of square metres
+    bool offsets_;
     Sums discs_, volumes_;
     std::vector<Row<std::int32_t, 2 * kRings, 64>> rings_;
     std::vector<Row<std::int64_t, kMoments, 8>> moments_;

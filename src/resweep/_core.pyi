@@ -454,7 +454,7 @@ def receive(plan: Plan, light: Annotated[NDArray[numpy.float32], dict(shape=(Non
 class BeamStatistics:
     """Sums over the beams that met each disc and each volume."""
 
-    def __init__(self, n_discs: int, n_volumes: int, rings: bool = False, moments: bool = False) -> None: ...
+    def __init__(self, n_discs: int, n_volumes: int, *, offsets: bool = True, rings: bool = False, moments: bool = False) -> None: ...
 
     def add(self, scene: Scene, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], measured: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], *, sigma: float, clutter: float, slope: float, range_max: float, cosine_min: float, height: float, margin: float, threads: int = 0) -> dict[str, NDArray]:
         """

@@ -53,16 +53,17 @@ def gather(
     clutter: float,
     threads: int = 0,
     *,
+    offsets: bool = True,
     rings: bool = False,
     moments: bool = False,
 ) -> Gathered:
     """What ``batches`` of beams say of layers, of which there is one of each kind at most.
 
-    Beams that ended on what the map does not hold say nothing. With ``rings`` they are also counted by where they met
-    a splat, and with ``moments`` by where they end in a volume.
+    Beams that ended on what the map does not hold say nothing. ``offsets``: how far splats are off is summed too;
+    with ``rings`` beams are also counted by where they met a splat, and with ``moments`` by where they end in a volume.
     """
     counts = (0 if layer is None else len(layer) for layer in (find_splats(layers), find_volumes(layers)))
-    sums = _core.BeamStatistics(*counts, rings=rings, moments=moments)
+    sums = _core.BeamStatistics(*counts, offsets=offsets, rings=rings, moments=moments)
     scene = native_scene(World(list(layers)))
     total, count, unexplained = 0.0, 0, [np.zeros((0, 3), np.float32)]
     for beams in batches:

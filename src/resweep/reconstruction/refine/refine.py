@@ -171,7 +171,7 @@ class Refinement:
 
     def _gather(self, layers: Sequence[Layer], batches: Sequence[Beams], steps: Round = ()) -> Gathered:
         how = self.config
-        wanted = {"rings": "radii" in steps, "moments": "shapes" in steps}
+        wanted = {"offsets": "splats" in steps, "rings": "radii" in steps, "moments": "shapes" in steps}
         return gather(layers, batches, EMPTY_RANGE_M, self.slope, how.sigma_m, how.clutter, self.threads, **wanted)
 
 
