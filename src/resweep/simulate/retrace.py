@@ -60,13 +60,15 @@ def recorded_sensor(log: Log) -> Sensor:
 class PredictionConfig:
     """How a world's prediction for a beam is read.
 
-    ``sigma_m`` is the spread of a range that a surface gives, and noise on top of a volume's; ``clutter`` the
+    ``sigma_m`` is the spread of a range that a surface gives, and noise on top of a volume's; ``height_m`` that of the
+    surface along its normal, which grazing beams spread by the incidence; ``clutter`` the
     share of beams that follow no model (half of them return anywhere, half not at all), which keeps the
     likelihood of an unlikely range above zero. The most likely return is the one with most probability within
     ``window_m``.
     """
 
-    sigma_m: float = 0.03
+    sigma_m: float = 0.02
+    height_m: float = 0.005
     clutter: float = 0.02
     window_m: float = 0.1
 
@@ -240,6 +242,7 @@ class Retracer:
                 window=how.window_m,
                 slope=slope,
                 range_max=self.sensor.range_max_m,
+                height=how.height_m,
                 threads=self.tracer.threads,
             )
         blind = None if self.calibration is None else self.calibration.find_blind(recorded)
