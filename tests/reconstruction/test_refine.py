@@ -189,6 +189,18 @@ def test_a_refined_build_changes_the_world_and_is_the_same_again(hedge: Log) -> 
     np.testing.assert_array_equal(found[1], found[2])
 
 
+@pytest.mark.parametrize("how", ["fast", "full"])
+def test_one_sweep_is_enough_to_refine_by(hedge: Log, how: Refine) -> None:
+    """What is seen once is all there is to learn from; a trial would have no sweep to be judged by."""
+    first, refined = (
+        find_volumes(rs.build(hedge[:1], HybridConfig(**CONFIG, refine=each), progress=False).layers)
+        for each in ("none", how)
+    )
+    assert first is not None
+    assert refined is not None
+    assert not np.array_equal(first.permeability, refined.permeability)
+
+
 def test_tiles_are_refined_too(hedge: Log, tmp_path: Path) -> None:
     found = []
     for how in ("none", "fast"):

@@ -32,7 +32,7 @@ from resweep.worlds import Layer, Splats, Volumes
 
 STAGE = "refining by likelihood"
 _MOST_SWEEPS = 40  # that take part; of a longer log these are spread over it
-_FEWEST_SWEEPS = 3
+_FEWEST_SWEEPS = 3  # of a trial
 _REACH_M = 0.5  # beyond the points of a map, in which its primitives still lie
 
 
@@ -51,14 +51,16 @@ def refine(
 
     ``fit_rest`` gives the layers of some sweeps, for the trial of ``full``. By the ``settings`` of the build, splats
     that were moved are carved and new volumes shaped; without a hybrid's none are born. Up to 40 sweeps, spread over
-    the log, take part. With fewer than three the layers stay as they are.
+    the log, take part. Fewer than three leave none for a trial: ``full`` is then ``fast``.
     """
     if how == "none" or not layers:
         return tuple(layers)
     layers = tuple(with_permeability(layer) for layer in layers)  # so that all tiles of a world have the same columns
     sweeps = map.beam_source.sweeps
-    if len(sweeps) < _FEWEST_SWEEPS:
+    if len(sweeps) == 0:
         return layers
+    if len(sweeps) < _FEWEST_SWEEPS:
+        how = "fast"
     sweeps = sweeps[np.unique(np.linspace(0, len(sweeps) - 1, min(len(sweeps), _MOST_SWEEPS)).astype(int))]
     config = REFINEMENTS[how]
     every = min(config.kept_every, len(sweeps))
