@@ -16,6 +16,7 @@ from resweep.pose import from_xyz_rpy
 from resweep.reconstruction import HybridConfig, Map, MapConfig, SurfelConfig, build_tiled
 from resweep.reconstruction.map.beams import Beams
 from resweep.reconstruction.refine.beams import find_volumes, gather
+from resweep.reconstruction.refine.config import Refine
 from resweep.reconstruction.refine.refine import refine
 from resweep.reconstruction.refine.steps import change_splats
 from resweep.simulate.retrace import one_ray_sensor

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field, model_validator
 
-from resweep import _core
+from resweep import _core, portable
 from resweep.config import Spec, SpecError
 from resweep.pose import Array
 from resweep.sensors.spec import Receiver
@@ -53,8 +53,9 @@ class RangeNoise(Spec):
         """
         sigma = self.find_sigma(channels)
         if receiver is not None:
-            own = receiver.range_noise_sigma_m + receiver.range_noise_per_m * channels.values[:, _RANGE]
-            sigma = np.sqrt(np.maximum(sigma**2 - own.astype(np.float64) ** 2, 0.0))
+            cosine = portable.cos(np.radians(channels.values[:, _INCIDENCE].astype(np.float64)))
+            own = receiver.find_range_sigma(channels.values[:, _RANGE], cosine)
+            sigma = np.sqrt(np.maximum(sigma**2 - own**2, 0.0))
         beams = np.flatnonzero(sigma > 0).astype(np.int32)
         added = np.zeros(len(channels))
         # Of another sweep, as it were: the tracer draws its own noise from the same numbers.
