@@ -121,7 +121,7 @@ class Receiver(Spec):
         return self
 
     def find_range_sigma(self, range_m: Array, cosine: Array | None = None) -> Array:
-        """Sigma (n,) of the range noise at ranges (n,), metres; ``cosine`` (n,) are those of the incidences, if known."""
+        """Sigma (n,) of the range noise, metres, at ranges (n,) and, where known, cosines of incidence (n,)."""
         sigma = self.range_noise_sigma_m + self.range_noise_per_m * np.asarray(range_m, np.float64)
         if cosine is None:
             return sigma
