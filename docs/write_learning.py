@@ -66,9 +66,9 @@ def write_speed(found: dict[str, Any]) -> str:
     """Sweeps a second by variant, and the time of training."""
     rates = ", ".join(f"`{name}` {1 / seconds:.0f}" for name, seconds in found["sweep_s"].items())
     return (
-        f"Sweeps of {found['beams']:,} beams a second on 2 cores: {rates}. Training the U-Net on {found['train_sweeps']} "
-        f"sweeps takes {found['train_s']:.0f} s ({found['train_cpu_s']:.0f} s of processors, {found['train_epochs']} "
-        "epochs)."
+        f"Sweeps of {found['beams']:,} beams a second on 2 cores: {rates}. Training the U-Net on "
+        f"{found['train_sweeps']} sweeps takes {found['train_s']:.0f} s ({found['train_cpu_s']:.0f} s of processors, "
+        f"{found['train_epochs']} epochs)."
     )
 
 
