@@ -119,7 +119,7 @@ def fit(
             both: Any = [make_images(part, task, layout, edges) for part in (pairs, held_out)]
         else:
             both = [make_rays(part, task, edges) for part in (pairs, held_out)]
-        trained = train(shape, *both, config.training, checkpoint=checkpoint, progress=progress)
+        trained = train(shape, both[0], both[1], config.training, checkpoint=checkpoint, progress=progress)
         history = trained.history
         kind = "image" if shape.is_image else "ray"
         part = Part(**{**facts, "kind": kind, "parameters": count_weights(trained.weights)})

@@ -276,9 +276,15 @@ class Retracer:
         seen = self._drop_blind(traced, index)
         if self.realism is not None:
             labels = common_labels(self.world, self.tracer.actors.actors)
-            known = {"receiver": self.sensor.receiver, "calibration": self.calibration}
-            how = {"seed": self.tracer.seed, "index": index, "threads": self.tracer.threads}
-            seen = self.realism.run(seen, labels, **how, **known)
+            seen = self.realism.run(
+                seen,
+                labels,
+                seed=self.tracer.seed,
+                index=index,
+                threads=self.tracer.threads,
+                receiver=self.sensor.receiver,
+                calibration=self.calibration,
+            )
             if self.realism.brightens:
                 return seen  # it knows the gains of its lasers
         return replace(seen, intensity=seen.intensity * self.find_gain(seen.ring, recorded))

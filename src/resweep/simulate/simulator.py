@@ -153,8 +153,15 @@ class Simulator:
         if self.realism is None:
             return sweep
         labels = common_labels(self.world, self.actors)
-        known = {"receiver": self.sensor.receiver, "calibration": self.world.calibration}
-        return self.realism.run(sweep, labels, seed=self.seed, index=index, threads=self.threads, **known)
+        return self.realism.run(
+            sweep,
+            labels,
+            seed=self.seed,
+            index=index,
+            threads=self.threads,
+            receiver=self.sensor.receiver,
+            calibration=self.world.calibration,
+        )
 
     def rays(self, pose: ArrayLike | Trajectory, *, start: float | None = None, index: int = 0) -> tuple[Array, Array]:
         """Origins and directions (n, 3) float32 of every ray of a sweep, from the world's origin."""

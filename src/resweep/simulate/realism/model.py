@@ -118,10 +118,9 @@ class RealismModel:
         falls_by = None if calibration is None else calibration.incidence_exponent
         channels = self.find_channels(sweep, labels, falls_by or 1.0)
         extra = {name: values for name, values in sweep.extra.items() if name not in NEEDED}
-        changed = {"range": self._scatter(sweep, channels, receiver, seed, index)}
-        if self.brightens:
-            changed["intensity"] = self._brighten(sweep, channels, seed, index, threads)
-        sweep = replace(sweep, extra=extra, **changed)
+        intensity = self._brighten(sweep, channels, seed, index, threads) if self.brightens else sweep.intensity
+        ranges = self._scatter(sweep, channels, receiver, seed, index)
+        sweep = replace(sweep, extra=extra, intensity=intensity, range=ranges)
         if not self.drops:
             return sweep
         probability = self.predict_drops(channels, threads)
