@@ -53,8 +53,8 @@ class RangeNoise(Spec):
         """
         sigma = self.find_sigma(channels)
         if receiver is not None:
-            own = receiver.range_noise_sigma_m + receiver.range_noise_per_m * channels.values[:, _RANGE]
-            sigma = np.sqrt(np.maximum(sigma**2 - own.astype(np.float64) ** 2, 0.0))
+            own = receiver.range_noise_sigma_m + receiver.range_noise_per_m * channels.values[:, _RANGE].astype(float)
+            sigma = np.sqrt(np.maximum(sigma**2 - own**2, 0.0))
         beams = np.flatnonzero(sigma > 0).astype(np.int32)
         added = np.zeros(len(channels))
         # Of another sweep, as it were: the tracer draws its own noise from the same numbers.
