@@ -74,7 +74,7 @@ def compare(split: Split, fast: bool) -> list[dict[str, Any]]:
     learned = Learned(
         estimate_noise(train),
         fit("drop", train, choose, layout, configure("trees", fast), progress=False),
-        fit("intensity", train, choose, layout, configure("mlp", fast), progress=False),
+        fit("intensity", train, choose, layout, configure("mlp", fast, epochs=6), progress=False),
     )
     names = list(dict.fromkeys(pair.place for pair in score))
     sectors = min(_SECTORS, min(pair.layout.columns for pair in score) // _LEAST_COLUMNS)
@@ -100,8 +100,8 @@ def simulate(pair: Pair, index: int, part: str, learned: Learned) -> tuple[Array
         ranges = learned.noise.apply(ranges, learned.noise.draw(channels, None, seed=0, index=index))
     if part in ("intensity", "learned"):
         light = learned.light.draw_light(pair, index)
-    lost = learned.drop.predict(pair) if part in ("drop", "learned") else pair.blind
-    return ranges, light, channels.occupied & ~draw_mask(lost, index)
+    drops = learned.drop.draw_drops(pair, index) if part in ("drop", "learned") else draw_mask(pair.blind, index)
+    return ranges, light, channels.occupied & ~drops
 
 
 def _score_light(pairs: Sequence[Pair], given: Sequence[Array]) -> dict[str, float]:

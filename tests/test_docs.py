@@ -80,6 +80,12 @@ def test_the_fields_of_a_bank_are_all_there() -> None:
     assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == list(_facts_of(bank[next(iter(bank))]))
 
 
+def test_the_figures_of_learning_are_those_that_were_measured() -> None:
+    learning = script("write_learning")
+    text = learning.PAGE.read_text(encoding="utf-8")
+    assert learning.render(text) == text, "run python docs/write_learning.py"
+
+
 def test_the_page_of_large_places_is_what_its_script_writes() -> None:
     scale = script("write_scale")
     tiles, grass = scale.read_figures()

@@ -12,9 +12,11 @@ from scipy.stats import ks_1samp, uniform
 from resweep.learn.examples import select_beams
 from resweep.learn.light import estimate_textures, find_bins, find_levels, find_step, make_light
 from resweep.learn.noise import estimate_noise
+from resweep.learn.runs import estimate_runs
 from resweep.learn.scores import js_divergence, score_shares
-from resweep.simulate.realism.channels import CHANNELS
+from resweep.simulate.realism.channels import CHANNELS, BeamChannels
 from resweep.simulate.realism.light import Light, Texture
+from resweep.simulate.realism.model import draw_drop_levels
 from resweep.simulate.realism.normal import find_normal, find_share
 
 
@@ -57,20 +59,53 @@ def test_levels_are_uniform_where_shares_are_right() -> None:
     assert ks_1samp(find_levels(lopsided, true, edges, random), uniform.cdf).pvalue < 1e-6
 
 
+def make_beams(count: int) -> BeamChannels:
+    """Beams of one laser, one after the other."""
+    turn = (np.arange(count, dtype=np.float32) + 0.5) / count
+    return BeamChannels(np.zeros((count, len(CHANNELS))), turn, np.zeros(count, np.int16), np.ones(count, bool))
+
+
+def test_beams_side_by_side_resemble_each_other() -> None:
+    light = Light(knots=[[0, 1], [1, 2]], means=[0.5, 1.5], ring_correlation=0.7)
+    beams, points = make_beams(40_000), np.zeros((40_000, 3))
+    level = light.draw_levels(beams, points, seed=3, index=0)
+    normal = find_normal(level)
+    for apart in (1, 2, 4):
+        assert np.corrcoef(normal[:-apart], normal[apart:])[0, 1] == pytest.approx(0.7**apart, abs=0.03)
+    assert ks_1samp(level[::20], uniform.cdf).pvalue > 1e-3
+    later = light.draw_levels(beams, points, seed=3, index=1)
+    assert abs(np.corrcoef(level, later)[0, 1]) < 0.03
+    shuffled = replace(beams, turn=beams.turn[::-1].copy())
+    assert light.draw_levels(shuffled, points, seed=3, index=0).tobytes() != level.tobytes()
+
+
+def test_drops_that_come_in_runs_are_drawn_in_runs(make_made_up: Any) -> None:
+    """The correlation of draws is recovered from which neighbours were dropped together, at the same probabilities."""
+    pairs, said = [], []
+    for at, pair in enumerate(make_made_up(12)):
+        probability = np.full(len(pair.channels), 0.2, np.float32)
+        level = draw_drop_levels(pair.channels, 0.8, seed=5, index=100 + at)
+        pairs.append(replace(pair, returned=pair.channels.occupied & (level >= probability)))
+        said.append(probability)
+    assert estimate_runs(pairs, said) == pytest.approx(0.8, abs=0.07)
+    alone = [replace(pair, returned=np.random.default_rng(0).random(len(pair.hit)) > 0.2) for pair in pairs]
+    assert estimate_runs(alone, said) < 0.2
+
+
 def test_texture_stays_with_the_surface_from_sweep_to_sweep() -> None:
     """Levels are uniform; those of one cell resemble each other in other sweeps too, by its share of the variance."""
     texture = Texture(size_m=1.0, share=0.6)
     light = Light(knots=[[0, 1], [1, 2]], means=[0.5, 1.5], textures=(texture,))
     points = np.random.default_rng(3).uniform(-100, 100, (20_000, 3))
-    beams = np.arange(len(points))
+    beams = make_beams(len(points))
     first, again, later, other = (
-        light.draw_levels(points, beams, seed=seed, index=index) for seed, index in ((7, 0), (7, 0), (7, 1), (8, 0))
+        light.draw_levels(beams, points, seed=seed, index=index) for seed, index in ((7, 0), (7, 0), (7, 1), (8, 0))
     )
     assert first.tobytes() == again.tobytes()
     assert ks_1samp(first, uniform.cdf).pvalue > 1e-3
     assert np.corrcoef(find_normal(first), find_normal(later))[0, 1] == pytest.approx(0.6, abs=0.03)
     assert abs(np.corrcoef(first, other)[0, 1]) < 0.03
-    away = light.draw_levels(points + 1.0, beams, seed=7, index=1)
+    away = light.draw_levels(beams, points + 1.0, seed=7, index=1)
     assert abs(np.corrcoef(first, away)[0, 1]) < 0.03
 
 
@@ -80,7 +115,7 @@ def test_the_share_of_surfaces_is_recovered(make_made_up: Any) -> None:
     pair = make_made_up(1)[0]
     pairs = [replace(pair, place="one") for _ in range(4)]
     rows = [select_beams(pair, "intensity") for pair in pairs]
-    levels = [known.draw_levels(pair.hit[own], own, seed=1, index=at) for at, own in enumerate(rows)]
+    levels = [known.draw_levels(pair.channels, pair.hit, seed=1, index=at)[own] for at, own in enumerate(rows)]
     found = {texture.size_m: texture.share for texture in estimate_textures(pairs, rows, levels)}
     assert sum(found.values()) == pytest.approx(0.5, abs=0.06)
     assert found[1.0] > 0.3

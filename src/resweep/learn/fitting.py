@@ -15,9 +15,10 @@ from pydantic import Field
 from resweep import portable
 from resweep.config import Spec
 from resweep.learn.examples import make_images, make_rays, measure_channels, select_beams, select_target
-from resweep.learn.light import estimate_textures, find_bins, find_levels, make_light
+from resweep.learn.light import estimate_ring_correlation, estimate_textures, find_bins, find_levels, make_light
 from resweep.learn.networks import Shape, Task, count_weights, export
 from resweep.learn.pairs import Pair
+from resweep.learn.runs import estimate_runs
 from resweep.learn.scores import find_cut, find_temperature, score_drops, score_intensity, score_shares
 from resweep.learn.training import RayExamples, TrainingConfig, train
 from resweep.learn.trees import (
@@ -34,6 +35,7 @@ from resweep.simulate.realism.card import Part
 from resweep.simulate.realism.channels import CHANNELS, REAL
 from resweep.simulate.realism.layout import Layout
 from resweep.simulate.realism.light import Light
+from resweep.simulate.realism.model import draw_drop_levels
 from resweep.simulate.realism.network import Network
 
 Variant = Literal["logistic", "mlp", "trees", "unet"]
@@ -67,6 +69,11 @@ class Fitted:
         said = self.network.run(pair.channels, threads)
         return said if self.part.light is None else self.part.light.average(said)
 
+    def draw_drops(self, pair: Pair, index: int, seed: int = 0) -> Array:
+        """Whether each beam (b,) of a pair is dropped, as simulation draws it for sweep ``index``."""
+        level = draw_drop_levels(pair.channels, self.part.ring_correlation, seed=seed, index=index)
+        return np.asarray(level < self.predict(pair))
+
     def draw_light(self, pair: Pair, index: int, seed: int = 0) -> Array:
         """The intensities (b,) of a pair as simulation draws them for sweep ``index``."""
         return draw_light(self.network, pair, index, seed)
@@ -76,7 +83,7 @@ def draw_light(network: Network, pair: Pair, index: int, seed: int = 0) -> Array
     """Intensities (b,) drawn from what a network says of a pair, for sweep ``index``."""
     light = network.part.light
     assert light is not None  # of an intensity network
-    level = light.draw_levels(pair.hit, np.arange(len(pair.hit)), seed=seed, index=index)
+    level = light.draw_levels(pair.channels, pair.hit, seed=seed, index=index)
     return np.where(pair.channels.occupied, light.draw(network.run(pair.channels), level), np.float32(0))
 
 
@@ -112,7 +119,7 @@ def fit(
             both: Any = [make_images(part, task, layout, edges) for part in (pairs, held_out)]
         else:
             both = [make_rays(part, task, edges) for part in (pairs, held_out)]
-        trained = train(shape, *both, config.training, checkpoint=checkpoint, progress=progress)
+        trained = train(shape, both[0], both[1], config.training, checkpoint=checkpoint, progress=progress)
         history = trained.history
         kind = "image" if shape.is_image else "ray"
         part = Part(**{**facts, "kind": kind, "parameters": count_weights(trained.weights)})
@@ -154,7 +161,9 @@ def _calibrate(
         data = make(temperature)
         said = gather(Network(data, part, layout), held_out, "drop")[0]
     scores = score_drops(said, true > 0.5, find_cut(said, true > 0.5), values)
-    return _finish(data, part.model_copy(update={"temperature": temperature}), layout, scores, history)
+    runs = estimate_runs(held_out, [Network(data, part, layout).run(pair.channels) for pair in held_out])
+    found = part.model_copy(update={"temperature": temperature, "ring_correlation": runs})
+    return _finish(data, found, layout, scores, history)
 
 
 def _estimate_scatter(
@@ -172,7 +181,9 @@ def _estimate_scatter(
     shares = [network.run(pair.channels)[own] for pair, own in zip(held_out, rows, strict=True)]
     true = [pair.intensity[own] for pair, own in zip(held_out, rows, strict=True)]
     levels = [find_levels(said, own, edges, random) for said, own in zip(shares, true, strict=True)]
-    light = part.light.model_copy(update={"textures": estimate_textures(held_out, rows, levels)})
+    textures = estimate_textures(held_out, rows, levels)
+    along = estimate_ring_correlation(held_out, rows, levels, textures)
+    light = part.light.model_copy(update={"textures": textures, "ring_correlation": along})
     part = part.model_copy(update={"light": light})
     network = Network(data, part, layout)
     drawn = [draw_light(network, pair, at)[own] for at, (pair, own) in enumerate(zip(held_out, rows, strict=True))]

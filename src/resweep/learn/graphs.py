@@ -179,8 +179,8 @@ class OnnxOps:
         helper, kind = self._onnx.helper, self._onnx.TensorProto.FLOAT
         self.nodes.append(helper.make_node("Identity", [result], [OUTPUT]))
         inputs = [helper.make_tensor_value_info(INPUT, kind, list(shape))]
-        outputs = [helper.make_tensor_value_info(OUTPUT, kind, ["n", outputs, *shape[2:]])]
-        graph = helper.make_graph(self.nodes, "resweep", inputs, outputs, self.constants)
+        results = [helper.make_tensor_value_info(OUTPUT, kind, ["n", outputs, *shape[2:]])]
+        graph = helper.make_graph(self.nodes, "resweep", inputs, results, self.constants)
         opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR, producer_name="resweep")
         self._onnx.checker.check_model(model)

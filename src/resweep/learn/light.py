@@ -107,3 +107,33 @@ def _correlate(pairs: Sequence[Pair], rows: Sequence[Array], levels: Sequence[Ar
     if count == 0 or number == 0:
         return 0.0
     return float(np.clip((together / count) / max(total / number, 1e-9), 0.0, 1.0))
+
+
+def estimate_ring_correlation(
+    pairs: Sequence[Pair], rows: Sequence[Array], levels: Sequence[Array], textures: Sequence[Texture]
+) -> float:
+    """How far levels of beams side by side on a ring correlate within a sweep, beyond what ``textures`` explain."""
+    products, squares, count, number = 0.0, 0.0, 0, 0
+    for pair, own, level in zip(pairs, rows, levels, strict=True):
+        value = np.full(len(pair.channels), np.nan)
+        value[own] = find_normal(level)
+        left, right = find_neighbours(pair)
+        product = value[left] * value[right]
+        known = np.isfinite(product)
+        products, count = products + float(product[known].sum()), count + int(known.sum())
+        squares, number = squares + float((value[own] ** 2).sum()), number + len(own)
+    if count == 0 or squares == 0:
+        return 0.0
+    shared = sum(texture.share for texture in textures)
+    found = ((products / count) / (squares / number) - shared) / max(1.0 - shared, 1e-9)
+    return round(float(np.clip(found, 0.0, 0.95)), 3)
+
+
+def find_neighbours(pair: Pair) -> tuple[Array, Array]:
+    """The beams (n,) of a pair that are fired one after the other by the same laser: left and right."""
+    channels = pair.channels
+    order = np.lexsort((channels.turn, channels.laser))
+    left, right = order[:-1], order[1:]
+    near = (channels.turn[right] - channels.turn[left]) * pair.layout.columns
+    used = (channels.laser[left] == channels.laser[right]) & (near < 1.9)
+    return left[used], right[used]

@@ -48,6 +48,8 @@ class Part(Spec):
     """By which its logits are divided, within the network."""
     scores: dict[str, float] = Field(default_factory=dict)
     """Scores on the held-out places."""
+    ring_correlation: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    """Of a drop network: how far the draws of beams side by side on a ring correlate, as drops come in runs."""
     light: Light | None = None
     """Of an intensity network: what its outputs mean."""
 

@@ -15,7 +15,9 @@ from pydantic import Field, model_validator
 from resweep import _core
 from resweep.config import Spec, SpecError
 from resweep.pose import Array
+from resweep.simulate.realism.channels import BeamChannels
 from resweep.simulate.realism.normal import find_normal, find_share
+from resweep.simulate.realism.rings import draw_along_rings
 from resweep.voxels import find_cells
 
 SHARE_STEPS = 4096.0  # of the shares of bins, which networks give to some six digits
@@ -43,6 +45,8 @@ class Light(Spec):
     means: tuple[float, ...]
     step: Annotated[float, Field(ge=0.0)] = 0.0
     textures: tuple[Texture, ...] = ()
+    ring_correlation: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    """Of what does not belong to surfaces: the correlation of beams side by side on a ring."""
 
     @model_validator(mode="after")
     def _check(self) -> Light:
@@ -79,20 +83,18 @@ class Light(Spec):
         rounded = np.round(np.asarray(values, np.float64) / self.step) * self.step if self.step else values
         return np.asarray(np.maximum(rounded, 0.0), np.float32)
 
-    def draw_levels(self, points: Array, beams: Array, *, seed: int, index: int) -> Array:
-        """Levels (n,) from 0 to 1 for returns at ``points`` (n, 3) in the world on ``beams`` (n,) of sweep ``index``.
+    def draw_levels(self, channels: BeamChannels, points: Array, *, seed: int, index: int) -> Array:
+        """Levels (b,) from 0 to 1 for the beams of sweep ``index`` that return from ``points`` (b, 3) in the world.
 
-        Each is uniform. Those of returns in one cell of a texture resemble each other, in all sweeps of a seed.
+        Each is uniform. Those of returns in one cell of a texture resemble each other, in all sweeps of a seed, and
+        those of beams side by side on a ring in the same sweep.
         """
-        beam = _core.draw_uniform(seed, index, beams.astype(np.int32), _core.Purpose.INTENSITY_NOISE)
-        if not self.textures:
-            return np.asarray(beam)
         rest = 1.0 - sum(texture.share for texture in self.textures)
-        normal = np.sqrt(rest) * find_normal(beam)
+        purpose = _core.Purpose.INTENSITY_NOISE
+        normal = np.sqrt(rest) * draw_along_rings(channels, self.ring_correlation, purpose, seed=seed, index=index)
         for number, texture in enumerate(self.textures):
             cell = mix_cells(find_cells(points, texture.size_m), number)
-            drawn = _core.draw_uniform(seed, _SURFACE, cell, _core.Purpose.INTENSITY_NOISE)
-            normal = normal + np.sqrt(texture.share) * find_normal(drawn)
+            normal = normal + np.sqrt(texture.share) * find_normal(_core.draw_uniform(seed, _SURFACE, cell, purpose))
         return find_share(normal)
 
 

@@ -17,6 +17,8 @@ from resweep.sensors.spec import Receiver
 from resweep.simulate.realism.card import Card, read_card
 from resweep.simulate.realism.channels import NEEDED, BeamChannels, find_channels
 from resweep.simulate.realism.network import Network
+from resweep.simulate.realism.normal import find_share
+from resweep.simulate.realism.rings import draw_along_rings
 from resweep.sweep import BeamStatus, Sweep
 
 DROP_PROBABILITY = "drop_probability"
@@ -141,17 +143,14 @@ class RealismModel:
         falls_by = None if calibration is None else calibration.incidence_exponent
         channels = self.find_channels(sweep, labels, falls_by or 1.0, range_max_m)
         extra = {name: values for name, values in sweep.extra.items() if name not in NEEDED}
-        changed = {"range": self._scatter(sweep, channels, receiver, seed, index)}
-        if self.brightens:
-            changed["intensity"] = self._brighten(sweep, channels, seed, index, threads)
-        sweep = replace(sweep, extra=extra, **changed)
+        intensity = self._brighten(sweep, channels, seed, index, threads) if self.brightens else sweep.intensity
+        ranges = self._scatter(sweep, channels, receiver, seed, index)
+        sweep = replace(sweep, extra=extra, intensity=intensity, range=ranges)
         if not self.drops:
             return sweep
         probability = self.predict_drops(channels, threads)
-        beams = np.flatnonzero(channels.occupied).astype(np.int32)
-        drawn = _core.draw_uniform(seed, index, beams, _core.Purpose.RAYDROP)
-        dropped = np.zeros(sweep.n_beams, bool)
-        dropped[beams] = drawn < probability[beams]
+        level = draw_drop_levels(channels, self._networks["drop"].part.ring_correlation, seed=seed, index=index)
+        dropped = channels.occupied & (level < probability)
         kept = replace(
             sweep,
             extra={**extra, DROP_PROBABILITY: probability[sweep.beam]},
@@ -170,9 +169,11 @@ class RealismModel:
         assert light is not None  # the card was checked
         first = np.flatnonzero(sweep.return_index == 0)
         beams = sweep.beam[first]
-        level = light.draw_levels(sweep.world_points()[first], beams, seed=seed, index=index)
+        points = np.zeros((sweep.n_beams, 3))
+        points[beams] = sweep.world_points()[first]
+        level = light.draw_levels(channels, points, seed=seed, index=index)
         learned = light.round(sweep.intensity)
-        learned[first] = light.draw(self.predict_light(channels, threads)[beams], level)
+        learned[first] = light.draw(self.predict_light(channels, threads)[beams], level[beams])
         return learned
 
     def _scatter(self, sweep: Sweep, channels: BeamChannels, receiver: Receiver | None, seed: int, index: int) -> Array:
@@ -181,6 +182,18 @@ class RealismModel:
         if noise is None:
             return sweep.range
         return noise.apply(sweep.range, noise.draw(channels, receiver, seed=seed, index=index)[sweep.beam])
+
+
+def draw_drop_levels(channels: BeamChannels, correlation: float, *, seed: int, index: int) -> Array:
+    """Levels (b,) from 0 to 1 for the beams of sweep ``index``: one below its probability of a drop is dropped.
+
+    Each is uniform. With a ``correlation`` those of beams side by side on a ring resemble each other, since drops come
+    in runs.
+    """
+    purpose = _core.Purpose.RAYDROP
+    if correlation == 0.0:
+        return _core.draw_uniform(seed, index, np.arange(len(channels), dtype=np.int32), purpose)
+    return find_share(draw_along_rings(channels, correlation, purpose, seed=seed, index=index))
 
 
 def load_realism(path: str | Path) -> RealismModel:
