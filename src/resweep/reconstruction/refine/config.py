@@ -40,7 +40,7 @@ class RefineConfig(Spec):
     tries: int = 4
     kept_every: int = 5
     gain_min: float = 0.0
-    sigma_m: float = 0.03
+    sigma_m: float = 0.02
     clutter: float = 0.02
     prior_weight: float = 3.0
     step_m: float = 0.02
