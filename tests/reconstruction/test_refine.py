@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from places import LABELS, POLE, VEGETATION
-from walls import WALL_M, beams_to, wall, work
+from places import LABELS, POLE, VEGETATION, WALL_M, beams_to, wall, work
 
 import resweep as rs
 from resweep.errors import ResweepError
