@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from places import LABELS, POLE, VEGETATION
-from walls import WALL_M, beams_to, wall, work
+from places import LABELS, POLE, VEGETATION, WALL_M, beams_to, wall, work
 
 import resweep as rs
 from resweep.errors import ResweepError
@@ -204,12 +203,13 @@ def test_one_sweep_is_enough_to_refine_by(hedge: Log, how: Refine) -> None:
 
 def test_tiles_are_refined_too(hedge: Log, tmp_path: Path) -> None:
     found = []
-    for how in ("none", "fast"):
+    for how in ("none", "fast", "full"):
         path = build_tiled(hedge, tmp_path / f"{how}.world", HybridConfig(**CONFIG, refine=how), progress=False)
         volumes = find_volumes(rs.load_world(path).layers)
         assert volumes is not None
         found.append(volumes.permeability)
-    assert not np.array_equal(*found)
+    assert not np.array_equal(found[0], found[1])
+    assert not np.array_equal(found[1], found[2])
 
 
 def test_what_is_not_refined_says_so_at_once() -> None:

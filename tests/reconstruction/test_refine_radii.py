@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from walls import WALL_M, beams_to, wall, work
+from places import WALL_M, beams_to, wall, work
 
 from resweep.pose import Array
 from resweep.reconstruction.map.beams import Beams

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from walls import WALL_M, beams_to, wall, work
+from places import WALL_M, beams_to, wall, work
 
 from resweep.pose import Array
 from resweep.reconstruction.map.beams import Beams

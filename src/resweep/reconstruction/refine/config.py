@@ -35,12 +35,12 @@ class RefineConfig(Spec):
     ``grow_max`` radii of the centre. Splats that moved or grew are carved again.
     """
 
-    rounds: tuple[Round, ...] = (("volumes", "births", "permeability"), ("volumes", "permeability"))
+    rounds: tuple[Round, ...] = (("volumes", "births", "permeability"), ("volumes", "deaths", "permeability"))
     tried: bool = False
     tries: int = 4
     kept_every: int = 5
     gain_min: float = 0.0
-    sigma_m: float = 0.03
+    sigma_m: float = 0.02
     clutter: float = 0.02
     prior_weight: float = 3.0
     step_m: float = 0.02
@@ -49,7 +49,7 @@ class RefineConfig(Spec):
     share_min: float = 0.2
     share_max: float = 0.9
     prior_ends: float = 10.0
-    ends_min: float = 0.05
+    ends_min: float = 0.5
     met_min: float = 5.0
     lost_nats: float = 4.0
     grow_max: float = 1.5

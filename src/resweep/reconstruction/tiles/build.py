@@ -240,7 +240,7 @@ class _TiledBuild:
         if self._needs_classes(ground, unknown):
             scales = None
             if isinstance(self.config, HybridConfig):
-                scales = self._measure(ground, counts, surfaces=False, flatness=asks_beams(unknown))
+                scales = self._measure(ground, counts, surfaces=False, flatness=asks_beams(unknown, self.config))
             begin_stage(_STAGES[2])
             tasks = self._plan(ground, counts, scales, unknown)
             points = sum(self.workers.map(classify_tile, tasks, "classifying tiles", show=self.progress))
@@ -286,7 +286,8 @@ class _TiledBuild:
     def _needs_classes(self, ground: Ground, unknown: float) -> bool:
         """Whether points must be looked at before primitives are fitted to them."""
         finds_moving = ground.moving.method == "boxes" or ground.moving.images is not None
-        return finds_moving or (isinstance(self.config, HybridConfig) and (unknown > 0 or asks_beams(unknown)))
+        config = self.config
+        return finds_moving or (isinstance(config, HybridConfig) and (unknown > 0 or asks_beams(unknown, config)))
 
     def _measure(
         self, ground: Ground, counts: dict[tuple[int, int], int], surfaces: bool, flatness: bool
