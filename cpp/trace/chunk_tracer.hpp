@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "trace/packet_tracer.hpp"
@@ -19,10 +20,11 @@ struct TraceJob {
     const Plan& plan;
     const FiredSweep& sweep;
     std::size_t largest_chunk;
-    // By pulse, in the order of tracing: a thread writes what lies together, and no other writes there.
+    // By row of the firing: a thread writes what lies together, and no other writes there.
     std::uint8_t* status;
     std::uint8_t* counts;                // of returns
-    Echo* echoes;                        // `max_returns` rows per pulse
+    EchoReading* readings;               // `max_returns` for each row
+    EchoSource* sources;                 // the same; null where `kind` says all
     std::atomic<std::uint32_t>* blocks;  // returns of each block of `kBlock` beams
     const Record* record;                // may be null
 
@@ -34,6 +36,7 @@ struct TraceJob {
                (!actors || actors->empty() || (actors->one_kind() && actors->kind() == scene.kind()));
     }
     PrimitiveKind kind() const { return scene.kind(); }
+    bool needs_sources() const { return record || !one_kind(); }
 };
 
 template <int N> class ChunkTracer {
@@ -62,13 +65,14 @@ template <int N> class ChunkTracer {
         std::fill(hits_.kind.begin(), hits_.kind.end(), job.kind());
         keys_.resize(job.scene.draws() ? job.largest_chunk : 0);
         times_.resize(job.actors ? job.largest_chunk : 0);
+        if (job.record) reader_.emplace(job.record->space);
         if (n_rays_ == 1) tracer_.set_slope(std::sqrt(beam_.divergence_h * beam_.divergence_v));
     }
 
     void operator()(std::size_t chunk) {
         const std::size_t first = firing_.begin(chunk), last = firing_.end(chunk);
         if (first == last) return;
-        first_ = first;
+        first_ = firing_.first_row(chunk);
         maker_.make(first, last, pulses_);
         spread_.spread(pulses_, rays_);
         if (!keys_.empty())
@@ -156,40 +160,31 @@ template <int N> class ChunkTracer {
         if (!times_.empty()) set(times_, rays.time);
     }
 
-    Echo* echoes_of(std::size_t i) const {
-        return job_.echoes + (first_ + i) * static_cast<std::size_t>(receiver_.max_returns);
-    }
+    // Where the first echo of pulse i is kept.
+    std::size_t place(std::size_t i) const { return (first_ + i) * static_cast<std::size_t>(receiver_.max_returns); }
 
-    // Form the echoes of all pulses of the chunk, and measure them. Most pulses have one, of all their light.
+    // Form the echoes of all pulses of the chunk, and measure them. Most pulses have one, of all their light: it is
+    // written for all of them, and then replaced where there is more to it.
     void report() {
-        // Stores of bytes may change anything, as far as the compiler knows: what the loop reads is kept here.
-        const float *nearest = summary_.nearest.data(), *farthest = summary_.farthest.data(),
-                    *light = summary_.light.data(), *measured = measured_.data();
-        const std::int32_t *label = summary_.label.data(), *instance = summary_.instance.data(),
-                           *mixed = summary_.mixed.data();
-        std::uint8_t *status = job_.status + first_, *counts = job_.counts + first_;
-        const float cutoff = receiver_.signal_cutoff, range_min = receiver_.range_min, threshold = receiver_.threshold;
-        const bool plain = receiver_.falloff_reference <= 0.0f, known = job_.one_kind() && !job_.record;
-        const PrimitiveKind kind = job_.kind();
         const std::size_t count = pulses_.count, width = static_cast<std::size_t>(receiver_.max_returns);
-        Echo* echoes = echoes_of(0);
+        std::uint8_t *status = job_.status + first_, *counts = job_.counts + first_;
+        summary_.classify(receiver_, count, status);
+        summary_.write_readings(measured_, count, width, job_.readings + place(0));
         empty_.clear();
-        for (std::size_t i = 0; i < count; ++i, echoes += width) {
-            if (farthest[i] == 0.0f) {
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::uint8_t code = status[i];
+            counts[i] = code == static_cast<std::uint8_t>(BeamStatus::kReturn);
+            if (counts[i]) {
+                EchoReading& reading = job_.readings[place(i)];
+                if (summary_.mixed[i]) label_by_most_light(i, reading);
+                if (job_.sources) job_.sources[place(i)] = find_source(i, reading);
+            } else if (code == static_cast<std::uint8_t>(BeamStatus::kNothingHit)) {
                 empty_.push_back(static_cast<std::uint32_t>(i));
-                status[i] = static_cast<std::uint8_t>(BeamStatus::kNothingHit);
-                counts[i] = 0;
-            } else if (plain && 2.0f * (farthest[i] - nearest[i]) <= cutoff && nearest[i] >= range_min) {
-                const bool seen = !(light[i] < threshold);
-                status[i] = static_cast<std::uint8_t>(seen ? BeamStatus::kReturn : BeamStatus::kBelowThreshold);
-                counts[i] = seen;
-                echoes[0] = {measured[i], light[i], label[i], instance[i], kind};
-                if (mixed[i]) label_by_most_light(i, echoes[0]);
-                if (!known) set_primitive(i, echoes[0]);
-            } else {
+            } else if (code == PulseSummary::kOpen) {
                 status[i] = static_cast<std::uint8_t>(receive_all(i));
                 counts[i] = static_cast<std::uint8_t>(echoes_.size());
-                std::copy(echoes_.begin(), echoes_.end(), echoes);
+                std::copy(echoes_.begin(), echoes_.end(), job_.readings + place(i));
+                if (job_.sources) std::copy(echoes_.begin(), echoes_.end(), job_.sources + place(i));
             }
         }
         if (noise_.intensity_sigma > 0.0) add_intensity_noise();
@@ -200,7 +195,7 @@ template <int N> class ChunkTracer {
             for (std::uint32_t k = 0; k < job_.counts[first_ + i]; ++k) {
                 const double draw = k == 0 ? intensity_draws_[i]
                                            : normal(random_.words(pulses_.beam[i], k, Purpose::kIntensityNoise)[0]);
-                Echo& echo = echoes_of(i)[k];
+                EchoReading& echo = job_.readings[place(i) + k];
                 echo.intensity = static_cast<float>(std::max(0.0, echo.intensity + noise_.intensity_sigma * draw));
             }
     }
@@ -222,7 +217,7 @@ template <int N> class ChunkTracer {
     }
 
     // Give an echo of all of pulse i's light the label and instance that gave most of it.
-    void label_by_most_light(std::size_t i, Echo& echo) const {
+    void label_by_most_light(std::size_t i, EchoReading& echo) const {
         const std::size_t count = pulses_.count;
         float most = -1.0f;
         for (std::size_t ray = 0; ray < n_rays_; ++ray) {
@@ -244,16 +239,12 @@ template <int N> class ChunkTracer {
         }
     }
 
-    // Give an echo what is known of the primitive that the first of pulse i's rays with its label and instance hit.
-    void set_primitive(std::size_t i, Echo& echo) const {
+    // What is known of the primitive that the first of pulse i's rays with the label and instance of an echo hit.
+    EchoSource find_source(std::size_t i, const EchoReading& echo) const {
         for (std::size_t row = i; row < n_rays_ * pulses_.count; row += pulses_.count)
-            if (hits_.range[row] < kInfinity && hits_.label[row] == echo.label &&
-                hits_.instance[row] == echo.instance) {
-                echo.kind = hits_.kind[row];
-                echo.seen = hits_.seen[row];
-                echo.cosine = hits_.cosine[row];
-                return;
-            }
+            if (hits_.range[row] < kInfinity && hits_.label[row] == echo.label && hits_.instance[row] == echo.instance)
+                return {hits_.kind[row], hits_.seen[row], hits_.cosine[row]};
+        return {job_.kind()};
     }
 
     // Follow the axis of pulse i through the space that was observed: up to its returns, or else as far as it could
@@ -262,14 +253,14 @@ template <int N> class ChunkTracer {
         const std::size_t from = pulses_.one_origin ? 0 : i;
         const float origin[3] = {pulses_.origin[0][from], pulses_.origin[1][from], pulses_.origin[2][from]};
         const float direction[3] = {pulses_.d[0][i], pulses_.d[1][i], pulses_.d[2][i]};
-        Echo* echoes = echoes_of(i);
-        for (std::uint8_t k = 0; k < job_.counts[first_ + i]; ++k)
-            echoes[k].unknown = record.space.sample(origin, direction, echoes[k].range);
+        for (std::size_t k = place(i); k < place(i) + job_.counts[first_ + i]; ++k)
+            job_.sources[k].unknown = record.space.sample(origin, direction, job_.readings[k].range, *reader_);
         std::uint8_t& code = job_.status[first_ + i];
         const auto status = static_cast<BeamStatus>(code);
         if (status != BeamStatus::kNothingHit && status != BeamStatus::kOutOfRange) return;
         const float range = std::min(receiver_.range_max, record.reach);
-        if (record.space.follow(origin, direction, range, record.gap, true).left < range)
+        if (!record.space.stays_observed(origin, direction, range, record.gap, *reader_) &&
+            record.space.follow(origin, direction, range, record.gap, true, *reader_).left < range)
             code = static_cast<std::uint8_t>(BeamStatus::kUnknown);
         else if (status == BeamStatus::kNothingHit)
             code = static_cast<std::uint8_t>(BeamStatus::kEmptyAsRecorded);
@@ -326,12 +317,13 @@ template <int N> class ChunkTracer {
     Rays rays_;
     RayEvents hits_;
     PulseSummary summary_;
-    std::size_t n_rays_, first_ = 0;  // `first_`: the first pulse of the chunk
+    std::size_t n_rays_, first_ = 0;  // `first_`: the first row of the chunk
     std::vector<float> shares_, measured_;
     std::vector<double> draws_, intensity_draws_;
     std::vector<std::uint32_t> empty_;  // pulses of the chunk that hit nothing
     std::vector<std::uint64_t> keys_;   // random bits of each pulse, for volumes
     std::vector<float> times_;          // ray time of each pulse, for actors
+    std::optional<ObservedSpace::Reader> reader_;
     std::vector<Event> events_;
     std::vector<Echo> echoes_;
 };

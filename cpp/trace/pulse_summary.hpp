@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "scene/event.hpp"
+#include "trace/receive.hpp"
 
 namespace resweep {
 
@@ -36,6 +37,15 @@ struct PulseSummary {
 
     // Summarise `events`, which hold one ray of each of `count` pulses for every share of the beam.
     void summarise(const RayEvents& events, const std::vector<float>& shares, std::size_t count);
+
+    // Write the status of each pulse: whether it hit nothing, returns all its light as one echo, or has too little of
+    // it. `kOpen` where it takes all events to know.
+    static constexpr std::uint8_t kOpen = 255;
+    void classify(const Receiver& receiver, std::size_t count, std::uint8_t* status) const;
+
+    // Write the reading of an echo of all light of each pulse, at these ranges, into every `width`-th of `readings`.
+    void write_readings(const std::vector<float>& range, std::size_t count, std::size_t width,
+                        EchoReading* readings) const;
 
     void resize(std::size_t count) {
         for (auto* column : {&nearest, &farthest, &mean, &light}) column->resize(count);

@@ -143,8 +143,7 @@ class Tracer:
         seen = {name: columns.pop(name) for name in SEEN_COLUMNS if name in columns}
         if self.keeps_hits:
             seen |= hits
-        time = start + pulses.time[columns["beam"]]
-        return Traced(columns, points, primitive, time, sensor, present, seen)
+        return Traced(columns, points, primitive, pulses.time, start, sensor, present, seen)
 
     def rays(self, pulses: Pulses, motion: Trajectory, *, start: float = 0.0, index: int = 0) -> tuple[Array, Array]:
         """Origins and directions (n, 3) float32 of the rays that `trace` traces, metres from the world's origin."""
@@ -169,15 +168,16 @@ class Traced:
     """What traced pulses measured.
 
     ``columns`` are ``beam_status`` (b,) and the return columns (n,) of a `Sweep`. ``points`` (n, 3) float32 are the
-    returns as the sensor reports them, ``primitive`` (n,) the kinds of what was hit, ``time`` (n,) the seconds at which
-    they were fired, ``motion`` that of the sensor around the world's origin. ``seen`` are the `SEEN_COLUMNS` (n,) of a
-    world that knows how it was recorded, and the `HIT_COLUMNS` where they are kept.
+    returns as the sensor reports them, ``primitive`` (n,) the kinds of what was hit, ``beam_time`` (b,) the seconds from
+    ``start`` on at which beams were fired, ``motion`` that of the sensor around the world's origin. ``seen`` are the
+    `SEEN_COLUMNS` (n,) of a world that knows how it was recorded, and the `HIT_COLUMNS` where they are kept.
     """
 
     columns: dict[str, Array]
     points: Array
     primitive: Array
-    time: Array
+    beam_time: Array
+    start: float
     motion: _core.Motion
     present: PresentActors | None
     seen: Mapping[str, Array]
@@ -185,6 +185,11 @@ class Traced:
     def __len__(self) -> int:
         """Number of returns."""
         return len(self.points)
+
+    @cached_property
+    def time(self) -> Array:
+        """Seconds (n,) at which the beams of the returns were fired."""
+        return np.asarray(self.start + self.beam_time[self.columns["beam"]])
 
     def to_sweep(
         self, *, pose: Array, timestamp: float, calibration: Calibration | None = None, **fields: Any
