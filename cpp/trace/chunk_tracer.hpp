@@ -53,6 +53,7 @@ template <int N> class ChunkTracer {
           order_(beam_),
           tracer_(job.scene, job.actors),
           n_rays_(static_cast<std::size_t>(beam_.n_rays)),
+          plain_(job.scene.plain() && !job.record && (!job.actors || job.actors->empty())),
           shares_(beam_.shares) {
         if (beam_.random) shares_.assign(n_rays_, 1.0f / static_cast<float>(n_rays_));
         pulses_.resize(job.largest_chunk);
@@ -108,56 +109,72 @@ template <int N> class ChunkTracer {
         }
         std::fill_n(hits_.range.begin(), order.row.size(), kInfinity);
         std::fill_n(hits_.reflected.begin(), order.row.size(), 0.0f);
-        const bool mixed = !job_.one_kind(), recorded = job_.record != nullptr;
+        hits_.one_object = plain_;
+        known_object_ = false;
         for (std::size_t first = 0; first < order.row.size(); first += N) {
             const int lanes = static_cast<int>(std::min<std::size_t>(N, order.row.size() - first));
             const std::uint32_t* rows = order.row.data() + first;
-            take(rays_.direction[0], rows, rays.direction_x, lanes);
-            take(rays_.direction[1], rows, rays.direction_y, lanes);
-            take(rays_.direction[2], rows, rays.direction_z, lanes);
+            take(rays_.direction, rows, rays.direction_x, rays.direction_y, rays.direction_z, lanes, n_rays_ == 1);
             set_pulses(order.pulse.data() + first, lanes, n_rays_ == 1);
             tracer_.trace(lanes, receiver_.range_max);
-            tracer_.events(lanes, [&](int lane, const Event& event) {
-                const std::uint32_t row = rows[lane];
-                if (mixed) hits_.kind[row] = event.kind;
-                hits_.range[row] = std::min(event.range, receiver_.range_max);
-                hits_.reflected[row] = event.reflected;
-                hits_.label[row] = event.label;
-                hits_.instance[row] = event.instance;
-                if (recorded) {
-                    hits_.seen[row] = event.seen;
-                    hits_.cosine[row] = event.cosine;
-                }
-            });
+            plain_ ? keep_plain_hits(rows, lanes) : keep_hits(rows, lanes);
         }
     }
 
-    // out[i] = values[rows[i]]. Rays of pulses with one ray each are traced in their order, so rows follow each other.
-    void take(const std::vector<float>& values, const std::uint32_t* rows, float* out, int lanes) const {
-        if (n_rays_ == 1 && lanes == N)
-            std::copy_n(values.data() + rows[0], N, out);
-        else
-            select(values.data(), rows, out, lanes);
+    // Write the hits of a packet into `hits_`.
+    void keep_hits(const std::uint32_t* rows, int lanes) {
+        const bool mixed = !job_.one_kind(), recorded = job_.record != nullptr;
+        tracer_.events(lanes, [&](int lane, const Event& event) {
+            const std::uint32_t row = rows[lane];
+            if (mixed) hits_.kind[row] = event.kind;
+            hits_.range[row] = std::min(event.range, receiver_.range_max);
+            hits_.reflected[row] = event.reflected;
+            hits_.label[row] = event.label;
+            hits_.instance[row] = event.instance;
+            if (recorded) {
+                hits_.seen[row] = event.seen;
+                hits_.cosine[row] = event.cosine;
+            }
+        });
+    }
+
+    // The same in a plain scene, as `face_event` has it, with fewer steps between.
+    void keep_plain_hits(const std::uint32_t* rows, int lanes) {
+        float *const range = hits_.range.data(), *const reflected = hits_.reflected.data();
+        std::int32_t *const label = hits_.label.data(), *const instance = hits_.instance.data();
+        const float range_max = receiver_.range_max;
+        tracer_.plain_hits(lanes, [&](int lane, float distance, float cosine, const Face& face) {
+            const std::uint32_t row = rows[lane];
+            range[row] = std::min(distance, range_max);
+            reflected[row] = face.reflectance * (cosine >= 0.0f ? cosine : 0.0f);
+            label[row] = face.label;
+            instance[row] = face.instance;
+            if (!known_object_) {
+                known_object_ = true;
+                hits_.object = {face.label, face.instance};
+            }
+            hits_.one_object &= face.label == hits_.object[0] && face.instance == hits_.object[1];
+        });
+    }
+
+    // (x, y, z)[i] = values[rows[i]]. Where pulses have one ray each, rows follow `in_order` upon each other.
+    static void take(const std::vector<float> (&values)[3], const std::uint32_t* rows, float* x, float* y, float* z,
+                     int lanes, bool in_order) {
+        if (!in_order || lanes < N) return select(values, rows, x, y, z, lanes);
+        std::copy_n(values[0].data() + rows[0], N, x);
+        std::copy_n(values[1].data() + rows[0], N, y);
+        std::copy_n(values[2].data() + rows[0], N, z);
     }
 
     // Set what the rays of a packet have from their pulses, which may follow `in_order` upon each other: origins,
     // random bits and times.
     void set_pulses(const std::uint32_t* pulse, int lanes, bool in_order) {
         RayPacket<N>& rays = tracer_.rays();
-        const auto set = [&](const std::vector<float>& values, float* out) {
-            if (in_order && lanes == N)
-                std::copy_n(values.data() + pulse[0], N, out);
-            else
-                select(values.data(), pulse, out, lanes);
-        };
-        if (!pulses_.one_origin) {
-            set(pulses_.origin[0], rays.origin_x);
-            set(pulses_.origin[1], rays.origin_y);
-            set(pulses_.origin[2], rays.origin_z);
-        }
+        if (!pulses_.one_origin)
+            take(pulses_.origin, pulse, rays.origin_x, rays.origin_y, rays.origin_z, lanes, in_order);
         if (!keys_.empty())
             for (int lane = 0; lane < lanes; ++lane) tracer_.keys()[lane] = keys_[pulse[lane]];
-        if (!times_.empty()) set(times_, rays.time);
+        if (!times_.empty()) select(times_.data(), pulse, rays.time, lanes);
     }
 
     // Where the first echo of pulse i is kept.
@@ -292,9 +309,7 @@ template <int N> class ChunkTracer {
         for (std::size_t first = 0; first < empty_.size(); first += N) {
             const int lanes = static_cast<int>(std::min<std::size_t>(N, empty_.size() - first));
             const std::uint32_t* rows = empty_.data() + first;
-            select(pulses_.d[0].data(), rows, rays.direction_x, lanes);
-            select(pulses_.d[1].data(), rows, rays.direction_y, lanes);
-            select(pulses_.d[2].data(), rows, rays.direction_z, lanes);
+            select(pulses_.d, rows, rays.direction_x, rays.direction_y, rays.direction_z, lanes);
             set_pulses(rows, lanes, false);
             tracer_.trace_beyond(lanes, receiver_.range_max);
             for (int lane = 0; lane < lanes; ++lane)
@@ -318,6 +333,8 @@ template <int N> class ChunkTracer {
     RayEvents hits_;
     PulseSummary summary_;
     std::size_t n_rays_, first_ = 0;  // `first_`: the first row of the chunk
+    bool plain_;                      // faces say all of hits
+    bool known_object_ = false;       // a ray of the chunk has hit something
     std::vector<float> shares_, measured_;
     std::vector<double> draws_, intensity_draws_;
     std::vector<std::uint32_t> empty_;  // pulses of the chunk that hit nothing

@@ -103,8 +103,13 @@ void PulseSummary::summarise(const RayEvents& events, const std::vector<float>& 
         const std::size_t row = ray * count;
         add_light(&events.range[row], &events.reflected[row], nearest.data(), shares[ray], light.data(), beyond_.data(),
                   weight_.data(), count);
-        add_labels(&events.range[row], &events.label[row], &events.instance[row], label.data(), instance.data(),
-                   mixed.data(), seen_.data(), count);
+        if (!events.one_object)
+            add_labels(&events.range[row], &events.label[row], &events.instance[row], label.data(), instance.data(),
+                       mixed.data(), seen_.data(), count);
+    }
+    if (events.one_object) {
+        std::fill_n(label.begin(), count, events.object[0]);
+        std::fill_n(instance.begin(), count, events.object[1]);
     }
     finish_mean(nearest.data(), beyond_.data(), weight_.data(), mean.data(), count);
 }

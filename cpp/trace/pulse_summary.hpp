@@ -1,6 +1,7 @@
 // The events of the rays of neighbouring pulses, and a summary of them per pulse.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct RayEvents {
     std::vector<PrimitiveKind> kind;  // not written where the scene has one kind
     std::vector<Seen> seen;           // both are written only where the world knows what was seen
     std::vector<float> cosine;
+    // Whether all events are known to be of one label and instance, and these.
+    bool one_object = false;
+    std::array<std::int32_t, 2> object = {0, 0};
 
     void resize(std::size_t count) {
         kind.resize(count);
