@@ -82,17 +82,18 @@ Firing::Firing(const BeamColumns& beams, const std::int32_t* order, std::size_t 
       origin_(beams.origin),
       ring_(beams.ring),
       chunk_(chunk, chunk + n_bounds),
-      pulse_of_(beams.count, kNoPulse) {
+      row_of_(beams.count, kNoRow) {
     if (chunk_.empty() || chunk_.front() != 0 || static_cast<std::size_t>(chunk_.back()) != n_pulses ||
         !std::is_sorted(chunk_.begin(), chunk_.end()))
         throw std::invalid_argument("chunk: expected the ascending bounds of chunks that cover all pulses");
     if (largest_chunk() > kMaxChunk) throw std::invalid_argument("chunk: a chunk has more than 65,535 pulses");
     for (auto& axis : direction) axis.resize(n_pulses);
-    for (std::size_t i = 0; i < n_pulses; ++i) {
+    for (std::size_t i = 0, own = 0; i < n_pulses; ++i) {
+        while (i >= end(own)) ++own;
         const auto row = static_cast<std::size_t>(order[i]);
         if (order[i] < 0 || row >= beams.count) throw std::invalid_argument("order: a pulse is of no beam");
-        if (pulse_of_[row] != kNoPulse) throw std::invalid_argument("order: a beam is fired twice");
-        pulse_of_[row] = static_cast<std::uint32_t>(i);
+        if (row_of_[row] != kNoRow) throw std::invalid_argument("order: a beam is fired twice");
+        row_of_[row] = static_cast<std::uint32_t>(first_row(own) + i - begin(own));
         for (std::size_t axis = 0; axis < 3; ++axis) direction[axis][i] = beams.direction[3 * row + axis];
         time[i] = beams.time[row];
     }

@@ -38,9 +38,15 @@ class Firing {
     std::size_t end(std::size_t chunk) const { return static_cast<std::size_t>(chunk_[chunk + 1]); }
     std::size_t largest_chunk() const;
 
-    // The pulse of a beam in the order of tracing; `kNoPulse` of one that is not fired.
-    static constexpr std::uint32_t kNoPulse = 0xFFFFFFFFu;
-    std::uint32_t pulse_of(std::size_t beam) const { return pulse_of_[beam]; }
+    // Where the results of pulses are kept: those of a chunk follow each other from row `first_row` on. Between chunks
+    // rows are left out, so that pulses of one column, a chunk apart, do not compete for the same lines of a cache.
+    static constexpr std::size_t kSpareRows = 2;
+    std::size_t first_row(std::size_t chunk) const { return begin(chunk) + kSpareRows * chunk; }
+    std::size_t n_rows() const { return n_pulses() + kSpareRows * n_chunks(); }
+
+    // The row of each beam (b,); `kNoRow` of one that is not fired.
+    static constexpr std::uint32_t kNoRow = 0xFFFFFFFFu;
+    const std::uint32_t* rows() const { return row_of_.data(); }
     const float* origin() const { return origin_; }
     const float* reported() const { return reported_; }
     std::size_t ring(std::size_t of_beam) const { return ring_ ? static_cast<std::size_t>(ring_[of_beam]) : 0; }
@@ -55,7 +61,7 @@ class Firing {
     const float *reported_, *origin_;
     const std::int32_t* ring_;
     std::vector<std::int32_t> chunk_;
-    std::vector<std::uint32_t> pulse_of_;
+    std::vector<std::uint32_t> row_of_;
 };
 
 // What is fired: the pulses of a sensor that moves so, the first second of the sweep, and the random numbers of the

@@ -150,10 +150,13 @@ class Trajectory:
         return self.start - slack <= start and end <= self.end + slack
 
     def _check_covers(self, times: Array) -> None:
-        if times.size and not self.covers(float(times.min()), float(times.max())):
+        if not times.size:
+            return
+        first, last = (float(times[0]),) * 2 if times.size == 1 else (float(times.min()), float(times.max()))
+        if not self.covers(first, last):
             raise ResweepError(
                 f"trajectory covers {self.start:.6f} to {self.end:.6f} s, but a pose is asked for at "
-                f"{times.min():.6f} to {times.max():.6f} s; extend it or shorten the request"
+                f"{first:.6f} to {last:.6f} s; extend it or shorten the request"
             )
 
     def at(self, time: ArrayLike) -> Array:

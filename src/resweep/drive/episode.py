@@ -99,7 +99,8 @@ class Episode:
     def step(self, command: Command | str, known: Known | None = None, on_sweep: OnSweep | None = None) -> Observation:
         """Drive on under a command, or under `BRAKE`, until the next one is due.
 
-        ``known`` gives sweeps that need not be made; ``on_sweep`` gets every sweep as it ends.
+        ``known`` gives sweeps that need not be made; ``on_sweep`` gets every sweep as it ends. Without it, sweeps have
+        no more than the observation shows.
         """
         if self.outcome:
             raise ResweepError(f"drive: has ended ({self.outcome}); begin another")
@@ -256,7 +257,7 @@ class Episode:
         for lidar in self.lidars:
             if lidar.simulator.actors != self._around.traffic.actors:
                 lidar.simulator = lidar.simulator.with_actors(self._around.traffic.actors)
-            made = lidar.sweeps_until(motion.end_s, self._path, known)
+            made = lidar.sweeps_until(motion.end_s, self._path, known, bare=on_sweep is None)
             for index, sweep in made:
                 self.nearness.note_sweep(self._around.traffic.actors, sweep, self.time_s)
                 if on_sweep is not None:

@@ -196,6 +196,7 @@ class Loop:
         before = recorder.decided() if recorded is None else recorded
         made: list[Decision] = []
         opening = () if guard is None else guard.start(self.mission)
+        add_sweep = recorder.add_sweep if recorder.keeps_sweeps else None
         try:
             with open_progress(progress) as shown:
                 shown.start("driving", math.ceil(self.duration_s * self.config.control_hz - 1e-9))
@@ -208,7 +209,7 @@ class Loop:
                     if decision.end:
                         episode.end(decision.end)
                         break
-                    observation = episode.step(decision.command, recorder.known, recorder.add_sweep)
+                    observation = episode.step(decision.command, recorder.known, add_sweep)
                     shown.advance()
         finally:
             if guard is not None:

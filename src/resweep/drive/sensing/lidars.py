@@ -46,8 +46,14 @@ class Lidar:
         """When its next sweep begins, seconds."""
         return self.mount.start_s + self.next * self.sensor.sweep_period_s
 
-    def sweeps_until(self, time_s: float, path: Trajectory, known: Known | None = None) -> list[tuple[int, Sweep]]:
-        """The sweeps that ended since the last call, up to ``time_s``; ``path`` holds ``T_world_vehicle`` of them."""
+    def sweeps_until(
+        self, time_s: float, path: Trajectory, known: Known | None = None, bare: bool = False
+    ) -> list[tuple[int, Sweep]]:
+        """The sweeps that ended since the last call, up to ``time_s``; ``path`` holds ``T_world_vehicle`` of them.
+
+        ``bare`` ones suffice where nothing but `scan` looks at them.
+        """
+        bare = bare and self.simulator.realism is None
         found: list[tuple[int, Sweep]] = []
         while True:
             start, index = self.next_start_s, self.next
@@ -57,7 +63,7 @@ class Lidar:
             sweep = None if known is None else known(self.name, index)
             if sweep is None:
                 motion = path.window(start, end).offset(self._T_vehicle_sensor)
-                sweep = self.simulator.sweep(motion, start=start, index=index)
+                sweep = self.simulator.sweep(motion, start=start, index=index, bare=bare)
             found.append((index, sweep))
             self.next += 1
 
