@@ -3,8 +3,8 @@
 The world is terrain of splats. Measured are the seconds until the primitives to show are chosen for an eye and written
 for the browser, the bytes that are sent for them, and, with a headless chromium, the seconds until a page shows them.
 Software rendering stands in for a graphics card there. The live sensor is dragged through a world of two million
-splats: what counts is the time from the handle to the cloud that is sent, with one ray a beam, as while it moves. Beside each
-time stands the processor time, which says more where other work runs on the machine.
+splats: what counts is the time from the handle to the cloud that is sent, with one ray a beam, as while it moves. Beside
+each time stands the processor time, which says more where other work runs on the machine.
 """
 
 from __future__ import annotations
@@ -103,16 +103,23 @@ def measure_live(world: World, start: np.ndarray, rounds: int) -> dict[str, floa
     stage = Stage(start[:3, 3], port=0)
     try:
         page = WorldPage(stage, world, start)
+        page.live.value = False  # the handle is moved here, and each sweep counted
         stage.work.finish(600.0)
+
+        def sweep() -> None:
+            page.draw_sweep(quick=True)
+
         found = {}
         for name in LIVE_SENSORS:
             page.sensor.value = name
-            page._change_sensor()
+            stage.work.ask("sensor", page._change_sensor)
+            stage.work.finish(600.0)
             taken, busy = [], []
             for step in range(rounds):
                 page.handle.position = (0.3 * step, 0.0, 0.0)
                 cpu = time.process_time()
-                page.draw_sweep(quick=True)
+                stage.work.ask("sweep", sweep)
+                stage.work.finish(600.0)
                 taken.append(page.latency_ms)
                 busy.append(1e3 * (time.process_time() - cpu))
             found[f"live_ms_{name}"] = statistics.median(taken[1:])
