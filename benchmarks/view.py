@@ -3,8 +3,8 @@
 The world is terrain of splats. Measured are the seconds until the primitives to show are chosen for an eye and written
 for the browser, the bytes that are sent for them, and, with a headless chromium, the seconds until a page shows them.
 Software rendering stands in for a graphics card there. The live sensor is dragged through a world of two million
-splats: what counts is the time from the handle to the cloud that is sent, with one ray a beam, as while it moves. Beside
-each time stands the processor time, which says more where other work runs on the machine.
+splats: what counts is the time from the handle to the cloud that is sent, with one ray a beam, as while it moves.
+Beside each time stands the processor time, which says more where other work runs on the machine.
 """
 
 from __future__ import annotations
