@@ -46,9 +46,11 @@ class Page:
 
     def __init__(self, browser: Any, address: str, folder: Path, width: int = 760) -> None:
         self.errors: list[str] = []
+        self.asked: list[str] = []  # addresses that the page asked for
         self.page = browser.new_page(viewport={"width": width, "height": 440})
         self.page.on("console", lambda message: self._note(message.type, message.text))
         self.page.on("pageerror", lambda error: self._note("error", str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
         self.folder, self._count = folder, 0
         self.page.goto(address)
         for frame in self._find_scenes():

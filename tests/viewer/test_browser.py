@@ -79,8 +79,8 @@ def shown() -> Iterator[Callable[..., Show]]:
     """Shows what was opened; servers stop at the end, and their ports are free then."""
     shows: list[Show] = []
 
-    def once(opened: Opened, port: int) -> Show:
-        shows.append(Show(opened, port=port))
+    def once(opened: Opened, port: int, panes: bool = True) -> Show:
+        shows.append(Show(opened, port=port, panes=panes))
         assert shows[-1].stage.work.finish()
         return shows[-1]
 
@@ -276,14 +276,20 @@ def test_a_world_is_swept_live_where_the_sensor_is_dragged(shown: Any, visit: An
         assert show.page.counts.content.startswith(words)
 
 
-def test_a_saved_page_needs_no_server(shown: Any, visit: Any, log: Log, tmp_path: Path) -> None:
-    show = shown(Opened(logs=[("drive", log)]), 8430)
+@pytest.mark.parametrize("kind", ["log", "world", "two logs"])
+def test_a_saved_page_needs_no_server(
+    kind: str, shown: Any, visit: Any, log: Log, place: World, tmp_path: Path
+) -> None:
+    opened = Opened(worlds=[("place", place)]) if kind == "world" else Opened(logs=[("drive", log)])
+    if kind == "two logs":
+        opened.logs.append(("again", log))
+    show = shown(opened, 8430, panes=False)
     saved = show.save(tmp_path / "page.html")
     show.stop()
     page = visit(saved.as_uri())
     page.wait_for(lambda image: bright(image) > 0.01, "the saved page shows nothing")
     assert page.errors == []
-    page.close()
+    assert [address for address in page.asked if not address.startswith(("file:", "data:", "blob:"))] == []
 
 
 def test_a_viewer_leaves_nothing_behind_when_it_is_stopped(log: Log, tmp_path: Path) -> None:
