@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from resweep.config import NotNegative, Positive, Spec
-from resweep.drive.planners.detect import DetectConfig, Obstacle, find_obstacles, remove_ground
+from resweep.drive.planners.detect import DetectConfig, Obstacle, find_obstacles, find_standing
 from resweep.drive.planners.follow import pursue
 from resweep.drive.planners.frenet import Lane
 from resweep.drive.planners.localize import Localizer
@@ -119,15 +119,18 @@ class Avoider:
 
     def _detect(self, scan: Scan) -> list[Obstacle]:
         """Obstacles on and beside the lane ahead."""
-        points = remove_ground(self.localizer.register(scan), self.localizer.pose[:2], self.config.detect)
-        near = points[np.abs(points[:, :2] - np.array(self.localizer.pose[:2])).max(axis=1) < self.config.seen_ahead_m]
-        if not len(near):
-            return []
-        s, d = self.lane.project(near[:, :2])
-        here = float(self.lane.project(np.array([self.localizer.pose[:2]]))[0][0])
-        kept = (s > here - self.config.seen_behind_m) & (s < here + self.config.seen_ahead_m)
-        kept &= np.abs(d) < self.config.seen_aside_m
-        return find_obstacles(s[kept], d[kept], self.config.detect)
+        settings, here = self.config, self.localizer.pose[:2]
+        points = self.localizer.register(scan)
+        s, d = self.lane.project(points[:, :2])
+        along = s - float(self.lane.project(np.array([here]))[0][0])
+        # The ground is looked for a little beyond, so that the cells at the border have neighbours.
+        beyond = 2.0 * settings.detect.ground_cell_m
+        wide = (along > -settings.seen_behind_m - beyond) & (along < settings.seen_ahead_m + beyond)
+        rows = np.flatnonzero(wide & (np.abs(d) < settings.seen_aside_m + beyond))
+        rows = rows[find_standing(points[rows], here, settings.detect)]
+        s, d, along = s[rows], d[rows], along[rows]
+        kept = (along > -settings.seen_behind_m) & (along < settings.seen_ahead_m) & (np.abs(d) < settings.seen_aside_m)
+        return find_obstacles(s[kept], d[kept], settings.detect)
 
     def _sample(self, s: float, d: float) -> Candidates:
         settings, speed = self.config, max(self.localizer.speed, 0.0)
