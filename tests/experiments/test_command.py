@@ -11,7 +11,7 @@ import pytest
 HERE = Path(__file__).parent
 # Those whose results other tests need are run once, in the files of those tests.
 ALONE = ("a_figure1", "a_transfer", "c_compare", "c_losses", "c_refine", "c_sparse")
-LEARNED = ("d_raydrop", "d_realism")
+LEARNED = ("d_raydrop", "d_realism", "d_transfer")
 ELSEWHERE = ("a_table1", "b_figure3", "b_figure5", "b_figure7", "b_figure8", "c_tables", "d_motion", "d_objects")
 
 
