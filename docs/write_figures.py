@@ -24,7 +24,7 @@ DOCS = ROOT / "docs"
 PICTURES = DOCS / "images" / "experiments"
 BLOCK = re.compile(r"(<!-- figures: (\w+)/(\w+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
 WIDTH = 1100  # pixels of a figure on a page
-DRAWN = ("a_figure1", "b_figure5", "b_figure7", "b_figure8", "d_motion", "d_objects", "d_shift")  # all need no recording
+DRAWN = ("a_figure1", "b_figure5", "b_figure7", "b_figure8", "d_motion", "d_objects")  # all need no recording
 
 # By name: what each figure is, where it stands in the JSON (keys, separated by slashes), and how it is written.
 Row = tuple[str, str, str]
