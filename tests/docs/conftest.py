@@ -16,12 +16,12 @@ FAR = (652100.0, 6861100.0, 50.0)  # where the survey tiles of clouds.md are
 
 
 def record_drive(far: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Log:
-    """Six coarse sweeps along a street, with labels and poses."""
-    coarse = {"pattern.firing_period_s": None, "pattern.azimuth_resolution_deg": 1.0}
+    """Five coarse sweeps along a street, with labels and poses."""
+    coarse = {"pattern.firing_period_s": None, "pattern.azimuth_resolution_deg": 2.0}
     sensor = rs.load_sensor("velodyne-vlp-16").with_(**coarse)
     street = rs.scenes.street(seed=0).moved(rs.from_xyz_rpy(*far))
     poses = np.stack([rs.from_xyz_rpy(far[0] + x, far[1] - 1.3, far[2] + 1.9) for x in (0.0, 3.0)])
-    return rs.Simulator(street, sensor, seed=7).run(rs.Trajectory([0.0, 0.6], poses))
+    return rs.Simulator(street, sensor, seed=7).run(rs.Trajectory([0.0, 0.5], poses))
 
 
 @pytest.fixture(scope="session")
