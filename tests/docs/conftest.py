@@ -21,7 +21,7 @@ def record_drive(far: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Log:
     sensor = rs.load_sensor("velodyne-vlp-16").with_(**coarse)
     street = rs.scenes.street(seed=0).moved(rs.from_xyz_rpy(*far))
     poses = np.stack([rs.from_xyz_rpy(far[0] + x, far[1] - 1.3, far[2] + 1.9) for x in (0.0, 3.0)])
-    return rs.Simulator(street, sensor, seed=7).run(rs.Trajectory([0.0, 0.5], poses))
+    return rs.Simulator(street, sensor, seed=7).run(rs.Trajectory(np.array([0.0, 0.5]), poses))
 
 
 @pytest.fixture(scope="session")
