@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from resweep.drive.sensing import load_rig
 from resweep.sensors import sensor_names
-from tests.docs.pages import DOCS, PAGES, read_text
+from tests.docs.pages import DOCS, PAGES, find_blocks, read_text
 from tests.docs.written import load_script
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "<!-- fields:" in read_text(page)])
+def test_tables_of_fields_are_those_of_the_models(page: str) -> None:
+    assert load_script("write_tables").render(read_text(page)) == read_text(page), "run python docs/write_tables.py"
+
+
+def test_the_rig_of_the_page_of_closed_loops_loads(tmp_path: Path) -> None:
+    (block,) = [block for block in find_blocks("drive.md") if block.language == "yaml"]
+    (tmp_path / "rig.yaml").write_text(block.text, encoding="utf-8")
+    assert [mount.name for mount in load_rig(tmp_path / "rig.yaml").lidars] == ["roof", "nose"]
 
 
 def test_the_catalog_is_that_of_the_package() -> None:
@@ -17,7 +30,7 @@ def test_the_catalog_is_that_of_the_package() -> None:
     assert {path.stem for path in catalog.PICTURES.glob("*.webp")} == set(sensor_names())
 
 
-def test_a_pattern_is_drawn(tmp_path: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pattern_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     catalog = load_script("write_catalog")
     monkeypatch.setattr(catalog, "PICTURES", tmp_path)
     assert catalog.draw("sick-lms-291-s05").stat().st_size > 2000
@@ -28,7 +41,7 @@ def test_figures_are_those_that_were_saved(page: str) -> None:
     assert load_script("write_figures").render(read_text(page)) == read_text(page), "run python docs/write_figures.py"
 
 
-def test_other_figures_make_another_table(monkeypatch: pytest.MonkeyPatch, tmp_path: pytest.TempPathFactory) -> None:
+def test_other_figures_make_another_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     script = load_script("write_figures")
     before = script.make_table("benchmarks", "grassland")
     saved = json.loads((script.ROOT / "benchmarks" / "figures" / "grassland.json").read_text(encoding="utf-8"))
