@@ -88,7 +88,7 @@ experiments: $(VENV)/.installed $(VENV)/.dev ## print the papers' tables and fig
 
 docs: $(VENV)/.docs ## build the documentation into site, without network
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
-	@echo "site/index.html opens from the disk; with a search: $(BIN)/python -m http.server -d site"
+	@echo "open site/index.html; it needs no server"
 
 fuzz: $(VENV)/.installed $(VENV)/.dev ## feed every reader thousands of damaged files; FUZZ="--seed 2 --json" for others
 	$(BIN)/python -m tests.fuzz $(FUZZ)

@@ -27,9 +27,10 @@ ZOOM_DEG = 8.0
 
 HEAD = """# The sensor catalog
 
-What `resweep sensors` lists, with the pattern that each fires in one sweep. Colours are the time within the sweep. Every figure
-has its source in the sensor's YAML file (`resweep sensors NAME` prints it); what was not checked against the maker's own sheet
-is said below its picture. A divergence of two numbers is across × up. This page is written by `docs/write_catalog.py` from the catalog itself.
+What `resweep sensors` lists, with the pattern that each fires in one sweep. Colours are the time within it. Every
+figure has its source in the sensor's YAML file (`resweep sensors NAME` prints it); what was not checked against the
+maker's own sheet is said below its picture. A divergence of two numbers is across × up. This page is written by
+`docs/write_catalog.py` from the catalog itself.
 
 To change one or to write your own, see [a sensor of your own](own-sensor.md); every field is in [sensors](sensor.md).
 """

@@ -1,7 +1,7 @@
 """Run the notebooks of examples/notebooks and keep their outputs: python docs/write_notebooks.py [NAME ...]
 
-The site shows the stored outputs (docs/site/notebooks.py), so that building it runs nothing. The tests run the notebooks
-as well, and leave the files as they are.
+The site shows the stored outputs (docs/site/notebooks.py), so that building it runs nothing. The tests run the
+notebooks as well, and leave the files as they are.
 """
 
 from __future__ import annotations

@@ -16,11 +16,12 @@ FAR = (652100.0, 6861100.0, 50.0)  # where the survey tiles of clouds.md are
 
 
 def record_drive(far: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Log:
-    """Six coarse sweeps along a street, with labels and poses."""
-    sensor = rs.load_sensor("velodyne-vlp-16").with_(**{"pattern.azimuth_resolution_deg": 1.0})
+    """Five coarse sweeps along a street, with labels and poses."""
+    coarse = {"pattern.firing_period_s": None, "pattern.azimuth_resolution_deg": 2.0}
+    sensor = rs.load_sensor("velodyne-vlp-16").with_(**coarse)
     street = rs.scenes.street(seed=0).moved(rs.from_xyz_rpy(*far))
     poses = np.stack([rs.from_xyz_rpy(far[0] + x, far[1] - 1.3, far[2] + 1.9) for x in (0.0, 3.0)])
-    return rs.Simulator(street, sensor, seed=7).run(rs.Trajectory([0.0, 0.6], poses))
+    return rs.Simulator(street, sensor, seed=7).run(rs.Trajectory(np.array([0.0, 0.5]), poses))
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +30,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inputs")
     rs.write_log(record_drive(), folder / "kitti" / "sequences" / "00", format="semantickitti")
     log = rs.open_log(folder / "kitti" / "sequences" / "00")
-    rs.build(log).save(folder / "seq00.world")
+    rs.build(log, rs.HybridConfig(refine="none")).save(folder / "seq00.world")
     rs.write_sweep(log[0], folder / "scan.laz")
     trimesh.creation.box((1.8, 1.5, 4.4)).export(folder / "car.glb")
     return folder
