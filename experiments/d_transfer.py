@@ -38,7 +38,7 @@ from resweep.reconstruction.character.noise import GATE_M
 from resweep.reconstruction.character.surfaces import Expected, expect_returns
 from resweep.scenes.street import StreetConfig, street
 from resweep.simulate.realism.channels import CHANNELS, BeamChannels, find_turn
-from resweep.simulate.realism.layout import find_layout
+from resweep.simulate.realism.layout import Layout, find_layout
 
 VARIANTS = ("base-rate", "target-rate", "transferable", "with-lasers", "target-transferable", "target", "law")
 _SHOWN = ("brier", "brier_base", "log_loss", "ece", "drop_f1", "drop_f1_sampled", "mean_said")
@@ -112,9 +112,16 @@ def _pair_sweep(sweep: rs.Sweep, simulator: rs.Simulator, name: str, key: Sequen
     returned = np.zeros(sweep.n_beams, bool)
     returned[sweep.beam[kept]] = True
     ranges, light = (values[:, CHANNELS.index(channel)] * returned for channel in ("range_m", "intensity"))
-    channels = BeamChannels(values, find_turn(sweep), find_blind_bins(sweep.beam_direction).astype(np.int16))
-    whole, layout = np.ones(sweep.n_beams, bool), find_layout(sweep)
-    return Pair(channels, returned, ranges, light, light, whole, f"street {key[0]}", layout, False)
+    whole = np.ones(sweep.n_beams, bool)
+    channels = BeamChannels(values, find_turn(sweep), find_blind_bins(sweep.beam_direction).astype(np.int16), whole)
+    return _join(channels, returned, ranges, light, f"street {key[0]}", find_layout(sweep))
+
+
+def _join(channels: BeamChannels, returned: Array, ranges: Array, light: Array, place: str, layout: Layout) -> Pair:
+    """A pair of beams that all count and all look where something was recorded, with no blind spots."""
+    whole, none = np.ones(len(channels), bool), np.zeros(len(channels), np.float32)
+    hit = np.zeros((len(channels), 3), np.float32)  # of use to intensities alone
+    return Pair(channels, returned, ranges, light, light, whole, hit, whole, none, place, layout, False)
 
 
 def _find_incidence(sweep: rs.Sweep, simulator: rs.Simulator) -> Array:
@@ -226,7 +233,7 @@ def _pair_frame(file: str, range_max_m: float) -> tuple[Pair, Array]:
     return _make_pair(met, range_max_m, layout, file), met.azimuth_rad
 
 
-def _make_pair(met: Expected, range_max_m: float, layout: Any, name: str) -> Pair:
+def _make_pair(met: Expected, range_max_m: float, layout: Layout, name: str) -> Pair:
     values = np.zeros((len(met), len(CHANNELS)), np.float32)
     values[:, CHANNELS.index("range_m")] = met.range_m
     values[:, CHANNELS.index("original_range_m")] = met.range_m
@@ -235,10 +242,10 @@ def _make_pair(met: Expected, range_max_m: float, layout: Any, name: str) -> Pai
         values[:, CHANNELS.index(channel)] = incidence
     values[:, CHANNELS.index("occupancy")] = 1.0
     none, whole = np.zeros(len(met), np.float32), np.ones(len(met), bool)
-    channels = BeamChannels(values, none, none.astype(np.int16)).transferred(range_max_m)
+    channels = BeamChannels(values, none, none.astype(np.int16), whole).transferred(range_max_m)
     returned = np.isfinite(met.measured_m)
     ranges = np.where(returned, met.measured_m, 0.0).astype(np.float32)
-    return Pair(channels, returned, ranges, none, none, whole, name, layout, False)
+    return _join(channels, returned, ranges, none, name, layout)
 
 
 def _split_sectors(frame: tuple[Pair, Array]) -> dict[str, list[Pair]]:
@@ -251,8 +258,8 @@ def _split_sectors(frame: tuple[Pair, Array]) -> dict[str, list[Pair]]:
 
 def _select(pair: Pair, rows: Array) -> Pair:
     channels = pair.channels
-    some = BeamChannels(channels.values[rows], channels.turn[rows], channels.azimuth[rows])
-    columns = ("returned", "range", "intensity", "simulated", "counted")
+    some = BeamChannels(*(getattr(channels, name)[rows] for name in ("values", "turn", "azimuth", "surface")))
+    columns = ("returned", "range", "intensity", "simulated", "counted", "hit", "known", "blind")
     return replace(pair, channels=some, **{name: getattr(pair, name)[rows] for name in columns})
 
 

@@ -69,7 +69,7 @@ def test_the_fields_of_a_bank_are_all_there() -> None:
 
 
 def test_the_figures_of_learning_are_those_that_were_measured() -> None:
-    learning = script("write_learning")
+    learning = load_script("write_learning")
     text = learning.PAGE.read_text(encoding="utf-8")
     assert learning.render(text) == text, "run python docs/write_learning.py"
 

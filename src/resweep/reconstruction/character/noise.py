@@ -42,12 +42,10 @@ def fit_noise(expected: Expected, quantum_m: float) -> list[Quantity]:
     spread = np.sqrt(np.diag(np.linalg.pinv(scaled.T @ scaled)) * max(misfit, 1.0))
     basis = f"{len(cells)} cells of range and incidence; holds errors of directions and roughness of surfaces too"
     whys = ("", "ranges do not span enough", "incidences do not span enough")
-    values = iter(zip(found, spread, strict=True))
+    known = dict(zip(np.flatnonzero(seen).tolist(), zip(found.tolist(), spread.tolist(), strict=True), strict=True))
     return [
-        Quantity(name, _unit(name), *map(float, next(values)), note=basis)
-        if is_seen
-        else Quantity(name, _unit(name), note=why)
-        for name, is_seen, why in zip(NAMES, seen, whys, strict=True)
+        Quantity(name, _unit(name), *known.get(at, (None, None)), note=basis if at in known else whys[at])
+        for at, name in enumerate(NAMES)
     ]
 
 
