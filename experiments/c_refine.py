@@ -134,7 +134,7 @@ def _give(world: rs.World, rest: rs.Log) -> rs.World:
 
 def run(fast: bool = False, only: str = "", cache: Path | None = None) -> dict[str, Any]:
     """All ways to refine on every recording that is at hand, `full` last; with ``fast`` a small street."""
-    found = [known_street(length_m=36.0, sweeps=4, columns=600)] if fast else recordings(only)
+    found = [known_street(length_m=30.0, sweeps=4, columns=400)] if fast else recordings(only)
     kept = KeptResults(cache, (*FIGURES, *COSTS))
     rows = []
     jobs, last = _list_jobs(found, fast), None
