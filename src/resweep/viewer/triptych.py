@@ -78,9 +78,9 @@ def draw_sweep(sweep: Sweep, labels: LabelSet, pose: Array, highlight: int | Non
     view = Renderer(cloud.world(camera, pose, pixels=2.6)).view(camera.scaled(_FINER), pose)
     if _is_labelled(labels, sweep.label):
         colour = 255.0 * palette.label_colours(view.label.ravel(), labels).reshape(*view.label.shape, 3)
+        colour = 40.0 + 0.84 * colour  # dark classes must be seen on a dark ground
     else:
-        colour = shade(view, "intensity").astype(np.float64)
-    colour = 40.0 + 0.84 * colour  # what is dark must be seen on a dark ground
+        colour = _lift(shade(view, "intensity"))
     if highlight is not None:
         colour[view.instance == highlight] = _HIGHLIGHT
     empty = shade(view, "depth")
@@ -94,8 +94,13 @@ def draw_world(world: World | StreamedWorld, pose: Array) -> Array:
     if _is_labelled(world.labels, view.label[view.hit]):
         return shrink(shade(view, "label", labels=world.labels), _FINER)
     light = shade(view, "shaded").astype(np.float64).mean(axis=2, keepdims=True) / 255.0
-    colour = (40.0 + 0.84 * shade(view, "intensity")) * (0.35 + 0.65 * light)
+    colour = _lift(shade(view, "intensity")) * (0.35 + 0.65 * light)
     return shrink(np.where(view.hit[..., None], colour, shade(view, "depth")).astype(np.uint8), _FINER)
+
+
+def _lift(colour: Array) -> Array:
+    """Colours (..., 3) of which the darkest, such as asphalt, are seen on a dark ground."""
+    return np.asarray(85.0 + 0.66 * colour, np.float64)
 
 
 def _is_labelled(labels: LabelSet, found: Array) -> bool:
