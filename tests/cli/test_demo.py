@@ -78,6 +78,8 @@ def test_the_main_job_leaves_all_that_it_names(tmp_path: Path, resweep: Any) -> 
     assert record["metrics"]["recovered_0.10m"] > 0.6
     assert record["metrics"]["range_median_m"] < 0.05
     assert record["again"]["returns_on_added"] > 20
+    assert list(record["steps"]) == ["record", "build and compare", "cut out", "sweep again", "draw"]
+    assert all(step["cpu_seconds"] > 0 for step in record["steps"].values())
     with Image.open(made / "demo.png") as picture:
         pixels = np.asarray(picture.convert("RGB")).astype(int)
     third = pixels[:, 2 * pixels.shape[1] // 3 :]

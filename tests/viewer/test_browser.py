@@ -235,6 +235,9 @@ def test_every_kind_of_page_is_drawn_without_errors(
         ahead = show.page.sweep.points[np.abs(show.page.sweep.points[:, 1]) < 0.5]
         assert 6.0 < ahead[(ahead[:, 0] > 2) & (ahead[:, 2] > -1.5), 0].min() < 9.0
         assert "/boxes" in show.stage._shown
+        on_car = show.page.sweep.instance == show.page.actors[0].instance
+        show.page._show_beam(int(show.page.sweep.beam[np.flatnonzero(on_car)[0]]))
+        assert "on actor 'parked'" in show.page.about.content
     if kind == "world and log":
         recorded, again = (cloud.sweep for cloud in show.page._clouds)
         assert recorded.n_beams == again.n_beams  # the world is swept by the log's own beams

@@ -271,6 +271,7 @@ class WorldPage:
         line, ends = draw_beam(self.sweep, beam)
         self.stage.lines("/beam/line", line[None], _BEAM)
         self.stage.points("/beam/returns", ends, np.array(_BEAM, np.uint8), 0.15)
-        met = trace_beam(self.simulator, self.pose, beam, self.world.labels)
+        second = 0.0 if self.time is None else float(self.time.value)
+        met = trace_beam(self.simulator, self.pose, beam, self.world.labels, second=second)
         self.about.content = describe_beam(self.sweep, beam, self.world.labels, met)
         self.range_panel.draw(self.sweep, self._rgb, beam)
