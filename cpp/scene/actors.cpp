@@ -139,23 +139,33 @@ std::vector<std::uint32_t> ActorScene::velocities(const ReturnColumns& returns, 
     std::vector<std::uint32_t> counts(present_.size(), 0);
     std::fill_n(velocity, 3 * returns.count, 0.0f);
     if (by_instance_.empty()) return counts;
+    // The rings of a column fire at one time: poses are found once for them.
+    struct Known {
+        double time = std::numeric_limits<double>::quiet_NaN(), position[3], linear[3], angular[3];
+    };
+    std::vector<Known> known(present_.size());
+    double known_time = std::numeric_limits<double>::quiet_NaN(), turn[9], place[3], rotation[9];
     for (std::size_t row = 0; row < returns.count; ++row) {
         if (returns.instance[row] == 0) continue;
         const auto found = by_instance_.find(returns.instance[row]);
         if (found == by_instance_.end()) continue;
         ++counts[found->second.row];
         const double time = returns.time[row];
-        double sensor_rotation[9], sensor_position[3], rotation[9], position[3], linear[3], w[3], arm[3];
-        sensor.at(time, sensor_rotation, sensor_position);
-        found->second.actor->motion.at(time, rotation, position);
-        found->second.actor->motion.velocity(time, linear, w);
+        const Motion& motion = found->second.actor->motion;
+        Known& own = known[found->second.row];
+        if (known_time != time) sensor.at(known_time = time, turn, place);
+        if (own.time != time) {
+            motion.at(own.time = time, rotation, own.position);
+            motion.velocity(time, own.linear, own.angular);
+        }
         const float* p = returns.point + 3 * row;
+        double arm[3];
         for (int i = 0; i < 3; ++i)
-            arm[i] = sensor_position[i] + sensor_rotation[3 * i] * p[0] + sensor_rotation[3 * i + 1] * p[1] +
-                     sensor_rotation[3 * i + 2] * p[2] - position[i];
+            arm[i] = place[i] + turn[3 * i] * p[0] + turn[3 * i + 1] * p[1] + turn[3 * i + 2] * p[2] - own.position[i];
+        const double* w = own.angular;
         const double across[3] = {w[1] * arm[2] - w[2] * arm[1], w[2] * arm[0] - w[0] * arm[2],
                                   w[0] * arm[1] - w[1] * arm[0]};
-        for (int i = 0; i < 3; ++i) velocity[3 * row + i] = static_cast<float>(linear[i] + across[i]);
+        for (int i = 0; i < 3; ++i) velocity[3 * row + i] = static_cast<float>(own.linear[i] + across[i]);
     }
     return counts;
 }
