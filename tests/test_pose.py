@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from resweep import _core
 from resweep.errors import ResweepError
 from resweep.pose import Trajectory, check_rigid, from_xyz_rpy, inverse, transform
 
@@ -51,6 +55,26 @@ def test_transform_and_inverse_undo_each_other() -> None:
 def test_what_is_not_rigid_is_refused(pose: object, message: str) -> None:
     with pytest.raises(ResweepError, match=f"camera.*{message}"):
         check_rigid(pose, "camera")
+
+
+def test_deviations_from_rigid_motions_are_those_of_numpy() -> None:
+    poses = random_poses(40)
+    poses += np.random.default_rng(2).normal(0, 1e-3, poses.shape)
+    poses[3, :3, 0] *= -1  # mirrored
+    turn = poses[:, :3, :3]
+    wanted = np.abs(turn @ turn.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2))
+    wanted = np.maximum(wanted, np.abs(poses[:, 3] - [0, 0, 0, 1]).max(axis=1))
+    wanted[np.linalg.det(turn) <= 0] = np.inf
+    np.testing.assert_allclose(_core.rigid_deviations(poses), wanted, rtol=1e-9)
+    poses[5, 1, 3] = np.inf
+    assert np.flatnonzero(np.isnan(_core.rigid_deviations(poses))).tolist() == [5]
+
+
+def test_a_used_trajectory_is_copied_and_pickled() -> None:
+    path = Trajectory(np.arange(4.0), random_poses(4))
+    wanted = path.at([0.5, 2.25])
+    for other in (pickle.loads(pickle.dumps(path)), copy.deepcopy(path), copy.copy(path)):
+        assert other.at([0.5, 2.25]).tobytes() == wanted.tobytes()
 
 
 def test_the_pose_at_fault_is_named() -> None:

@@ -4,7 +4,33 @@
 #include <cmath>
 #include <limits>
 
+#include "core/multiversion.hpp"
+
 namespace resweep {
+namespace {
+
+constexpr double kMargin = 0.05;  // metres: more than rounding of rays and interpolation of poses amount to
+
+// Whether a ray comes within a sphere before its `far`. Without branches, so that it is one loop over vectors.
+RESWEEP_MULTIVERSION bool any_meets(const std::array<float, 4>* spheres, std::size_t n_spheres, const float* ox,
+                                    const float* oy, const float* oz, const float* dx, const float* dy, const float* dz,
+                                    const float* far, int count) {
+    for (std::size_t k = 0; k < n_spheres; ++k) {
+        const auto [x, y, z, radius] = spheres[k];
+        int met = 0;
+        for (int i = 0; i < count; ++i) {
+            const float vx = x - ox[i], vy = y - oy[i], vz = z - oz[i];
+            const float along = vx * dx[i] + vy * dy[i] + vz * dz[i];
+            const float px = vx - along * dx[i], py = vy - along * dy[i], pz = vz - along * dz[i];
+            const float apart = px * px + py * py + pz * pz;
+            met |= (apart <= radius * radius ? 1 : 0) & (along - radius <= far[i] ? 1 : 0) & (along >= -radius ? 1 : 0);
+        }
+        if (met) return true;
+    }
+    return false;
+}
+
+}  // namespace
 
 Shape::Shape(const Triangles& triangles)
     : faces_(triangles), scene_(prototype_scene(triangle_geometry(triangles), kRobust)) {}
@@ -47,6 +73,7 @@ void ActorScene::add(const Actor& actor, double from, double to, const Region& r
     }
     if (nearest - path_length - actor.radius > region.radius) return;
     present_.push_back(row);
+    surround(actor, segments);
     if (actor.instance != 0) by_instance_[actor.instance] = {&actor, present_.size() - 1};
     const bool one_segment = begin == from && end == to && segments.size() == 1;
     for (const MotionSegment& segment : segments) {
@@ -56,6 +83,29 @@ void ActorScene::add(const Actor& actor, double from, double to, const Region& r
         for (const Shape* shape : actor.shapes)
             if (first < last) attach({shape, &actor, segment.first, segment.last, first, last, still});
     }
+}
+
+// Keep a sphere around the actor at all times of the sweep. From pose to pose its frame moves along a straight line.
+void ActorScene::surround(const Actor& actor, const std::vector<MotionSegment>& segments) {
+    double low[3], high[3], reach = 0.0;
+    for (int axis = 0; axis < 3; ++axis) {
+        low[axis] = high[axis] = segments.front().first.position[axis];
+        for (const MotionSegment& segment : segments) {
+            low[axis] = std::min(low[axis], segment.last.position[axis]);
+            high[axis] = std::max(high[axis], segment.last.position[axis]);
+        }
+        reach += 0.25 * (high[axis] - low[axis]) * (high[axis] - low[axis]);
+    }
+    std::array<float, 4> sphere;
+    for (std::size_t axis = 0; axis < 3; ++axis) sphere[axis] = static_cast<float>(0.5 * (low[axis] + high[axis]));
+    sphere[3] = static_cast<float>(std::sqrt(reach) + actor.radius + kMargin);
+    spheres_.push_back(sphere);
+}
+
+bool ActorScene::may_meet(const float* const origin[3], const float* const direction[3], const float* far,
+                          int count) const {
+    return any_meets(spheres_.data(), spheres_.size(), origin[0], origin[1], origin[2], direction[0], direction[1],
+                     direction[2], far, count);
 }
 
 void ActorScene::attach(const Placement& placement) {
@@ -89,23 +139,33 @@ std::vector<std::uint32_t> ActorScene::velocities(const ReturnColumns& returns, 
     std::vector<std::uint32_t> counts(present_.size(), 0);
     std::fill_n(velocity, 3 * returns.count, 0.0f);
     if (by_instance_.empty()) return counts;
+    // The rings of a column fire at one time: poses are found once for them.
+    struct Known {
+        double time = std::numeric_limits<double>::quiet_NaN(), position[3], linear[3], angular[3];
+    };
+    std::vector<Known> known(present_.size());
+    double known_time = std::numeric_limits<double>::quiet_NaN(), turn[9], place[3], rotation[9];
     for (std::size_t row = 0; row < returns.count; ++row) {
         if (returns.instance[row] == 0) continue;
         const auto found = by_instance_.find(returns.instance[row]);
         if (found == by_instance_.end()) continue;
         ++counts[found->second.row];
         const double time = returns.time[row];
-        double sensor_rotation[9], sensor_position[3], rotation[9], position[3], linear[3], w[3], arm[3];
-        sensor.at(time, sensor_rotation, sensor_position);
-        found->second.actor->motion.at(time, rotation, position);
-        found->second.actor->motion.velocity(time, linear, w);
+        const Motion& motion = found->second.actor->motion;
+        Known& own = known[found->second.row];
+        if (known_time != time) sensor.at(known_time = time, turn, place);
+        if (own.time != time) {
+            motion.at(own.time = time, rotation, own.position);
+            motion.velocity(time, own.linear, own.angular);
+        }
         const float* p = returns.point + 3 * row;
+        double arm[3];
         for (int i = 0; i < 3; ++i)
-            arm[i] = sensor_position[i] + sensor_rotation[3 * i] * p[0] + sensor_rotation[3 * i + 1] * p[1] +
-                     sensor_rotation[3 * i + 2] * p[2] - position[i];
+            arm[i] = place[i] + turn[3 * i] * p[0] + turn[3 * i + 1] * p[1] + turn[3 * i + 2] * p[2] - own.position[i];
+        const double* w = own.angular;
         const double across[3] = {w[1] * arm[2] - w[2] * arm[1], w[2] * arm[0] - w[0] * arm[2],
                                   w[0] * arm[1] - w[1] * arm[0]};
-        for (int i = 0; i < 3; ++i) velocity[3 * row + i] = static_cast<float>(linear[i] + across[i]);
+        for (int i = 0; i < 3; ++i) velocity[3 * row + i] = static_cast<float>(own.linear[i] + across[i]);
     }
     return counts;
 }

@@ -1,6 +1,7 @@
 // What moves during a sweep (D, 4.1): shapes that are built once, and the scene of the actors of one sweep.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -68,6 +69,9 @@ class ActorScene {
     // The actors that are present in the sweep and the region, as rows of those given.
     const std::vector<std::int32_t>& present() const { return present_; }
 
+    // Whether any of a few rays may hit an actor at any time of the sweep, nearer than its `far`. True says nothing.
+    bool may_meet(const float* const origin[3], const float* const direction[3], const float* far, int count) const;
+
     // The time of a ray fired at this second.
     float ray_time(double second) const;
 
@@ -105,10 +109,12 @@ class ActorScene {
 
     void add(const Actor& actor, double from, double to, const Region& region, std::int32_t row);
     void attach(const Placement& placement);
+    void surround(const Actor& actor, const std::vector<MotionSegment>& segments);
 
     OwnedScene scene_;
     double from_, scale_;
-    std::vector<Placement> placements_;  // by geometry id
+    std::vector<Placement> placements_;          // by geometry id
+    std::vector<std::array<float, 4>> spheres_;  // centre and radius of all that each actor sweeps over
     std::vector<std::int32_t> present_;
     std::unordered_map<std::int32_t, PresentActor> by_instance_;
     bool gathers_ = false, one_kind_ = true;

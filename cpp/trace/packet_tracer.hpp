@@ -107,6 +107,7 @@ template <int N> class PacketTracer {
         intersect_packet(scene_.handle(), valid_, packet_, arguments_);
         if (!actors_) return;
         std::copy_n(packet_.ray.t_far, N, world_far_);
+        if (!may_meet_actors(world_far_)) return;
         intersect_packet(actors_->handle(), valid_, packet_, arguments_);
     }
 
@@ -123,7 +124,8 @@ template <int N> class PacketTracer {
         if (actors_) {
             for (int lane = 0; lane < N; ++lane)
                 if (packet_.ray.t_far[lane] < 0.0f) valid_[lane] = 0;
-            occlude_packet(actors_->handle(), valid_, packet_.ray, arguments_);
+            std::fill_n(world_far_, N, kBeyond * range);
+            if (may_meet_actors(world_far_)) occlude_packet(actors_->handle(), valid_, packet_.ray, arguments_);
         }
         std::fill_n(packet_.ray.t_near, N, 0.0f);
     }
@@ -175,6 +177,13 @@ template <int N> class PacketTracer {
     }
 
   private:
+    bool may_meet_actors(const float* far) const {
+        const RayPacket<N>& ray = packet_.ray;
+        const float* const origin[3] = {ray.origin_x, ray.origin_y, ray.origin_z};
+        const float* const direction[3] = {ray.direction_x, ray.direction_y, ray.direction_z};
+        return actors_->may_meet(origin, direction, far, N);
+    }
+
     const Scene& scene_;
     const ActorScene* actors_;
     bool gathers_;

@@ -40,48 +40,72 @@ void prefetch([[maybe_unused]] const void* place) {
 #endif
 }
 
-// Write the status of the beams first..last-1, and their returns from row `row` on.
-void gather_block(const TraceJob& job, std::size_t first, std::size_t last, std::size_t row, TracedReturns& returns) {
+// Write the status of the beams first..last-1, and beam and number of their returns from row `row` on. Gives how many
+// there are, and where each is among the readings.
+std::size_t list_returns(const TraceJob& job, std::size_t first, std::size_t last, std::size_t row,
+                         std::vector<std::uint32_t>& places, TracedReturns& returns) {
     // Stores of bytes may change anything, as far as the compiler knows: what the loop reads is kept here.
-    const Firing& firing = job.sweep.firing;
-    const std::uint32_t* const rows = firing.rows();
-    const float *const reported = firing.reported(), *const origin = firing.origin();
+    const std::uint32_t* const rows = job.sweep.firing.rows();
     const std::uint8_t *const status = job.status, *const counts = job.counts;
-    const EchoReading* const readings = job.readings;
-    const EchoSource* const sources = job.sources;
-    const auto one_kind = static_cast<std::uint8_t>(job.kind());
-    constexpr std::size_t kAhead = 24;  // beams: results of one column lie far apart
     const auto width = static_cast<std::size_t>(job.plan.receiver.max_returns);
-    std::uint8_t* const beam_status = returns.status.data.get();
-    std::int32_t *const beams = returns.beam.data.get(), *const label = returns.label.data.get(),
-                        *const instance = returns.instance.data.get();
-    float *const range = returns.range.data.get(), *const intensity = returns.intensity.data.get();
-    std::uint8_t *const return_index = returns.return_index.data.get(), *const kind = returns.kind.data.get();
-    float* point = returns.points.data.get() + 3 * row;
+    std::uint8_t *const beam_status = returns.status.data.get(), *const return_index =
+                                                                     returns.return_index.data.get() + row;
+    std::int32_t* const beams = returns.beam.data.get() + row;
+    places.resize((last - first) * width);
+    std::uint32_t* const place = places.data();
+    std::size_t count = 0;
     for (std::size_t beam = first; beam < last; ++beam) {
         const std::size_t from = rows[beam];
-        if (beam + kAhead < last && rows[beam + kAhead] != Firing::kNoRow)
-            prefetch(readings + rows[beam + kAhead] * width);
         if (from == Firing::kNoRow) {
             beam_status[beam] = static_cast<std::uint8_t>(BeamStatus::kDropped);
             continue;
         }
         beam_status[beam] = status[from];
-        const unsigned count = counts[from];
-        for (unsigned k = 0; k < count; ++k, ++row, point += 3) {
-            const EchoReading& echo = readings[from * width + k];
-            beams[row] = static_cast<std::int32_t>(beam);
-            range[row] = echo.range;
-            intensity[row] = echo.intensity;
-            label[row] = echo.label;
-            instance[row] = echo.instance;
-            for (std::size_t axis = 0; axis < 3; ++axis)
-                point[axis] = reported[3 * beam + axis] * echo.range + (origin ? origin[3 * beam + axis] : 0.0f);
-            kind[row] = sources ? static_cast<std::uint8_t>(sources[from * width + k].kind) : one_kind;
-            return_index[row] = static_cast<std::uint8_t>(k);
-            if (job.record) judge_return(job.record->confidence, {echo, sources[from * width + k]}, row, returns);
+        const unsigned n_returns = counts[from];
+        for (unsigned k = 0; k < n_returns; ++k, ++count) {
+            place[count] = static_cast<std::uint32_t>(from * width + k);
+            beams[count] = static_cast<std::int32_t>(beam);
+            return_index[count] = static_cast<std::uint8_t>(k);
         }
     }
+    return count;
+}
+
+// Write the readings at `places` (n,) as the returns from row `row` on, whose beams are known.
+void copy_readings(const TraceJob& job, const std::uint32_t* places, std::size_t count, std::size_t row,
+                   TracedReturns& returns) {
+    constexpr std::size_t kAhead = 24;  // returns: those of one column lie far apart
+    const float *const reported = job.sweep.firing.reported(), *const origin = job.sweep.firing.origin();
+    const EchoReading* const readings = job.readings;
+    const std::int32_t* const beams = returns.beam.data.get() + row;
+    std::int32_t *const label = returns.label.data.get() + row, *const instance = returns.instance.data.get() + row;
+    float *const range = returns.range.data.get() + row, *const intensity = returns.intensity.data.get() + row;
+    float* point = returns.points.data.get() + 3 * row;
+    for (std::size_t i = 0; i < count; ++i, point += 3) {
+        if (i + kAhead < count) prefetch(readings + places[i + kAhead]);
+        const EchoReading echo = readings[places[i]];
+        range[i] = echo.range;
+        intensity[i] = echo.intensity;
+        label[i] = echo.label;
+        instance[i] = echo.instance;
+        const std::size_t beam = 3 * static_cast<std::size_t>(beams[i]);
+        for (std::size_t axis = 0; axis < 3; ++axis)
+            point[axis] = reported[beam + axis] * echo.range + (origin ? origin[beam + axis] : 0.0f);
+    }
+}
+
+// Write the status of the beams first..last-1, and their returns from row `row` on. In several loops: one would need
+// more registers than there are.
+void gather_block(const TraceJob& job, std::size_t first, std::size_t last, std::size_t row, TracedReturns& returns) {
+    thread_local std::vector<std::uint32_t> places;
+    const std::size_t count = list_returns(job, first, last, row, places, returns);
+    copy_readings(job, places.data(), count, row, returns);
+    std::uint8_t* const kind = returns.kind.data.get() + row;
+    if (!job.sources) std::fill_n(kind, count, static_cast<std::uint8_t>(job.kind()));
+    for (std::size_t i = 0; i < count && job.sources; ++i)
+        kind[i] = static_cast<std::uint8_t>(job.sources[places[i]].kind);
+    for (std::size_t i = 0; i < count && job.record; ++i)
+        judge_return(job.record->confidence, {job.readings[places[i]], job.sources[places[i]]}, row + i, returns);
 }
 
 // The returns of all beams as columns, in the order of the beams.

@@ -27,6 +27,11 @@ def set_thread_limit(threads: int) -> None:
 def embree_version() -> tuple[int, int]:
     """Major and minor version of the loaded Embree."""
 
+def rigid_deviations(poses: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """
+    How far poses (n, 4, 4) are from rigid motions (n,): infinity for a mirrored one, NaN for one with a number that is not finite.
+    """
+
 class Motion:
     """
     Poses over time: knots, with constant velocity and rotation rate between them.
@@ -452,6 +457,9 @@ def draw_uniform(seed: int, sweep: int, beams: Annotated[NDArray[numpy.int32], d
     """
     A number in (0, 1) for each beam (n,), of one purpose: the first word of its ray 0.
     """
+
+def draw_normals(seed: int, sweep: int, beams: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], ray: int, purpose: Purpose) -> NDArray[numpy.float64]:
+    """`normal` of the first word of each beam (n,), many at once."""
 
 def normal(word: int) -> float:
     """The standard normal number of one random word."""

@@ -17,6 +17,7 @@ from resweep.scenes.cars import car
 from resweep.scenes.parts import box, ground_plane
 from resweep.sensors import Sensor, fire
 from resweep.simulate import Retracer, Simulator
+from resweep.simulate.actors import hit_times
 from resweep.simulate.reference.pulses import rays, rebuilt_hits
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import Instances, Mesh, Splats, Volumes, World
@@ -280,6 +281,30 @@ def test_no_actors_leave_sweeps_as_they_were(sensor: Sensor) -> None:
     np.testing.assert_array_equal(plain.range, empty.range)
     assert len(empty.boxes) == 0
     assert empty.extra["velocity"].shape == (len(empty), 3)
+
+
+@pytest.mark.parametrize("rays", ["single", "nine"])
+def test_an_actor_that_no_beam_meets_changes_no_byte(make_sensor: Any, rays: str) -> None:
+    """Hits in a scene of triangles alone are read on a shorter way; it gives what the other one does."""
+    boxes = [box((2.0, 2.0, 3.0), (6.0 + 2 * k, -6.0 + 3 * k, 0.0)) for k in range(4)]
+    world = World([ground_plane((60.0, 60.0), label=40), *boxes])
+    simulator = Simulator(world, make_sensor(**{"beam.rays": rays}), seed=2)
+    hidden = Actor((car(),), Trajectory(np.zeros(1), from_xyz_rpy(8.0, 0.0, -9.0)[None]), 7)
+    for pose in (from_xyz_rpy(0, 0, 1.8), ego()):
+        plain, other = simulator.sweep(pose), simulator.with_actors([hidden]).sweep(pose)
+        assert len(plain) > 100
+        for name in (*RETURN_COLUMNS, "beam_status"):
+            assert getattr(plain, name).tobytes() == getattr(other, name).tobytes()
+
+
+def test_boxes_stand_where_actors_were_at_the_median_of_their_hits() -> None:
+    rng = np.random.default_rng(1)
+    ids, instance, time = np.array([3, 0, 9, 5, 8]), rng.choice([0, 3, 4, 5, 9], 400), rng.random(400)
+    instance[instance == 9] = 4
+    instance[7] = 9
+    found = hit_times(ids, -1.0, instance, time)
+    wanted = [np.median(time[instance == own]) if own and (instance == own).any() else -1.0 for own in ids.tolist()]
+    assert found.tolist() == wanted
 
 
 def test_recorded_beams_meet_actors_too(sensor: Sensor) -> None:

@@ -22,6 +22,7 @@ RANGE_M = 30.0
 SENSOR = rs.load_sensor("velodyne-vlp-16").with_(
     **{"range_max_m": RANGE_M, "pattern.azimuth_resolution_deg": 4.0, "pattern.firing_period_s": None}
 )
+EXACT = SENSOR.with_(**{"pointing.encoder_step_rad": 0.0})  # its pulses leave as it reports them
 POSE = from_xyz_rpy(0, 0, 2.0)
 LIKE_SWEEPS = ("beam", "range", "intensity", "label", "instance", "return_index")
 
@@ -70,6 +71,34 @@ def test_a_bare_sweep_has_the_same_returns_and_nothing_else(swept: Sweep) -> Non
     assert not set(SEEN_COLUMNS) & set(bare.extra)
     assert set(SEEN_COLUMNS) <= set(swept.extra)
     assert bare.n_unknown == 0 < swept.n_unknown
+
+
+@pytest.mark.filterwarnings("ignore:sweep 0. none of")
+def test_empty_beams_are_unknown_where_they_leave_observed_space() -> None:
+    """Space full of holes: what the tracer says, which looks quickly first, is what following each beam says."""
+    rng = np.random.default_rng(5)
+    space = observe(fan(-20, 20)[rng.random(len(fan(-20, 20))) < 0.12])
+    world = World([Splats(np.array([[0.0, 0.0, -50.0]]), np.array([[0, 0, 1.0]]), np.array([0.1]))], observed=space)
+    swept = rs.Simulator(world, EXACT).sweep(POSE)
+    range_m = np.float32(min(RANGE_M, 0.9 * space.reach_m))
+    origins = np.tile(POSE[:3, 3].astype(np.float32), (swept.n_beams, 1))
+    directions = np.ascontiguousarray(swept.beam_direction)
+    _, left = space.native.follow(origins, directions, np.full(swept.n_beams, range_m), gap=2.0)
+    unknown = swept.beam_status == BeamStatus.UNKNOWN
+    np.testing.assert_array_equal(unknown, left < range_m)
+    assert 0.1 < unknown.mean() < 0.95
+
+
+def test_metres_of_unknown_space_are_those_of_looks_every_two_metres() -> None:
+    space = observe(fan(-30, 20))
+    swept = rs.Simulator(World([ground(seen=SEEN)], observed=space), EXACT).sweep(POSE)
+    voxels = {tuple(voxel) for voxel in space._list_voxels(slice(None)).tolist()}
+    for row in np.flatnonzero(swept.return_index == 0)[::97].tolist():
+        direction, range_m = swept.beam_direction[swept.beam[row]].astype(np.float64), float(swept.range[row])
+        edges = np.append(np.arange(0.0, range_m, 2.0), range_m)
+        places = POSE[:3, 3] + 0.5 * (edges[1:] + edges[:-1])[:, None] * direction
+        lost = [tuple(voxel) not in voxels for voxel in np.floor(places / 0.5).astype(int).tolist()]
+        assert swept.extra["unknown_m"][row] == pytest.approx((np.diff(edges) * lost).sum(), abs=1e-4)
 
 
 def test_empty_beams_are_as_recorded_where_beams_were_and_unknown_elsewhere(swept: Sweep) -> None:
