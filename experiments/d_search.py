@@ -1,8 +1,8 @@
 """D, 5.5, asked the other way round: with how few runs is a failure of the hidden car's test found?
 
 Speed of the ego and time at which the car turns are searched over their whole ranges, in the streets and with the
-traffic of each run's number. Random draws, a grid in a drawn order and CMA-ES get the same number of runs. The score that
-CMA-ES lowers is the least distance and the time to collision, and the speed of the impact where there was one.
+traffic of each run's number. Random draws, a grid in a drawn order and CMA-ES get the same number of runs. The score
+that CMA-ES lowers is the least distance and the time to collision, and the speed of the impact where there was one.
 """
 
 from __future__ import annotations

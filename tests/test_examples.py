@@ -140,6 +140,15 @@ def test_socket(run: Run):
     assert (length, sweeps) == (8.0, 10)
 
 
+def test_loop(run: Run):
+    text = run("11_loop")
+    driven, left = figures(r"time: ([\d.]+) m driven, ([\d.]+) m left to the van", text)
+    assert 0.5 < left < 12.0
+    assert driven + left < 20.0
+    assert figures(r"(\d+) sweeps of the roof, (\d+) of the nose", text) == [40, 150]
+    assert "replayed to the same states: True" in text
+
+
 def test_the_python_in_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
