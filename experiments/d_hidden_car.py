@@ -66,7 +66,8 @@ def show(result: dict[str, Any]) -> None:
     console.print(
         f"Success: {result['success_rate']:.0%} of all, {result['success_rate_not_chosen_on']:.0%} of those that no "
         f"setting was chosen on; D's planner: {PAPER_RATE:.0%}. Failures: {result['failures']}; of these not even "
-        f"braking from the first sight on avoids {result['unavoidable']}."
+        f"braking from the first sight on avoids {result['unavoidable']}; in {result['struck_standing']} the ego stood "
+        "already, and the car, which follows its script, drove into it."
     )
     console.print(
         f"Least distance of successes to the car: {_format(result['min_distance_success_m'])}, to anything: "

@@ -73,6 +73,7 @@ def test_what_is_seen_too_late_cannot_be_avoided(bare: None) -> None:
     row = describe_run(case, run)
     assert row["min_distance_m"] == 0.0
     assert row["first_seen_s"] == seen
+    assert not row["standing"]
 
 
 def test_a_failure_is_replayed_with_its_sweeps(bare: None, tmp_path: Path, capsys: Any) -> None:
