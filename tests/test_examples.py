@@ -135,11 +135,6 @@ def test_replay(run: Run, tmp_path: Path):
     assert len(rs.open_log(tmp_path / "replayed")) == len(rs.open_log(tmp_path / "record")) == 5
 
 
-def test_socket(run: Run):
-    length, sweeps = figures(r"time after ([\d.]+) m, (\d+) sweeps", run("10_socket"))
-    assert (length, sweeps) == (8.0, 10)
-
-
 def test_loop(run: Run):
     text = run("11_loop")
     driven, left = figures(r"time: ([\d.]+) m driven, ([\d.]+) m left to the van", text)
@@ -147,6 +142,11 @@ def test_loop(run: Run):
     assert driven + left < 20.0
     assert figures(r"(\d+) sweeps of the roof, (\d+) of the nose", text) == [40, 150]
     assert "replayed to the same states: True" in text
+
+
+def test_socket(run: Run):
+    length, sweeps = figures(r"time after ([\d.]+) m, (\d+) sweeps", run("10_socket"))
+    assert (length, sweeps) == (8.0, 10)
 
 
 def test_the_python_in_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

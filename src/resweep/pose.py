@@ -117,14 +117,6 @@ class Trajectory:
         object.__setattr__(self, "times", times)
         object.__setattr__(self, "poses", poses)
 
-    @classmethod
-    def trusted(cls, times: Array, poses: Array) -> Trajectory:
-        """The trajectory of float64 arrays that are known to be right, such as parts of another: nothing is checked."""
-        made = object.__new__(cls)
-        object.__setattr__(made, "times", times)
-        object.__setattr__(made, "poses", poses)
-        return made
-
     def __len__(self) -> int:
         return len(self.times)
 
@@ -197,6 +189,14 @@ class Trajectory:
     def offset(self, T_sensor_mount: Array) -> Trajectory:
         """The trajectory of a frame fixed to this one: ``T_world_sensor @ T_sensor_mount``."""
         return Trajectory(self.times, portable.matmul(self.poses, T_sensor_mount))
+
+    @classmethod
+    def trusted(cls, times: Array, poses: Array) -> Trajectory:
+        """The trajectory of float64 arrays that are known to be right, such as parts of another: nothing is checked."""
+        made = object.__new__(cls)
+        object.__setattr__(made, "times", times)
+        object.__setattr__(made, "poses", poses)
+        return made
 
     def extended(self, margin_s: float) -> Trajectory:
         """The trajectory with ``margin_s`` more at both ends, at the velocities it has there.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -58,10 +57,7 @@ class Lidar:
             sweep = None if known is None else known(self.name, index)
             if sweep is None:
                 motion = path.window(start, end).offset(self._T_vehicle_sensor)
-                with warnings.catch_warnings():
-                    # A vehicle that stands on the world's ground may well look into nothing.
-                    warnings.filterwarnings("ignore", message=r"sweep \d+: none of")
-                    sweep = self.simulator.sweep(motion, start=start, index=index)
+                sweep = self.simulator.sweep(motion, start=start, index=index)
             found.append((index, sweep))
             self.next += 1
 
