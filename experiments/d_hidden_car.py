@@ -19,7 +19,7 @@ from experiments.presenting import console, main, table
 from resweep.drive.safety import Campaign, list_cases, run_campaign
 from resweep.drive.safety.plot import draw_success
 
-CHOSEN_ON = (5, 15, 55, 65, 105, 109)
+CHOSEN_ON = (5, 15, 55, 65, 76, 94, 105, 109)
 FAST, FAST_S = (61, 71), 6.5
 PAPER_RATE = 0.90
 

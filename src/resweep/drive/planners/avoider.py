@@ -55,11 +55,11 @@ class AvoiderConfig(Spec):
     """Price of the square of an acceleration."""
     aside_weight: NotNegative = 0.6
     """Price of the square of a metre beside the middle of the lane."""
-    drift_mps2: NotNegative = 1.0
+    drift_mps2: NotNegative = 1.5
     """Acceleration across the lane that others may take without warning, m/s²; what they can reach is passed slowly."""
     moving_mps: Positive = 1.0
     """Obstacles faster than this along the lane may do so."""
-    caution_weight: NotNegative = 0.5
+    caution_weight: NotNegative = 1.5
     """Price of each m/s at which something is passed that may drift into the way."""
     speed_min_mps: NotNegative = Field(default=0.0)
     """Lower speeds wished for are taken as this."""
