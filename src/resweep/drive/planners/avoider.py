@@ -155,7 +155,8 @@ class Avoider:
         """Whether each motion (c,) meets no predicted obstacle, and the fastest that it passes what may drift, m/s."""
         settings, here = self.config, float(motions.s[0, 0])
         # The route's end is where it stops, unless it is too late for that: beyond it may be no road.
-        free = (motions.s <= max(self.lane.length_m, float(motions.s[:, -1].min()))).all(axis=1)
+        last = max(self.lane.length_m, float(motions.s[:, -1].min()))
+        free: Array = np.asarray((motions.s <= last).all(axis=1))
         passing = np.zeros(len(free))
         for track in self.tracker.tracks:
             along, across = self.tracker.velocity(track)
@@ -176,11 +177,11 @@ class Avoider:
     def _overlap_along(self, motions: Candidates, low: Array, high: Array) -> Array:
         box, settings = self.vehicle.box, self.config
         front = motions.s + box[1, 0] + settings.margin_m + settings.gap_s * motions.speed
-        return (motions.s + box[0, 0] < high) & (front > low)
+        return np.asarray((motions.s + box[0, 0] < high) & (front > low))
 
     def _overlap_across(self, motions: Candidates, right: Array, left: Array) -> Array:
         half = 0.5 * self.vehicle.width_m + self.config.side_margin_m
-        return (motions.d - half < left) & (motions.d + half > right)
+        return np.asarray((motions.d - half < left) & (motions.d + half > right))
 
     def _steer(self, motions: Candidates, chosen: int) -> float:
         """The steering angle towards where a motion is soon."""
