@@ -19,7 +19,7 @@ from experiments.presenting import console, main, table
 from resweep.drive.safety import Campaign, list_cases, run_campaign
 from resweep.drive.safety.plot import draw_success
 
-CHOSEN_ON = (5, 15, 55, 65, 105, 109)
+CHOSEN_ON = (5, 15, 55, 65, 76, 94, 105, 109)
 FAST, FAST_S = (61, 71), 6.5
 PAPER_RATE = 0.90
 
@@ -66,7 +66,8 @@ def show(result: dict[str, Any]) -> None:
     console.print(
         f"Success: {result['success_rate']:.0%} of all, {result['success_rate_not_chosen_on']:.0%} of those that no "
         f"setting was chosen on; D's planner: {PAPER_RATE:.0%}. Failures: {result['failures']}; of these not even "
-        f"braking from the first sight on avoids {result['unavoidable']}."
+        f"braking from the first sight on avoids {result['unavoidable']}; in {result['struck_standing']} the ego stood "
+        "already, and the car, which follows its script, drove into it."
     )
     console.print(
         f"Least distance of successes to the car: {_format(result['min_distance_success_m'])}, to anything: "

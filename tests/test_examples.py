@@ -135,6 +135,15 @@ def test_replay(run: Run, tmp_path: Path):
     assert len(rs.open_log(tmp_path / "replayed")) == len(rs.open_log(tmp_path / "record")) == 5
 
 
+def test_loop(run: Run):
+    text = run("11_loop")
+    driven, left = figures(r"time: ([\d.]+) m driven, ([\d.]+) m left to the van", text)
+    assert 0.5 < left < 12.0
+    assert driven + left < 20.0
+    assert figures(r"(\d+) sweeps of the roof, (\d+) of the nose", text) == [40, 150]
+    assert "replayed to the same states: True" in text
+
+
 def test_socket(run: Run):
     length, sweeps = figures(r"time after ([\d.]+) m, (\d+) sweeps", run("10_socket"))
     assert (length, sweeps) == (8.0, 10)

@@ -188,8 +188,8 @@ class Trajectory:
     def window(self, start: float, end: float) -> Trajectory:
         """The part from ``start`` to ``end``, with poses interpolated at both ends."""
         inside = (self.times > start) & (self.times < end)
-        times = np.concatenate([[start], self.times[inside], [end]]) if end > start else np.array([start])
-        return Trajectory(times, self.at(times))
+        times = np.concatenate([[start], self.times[inside], [end]]) if end > start else np.array([start], np.float64)
+        return Trajectory.trusted(times, self.at(times))
 
     def moved(self, T_new_world: Array) -> Trajectory:
         """The same motion seen from another world frame."""
@@ -198,6 +198,14 @@ class Trajectory:
     def offset(self, T_sensor_mount: Array) -> Trajectory:
         """The trajectory of a frame fixed to this one: ``T_world_sensor @ T_sensor_mount``."""
         return Trajectory(self.times, portable.matmul(self.poses, T_sensor_mount))
+
+    @classmethod
+    def trusted(cls, times: Array, poses: Array) -> Trajectory:
+        """The trajectory of float64 arrays that are known to be right, such as parts of another: nothing is checked."""
+        made = object.__new__(cls)
+        object.__setattr__(made, "times", times)
+        object.__setattr__(made, "poses", poses)
+        return made
 
     def extended(self, margin_s: float) -> Trajectory:
         """The trajectory with ``margin_s`` more at both ends, at the velocities it has there.

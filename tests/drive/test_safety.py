@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,11 @@ import pytest
 
 import resweep as rs
 from resweep.cli import main
+from resweep.drive import Rig
 from resweep.drive.safety import Campaign, list_cases, run_campaign
 from resweep.drive.safety import campaign as campaigns
 from resweep.drive.safety.cases import grid, make_hidden_car
+from resweep.drive.safety.judge import describe_run, is_avoidable
 from resweep.drive.safety.plot import draw_success
 from resweep.errors import ResweepError
 from resweep.scenes import SCENE_LABELS, Label, ground_plane
@@ -53,6 +56,24 @@ def test_a_campaign_goes_on_and_fails_where_nobody_brakes(bare: None, tmp_path: 
     with pytest.raises(ResweepError, match="holds runs of other cases"):
         run_campaign(campaign, cases[:1], tmp_path / "runs")
     draw_success(summary["rows"]).savefig(tmp_path / "map.png")
+
+
+def test_what_is_seen_too_late_cannot_be_avoided(bare: None) -> None:
+    """A failure counts as avoidable by what is left between first sight and contact."""
+    campaign, case = Campaign(autonomy=KEEP), make_hidden_car(0, 10.0, 0.0)
+    loop = campaign.make_loop(case, None, Rig())
+    run = campaign.drive(case)
+    contact = next(event["time_s"] for event in run.events if event["kind"] == "collision")
+    seen = run.actors["turning car"].first_seen_s
+    assert seen is not None
+    assert 0.0 < seen < contact
+    for moment, avoidable in ((seen, True), (contact - 0.2, False), (None, False)):
+        near = {"turning car": replace(run.actors["turning car"], first_seen_s=moment)}
+        assert is_avoidable(loop, replace(run, actors=near)) is avoidable
+    row = describe_run(case, run)
+    assert row["min_distance_m"] == 0.0
+    assert row["first_seen_s"] == seen
+    assert not row["standing"]
 
 
 def test_a_failure_is_replayed_with_its_sweeps(bare: None, tmp_path: Path, capsys: Any) -> None:

@@ -31,7 +31,7 @@ def test_the_equilibrium_gap_is_that_of_the_model() -> None:
 
 @pytest.fixture(scope="module")
 def plain() -> World:
-    return World([ground_plane((300.0, 60.0), label=Label.ROAD)], labels=SCENE_LABELS)
+    return World([ground_plane((1000.0, 60.0), label=Label.ROAD)], labels=SCENE_LABELS)
 
 
 def follow(world: World, reactive: dict[str, Idm], ego_speed: float, seconds: float) -> tuple[Loop, list[tuple]]:
@@ -69,6 +69,57 @@ def test_a_reactive_car_follows_a_moving_ego_at_its_speed(plain: World) -> None:
     _, rows = follow(plain, {"car": Idm(acceleration_mps2=1.5)}, 5.0, 22.0)
     places = np.array([row[1] for row in rows[:-1]])
     assert np.diff(places)[-1] / 0.1 == pytest.approx(5.0, abs=0.4)
+
+
+def test_a_platoon_settles_at_the_gaps_of_the_model(plain: World) -> None:
+    """Three cars behind an ego of 5 m/s end at its speed, each at the equilibrium gap behind the next."""
+    idm = Idm(acceleration_mps2=1.5)
+    places, _ = drive_platoon(plain, idm, [5.0] * 500)
+    speed = (places[-1] - places[-11]) / 1.0
+    np.testing.assert_allclose(speed, 5.0, atol=0.1)
+    wanted = (idm.gap_min_m + 5.0 * idm.headway_s) / math.sqrt(1 - (5.0 / 10.0) ** idm.exponent)
+    np.testing.assert_allclose(gaps(places)[-1], wanted, atol=0.6)
+
+
+def test_nobody_strikes_an_ego_that_brakes_as_hard_as_it_can(plain: World) -> None:
+    """From 8 m/s to a stand at 7 m/s²: the cars behind stop in turn, and each keeps a distance."""
+    places, outcome = drive_platoon(plain, Idm(acceleration_mps2=1.5), [8.0] * 100 + [0.0] * 120)
+    assert outcome == "time"
+    assert gaps(places).min() > 0.5
+    assert np.abs(places[-1] - places[-6]).max() < 0.2  # all stand
+
+
+def drive_platoon(world: World, idm: Idm, speeds: list[float]) -> tuple[np.ndarray, str]:
+    """Where the ego and three reactive cars behind it are at each step (n, 4), and the outcome.
+
+    ``speeds`` are those that the ego is to have, step by step.
+    """
+    names = ["first", "second", "third"]
+    actors = [
+        {"name": name, "asset": "saloon", "lane": [[-22.0 * (at + 1), 0], [480, 0]], "speed_mps": 10}
+        for at, name in enumerate(names)
+    ]
+    scenario = Scenario(
+        ego={"lane": [[0, 0], [480, 0]], "speed_mps": speeds[0]}, actors=actors, duration_s=0.1 * len(speeds)
+    )
+    loop = Loop(world, "passenger-car", Rig(), scenario=scenario, reactive=dict.fromkeys(names, idm), truth=True)
+    episode = loop.episode()
+    rows = []
+    observation = episode.begin()
+    for wished in speeds:
+        truth = observation.truth
+        cars = {row[0]: row[1] for row in truth.actors}
+        rows.append([truth.T_world_vehicle[0, 3], *(cars[name] for name in names)])
+        observation = episode.step((10.0 * np.clip(wished - truth.speed_mps, -0.7, 0.3), 0.0))
+        if episode.outcome:
+            break
+    return np.array(rows), episode.outcome
+
+
+def gaps(places: np.ndarray) -> np.ndarray:
+    """Bumper to bumper (n, 3): the ego's origin is 0.85 m before its rear, the cars' in their middle of 4.7 m."""
+    rear = places[:, :3] - np.array([0.85, 2.35, 2.35])
+    return rear - (places[:, 1:] + 2.35)
 
 
 def test_it_yields_to_an_ego_that_is_about_to_cross(plain: World) -> None:

@@ -167,7 +167,7 @@ class Episode:
         if len(lost):
             self._cut(states, poses, int(lost[0]) - 1)
             self.end("left-ground", float(times[lost[0]]), x=float(places[lost[0], 0]), y=float(places[lost[0], 1]))
-        path = Trajectory(times, poses)
+        path = Trajectory.trusted(times, poses)
         velocity = self.state.speed * self.pose[:2, 0]
         ego = Moving(self.pose, velocity, self.vehicle.box, is_ego=True)
         self._around.traffic.advance(begin, end, ego, path.poses[:, :3, 3])
@@ -226,7 +226,9 @@ class Episode:
         last = states[max(0, int(np.flatnonzero(~after)[-1]))] if (~after).any() else states[0]
         x, y = float(pose[0, 3]), float(pose[1, 3])
         held = replace(_standing(last), x=x, y=y, yaw=math.atan2(pose[1, 0], pose[0, 0]))
-        return Trajectory(times, poses), [held if late else state for state, late in zip(states, after, strict=True)]
+        return Trajectory.trusted(times, poses), [
+            held if late else state for state, late in zip(states, after, strict=True)
+        ]
 
     def _check_goal(self, path: Trajectory) -> None:
         if self.config.goal is None:
@@ -241,12 +243,12 @@ class Episode:
     def _extend(self, path: Trajectory, states: list[State]) -> Motion:
         """The motion of the period, with the knot before it; the path of all sweeps that have not ended grows by it."""
         knots, poses = self._path.times, self._path.poses
-        self._path = Trajectory(np.concatenate([knots[:-1], path.times]), np.concatenate([poses[:-1], path.poses]))
+        times, poses = np.concatenate([knots[:-1], path.times]), np.concatenate([poses[:-1], path.poses])
         earliest = min([path.start, *(lidar.next_start_s for lidar in self.lidars)])
-        first = max(0, int(np.searchsorted(self._path.times, earliest, side="right")) - 3)
-        self._path = Trajectory(self._path.times[first:], self._path.poses[first:])
+        first = max(0, int(np.searchsorted(times, earliest, side="right")) - 3)
+        self._path = Trajectory.trusted(times[first:], poses[first:])
         before = max(0, len(self._path) - len(states) - 1)
-        shown = Trajectory(self._path.times[before:], self._path.poses[before:])
+        shown = Trajectory.trusted(self._path.times[before:], self._path.poses[before:])
         lead = len(shown) - len(states)
         speed = np.array([states[0].speed] * lead + [state.speed for state in states])
         rate = np.array([states[0].yaw_rate] * lead + [state.yaw_rate for state in states])

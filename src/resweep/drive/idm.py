@@ -9,15 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from pydantic import Field
 
+from resweep import portable
 from resweep.config import NotNegative, Positive, Spec
 from resweep.drive.body.collisions import actor_bounds
 from resweep.drive.planners.frenet import Lane
 from resweep.pose import Array, Trajectory
 from resweep.scenario import Actor
-from resweep.scenario.ground import Ground
 
 _KEPT_S = 3.0  # of an actor's past, for sweeps that have not ended
-_AHEAD_M = 1.5  # over which the heading is taken
 
 
 class Idm(Spec):
@@ -72,10 +71,11 @@ class Moving:
 class Driver:
     """An actor that drives along its own path by the model, not by its times."""
 
-    def __init__(self, actor: Actor, idm: Idm, ground: Ground, wished_mps: float) -> None:
+    def __init__(self, actor: Actor, idm: Idm, wished_mps: float) -> None:
         path = actor.trajectory
-        self._idm, self._ground, self._wished = idm, ground, wished_mps
+        self._idm, self._wished = idm, wished_mps
         self.lane = Lane(path.poses[:, :2, 3])
+        self._by_length = _index_by_length(path.poses)
         self._bounds = actor_bounds(actor)
         self.s, self.speed = 0.0, wished_mps
         self.actor = replace(actor, trajectory=Trajectory(np.zeros(1), path.poses[:1]))
@@ -119,14 +119,16 @@ class Driver:
         return best
 
     def _note(self, time_s: float) -> None:
-        x, y = self.lane.place(self.s, 0.0)
-        ahead, behind = (self.lane.place(self.s + off, 0.0) for off in (_AHEAD_M, -_AHEAD_M))
-        yaw = math.atan2(ahead[1] - behind[1], ahead[0] - behind[0])
-        length, width = (self._bounds[1] - self._bounds[0])[:2].tolist()
-        (pose,) = self._ground.poses(np.array([[x, y, np.nan]]), np.array([yaw]), length, width)
         self._times.append(time_s)
-        self._poses.append(pose if np.isfinite(pose).all() else self._poses[-1])
+        self._poses.append(self._by_length.at(min(self.s, self._by_length.end)))
         while len(self._times) > 2 and self._times[1] < time_s - _KEPT_S:
             self._times.pop(0)
             self._poses.pop(0)
-        self.actor = replace(self.actor, trajectory=Trajectory(np.array(self._times), np.stack(self._poses)))
+        self.actor = replace(self.actor, trajectory=Trajectory.trusted(np.array(self._times), np.stack(self._poses)))
+
+
+def _index_by_length(poses: Array) -> Trajectory:
+    """Poses (n, 4, 4) of a path by the metres along it, seen from above; those where it stands are left out."""
+    along = np.concatenate([[0.0], np.cumsum(portable.norm(np.diff(poses[:, :2, 3], axis=0)))])
+    moved = np.concatenate([[True], np.diff(along) > 1e-9])
+    return Trajectory(along[moved], poses[moved])

@@ -12,7 +12,6 @@ from resweep.drive.idm import Driver, Idm, Moving
 from resweep.errors import ResweepError, nearest_names
 from resweep.pose import Array, Trajectory
 from resweep.scenario import Actor, Bank, Scenario
-from resweep.scenario.ground import ground_of
 from resweep.scenario.spec import ActorSpec
 from resweep.worlds import World
 
@@ -113,7 +112,7 @@ def make_traffic(
             if spec.speed_mps is None:
                 raise ResweepError(f"reactive: actor '{spec.name}' has no lane or spline with a speed to drive along")
             wished = float(np.max(spec.speed_mps))
-            drivers.append(Driver(actor, reacting[spec.name], ground_of(world), wished))
+            drivers.append(Driver(actor, reacting[spec.name], wished))
         elif spec.start_within_m is None:
             scripted.append(actor)
         else:

@@ -32,6 +32,8 @@ class Ground:
         self.origin, self.bounds = world.origin, world.bounds
         self.labels = world.labels
         self._ground_ids = world.labels.in_group(Group.GROUND)
+        self._is_ground_id = np.zeros(max(self._ground_ids, default=0) + 2, bool)
+        self._is_ground_id[list(self._ground_ids)] = True
         self.scene = traced(solid)
 
     def hits(self, origins: Array, directions: Array, range_max_m: float) -> dict[str, Array]:
@@ -44,7 +46,8 @@ class Ground:
 
     def is_ground(self, label: Array) -> Array:
         """Whether each label (n,) is of the ground; of an unknown vocabulary, none is."""
-        return np.isin(label, self._ground_ids)
+        # A table is far faster than np.isin for the few rays of a step of a drive.
+        return self._is_ground_id[np.minimum(label, len(self._is_ground_id) - 1)]
 
     def heights(self, places: Array) -> Array:
         """Height (n,) of the ground under places (n, 3); NaN where there is none.

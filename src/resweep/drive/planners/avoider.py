@@ -55,11 +55,11 @@ class AvoiderConfig(Spec):
     """Price of the square of an acceleration."""
     aside_weight: NotNegative = 0.6
     """Price of the square of a metre beside the middle of the lane."""
-    drift_mps2: NotNegative = 1.0
+    drift_mps2: NotNegative = 1.5
     """Acceleration across the lane that others may take without warning, m/s²; what they can reach is passed slowly."""
     moving_mps: Positive = 1.0
     """Obstacles faster than this along the lane may do so."""
-    caution_weight: NotNegative = 0.5
+    caution_weight: NotNegative = 1.5
     """Price of each m/s at which something is passed that may drift into the way."""
     speed_min_mps: NotNegative = Field(default=0.0)
     """Lower speeds wished for are taken as this."""
@@ -155,7 +155,8 @@ class Avoider:
         """Whether each motion (c,) meets no predicted obstacle, and the fastest that it passes what may drift, m/s."""
         settings, here = self.config, float(motions.s[0, 0])
         # The route's end is where it stops, unless it is too late for that: beyond it may be no road.
-        free = (motions.s <= max(self.lane.length_m, float(motions.s[:, -1].min()))).all(axis=1)
+        last = max(self.lane.length_m, float(motions.s[:, -1].min()))
+        free: Array = np.asarray((motions.s <= last).all(axis=1))
         passing = np.zeros(len(free))
         for track in self.tracker.tracks:
             along, across = self.tracker.velocity(track)
@@ -176,11 +177,11 @@ class Avoider:
     def _overlap_along(self, motions: Candidates, low: Array, high: Array) -> Array:
         box, settings = self.vehicle.box, self.config
         front = motions.s + box[1, 0] + settings.margin_m + settings.gap_s * motions.speed
-        return (motions.s + box[0, 0] < high) & (front > low)
+        return np.asarray((motions.s + box[0, 0] < high) & (front > low))
 
     def _overlap_across(self, motions: Candidates, right: Array, left: Array) -> Array:
         half = 0.5 * self.vehicle.width_m + self.config.side_margin_m
-        return (motions.d - half < left) & (motions.d + half > right)
+        return np.asarray((motions.d - half < left) & (motions.d + half > right))
 
     def _steer(self, motions: Candidates, chosen: int) -> float:
         """The steering angle towards where a motion is soon."""

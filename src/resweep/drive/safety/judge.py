@@ -16,6 +16,7 @@ def describe_run(case: Case, run: Run) -> dict[str, Any]:
     """The row of a run. ``min_distance_m`` and ``min_ttc_s`` are those to the actor that the case watches.
 
     Where it watches none they are those to any actor, as ``min_distance_any_m`` and ``min_ttc_any_s`` always are.
+    ``standing`` says that the vehicle already stood when an actor, which follows its script, drove into it.
     """
     hits = [event for event in run.events if event["kind"] == "collision"]
     figures: dict[str, Any] = run.figures()
@@ -27,6 +28,7 @@ def describe_run(case: Case, run: Run) -> dict[str, Any]:
         "success": not hits and run.outcome in ("time", "goal"),
         "with": hits[0]["with"] if hits else None,
         "impact_mps": hits[0].get("speed_mps") if hits else None,
+        "standing": bool(hits) and hits[0].get("speed_mps") == 0.0,
         **figures,
         "min_distance_any_m": figures["min_distance_m"],
         "min_ttc_any_s": figures["min_ttc_s"],
@@ -67,6 +69,7 @@ def summarise(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "success_rate_avoidable": len(succeeded) / judged if judged else None,
         "failures": [row["case"] for row in rows if not row["success"]],
         "unavoidable": unavoidable,
+        "struck_standing": [row["case"] for row in rows if row.get("standing")],
         "errors": [row["case"] for row in rows if row["outcome"] == "error"],
         "min_distance_m": gaps[0] if gaps else None,
         "min_distance_any_m": min(_sort(rows, "min_distance_any_m"), default=None),

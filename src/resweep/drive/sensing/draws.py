@@ -9,6 +9,8 @@ import numpy as np
 from resweep.pose import Array
 from resweep.simulate.reference.random import key, normal, philox, uniform
 
+_AHEAD = 64  # readings
+
 
 class Purpose(IntEnum):
     """What a random number of an instrument is for."""
@@ -25,14 +27,26 @@ class Draws:
     def __init__(self, seed: int, name: str) -> None:
         self._stream = int.from_bytes(name.encode()[:4].ljust(4, b"\0"), "big")
         self._key = key(seed, 0x64726976)
+        self._ahead: dict[tuple[str, int, int], tuple[int, Array]] = {}
 
     def normal(self, index: Array, width: int, purpose: Purpose) -> Array:
-        """Standard normal numbers (n, width) of readings (n,)."""
-        return normal(self._words(index, width, purpose))
+        """Standard normal numbers (n, width) of readings (n,), which follow each other."""
+        return self._take("normal", index, width, purpose)
 
     def uniform(self, index: Array, width: int, purpose: Purpose) -> Array:
-        """Numbers between 0 and 1 (n, width) of readings (n,)."""
-        return uniform(self._words(index, width, purpose))
+        """Numbers between 0 and 1 (n, width) of readings (n,), which follow each other."""
+        return self._take("uniform", index, width, purpose)
+
+    def _take(self, law: str, index: Array, width: int, purpose: Purpose) -> Array:
+        """Numbers of readings, of which many are drawn at once: a call for each step would cost far more."""
+        first, last = int(index[0]), int(index[-1])
+        begin, drawn = self._ahead.get((law, width, int(purpose)), (0, np.zeros((0, width))))
+        if first < begin or last >= begin + len(drawn):
+            begin = first
+            words = self._words(np.arange(first, max(last + 1, first + _AHEAD)), width, purpose)
+            drawn = normal(words) if law == "normal" else uniform(words)
+            self._ahead[law, width, int(purpose)] = (begin, drawn)
+        return drawn[first - begin : last + 1 - begin]
 
     def _words(self, index: Array, width: int, purpose: Purpose) -> Array:
         blocks = -(-width // 4)
