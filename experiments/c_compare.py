@@ -175,7 +175,7 @@ def summarise_worse(rows: list[dict[str, Any]], worse: list[dict[str, Any]]) -> 
         compared = sum(own is not None and own[name] is not None and row[name] is not None for own, row in pairs)
         lost = [one for one in worse if one["figure"] == name]
         most = max(lost, key=lambda one: one["by"], default=None)
-        known = {"most": None, "on": None, "than": None}
+        known: dict[str, Any] = dict.fromkeys(("most", "on", "than"))
         if most is not None:
             known = {"most": most["by"], "on": f"{most['place']}, labels {most['labels']}", "than": most["than"]}
         found.append({"figure": name, "compared": compared, "better": len(lost), **known})

@@ -34,7 +34,7 @@ from resweep.reconstruction.poses.config import CalibrateConfig
 
 _NONE = 1e-9
 _NO_SHARED = {"range_slope_prior": _NONE, "elevation_bias_prior_rad": _NONE, "range_bias_prior_m": _NONE}
-_NO_MOTION = {"turn_rate_prior_rad_s": _NONE, "shift_rate_prior_m_s": _NONE, "continuous": False}
+_NO_MOTION: dict[str, float] = {"turn_rate_prior_rad_s": _NONE, "shift_rate_prior_m_s": _NONE, "continuous": False}
 HOW: dict[str, dict[str, float] | None] = {
     "as recorded": None,
     "poses and lasers": {**_NO_SHARED, **_NO_MOTION},
@@ -145,7 +145,8 @@ def run(fast: bool = False, only: str = "", cache: Path | None = None) -> dict[s
     rows = []
     for each, held, how in progress(jobs, "held-out sweeps", len(jobs)):
         compute = partial(measure, each, held, how) if held >= 0 else partial(measure_agreement, each, how)
-        settings = "" if HOW[how] is None else CalibrateConfig(**HOW[how]).model_dump_json()  # type: ignore[arg-type]
+        given = HOW[how]
+        settings = "" if given is None else CalibrateConfig(**given).model_dump_json()  # type: ignore[arg-type]
         facts = {"recording": each.name, "sweep": held if held >= 0 else None, "used_for_choosing": each.chosen_on}
         found = kept.find(" | ".join((each.path, str(held), how, settings)), compute)
         rows.append({**facts, "how": how, **found})

@@ -68,6 +68,17 @@ def test_a_true_log_is_left_nearly_as_it_is(drive: Log) -> None:
     np.testing.assert_allclose(found.log.poses, drive.poses, atol=0.01)
 
 
+def test_what_all_lasers_share_is_not_asked_of_a_sensor_that_stands(drive: Log) -> None:
+    """Seen from one place, a ground that rises and lasers that point too low look the same."""
+    config = CONFIG.model_copy(update={"samples": 3000, "points_per_sweep": 5000, "iterations": 1})
+    stands, moves = (calibrate(drive[which], config).calibration for which in ([0, 0], [0, 4]))
+    assert stands.sigma is not None
+    assert moves.sigma is not None
+    assert stands.sigma.elevation_bias_rad < 0.1 * CONFIG.elevation_bias_prior_rad
+    assert abs(stands.elevation_bias_rad) < stands.sigma.elevation_bias_rad * 4
+    assert moves.sigma.elevation_bias_rad > 0.2 * CONFIG.elevation_bias_prior_rad
+
+
 @pytest.mark.parametrize("fired", [True, False], ids=["fired without return", "fired in later sweeps only"])
 def test_lasers_that_met_nothing_while_others_were_calibrated_stay_as_they_are(drive: Log, fired: bool) -> None:
     first, last, known = drive[0], drive[1], 60

@@ -32,6 +32,8 @@ from resweep.registration import move_pose
 from resweep.sweep import Sweep
 from resweep.work import OneProcess, Workers
 
+_APART_M = 1.0  # from which on sweeps see a place from different sides
+
 
 @dataclass(frozen=True, eq=False)
 class Calibrated:
@@ -84,7 +86,8 @@ def _calibrate_lasers(
     origins = [move_to_origin(part) for part in parts]
     if n_rings == 1:  # lasers cannot be distinguished: only the poses are refined
         config = fix_lasers(config)
-    elif max(map(len, parts)) == 1:  # a mean elevation bends what one place sees, and shows between places
+    elif max(map(_find_extent, parts)) < _APART_M:
+        # A mean elevation bends what one place sees, and shows between places.
         config = fix_biases(config)
     misfits: list[float] = []
     for thickness_m in list_thicknesses(config, config.iterations):
@@ -100,6 +103,11 @@ def _calibrate_lasers(
     calibration = replace(calibration, sigma=known.of_lasers())
     refined = Refined(np.stack([view.pose for view in views]), np.stack([view.change for view in views]), known.sweeps)
     return refined, calibration, (misfits[0], misfits[-1])
+
+
+def _find_extent(part: Sequence[View]) -> float:
+    """How far apart the poses of some views lie, metres: the diagonal of their box."""
+    return float(portable.norm(np.ptp([view.pose[:3, 3] for view in part], axis=0)))
 
 
 def _move_back(part: Sequence[View], origin: Array) -> None:
