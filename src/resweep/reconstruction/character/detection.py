@@ -17,6 +17,7 @@ _MIN_TRIALS = 200  # of a cell
 _MIN_LOST = 50  # beams without return, for a curve to show
 _SHARED = 2.0  # neighbours share the error of their signal
 _BEYOND_M = 0.3  # from the nearest return: nearer beams may be lost for being near
+_LEAST_RISE = 0.05  # of a curve, else it says nothing of signals
 _SAME = 0.004  # rows of a curve that differ less are one
 
 
@@ -46,6 +47,11 @@ def fit_detection(expected: Expected, log: Log, falls: bool, reference_m: float)
         return Quantity(
             NAME, "", note=f"only {count} of {len(trials)} beams to flat surfaces were lost: no curve shows"
         )
+    if chance[-1] - chance[0] < max(_LEAST_RISE, 3 * float(sigma.max())):
+        why = (
+            f"{100 * count / len(trials):.1f} % of {len(trials)} beams to flat surfaces were lost, whatever the signal"
+        )
+        return Quantity(NAME, "", note=f"{why}: for other reasons")
     beams = "" if log.empty_beams.source in ("fired", "stored") else "; empty beams were inferred from the grid"
     note = f"{len(trials)} beams to flat surfaces, {count} lost; below the first signal nothing is known{beams}"
     return Quantity(NAME, "", chance, sigma, note, at)
