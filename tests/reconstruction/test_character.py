@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from character_yard import BIAS_M, CURVE, GAIN, drive, make_fence, make_sensor
 
 from resweep.log import EmptyBeams, Log
 from resweep.pose import from_xyz_rpy
@@ -16,6 +15,7 @@ from resweep.reconstruction.character.returns import SHARE, find_edge, fit_retur
 from resweep.sensors import Lasers, Sensor
 from resweep.simulate import Simulator
 from resweep.sweep import Sweep
+from tests.reconstruction.character_yard import BIAS_M, CURVE, GAIN, drive, make_fence, make_sensor
 
 SIGMA_M, PER_M, PER_TAN_M, RANGE_MIN_M, QUANTUM_M = 0.015, 0.0006, 0.008, 1.4, 0.002
 PLAIN = make_sensor(receiver__range_quantisation_m=QUANTUM_M)

@@ -42,13 +42,12 @@ def fit_noise(expected: Expected, quantum_m: float) -> list[Quantity]:
     spread = np.sqrt(np.diag(np.linalg.pinv(scaled.T @ scaled)) * max(misfit, 1.0))
     basis = f"{len(cells)} cells of range and incidence; holds errors of directions and roughness of surfaces too"
     whys = ("", "ranges do not span enough", "incidences do not span enough")
-    values = iter(zip(found, spread, strict=True))
-    return [
-        Quantity(name, _unit(name), *map(float, next(values)), note=basis)
-        if is_seen
-        else Quantity(name, _unit(name), note=why)
-        for name, is_seen, why in zip(NAMES, seen, whys, strict=True)
-    ]
+    values = iter(zip(found.tolist(), spread.tolist(), strict=True))
+    quantities = []
+    for name, is_seen, why in zip(NAMES, seen, whys, strict=True):
+        value, sigma = next(values) if is_seen else (None, None)
+        quantities.append(Quantity(name, _unit(name), value, sigma, basis if is_seen else why))
+    return quantities
 
 
 def _unit(name: str) -> str:
