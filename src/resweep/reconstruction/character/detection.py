@@ -30,12 +30,12 @@ def fit_detection(expected: Expected, log: Log, falls: bool, reference_m: float)
     why = _find_obstacle(expected, log)
     if why:
         return Quantity(NAME, "", note=why)
-    assert log.intensity_scale is not None
+    scale = log.intensity_scale or 1.0
     returned = np.abs(expected.error_m) < GATE_M
     lost = np.isinf(expected.measured_m)
     near = float(expected.measured_m.min(initial=np.inf)) + _BEYOND_M
     trials = expected[(returned | lost) & (expected.brightness > 0) & (expected.range_m > near)]
-    signal = trials.brightness * trials.cosine / log.intensity_scale
+    signal = trials.brightness * trials.cosine / scale
     if not falls:
         signal = signal * (reference_m / trials.range_m) ** 2
     found = _fit_curve(signal, np.isfinite(trials.measured_m))
@@ -53,7 +53,8 @@ def fit_detection(expected: Expected, log: Log, falls: bool, reference_m: float)
         )
         return Quantity(NAME, "", note=f"{why}: for other reasons")
     beams = "" if log.empty_beams.source in ("fired", "stored") else "; empty beams were inferred from the grid"
-    note = f"{len(trials)} beams to flat surfaces, {count} lost; below the first signal nothing is known{beams}"
+    unit = "" if log.intensity_scale else "; intensities, up to 1, are taken as relative ones"
+    note = f"{len(trials)} beams to flat surfaces, {count} lost; below the first signal nothing is known{beams}{unit}"
     return Quantity(NAME, "", chance, sigma, note, at)
 
 
@@ -62,8 +63,8 @@ def _find_obstacle(expected: Expected, log: Log) -> str:
         return f"beams without return are unknown ({log.empty_beams.detail})"
     if not expected.intensity.any():
         return "the log has no intensities: the signal is unknown"
-    if log.intensity_scale is None:
-        return "the intensity at full scale is unknown: the signal has no unit"
+    if log.intensity_scale is None and expected.intensity.max() > 1.0:
+        return "the intensity at full scale is unknown, and exceeds 1: the signal has no unit"
     return ""
 
 
