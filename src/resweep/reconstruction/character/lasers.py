@@ -18,7 +18,6 @@ from resweep.registration import huber_weight
 
 _MIN_RETURNS = 100  # of a laser
 _SHARED = 2.0  # neighbours share the errors of the surface they are compared with
-_GRAZING = 0.2  # cosine, below which intensity says little
 _HEAD_ON = 0.5  # cosine, above which errors of elevation hardly look like errors of range
 _MAX_BIAS_SIGMA_M, _MAX_GAIN_SIGMA = 0.02, 0.2  # beyond which a laser counts as unknown
 _GAIN_PRIOR = 0.5  # how far gains may differ, as logarithms
@@ -57,7 +56,8 @@ def fit_gain(expected: Expected, calibration: Calibration) -> Quantity:
         return Quantity(GAIN, "", note="lasers cannot be told apart: the log has no rings")
     if len(np.unique(expected.intensity)) < 3:
         return Quantity(GAIN, "", note="the log has no intensities")
-    chosen = (np.abs(expected.error_m) < GATE_M) & (expected.cosine > _GRAZING)
+    # Head-on, how intensity falls with incidence hardly matters: real surfaces do not follow the cosine.
+    chosen = (np.abs(expected.error_m) < GATE_M) & (expected.cosine > _HEAD_ON)
     chosen &= (expected.brightness > 0) & (expected.intensity > 0)
     few = expected[chosen]
     ratio = few.intensity / (few.brightness * few.cosine)
