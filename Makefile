@@ -41,7 +41,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo install wheel test test-all check format stubs develop bench experiments fuzz lost sanitize clean FORCE
+.PHONY: help demo install wheel test test-all check format stubs develop bench experiments docs fuzz lost sanitize clean FORCE
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,6 +86,10 @@ bench: $(VENV)/.installed $(VENV)/.bench ## print the speed and memory figures
 experiments: $(VENV)/.installed $(VENV)/.dev ## print the papers' tables and figures
 	set -e; for name in $(EXPERIMENTS); do $(BIN)/python -m experiments.$$name --json; done
 
+docs: $(VENV)/.docs ## build the documentation into site, without network
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "open site/index.html; it needs no server"
+
 fuzz: $(VENV)/.installed $(VENV)/.dev ## feed every reader thousands of damaged files; FUZZ="--seed 2 --json" for others
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 
@@ -96,7 +100,7 @@ sanitize: $(VENV)/.installed $(VENV)/.dev ## run the native tests under the addr
 	$(BIN)/python tests/native/sanitize.py
 
 clean: ## remove all that make has made
-	rm -rf $(VENV) $(MINIMAL) $(DEVELOP) $(JUDGES) build dist demo-output out .coverage
+	rm -rf $(VENV) $(MINIMAL) $(DEVELOP) $(JUDGES) build dist demo-output out site .coverage
 
 # The list of sources changes when a file comes or goes, which no file's time would show.
 build/sources.list: FORCE
@@ -136,6 +140,11 @@ $(VENV)/.dev: pyproject.toml
 $(VENV)/.bench: pyproject.toml
 	$(MAKE) $(VENV)/.dev
 	$(PIP) install "$(WHEEL)[bench]"
+	touch $@
+
+$(VENV)/.docs: pyproject.toml
+	$(MAKE) $(VENV)/.installed
+	$(PIP) install "$(WHEEL)[docs]"
 	touch $@
 
 # What `pip install resweep` gives, and pytest.

@@ -50,7 +50,7 @@ def _place(name: str, fast: bool) -> tuple[World, list[Array]]:
     return World([mesh]), poses
 
 
-def _fired(sim: Simulator, pose: Array) -> tuple[Array, Array]:
+def fired_rays(sim: Simulator, pose: Array) -> tuple[Array, Array]:
     """Origins and directions (n, 3) of a sweep's rays in the order of firing, pulse by pulse."""
     offsets, _ = stencil(sim.sensor.beam)
     directions = ray_directions(fire(sim.sensor).direction, offsets).reshape(-1, 3) @ pose[:3, :3].T
@@ -60,7 +60,7 @@ def _fired(sim: Simulator, pose: Array) -> tuple[Array, Array]:
 
 def measure(sim: Simulator, poses: Sequence[Array], rounds: int) -> Result:
     # The sensor points exactly, so all its sweeps from a pose have the same rays.
-    rays = {"fired": [_fired(sim, pose) for pose in poses], "ordered": [sim.rays(pose) for pose in poses]}
+    rays = {"fired": [fired_rays(sim, pose) for pose in poses], "ordered": [sim.rays(pose) for pose in poses]}
     index = count()
 
     def sweeps() -> None:

@@ -74,7 +74,20 @@ def made_up_pair(seed: int, rings: int, columns: int, place: str) -> Pair:
     light = np.where(returned, channels.values[:, 1], 0).astype(np.float32)
     ranges = np.where(returned, channels.values[:, 0], 0).astype(np.float32)
     counted = np.ones(len(channels), bool)
-    return Pair(channels, returned, ranges, light, light, counted, place, find_layout(sweep), True)
+    hit = np.zeros((len(channels), 3), np.float32)
+    hit[sweep.beam] = sweep.points
+    rest = (counted, hit, counted, np.zeros(len(channels), np.float32))
+    return Pair(channels, returned, ranges, light, light, *rest, place, find_layout(sweep), True)
+
+
+def measure_processor(model: rs.RealismModel, sweep: rs.Sweep, labels: rs.LabelSet, times: int = 3) -> float:
+    """Processor seconds that a model adds to a sweep on one thread, the least of several; load hardly changes it."""
+    found = []
+    for at in range(times):
+        begun = time.process_time()
+        model.run(sweep, labels, seed=1, index=at, threads=1)
+        found.append(time.process_time() - begun)
+    return min(found)
 
 
 def run(fast: bool, threads: int) -> Result:
@@ -99,6 +112,7 @@ def run(fast: bool, threads: int) -> Result:
             for name, model in models.items()
         }
         seconds = {name: float(np.median(times)) for name, times in interleaved(work, rounds).items()}
+        busy_s = {name: measure_processor(model, sweep, labels) for name, model in models.items()}
     pairs = [made_up_pair(at, rings, columns, f"place {at * 4 // sweeps}") for at in range(sweeps)]
     train, held = hold_out(pairs, 0.25)
     begun, busy = time.perf_counter(), time.process_time()
@@ -109,6 +123,7 @@ def run(fast: bool, threads: int) -> Result:
         **machine("onnxruntime", "torch"),
         "beams": sweep.n_beams,
         "sweep_s": seconds,
+        "sweep_cpu_s": busy_s,
         "drop_sweeps_per_s": 1 / seconds["unet"],
         "share_of_budget": seconds["unet"] / BUDGET_S,
         "train_s": time.perf_counter() - begun,
@@ -120,8 +135,13 @@ def run(fast: bool, threads: int) -> Result:
 
 def tables(result: Result) -> list[Table]:
     """What a model adds to a sweep, and what training takes."""
-    rows = [(name, f"{1000 * seconds:.1f}", 1 / seconds) for name, seconds in result["sweep_s"].items()]
-    rates = table(f"Drop models on a sweep of {result['beams']:,} beams", ("variant", "ms", "sweeps/s"), rows)
+    busy = result["sweep_cpu_s"]
+    rows = [
+        (name, f"{1000 * seconds:.1f}", 1 / seconds, f"{1000 * busy[name]:.1f}")
+        for name, seconds in result["sweep_s"].items()
+    ]
+    columns = ("variant", "ms", "sweeps/s", "processor ms, 1 thread")
+    rates = table(f"Drop models on a sweep of {result['beams']:,} beams", columns, rows)
     row = [(result["train_sweeps"], result["train_epochs"], result["train_s"], result["train_cpu_s"])]
     return [rates, table("Training the U-Net", ("sweeps", "epochs", "seconds", "of processors"), row)]
 

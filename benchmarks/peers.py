@@ -4,6 +4,9 @@ End to end: from a pose to points and primitive ids in NumPy. The peers have the
 threads that they use by default, and do less than ours: of a pulse's rays they keep the nearest hit, with no
 echoes, intensity, noise, labels or status. They make their rays in NumPy from the stencil at every
 sweep; `open3d_prepared` keeps the rays in the sensor's frame from sweep to sweep and only moves them.
+
+Mitsuba 3 (LLVM) gets our rays ready made, in the order of firing and in the order in which we trace, and is timed for
+tracing alone. ``ratio_mitsuba`` is our speed end to end over the faster of its two.
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.table import Table
 
+from benchmarks.floor import fired_rays
+from benchmarks.mitsuba_rays import MitsubaScene, prepare_all
 from benchmarks.places import hdl64, terrain_with_boxes, vegetation_mesh
 from benchmarks.report import Contender, Result, interleaved, machine, main, optional, paired_ratio, table, timed
 from resweep.pose import Array
@@ -25,6 +30,7 @@ from resweep.simulate import Simulator
 from resweep.worlds import Mesh, World
 
 TARGET = 2.0
+MITSUBA_TARGETS = {"terrain_1ray": 0.7, "terrain_9rays": 0.9, "vegetation_1ray": 0.95, "vegetation_9rays": 1.2}
 PEERS = ("open3d", "open3d_prepared", "trimesh")
 PLACES = {"terrain": terrain_with_boxes, "vegetation": vegetation_mesh}
 SAME_RANGE_M = 0.15  # over seven sigma of the sensor's range noise, which only ours has
@@ -45,17 +51,17 @@ def run(fast: bool = False, threads: int = 0) -> Result:
     """Speed-ups of ours over each peer; the headline figures are the lower of the two meshes."""
     optional("open3d")
     result: Result = {"benchmark": "peers", "fast": fast, "target_speedup": TARGET}
-    result.update(machine("open3d-cpu", "trimesh"))
+    result.update(machine("open3d-cpu", "trimesh", "mitsuba"))
     rounds, n_poses = (1, 1) if fast else (5, 2)
     for place, make in PLACES.items():
         mesh, poses = make(fast)
         result[f"{place}_triangles"] = mesh.n_triangles
         base = Simulator(World([mesh]), hdl64(1), seed=1, threads=threads)
-        open3d, embreex = _open3d_scene(mesh, threads), _trimesh_scene(mesh)
+        open3d, embreex, mitsuba = _open3d_scene(mesh, threads), _trimesh_scene(mesh), MitsubaScene(mesh)
         for rays, name in ((1, "1ray"), (9, "9rays")):
             sim = base.with_sensor(hdl64(rays))
             casts = _casts(open3d, embreex, sim.sensor)
-            figures = _measure(sim, casts, poses[:n_poses], rounds)
+            figures = _measure(sim, casts, mitsuba, poses[:n_poses], rounds)
             result.update({f"{place}_{name}_{key}": value for key, value in figures.items()})
     for peer in PEERS:
         for name in ("1ray", "9rays"):
@@ -64,7 +70,9 @@ def run(fast: bool = False, threads: int = 0) -> Result:
     return result
 
 
-def _measure(sim: Simulator, casts: dict[str, Cast], poses: Sequence[Array], rounds: int) -> Result:
+def _measure(
+    sim: Simulator, casts: dict[str, Cast], mitsuba: MitsubaScene, poses: Sequence[Array], rounds: int
+) -> Result:
     index = count()
 
     def ours() -> None:
@@ -75,8 +83,15 @@ def _measure(sim: Simulator, casts: dict[str, Cast], poses: Sequence[Array], rou
         return timed(lambda: [cast(pose) for pose in poses])
 
     contenders = {"ours": timed(ours), **{peer: theirs(cast) for peer, cast in casts.items()}}
+    for order, make in (("fired", fired_rays), ("ordered", Simulator.rays)):
+        rays = [make(sim, pose) for pose in poses]
+        contenders[f"mitsuba {order}"] = timed(prepare_all(mitsuba, rays, sim.sensor.range_max_m))
     seconds = interleaved(contenders, rounds)
+    seconds["mitsuba"] = min((seconds.pop(f"mitsuba {order}") for order in ("fired", "ordered")), key=statistics.median)
     figures: Result = {f"{who}_sweeps_per_s": len(poses) / statistics.median(s) for who, s in seconds.items()}
+    figures["ratio_mitsuba"] = paired_ratio(seconds["mitsuba"], seconds["ours"])
+    if sim.sensor.beam.rays_per_pulse == 1:
+        figures["agreement_mitsuba"] = _agreement(sim, lambda pose: _cast_mitsuba(mitsuba, sim, pose), poses[0])
     for peer, cast in casts.items():
         figures[f"speedup_{peer}"] = paired_ratio(seconds[peer], seconds["ours"])
         if sim.sensor.beam.rays_per_pulse == 1:
@@ -157,6 +172,11 @@ def _cast_trimesh(scene: Any, sensor: Sensor, axes: Array, rays: Array, pose: Ar
     return _nearest(distance, primitive, sensor, axes)
 
 
+def _cast_mitsuba(scene: MitsubaScene, sim: Simulator, pose: Array) -> Answer:
+    distance = np.asarray(scene.prepare(*fired_rays(sim, pose), sim.sensor.range_max_m)().numpy())
+    return _nearest(distance, np.zeros(len(distance), int), sim.sensor, fire(sim.sensor).direction)
+
+
 def _nearest(distance: Array, primitive: Array, sensor: Sensor, axes: Array) -> Answer:
     """The nearest hit of each pulse, as a point on its axis in the sensor's frame."""
     if len(distance) > len(axes):
@@ -177,7 +197,17 @@ def tables(result: Result) -> list[Table]:
             speeds = (result[f"{key}_{who}_sweeps_per_s"] for who in ("ours", *PEERS))
             rows.append([f"{place}, {name}", *speeds, *(result[f"{key}_speedup_{peer}"] for peer in PEERS)])
     columns = ["", "ours", *PEERS, *(f"× {peer}" for peer in PEERS)]
-    return [table(f"Sweeps a second end to end, and our speed-up (target at 9 rays: ≥ {TARGET:g})", columns, rows)]
+    traced = [
+        [key.replace("_", ", "), *(result[f"{key}_{name}"] for name in ("ours_sweeps_per_s", "mitsuba_sweeps_per_s")),
+         result[f"{key}_ratio_mitsuba"], target]
+        for key, target in MITSUBA_TARGETS.items()
+    ]  # fmt: skip
+    return [
+        table(f"Sweeps a second end to end, and our speed-up (target at 9 rays: ≥ {TARGET:g})", columns, rows),
+        table(
+            "Ours end to end, and Mitsuba 3 (LLVM) tracing alone", ["", "ours", "mitsuba", "ratio", "target"], traced
+        ),
+    ]
 
 
 if __name__ == "__main__":

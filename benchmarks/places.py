@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from resweep.pose import Array, from_xyz_rpy
+from resweep.reconstruction.map.observed import SpaceObserver
 from resweep.scenes import (
     CourtyardConfig,
     TreeConfig,
@@ -21,7 +22,11 @@ from resweep.scenes import (
 )
 from resweep.scenes.scatter import tilings
 from resweep.sensors import Sensor, load_sensor
-from resweep.worlds import Instances, Mesh, World
+from resweep.simulate import Simulator
+from resweep.worlds import Instances, Mesh, Splats, World
+from resweep.worlds.observed import VOXEL_M
+from resweep.worlds.seen import COLUMN as SEEN_COLUMN
+from resweep.worlds.seen import pack_seen
 
 SENSOR_HEIGHT_M = 2.0
 _LIGHT_TREE = TreeConfig(branches=(12, 5), trunk_sides=8, leaf_segments=2)
@@ -99,6 +104,33 @@ def vegetated(triangles: int, size_m: float = 300.0) -> tuple[World, list[Array]
     )
     world = courtyard(0, config)
     return world, _circuit(size_m / 4, trunks=_trunks(world))
+
+
+def as_recorded(splats: Splats, sensor: Sensor, poses: Sequence[Array]) -> World:
+    """A world of splats that knows how it was recorded, as a build leaves it: by sweeps of ``sensor`` from ``poses``.
+
+    The space that their beams crossed is observed; each splat counts as seen a few times from 5 to 40 m.
+    """
+    seen = pack_seen(np.array([6]), (np.array([5.0]), np.array([40.0])), (np.array([0.2]), np.array([0.9])))
+    known = Splats(
+        splats.centre,
+        splats.normal,
+        splats.radius,
+        splats.label,
+        splats.reflectance,
+        splats.instance,
+        name=splats.name,
+        depth=splats.depth,
+        gap_m=splats.gap_m,
+        extra={SEEN_COLUMN: np.repeat(seen, len(splats))},
+    )
+    world = World([known])
+    observer = SpaceObserver(world.origin, VOXEL_M, sensor.range_max_m)
+    sim = Simulator(world, sensor)
+    for pose in poses:
+        observer.add(sim.sweep(pose))
+    world.observed = observer.observed
+    return world
 
 
 def _trunks(world: World) -> Array:

@@ -17,6 +17,7 @@ from benchmarks.places import hdl64, terrain_with_boxes
 from benchmarks.report import Result, machine, main, table
 from resweep.simulate import Simulator
 from resweep.worlds import Mesh, Splats, World
+from resweep.worlds.traced import traced
 
 DEPTHS = (1, 5)
 
@@ -35,6 +36,33 @@ def splats_on(mesh: Mesh, n_splats: int, depth: int) -> Splats:
     radius = 0.9 * np.sqrt(0.5 * area.sum() / n_splats)
     normal = across[face] / area[face, None]
     return Splats(centre, normal, np.full(n_splats, radius), label=40, reflectance=0.3, depth=depth)
+
+
+def closed_splats_on(mesh: Mesh, n_splats: int, depth: int) -> Splats:
+    """About as many discs as given, on a grid over what lies open to the sky, so that the ground has no holes.
+
+    Steep faces get theirs at random.
+    """
+    corners = mesh.vertices[mesh.faces].astype(np.float64)
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    area = np.linalg.norm(across, axis=1)
+    steep = np.abs(across[:, 2]) < 0.5 * area
+    n_level = round(n_splats * float(area[~steep].sum() / area.sum()))
+    low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+    spacing = float(np.sqrt(np.prod(high[:2] - low[:2]) / n_level))
+    x, y = (np.arange(low[axis] + spacing / 2, high[axis], spacing) for axis in (0, 1))
+    above = np.stack(np.meshgrid(x, y, [high[2] + 1.0]), axis=-1).reshape(-1, 3).astype(np.float32)
+    # The number of its face stands for the instance of a triangle, so that rays tell which they hit.
+    numbered = Mesh(mesh.vertices, mesh.faces, instance=np.arange(len(mesh.faces)) + 1)
+    down = np.tile(np.array([0.0, 0.0, -1.0], np.float32), (len(above), 1))
+    found = traced([numbered.lower()]).intersect(above, down, float(high[2] - low[2]) + 2.0)
+    hit = np.isfinite(found["range"])
+    face = found["instance"][hit] - 1
+    walls = splats_on(Mesh(mesh.vertices, mesh.faces[steep]), max(1, n_splats - n_level), depth)
+    centre = np.concatenate([above[hit] + found["range"][hit, None] * down[hit], walls.centre])
+    normal = np.concatenate([across[face] / area[face, None], walls.normal])
+    radius = np.concatenate([np.full(len(face), 0.9 * spacing), walls.radius])
+    return Splats(centre, normal, radius, label=40, reflectance=0.3, depth=depth)
 
 
 def run(fast: bool = False, threads: int = 0) -> Result:

@@ -83,7 +83,9 @@ def compare(found: list[Place], models: dict[str, BuildConfig], cache: Path | No
         figures = kept.find(job.key, partial(judge, job))
         facts = {"place": job.place.name, "labels": job.labels, "chosen_on": job.place.name in CHOSEN_ON}
         rows.append({**facts, "model": job.model, **figures})
-    return {"rows": rows, "worse": find_worse(rows), "figures": list(FIGURES), "mine": MINE}
+    worse = find_worse(rows)
+    summary = summarise_worse(rows, worse)
+    return {"rows": rows, "worse": worse, "summary": summary, "figures": list(FIGURES), "mine": MINE}
 
 
 def _jobs(place: Place, models: dict[str, BuildConfig]) -> Iterator[Job]:
@@ -160,8 +162,28 @@ def find_worse(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return worse
 
 
+def summarise_worse(rows: list[dict[str, Any]], worse: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """For each figure, how many worlds the default one was ``compared`` with, and how many were better.
+
+    ``most`` is by how much at most, in the figure's own unit, ``on`` which place and ``than`` which world; None where
+    none was better.
+    """
+    mine = {(row["place"], row["labels"]): row for row in rows if row["model"] == MINE}
+    pairs = [(mine.get((row["place"], row["labels"])), row) for row in rows if row["model"] != MINE]
+    found = []
+    for name in FIGURES:
+        compared = sum(own is not None and own[name] is not None and row[name] is not None for own, row in pairs)
+        lost = [one for one in worse if one["figure"] == name]
+        most = max(lost, key=lambda one: one["by"], default=None)
+        known = {"most": None, "on": None, "than": None}
+        if most is not None:
+            known = {"most": most["by"], "on": f"{most['place']}, labels {most['labels']}", "than": most["than"]}
+        found.append({"figure": name, "compared": compared, "better": len(lost), **known})
+    return found
+
+
 def show(result: dict[str, Any]) -> None:
-    """Print a table for each place, and below it where the default world is worse."""
+    """Print a table for each place, and below it where the default world is worse; at last how often, by figure."""
     for place, labels in dict.fromkeys((row["place"], row["labels"]) for row in result["rows"]):
         own = [row for row in result["rows"] if (row["place"], row["labels"]) == (place, labels)]
         use = "settings were chosen on it" if own[0]["chosen_on"] else "not used for choosing settings"
@@ -176,6 +198,11 @@ def show(result: dict[str, Any]) -> None:
         if not lost:
             console.print(f"  {MINE} is worse than none of them by any figure")
         console.print()
+    made = table(f"Where {MINE} is worse", "figure", "compared with", "worse than", "at most by", "on", "than")
+    for one in summarise_worse(result["rows"], result["worse"]):
+        by = "" if one["most"] is None else _text(one["figure"], one["most"])
+        made.add_row(one["figure"], str(one["compared"]), str(one["better"]), by, one["on"] or "", one["than"] or "")
+    console.print(made)
 
 
 def _text(name: str, value: float | None) -> str:

@@ -5,10 +5,15 @@ its most likely return. Causes, in the order in which they are asked: ``unseen``
 30 cm of the true one; ``vegetation`` and ``thin``, the label of the true return or of what the beam met instead;
 ``edge``, a jump of half a metre to a neighbour in the ring; ``grazing``, ground met at less than 6 degrees; ``rest``,
 with the poses' and the lasers' errors in it. Without labels only the first and the edges can be separated.
+
+A second table shows how far the ranges of splats scatter by the cosine of the incidence: errors of a surface along its
+normal are spread by grazing beams, which is what `PredictionConfig.height_m` stands for.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,8 +30,10 @@ from resweep.reconstruction.map.accumulate import select_mappable
 from resweep.simulate import Retracer
 
 RIGHT_M = 0.1
+SPLATS = 2  # the kind of a primitive that was met
 UNSEEN_M, JUMP_M, GRAZING_RAD = 0.3, 0.5, np.radians(6.0)
 HELD = (2, 5, 7)
+COSINES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)  # limits of the rows of the second table
 CAUSES = ("unseen", "vegetation", "thin", "edge", "grazing", "rest")
 WORLDS: dict[str, Any] = {"splats": rs.SplatConfig(), "hybrid": rs.HybridConfig()}
 
@@ -57,7 +64,28 @@ def lost_beams(place: Place, held: int, config: Any) -> dict[str, Any]:
         "missing": float(np.isinf(error).mean()),
         "up_to_half_a_metre": float((lost & (np.abs(error) <= 0.5)).mean()),
     }
-    return {"lost": float(lost.mean()), "recovered": float(1 - lost.mean()), "causes": share, "how": how}
+    spread = _scatter(world, sweep, replace(sweep, pose=pose), found)
+    return {
+        "lost": float(lost.mean()), "recovered": float(1 - lost.mean()), "causes": share, "how": how, "spread_m": spread
+    }  # fmt: skip
+
+
+def _scatter(world: rs.World, real: rs.Sweep, placed: rs.Sweep, found: rs.Sweep) -> list[float | None]:
+    """Spread of the ranges on splats by incidence, between `COSINES`: 1.48 times the median error; None without any."""
+    splats = next(layer for layer in world.layers if isinstance(layer, rs.Splats))
+    measured = np.full(real.n_beams, np.inf)
+    measured[real.beam] = real.range
+    on_splats = np.isfinite(measured[found.beam]) & (found.extra["primitive"] == SPLATS)
+    error = np.abs(found.range - measured[found.beam])[on_splats]
+    beam = found.beam[on_splats]
+    origin, direction = (values[beam].astype(np.float64) for values in placed.deskewed_beams())
+    direction = direction @ placed.pose[:3, :3].T
+    met = origin @ placed.pose[:3, :3].T + placed.pose[:3, 3] - world.origin
+    met += direction * found.range[on_splats, None]
+    near = Neighbours(splats.centre).knn(met.astype(np.float32), 1).index[:, 0]
+    cosine = np.abs((splats.normal[near] * direction).sum(axis=1))
+    rows = [(cosine >= low) & (cosine < high) for low, high in pairwise(COSINES)]
+    return [float(1.4826 * np.median(error[row])) if row.any() else None for row in rows]
 
 
 def _causes(sweep: rs.Sweep, labels: LabelSet, met: Array, unseen: Array) -> Array:
@@ -109,9 +137,15 @@ def means(result: dict[str, Any]) -> list[dict[str, Any]]:
                 "recovered": float(np.mean([row["recovered"] for row in own])),
                 **{name: float(np.mean([row["causes"][name] for row in own])) for name in CAUSES},
                 **{name: float(np.mean([row["how"][name] for row in own])) for name in own[0]["how"]},
+                "spread_m": [_mean([row["spread_m"][at] for row in own]) for at in range(len(COSINES) - 1)],
             }
         )
     return made
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
 
 
 def show(result: dict[str, Any]) -> None:
@@ -126,6 +160,12 @@ def show(result: dict[str, Any]) -> None:
         values = [f"{100 * row[name]:.1f}" for name in columns]
         shown.add_row(f"{row['place']}, {row['world']}", *values)
     console.print(shown)
+    limits = [f"{low:g}–{high:g}" for low, high in pairwise(COSINES)]
+    spread = table("Spread of the ranges on splats, cm, by the cosine of the incidence", "place, world", *limits)
+    for row in means(result):
+        values = ["" if value is None else f"{100 * value:.1f}" for value in row["spread_m"]]
+        spread.add_row(f"{row['place']}, {row['world']}", *values)
+    console.print(spread)
 
 
 def draw(result: dict[str, Any]) -> Figure:

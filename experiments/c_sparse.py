@@ -4,12 +4,18 @@ The default world is built from the other sweeps, and the held-out beams are tra
 rows marked as such: the synthetic street scanned by three sparse sensors, and sweep 8 of the nuScenes scene with
 all, some, two and one of the other sweeps. The car of that scene moves 0.2 m a sweep: every third sweep stands for a
 drive at 12 m/s, one or two sweeps for what is seen once. Sweep 12 and Argoverse 2 were not used for choosing.
+
+Argoverse 2 has two sweeps here: one is held out, and one is left to build from. Beside each figure stands what the
+other sweeps show at all (`experiments.reachable`): the share of returns near a recorded point, that of returns near a
+point or in a plane of points, chosen by hindsight, and the F1 of a sensor that repeats itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +23,9 @@ from matplotlib.figure import Figure
 
 import resweep as rs
 from experiments.c_places import DATA, jitter
-from experiments.presenting import BLUE, ORANGE, console, figure, main, progress, table
+from experiments.kept_results import Figures, KeptResults
+from experiments.presenting import BLUE, GREY, ORANGE, console, figure, main, progress, table
+from experiments.reachable import find_bounds
 from resweep.evaluation.holdout import holdout
 from resweep.labels import NO_LABELS
 from resweep.pose import from_xyz_rpy
@@ -37,6 +45,7 @@ FIGURES = {
     "primitives": "primitives",
     "build_s": "build_s",
 }
+BOUNDS = ("near", "bound", "again_f1")  # of the default world's rows
 _NUSCENES, _ARGOVERSE = "nuscenes_scene_kitti", "argoverse2/7fab2350"
 
 
@@ -104,38 +113,50 @@ def _of_scene(what: str, held: int, others: list[int], chosen_on: bool) -> Recor
     return Recording(f"nuScenes, {what}", held, chosen_on, open_some)
 
 
-def measure(recording: Recording, world: str) -> dict[str, Any]:
-    """The figures of one world on one recording."""
+def measure(recording: Recording, world: str) -> Figures:
+    """The figures of one world on one recording, and what could be reached."""
     config = WORLDS[world]
     log, held = recording.open()
     labels = config.map.choose_labels(log)
-    report = holdout(
-        log,
-        [held],
-        lambda rest: rs.build(rest, config, progress=False),
-        lambda sweep: find_mappable(sweep, config.map, labels),
-    )
-    facts = {"recording": recording.name, "sweep": recording.sweep, "used_for_choosing": recording.chosen_on}
-    return {**facts, "world": world, **{name: report.metrics[key] for name, key in FIGURES.items()}}
+    built: list[rs.World] = []
+
+    def build(rest: rs.Log) -> rs.World:
+        built.append(rs.build(rest, config, progress=False))
+        return built[0]
+
+    report = holdout(log, [held], build, lambda sweep: find_mappable(sweep, config.map, labels))
+    bounds: Figures = dict.fromkeys(BOUNDS)
+    if world == "default":
+        bounds |= find_bounds(log, held, built[0], config)
+    return {**{name: report.metrics[key] for name, key in FIGURES.items()}, **bounds}
 
 
-def run(fast: bool = False, only: str = "") -> dict[str, Any]:
+def run(fast: bool = False, only: str = "", cache: Path | None = None) -> dict[str, Any]:
     """The default world and one whose gaps between rings stay open, on every recording."""
     jobs = [(recording, world) for recording in recordings(fast, only) for world in WORLDS]
-    return {"rows": [measure(*job) for job in progress(jobs, "held-out sweeps", len(jobs))]}
+    kept = KeptResults(cache, (*FIGURES, *BOUNDS))
+    rows = []
+    for recording, world in progress(jobs, "held-out sweeps", len(jobs)):
+        key = " | ".join((recording.name, str(recording.sweep), world, WORLDS[world].model_dump_json()))
+        facts = {"recording": recording.name, "sweep": recording.sweep, "used_for_choosing": recording.chosen_on}
+        rows.append({**facts, "world": world, **kept.find(key, partial(measure, recording, world))})
+    return {"rows": rows}
 
 
 def show(result: dict[str, Any]) -> None:
     """Print a row for each recording and world."""
-    shown = table("Held-out sweeps of sparse sensors", "recording, sweep", "chosen on", "world", "recovered %", "F1",
-                  "likelihood", "median cm")  # fmt: skip
+    shown = table("Held-out sweeps of sparse sensors", "recording, sweep", "chosen on", "world", "recovered %",
+                  "near\npoints %", "bound %", "F1", "F1 of the\nsensor again", "likelihood", "median cm")  # fmt: skip
     for row in result["rows"]:
         shown.add_row(
             f"{row['recording']}, {row['sweep']}",
             "yes" if row["used_for_choosing"] else "no",
             row["world"],
             f"{100 * row['recovered']:.1f}",
+            "" if row["near"] is None else f"{100 * row['near']:.1f}",
+            "" if row["bound"] is None else f"{100 * row['bound']:.1f}",
             f"{row['return_f1']:.3f}",
+            "" if row["again_f1"] is None else f"{row['again_f1']:.3f}",
             f"{row['log_likelihood']:.2f}",
             f"{100 * row['range_median_m']:.1f}",
         )
@@ -143,13 +164,15 @@ def show(result: dict[str, Any]) -> None:
 
 
 def draw(result: dict[str, Any]) -> Figure:
-    """The recovered share of each recording, with gaps closed and left open."""
+    """The recovered share of each recording, with gaps closed and left open, and its bound."""
     names = list(dict.fromkeys(f"{row['recording']}, {row['sweep']}" for row in result["rows"]))
     made, axes = figure(7.0, 1.2 + 0.4 * len(names))
     axis = axes[0, 0]
     for shift, (world, colour) in zip((-0.2, 0.2), zip(WORLDS, (BLUE, ORANGE), strict=True), strict=True):
         shares = [100 * row["recovered"] for row in result["rows"] if row["world"] == world]
         axis.barh(np.arange(len(names)) + shift, shares, 0.38, color=colour, label=world)
+    bounds = [100 * row["bound"] for row in result["rows"] if row["bound"] is not None]
+    axis.scatter(bounds, range(len(bounds)), s=60, marker="|", color=GREY, label="bound", zorder=3)
     axis.set_yticks(range(len(names)), names, fontsize=7)
     axis.set_xlabel("true returns recovered to 10 cm (%)", fontsize=8)
     axis.legend(fontsize=8, frameon=False)

@@ -68,12 +68,12 @@ def compare(split: Split, fast: bool) -> tuple[list[dict[str, Any]], dict[str, A
     return rows, _keep_picture(split.name, score, said)
 
 
-def configure(variant: str, fast: bool) -> FitConfig:
+def configure(variant: str, fast: bool, epochs: int = 12) -> FitConfig:
     """How a variant is fitted."""
-    epochs, trees = (6, 40) if fast else (12, 80)
-    training = TrainingConfig(epochs=epochs, patience=6)
+    epochs, trees = (min(epochs, 6), 40) if fast else (epochs, 80)
+    training = TrainingConfig(epochs=epochs, patience=4)
     if variant == "unet-paper":
-        paper = TrainingConfig(learning_rate=PAPER_RATE, schedule="constant", epochs=epochs, patience=6)
+        paper = TrainingConfig(learning_rate=PAPER_RATE, schedule="constant", epochs=epochs, patience=4)
         return FitConfig(variant="unet", width=16, training=paper)
     most = 50_000 if fast else 300_000
     return FitConfig.model_validate(

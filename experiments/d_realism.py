@@ -2,13 +2,19 @@
 
 Sectors of sweeps, recorded and re-simulated at the same poses, are judged by two classifiers: a forest on statistics of
 their points, and a small convolutional network on their range images. Both are trained on some places and judged on
-others. The better of both counts; 50 % means that nothing is left to tell them by. Places are those that the learned
-models were not trained on. Beams that returned from what moves are left out of both.
+others. The better of both counts; 50 % means that nothing is left to tell them by. The forest also says which
+statistics give simulation away. Places are those that the learned models were not trained on. Beams that returned from
+what moves, and those that the simulation marks as unknown, are left out of both.
+
+Physics is the world as it was built: its reflectance, the gains of its lasers, and its blind spots. ``noise`` adds the
+range noise of the recordings, ``drop`` beams that boosted trees drop, ``intensity`` intensities drawn from a learned
+distribution, ``learned`` all three.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +24,33 @@ from matplotlib.figure import Figure
 from experiments.d_raydrop import configure, draw_mask
 from experiments.learned_places import Split, splits
 from experiments.presenting import BLUE, GREY, ORANGE, console, figure, main, progress, table
+from experiments.sector_statistics import NAMES, describe
 from resweep.learn.blindness import add_blindness, fill_blindness
 from resweep.learn.examples import join_layouts
 from resweep.learn.fitting import Fitted, fit
+from resweep.learn.noise import estimate_noise
 from resweep.learn.pairs import Pair
 from resweep.learn.scores import score_intensity
 from resweep.optional import require
 from resweep.pose import Array
 from resweep.simulate.realism.channels import CHANNELS
+from resweep.simulate.realism.noise import RangeNoise
 
-PARTS = ("physics", "drop", "intensity", "learned")
+PARTS = ("physics", "noise", "drop", "intensity", "learned")
 _SECTORS, _LEAST_COLUMNS = 16, 32  # of a sweep at most, and of a sector at least
 GOAL = 0.60
 _RANGE = CHANNELS.index("range_m")
-_RING_GROUPS = 8
-_EPOCHS = 12
+_EPOCHS = 8
+_SHOWN = 6  # statistics that give most away
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What was learned of a sensor: its noise, its drops and its intensities."""
+
+    noise: RangeNoise | None
+    drop: Fitted
+    light: Fitted
 
 
 def run(fast: bool, only: str = "", cache: Path | None = None) -> dict[str, Any]:
@@ -53,58 +71,59 @@ def compare(split: Split, fast: bool) -> list[dict[str, Any]]:
     layout = join_layouts([*split.train, *split.choose])
     train, choose, share = add_blindness(split.train, split.choose, layout.rings)
     score = [fill_blindness(pair, share) for pair in split.score]
-    drop = fit("drop", train, choose, layout, configure("unet", fast), progress=False)
-    light = fit("intensity", train, choose, layout, configure("mlp", fast), progress=False)
+    learned = Learned(
+        estimate_noise(train),
+        fit("drop", train, choose, layout, configure("trees", fast), progress=False),
+        fit("intensity", train, choose, layout, configure("mlp", fast, epochs=6), progress=False),
+    )
     names = list(dict.fromkeys(pair.place for pair in score))
     sectors = min(_SECTORS, min(pair.layout.columns for pair in score) // _LEAST_COLUMNS)
     places = np.repeat([names.index(pair.place) for pair in score], sectors)
-    real = _gather(score, sectors, lambda pair: (pair.range, pair.intensity, pair.returned))
+    real = gather(score, sectors, [(pair.range, pair.intensity, pair.returned) for pair in score])
     rows = []
     for part in progress(PARTS, f"classifiers on {split.name}"):
-        simulated = _gather(score, sectors, _simulate(part, drop, light))
-        forest, network = (_cross_validate(judge, real, simulated, places) for judge in (_judge_points, _judge_images))
-        known = {"place": split.name, "part": part, "forest": forest, "network": network}
-        rows.append({**known, "accuracy": max(forest, network), **_score_light(score, part, light)})
+        columns = [simulate(pair, at, part, learned) for at, pair in enumerate(score)]
+        simulated = gather(score, sectors, columns)
+        forest = Forest()
+        shares = [_cross_validate(judge, real, simulated, places) for judge in (forest.judge, judge_images)]
+        known = {"place": split.name, "part": part, "forest": shares[0], "network": shares[1]}
+        light = _score_light(score, [column[1] for column in columns])
+        rows.append({**known, "accuracy": max(shares), **light, "gives_away": forest.find_causes()})
     return rows
 
 
-def _simulate(part: str, drop: Fitted, light: Fitted) -> Callable[[Pair], tuple[Array, Array, Array]]:
+def simulate(pair: Pair, index: int, part: str, learned: Learned) -> tuple[Array, Array, Array]:
     """Range, intensity and mark of a return (b,) of a simulated sweep, with the learned parts that ``part`` names."""
-
-    def simulate(pair: Pair) -> tuple[Array, Array, Array]:
-        returned, intensity = pair.channels.occupied, pair.simulated
-        if part in ("intensity", "learned"):
-            intensity = np.maximum(light.predict(pair), 0.0)
-        if part in ("drop", "learned"):
-            returned = returned & ~draw_mask(drop.predict(pair), int(pair.range.sum()) % 2**31)
-        return pair.channels.values[:, _RANGE], intensity, returned
-
-    return simulate
+    channels = pair.channels
+    ranges, light = channels.values[:, _RANGE], pair.simulated
+    if part in ("noise", "learned") and learned.noise is not None:
+        ranges = learned.noise.apply(ranges, learned.noise.draw(channels, None, seed=0, index=index))
+    if part in ("intensity", "learned"):
+        light = learned.light.draw_light(pair, index)
+    drops = learned.drop.draw_drops(pair, index) if part in ("drop", "learned") else draw_mask(pair.blind, index)
+    return ranges, light, channels.occupied & ~drops
 
 
-def _score_light(pairs: list[Pair], part: str, light: Fitted) -> dict[str, float]:
+def _score_light(pairs: Sequence[Pair], given: Sequence[Array]) -> dict[str, float]:
     """Scores of the intensities, of beams that returned in both."""
-    said, true = [], []
-    for pair in pairs:
-        rows = pair.chosen[pair.returned[pair.chosen]]
-        learned = part in ("intensity", "learned")
-        said.append((light.predict(pair) if learned else pair.simulated)[rows])
-        true.append(pair.intensity[rows])
-    return score_intensity(np.concatenate(said), np.concatenate(true))
+    rows = [pair.chosen[pair.returned[pair.chosen]] for pair in pairs]
+    said = np.concatenate([light[own] for light, own in zip(given, rows, strict=True)])
+    return score_intensity(said, np.concatenate([pair.intensity[own] for pair, own in zip(pairs, rows, strict=True)]))
 
 
-def _gather(pairs: list[Pair], sectors: int, columns: Callable[[Pair], tuple[Array, Array, Array]]) -> Array:
-    """Sectors (n, 3, rings, columns) of the images of sweeps."""
+def gather(pairs: Sequence[Pair], sectors: int, columns: Sequence[tuple[Array, Array, Array]]) -> Array:
+    """Sectors (n, 4, rings, columns) of the images of sweeps: range, intensity, return, and whether the cell counts."""
     found = []
-    for pair in pairs:
-        rings, width = pair.layout.rings, min(other.layout.columns for other in pairs) // sectors * sectors
+    width = min(pair.layout.columns for pair in pairs) // sectors * sectors
+    for pair, (ranges, light, returned) in zip(pairs, columns, strict=True):
         cells = pair.channels.find_cells(width)
-        ranges, light, returned = columns(pair)
-        shown = np.flatnonzero(returned & pair.counted)
-        image = np.zeros((3, rings * width), np.float32)
-        for channel, values in zip(image, (ranges, light, np.ones(len(ranges))), strict=True):
+        counted = pair.counted & pair.known
+        image = np.zeros((4, pair.layout.rings * width), np.float32)
+        shown = np.flatnonzero(returned & counted)
+        for channel, values in zip(image, (ranges, light, np.ones(len(ranges))), strict=False):
             channel[cells[shown]] = values[shown]
-        found.append(image.reshape(3, rings, sectors, -1).transpose(2, 0, 1, 3))
+        image[3, cells[counted]] = 1.0
+        found.append(image.reshape(4, pair.layout.rings, sectors, -1).transpose(2, 0, 1, 3))
     return np.concatenate(found)
 
 
@@ -123,48 +142,45 @@ def _cross_validate(
     return float(np.concatenate(right).mean())
 
 
-def _judge_points(x: Array, y: Array, test: Array) -> Array:
-    """The share of trees of a forest that take each sector for real."""
-    ensemble = require("sklearn.ensemble", "the forest")
-    forest = ensemble.RandomForestClassifier(300, min_samples_leaf=2, random_state=0, n_jobs=1)
-    return np.asarray(forest.fit(describe(x), y).predict_proba(describe(test))[:, 1])
+class Forest:
+    """A forest on statistics of sectors, which remembers what it judges by."""
+
+    def __init__(self) -> None:
+        self._weights = np.zeros(len(NAMES))
+        self._sides = np.zeros((2, len(NAMES)))
+
+    def judge(self, x: Array, y: Array, test: Array) -> Array:
+        """The share of trees of a forest that take each sector for real."""
+        ensemble = require("sklearn.ensemble", "the forest")
+        forest = ensemble.RandomForestClassifier(200, min_samples_leaf=2, random_state=0, n_jobs=1)
+        known = describe(x)
+        forest.fit(known, y)
+        self._weights += forest.feature_importances_
+        self._sides += [known[y > 0.5].mean(axis=0), known[y < 0.5].mean(axis=0)]
+        return np.asarray(forest.predict_proba(describe(test))[:, 1])
+
+    def find_causes(self) -> list[dict[str, Any]]:
+        """The statistics that weigh most, with their share, and their means on real and simulated sectors."""
+        weights, sides = self._weights / max(float(self._weights.sum()), 1e-12), self._sides
+        times = max(round(float(self._weights.sum())), 1)
+        return [
+            {
+                "statistic": NAMES[at],
+                "weight": float(weights[at]),
+                "real": float(sides[0, at] / times),
+                "simulated": float(sides[1, at] / times),
+            }
+            for at in np.argsort(-weights)[:_SHOWN]
+        ]
 
 
-def describe(images: Array) -> Array:
-    """Statistics (n, k) of sectors: shares of returns, steps between neighbours, and intensities."""
-    ranges, light, mark = images[:, 0], images[:, 1], images[:, 2] > 0
-    groups = np.array_split(np.arange(images.shape[2]), _RING_GROUPS)
-    columns = [mark[:, rows].mean(axis=(1, 2)) for rows in groups]
-    columns += [_mean(light[:, rows], mark[:, rows]) for rows in groups]
-    gap = ~mark[:, :, 1:-1] & mark[:, :, :-2] & mark[:, :, 2:]
-    columns += [gap.mean(axis=(1, 2)), (~mark).mean(axis=(1, 2))]
-    for values in (ranges, light):
-        for axis in (1, 2):
-            near = [np.take(values, np.arange(a, values.shape[axis] - 1 + a), axis=axis) for a in (0, 1)]
-            both = [np.take(mark, np.arange(a, values.shape[axis] - 1 + a), axis=axis) for a in (0, 1)]
-            columns += _quantiles(np.abs(near[0] - near[1]), both[0] & both[1])
-    columns += _quantiles(light, mark)
-    return np.nan_to_num(np.stack(columns, axis=1))
-
-
-def _mean(values: Array, mark: Array) -> Array:
-    return np.asarray((values * mark).sum(axis=(1, 2)) / np.maximum(mark.sum(axis=(1, 2)), 1))
-
-
-def _quantiles(values: Array, mark: Array) -> list[Array]:
-    """Quantiles of the marked values of each sector."""
-    levels = (0.05, 0.25, 0.5, 0.75, 0.95)
-    found = np.array([np.quantile(v[m], levels) if m.any() else np.zeros(5) for v, m in zip(values, mark, strict=True)])
-    return list(found.T)
-
-
-def _judge_images(x: Array, y: Array, test: Array) -> Array:
+def judge_images(x: Array, y: Array, test: Array) -> Array:
     """What a small convolutional network says of each sector, from 0 (simulated) to 1 (real)."""
     torch = require("torch", "the network")
     torch.manual_seed(0)
-    scale = np.array([1 / 30, 2.0, 1.0], np.float32)[:, None, None]
+    scale = np.array([1 / 30, 2.0, 1.0, 1.0], np.float32)[:, None, None]
     layers = torch.nn.Sequential(
-        *(torch.nn.Conv2d(3, 16, 3), torch.nn.ReLU(), torch.nn.MaxPool2d(2)),
+        *(torch.nn.Conv2d(4, 16, 3), torch.nn.ReLU(), torch.nn.MaxPool2d(2)),
         *(torch.nn.Conv2d(16, 24, 3), torch.nn.ReLU(), torch.nn.MaxPool2d(2)),
         *(torch.nn.Conv2d(24, 32, 3), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten()),
         torch.nn.Linear(32, 1),
@@ -185,13 +201,22 @@ def _judge_images(x: Array, y: Array, test: Array) -> Array:
 
 
 def show(result: dict[str, Any]) -> None:
-    """Print the accuracies."""
-    light = ("intensity_rmse", "intensity_corr")
+    """Print the accuracies, and what the forest judges by."""
+    light = ("intensity_rmse", "intensity_corr", "intensity_js")
     made = table("Real or simulated? Share judged right", "place", "with", "forest", "network", *light)
     for row in result["rows"]:
         shares = (f"{100 * row[name]:.1f} %" for name in ("forest", "network"))
         made.add_row(row["place"], row["part"], *shares, *(f"{row[name]:.4f}" for name in light))
     console.print(made)
+    for row in result["rows"]:
+        if row["part"] not in ("physics", "learned"):
+            continue
+        what = f"{row['place']}, {row['part']}: what the forest judges by"
+        causes = table(what, "statistic", "weight", "real", "simulated")
+        for cause in row["gives_away"]:
+            values = (f"{cause[name]:.4f}" for name in ("real", "simulated"))
+            causes.add_row(cause["statistic"], f"{100 * cause['weight']:.1f} %", *values)
+        console.print(causes)
     console.print(
         f"without learned parts {100 * result['accuracy_physics']:.1f} %, with all "
         f"{100 * result['accuracy_learned']:.1f} %; 50 % is perfect, the goal is {100 * GOAL:.0f} %"

@@ -37,7 +37,7 @@ from resweep.neighbours import Neighbours
 from resweep.pose import Array, from_xyz_rpy
 from resweep.scenes.street import StreetConfig, street
 from resweep.simulate.realism.channels import CHANNELS, BeamChannels, find_turn
-from resweep.simulate.realism.layout import find_layout
+from resweep.simulate.realism.layout import Layout, find_layout
 
 VARIANTS = ("base-rate", "target-rate", "transferable", "with-lasers", "target-transferable", "target", "law")
 _SHOWN = ("brier", "brier_base", "log_loss", "ece", "drop_f1", "drop_f1_sampled", "mean_said")
@@ -112,9 +112,16 @@ def _pair_sweep(sweep: rs.Sweep, simulator: rs.Simulator, name: str, key: Sequen
     returned = np.zeros(sweep.n_beams, bool)
     returned[sweep.beam[kept]] = True
     ranges, light = (values[:, CHANNELS.index(channel)] * returned for channel in ("range_m", "intensity"))
-    channels = BeamChannels(values, find_turn(sweep), find_blind_bins(sweep.beam_direction).astype(np.int16))
-    whole, layout = np.ones(sweep.n_beams, bool), find_layout(sweep)
-    return Pair(channels, returned, ranges, light, light, whole, f"street {key[0]}", layout, False)
+    whole = np.ones(sweep.n_beams, bool)
+    channels = BeamChannels(values, find_turn(sweep), find_blind_bins(sweep.beam_direction).astype(np.int16), whole)
+    return _join(channels, returned, ranges, light, f"street {key[0]}", find_layout(sweep))
+
+
+def _join(channels: BeamChannels, returned: Array, ranges: Array, light: Array, place: str, layout: Layout) -> Pair:
+    """A pair of beams that all count and all look where something was recorded, with no blind spots."""
+    whole, none = np.ones(len(channels), bool), np.zeros(len(channels), np.float32)
+    hit = np.zeros((len(channels), 3), np.float32)  # of use to intensities alone
+    return Pair(channels, returned, ranges, light, light, whole, hit, whole, none, place, layout, False)
 
 
 def _find_incidence(sweep: rs.Sweep, simulator: rs.Simulator) -> Array:
@@ -227,10 +234,10 @@ def _pair_frame(file: str, range_max_m: float) -> tuple[Pair, Array]:
     measured = np.zeros(sweep.n_beams, np.float32)
     measured[sweep.beam] = sweep.range
     none, whole = np.zeros(len(beam), np.float32), np.ones(len(beam), bool)
-    channels = BeamChannels(values, none, none.astype(np.int16)).transferred(range_max_m)
+    channels = BeamChannels(values, none, none.astype(np.int16), whole).transferred(range_max_m)
     direction = sweep.beam_direction[beam].astype(np.float64)
     ranges = measured[beam]
-    pair = Pair(channels, ranges > 0, ranges, none, none, whole, file, find_layout(sweep), False)
+    pair = _join(channels, ranges > 0, ranges, none, file, find_layout(sweep))
     return pair, np.arctan2(direction[:, 1], direction[:, 0])
 
 
@@ -265,8 +272,8 @@ def _split_sectors(frame: tuple[Pair, Array]) -> dict[str, list[Pair]]:
 
 def _select(pair: Pair, rows: Array) -> Pair:
     channels = pair.channels
-    some = BeamChannels(channels.values[rows], channels.turn[rows], channels.azimuth[rows])
-    columns = ("returned", "range", "intensity", "simulated", "counted")
+    some = BeamChannels(*(getattr(channels, name)[rows] for name in ("values", "turn", "azimuth", "surface")))
+    columns = ("returned", "range", "intensity", "simulated", "counted", "hit", "known", "blind")
     return replace(pair, channels=some, **{name: getattr(pair, name)[rows] for name in columns})
 
 

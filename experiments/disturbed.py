@@ -14,7 +14,7 @@ from resweep.scenes.street import StreetConfig, street
 
 PERIOD_S = 0.1
 SPEED_M_S = 14.0
-MOTION = {"turn_rate_prior_rad_s": 0.01, "shift_rate_prior_m_s": 0.1}  # how far the motion within sweeps is off
+MOTION = {"turn_rate_prior_rad_s": 0.01, "shift_rate_prior_m_s": 0.1}  # how far motion is off, poses aside
 _POSE_SIGMA = np.array([0.001] * 3 + [0.01] * 3 + [0.01] * 3 + [0.1] * 3)
 
 
@@ -22,7 +22,8 @@ _POSE_SIGMA = np.array([0.001] * 3 + [0.01] * 3 + [0.01] * 3 + [0.1] * 3)
 class Disturbed:
     """The ``log`` as it was recorded, the ``truth``, and what corrects one to the other.
 
-    ``changes`` (n, 12) are a turn and a shift of each pose, then a turn and a shift a second, in world axes.
+    ``changes`` (n, 12) are a turn and a shift of each pose, then a turn and a shift a second, in world axes. The latter
+    are about what takes one pose's change to the next one's.
     """
 
     log: rs.Log
@@ -42,6 +43,7 @@ def scan_disturbed(sensor: str, sweeps: int, seed: int, length_m: float = 80.0) 
         range_slope=rng.normal(0, 4e-4, rings),
     )
     changes = rng.normal(0, _POSE_SIGMA, (len(truth), 12))
+    changes[:, 6:] += np.gradient(changes[:, :6], PERIOD_S, axis=0)  # a drive has no jumps
     wrong = [_disturb(sweep, lasers, change) for sweep, change in zip(truth, changes, strict=True)]
     return Disturbed(rs.Log.from_sweeps(wrong), truth, lasers, changes)
 

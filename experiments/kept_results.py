@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from resweep.files import atomic_file
 
-Figures = dict[str, float | None]
+Figures = dict[str, Any]  # what JSON holds
 
 
 class KeptResults:

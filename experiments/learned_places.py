@@ -65,9 +65,10 @@ def _split(name: str, parts: Mapping[str, Sequence[int | str]], make: Callable[[
 
 
 def recorded_pairs(number: str, cache: Path | None) -> list[Pair]:
-    """The pairs of one sequence of SemanticKITTI, in hybrid worlds."""
+    """Every other sweep of one sequence of SemanticKITTI, simulated in a hybrid world of the others."""
     log = rs.open_log(DATA / "semantickitti_mini" / "sequences" / number)
-    return pair_log(log, rs.HybridConfig(), PairConfig(), cache=_folder(cache, f"semantickitti-{number}"))
+    config = PairConfig(folds=2, most_folds=1)  # one build a sequence
+    return pair_log(log, rs.HybridConfig(), config, cache=_folder(cache, f"semantickitti-{number}"))
 
 
 def street_pairs(seed: int, rings: int, columns: int, sweeps: int, cache: Path | None = None) -> list[Pair]:

@@ -17,6 +17,7 @@ LONGEST = (
     "judges/",
     "benchmarks/",
     "fuzz/",
+    "docs/",
     "test_examples.py",
     "reconstruction/",
     "dataset/",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from resweep.dataset import Plan
 from resweep.dataset.plan import list_runs
 from resweep.scenario.bank import _facts_of
 from resweep.scenario.builtin import builtin_bank
+from tests.docs.written import load_script
 
 DOCS = Path(__file__).parent.parent / "docs"
 MODELS: dict[str, Any] = {
@@ -29,20 +28,9 @@ MODELS: dict[str, Any] = {
 }
 
 
-def script(name: str) -> Any:
-    """A module of docs/."""
-    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
 def tables() -> Any:
     """The module docs/write_tables.py."""
-    return script("write_tables")
+    return load_script("write_tables")
 
 
 @pytest.mark.parametrize("page", MODELS)
@@ -80,8 +68,14 @@ def test_the_fields_of_a_bank_are_all_there() -> None:
     assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == list(_facts_of(bank[next(iter(bank))]))
 
 
+def test_the_figures_of_learning_are_those_that_were_measured() -> None:
+    learning = load_script("write_learning")
+    text = learning.PAGE.read_text(encoding="utf-8")
+    assert learning.render(text) == text, "run python docs/write_learning.py"
+
+
 def test_the_page_of_large_places_is_what_its_script_writes() -> None:
-    scale = script("write_scale")
+    scale = load_script("write_scale")
     tiles, grass = scale.read_figures()
     assert scale.PAGE.read_text(encoding="utf-8") == scale.render(tiles, grass), "run python docs/write_scale.py"
     slower = {**tiles, **{key: 2 * value for key, value in tiles.items() if key.startswith("processor_s")}}
@@ -89,7 +83,7 @@ def test_the_page_of_large_places_is_what_its_script_writes() -> None:
 
 
 def test_more_workers_take_less_time_until_something_else_is_full() -> None:
-    scale = script("write_scale")
+    scale = load_script("write_scale")
     work = scale.Work("test", 100, 1e6, 0.05, 1e12, 1e12, 1e11)
     seconds = [work.row(workers)["seconds"] for workers in (1, 10, 100, 1000)]
     assert seconds == sorted(seconds, reverse=True)

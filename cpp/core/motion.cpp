@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace resweep {
 namespace {
@@ -88,6 +89,25 @@ void Motion::velocity(double time, double linear[3], double angular[3]) const {
     for (int i = 0; i < 3; ++i) {
         linear[i] = (next.position[i] - knot.position[i]) / duration;
         for (int j = 0; j < 3; ++j) angular[i] += knot.rotation[3 * i + j] * knot.axis[j] * knot.angle / duration;
+    }
+}
+
+void rigid_deviations(const double* poses, std::size_t count, double* result) {
+    for (std::size_t k = 0; k < count; ++k) {
+        const double* m = poses + 16 * k;
+        if (!std::all_of(m, m + 16, [](double value) { return std::isfinite(value); })) {
+            result[k] = std::numeric_limits<double>::quiet_NaN();
+            continue;
+        }
+        double worst = std::max({std::fabs(m[12]), std::fabs(m[13]), std::fabs(m[14]), std::fabs(m[15] - 1.0)});
+        for (int i = 0; i < 3; ++i)
+            for (int j = 0; j < 3; ++j) {
+                const double product = m[4 * i] * m[4 * j] + m[4 * i + 1] * m[4 * j + 1] + m[4 * i + 2] * m[4 * j + 2];
+                worst = std::max(worst, std::fabs(product - (i == j ? 1.0 : 0.0)));
+            }
+        const double determinant = m[0] * (m[5] * m[10] - m[6] * m[9]) - m[1] * (m[4] * m[10] - m[6] * m[8]) +
+                                   m[2] * (m[4] * m[9] - m[5] * m[8]);
+        result[k] = determinant > 0.0 ? worst : std::numeric_limits<double>::infinity();
     }
 }
 

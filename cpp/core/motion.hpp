@@ -36,6 +36,10 @@ class Motion {
     std::vector<Knot> knots_;
 };
 
+// How far row-major 4x4 poses (n, 16) are from rigid motions: the largest deviation of R R^T from the identity and of
+// the last row from 0 0 0 1. Infinity where the determinant is not positive, NaN where a number is not finite.
+void rigid_deviations(const double* poses, std::size_t count, double* result);
+
 // Row-major 4x4 poses (n, 16) at `times` (n,).
 void poses_at(const Motion& motion, const double* times, std::size_t count, double* result);
 

@@ -4,6 +4,11 @@
 
 #include "core/multiversion.hpp"
 
+#if defined(__GNUC__) && defined(__x86_64__)
+#include <immintrin.h>
+#define RESWEEP_VECTOR_WORDS
+#endif
+
 namespace resweep {
 namespace {
 
@@ -38,29 +43,67 @@ RESWEEP_MULTIVERSION void middles(const std::uint32_t* words, std::size_t count,
     for (std::size_t i = 0; i < count; ++i) out[i] = middle(unit(words[i]) - 0.5);
 }
 
-// The first of the four words of each beam: the rounds of `Philox::words`, many beams at once.
-RESWEEP_MULTIVERSION void first_words(const Philox& random, const std::uint32_t* beams, std::size_t count,
-                                      std::uint32_t ray, Purpose purpose, std::uint32_t* words) {
-    std::uint32_t c1[kBlock], c2[kBlock], c3[kBlock], *c0 = words;
-    for (std::size_t i = 0; i < count; ++i) {
-        c0[i] = beams[i];
-        c1[i] = ray;
-        c2[i] = static_cast<std::uint32_t>(purpose);
-        c3[i] = 0;
-    }
-    std::uint32_t k0 = random.key0, k1 = random.key1;
-    for (int round = 0; round < 10; ++round) {
-        for (std::size_t i = 0; i < count; ++i) {
-            const std::uint64_t p0 = std::uint64_t{Philox::kFirst} * c0[i], p1 = std::uint64_t{Philox::kSecond} * c2[i];
-            c0[i] = static_cast<std::uint32_t>(p1 >> 32) ^ c1[i] ^ k0;
-            c2[i] = static_cast<std::uint32_t>(p0 >> 32) ^ c3[i] ^ k1;
-            c1[i] = static_cast<std::uint32_t>(p1);
-            c3[i] = static_cast<std::uint32_t>(p0);
+// The first of the four words of each beam: `Philox::words`, many beams at once. The arrays have room for `kBlock`.
+using FirstWords = void (*)(const Philox& random, const std::uint32_t* beams, std::size_t count, std::uint32_t ray,
+                            Purpose purpose, std::uint32_t* words);
+
+void first_words_each(const Philox& random, const std::uint32_t* beams, std::size_t count, std::uint32_t ray,
+                      Purpose purpose, std::uint32_t* words) {
+    for (std::size_t i = 0; i < count; ++i) words[i] = random.words(beams[i], ray, purpose)[0];
+}
+
+#ifdef RESWEEP_VECTOR_WORDS
+// Four or eight beams in a vector, a counter in the lower half of each lane. Products take these halves alone, so what
+// stands above them needs no clearing.
+__attribute__((target("avx2"))) void first_words_avx2(const Philox& random, const std::uint32_t* beams,
+                                                      std::size_t count, std::uint32_t ray, Purpose purpose,
+                                                      std::uint32_t* words) {
+    const __m256i first = _mm256_set1_epi64x(Philox::kFirst), second = _mm256_set1_epi64x(Philox::kSecond);
+    const __m256i even = _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6);
+    for (std::size_t i = 0; i < count; i += 4) {
+        __m256i c0 = _mm256_cvtepu32_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i*>(beams + i)));
+        __m256i c1 = _mm256_set1_epi64x(ray), c2 = _mm256_set1_epi64x(static_cast<std::uint32_t>(purpose));
+        __m256i c3 = _mm256_setzero_si256();
+        std::uint32_t k0 = random.key0, k1 = random.key1;
+        for (int round = 0; round < 10; ++round, k0 += Philox::kFirstStep, k1 += Philox::kSecondStep) {
+            const __m256i p0 = _mm256_mul_epu32(c0, first), p1 = _mm256_mul_epu32(c2, second);
+            c0 = _mm256_xor_si256(_mm256_srli_epi64(p1, 32), _mm256_xor_si256(c1, _mm256_set1_epi64x(k0)));
+            c2 = _mm256_xor_si256(_mm256_srli_epi64(p0, 32), _mm256_xor_si256(c3, _mm256_set1_epi64x(k1)));
+            c1 = p1;
+            c3 = p0;
         }
-        k0 += Philox::kFirstStep;
-        k1 += Philox::kSecondStep;
+        const __m256i packed = _mm256_permutevar8x32_epi32(c0, even);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(words + i), _mm256_castsi256_si128(packed));
     }
 }
+
+__attribute__((target("avx512f"))) void first_words_avx512(const Philox& random, const std::uint32_t* beams,
+                                                           std::size_t count, std::uint32_t ray, Purpose purpose,
+                                                           std::uint32_t* words) {
+    const __m512i first = _mm512_set1_epi64(Philox::kFirst), second = _mm512_set1_epi64(Philox::kSecond);
+    for (std::size_t i = 0; i < count; i += 8) {
+        __m512i c0 = _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(beams + i)));
+        __m512i c1 = _mm512_set1_epi64(ray), c2 = _mm512_set1_epi64(static_cast<std::uint32_t>(purpose));
+        __m512i c3 = _mm512_setzero_si512();
+        std::uint32_t k0 = random.key0, k1 = random.key1;
+        for (int round = 0; round < 10; ++round, k0 += Philox::kFirstStep, k1 += Philox::kSecondStep) {
+            const __m512i p0 = _mm512_mul_epu32(c0, first), p1 = _mm512_mul_epu32(c2, second);
+            c0 = _mm512_xor_si512(_mm512_srli_epi64(p1, 32), _mm512_xor_si512(c1, _mm512_set1_epi64(k0)));
+            c2 = _mm512_xor_si512(_mm512_srli_epi64(p0, 32), _mm512_xor_si512(c3, _mm512_set1_epi64(k1)));
+            c1 = p1;
+            c3 = p0;
+        }
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(words + i), _mm512_cvtepi64_epi32(c0));
+    }
+}
+
+FirstWords choose_first_words() {
+    if (__builtin_cpu_supports("avx512f")) return first_words_avx512;
+    return __builtin_cpu_supports("avx2") ? first_words_avx2 : first_words_each;
+}
+#else
+FirstWords choose_first_words() { return first_words_each; }
+#endif
 
 }  // namespace
 
@@ -71,14 +114,23 @@ double normal(std::uint32_t word) {
 
 void normals(const Philox& random, const std::uint32_t* beams, std::size_t count, std::uint32_t ray, Purpose purpose,
              double* out) {
-    std::uint32_t words[kBlock];
+    static const FirstWords first_words = choose_first_words();
+    std::uint32_t numbers[kBlock] = {}, words[kBlock];
+    std::uint8_t tails[kBlock];
     for (std::size_t first = 0; first < count; first += kBlock) {
         const std::size_t size = std::min(kBlock, count - first);
-        first_words(random, beams + first, size, ray, purpose, words);
+        std::copy_n(beams + first, size, numbers);
+        first_words(random, numbers, size, ray, purpose, words);
         middles(words, size, out + first);
+        // Which draws lie in a tail is not predictable: they are listed without branches.
+        std::size_t n_tails = 0;
         for (std::size_t i = 0; i < size; ++i) {
-            const double p = unit(words[i]), q = p - 0.5;
-            if (std::fabs(q) > kMiddleReach) out[first + i] = tail(p, q);
+            tails[n_tails] = static_cast<std::uint8_t>(i);
+            n_tails += std::fabs(unit(words[i]) - 0.5) > kMiddleReach;
+        }
+        for (std::size_t k = 0; k < n_tails; ++k) {
+            const double p = unit(words[tails[k]]);
+            out[first + tails[k]] = tail(p, p - 0.5);
         }
     }
 }

@@ -57,6 +57,7 @@ Discs KeptArrays::discs(nb::object source) {
         native.permeability = column(array<Vector<float>>(source, "permeability"));
     native.depth = nb::cast<int>(source.attr("depth"));
     native.gap = nb::cast<float>(source.attr("gap_m"));
+    native.incidence_exponent = nb::cast<float>(source.attr("incidence_exponent"));
     if (native.depth < 1 || native.depth > kMaxDepth)
         throw std::invalid_argument("discs: depth must be from 1 to " + std::to_string(kMaxDepth));
     return native;

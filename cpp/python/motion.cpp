@@ -21,6 +21,13 @@ Out<double> poses_at_times(const Motion& self, const Row<double>& times) {
     return give(std::move(poses), 4, 4);
 }
 
+Out<double> deviations_of(const Poses& poses) {
+    Buffer<double> result;
+    result.allocate(poses.shape(0));
+    rigid_deviations(poses.data(), poses.shape(0), result.data.get());
+    return give(std::move(result));
+}
+
 template <class Real>
 Out<Real> vectors_to_world(const Motion& self, const Row<double>& times, const Matrix3<Real>& vectors,
                            bool directions) {
@@ -38,6 +45,9 @@ Out<Real> vectors_to_world(const Motion& self, const Row<double>& times, const M
 }  // namespace
 
 void bind_motion(nb::module_& m) {
+    m.def("rigid_deviations", &deviations_of, nb::arg("poses"),
+          "How far poses (n, 4, 4) are from rigid motions (n,): infinity for a mirrored one, NaN for one with a number "
+          "that is not finite.");
     const char* to_world_doc =
         "Points (n, 3) of the moving frame, each at its own time, in the frame of the poses; or directions, which are "
         "rotated only.";

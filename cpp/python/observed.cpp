@@ -45,9 +45,10 @@ std::pair<Out<float>, Out<float>> follow(const ObservedSpace& self, const Matrix
     if (directions.shape(0) != origins.shape(0) || ranges.shape(0) != origins.shape(0))
         throw std::invalid_argument("origins, directions, ranges: expected one row per beam");
     std::vector<float> unknown(origins.shape(0)), left(origins.shape(0));
+    ObservedSpace::Reader reader(self);
     for (std::size_t row = 0; row < unknown.size(); ++row) {
         const ObservedPath path =
-            self.follow(origins.data() + 3 * row, directions.data() + 3 * row, ranges.data()[row], gap, false);
+            self.follow(origins.data() + 3 * row, directions.data() + 3 * row, ranges.data()[row], gap, false, reader);
         unknown[row] = path.unknown;
         left[row] = path.left;
     }

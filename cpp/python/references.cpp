@@ -35,6 +35,13 @@ Out<double> draw_uniform(std::uint64_t seed, std::uint64_t sweep, const Row<std:
     return give(std::move(drawn));
 }
 
+Out<double> draw_normals(std::uint64_t seed, std::uint64_t sweep, const Row<std::uint32_t>& beams, std::uint32_t ray,
+                         Purpose purpose) {
+    std::vector<double> drawn(beams.shape(0));
+    normals(Philox(seed, sweep), beams.data(), drawn.size(), ray, purpose, drawn.data());
+    return give(std::move(drawn));
+}
+
 }  // namespace
 
 void bind_references(nb::module_& m) {
@@ -56,6 +63,8 @@ void bind_references(nb::module_& m) {
         "The four random words of one purpose.");
     m.def("draw_uniform", &draw_uniform, nb::arg("seed"), nb::arg("sweep"), nb::arg("beams"), nb::arg("purpose"),
           "A number in (0, 1) for each beam (n,), of one purpose: the first word of its ray 0.");
+    m.def("draw_normals", &draw_normals, nb::arg("seed"), nb::arg("sweep"), nb::arg("beams"), nb::arg("ray"),
+          nb::arg("purpose"), "`normal` of the first word of each beam (n,), many at once.");
     m.def("normal", &normal, nb::arg("word"), "The standard normal number of one random word.");
     m.def("receive", &receive_events, nb::arg("plan"), nb::arg("light"), nb::arg("label"), nb::arg("instance"),
           "The status and the echoes (range, intensity, label, instance) of one pulse. `light` (n, 3): range, share of "

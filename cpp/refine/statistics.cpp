@@ -9,8 +9,9 @@ namespace resweep {
 namespace {
 
 constexpr double kInverseRoot2Pi = 0.3989422804014327;
-constexpr double kTail = 8.0;    // standard deviations beyond which a Gaussian is neglected
-constexpr float kBehind = 1.0f;  // metres behind its end up to which a beam is followed: nothing beyond explains it
+constexpr double kTail = 8.0;          // standard deviations beyond which a Gaussian is neglected
+constexpr double kPassedSigmas = 3.0;  // standard deviations of a surface from which on a beam has passed it
+constexpr float kBehind = 0.5f;  // metres behind its end up to which a beam is followed: nothing beyond explains it
 
 double density(double measured, double centre, double sigma) {
     const double z = (measured - centre) / sigma;
@@ -19,7 +20,12 @@ double density(double measured, double centre, double sigma) {
 
 }  // namespace
 
-BeamStatistics::BeamStatistics(std::size_t n_discs, std::size_t n_volumes) : discs_(n_discs), volumes_(n_volumes) {}
+BeamStatistics::BeamStatistics(std::size_t n_discs, std::size_t n_volumes, Wanted wanted)
+    : offsets_(wanted.offsets),
+      discs_(n_discs),
+      volumes_(n_volumes),
+      rings_(wanted.rings ? n_discs : 0),
+      moments_(wanted.moments ? n_volumes : 0) {}
 
 std::vector<double> BeamStatistics::read(const Sums& sums, int which) {
     std::vector<double> values(sums.size());
@@ -46,13 +52,16 @@ BeamStatistics::OfBeams BeamStatistics::add(const Scene& scene, const RangedBeam
                     tracer.rays().t_far[lane] =
                         std::min(settings.range_max, beams.measured[first + static_cast<std::size_t>(lane)] + kBehind);
                 tracer.trace(lanes);
-                float surface[kLanes];
+                float surface[kLanes], cosine[kLanes];
                 std::fill_n(surface, kLanes, kInfinity);
-                tracer.events(lanes, [&](int lane, const Event& event) { surface[lane] = event.range; });
+                tracer.events(lanes, [&](int lane, const Event& event) {
+                    surface[lane] = event.range;
+                    cosine[lane] = event.cosine;
+                });
                 for (int lane = 0; lane < lanes; ++lane) {
                     const std::size_t row = first + static_cast<std::size_t>(lane);
-                    const float* direction = beams.direction + 3 * row;
                     const float measured = beams.measured[row], range = surface[lane];
+                    const Met beam{beams.origin + 3 * row, beams.direction + 3 * row, measured};
                     const bool returned = measured < kInfinity;
                     order_stops(tracer.crossings(lane), tracer.passed_discs(lane), std::min(range, settings.range_max),
                                 settings.sigma, settings.slope, stops);
@@ -67,7 +76,11 @@ BeamStatistics::OfBeams BeamStatistics::add(const Scene& scene, const RangedBeam
                         left *= stop.pass;
                     }
                     double last = returned ? 0.0 : left;  // of the surface, or of nothing
-                    if (range < kInfinity) last = returned ? left * density(measured, range, settings.sigma) : 0.0;
+                    double spread = 0.0;
+                    if (range < kInfinity) {
+                        spread = surface_sigma(settings.sigma, settings.height, cosine[lane]);
+                        last = returned ? left * density(measured, range, spread) : 0.0;
+                    }
                     sum += last;
                     const double any = settings.clutter * (returned ? 0.5 / settings.range_max : 0.5);
                     const double all = (1.0 - settings.clutter) * sum + any;
@@ -76,14 +89,13 @@ BeamStatistics::OfBeams BeamStatistics::add(const Scene& scene, const RangedBeam
                     // Shares of the beam: from the far end on, what is not stopped yet has passed.
                     const double scale = (1.0 - settings.clutter) / all;
                     double beyond = last * scale;
-                    if (range < kInfinity)
-                        count_discs(tracer.discs(lane), direction, range, measured, beyond, settings);
+                    if (range < kInfinity) count_discs(tracer.discs(lane), beam, range, spread, beyond, settings);
                     for (std::size_t i = stops.size(); i-- > 0;) {
                         const double own = likelihoods[i] * scale;
                         if (stops[i].volume)
-                            count_volume(*stops[i].volume, own, beyond, settings);
+                            count_volume(*stops[i].volume, beam, own, beyond, settings);
                         else
-                            count_permeable(*stops[i].disc, direction, measured, own, beyond, settings);
+                            count_permeable(*stops[i].disc, beam, own, beyond, settings);
                         beyond += own;
                     }
                 }
@@ -93,10 +105,11 @@ BeamStatistics::OfBeams BeamStatistics::add(const Scene& scene, const RangedBeam
     return found;
 }
 
-void BeamStatistics::count_discs(const DiscHits& hits, const float direction[3], float range, float measured,
-                                 double share, const StatisticsSettings& settings) {
+void BeamStatistics::count_discs(const DiscHits& hits, const Met& beam, float range, double spread, double share,
+                                 const StatisticsSettings& settings) {
     const int count = blended(hits, kInfinity);
-    const bool passes = measured < kInfinity && measured > range + settings.margin;
+    const double margin = std::max(double{settings.margin}, kPassedSigmas * spread);
+    const bool passes = beam.measured < kInfinity && beam.measured > range + margin;
     double weight[kMaxDepth], weights = 0.0;
     for (int i = 0; i < count; ++i) weights += weight[i] = blend_weight(i, count);
     for (int i = 0; i < count; ++i) {
@@ -104,29 +117,48 @@ void BeamStatistics::count_discs(const DiscHits& hits, const float direction[3],
         const double part = weight[i] / weights;
         if (passes) put(discs_, disc, kPassed, part);
         if (share > 0.0)
-            end_on(disc, hits.layer[i]->normal + 3 * disc, direction, measured - range, share * part, settings);
+            end_on(disc, hits.layer[i]->normal + 3 * disc, beam, beam.measured - range, share * part, settings);
+        count_ring(*hits.layer[i], disc, beam, hits.range[i], share * part, passes ? part : 0.0);
     }
 }
 
-void BeamStatistics::count_permeable(const DiscCrossing& crossing, const float direction[3], float measured,
-                                     double stopped, double passed, const StatisticsSettings& settings) {
+void BeamStatistics::count_permeable(const DiscCrossing& crossing, const Met& beam, double stopped, double passed,
+                                     const StatisticsSettings& settings) {
     put(discs_, crossing.disc, kPassed, passed);
     if (stopped > 0.0)
-        end_on(crossing.disc, crossing.layer->normal + 3 * std::size_t{crossing.disc}, direction,
-               measured - crossing.range, stopped, settings);
+        end_on(crossing.disc, crossing.layer->normal + 3 * std::size_t{crossing.disc}, beam,
+               beam.measured - crossing.range, stopped, settings);
+    count_ring(*crossing.layer, crossing.disc, beam, crossing.range, stopped, passed);
 }
 
-void BeamStatistics::end_on(std::size_t disc, const float* n, const float direction[3], float residual, double share,
+void BeamStatistics::end_on(std::size_t disc, const float* n, const Met& beam, float residual, double share,
                             const StatisticsSettings& settings) {
     put(discs_, disc, kEnded, share);
-    const double across = double{n[0]} * direction[0] + double{n[1]} * direction[1] + double{n[2]} * direction[2];
+    if (!offsets_) return;
+    const float* d = beam.direction;
+    const double across = double{n[0]} * d[0] + double{n[1]} * d[1] + double{n[2]} * d[2];
     // A disc that moves along its normal moves the range by that over the cosine: what is flat weighs more.
     const double weight = share / (across * across + double{settings.cosine_min} * settings.cosine_min);
     put(discs_, disc, kOffset, weight * residual * across);
     put(discs_, disc, kWeight, weight);
 }
 
-void BeamStatistics::count_volume(const Crossing& crossing, double stopped, double passed,
+void BeamStatistics::count_ring(const Discs& layer, std::size_t disc, const Met& beam, float range, double ended,
+                                double passed) {
+    if (rings_.empty() || (ended <= 0.0 && passed <= 0.0)) return;
+    double off2 = 0.0;
+    for (int axis = 0; axis < 3; ++axis) {
+        const double off = double{beam.origin[axis]} + double{range} * beam.direction[axis] -
+                           layer.centre[3 * disc + static_cast<std::size_t>(axis)];
+        off2 += off * off;
+    }
+    const double radius = layer.radius[disc];
+    const int ring = std::min(kRings - 1, static_cast<int>(kRings * off2 / (radius * radius)));
+    if (ended > 0.0) rings_[disc].add(ring, ended, kRingUnits);
+    if (passed > 0.0) rings_[disc].add(kRings + ring, passed, kRingUnits);
+}
+
+void BeamStatistics::count_volume(const Crossing& crossing, const Met& beam, double stopped, double passed,
                                   const StatisticsSettings& settings) {
     const std::size_t at = crossing.volume;
     const double met = stopped + passed;
@@ -135,6 +167,28 @@ void BeamStatistics::count_volume(const Crossing& crossing, double stopped, doub
     put(volumes_, at, kExposure, met * resweep::exposure(crossing) * widening(width, crossing.layer->element));
     put(volumes_, at, kLetPass, passed);
     put(volumes_, at, kStopped, stopped);
+    if (!moments_.empty() && stopped > 0.0) count_end(crossing, beam, stopped);
+}
+
+void BeamStatistics::count_end(const Crossing& crossing, const Met& beam, double share) {
+    const Volume& volume = crossing.layer->volume[crossing.volume];
+    // Beams that pass farther off than tau do not meet the volume: seen across the beam, the ends are those of a
+    // Gaussian that is cut off there, and its variance is this part of the whole.
+    const double half = 0.5 * crossing.layer->tau * crossing.layer->tau;
+    const double wider = 1.0 / std::sqrt(1.0 - half / std::expm1(half));
+    double end[3], whole[3];  // where the beam ended, and where it would have without the cut; both from the mean
+    for (int axis = 0; axis < 3; ++axis) {
+        const double direction = beam.direction[axis], along = double{beam.measured} - crossing.centre;
+        const double nearest = beam.origin[axis] + double{crossing.centre} * direction - volume.mean[axis];
+        end[axis] = nearest + along * direction;
+        whole[axis] = wider * nearest + along * direction;
+    }
+    auto& own = moments_[crossing.volume];
+    int which = 3;
+    for (int i = 0; i < 3; ++i) {
+        own.add(i, share * end[i], kMomentUnits);
+        for (int j = i; j < 3; ++j) own.add(which++, share * whole[i] * whole[j], kMomentUnits);
+    }
 }
 
 }  // namespace resweep

@@ -25,6 +25,7 @@ struct StatisticsSettings {
     float slope;       // width of the beam at 1 m
     float range_max;   // metres
     float cosine_min;  // below it the incidence says no more of the offset of a disc
+    float height;      // metres: spread of a surface along its normal
     float margin;      // metres behind a disc from which on a beam has passed it
 };
 
@@ -33,7 +34,15 @@ struct StatisticsSettings {
 // integers, so they do not depend on the order of the beams or on the threads.
 class BeamStatistics {
   public:
-    BeamStatistics(std::size_t n_discs, std::size_t n_volumes);
+    static constexpr int kRings = 8;    // of a disc, of the same area each, from its centre outwards
+    static constexpr int kMoments = 9;  // of the ends in a volume: x, y, z, xx, xy, xz, yy, yz, zz
+
+    // What is summed besides, since each sum costs time: the offsets of discs, beams by where they met a disc, and by
+    // where they end in a volume.
+    struct Wanted {
+        bool offsets = true, rings = false, moments = false;
+    };
+    BeamStatistics(std::size_t n_discs, std::size_t n_volumes, Wanted wanted);
     BeamStatistics(const BeamStatistics&) = delete;
     BeamStatistics& operator=(const BeamStatistics&) = delete;
 
@@ -44,8 +53,8 @@ class BeamStatistics {
     OfBeams add(const Scene& scene, const RangedBeams& beams, const StatisticsSettings& settings, int threads);
 
     // Of discs: beams that ended on it and that passed it; sum of the weighted offsets along the normal that would
-    // explain the ends, and of the weights. A beam has passed an opaque disc if it ends behind it, whatever explains
-    // that, and a permeable one by its share.
+    // explain the ends, and of the weights, if offsets are wanted. A beam has passed an opaque disc if it ends behind
+    // it, whatever explains that, and a permeable one by its share.
     std::vector<double> ended() const { return read(discs_, kEnded); }
     std::vector<double> passed() const { return read(discs_, kPassed); }
     std::vector<double> offset() const { return read(discs_, kOffset); }
@@ -56,31 +65,62 @@ class BeamStatistics {
     std::vector<double> let_pass() const { return read(volumes_, kLetPass); }
     std::vector<double> exposure() const { return read(volumes_, kExposure); }
 
+    // Of the rings (d, kRings) of discs, row by row: beams that ended on them and that passed. Of the ends of beams in
+    // volumes (v, kMoments), seen from its mean: weighted sums of coordinates, and of their products as they would be
+    // if beams met volumes however far off; metres. Empty if they were not asked for.
+    std::vector<double> ended_by_ring() const { return read_rows(rings_, 0, kRings, kRingUnits); }
+    std::vector<double> passed_by_ring() const { return read_rows(rings_, kRings, kRings, kRingUnits); }
+    std::vector<double> end_moments() const { return read_rows(moments_, 0, kMoments, kMomentUnits); }
+
   private:
     // The sums of one primitive lie side by side: beams meet primitives anywhere, and each look-up is a cache miss.
-    struct alignas(32) Row {
-        std::atomic<std::int64_t> sum[4];
+    template <class Number, int count, int align> struct alignas(align) Row {
+        std::atomic<Number> sum[count];
+
+        void add(int which, double value, double units) {
+            sum[which].fetch_add(static_cast<Number>(value * units + (value < 0.0 ? -0.5 : 0.5)),
+                                 std::memory_order_relaxed);
+        }
     };
-    using Sums = std::vector<Row>;
+    using Sums = std::vector<Row<std::int64_t, 4, 32>>;
     enum { kEnded, kPassed, kOffset, kWeight };
     enum { kStopped, kLetPass, kExposure };
 
-    static void put(Sums& sums, std::size_t row, int which, double value) {
-        sums[row].sum[which].fetch_add(static_cast<std::int64_t>(value * kUnits + (value < 0.0 ? -0.5 : 0.5)),
-                                       std::memory_order_relaxed);
-    }
-    static std::vector<double> read(const Sums& sums, int which);
+    // One beam that met something, and where a stop of it would lie.
+    struct Met {
+        const float *origin, *direction;
+        float measured;
+    };
 
-    void count_discs(const DiscHits& hits, const float direction[3], float range, float measured, double share,
+    static void put(Sums& sums, std::size_t row, int which, double value) { sums[row].add(which, value, kUnits); }
+    static std::vector<double> read(const Sums& sums, int which);
+    template <class Rows> static std::vector<double> read_rows(const Rows& rows, int first, int count, double units) {
+        std::vector<double> values;
+        values.reserve(rows.size() * static_cast<std::size_t>(count));
+        for (const auto& row : rows)
+            for (int i = first; i < first + count; ++i)
+                values.push_back(static_cast<double>(row.sum[i].load()) / units);
+        return values;
+    }
+
+    void count_discs(const DiscHits& hits, const Met& beam, float range, double spread, double share,
                      const StatisticsSettings& settings);
-    void count_permeable(const DiscCrossing& crossing, const float direction[3], float measured, double stopped,
-                         double passed, const StatisticsSettings& settings);
-    void end_on(std::size_t disc, const float* normal, const float direction[3], float residual, double share,
+    void count_permeable(const DiscCrossing& crossing, const Met& beam, double stopped, double passed,
+                         const StatisticsSettings& settings);
+    void end_on(std::size_t disc, const float* normal, const Met& beam, float residual, double share,
                 const StatisticsSettings& settings);
-    void count_volume(const Crossing& crossing, double stopped, double passed, const StatisticsSettings& settings);
+    void count_ring(const Discs& layer, std::size_t disc, const Met& beam, float range, double ended, double passed);
+    void count_volume(const Crossing& crossing, const Met& beam, double stopped, double passed,
+                      const StatisticsSettings& settings);
+    void count_end(const Crossing& crossing, const Met& beam, double share);
 
     static constexpr double kUnits = 1 << 24;
+    static constexpr double kRingUnits = 256.0;                             // of up to 8 million beams
+    static constexpr double kMomentUnits = static_cast<double>(1ll << 40);  // of square metres
+    bool offsets_;
     Sums discs_, volumes_;
+    std::vector<Row<std::int32_t, 2 * kRings, 64>> rings_;
+    std::vector<Row<std::int64_t, kMoments, 8>> moments_;
 };
 
 }  // namespace resweep

@@ -157,7 +157,7 @@ bool gathered_event(const Scene& scene, const ActorScene* actors, const Hit& hit
                            : combine_discs(gathered, hit.direction, limit, surface);
     if (found)
         event = {surface.range,          1.0f,
-                 surface.cosine,         surface.reflectance * surface.cosine,
+                 surface.cosine,         surface.reflectance * gathered.layer[0]->falloff(surface.cosine),
                  surface.label,          surface.instance,
                  PrimitiveKind::kSplats, surface.seen};
     else if (other)

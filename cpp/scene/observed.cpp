@@ -6,6 +6,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "core/multiversion.hpp"
 #include "core/parallel.hpp"
 
 namespace resweep {
@@ -14,7 +15,6 @@ namespace {
 constexpr std::uint32_t kFree = 0xFFFFFFFFu;
 constexpr std::int64_t kHalf = 1 << 20;    // of the places that 21 bits can tell apart
 constexpr double kMostVoxels = 100'000.0;  // along one beam; one that crosses more has no true length
-constexpr std::uint64_t kNoKey = ~std::uint64_t{0};
 constexpr float kInfinite = std::numeric_limits<float>::infinity();
 
 std::uint64_t key_of(std::int64_t x, std::int64_t y, std::int64_t z) {
@@ -29,6 +29,13 @@ std::int32_t place_of(std::uint64_t key, int axis) {
 std::uint64_t hash(std::uint64_t key) {
     key *= 0x9E3779B97F4A7C15ull;
     return key ^ key >> 32;
+}
+
+// The largest whole number that is not above a value: `std::floor` is a call where the processor is not known to have
+// it.
+std::int64_t floor_of(double value) {
+    const auto whole = static_cast<std::int64_t>(value);
+    return whole - (value < static_cast<double>(whole));
 }
 
 std::uint64_t bit_of(std::int64_t x, std::int64_t y) { return std::uint64_t{1} << (8 * (y & 7) + (x & 7)); }
@@ -49,7 +56,7 @@ struct VoxelWalk {
             if (!std::isfinite(origin[axis]) || !std::isfinite(along) ||
                 std::fabs(origin[axis]) > 4.0 * (kHalf - 1) * voxel)
                 return false;
-            at[axis] = static_cast<std::int64_t>(std::floor(origin[axis] / voxel));
+            at[axis] = floor_of(origin[axis] / voxel);
             step[axis] = along > 0.0 ? 1 : -1;
             inverse[axis] = along != 0.0 ? 1.0 / along : std::numeric_limits<double>::infinity();
             stride[axis] = voxel * std::fabs(inverse[axis]);
@@ -98,8 +105,7 @@ struct VoxelWalk {
             if (i == axis)
                 at[i] = step[i] > 0 ? first + 8 : first - 1;
             else if (!std::isinf(inverse[i]))
-                at[i] = std::clamp(static_cast<std::int64_t>(std::floor((origin[i] + range / inverse[i]) / voxel)),
-                                   first, first + 7);
+                at[i] = std::clamp(floor_of((origin[i] + range / inverse[i]) / voxel), first, first + 7);
             next[i] = range_to(i, at[i] + (step[i] > 0));
         }
     }
@@ -113,6 +119,43 @@ bool is_full(const ObservedSpace::Bits& bits) {
     return all == ~std::uint64_t{0};
 }
 
+// Whether all of a beam is so near that voxels have numbers.
+bool is_near(const float origin[3], double range, double voxel) {
+    const double most = 4.0 * static_cast<double>(kHalf) * voxel;
+    for (int axis = 0; axis < 3; ++axis)
+        if (!(std::fabs(double{origin[axis]}) + range < most)) return false;
+    return true;
+}
+
+// The looks, `step` apart from the range `first` on, at which nobody observed the voxel that a beam is in; with `stop`
+// no more than one.
+RESWEEP_MULTIVERSION std::size_t count_unknown(const float* origin, const float* direction, double first, double step,
+                                               std::size_t count, double scale, bool stop,
+                                               ObservedSpace::Reader& reader) {
+    // Four numbers and not three, so that they fill a vector.
+    const double from[4] = {origin[0], origin[1], origin[2], 0.0};
+    const double along[4] = {direction[0], direction[1], direction[2], 0.0};
+    std::uint64_t last = ObservedSpace::kNoKey;
+    const ObservedSpace::Bits* block = nullptr;
+    std::size_t unknown = 0;
+    double range = first;
+    for (std::size_t i = 0; i < count && !(stop && unknown); ++i, range = first + step * static_cast<double>(i)) {
+        std::int32_t at[4];
+        for (int axis = 0; axis < 4; ++axis) {
+            const double value = (from[axis] + range * along[axis]) * scale;
+            const auto whole = static_cast<std::int32_t>(value);
+            at[axis] = whole - (value < static_cast<double>(whole) ? 1 : 0);
+        }
+        const std::uint64_t key = key_of(at[0] >> 3, at[1] >> 3, at[2] >> 3);
+        if (key != last) {
+            block = reader.find(key);
+            last = key;
+        }
+        unknown += !block || !((*block)[at[2] & 7] & bit_of(at[0], at[1]));
+    }
+    return unknown;
+}
+
 }  // namespace
 
 ObservedSpace::Bits* ObservedSpace::find(std::uint64_t key) const {
@@ -121,6 +164,15 @@ ObservedSpace::Bits* ObservedSpace::find(std::uint64_t key) const {
     for (std::size_t at = hash(key) & mask; slots_[at].block != kFree; at = (at + 1) & mask)
         if (slots_[at].key == key) return &bits_[slots_[at].block];
     return nullptr;
+}
+
+const ObservedSpace::Bits* ObservedSpace::Reader::find(std::uint64_t key) {
+    const std::size_t at = hash(key) & (kKept - 1);
+    if (keys_[at] != key) {
+        keys_[at] = key;
+        blocks_[at] = space_.find(key);
+    }
+    return blocks_[at];
 }
 
 void ObservedSpace::grow() {
@@ -210,8 +262,8 @@ void ObservedSpace::blocks(std::vector<std::int32_t>& place, std::vector<std::ui
     }
 }
 
-ObservedPath ObservedSpace::follow(const float origin[3], const float direction[3], float range, float gap,
-                                   bool stop) const {
+ObservedPath ObservedSpace::follow(const float origin[3], const float direction[3], float range, float gap, bool stop,
+                                   Reader& reader) const {
     constexpr double kNever = std::numeric_limits<double>::infinity();
     VoxelWalk walk;
     if (!is_length(range, voxel_) || !walk.begin(origin, direction, voxel_)) return {0.0f, kInfinite};
@@ -223,7 +275,7 @@ ObservedPath ObservedSpace::follow(const float origin[3], const float direction[
         const std::int64_t x = walk.at[0], y = walk.at[1], z = walk.at[2];
         const std::uint64_t key = key_of(x >> 3, y >> 3, z >> 3);
         if (key != last) {
-            block = find(key);
+            block = reader.find(key);
             whole = !block || is_full(*block);
             last = key;
         }
@@ -243,25 +295,25 @@ ObservedPath ObservedSpace::follow(const float origin[3], const float direction[
     return {static_cast<float>(unknown), static_cast<float>(left)};
 }
 
-float ObservedSpace::sample(const float origin[3], const float direction[3], float range) const {
+bool ObservedSpace::stays_observed(const float origin[3], const float direction[3], float range, float gap,
+                                   Reader& reader) const {
+    const double step = 0.45 * gap;  // two looks in each gap: one that rounding puts into another voxel does not matter
+    if (step < 0.5 * voxel_ || !is_length(range, voxel_) || !is_near(origin, range, voxel_)) return false;
+    const auto count = static_cast<std::size_t>(range / step) + 1;
+    return count_unknown(origin, direction, 0.0, step, count, 1.0 / voxel_, true, reader) == 0;
+}
+
+float ObservedSpace::sample(const float origin[3], const float direction[3], float range, Reader& reader) const {
     constexpr double kStep = 2.0;
     if (!is_length(range, voxel_)) return 0.0f;
-    const double scale = 1.0 / voxel_;
-    std::uint64_t last = kNoKey;
-    const Bits* block = nullptr;
-    double unknown = 0.0;
-    for (double from = 0.0; from < range; from += kStep) {
-        const double to = std::min(from + kStep, double{range}), middle = 0.5 * (from + to);
-        std::int64_t at[3];
-        for (int axis = 0; axis < 3; ++axis)
-            at[axis] = static_cast<std::int64_t>(std::floor((origin[axis] + middle * direction[axis]) * scale));
-        const std::uint64_t key = key_of(at[0] >> 3, at[1] >> 3, at[2] >> 3);
-        if (key != last) {
-            block = find(key);
-            last = key;
-        }
-        if (!block || !((*block)[at[2] & 7] & bit_of(at[0], at[1]))) unknown += to - from;
-    }
+    if (!is_near(origin, range, voxel_)) return range;
+    // Whole steps are looked at in their middles, and so is what is left of the range.
+    const auto whole = static_cast<std::size_t>(range / kStep);
+    const double covered = kStep * static_cast<double>(whole), scale = 1.0 / voxel_;
+    double unknown =
+        kStep * static_cast<double>(count_unknown(origin, direction, 0.5 * kStep, kStep, whole, scale, false, reader));
+    if (covered < range && count_unknown(origin, direction, 0.5 * (covered + range), 0.0, 1, scale, false, reader))
+        unknown += range - covered;
     return static_cast<float>(unknown);
 }
 

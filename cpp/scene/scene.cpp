@@ -155,6 +155,14 @@ void Scene::divide(const float* boxes, std::size_t count) {
 
 void Scene::put(std::size_t cell, const Scene* scene) { cells_->scene[cell].store(scene, std::memory_order_release); }
 
-void Scene::commit() { commit_scene(top_, "building the hierarchy over the scene"); }
+void Scene::commit() {
+    commit_scene(top_, "building the hierarchy over the scene");
+    plain_ = !cells_ && std::all_of(layers_.begin(), layers_.end(), [](const Layer& layer) {
+        return !layer.prototype && !layer.discs && !layer.volumes && layer.own.diffuse();
+    });
+    faces_.clear();
+    if (plain_)
+        for (const std::uint32_t layer : layer_of_) faces_.push_back(&layers_[layer].own);
+}
 
 }  // namespace resweep

@@ -67,6 +67,10 @@ class Scene {
     bool one_kind() const { return one_kind_; }
     PrimitiveKind kind() const { return kind_; }
 
+    // Whether all that rays can hit are diffuse triangles in the frame of the world; then the face of a hit says all.
+    bool plain() const { return plain_; }
+    const Face& face(std::uint32_t geometry, std::uint32_t primitive) const { return (*faces_[geometry])[primitive]; }
+
     SceneHandle handle() const { return top_.get(); }
 
     // The event of one hit, as if the ray carried the whole beam.
@@ -115,6 +119,8 @@ class Scene {
     std::vector<std::unique_ptr<Volumes>> volumes_;
     std::unique_ptr<Cells> cells_;
     std::size_t n_declared_ = 0;
+    std::vector<const Faces*> faces_;  // of a plain scene, by geometry id
+    bool plain_ = false;
     bool cell_, gathers_ = false, draws_ = false, one_kind_ = true;
     PrimitiveKind kind_ = PrimitiveKind::kMesh;
 };

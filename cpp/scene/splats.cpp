@@ -187,7 +187,7 @@ Event disc_event(const Hit& hit, const Discs& discs) {
     return {hit.range,
             1.0f,
             hit.cosine,
-            discs.reflectance[disc] * hit.cosine,
+            discs.reflectance[disc] * discs.falloff(hit.cosine),
             discs.label[disc],
             discs.instance[disc],
             PrimitiveKind::kSplats,

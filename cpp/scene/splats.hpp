@@ -2,7 +2,9 @@
 // same filter gathers overlapping discs along a ray in one traversal (C, 6.3.4).
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 
 #include "core/columns.hpp"
@@ -27,6 +29,13 @@ struct Discs {
     int group = -1;          // the layer of the world that these belong to; its discs blend, whichever cell they are in
     Column<Seen> seen = {};  // how each was seen; null if that is not known
     Column<float> permeability = {};  // share of rays that each lets pass; null if all are opaque
+    float incidence_exponent = 1.0f;  // the light they send back falls as the cosine of incidence to this power
+
+    // The share of the light that is sent back at this cosine. Grazing incidence counts as 84 degrees, as it does where
+    // reflectance is estimated; the diffuse law is exact.
+    float falloff(float cosine) const {
+        return incidence_exponent == 1.0f ? cosine : std::pow(std::max(cosine, 0.1f), incidence_exponent);
+    }
 
     Seen seen_of(std::size_t disc) const { return seen.data ? seen[disc] : 0; }
     float pass_of(std::size_t disc) const { return permeability.data ? permeability[disc] : 0.0f; }

@@ -15,8 +15,23 @@ RESWEEP_MULTIVERSION void cosines(const float* nx, const float* ny, const float*
     }
 }
 
+namespace {
+
+RESWEEP_MULTIVERSION void select_three(const float* a, const float* b, const float* c, const std::uint32_t* rows,
+                                       float* x, float* y, float* z, int count) {
+    for (int i = 0; i < count; ++i) x[i] = a[rows[i]];
+    for (int i = 0; i < count; ++i) y[i] = b[rows[i]];
+    for (int i = 0; i < count; ++i) z[i] = c[rows[i]];
+}
+
+}  // namespace
+
 RESWEEP_MULTIVERSION void select(const float* values, const std::uint32_t* rows, float* out, int count) {
     for (int i = 0; i < count; ++i) out[i] = values[rows[i]];
+}
+
+void select(const std::vector<float> (&values)[3], const std::uint32_t* rows, float* x, float* y, float* z, int count) {
+    select_three(values[0].data(), values[1].data(), values[2].data(), rows, x, y, z, count);
 }
 
 }  // namespace resweep

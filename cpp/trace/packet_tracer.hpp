@@ -19,6 +19,9 @@ void cosines(const float* nx, const float* ny, const float* nz, const float* dx,
 // out[i] = values[rows[i]]
 void select(const float* values, const std::uint32_t* rows, float* out, int count);
 
+// The same for the three coordinates of vectors.
+void select(const std::vector<float> (&values)[3], const std::uint32_t* rows, float* x, float* y, float* z, int count);
+
 // How far a beam without return is followed, in maximum ranges. A world need not be at hand beyond that.
 constexpr float kBeyond = 2.0f;
 
@@ -128,6 +131,18 @@ template <int N> class PacketTracer {
     // Call `use(lane, event)` for each of the first `lanes` rays that hit.
     template <class Use> void events(int lanes, const Use& use) {
         hits(lanes, [&](int lane, const Event& event, const Hit&, bool) { use(lane, event); });
+    }
+
+    // Call `use(lane, range, cosine, face)` for each of the first `lanes` rays that hit something of a plain scene
+    // without actors.
+    template <class Use> void plain_hits(int lanes, const Use& use) {
+        const HitPacket<N>& hit = packet_.hit;
+        const RayPacket<N>& ray = packet_.ray;
+        cosines(hit.normal_x, hit.normal_y, hit.normal_z, ray.direction_x, ray.direction_y, ray.direction_z, cosine_,
+                N);
+        for (int lane = 0; lane < lanes; ++lane)
+            if (hit.geometry[lane] != kInvalidId)
+                use(lane, ray.t_far[lane], cosine_[lane], scene_.face(hit.geometry[lane], hit.primitive[lane]));
     }
 
     // The same with the hit of each ray, and whether an actor was hit: `use(lane, event, hit, moving)`.

@@ -38,7 +38,7 @@ class Outcomes {
             } else {
                 const Discs& layer = *stop.disc->layer;
                 const std::size_t disc = stop.disc->disc;
-                outcome.reflected = layer.reflectance[disc] * disc_cosine(layer, disc, direction);
+                outcome.reflected = layer.reflectance[disc] * layer.falloff(disc_cosine(layer, disc, direction));
                 outcome.label = layer.label[disc];
                 outcome.instance = layer.instance[disc];
                 outcome.kind = PrimitiveKind::kSplats;
@@ -47,8 +47,8 @@ class Outcomes {
             left_ *= stop.pass;
         }
         if (!surface) return;
-        outcomes_.push_back({left_, surface->range, settings.sigma, surface->reflected, surface->label,
-                             surface->instance, surface->kind});
+        outcomes_.push_back({left_, surface->range, surface_sigma(settings.sigma, settings.height, surface->cosine),
+                             surface->reflected, surface->label, surface->instance, surface->kind});
         left_ = 0.0;
     }
 
@@ -68,18 +68,23 @@ class Outcomes {
         return std::log((1.0 - settings.clutter) * own + settings.clutter * any);
     }
 
-    // The outcome with most probability within the window around it, and how much that is.
-    const Outcome* most_likely(const PredictionSettings& settings, double& mass) const {
+    // The outcome with most probability within the window around it, how much that is, and the mean range of that part.
+    const Outcome* most_likely(const PredictionSettings& settings, double& mass, double& mean) const {
         const Outcome* best = nullptr;
         mass = 0.0;
         for (const Outcome& at : outcomes_) {
             if (at.probability < kUnlikely) continue;
-            double sum = 0.0;
+            double sum = 0.0, off = 0.0;
             for (const Outcome& outcome : outcomes_)
-                if (std::fabs(outcome.centre - at.centre) < settings.window + kTail * outcome.sigma)
-                    sum += outcome.probability * within(outcome, at.centre, settings.window);
+                if (std::fabs(outcome.centre - at.centre) < settings.window + kTail * outcome.sigma) {
+                    const double part = outcome.probability * within(outcome, at.centre, settings.window);
+                    sum += part;
+                    off += part *
+                           std::clamp(outcome.centre - at.centre, -double{settings.window}, double{settings.window});
+                }
             if (sum > mass) {
                 mass = sum;
+                mean = at.centre + off / sum;
                 best = &at;
             }
         }
@@ -141,11 +146,11 @@ Predictions predict(const Scene& scene, const float* origins, const float* direc
                     if (measured)
                         found.log_likelihood[row] =
                             static_cast<float>(outcomes.log_likelihood(measured[row], settings));
-                    double mass;
-                    const Outcome* best = outcomes.most_likely(settings, mass);
+                    double mass, mean = 0.0;
+                    const Outcome* best = outcomes.most_likely(settings, mass, mean);
                     const bool returns = best && outcomes.no_return() < 0.5;
                     found.returns[row] = static_cast<float>(1.0 - outcomes.no_return());
-                    found.range[row] = returns ? static_cast<float>(best->centre) : kInfinity;
+                    found.range[row] = returns ? static_cast<float>(mean) : kInfinity;
                     found.probability[row] = static_cast<float>(returns ? mass : outcomes.no_return());
                     found.reflected[row] = returns ? best->reflected : 0.0f;
                     found.label[row] = returns ? best->label : 0;

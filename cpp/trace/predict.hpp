@@ -14,6 +14,7 @@ struct PredictionSettings {
     float window;   // metres: the most likely return is the one with most probability within this distance
     float slope;    // width of the beam at 1 m
     float range_max;
+    float height;  // metres: standard deviation of a surface along its normal
 };
 
 struct Predictions {

@@ -44,9 +44,53 @@ RESWEEP_MULTIVERSION void finish_mean(const float* nearest, const float* beyond,
     for (std::size_t i = 0; i < count; ++i) mean[i] = nearest[i] + beyond[i] / weight[i];
 }
 
+// The summary of pulses of one ray each: what the sums below give, without them.
+RESWEEP_MULTIVERSION void summarise_single(const float* range, const float* reflected, float share, float* nearest,
+                                           float* farthest, float* mean, float* light, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        nearest[i] = mean[i] = range[i];
+        farthest[i] = range[i] < kInfinity ? range[i] : 0.0f;
+        light[i] = share * reflected[i];
+    }
+}
+
+// Without branches, so that it is one loop over vectors.
+RESWEEP_MULTIVERSION void classify_all(const float* nearest, const float* farthest, const float* light, float cutoff,
+                                       float range_min, float threshold, std::size_t count, std::uint8_t* status) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const bool together = (2.0f * (farthest[i] - nearest[i]) <= cutoff) & (nearest[i] >= range_min);
+        const int bright = light[i] < threshold ? static_cast<int>(BeamStatus::kBelowThreshold)
+                                                : static_cast<int>(BeamStatus::kReturn);
+        const int hit = together ? bright : static_cast<int>(PulseSummary::kOpen);
+        status[i] = static_cast<std::uint8_t>(farthest[i] == 0.0f ? static_cast<int>(BeamStatus::kNothingHit) : hit);
+    }
+}
+
 }  // namespace
 
+void PulseSummary::classify(const Receiver& receiver, bool special, std::size_t count, std::uint8_t* status) const {
+    // Where intensity falls with range, or each laser has a character of its own, no pulse is plain: none is as far.
+    const float range_min = special || receiver.falloff_reference > 0.0f ? kInfinity : receiver.range_min;
+    classify_all(nearest.data(), farthest.data(), light.data(), receiver.signal_cutoff, range_min, receiver.threshold,
+                 count, status);
+}
+
+void PulseSummary::write_readings(const std::vector<float>& range, std::size_t count, std::size_t width,
+                                  EchoReading* readings) const {
+    const float *ranges = range.data(), *lights = light.data();
+    const std::int32_t *labels = label.data(), *instances = instance.data();
+    for (std::size_t i = 0; i < count; ++i) readings[i * width] = {ranges[i], lights[i], labels[i], instances[i]};
+}
+
 void PulseSummary::summarise(const RayEvents& events, const std::vector<float>& shares, std::size_t count) {
+    if (shares.size() == 1) {
+        summarise_single(events.range.data(), events.reflected.data(), shares[0], nearest.data(), farthest.data(),
+                         mean.data(), light.data(), count);
+        std::copy_n(events.label.begin(), count, label.begin());
+        std::copy_n(events.instance.begin(), count, instance.begin());
+        std::fill_n(mixed.begin(), count, 0);
+        return;
+    }
     std::fill_n(nearest.begin(), count, kInfinity);
     for (auto* column : {&farthest, &light}) std::fill_n(column->begin(), count, 0.0f);
     for (auto* column : {&label, &instance, &mixed}) std::fill_n(column->begin(), count, 0);
@@ -59,8 +103,13 @@ void PulseSummary::summarise(const RayEvents& events, const std::vector<float>& 
         const std::size_t row = ray * count;
         add_light(&events.range[row], &events.reflected[row], nearest.data(), shares[ray], light.data(), beyond_.data(),
                   weight_.data(), count);
-        add_labels(&events.range[row], &events.label[row], &events.instance[row], label.data(), instance.data(),
-                   mixed.data(), seen_.data(), count);
+        if (!events.one_object)
+            add_labels(&events.range[row], &events.label[row], &events.instance[row], label.data(), instance.data(),
+                       mixed.data(), seen_.data(), count);
+    }
+    if (events.one_object) {
+        std::fill_n(label.begin(), count, events.object[0]);
+        std::fill_n(instance.begin(), count, events.object[1]);
     }
     finish_mean(nearest.data(), beyond_.data(), weight_.data(), mean.data(), count);
 }

@@ -1,10 +1,12 @@
 // The events of the rays of neighbouring pulses, and a summary of them per pulse.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "scene/event.hpp"
+#include "trace/receive.hpp"
 
 namespace resweep {
 
@@ -16,6 +18,9 @@ struct RayEvents {
     std::vector<PrimitiveKind> kind;  // not written where the scene has one kind
     std::vector<Seen> seen;           // both are written only where the world knows what was seen
     std::vector<float> cosine;
+    // Whether all events are known to be of one label and instance, and these.
+    bool one_object = false;
+    std::array<std::int32_t, 2> object = {0, 0};
 
     void resize(std::size_t count) {
         kind.resize(count);
@@ -36,6 +41,15 @@ struct PulseSummary {
 
     // Summarise `events`, which hold one ray of each of `count` pulses for every share of the beam.
     void summarise(const RayEvents& events, const std::vector<float>& shares, std::size_t count);
+
+    // Write the status of each pulse: whether it hit nothing, returns all its light as one echo, or has too little of
+    // it. `kOpen` where it takes all events to know, of `special` sensors everywhere.
+    static constexpr std::uint8_t kOpen = 255;
+    void classify(const Receiver& receiver, bool special, std::size_t count, std::uint8_t* status) const;
+
+    // Write the reading of an echo of all light of each pulse, at these ranges, into every `width`-th of `readings`.
+    void write_readings(const std::vector<float>& range, std::size_t count, std::size_t width,
+                        EchoReading* readings) const;
 
     void resize(std::size_t count) {
         for (auto* column : {&nearest, &farthest, &mean, &light}) column->resize(count);

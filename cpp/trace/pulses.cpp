@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "core/multiversion.hpp"
@@ -58,6 +59,18 @@ RESWEEP_MULTIVERSION void rotate_all(const float* m, float* x, float* y, float* 
     }
 }
 
+// The same with a rotation for each vector, one array per coefficient.
+RESWEEP_MULTIVERSION void rotate_each(const float* const* m, float* x, float* y, float* z, std::size_t count) {
+    const float *m0 = m[0], *m1 = m[1], *m2 = m[2], *m3 = m[3], *m4 = m[4], *m5 = m[5], *m6 = m[6], *m7 = m[7],
+                *m8 = m[8];
+    for (std::size_t i = 0; i < count; ++i) {
+        const float a = x[i], b = y[i], c = z[i];
+        x[i] = m0[i] * a + m1[i] * b + m2[i] * c;
+        y[i] = m3[i] * a + m4[i] * b + m5[i] * c;
+        z[i] = m6[i] * a + m7[i] * b + m8[i] * c;
+    }
+}
+
 }  // namespace
 
 Firing::Firing(const BeamColumns& beams, const std::int32_t* order, std::size_t n_pulses, const std::int32_t* chunk,
@@ -68,18 +81,19 @@ Firing::Firing(const BeamColumns& beams, const std::int32_t* order, std::size_t 
       reported_(beams.reported),
       origin_(beams.origin),
       ring_(beams.ring),
-      chunk_(chunk, chunk + n_bounds) {
+      chunk_(chunk, chunk + n_bounds),
+      row_of_(beams.count, kNoRow) {
     if (chunk_.empty() || chunk_.front() != 0 || static_cast<std::size_t>(chunk_.back()) != n_pulses ||
         !std::is_sorted(chunk_.begin(), chunk_.end()))
         throw std::invalid_argument("chunk: expected the ascending bounds of chunks that cover all pulses");
     if (largest_chunk() > kMaxChunk) throw std::invalid_argument("chunk: a chunk has more than 65,535 pulses");
-    std::vector<bool> fired(beams.count, false);
     for (auto& axis : direction) axis.resize(n_pulses);
-    for (std::size_t i = 0; i < n_pulses; ++i) {
+    for (std::size_t i = 0, own = 0; i < n_pulses; ++i) {
+        while (i >= end(own)) ++own;
         const auto row = static_cast<std::size_t>(order[i]);
         if (order[i] < 0 || row >= beams.count) throw std::invalid_argument("order: a pulse is of no beam");
-        if (fired[row]) throw std::invalid_argument("order: a beam is fired twice");
-        fired[row] = true;
+        if (row_of_[row] != kNoRow) throw std::invalid_argument("order: a beam is fired twice");
+        row_of_[row] = static_cast<std::uint32_t>(first_row(own) + i - begin(own));
         for (std::size_t axis = 0; axis < 3; ++axis) direction[axis][i] = beams.direction[3 * row + axis];
         time[i] = beams.time[row];
     }
@@ -125,25 +139,61 @@ void PulseMaker::make(std::size_t first, std::size_t last, PulseBatch& batch) {
 // Transform the batch from the sensor's frame, at the time of each pulse, to the world's.
 void PulseMaker::to_world(std::size_t first, PulseBatch& batch) {
     const Firing& firing = sweep_.firing;
-    const bool still = sweep_.motion.still();
+    batch.one_origin = sweep_.motion.still() && !firing.origin();
+    if (!sweep_.motion.still()) return place_moving(first, batch);
     double rotation[9], position[3];
     float turn[9];
-    batch.one_origin = still && !firing.origin();
-    const std::size_t step = still ? batch.count : 1;  // pulses that share a pose
-    for (std::size_t i = 0; i < batch.count; i += step) {
-        sweep_.motion.at(sweep_.start + firing.time[first + i], rotation, position);
-        std::copy(rotation, rotation + 9, turn);
-        for (auto* axes : {batch.d, batch.h, batch.v}) {
-            rotate_all(turn, axes[0].data() + i, axes[1].data() + i, axes[2].data() + i, step);
-            if (axial_) break;
-        }
-        for (std::size_t j = i; j < i + step; ++j) {
-            float offset[3] = {0.0f, 0.0f, 0.0f};
-            if (firing.origin()) rotate(turn, firing.origin() + 3 * batch.beam[j], offset);
-            for (int axis = 0; axis < 3; ++axis)
-                batch.origin[axis][j] = static_cast<float>(position[axis] + offset[axis]);
-            if (batch.one_origin) break;
-        }
+    sweep_.motion.at(sweep_.start, rotation, position);
+    std::copy(rotation, rotation + 9, turn);
+    for (auto* axes : {batch.d, batch.h, batch.v}) {
+        rotate_all(turn, axes[0].data(), axes[1].data(), axes[2].data(), batch.count);
+        if (axial_) break;
+    }
+    const std::size_t origins = batch.one_origin ? 1 : batch.count;
+    for (std::size_t i = 0; i < origins; ++i) {
+        float offset[3] = {0.0f, 0.0f, 0.0f};
+        if (firing.origin()) rotate(turn, firing.origin() + 3 * batch.beam[i], offset);
+        for (int axis = 0; axis < 3; ++axis) batch.origin[axis][i] = static_cast<float>(position[axis] + offset[axis]);
+    }
+}
+
+// The same for a sensor that moves: each pulse by the pose at its own time.
+void PulseMaker::place_moving(std::size_t first, PulseBatch& batch) {
+    const Firing& firing = sweep_.firing;
+    find_poses(first, batch.count);
+    const float* turn[9];
+    for (int k = 0; k < 9; ++k) turn[k] = turn_[k].data();
+    for (auto* axes : {batch.d, batch.h, batch.v}) {
+        rotate_each(turn, axes[0].data(), axes[1].data(), axes[2].data(), batch.count);
+        if (axial_) break;
+    }
+    for (int axis = 0; axis < 3; ++axis)
+        for (std::size_t i = 0; i < batch.count; ++i) batch.origin[axis][i] = static_cast<float>(position_[axis][i]);
+    if (!firing.origin()) return;
+    for (std::size_t i = 0; i < batch.count; ++i) {
+        float own[9], offset[3];
+        for (int k = 0; k < 9; ++k) own[k] = turn_[k][i];
+        rotate(own, firing.origin() + 3 * batch.beam[i], offset);
+        for (int axis = 0; axis < 3; ++axis)
+            batch.origin[axis][i] = static_cast<float>(position_[axis][i] + offset[axis]);
+    }
+}
+
+// Find the poses at the firing times of the pulses from `first` on. Those of the last call are kept.
+void PulseMaker::find_poses(std::size_t first, std::size_t count) {
+    if (time_.size() < count) {
+        time_.resize(count, std::numeric_limits<double>::quiet_NaN());
+        for (auto& axis : position_) axis.resize(count);
+        for (auto& coefficient : turn_) coefficient.resize(count);
+    }
+    double rotation[9], position[3];
+    for (std::size_t i = 0; i < count; ++i) {
+        const double time = sweep_.start + sweep_.firing.time[first + i];
+        if (time_[i] == time) continue;
+        time_[i] = time;
+        sweep_.motion.at(time, rotation, position);
+        for (int k = 0; k < 9; ++k) turn_[k][i] = static_cast<float>(rotation[k]);
+        for (int axis = 0; axis < 3; ++axis) position_[axis][i] = position[axis];
     }
 }
 

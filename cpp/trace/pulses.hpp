@@ -37,6 +37,16 @@ class Firing {
     std::size_t begin(std::size_t chunk) const { return static_cast<std::size_t>(chunk_[chunk]); }
     std::size_t end(std::size_t chunk) const { return static_cast<std::size_t>(chunk_[chunk + 1]); }
     std::size_t largest_chunk() const;
+
+    // Where the results of pulses are kept: those of a chunk follow each other from row `first_row` on. Between chunks
+    // rows are left out, so that pulses of one column, a chunk apart, do not compete for the same lines of a cache.
+    static constexpr std::size_t kSpareRows = 2;
+    std::size_t first_row(std::size_t chunk) const { return begin(chunk) + kSpareRows * chunk; }
+    std::size_t n_rows() const { return n_pulses() + kSpareRows * n_chunks(); }
+
+    // The row of each beam (b,); `kNoRow` of one that is not fired.
+    static constexpr std::uint32_t kNoRow = 0xFFFFFFFFu;
+    const std::uint32_t* rows() const { return row_of_.data(); }
     const float* origin() const { return origin_; }
     const float* reported() const { return reported_; }
     std::size_t ring(std::size_t of_beam) const { return ring_ ? static_cast<std::size_t>(ring_[of_beam]) : 0; }
@@ -51,6 +61,7 @@ class Firing {
     const float *reported_, *origin_;
     const std::int32_t* ring_;
     std::vector<std::int32_t> chunk_;
+    std::vector<std::uint32_t> row_of_;
 };
 
 // What is fired: the pulses of a sensor that moves so, the first second of the sweep, and the random numbers of the
@@ -84,10 +95,16 @@ class PulseMaker {
   private:
     void add_pointing_error(std::uint32_t beam, double direction[3]) const;
     void to_world(std::size_t first, PulseBatch& batch);
+    void place_moving(std::size_t first, PulseBatch& batch);
+    void find_poses(std::size_t first, std::size_t count);
 
     const FiredSweep& sweep_;
     const Noise& noise_;
     bool pointing_error_, axial_;
+    // Poses of a moving sensor at the firing times of the last batch: the rings of a column fire at one time, and
+    // neighbouring chunks are rings over the same columns.
+    std::vector<double> time_, position_[3];
+    std::vector<float> turn_[9];
 };
 
 // Mean angle, radians, from one pulse to the next, leftwards, of the pulses first..last-1.

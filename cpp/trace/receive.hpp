@@ -39,16 +39,24 @@ struct Receiver {
     float least_signal = 0.0f;       // of an echo, else it is lost; drawn for each pulse
 };
 
-struct Echo {
+// What an echo measures, and of what.
+struct EchoReading {
     float range;
     float intensity;
     std::int32_t label;
     std::int32_t instance;
+};
+
+// What is known of the primitive that gave an echo.
+struct EchoSource {
     PrimitiveKind kind;
-    Seen seen = 0;         // of the primitive that gave it
-    float cosine = 1.0f;   // of the incidence there
+    Seen seen = 0;
+    float cosine = 1.0f;   // of the incidence
     float unknown = 0.0f;  // metres before it that nobody observed
 };
+
+// Kept apart by the tracer: most scenes need the readings alone.
+struct Echo : EchoReading, EchoSource {};
 
 // Form the echoes of one pulse into `echoes` (at most `receiver.max_returns`), and say why there is one, or none.
 //

@@ -34,18 +34,64 @@ void judge_return(const Confidence& model, const Echo& echo, std::size_t row, Tr
     returns.confidence.data[row] = echo.seen ? model.of(evidence) : kNone;
 }
 
+void prefetch([[maybe_unused]] const void* place) {
+#ifdef __GNUC__
+    __builtin_prefetch(place);
+#endif
+}
+
+// Write the status of the beams first..last-1, and their returns from row `row` on.
+void gather_block(const TraceJob& job, std::size_t first, std::size_t last, std::size_t row, TracedReturns& returns) {
+    // Stores of bytes may change anything, as far as the compiler knows: what the loop reads is kept here.
+    const Firing& firing = job.sweep.firing;
+    const std::uint32_t* const rows = firing.rows();
+    const float *const reported = firing.reported(), *const origin = firing.origin();
+    const std::uint8_t *const status = job.status, *const counts = job.counts;
+    const EchoReading* const readings = job.readings;
+    const EchoSource* const sources = job.sources;
+    const auto one_kind = static_cast<std::uint8_t>(job.kind());
+    constexpr std::size_t kAhead = 24;  // beams: results of one column lie far apart
+    const auto width = static_cast<std::size_t>(job.plan.receiver.max_returns);
+    std::uint8_t* const beam_status = returns.status.data.get();
+    std::int32_t *const beams = returns.beam.data.get(), *const label = returns.label.data.get(),
+                        *const instance = returns.instance.data.get();
+    float *const range = returns.range.data.get(), *const intensity = returns.intensity.data.get();
+    std::uint8_t *const return_index = returns.return_index.data.get(), *const kind = returns.kind.data.get();
+    float* point = returns.points.data.get() + 3 * row;
+    for (std::size_t beam = first; beam < last; ++beam) {
+        const std::size_t from = rows[beam];
+        if (beam + kAhead < last && rows[beam + kAhead] != Firing::kNoRow)
+            prefetch(readings + rows[beam + kAhead] * width);
+        if (from == Firing::kNoRow) {
+            beam_status[beam] = static_cast<std::uint8_t>(BeamStatus::kDropped);
+            continue;
+        }
+        beam_status[beam] = status[from];
+        const unsigned count = counts[from];
+        for (unsigned k = 0; k < count; ++k, ++row, point += 3) {
+            const EchoReading& echo = readings[from * width + k];
+            beams[row] = static_cast<std::int32_t>(beam);
+            range[row] = echo.range;
+            intensity[row] = echo.intensity;
+            label[row] = echo.label;
+            instance[row] = echo.instance;
+            for (std::size_t axis = 0; axis < 3; ++axis)
+                point[axis] = reported[3 * beam + axis] * echo.range + (origin ? origin[3 * beam + axis] : 0.0f);
+            kind[row] = sources ? static_cast<std::uint8_t>(sources[from * width + k].kind) : one_kind;
+            return_index[row] = static_cast<std::uint8_t>(k);
+            if (job.record) judge_return(job.record->confidence, {echo, sources[from * width + k]}, row, returns);
+        }
+    }
+}
+
 // The returns of all beams as columns, in the order of the beams.
 void gather_columns(const TraceJob& job, int threads, TracedReturns& returns) {
-    constexpr std::size_t kBlock = 8192;
-    const Firing& firing = job.sweep.firing;
-    const std::size_t n_beams = firing.n_beams(), n_blocks = (n_beams + kBlock - 1) / kBlock;
-    const auto max_returns = static_cast<std::size_t>(job.plan.receiver.max_returns);
+    constexpr std::size_t kBlock = TraceJob::kBlock;
+    const std::size_t n_beams = job.sweep.firing.n_beams(), n_blocks = (n_beams + kBlock - 1) / kBlock;
     std::vector<std::size_t> begins(n_blocks + 1, 0);
-    for (std::size_t block = 0; block < n_blocks; ++block) {
-        const std::size_t end = std::min(n_beams, (block + 1) * kBlock);
-        begins[block + 1] = std::accumulate(job.counts + block * kBlock, job.counts + end, begins[block]);
-    }
+    for (std::size_t block = 0; block < n_blocks; ++block) begins[block + 1] = begins[block] + job.blocks[block];
     const std::size_t total = begins[n_blocks];
+    returns.status.allocate(n_beams);
     returns.beam.allocate(total);
     returns.label.allocate(total);
     returns.instance.allocate(total);
@@ -64,24 +110,8 @@ void gather_columns(const TraceJob& job, int threads, TracedReturns& returns) {
     }
     parallel(n_blocks, threads, [&] {
         return [&](std::size_t block) {
-            std::size_t row = begins[block];
             const std::size_t end = std::min(n_beams, (block + 1) * kBlock);
-            for (std::size_t beam = block * kBlock; beam < end; ++beam)
-                for (std::uint8_t k = 0; k < job.counts[beam]; ++k, ++row) {
-                    const Echo& echo = job.echoes[beam * max_returns + k];
-                    returns.beam.data[row] = static_cast<std::int32_t>(beam);
-                    returns.range.data[row] = echo.range;
-                    returns.intensity.data[row] = echo.intensity;
-                    returns.return_index.data[row] = k;
-                    returns.kind.data[row] = static_cast<std::uint8_t>(echo.kind);
-                    returns.label.data[row] = echo.label;
-                    returns.instance.data[row] = echo.instance;
-                    if (record) judge_return(record->confidence, echo, row, returns);
-                    for (int axis = 0; axis < 3; ++axis) {
-                        const float from = firing.origin() ? firing.origin()[3 * beam + axis] : 0.0f;
-                        returns.points.data[3 * row + axis] = firing.reported()[3 * beam + axis] * echo.range + from;
-                    }
-                }
+            gather_block(job, block * kBlock, end, begins[block], returns);
         };
     });
 }
@@ -96,19 +126,20 @@ TracedReturns trace_pulses(const Scene& scene, const ActorScene* actors, const P
                            const TraceSettings& settings) {
     const Firing& firing = sweep.firing;
     TracedReturns returns;
-    returns.status.allocate(firing.n_beams());
     // Kept from sweep to sweep: new memory costs a page fault for every four kilobytes.
-    thread_local std::vector<std::uint8_t> counts;
-    thread_local std::vector<Echo> echoes;
-    counts.resize(firing.n_beams());
-    echoes.resize(firing.n_beams() * static_cast<std::size_t>(plan.receiver.max_returns));
-    if (firing.n_pulses() < firing.n_beams()) {
-        std::fill(counts.begin(), counts.end(), std::uint8_t{0});
-        std::fill_n(returns.status.data.get(), firing.n_beams(), static_cast<std::uint8_t>(BeamStatus::kDropped));
+    thread_local std::vector<std::uint8_t> status, counts;
+    thread_local std::vector<EchoReading> readings;
+    thread_local std::vector<EchoSource> sources;
+    status.resize(firing.n_rows());
+    counts.resize(firing.n_rows());
+    readings.resize(firing.n_rows() * static_cast<std::size_t>(plan.receiver.max_returns));
+    std::vector<std::atomic<std::uint32_t>> blocks((firing.n_beams() + TraceJob::kBlock - 1) / TraceJob::kBlock);
+    TraceJob job{scene,         actors,          plan,    sweep,         firing.largest_chunk(), status.data(),
+                 counts.data(), readings.data(), nullptr, blocks.data(), settings.record};
+    if (job.needs_sources()) {
+        sources.resize(readings.size());
+        job.sources = sources.data();
     }
-    const TraceJob job{
-        scene,         actors,        plan,           sweep, firing.largest_chunk(), returns.status.data.get(),
-        counts.data(), echoes.data(), settings.record};
     const int threads = thread_count(settings.threads);
     switch (settings.packet) {
         case 1: trace_chunks<1>(job, threads); break;

@@ -290,7 +290,7 @@ class Scene:
         Closest hits of rays (n, 3) with unit directions: range in metres, infinity for a miss.
         """
 
-    def predict(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], measured: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, *, sigma: float, clutter: float, window: float, slope: float, range_max: float, threads: int = 0) -> dict[str, NDArray]:
+    def predict(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], measured: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, *, sigma: float, clutter: float, window: float, slope: float, range_max: float, height: float = 0.0, threads: int = 0) -> dict[str, NDArray]:
         """The most likely return of rays (n, 3), without random draws."""
 
     def raw_floor(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], range_max: float, packet: int = 8, threads: int = 0, repeats: int = 3) -> tuple[float, int]:
@@ -464,9 +464,9 @@ def receive(plan: Plan, light: Annotated[NDArray[numpy.float32], dict(shape=(Non
 class BeamStatistics:
     """Sums over the beams that met each disc and each volume."""
 
-    def __init__(self, n_discs: int, n_volumes: int) -> None: ...
+    def __init__(self, n_discs: int, n_volumes: int, *, offsets: bool = True, rings: bool = False, moments: bool = False) -> None: ...
 
-    def add(self, scene: Scene, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], measured: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], *, sigma: float, clutter: float, slope: float, range_max: float, cosine_min: float, margin: float, threads: int = 0) -> dict[str, NDArray]:
+    def add(self, scene: Scene, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], measured: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], *, sigma: float, clutter: float, slope: float, range_max: float, cosine_min: float, height: float, margin: float, threads: int = 0) -> dict[str, NDArray]:
         """
         Add beams (n,) that are traced in the scene; `measured` is infinity without return. Gives the `log_likelihood` (n,) of each, and the share of it that is `clutter`.
         """
@@ -484,6 +484,18 @@ class BeamStatistics:
     def let_pass(self) -> NDArray[numpy.float64]: ...
 
     def exposure(self) -> NDArray[numpy.float64]: ...
+
+    def ended_by_ring(self) -> NDArray[numpy.float64]:
+        """
+        Beams that ended on each ring of each disc, disc by disc; of `passed_by_ring` those that passed.
+        """
+
+    def passed_by_ring(self) -> NDArray[numpy.float64]: ...
+
+    def end_moments(self) -> NDArray[numpy.float64]:
+        """
+        Sums over the ends in each volume, seen from its mean: x, y, z, xx, xy, xz, yy, yz, zz.
+        """
 
 def sin(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
     """The sine of each value, radians."""

@@ -76,7 +76,8 @@ class Calibration:
     where that is unknown.
     ``blind`` (m, `BLIND_BINS`), if it is known, is the chance that a beam of a ring towards an azimuth of the sensor
     comes back empty whatever stands there: the vehicle itself and mounts are in its way.
-    ``gain`` (k,), if it is known, is how bright each laser reports what others report as 1.
+    ``gain`` (k,), if it is known, is how bright each laser reports what others report as 1, ``incidence_exponent`` the
+    power of the cosine of incidence by which reported intensities fall.
     """
 
     elevation_rad: Array
@@ -86,6 +87,7 @@ class Calibration:
     sigma: LaserSigma | None = None
     poses: PoseRefinement | None = None
     gain: Array | None = None
+    incidence_exponent: float | None = None
 
     def __post_init__(self) -> None:
         if self.range_slope is None:
@@ -102,6 +104,8 @@ class Calibration:
             object.__setattr__(self, "gain", np.asarray(self.gain, np.float64))
             if self.gain.shape != self.range_m.shape or not (self.gain > 0).all():
                 raise ResweepError("calibration: gain must have one value above 0 a ring")
+        if self.incidence_exponent is not None and not 0.0 <= self.incidence_exponent <= 2.0:
+            raise ResweepError("calibration: incidence_exponent must be from 0 to 2")
         if self.blind is None:
             return
         object.__setattr__(self, "blind", np.asarray(self.blind, np.float64))
@@ -212,6 +216,8 @@ class Calibration:
             known["blind_permille"] = np.round(self.blind * _PERMILLE).astype(int).tolist()
         if self.gain is not None:
             known["gain"] = self.gain.tolist()
+        if self.incidence_exponent is not None:
+            known["incidence_exponent"] = self.incidence_exponent
         return known
 
     @classmethod
@@ -226,6 +232,7 @@ class Calibration:
             None if sigma is None else LaserSigma(**sigma),
             None if poses is None else PoseRefinement(**poses),
             data.get("gain"),
+            data.get("incidence_exponent"),
         )
 
 

@@ -7,6 +7,7 @@ coordinates in *target*. Metres, seconds, radians; x forward, y left, z up.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,13 +31,10 @@ def check_rigid(pose: ArrayLike, what: str = "pose") -> Array:
     if matrix.shape[-2:] != (4, 4):
         raise ResweepError(f"{what}: expected a 4x4 matrix, got shape {matrix.shape}")
     flat = matrix.reshape(-1, 4, 4)
-    if not np.isfinite(flat).all():
-        bad = int(np.flatnonzero(~np.isfinite(flat).all(axis=(1, 2)))[0])
+    deviation = np.asarray(_core.rigid_deviations(np.ascontiguousarray(flat)))
+    if np.isnan(deviation).any():
+        bad = int(np.flatnonzero(np.isnan(deviation))[0])
         raise ResweepError(f"{what} {bad}: holds NaN or infinity; every pose must be finite")
-    rotation = flat[:, :3, :3]
-    deviation = np.abs(portable.matmul(rotation, rotation.transpose(0, 2, 1)) - np.eye(3)).max(axis=(1, 2))
-    deviation = np.maximum(deviation, np.abs(flat[:, 3] - [0.0, 0.0, 0.0, 1.0]).max(axis=1))
-    deviation = np.maximum(deviation, np.where(portable.det3(rotation) > 0, 0.0, np.inf))
     if flat.size and deviation.max() > RIGID_TOLERANCE:
         worst = int(deviation.argmax())
         raise ResweepError(
@@ -117,6 +115,14 @@ class Trajectory:
         object.__setattr__(self, "times", times)
         object.__setattr__(self, "poses", poses)
 
+    @cached_property
+    def _native(self) -> _core.Motion:
+        return _core.Motion(self.times, np.ascontiguousarray(self.poses))
+
+    def __getstate__(self) -> dict[str, Array]:
+        """What is pickled and copied: the knots, without what is made of them."""
+        return {"times": self.times, "poses": self.poses}
+
     def __len__(self) -> int:
         return len(self.times)
 
@@ -144,10 +150,13 @@ class Trajectory:
         return self.start - slack <= start and end <= self.end + slack
 
     def _check_covers(self, times: Array) -> None:
-        if times.size and not self.covers(float(times.min()), float(times.max())):
+        if not times.size:
+            return
+        first, last = (float(times[0]),) * 2 if times.size == 1 else (float(times.min()), float(times.max()))
+        if not self.covers(first, last):
             raise ResweepError(
                 f"trajectory covers {self.start:.6f} to {self.end:.6f} s, but a pose is asked for at "
-                f"{times.min():.6f} to {times.max():.6f} s; extend it or shorten the request"
+                f"{first:.6f} to {last:.6f} s; extend it or shorten the request"
             )
 
     def at(self, time: ArrayLike) -> Array:
@@ -157,7 +166,7 @@ class Trajectory:
         self._check_covers(flat)
         if len(self.times) == 1:
             return np.array(np.broadcast_to(self.poses[0], (*query.shape, 4, 4)))
-        found = _core.Motion(self.times, np.ascontiguousarray(self.poses)).at(np.ascontiguousarray(flat))
+        found = self._native.at(np.ascontiguousarray(flat))
         return np.asarray(found).reshape(*query.shape, 4, 4)
 
     def carried(self, times: Array, vectors: Array, directions: bool = False) -> Array:
@@ -169,7 +178,7 @@ class Trajectory:
         when = np.ascontiguousarray(times, np.float64)
         if len(self.times) > 1:
             self._check_covers(when)
-        motion = _core.Motion(self.times, np.ascontiguousarray(self.poses))
+        motion = self._native
         if vectors.dtype == np.float32:
             single = np.ascontiguousarray(vectors, np.float32)
             return np.asarray(motion.to_world_float(when, single, directions))

@@ -28,6 +28,7 @@ KEYS = {
     "memory": ["courtyard_gb", "root_gb", "courtyard_triangles", "root_triangles", "courtyard_build_s", "root_build_s"],
     "splat_trace": ["realtime_factor", "floor_ratio", "realtime_factor_depth5", "tracing_share"],
     "render": ["triangles_frames_per_s", "triangles_floor_ratio", "splats_frames_per_s", "splats_floor_ratio"],
+    "view": ["choose_s", "write_s", "sent_mb", "shown", "live_ms_velodyne-hdl-32e"],
     "volumes": ["realtime_factor", "floor_ratio", "hybrid_realtime_factor", "beams_per_s"],
     "actors": ["realtime_factor", "realtime_factor_depth5", "cpu_ms", "update_ms", "update_exponent"],
     "dataset": ["ratio_to_simulator", "dataset_sweeps_per_s", "simulator_sweeps_per_s", "mb_per_sweep"],
@@ -40,7 +41,8 @@ KEYS = {
         f"{key}_{rays}"
         for key in ("speedup_open3d", "speedup_open3d_prepared", "speedup_trimesh")
         for rays in ("1ray", "9rays")
-    ],
+    ]
+    + [f"{place}_{rays}_ratio_mitsuba" for place in ("terrain", "vegetation") for rays in ("1ray", "9rays")],
 }
 
 
@@ -88,6 +90,7 @@ def test_a_fast_run_gives_positive_figures_and_tables(name: str, load: Any, few_
     if name == "peers":
         try:
             load("report").optional("open3d")
+            load("mitsuba_rays").open_mitsuba()
         except ResweepError:
             pytest.skip("needs pip install 'resweep[bench]'")
     benchmark = few_pulses(load(name))
@@ -102,7 +105,7 @@ def test_a_fast_run_gives_positive_figures_and_tables(name: str, load: Any, few_
     if name == "peers":
         # The comparison is of the same work only if the answers are the same.
         agreements = [value for key, value in result.items() if "agreement" in key]
-        assert len(agreements) == 6
+        assert len(agreements) == 8
         assert min(agreements) > 0.99
 
 
@@ -151,6 +154,17 @@ def test_no_open3d_is_told_with_the_command_that_installs_it(load: Any, monkeypa
     monkeypatch.setitem(sys.modules, "open3d", None)
     with pytest.raises(ResweepError, match=r"pip install 'resweep\[bench\]'"):
         load("peers").run(True, 0)
+
+
+def test_no_llvm_is_told_with_what_installs_it(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Mitsuba:
+        @staticmethod
+        def set_variant(name: str) -> None:
+            raise ImportError(f"no LLVM for {name}")
+
+    monkeypatch.setitem(sys.modules, "mitsuba", Mitsuba())
+    with pytest.raises(ResweepError, match=r"llvm_ad_rgb does not start .* apt-get install libllvm14"):
+        load("mitsuba_rays").open_mitsuba()
 
 
 def test_a_failed_benchmark_prints_one_line_and_fails(

@@ -78,6 +78,8 @@ def test_the_main_job_leaves_all_that_it_names(tmp_path: Path, resweep: Any) -> 
     assert record["metrics"]["recovered_0.10m"] > 0.6
     assert record["metrics"]["range_median_m"] < 0.05
     assert record["again"]["returns_on_added"] > 20
+    assert list(record["steps"]) == ["record", "build and compare", "cut out", "sweep again", "draw"]
+    assert all(step["cpu_seconds"] > 0 for step in record["steps"].values())
     with Image.open(made / "demo.png") as picture:
         pixels = np.asarray(picture.convert("RGB")).astype(int)
     third = pixels[:, 2 * pixels.shape[1] // 3 :]
@@ -117,6 +119,20 @@ def test_an_added_car_stays_clear_of_others_and_on_the_ground() -> None:
     apart = second.pose_at(float(log.times[1]))[0, 3] - added.pose_at(float(log.times[1]))[0, 3]
     assert abs(apart) > 4.0
     assert second.instance != added.instance
+
+
+@pytest.mark.parametrize("step_m", [0.05, 0.4, 1.5])
+def test_an_added_car_drives_straight_on_beyond_a_log_of_any_speed(step_m: float) -> None:
+    from resweep.cli.demos.added_car import _drive_ahead
+    from resweep.log import Log
+    from resweep.sweep import Sweep
+
+    poses = np.stack([from_xyz_rpy(step_m * at, 2.0, 1.7) for at in range(40)])
+    empty = [Sweep.from_points(np.ones((1, 3)), pose=pose, timestamp=0.1 * at) for at, pose in enumerate(poses)]
+    times, places = _drive_ahead(Log.from_sweeps(empty, "drive"), 11.0)
+    np.testing.assert_allclose(places[1:-1], poses[:, :2, 3] + [11.0, 0.0], atol=1e-9)
+    assert times[0] < 0.0
+    assert times[-1] > 3.9
 
 
 def test_an_earlier_demo_is_replaced_only_when_asked(tmp_path: Path, resweep: Any) -> None:

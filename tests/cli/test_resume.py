@@ -89,7 +89,7 @@ def test_an_interrupted_conversion_resumes_to_the_byte(
         assert resweep(*words, "out").status == 130
     ended = resweep(*words, "out")
     assert "resuming; 2 of 3 sweeps were finished before" in ended.err
-    assert ended.out == f"out: 3 sweeps as {format}, 2 of them from before\n"
+    assert ended.out.startswith(f"out: 3 sweeps as {format}, 2 of them from before\n")
     assert content(tmp_path / "out") == content(tmp_path / "unbroken")
 
 

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+
 from resweep.drive import Observation
 
 
 def keep_speed(observation: Observation) -> tuple[float, float]:
     """Neither brakes nor turns."""
+    return (0.0, 0.0)
+
+
+def never(observation: Observation) -> tuple[float, float]:
+    """Gives no answer, as far as a test waits."""
+    threading.Event().wait(60.0)
     return (0.0, 0.0)

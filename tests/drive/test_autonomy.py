@@ -22,11 +22,14 @@ from resweep.errors import ResweepError
 CAR = load_vehicle("passenger-car")
 
 
-def drive(world: World, autonomy: Any, seconds: float = 2.0, rig: Rig | None = None, **rules: Any) -> Run:
-    config = LoopConfig(duration_s=seconds, answers=AnswerRules(**{"timeout_s": 2.0, **rules}))
+def drive(
+    world: World, autonomy: Any, seconds: float = 2.0, rig: Rig | None = None, threads: int = 0, **rules: Any
+) -> Run:
+    config = LoopConfig(duration_s=seconds, answers=AnswerRules(**rules))
     return Loop(
-        world, "passenger-car", rig or Rig(), autonomy, start=(0.0, 0.0, 0.0), speed_mps=5.0, config=config
-    ).run()
+        world, "passenger-car", rig or Rig(), autonomy, start=(0.0, 0.0, 0.0), speed_mps=5.0, config=config,
+        threads=threads,
+    ).run()  # fmt: skip
 
 
 def kinds(run: Run) -> list[str]:
@@ -84,7 +87,7 @@ def test_a_late_answer_is_held_over_and_dropped(yard: World) -> None:
             time.sleep(0.35)
         return (0.1 * observation.step, 0.0)
 
-    run = drive(yard, slow, 1.0, timeout_s=0.2)
+    run = drive(yard, slow, 1.0, deadline_s=0.2)
     assert "late" in kinds(run)
     late = [
         at for at, decision in enumerate(run.decisions) if any(event["kind"] == "late" for event in decision.events)
@@ -96,11 +99,47 @@ def test_a_late_answer_is_held_over_and_dropped(yard: World) -> None:
 
 def test_one_that_never_answers_ends_in_a_recorded_outcome(yard: World) -> None:
     release = threading.Event()
-    run = drive(yard, lambda observation: release.wait(30.0), 9.0, timeout_s=0.05, give_up_after=3)
+    run = drive(yard, lambda observation: release.wait(30.0), 9.0, timeout_s=0.05)
+    release.set()
+    assert run.outcome == "no-answer"
+    assert kinds(run) == ["late", "given-up", "end"]
+    assert run.events[1]["detail"] == "it never answers"
+    assert run.states[-1, 5] == 0.0
+
+
+def test_one_that_misses_its_deadline_too_often_is_given_up(yard: World) -> None:
+    release = threading.Event()
+    run = drive(yard, lambda observation: release.wait(30.0), 9.0, deadline_s=0.05, give_up_after=3)
     release.set()
     assert run.outcome == "no-answer"
     assert kinds(run) == ["late", "late", "late", "given-up", "end"]
-    assert run.states[-1, 5] == 0.0
+
+
+@pytest.mark.parametrize("far", [False, True], ids=["here", "over a socket"])
+def test_a_slow_answer_changes_nothing_unless_there_is_a_deadline(yard: World, rig: Rig, far: bool) -> None:
+    """The drive's clock stands still while the autonomy thinks: slow or not, on one thread or two, the same bytes."""
+
+    def turn(observation: Observation) -> tuple[float, float]:
+        seen = sum(len(scan.points) for scan in observation.scans["lidar"])
+        return (0.5, 0.1 if seen % 2 else -0.1)
+
+    def slow(observation: Observation) -> tuple[float, float]:
+        time.sleep(0.2)  # twice the period of the commands
+        return turn(observation)
+
+    quick = drive(yard, turn, 0.5, rig, threads=1)
+    if far:
+        link = SocketAutonomy()
+        client = threading.Thread(target=serve, args=(slow, *link.address))
+        client.start()
+        again = drive(yard, link, 0.5, rig, threads=2)
+        client.join(10.0)
+        link.close()
+    else:
+        again = drive(yard, slow, 0.5, rig, threads=2)
+    assert again.to_bytes() == quick.to_bytes()
+    assert [one.range.tobytes() for one in again.log] == [one.range.tobytes() for one in quick.log]
+    assert "late" in kinds(drive(yard, slow, 0.5, rig, deadline_s=0.05))
 
 
 def test_one_that_fails_at_the_start_never_drives(yard: World) -> None:
@@ -155,11 +194,11 @@ def test_another_process_drives_over_a_socket_as_one_here(yard: World, rig: Rig)
     outcomes: list[str] = []
     client = threading.Thread(target=lambda: outcomes.append(serve(follow, *link.address, missions.append)))
     client.start()
-    run = drive(yard, link, 0.6, rig, timeout_s=20.0)
+    run = drive(yard, link, 0.6, rig)
     client.join(10.0)
     link.close()
     here = drive(yard, follow, 0.6, rig)
-    assert run.to_bytes() == here.to_bytes().replace(b'"timeout_s": 2.0', b'"timeout_s": 20.0')
+    assert run.to_bytes() == here.to_bytes()
     assert outcomes == ["time"]
     assert missions[0]["command_fields"] == ["acceleration_mps2", "steering_rad"]
 

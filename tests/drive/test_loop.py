@@ -68,6 +68,23 @@ def test_a_saved_run_is_a_log_and_replays_to_the_same_bytes(yard: rs.World, rig:
     assert rs.read_run(tmp_path / "one").to_bytes() == run.to_bytes()
 
 
+def test_an_autonomy_sees_the_same_whether_sweeps_are_kept_or_not(yard: rs.World, rig: Rig) -> None:
+    seen: list[list[bytes]] = []
+    for keep in (True, False):
+        parts: list[bytes] = []
+
+        def watch(observation: Observation, parts: list[bytes] = parts) -> tuple[float, float]:
+            for scan in (scan for scans in observation.scans.values() for scan in scans):
+                parts += [scan.points.tobytes(), scan.time.tobytes(), scan.intensity.tobytes(), scan.ring.tobytes()]
+            return (0.0, 0.0)
+
+        run = make(yard, rig, watch, 0.4, actors=[crossing(3.0, 25.0, -8.0)]).run(keep_sweeps=keep)
+        assert bool(run.logs) == keep
+        seen.append(parts)
+    assert len(seen[0]) >= 12
+    assert seen[0] == seen[1]
+
+
 def test_another_seed_measures_otherwise(yard: rs.World, rig: Rig) -> None:
     one, two = (make(yard, rig, lambda observation: (0.0, 0.0), 0.2, seed=seed).run() for seed in (3, 4))
     assert not np.array_equal(one.log[0].range, two.log[0].range)

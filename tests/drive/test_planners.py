@@ -15,7 +15,7 @@ from resweep.drive import LidarMount, Loop, LoopConfig, Rig
 from resweep.drive.planners import Avoider, Navigator, NavigatorConfig
 from resweep.drive.planners.astar import find_path, inflate
 from resweep.drive.planners.costmap import CostMap, CostMapConfig, point_costs
-from resweep.drive.planners.detect import DetectConfig, Obstacle, find_obstacles, remove_ground
+from resweep.drive.planners.detect import DetectConfig, Obstacle, find_obstacles, find_standing
 from resweep.drive.planners.follow import find_ahead, pursue
 from resweep.drive.planners.frenet import Lane
 from resweep.drive.planners.track import TrackConfig, Tracker
@@ -116,7 +116,8 @@ def test_the_ground_goes_and_obstacles_stay() -> None:
     ground = np.column_stack([rng.uniform([0, -5], [40, 5], (8000, 2)), rng.normal(0.0, 0.03, 8000)])
     ground[:, 2] += 0.05 * ground[:, 0]  # a slope of 5 %
     car = np.column_stack([rng.uniform(18, 22, 300), rng.uniform(-1, 1, 300), rng.uniform(0.5, 1.5, 300) + 1.0])
-    left = remove_ground(np.concatenate([ground, car]), (0.0, 0.0), DetectConfig())
+    points = np.concatenate([ground, car])
+    left = points[find_standing(points, (0.0, 0.0), DetectConfig())]
     assert len(left) >= 290
     assert (np.abs(left[:, 1]) <= 1.0).mean() > 0.95
     (only,) = find_obstacles(car[:, 0], car[:, 1], DetectConfig())
@@ -137,6 +138,15 @@ def test_a_track_learns_the_velocity_of_its_obstacle() -> None:
     for at in range(30, 40):
         tracker.update([], 0.1 * at)
     assert not tracker.tracks
+
+
+def test_what_grows_as_more_of_it_is_seen_does_not_move() -> None:
+    """A parked car behind a bend: its far side and its left side come into view, its other sides stay."""
+    tracker = Tracker(TrackConfig())
+    for at in range(15):
+        tracker.update([Obstacle((30.0, 31.0 + 0.25 * at), (-3.0, -1.8 + 0.06 * at), 40)], 0.1 * at)
+    (track,) = tracker.tracks
+    assert tracker.velocity(track) == (pytest.approx(0.0, abs=0.1), 0.0)
 
 
 def road(*things: object) -> World:
@@ -164,6 +174,15 @@ def test_the_avoider_stops_before_what_blocks_the_lane() -> None:
     assert run.states[-1, 5] < 0.6
     front = run.states[-1, 1] + loop.vehicle.length_m - loop.vehicle.rear_overhang_m
     assert 0.3 < -21.0 - front < 8.0
+
+
+def test_the_avoider_stops_at_the_end_of_its_route() -> None:
+    loop, stack = keep_lane(road(), 12.0, 15.0)
+    run = loop.run(keep_sweeps=False)
+    assert run.outcome == "time"
+    assert 50.0 < run.states[-1, 1] < 60.5
+    assert run.states[-1, 5] < 0.6
+    assert stack.emergencies == 0
 
 
 def test_the_navigator_drives_around_a_wall_to_its_goal() -> None:

@@ -23,7 +23,7 @@ KEEP = "tests.drive.stacks:keep_speed"
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """A street without anything: worlds are opened fast, and only actors can be struck."""
-    plain = rs.World([ground_plane((200.0, 60.0), label=Label.ROAD)], labels=SCENE_LABELS)
+    plain = rs.World([ground_plane((230.0, 60.0), label=Label.ROAD)], labels=SCENE_LABELS)
     monkeypatch.setattr(campaigns, "_open_world", lambda word, seed: plain)
 
 
@@ -73,7 +73,7 @@ def test_bad_cases_are_rows_and_bad_words_are_errors(tmp_path: Path) -> None:
         list_cases("animals", 3)
     with pytest.raises(ResweepError, match="autonomy 'nobody:Home': cannot be imported"):
         campaigns.make_autonomy("nobody:Home")
-    with pytest.raises(ResweepError, match="give 'reference' or MODULE:NAME"):
+    with pytest.raises(ResweepError, match="give reference, navigator, tcp:PORT, or MODULE:NAME"):
         campaigns.make_autonomy("nobody")
     case = campaigns.Case(0, "scene:nowhere", 0, make_hidden_car(0, 9.0, 1.0).scenario, {})
     assert campaigns.run_case(Campaign(), "", case)["outcome"] == "error"

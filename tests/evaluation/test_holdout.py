@@ -44,6 +44,10 @@ def test_a_simulated_street_is_met_again_in_its_splats(drive: Log) -> None:
     assert list(report.metrics)[:2] == ["c2c_m", "c2c_sweep_m"]
     assert {"road", "pavement"} <= set(report.per_class)
     assert "held out: sweeps 3" in report.notes[-1]
+    assert [(row["sim"], row["real"]) for row in report.per_sweep] == [(3, 3)]  # as the log counts
+    # Simulated returns state their confidence, and most that are sure are right.
+    assert sum(row["returns"] for row in report.calibration) > 1000
+    assert report.calibration[-1]["right"] > 0.8
 
 
 def test_a_shifted_pose_is_found_again(drive: Log) -> None:

@@ -16,6 +16,7 @@ from resweep import ResweepError, Sweep
 from resweep.cli.compare import compare as verb
 from resweep.evaluation import evaluate
 from resweep.evaluation.side_by_side import SideBySide
+from resweep.log import Log
 
 MakeSweep = Callable[..., Sweep]
 
@@ -62,6 +63,19 @@ def test_old_reports_have_no_breakdown(reports: list[Path]) -> None:
     old = SideBySide.load(reports).reports[0]
     assert (old.per_range, old.ground) == ([], {})
     old.save(reports[0].with_suffix(".html"))
+
+
+def test_errors_by_range_and_their_spread_stand_beside_each_other(make_sweep: MakeSweep, tmp_path: Path) -> None:
+    places = [tmp_path / "one.json", tmp_path / "two.json"]
+    real = Log.from_sweeps([make_sweep(20.0), make_sweep(20.0, timestamp=1.0)], "real")
+    for place, errors in zip(places, ((0.01, 0.05), (0.02, 0.3)), strict=True):
+        sweeps = [make_sweep(20.0 + error, timestamp=float(at)) for at, error in enumerate(errors)]
+        evaluate(Log.from_sweeps(sweeps, "simulated"), real).save(place)
+    SideBySide.load(places).save(tmp_path / "both.html")
+    text = (tmp_path / "both.html").read_text("utf-8")
+    assert re.search(r"range_mean_m</td><td class=\"n best\">0\.03\d*<br><small class=\"sub\">0\.01\d* – 0\.05", text)
+    # Of the second, one sweep of two is right to 10 cm.
+    assert re.search(r"20 to 30 m</td><td class=\"n\">1</td><td class=\"n\">0\.5000</td>", text)
 
 
 @pytest.fixture

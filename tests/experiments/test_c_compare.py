@@ -35,6 +35,15 @@ def test_places_are_not_mixed_and_unknown_figures_do_not_count() -> None:
     assert c_compare.find_worse([_row("hybrid", 0.5), elsewhere, stripped, unknown]) == []
 
 
+def test_the_summary_says_of_each_figure_how_often_and_where_most() -> None:
+    rows = [_row("hybrid", 0.5), _row("splats", 0.5, c2c_m=0.4), _row("surfels", 0.5, c2c_m=0.2, return_f1=None)]
+    rows += [_row("hybrid", 0.5, place="there"), _row("splats", 0.5, place="there")]
+    found = {one["figure"]: one for one in c_compare.summarise_worse(rows, c_compare.find_worse(rows))}
+    most = {"most": pytest.approx(0.3), "on": "here, labels known", "than": "surfels"}
+    assert found["c2c_m"] == {"figure": "c2c_m", "compared": 3, "better": 2, **most}
+    assert (found["return_f1"]["compared"], found["return_f1"]["better"], found["return_f1"]["most"]) == (2, 0, None)
+
+
 def _place() -> Place:
     """Two sweeps of a wall with a pole before it, labelled; the second is held out."""
     names = load_labels("semantickitti")

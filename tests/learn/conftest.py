@@ -103,10 +103,13 @@ def _make_up(rng: np.random.Generator, layout: Layout, place: str) -> Pair:
     dropped = rng.random(beams) < known_law(column["range_m"], laser)
     light = column["intensity"] * (1 + 0.3 * (laser % 2)) + 0.05 * (column["class"] == 2)
     turn = (np.tile(np.arange(layout.columns), layout.rings) + 0.5) / layout.columns
-    channels = BeamChannels(values, turn.astype(np.float32), (turn * 360).astype(np.int16))
+    channels = BeamChannels(values, turn.astype(np.float32), (turn * 360).astype(np.int16), occupied)
     returned = occupied & ~dropped
     columns = (returned, np.where(returned, column["range_m"], 0), np.where(returned, light, 0).astype(np.float32))
-    return Pair(channels, *columns, column["intensity"].copy(), np.ones(beams, bool), place, layout, True)
+    angle, hit = 2 * np.pi * turn, np.zeros((beams, 3), np.float32)
+    hit[:, 0], hit[:, 1] = column["range_m"] * np.cos(angle), column["range_m"] * np.sin(angle)
+    rest = (np.ones(beams, bool), hit, np.ones(beams, bool), np.zeros(beams, np.float32))
+    return Pair(channels, *columns, column["intensity"].copy(), *rest, place, layout, True)
 
 
 def without_blind(pairs: list[Pair]) -> list[Pair]:

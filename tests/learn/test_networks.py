@@ -15,11 +15,13 @@ from resweep.learn.blindness import add_blindness
 from resweep.learn.examples import check_drops, hold_out, join_layouts, make_images, make_rays, measure_channels
 from resweep.learn.fitting import FitConfig, fit, gather
 from resweep.learn.graphs import TOLERANCE
+from resweep.learn.light import find_bins, make_light
 from resweep.learn.networks import NETWORKS, Shape, export, make_weights, predict
 from resweep.learn.scores import score_intensity
 from resweep.learn.training import TrainingConfig, train
-from resweep.learn.trees import TreeConfig, boost, export_trees
+from resweep.learn.trees import TreeConfig, boost, export_trees, predict_light, tabulate_scatter
 from resweep.simulate.realism.card import Part
+from resweep.simulate.realism.light import Light
 from resweep.simulate.realism.network import HALO, Network
 from tests.learn.conftest import known_law
 
@@ -30,8 +32,13 @@ pytest.importorskip("sklearn", reason="needs resweep[learn]")
 QUICK = TrainingConfig(epochs=3, learning_rate=5e-3, threads=1)  # threads of tests wait for each other
 
 
-def part(kind: str, data: bytes) -> Part:
-    return Part(file="drop.onnx", sha256=hashlib.sha256(data).hexdigest(), kind=kind, variant="test")
+BIAS = {"drop": (0.0,), "intensity": (0.0, 0.5, -0.2)}
+
+
+def part(kind: str, data: bytes, outputs: int = 1) -> Part:
+    light = Light(knots=[[at, at + 1.0] for at in range(outputs)], means=range(outputs)) if outputs > 1 else None
+    facts = {"file": "drop.onnx", "sha256": hashlib.sha256(data).hexdigest(), "variant": "test"}
+    return Part(**facts, kind=kind, light=light)
 
 
 @pytest.mark.parametrize("task", ["drop", "intensity"])
@@ -40,22 +47,23 @@ def test_onnx_gives_what_pytorch_gives(variant: str, task: Any, make_made_up: An
     pair = make_made_up(1)[0]
     layout = pair.layout
     mean, spread = measure_channels(make_rays([pair], "drop"))
-    shape = Shape(variant, task, 8, layout.rings, layout.rows, mean, spread)
+    shape = Shape(variant, task, 8, layout.rings, layout.rows, mean, spread, BIAS[task])
     random = torch.Generator().manual_seed(3)
     weights = {name: w + 0.05 * torch.randn(w.shape, generator=random) for name, w in make_weights(shape, 1).items()}
     channels = pair.channels.with_blind(np.random.default_rng(0).random((layout.rings, 360)).astype(np.float32))
-    network = Network(data := export(shape, weights, 1.3), part("image" if shape.is_image else "ray", data), layout)
+    data = export(shape, weights, 1.3)
+    network = Network(data, part("image" if shape.is_image else "ray", data, len(BIAS[task])), layout)
     if shape.is_image:
         image = channels.to_image(layout.rows, layout.columns)
         around = np.take(image, np.arange(-HALO, layout.columns + HALO), axis=2, mode="wrap")
-        expected = predict(shape, weights, around[None], 1.3)[0, 0, :, HALO:-HALO]
+        expected = predict(shape, weights, around[None], 1.3)[0, :, :, HALO:-HALO]
         edges = layout.columns // 4  # sectors know a halo of their neighbours, not all
         found = network.run_image(image)
-        np.testing.assert_allclose(found[:, :edges], expected[:, :edges], atol=0.05)
-        one = network._call(np.ascontiguousarray(around[None]))[0, 0, :, HALO:-HALO]
+        np.testing.assert_allclose(found[..., :edges], expected[..., :edges], atol=0.05)
+        one = network._call(np.ascontiguousarray(around[None]))[0, :, :, HALO:-HALO]
         np.testing.assert_allclose(one, expected, atol=TOLERANCE)
     else:
-        expected = predict(shape, weights, channels.values, 1.3)[:, 0]
+        expected = predict(shape, weights, channels.values, 1.3)
         np.testing.assert_allclose(network.run_rays(channels.values), expected, atol=TOLERANCE)
     assert np.ptp(expected) > 0.01
 
@@ -66,10 +74,22 @@ def test_onnx_gives_what_boosted_trees_give(task: Any, make_made_up: Any) -> Non
     rays = make_rays(pairs, task)
     trees = boost(task, rays.values, rays.target, TreeConfig(trees=10, leaves=8))
     network = Network(data := export_trees(task, trees), part("ray", data), pairs[0].layout)
-    expected = (
-        trees.predict_proba(rays.values)[:, 1] if task == "drop" else rays.values[:, 1] + trees.predict(rays.values)
-    )
-    np.testing.assert_allclose(network.run_rays(rays.values), expected, atol=TOLERANCE)
+    expected = trees.predict_proba(rays.values)[:, 1] if task == "drop" else predict_light(trees, rays.values)
+    np.testing.assert_allclose(network.run_rays(rays.values)[:, 0], expected, atol=TOLERANCE)
+
+
+def test_trees_tell_how_intensities_scatter(make_made_up: Any) -> None:
+    """The shares that ONNX gives are those of the table, between its centres by distance."""
+    rays = make_rays(pairs := make_made_up(2), "intensity")
+    trees = boost("intensity", rays.values, rays.target, TreeConfig(trees=10, leaves=8))
+    light, edges = make_light(rays.target)
+    table = tabulate_scatter(predict_light(trees, rays.values), find_bins(rays.target, edges), len(edges))
+    data = export_trees("intensity", trees, table=table)
+    named = part("ray", data).model_copy(update={"light": light})
+    shares = Network(data, named, pairs[0].layout).run_rays(rays.values)
+    expected = [np.interp(predict_light(trees, rays.values), table.centre, column) for column in table.shares.T]
+    np.testing.assert_allclose(shares, np.stack(expected, axis=1), atol=TOLERANCE)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, atol=1e-4)
 
 
 @pytest.mark.parametrize("variant", ["mlp", "unet"])

@@ -10,12 +10,16 @@ from resweep.boxes import Boxes
 from resweep.labels import LabelSet, load_labels
 from resweep.log import Log
 from resweep.pose import Array, from_xyz_rpy
-from resweep.reconstruction import Cloud, Map
+from resweep.reconstruction import Cloud, HybridConfig, Map
+from resweep.reconstruction.map.beams import Beams
+from resweep.reconstruction.refine.config import REFINEMENTS, Refine
+from resweep.reconstruction.refine.refine import Refinement
 from resweep.sweep import Sweep
 from resweep.worlds import Splats
 
 LABELS = load_labels("semantickitti")
 ROAD, BUILDING, POLE, CAR, VEGETATION, MOVING_CAR = 40, 50, 80, 10, 70, 252  # its ids
+WALL_M = 10.0
 
 
 def cloud_of(
@@ -93,3 +97,32 @@ def shrub_sweeps(count: int, labelled: bool = True, boxed: bool = False) -> list
 def at(x: float, y: float = 0.0, z: float = 2.0) -> Array:
     """A pose without turn."""
     return from_xyz_rpy(x, y, z)
+
+
+def wall(at_m: float, spacing: float = 0.1) -> Splats:
+    """Splats of the plane x = ``at_m`` in front of the origin, which overlap."""
+    axis = np.arange(-1.0, 1.0, spacing)
+    y, z = (values.reshape(-1) for values in np.meshgrid(axis, axis))
+    centre = np.column_stack([np.full(len(y), at_m), y, z])
+    return Splats(centre, np.tile([-1.0, 0, 0], (len(y), 1)), np.full(len(y), spacing), depth=8, gap_m=0.2)
+
+
+def beams_to(x_m: Array | float, count: int = 4000, seed: int = 0, noise_m: float = 0.01) -> Beams:
+    """Beams from the origin at random through the wall, which end at ``x_m`` along x, or nowhere where that is inf."""
+    rng = np.random.default_rng(seed)
+    target = np.column_stack([np.full(count, WALL_M), rng.uniform(-0.9, 0.9, (count, 2))])
+    direction = target / np.linalg.norm(target, axis=1)[:, None]
+    length = np.broadcast_to(x_m, count) / direction[:, 0] + noise_m * rng.standard_normal(count)
+    returned = np.isfinite(length)
+    return Beams(
+        np.zeros((count, 3), np.float32),
+        direction.astype(np.float32),
+        np.where(returned, length, 80.0).astype(np.float32),
+        returned,
+    )
+
+
+def work(how: Refine = "full", threads: int = 0) -> Refinement:
+    """The steps of a refinement of the wall, in a map of a point on it and of one on a pole before it."""
+    points = np.array([[WALL_M - 2.0, 0.5, 0.5], [WALL_M, 0.0, 0.0]])
+    return Refinement(REFINEMENTS[how], cloud_of(points, POLE), 0.0, HybridConfig(), threads)

@@ -93,6 +93,22 @@ def test_labels_are_believed_and_two_sweeps_hold_none_out(seen: Seen) -> None:
     assert np.array_equal(*(find_permeable(few, config) for config in (CONFIG, alone)))
 
 
+def test_a_full_refinement_overrules_labels_where_held_out_beams_say_so(seen: Seen) -> None:
+    """One of the two shrubs is labelled a building, and half of the road vegetation."""
+    map, label = seen
+    left = map.cloud.points[:, 1] > 0
+    shrub, road = (left & (label == kind) for kind in (Label.VEGETATION, Label.ROAD))
+    wrong = np.where(shrub, int(Label.BUILDING), np.where(road, int(Label.VEGETATION), label))
+    mislabelled = map.with_cloud(replace(map.cloud, label=wrong.astype(label.dtype)))
+    ways = [CONFIG.model_copy(update={"refine": how}) for how in ("fast", "full")]
+    believed, judged = (find_permeable(mislabelled, config) for config in ways)
+    np.testing.assert_array_equal(believed, wrong == Label.VEGETATION)
+    assert judged[shrub].mean() > 0.6
+    assert judged[road].mean() < 0.5
+    assert judged[~left & (label == Label.VEGETATION)].mean() > 0.9
+    assert judged[~left & (label == Label.ROAD)].mean() < 0.02
+
+
 def test_labels_of_unknown_meaning_are_not_believed(seen: Seen) -> None:
     map, label = seen
     unknown = replace(map.with_cloud(replace(map.cloud, label=label)), labels=UNKNOWN_LABELS)

@@ -6,50 +6,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from places import LABELS, POLE, VEGETATION, cloud_of
+from places import LABELS, POLE, VEGETATION, WALL_M, beams_to, wall, work
 
 import resweep as rs
 from resweep.errors import ResweepError
 from resweep.log import Log
-from resweep.pose import Array, from_xyz_rpy
+from resweep.pose import from_xyz_rpy
 from resweep.reconstruction import HybridConfig, Map, MapConfig, SurfelConfig, build_tiled
 from resweep.reconstruction.map.beams import Beams
 from resweep.reconstruction.refine.beams import find_volumes, gather
-from resweep.reconstruction.refine.config import REFINEMENTS, Refine
-from resweep.reconstruction.refine.refine import Refinement, refine
+from resweep.reconstruction.refine.config import Refine
+from resweep.reconstruction.refine.refine import refine
 from resweep.reconstruction.refine.steps import change_splats
 from resweep.simulate.retrace import one_ray_sensor
 from resweep.worlds import Splats, Volumes
-
-WALL_M = 10.0
-
-
-def wall(at_m: float, spacing: float = 0.1) -> Splats:
-    """Splats of the plane x = ``at_m`` in front of the origin, which overlap."""
-    axis = np.arange(-1.0, 1.0, spacing)
-    y, z = (values.reshape(-1) for values in np.meshgrid(axis, axis))
-    centre = np.column_stack([np.full(len(y), at_m), y, z])
-    return Splats(centre, np.tile([-1.0, 0, 0], (len(y), 1)), np.full(len(y), spacing), depth=8, gap_m=0.2)
-
-
-def beams_to(x_m: Array | float, count: int = 4000, seed: int = 0, noise_m: float = 0.01) -> Beams:
-    """Beams from the origin at random through the wall, which end at ``x_m`` along x, or nowhere where that is inf."""
-    rng = np.random.default_rng(seed)
-    target = np.column_stack([np.full(count, WALL_M), rng.uniform(-0.9, 0.9, (count, 2))])
-    direction = target / np.linalg.norm(target, axis=1)[:, None]
-    length = np.broadcast_to(x_m, count) / direction[:, 0] + noise_m * rng.standard_normal(count)
-    returned = np.isfinite(length)
-    return Beams(
-        np.zeros((count, 3), np.float32),
-        direction.astype(np.float32),
-        np.where(returned, length, 80.0).astype(np.float32),
-        returned,
-    )
-
-
-def work(how: Refine = "full", threads: int = 0) -> Refinement:
-    points = np.array([[WALL_M - 2.0, 0.5, 0.5], [WALL_M, 0.0, 0.0]])
-    return Refinement(REFINEMENTS[how], cloud_of(points, POLE), 0.0, HybridConfig(), threads)
 
 
 def test_a_wall_that_was_displaced_by_3_cm_comes_back() -> None:
@@ -219,14 +189,27 @@ def test_a_refined_build_changes_the_world_and_is_the_same_again(hedge: Log) -> 
     np.testing.assert_array_equal(found[1], found[2])
 
 
+@pytest.mark.parametrize("how", ["fast", "full"])
+def test_one_sweep_is_enough_to_refine_by(hedge: Log, how: Refine) -> None:
+    """What is seen once is all there is to learn from; a trial would have no sweep to be judged by."""
+    first, refined = (
+        find_volumes(rs.build(hedge[:1], HybridConfig(**CONFIG, refine=each), progress=False).layers)
+        for each in ("none", how)
+    )
+    assert first is not None
+    assert refined is not None
+    assert not np.array_equal(first.permeability, refined.permeability)
+
+
 def test_tiles_are_refined_too(hedge: Log, tmp_path: Path) -> None:
     found = []
-    for how in ("none", "fast"):
+    for how in ("none", "fast", "full"):
         path = build_tiled(hedge, tmp_path / f"{how}.world", HybridConfig(**CONFIG, refine=how), progress=False)
         volumes = find_volumes(rs.load_world(path).layers)
         assert volumes is not None
         found.append(volumes.permeability)
-    assert not np.array_equal(*found)
+    assert not np.array_equal(found[0], found[1])
+    assert not np.array_equal(found[1], found[2])
 
 
 def test_what_is_not_refined_says_so_at_once() -> None:

@@ -40,6 +40,14 @@ def test_kernel_gives_the_words_of_the_reference() -> None:
             assert list(_core.philox(seed, sweep, beam, ray, int(purpose))) == expected
 
 
+@pytest.mark.parametrize("count", [1, 3, 8, 63, 64, 65, 1000])
+def test_many_beams_at_once_draw_as_each_does_alone(count: int) -> None:
+    beams = np.random.default_rng(count).integers(0, 2**32, count, dtype=np.uint32)
+    drawn = _core.draw_normals(2**63 + 5, 17, beams, 3, int(Purpose.RANGE_NOISE))
+    alone = [_core.normal(_core.philox(2**63 + 5, 17, int(beam), 3, int(Purpose.RANGE_NOISE))[0]) for beam in beams]
+    np.testing.assert_array_equal(drawn, alone)
+
+
 def test_words_broadcast_over_beams_and_rays() -> None:
     table = words(7, 3, np.arange(5)[:, None], np.arange(4), Purpose.SPOT)
     assert table.shape == (5, 4, 4)

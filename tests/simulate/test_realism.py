@@ -15,6 +15,7 @@ from resweep.errors import ResweepError
 from resweep.learn.graphs import OnnxOps
 from resweep.simulate.realism import CHANNELS, Card, find_channels, find_layout, load_realism
 from resweep.simulate.realism.card import Part, write_card
+from resweep.simulate.realism.light import Light
 from resweep.simulate.realism.network import INPUT
 from resweep.simulate.reference.random import Purpose, uniform, words
 from resweep.worlds.observed import ObservedSpace
@@ -237,3 +238,59 @@ def test_layouts_of_sweeps(world: rs.World, sensor: rs.Sensor) -> None:
     np.testing.assert_allclose(layout.elevation_deg, np.linspace(-15, 15, RINGS), atol=0.01)
     with pytest.raises(ResweepError, match="1 rings"):
         find_layout(replace(sweep, beam_ring=np.zeros(sweep.n_beams)))
+
+
+def write_light(folder: Path, **changes: object) -> Path:
+    """A model that gives half of the returns intensity 0 and half 0.5, in tenths, with range noise of 2 cm."""
+    ops = OnnxOps()
+    flat = ops.multiply(ops.concat([ops.select(INPUT, 7, 8)] * 2), np.float32([0.5]))  # half of the mark of a return
+    data = ops.finish(flat, ["n", len(CHANNELS)], 2)
+    folder.mkdir(exist_ok=True)
+    (folder / "intensity.onnx").write_bytes(data)
+    light = Light(knots=((0.0, 0.0), (0.46, 0.54)), means=(0.0, 0.5), step=0.1)
+    facts = {"file": "intensity.onnx", "sha256": hashlib.sha256(data).hexdigest(), "kind": "ray", "variant": "by hand"}
+    layout = {"rings": RINGS, "columns": COLUMNS, "elevation_deg": np.linspace(-15, 15, RINGS).tolist()}
+    noise = {"range_edges_m": (5.0,), "incidence_edges_deg": (), "sigma_m": ((0.5,), (0.02,))}
+    card = {"layout": layout, "intensity": Part(**facts, light=light), "noise": noise, **changes}
+    write_card(folder, Card.model_validate(card))
+    return folder
+
+
+def test_intensities_and_ranges_are_drawn(world: rs.World, sensor: rs.Sensor, tmp_path: Path) -> None:
+    model = load_realism(write_light(tmp_path / "m"))
+    plain = rs.Simulator(world, sensor, seed=4).sweep(POSE)
+    one, two, later = (
+        rs.Simulator(world, sensor, seed=4, threads=threads, realism=model).sweep(POSE, index=index)
+        for threads, index in ((1, 0), (2, 0), (1, 1))
+    )
+    for name in ("range", "intensity", "points"):
+        assert getattr(one, name).tobytes() == getattr(two, name).tobytes()
+        assert getattr(one, name).tobytes() != getattr(later, name).tobytes()
+    assert set(np.round(np.unique(one.intensity), 3)) == {0.0, 0.5}
+    bright = int((one.intensity > 0).sum())
+    assert abs(bright - len(one) / 2) < 4 * np.sqrt(len(one) / 4)
+    added = one.range - plain.range
+    assert np.std(added) == pytest.approx(0.02, rel=5 / np.sqrt(2 * len(one)))
+    assert abs(np.mean(added)) < 4 * 0.02 / np.sqrt(len(one))
+    np.testing.assert_allclose(one.points, one.range[:, None] * one.beam_direction[one.beam], atol=1e-4)
+
+
+def test_noise_that_the_sensor_has_is_not_added_twice(world: rs.World, sensor: rs.Sensor, tmp_path: Path) -> None:
+    noisy = sensor.with_(**{"receiver.range_noise_sigma_m": 0.02})
+    model = load_realism(write_light(tmp_path / "m"))
+    plain = rs.Simulator(world, noisy, seed=4).sweep(POSE)
+    learned = rs.Simulator(world, noisy, seed=4, realism=model).sweep(POSE)
+    np.testing.assert_array_equal(learned.range, plain.range)
+
+
+def test_networks_of_other_outputs_are_refused(tmp_path: Path) -> None:
+    folder = write_light(tmp_path / "m")
+    card = json.loads((folder / "card.json").read_text())
+    del card["intensity"]["light"]
+    (folder / "card.json").write_text(json.dumps(card))
+    with pytest.raises(ResweepError, match=r"intensity.light: missing"):
+        load_realism(folder)
+    card["intensity"]["light"] = {"knots": [[0, 1]] * 3, "means": [0, 1, 2]}
+    (folder / "card.json").write_text(json.dumps(card))
+    with pytest.raises(ResweepError, match="its card says 3"):
+        load_realism(folder)

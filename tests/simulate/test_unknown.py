@@ -61,6 +61,17 @@ def swept() -> Sweep:
     return rs.Simulator(world, SENSOR).sweep(POSE)
 
 
+def test_a_bare_sweep_has_the_same_returns_and_nothing_else(swept: Sweep) -> None:
+    world = World([ground(seen=SEEN)], observed=observe(fan(-30, 20)))
+    bare = rs.Simulator(world, SENSOR).sweep(POSE, bare=True)
+    for name in LIKE_SWEEPS:
+        assert getattr(bare, name).tobytes() == getattr(swept, name).tobytes()
+    assert bare.points.tobytes() == swept.points.tobytes()
+    assert not set(SEEN_COLUMNS) & set(bare.extra)
+    assert set(SEEN_COLUMNS) <= set(swept.extra)
+    assert bare.n_unknown == 0 < swept.n_unknown
+
+
 def test_empty_beams_are_as_recorded_where_beams_were_and_unknown_elsewhere(swept: Sweep) -> None:
     azimuth = np.degrees(np.arctan2(swept.beam_direction[:, 1], swept.beam_direction[:, 0]))
     up = swept.beam_direction[:, 2] > 0

@@ -177,6 +177,28 @@ def test_a_surface_stops_what_volumes_let_pass() -> None:
     assert expected["kind"][0] == 2
 
 
+def test_a_range_is_the_mean_of_what_lies_within_the_window_of_the_likeliest() -> None:
+    """Two leaves 6 cm apart are one return, and what is a metre behind them is another."""
+    leaf = [1e-4, 0, 0, 0.01, 0, 0.01]
+    volumes = Volumes([[5.0, 0, 0], [5.06, 0, 0], [6.0, 0, 0]], [leaf] * 3, [0.5, 0.2, 0.5])
+    one = np.array([[1, 0, 0]], np.float32)
+    how = {"sigma": 0.001, "clutter": 0.0, "window": 0.1, "slope": 0.0, "range_max": 50.0}
+    found = native_scene(World([volumes])).predict(0 * one, one, None, **how)
+    assert found["probability"][0] == pytest.approx(0.5 + 0.5 * 0.8, abs=1e-3)
+    assert found["range"][0] == pytest.approx(5.0 + 0.06 * 0.4 / 0.9, abs=1e-3)
+
+
+@pytest.mark.parametrize("angle_deg", [90.0, 30.0, 5.0])
+def test_a_surface_spreads_the_ranges_of_grazing_beams(angle_deg: float) -> None:
+    sine = np.sin(np.radians(angle_deg))
+    plane = Splats([[10.0, 0, 0]], [[-sine, 0, np.cos(np.radians(angle_deg))]], [3.0])
+    one = np.array([[1, 0, 0]], np.float32)
+    how = {"sigma": 0.02, "clutter": 0.0, "window": 0.1, "slope": 0.0, "range_max": 50.0, "height": 0.005}
+    measured = np.array([10.03], np.float32)
+    found = native_scene(World([plane])).predict(0 * one, one, measured, **how)["log_likelihood"][0]
+    assert found == pytest.approx(norm(10.0, np.hypot(0.02, 0.005 / sine)).logpdf(measured[0]), abs=1e-3)
+
+
 def test_rays_of_a_pulse_meet_the_same_leaf_if_they_are_near() -> None:
     def spread(element_m: float) -> float:
         volumes = Volumes([[10.0, 0, 0]], [[0.04, 0, 0, 0.04, 0, 0.04]], 0.5, tau=1.0, element_m=element_m)

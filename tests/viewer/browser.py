@@ -44,20 +44,37 @@ def open_browser() -> Iterator[Any]:
 class Page:
     """A page and the errors on its console."""
 
-    def __init__(self, browser: Any, address: str, folder: Path) -> None:
+    def __init__(self, browser: Any, address: str, folder: Path, width: int = 760) -> None:
         self.errors: list[str] = []
-        self.page = browser.new_page(viewport={"width": 760, "height": 440})
+        self.asked: list[str] = []  # addresses that the page asked for
+        self.page = browser.new_page(viewport={"width": width, "height": 440})
         self.page.on("console", lambda message: self._note(message.type, message.text))
         self.page.on("pageerror", lambda error: self._note("error", str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
         self.folder, self._count = folder, 0
         self.page.goto(address)
-        self.page.wait_for_selector("canvas", state="attached", timeout=240_000)
+        for frame in self._find_scenes():
+            frame.wait_for_selector("canvas", state="attached", timeout=240_000)
+
+    def _find_scenes(self) -> list[Any]:
+        """The frames that show a scene: the page itself, or its panes."""
+        panes = [element.content_frame() for element in self.page.query_selector_all("iframe")]
+        return panes or [self.page]
+
+    def drag(self, x: int, y: int, across: int, down: int) -> None:
+        """Drag the mouse over the page."""
+        self.page.mouse.move(x, y)
+        self.page.mouse.down()
+        for step in range(1, 6):
+            self.page.mouse.move(x + across * step // 5, y + down * step // 5)
+            self.page.wait_for_timeout(60)
+        self.page.mouse.up()
 
     def _note(self, kind: str, text: str) -> None:
         if kind == "error":
             self.errors.append(text)
 
-    def picture(self) -> np.ndarray:
+    def picture(self, columns: slice | None = None) -> np.ndarray:
         """What the canvas shows, (h, w, 3), without the panel and without the notice of software rendering."""
         from PIL import Image
 
@@ -65,13 +82,15 @@ class Page:
         path = self.folder / f"shot-{self._count}.png"
         self.page.screenshot(path=str(path), timeout=120_000)
         with Image.open(path) as image:
-            return np.asarray(image.convert("RGB"))[190:, :380].astype(np.int64)
+            return np.asarray(image.convert("RGB"))[190:, columns or slice(0, 380)].astype(np.int64)
 
-    def wait_for(self, wanted: Callable[[np.ndarray], bool], what: str, seconds: float = 240.0) -> np.ndarray:
+    def wait_for(
+        self, wanted: Callable[[np.ndarray], bool], what: str, seconds: float = 240.0, columns: slice | None = None
+    ) -> np.ndarray:
         """The first picture that is as ``wanted``; fails with ``what`` if none is in time."""
         until = time.monotonic() + seconds
         while True:
-            shown = self.picture()
+            shown = self.picture(columns)
             if wanted(shown):
                 return shown
             if time.monotonic() > until:

@@ -65,8 +65,8 @@ def visit(browser: Any, tmp_path: Path) -> Iterator[Callable[[str], Page]]:
     """Opens the page of an address; pages are closed at the end, so that none slows the next one."""
     pages: list[Page] = []
 
-    def once(address: str) -> Page:
-        pages.append(Page(browser, address, tmp_path))
+    def once(address: str, width: int = 760) -> Page:
+        pages.append(Page(browser, address, tmp_path, width))
         return pages[-1]
 
     yield once
@@ -79,8 +79,8 @@ def shown() -> Iterator[Callable[..., Show]]:
     """Shows what was opened; servers stop at the end, and their ports are free then."""
     shows: list[Show] = []
 
-    def once(opened: Opened, port: int) -> Show:
-        shows.append(Show(opened, port=port))
+    def once(opened: Opened, port: int, panes: bool = True) -> Show:
+        shows.append(Show(opened, port=port, panes=panes))
         assert shows[-1].stage.work.finish()
         return shows[-1]
 
@@ -93,7 +93,7 @@ def shown() -> Iterator[Callable[..., Show]]:
 def check_free(show: Show) -> None:
     with socket.socket() as trial:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        trial.bind(("127.0.0.1", show.stage.port))  # nobody listens any more
+        trial.bind(("127.0.0.1", show.port))  # nobody listens any more
 
 
 def test_a_log_is_shown_and_its_controls_change_it(shown: Any, visit: Any, log: Log, tmp_path: Path) -> None:
@@ -127,25 +127,126 @@ def test_a_log_is_shown_and_its_controls_change_it(shown: Any, visit: Any, log: 
     assert page.errors == []
 
 
-def test_two_logs_stand_side_by_side_with_their_errors(shown: Any, log: Log, place: World) -> None:
+def test_two_logs_have_panes_whose_cameras_move_together(shown: Any, visit: Any, log: Log, place: World) -> None:
     again = Simulator(place, load_sensor("velodyne-vlp-16"), seed=3).run(log.poses)
     show = shown(Opened(logs=[("real", log), ("simulated", again)]), 8410)
-    left, right = (points for _, points, _ in show.page._clouds)
-    assert left[:, 1].mean() > right[:, 1].mean() + 10
+    page = visit(show.url, width=1200)
+    assert page.page.locator("figcaption").all_text_contents() == ["real", "simulated"]
+    for pane in (slice(10, 390), slice(410, 790)):
+        page.wait_for(lambda image: bright(image) > 0.01, f"the pane at {pane} is empty", columns=pane)
+    begun = find_views(show)
+    np.testing.assert_allclose(begun[0], begun[1], atol=1e-3)
+    page.drag(150, 320, 60, -40)
+    turned = wait_for_views(page, show, begun[0])
+    page.drag(600, 320, -90, 20)
+    wait_for_views(page, show, turned)
+    # A beam that is clicked in one pane is shown and described in both, for both fired it.
+    cloud = show.page._clouds[0]
+    origin = np.zeros(3)
+    show.page._click(show.twin, show.page.range_panels[0], origin, cloud.points[100] - origin)
+    assert all(f"/beam/{at}/line" in stage._shown for at, stage in enumerate(show.page.stages))
+    assert show.page.about.content.count("**beam ") == 2
+    assert page.errors == []
+
+
+def find_views(show: Show) -> list[np.ndarray]:
+    """Where the cameras of both panes stand, and what they look at."""
+    cameras = [next(iter(stage.server.get_clients().values())).camera for stage in show.page.stages]
+    return [np.concatenate([camera.position, camera.look_at]) for camera in cameras]
+
+
+def wait_for_views(page: Page, show: Show, before: np.ndarray) -> np.ndarray:
+    """The view of both panes once they have moved from ``before`` and agree."""
+    for _ in range(100):
+        page.page.wait_for_timeout(200)
+        one, other = find_views(show)
+        if np.abs(one - before).max() > 0.5 and np.allclose(one, other, atol=1e-2):
+            return one
+    pytest.fail(f"the cameras do not move together: from {before} to {one} and {other}")
+
+
+def test_two_logs_are_compared_by_their_errors(shown: Any, log: Log, place: World) -> None:
+    again = Simulator(place, load_sensor("velodyne-vlp-16"), seed=3).run(log.poses)
+    show = shown(Opened(logs=[("real", log), ("simulated", again)]), 8415)
+    assert [(cloud.log, cloud.stage) for cloud in show.page._clouds] == [(0, show.twin), (1, show.stage)]
     show.page.arrange.value = "over each other"
     show.page.colour.value = "error"
     show.page.refresh()
     assert show.stage.work.finish()
-    left, right = (points for _, points, _ in show.page._clouds)
-    assert abs(left[:, 1].mean() - right[:, 1].mean()) < 0.5
+    assert [cloud.log for cloud in show.page._clouds if cloud.stage is show.stage] == [0, 1]
     assert "range error" in show.page.legend.content
     show.page.colour.value = "confidence"
     show.page.refresh()
     assert show.stage.work.finish()
     assert "knows no confidence" in show.stage._message.content
-    beam = int(show.page._clouds[0][0].beam[100])
-    show.page.range_panel._pick(beam)
+    beam = int(show.page._clouds[0].sweep.beam[100])
+    show.page.range_panels[0]._pick(beam)
     assert f"**beam {beam}**" in show.page.about.content
+    # On one stage, as for a page that is saved, they stand beside each other.
+    alone = Show(show.opened, port=8418, panes=False)
+    try:
+        assert alone.stage.work.finish()
+        left, right = (cloud.points for cloud in alone.page._clouds)
+        assert left[:, 1].mean() > right[:, 1].mean() + 10
+    finally:
+        alone.stop()
+
+
+SCENARIO = """
+ego: {at: [499994, 5000000]}
+duration_s: 1
+actors:
+  - {asset: saloon, at: [500004, 5000000], name: parked}
+"""
+
+
+def open_kind(kind: str, log: Log, place: World, folder: Path) -> Opened:
+    """What a page of that kind shows."""
+    from resweep.scenario import load_scenario
+    from resweep.scenario.builtin import builtin_bank
+
+    worlds = [("place", place)]
+    if kind == "world":
+        return Opened(worlds=worlds)
+    if kind == "scenario":
+        (folder / "scenario.yaml").write_text(SCENARIO)
+        return Opened(worlds=worlds, scenarios=[("one car", load_scenario(folder / "scenario.yaml"))])
+    if kind == "world and log":
+        return Opened(worlds=worlds, logs=[("drive", log)])
+    return (
+        Opened(banks=[("bank", builtin_bank())])
+        if kind == "bank"
+        else Opened(sensors=[("own", load_sensor("livox-avia"))])
+    )
+
+
+_SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("world and log", "bank")]
+
+
+@pytest.mark.parametrize("kind", ["world", "scenario", "sensor", *_SLOW])
+def test_every_kind_of_page_is_drawn_without_errors(
+    kind: str, shown: Any, visit: Any, log: Log, place: World, tmp_path: Path
+) -> None:
+    show = shown(open_kind(kind, log, place, tmp_path), 8470)
+    page = visit(show.url, width=1000 if kind == "world and log" else 760)
+    page.wait_for(lambda image: bright(image) > 0.01, f"the page of a {kind} shows nothing")
+    if kind == "scenario":
+        # The car is met by beams ten metres ahead, and outlined where it stands.
+        ahead = show.page.sweep.points[np.abs(show.page.sweep.points[:, 1]) < 0.5]
+        assert 6.0 < ahead[(ahead[:, 0] > 2) & (ahead[:, 2] > -1.5), 0].min() < 9.0
+        assert "/boxes" in show.stage._shown
+        on_car = show.page.sweep.instance == show.page.actors[0].instance
+        show.page._show_beam(int(show.page.sweep.beam[np.flatnonzero(on_car)[0]]))
+        assert "on actor 'parked'" in show.page.about.content
+    if kind == "world and log":
+        recorded, again = (cloud.sweep for cloud in show.page._clouds)
+        assert recorded.n_beams == again.n_beams  # the world is swept by the log's own beams
+    page.drag(120, 300, 60, 20)
+    page.page.mouse.click(150, 330)
+    page.page.wait_for_timeout(300)
+    assert show.stage.work.finish()
+    page.picture()
+    assert page.errors == []
 
 
 def test_a_world_is_swept_live_where_the_sensor_is_dragged(shown: Any, visit: Any, place: World) -> None:
@@ -178,14 +279,20 @@ def test_a_world_is_swept_live_where_the_sensor_is_dragged(shown: Any, visit: An
         assert show.page.counts.content.startswith(words)
 
 
-def test_a_saved_page_needs_no_server(shown: Any, visit: Any, log: Log, tmp_path: Path) -> None:
-    show = shown(Opened(logs=[("drive", log)]), 8430)
+@pytest.mark.parametrize("kind", ["log", "world", "two logs"])
+def test_a_saved_page_needs_no_server(
+    kind: str, shown: Any, visit: Any, log: Log, place: World, tmp_path: Path
+) -> None:
+    opened = Opened(worlds=[("place", place)]) if kind == "world" else Opened(logs=[("drive", log)])
+    if kind == "two logs":
+        opened.logs.append(("again", log))
+    show = shown(opened, 8430, panes=False)
     saved = show.save(tmp_path / "page.html")
     show.stop()
     page = visit(saved.as_uri())
     page.wait_for(lambda image: bright(image) > 0.01, "the saved page shows nothing")
     assert page.errors == []
-    page.close()
+    assert [address for address in page.asked if not address.startswith(("file:", "data:", "blob:"))] == []
 
 
 def test_a_viewer_leaves_nothing_behind_when_it_is_stopped(log: Log, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from resweep.sweep import BeamStatus, Sweep
 from resweep.viewer.pages.range_panel import find_spot
 from resweep.viewer.scene.beams import describe_beam, draw_beam, find_clicked, trace_beam
 from resweep.viewer.scene.colours import colour_returns, instance_colours, list_colourings
+from resweep.viewer.scene.discs import Discs, find_axes, split_by_size, write_glb
 from resweep.viewer.scene.levels import choose_level, draw_priorities
 from resweep.viewer.scene.outlines import outline_boxes, outline_path
 from resweep.viewer.scene.pairing import find_errors
@@ -189,16 +191,55 @@ def test_a_world_is_shown_in_the_shapes_it_has() -> None:
         chosen = shown.choose(np.zeros(3), by)
         assert chosen.rgb.shape == (3, 3)
     np.testing.assert_allclose(chosen.centre, [[-1, 0, 0], [4, 0, 0], [1, 2, 2]])
-    # A disc's Gaussian is half a radius wide in its plane and thin along its normal; a volume's is its own.
-    np.testing.assert_allclose(np.sort(np.linalg.eigvalsh(chosen.covariance[0])), [0.0008, 0.04, 0.04], rtol=1e-4)
-    np.testing.assert_allclose(chosen.covariance[2], np.diag([0.04, 0.09, 0.25]), rtol=1e-5)
-    np.testing.assert_allclose(chosen.opacity[2], 0.7)
+    # A disc lies across its normal, as wide as it is; a volume shows as much of its larger section as stops light.
+    np.testing.assert_allclose(chosen.radius, [0.4, 0.2, 2 * np.sqrt(0.7 * 0.3 * 0.5)], rtol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(chosen.half[:2], axis=2), [[0.4, 0.4], [0.2, 0.2]], rtol=1e-5)
+    np.testing.assert_allclose(chosen.half[0, :, 2], 0.0, atol=1e-6)
+    np.testing.assert_allclose(chosen.half[1, :, 0], 0.0, atol=1e-6)
+    np.testing.assert_allclose(chosen.half[2, :, 0], 0.0, atol=1e-6)
     centre, _, half, _ = shown.ellipsoids(np.zeros(3))
     np.testing.assert_allclose(centre, [[1, 2, 2]])
     np.testing.assert_allclose(np.sort(half[0]), 2 * np.array([0.2, 0.3, 0.5]), rtol=1e-5)
     meshes, left_out = shown.meshes()
     assert ([mesh.position is None for mesh in meshes], left_out) == ([True, False], 0)
     np.testing.assert_allclose(meshes[0].vertices, np.eye(3) - np.array([1, 0, 0]))
+
+
+def test_a_file_of_discs_holds_a_triangle_around_each() -> None:
+    normal = np.array([[0.0, 0, 1], [0, 0, -1], [0.6, 0, 0.8]], np.float32)
+    centre = np.array([[0.0, 0, 0], [3, 0, 0], [0, 5, 1]], np.float32)
+    rgb = np.array([[255, 0, 0], [188, 188, 188], [0, 0, 0]], np.uint8)
+    half = find_axes(normal) * np.array([0.5, 1.0, 2.0], np.float32)[:, None, None]
+    file = write_glb(Discs(centre, half, rgb, 3))
+    scene = trimesh.load(io.BytesIO(file), file_type="glb", process=False)
+    (mesh,) = scene.geometry.values()
+    corners = np.asarray(mesh.vertices).reshape(3, 3, 3)
+    np.testing.assert_allclose(corners.mean(axis=1), centre, atol=1e-5)
+    np.testing.assert_allclose(
+        np.linalg.norm(corners - centre[:, None], axis=2), [[1.0] * 3, [2.0] * 3, [4.0] * 3], rtol=1e-5
+    )
+    np.testing.assert_allclose(np.abs(np.einsum("kcx,kx->kc", corners - centre[:, None], normal)), 0.0, atol=1e-5)
+    # The disc touches the middle of each side; the texture is clear beyond it.
+    first = 28 + int.from_bytes(file[12:16], "little")
+    rows = np.frombuffer(file[first : first + 9 * 20], np.uint8).reshape(9, 20)
+    uv = rows[:3, 12:14] / 255.0
+    texture = np.asarray(mesh.visual.material.baseColorTexture)
+    for side in (0.5 * (uv[at] + uv[(at + 1) % 3]) for at in range(3)):
+        inside, outside = 0.5 + 0.9 * (side - 0.5), 0.5 + 1.1 * (side - 0.5)
+        assert [texture[int(v * 128), int(u * 128), 3] for u, v in (inside, outside)] == [255, 0]
+    assert rows[::3, 16:19].tolist() == [[255, 0, 0], [128, 128, 128], [0, 0, 0]]  # linear, as glTF asks of vertices
+
+
+def test_the_discs_that_look_largest_are_drawn_as_discs() -> None:
+    centre = np.column_stack([np.arange(1.0, 101.0), np.zeros(100), np.zeros(100)]).astype(np.float32)
+    half = find_axes(np.tile(np.array([0, 0, 1], np.float32), (100, 1))) * np.float32(0.5)
+    half[90] *= 100.0
+    shown = Discs(centre, half, np.zeros((100, 3), np.uint8), 100)
+    large, points = split_by_size(shown, np.zeros(3), most=10)
+    np.testing.assert_array_equal(large.centre[:, 0], [*range(1, 10), 91])
+    assert sum(len(part.centre) for part, _ in points) == 90
+    assert all(size == pytest.approx(0.5) for _, size in points)
+    assert split_by_size(shown, np.zeros(3), most=100)[1] == []
 
 
 def test_transforms_come_apart_into_turn_place_and_scale() -> None:

@@ -28,7 +28,7 @@ from resweep.cli.label import label
 from resweep.cli.learn import learn
 from resweep.cli.merge import merge
 from resweep.cli.objects import objects
-from resweep.cli.options import Quiet, Verbose, choose_verbosity, describe_interruption, with_verbosity
+from resweep.cli.options import Quiet, Verbose, choose_verbosity, describe_interruption, suggest_file, with_verbosity
 from resweep.cli.render import render
 from resweep.cli.replay import replay
 from resweep.cli.scenario import scenario
@@ -51,10 +51,10 @@ _CommandError: Any = _UsageError.__bases__[0]
 app = typer.Typer(
     name="resweep",
     pretty_exceptions_enable=False,
-    add_completion=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Start with: [bold]resweep demo[/bold]. Help on one command: resweep simulate --help",
+    epilog="Start with: [bold]resweep demo[/bold]. Help on one command: resweep simulate --help. Exit status: 0 done, "
+    "1 an error or bad input, 2 a command line that is not understood, 130 interrupted.",
 )
 
 
@@ -135,7 +135,8 @@ def _run(arguments: list[str]) -> int:
     """The exit status of one command line; mistakes are printed here."""
     command = typer.main.get_command(app)
     verb = next((word for word in arguments if not word.startswith("-")), "")
-    set_verbosity(Verbosity.NORMAL)
+    # A shell that asks for words to complete shows what is printed.
+    set_verbosity(Verbosity.QUIET if "_RESWEEP_COMPLETE" in os.environ else Verbosity.NORMAL)
     try:
         with warnings.catch_warnings(), Heartbeat(f"resweep {verb}".strip()):
             warnings.showwarning = _warn
@@ -144,7 +145,8 @@ def _run(arguments: list[str]) -> int:
         return _complain(_describe_usage(error), MISUSED if isinstance(error, _UsageError) else FAILED)
     except ResweepError as error:
         several = len(getattr(error, "problems", ())) > 1  # of a spec: a line for each wrong field
-        return _complain(_advise(error, _option_names(command, verb), arguments), FAILED, several)
+        advice = _advise(error, _option_names(command, verb), arguments)
+        return _complain(f"{advice}{suggest_file(advice, arguments)}", FAILED, several)
     except (KeyboardInterrupt, typer.Abort):
         return _complain(describe_interruption(verb, arguments), INTERRUPTED)
     except BrokenPipeError:

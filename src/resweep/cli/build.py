@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from resweep.cli.completion import complete_formats, complete_methods
+from resweep.cli.made import print_made
 from resweep.cli.options import (
     METHOD_HELP,
     Bounds,
     Cluster,
     IntensityScale,
+    Json,
     Labels,
     Memory,
     PoseRate,
@@ -46,13 +49,14 @@ def build(
     ],
     method: Annotated[
         str | None,
-        typer.Option("--method", "-m", help=METHOD_HELP, show_default=False),
+        typer.Option("--method", "-m", autocompletion=complete_methods, help=METHOD_HELP, show_default=False),
     ] = None,
     sweeps: Annotated[
         str | None, typer.Option(metavar="A:B", help="Only these sweeps of each log, as in Python.", show_default=False)
     ] = None,
     format: Annotated[
-        str | None, typer.Option("--format", "-f", help="The logs' format, if it is not guessed.")
+        str | None,
+        typer.Option("--format", "-f", autocompletion=complete_formats, help="The logs' format, if it is not guessed."),
     ] = None,
     labels: Labels = None,
     poses: Poses = None,
@@ -100,6 +104,7 @@ def build(
     ] = 50.0,
     memory: Memory = None,
     cluster: Cluster = None,
+    as_json: Json = False,
 ) -> None:
     """Build a world from recordings, without what moved: splats over surfaces, permeable volumes in vegetation.
 
@@ -158,11 +163,12 @@ def build(
         _build_whole(output, log, chosen, overwrite, resume, bound, cluster)
     for line in skipped:
         typer.echo(line, err=True)
-    _summarise(output, time.perf_counter() - began)
+    facts = _summarise(output, time.perf_counter() - began)
     like = None if odometry or format is not None else _like(opened[0][0], recordings[0], parse_slice(sweeps))
     given = {"--poses": poses, "--pose-rate": pose_rate}
     shown = log if log.cloud == "placed" else recordings[0]
     typer.echo(f"next: {_suggest_next(output, shown, like, given, bool(skipped))}")
+    print_made([("world", output)], as_json, **facts)
 
 
 def _parse_scanner(word: str | None, logs: int) -> list[str]:
@@ -233,18 +239,21 @@ def _build_whole(
     discard_stage(output)
 
 
-def _summarise(output: Path, seconds: float) -> None:
+def _summarise(output: Path, seconds: float) -> dict[str, Any]:
+    """Say what a world holds and what it was made from; returns that for ``--json``."""
     from resweep.worlds.store import read_index
 
     index = read_index(output)
     low, high = index["bounds"]
-    counts = ((layer.get(name), layer["name"]) for layer in index["layers"] for name in _COUNTS)
+    counts = [(layer.get(name), layer["name"]) for layer in index["layers"] for name in _COUNTS]
     parts = " and ".join(f"{count:,} {name}" for count, name in counts if count)
     typer.echo(f"{output}: {parts} over {high[0] - low[0]:.0f} x {high[1] - low[1]:.0f} m")
     meta = index["meta"]
     if "scanner" in meta:
         typer.echo(f"{meta['scanner']}")
     typer.echo(f"from {meta['points']:,} points of {meta['sweeps']:,} sweeps, in {seconds:.1f} s")
+    layers = {str(name): count for count, name in counts if count}
+    return {"layers": layers, "points": meta["points"], "sweeps": meta["sweeps"], "seconds": round(seconds, 3)}
 
 
 def _like(path: Path, log: Log, chosen: slice) -> list[str] | None:

@@ -37,17 +37,18 @@ def is_world(source: Path) -> bool:
     return (source / "world.json").is_file()
 
 
-def log_to_cloud(log: Log, target: Path, labels: str | None, crs: Path | None, **options: Any) -> None:
-    """Write the points of a log; labels that were mapped before stay as they are."""
+def log_to_cloud(log: Log, target: Path, labels: str | None, crs: Path | None, **options: Any) -> int:
+    """Write the points of a log, and return their number; labels that were mapped before stay as they are."""
     from resweep.io import write_cloud
 
     kept: dict[str, Any] = {} if labels is None else {"labels": None}
     count = write_cloud(log, target, crs=_read_wkt(crs), overwrite=True, **kept, **options)
     typer.echo(f"{target}: {count:,} points of {len(log)} sweeps as COPC")
+    return count
 
 
-def world_to_cloud(source: Path, target: Path, labels: str | None, crs: Path | None, **options: Any) -> None:
-    """Write the points of a world: centres of splats, means of volumes, points on meshes."""
+def world_to_cloud(source: Path, target: Path, labels: str | None, crs: Path | None, **options: Any) -> int:
+    """Write the points of a world, and return their number: centres of splats, means of volumes, points on meshes."""
     from resweep.io import write_cloud
     from resweep.worlds import load_world
 
@@ -55,6 +56,7 @@ def world_to_cloud(source: Path, target: Path, labels: str | None, crs: Path | N
     kept: dict[str, Any] = {} if labels is None else {"labels": labels}
     count = write_cloud(world, target, crs=_read_wkt(crs), overwrite=True, **kept, **options)
     typer.echo(f"{target}: {count:,} points of {len(world.layers)} layers as COPC")
+    return count
 
 
 def _read_wkt(file: Path | None) -> str | None:

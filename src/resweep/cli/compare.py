@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from resweep.cli.options import parse_local
+from resweep.cli.made import print_made
+from resweep.cli.options import Json, parse_local
 
 
 def compare(
@@ -20,13 +21,17 @@ def compare(
             "--output", "-o", parser=parse_local, metavar="PATH", help="Also write the comparison, as .html or .json."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Put reports of several worlds, sensors or settings side by side, and mark the best of each figure.
 
-    Examples: resweep evaluate kitti/sequences/00 --holdout 5 -o hybrid.json;
-    resweep evaluate kitti/sequences/00 --holdout 5 --method surfels -o surfels.json;
-    resweep compare hybrid.json surfels.json -o both.html
+    Examples:
+
+      resweep evaluate kitti/sequences/00 --holdout 5 -o hybrid.json
+
+      resweep evaluate kitti/sequences/00 --holdout 5 --method surfels -o surfels.json
+
+      resweep compare hybrid.json surfels.json -o both.html
     """
     from resweep.cli.inputs import check_writable
     from resweep.errors import ResweepError
@@ -49,4 +54,4 @@ def compare(
     console.print(both.table())
     console.print("* the best of a row", style="dim")
     if output is not None:
-        console.print(f"comparison: {output}", highlight=False, markup=False, soft_wrap=True)
+        print_made([("comparison", output)])

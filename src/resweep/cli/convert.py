@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from resweep.cli.clouds import SUFFIX, check_cloud, is_world, log_to_cloud, world_to_cloud
-from resweep.cli.options import Bounds, Points, PoseRate, Poses, Resolution, choose_points, parse_place
+from resweep.cli.completion import complete_formats
+from resweep.cli.made import print_made
+from resweep.cli.options import Bounds, Json, Points, PoseRate, Poses, Resolution, choose_points, parse_place
 from resweep.cli.writing import describe_work, locks
 from resweep.errors import ResweepError
 
@@ -27,7 +29,13 @@ def convert(
         Path, typer.Argument(parser=parse_place, metavar="OUT", help="A file with a known suffix, or a new folder.")
     ],
     format: Annotated[
-        str | None, typer.Option("--format", "-f", help="Format of a log folder: sweep, pcd, ply, las, laz, kitti ...")
+        str | None,
+        typer.Option(
+            "--format",
+            "-f",
+            autocompletion=complete_formats,
+            help="Format of a log folder: sweep, pcd, ply, las, laz, kitti ...",
+        ),
     ] = None,
     frame: Annotated[
         str | None, typer.Option(help="sensor (as fired), deskewed (motion undone) or world coordinates.")
@@ -70,18 +78,29 @@ def convert(
         bool, typer.Option("--keep-going", help="Skip sweeps that cannot be read, and say so.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it exists.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Convert a sweep file or a whole log to another format, or a log or world to one cloud (COPC).
 
     Stopped and started again with the same words, it goes on after the finished sweeps, which OUT.partial keeps.
 
-    Examples: resweep convert scan.pcd scan.laz --frame world;
-    resweep convert kitti/sequences/00 out --format ply;
-    resweep convert drive.bag drive --format sweep --odometry;
-    resweep convert drive out --format ros2 --points ouster;
-    resweep convert kitti/sequences/00 out --format sweep --labels nuscenes-lidarseg;
-    resweep convert kitti/sequences/00 town.copc.laz; resweep convert seq00.world seq00.copc.laz;
-    resweep convert tiles hill.laz --bounds 448000,5411000,448100,5411100
+    Examples:
+
+      resweep convert scan.pcd scan.laz --frame world
+
+      resweep convert kitti/sequences/00 out --format ply
+
+      resweep convert drive.bag drive --format sweep --odometry
+
+      resweep convert drive out --format ros2 --points ouster
+
+      resweep convert kitti/sequences/00 out --format sweep --labels nuscenes-lidarseg
+
+      resweep convert kitti/sequences/00 town.copc.laz
+
+      resweep convert seq00.world seq00.copc.laz
+
+      resweep convert tiles hill.laz --bounds 448000,5411000,448100,5411100
     """
     given = describe_work(locals())
     from resweep.cli.inputs import open_posed, parse_cloud, report_skipped, report_unknown_sensor
@@ -104,7 +123,8 @@ def convert(
         of_logs = (format, frame, points, poses, pose_rate, from_labels, bounds, resolution, from_intensity_scale)
         if not as_cloud or any(value is not None for value in of_logs) or odometry:
             raise ResweepError(f"{source}: is a world; it is converted to {SUFFIX} alone, without options of logs")
-        world_to_cloud(source, target, labels, crs, **written)
+        count = world_to_cloud(source, target, labels, crs, **written)
+        print_made([("cloud", target)], as_json, points=count)
         return
     if odometry and poses is not None:
         raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
@@ -118,8 +138,9 @@ def convert(
     found = log.labels if from_labels is None else load_labels(from_labels)
     log = _with_labels(log, source, labels, from_labels, seen)
     if as_cloud:
-        log_to_cloud(log, target, labels, crs, **written)
+        count = log_to_cloud(log, target, labels, crs, **written)
         report_skipped(source, log)
+        print_made([("cloud", target)], as_json, points=count)
         return
     as_file = target.suffix.lower() in sweep_suffixes() and not target.is_dir()
     if as_file and len(log) == 1 and format in (None, format_of(target).name):
@@ -129,6 +150,7 @@ def convert(
         write_sweep(log[0], target, frame=frame, **kept, **written)
         typer.echo(f"{target}: 1 sweep as {format_of(target).title}")
         _say_lost(found, log, seen)
+        print_made([("sweep", target)], as_json, sweeps=1)
         return
     if format is None and as_file:
         raise ResweepError(
@@ -147,6 +169,7 @@ def convert(
     there = f", {before:,} of them from before" if before else ""
     typer.echo(f"{target}: {len(log)} sweeps as {format}{there}")
     _say_lost(found, log, seen, " of the new ones" if before else "")
+    print_made([("log", target)], as_json, sweeps=len(log))
 
 
 def _with_labels(log: Log, source: Path, labels: str | None, from_labels: str | None, seen: set[int]) -> Log:

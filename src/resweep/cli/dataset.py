@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resweep.cli.options import Cluster, Memory, Realism, Schema, Template, parse_place
+from resweep.cli.made import print_made
+from resweep.cli.options import Cluster, Json, Memory, Realism, Schema, Template, parse_place
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
 from resweep.memory import parse_memory
@@ -41,6 +42,7 @@ def dataset(
     template: Template = False,
     schema: Schema = False,
     cluster: Cluster = None,
+    as_json: Json = False,
 ) -> None:
     """Make a dataset: every world with every sensor and scenario, with points, labels, boxes and velocities.
 
@@ -76,6 +78,7 @@ def dataset(
         made = generate(chosen, output, workers=threads if cluster is None else elsewhere)
     there = f", {made.resumed:,} of them from before" if made.resumed else ""
     typer.echo(f"{output}: {made.sweeps:,} sweeps in {made.runs} runs as {chosen.layout}{there}")
+    print_made([("dataset", output)], as_json, sweeps=made.sweeps, runs=made.runs, resumed=made.resumed)
 
 
 def _limit_workers(plan: Plan, workers: int, memory_bytes: int) -> int:

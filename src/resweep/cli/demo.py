@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from resweep.cli.options import parse_local, parse_place
+from resweep.cli.completion import complete_sensors
+from resweep.cli.made import print_made
+from resweep.cli.options import Json, parse_local, parse_place
 from resweep.cli.writing import locks
-from resweep.errors import ResweepError
+from resweep.errors import ResweepError, nearest_names
 
 if TYPE_CHECKING:
     from resweep.cli.demos.main_job import Done
@@ -43,12 +45,16 @@ def demo(
         typer.Option(min=3, metavar="N", help=f"Sweeps of the log to take; {MOST_SWEEPS} at most by default."),
     ] = None,
     odometry: Annotated[bool, typer.Option("--odometry", help="Find the poses of a log that has none.")] = False,
-    sensor: Annotated[str | None, typer.Option("--sensor", "-s", help="The other sensor; see resweep sensors.")] = None,
+    sensor: Annotated[
+        str | None,
+        typer.Option("--sensor", "-s", autocompletion=complete_sensors, help="The other sensor; see resweep sensors."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Another seed, another place.")] = 0,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the report, where there is a display.")
     ] = True,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder of an earlier demo.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Record a drive, build its world, sweep that again by another sensor, and compare.
 
@@ -76,11 +82,12 @@ def demo(
     check_replaceable(output)
     if kind == "meadow":
         report_meadow(output, make_meadow(output, seed), seed)
+        print_made([("demo", output)], as_json, seed=seed)
         return
     chosen = load_sensor(SENSOR if sensor is None else sensor)
     recorded = None if log is None else _open(log, sweeps, odometry)
     done = make_main_job(output, seed, chosen, recorded, sweeps)
-    _report(output, done, log)
+    _report(output, done, log, as_json)
     if browser:
         _open_report(output)
 
@@ -89,7 +96,8 @@ def _check_place(word: str) -> Literal["street", "meadow"]:
     if word == "meadow":
         return "meadow"
     if word != "street":
-        raise ResweepError(f"demo '{word}': no such demo; give street, meadow, or --log PATH")
+        known = nearest_names(word, ("street", "meadow"))
+        raise ResweepError(f"demo '{word}': no such demo; {known} Your own recording: --log PATH")
     return "street"
 
 
@@ -112,19 +120,27 @@ def _open(path: Path, sweeps: int | None, odometry: bool) -> Log:
     return log
 
 
-def _report(output: Path, done: Done, log: Path | None) -> None:
-    from resweep.cli.demos.main_job import AGAIN, PICTURE, RECORDING, REPORT, WORLD
+def _report(output: Path, done: Done, log: Path | None, as_json: bool) -> None:
+    from resweep.cli.demos.main_job import AGAIN, BANK, PICTURE, RECORDING, REPORT, WORLD
 
     for name, text in done.lines:
         typer.echo(f"{name + ':':13}{text}")
     recording = log if log is not None else output / RECORDING
-    typer.echo(f"\nEverything is in {output} ({done.figures['seconds']:.0f} s); look first at:")
-    for made, what in ((PICTURE, "the drive, the world, the other sensor"), (REPORT, "the comparison in full")):
-        typer.echo(f"  {output / made}   {what}")
+    typer.echo(f"\nMade in {done.figures['seconds']:.0f} s; look first at the picture and the report:")
+    places = (PICTURE, REPORT, RECORDING, WORLD, BANK, AGAIN)
+    kinds = ("picture", "report", "recording", "world", "objects", "swept again")
+    rows = [(kind, output / name) for kind, name in zip(kinds, places, strict=True) if (output / name).exists()]
+    if not as_json:
+        print_made(rows)
     typer.echo("\nTry next:")
     typer.echo(f"  resweep view {recording} {output / AGAIN}   # side by side in the browser")
     typer.echo(f"  resweep view {output / WORLD}   # drag a sensor through the world")
-    typer.echo("  resweep demo --log YOUR/LOG -o my-demo   # the same with your own recording")
+    if log is None:
+        typer.echo("  resweep demo --log YOUR/LOG -o my-demo   # the same with your own recording")
+    else:
+        typer.echo(f"  resweep build {log} -o my.world   # the world of the whole recording")
+    if as_json:
+        print_made(rows, True, **done.figures)
 
 
 def has_display() -> bool:

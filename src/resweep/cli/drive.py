@@ -33,8 +33,26 @@ def drive(
     sensor: Annotated[str, typer.Option("--sensor", "-s", help="The LiDAR on its roof.")] = "velodyne-vlp-16",
     nine: Annotated[bool, typer.Option("--nine", help="Trace nine rays a pulse in place of one.")] = False,
     autonomy: Annotated[
-        str, typer.Option(help="Who drives: reference, or MODULE:NAME of a class or function.")
+        str,
+        typer.Option(help="Who drives: reference, navigator, tcp:PORT (a process that connects), or MODULE:NAME."),
     ] = "reference",
+    goal: Annotated[
+        str, typer.Option(metavar="X,Y", help="Where to drive to, metres in the world.", show_default=False)
+    ] = "",
+    duration: Annotated[
+        float, typer.Option(min=0, metavar="S", help="End after so many seconds; 0: as the scenario says.")
+    ] = 0.0,
+    reactive: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ACTOR", help="An actor that keeps its distance and yields; may be repeated."),
+    ] = None,
+    deadline: Annotated[
+        float,
+        typer.Option(min=0, metavar="S", help="Real time that an answer may take; 0: the drive waits for it."),
+    ] = 0.0,
+    timeout: Annotated[
+        float, typer.Option(min=0.001, metavar="S", help="An autonomy that is silent for so long never answers.")
+    ] = 600.0,
     sweeps: Annotated[bool, typer.Option("--sweeps", help="Keep the sweeps of every run.")] = False,
     workers: Annotated[int, typer.Option(min=1, help="Processes that drive at the same time.")] = 1,
     search: Annotated[
@@ -60,29 +78,48 @@ def drive(
       resweep drive mine.yaml --world seq00.world --autonomy mystack:Planner -o runs
     """
     from resweep.drive.run import FILE
+    from resweep.errors import ResweepError
 
     if (Path(what) / FILE).is_file():
         _replay(Path(what), output)
         return
     from resweep.drive.safety import Campaign, list_cases, run_campaign
-    from resweep.drive.safety.campaign import make_autonomy
+    from resweep.drive.safety.campaign import TCP, make_autonomy
     from resweep.drive.vehicles import load_vehicle
     from resweep.sensors import load_sensor
 
     load_vehicle(vehicle)  # mistakes are found before anything is driven
     load_sensor(sensor)
-    make_autonomy(autonomy)
-    campaign = Campaign(vehicle, sensor, "nine" if nine else "single", autonomy, sweeps, seed)
+    if not autonomy.startswith(TCP):
+        make_autonomy(autonomy)
+    campaign = Campaign(
+        vehicle, sensor, "nine" if nine else "single", autonomy, sweeps, seed, _parse_goal(goal), duration or None,
+        tuple(reactive or ()), deadline or None, timeout,
+    )  # fmt: skip
     if search:
         _search(what, search, variants, campaign, output, workers, as_json)
         return
     cases = list_cases(what, variants, world, seed)
     summary = run_campaign(campaign, cases, output, workers)
+    if len(summary["errors"]) == len(cases):
+        raise ResweepError(summary["rows"][0]["detail"])
     if what == "hidden-car" and variants > 1:
         from resweep.drive.safety.plot import draw_success
 
         draw_success(summary["rows"]).savefig(output / "success.png", dpi=150, facecolor="white")
     _print(summary, output, as_json)
+
+
+def _parse_goal(text: str) -> tuple[float, float] | None:
+    from resweep.errors import ResweepError
+
+    if not text:
+        return None
+    try:
+        x, y = (float(part) for part in text.split(","))
+    except ValueError:
+        raise ResweepError(f"--goal: expected X,Y, got '{text}'") from None
+    return x, y
 
 
 def _replay(folder: Path, output: Path) -> None:
@@ -120,10 +157,20 @@ def _print(summary: dict[str, Any], output: Path, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(summary))
         return
+    if len(summary["rows"]) == 1:
+        row = summary["rows"][0]
+        struck = f" with {row['with']}" if row["with"] else ""
+        typer.echo(f"{output}/{row['case']:04d}: {row['outcome']}{struck} after {row['duration_s']:.1f} s")
+        return
     failures = ", ".join(f"{number:04d}" for number in summary["failures"][:20]) or "none"
     more = f" and {len(summary['failures']) - 20} more" if len(summary["failures"]) > 20 else ""
     typer.echo(f"{output}: {summary['variants']} runs, {summary['success_rate']:.0%} without a collision")
     typer.echo(f"  failures: {failures}{more}")
+    for row in summary["rows"]:
+        if row["outcome"] == "error":
+            typer.echo(f"  {row['case']:04d} could not be driven: {row['detail']}")
+    if summary["unavoidable"]:
+        typer.echo(f"  of these {len(summary['unavoidable'])} no braking from the first sight on could have avoided")
     for key, text in (("min_distance_m", "least distance"), ("median_distance_m", "median distance")):
         if summary[key] is not None:
             typer.echo(f"  {text}: {summary[key]:.2f} m")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,9 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from resweep.cli.completion import complete_methods
+from resweep.cli.made import print_made
 from resweep.cli.options import (
     METHOD_HELP,
     Cluster,
+    Json,
     Labels,
     Memory,
     PoseRate,
@@ -62,7 +66,10 @@ def evaluate(
     ] = None,
     every: Annotated[int | None, typer.Option("--holdout-every", min=2, help="Hold out every N-th sweep.")] = None,
     method: Annotated[
-        str, typer.Option("--method", "-m", help=f"With --holdout: {METHOD_HELP}", show_default=False)
+        str,
+        typer.Option(
+            "--method", "-m", autocompletion=complete_methods, help=f"With --holdout: {METHOD_HELP}", show_default=False
+        ),
     ] = "hybrid",
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="With --holdout: a build option, such as map.ego_radius_m=2.")
@@ -80,7 +87,7 @@ def evaluate(
     ] = False,
     memory: Memory = None,
     cluster: Cluster = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Compare simulated sweeps with real ones, in true metres.
 
@@ -90,14 +97,20 @@ def evaluate(
     words, it goes on after the finished stages of that build, which OUT.partial keeps. With --realism the held-out
     beams are not predicted but simulated once, with the noise of a learned model.
 
-    Examples: resweep evaluate out kitti/sequences/00 -o report.html;
-    resweep evaluate out/000000.pcd real.pcd --per-class --json;
-    resweep evaluate kitti/sequences/00 --holdout 5 --method surfels;
-    resweep evaluate drive.bag --holdout-every 10 --odometry
+    Examples:
+
+      resweep evaluate out kitti/sequences/00 -o report.html
+
+      resweep evaluate out/000000.pcd real.pcd --per-class --json
+
+      resweep evaluate kitti/sequences/00 --holdout 5 --method surfels
+
+      resweep evaluate drive.bag --holdout-every 10 --odometry
     """
 
     from resweep.cli.inputs import add_refinement, build_config, check_writable, open_posed, report_skipped
     from resweep.labels import load_labels
+    from resweep.progress import open_progress
     from resweep.simulate.realism import load_realism
     from resweep.terminal import make_console
 
@@ -131,7 +144,9 @@ def evaluate(
         report_skipped(sim, log)
         report = _hold_out(log, holdout, every, config, accumulate, odometry, bound, kept, model)
     if output is not None:
-        report.save(output)
+        with open_progress() as progress:
+            progress.start(f"writing {output.name}")
+            report.save(output)
         kept.remove()
     if as_json:
         for line in report.warnings:
@@ -144,7 +159,7 @@ def evaluate(
     if per_class:
         console.print(report.class_table())
     if output is not None:
-        console.print(f"report: {output}", highlight=False, markup=False, soft_wrap=True)
+        print_made([("report", output)])
 
 
 def _compare(
@@ -196,6 +211,7 @@ def _hold_out(
 ) -> Report:
     """Held-out sweeps of a log against a world built from the others, of which finished stages are ``kept``."""
     from resweep.evaluation.holdout import holdout
+    from resweep.progress import Progress, open_progress
     from resweep.reconstruction import odometry as find_poses
     from resweep.reconstruction.map.accumulate import find_mappable
 
@@ -207,15 +223,25 @@ def _hold_out(
     if odometry:
         log = find_poses(log, progress=True)
     vocabulary = config.map.choose_labels(log)
-    report = holdout(
-        log,
-        held,
-        lambda rest: kept.build(rest, config),
-        lambda sweep: find_mappable(sweep, config.map, vocabulary),
-        accumulate=accumulate,
-        memory=memory,
-        realism=realism,
-    )
+    with ExitStack() as stack:
+        comparing: list[Progress] = []  # opened once the world is built, which shows its own progress
+
+        def build(rest: Log) -> World | StreamedWorld:
+            world = kept.build(rest, config)
+            comparing.append(stack.enter_context(open_progress()))
+            comparing[0].start("comparing held-out sweeps", len(set(held)))
+            return world
+
+        report = holdout(
+            log,
+            held,
+            build,
+            lambda sweep: find_mappable(sweep, config.map, vocabulary),
+            accumulate=accumulate,
+            memory=memory,
+            realism=realism,
+            progress=lambda *_: comparing[0].advance(),
+        )
     return kept.qualify(report)
 
 

@@ -47,7 +47,13 @@ def info(
 ) -> None:
     """Say what a file or folder holds: counts, ranges, times, bounds, columns.
 
-    Examples: resweep info kitti/sequences/00; resweep info tile.las --labels asprs; resweep info seq00.world --all
+    Examples:
+
+      resweep info kitti/sequences/00
+
+      resweep info tile.las --labels asprs
+
+      resweep info seq00.world --all
     """
     from resweep.cli.inputs import parse_cloud
 

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from resweep.cli.options import parse_place
+from resweep.cli.made import print_made
+from resweep.cli.options import Json, parse_place
 from resweep.cli.writing import describe_work, locks
 
 
@@ -30,6 +31,7 @@ def label(
         bool, typer.Option("--keep-going", help="Skip sweeps that cannot be read, and say so.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it exists.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Write a log with the labels that a model gives its returns; all else stays as it is.
 
@@ -37,8 +39,11 @@ def label(
     takes its classes for splats and for what can move. Stopped and started again with the same words, it goes on after
     the finished sweeps.
 
-    Examples: resweep label drive --model town.model -o drive-labelled;
-    resweep build drive-labelled -o drive.world --set map.drop_movable=true
+    Examples:
+
+      resweep label drive --model town.model -o drive-labelled
+
+      resweep build drive-labelled -o drive.world --set map.drop_movable=true
     """
     given = describe_work(locals())
     from resweep.cli.inputs import check_folder, open_recording, report_skipped
@@ -55,6 +60,7 @@ def label(
     report_skipped(source, log)
     names = ", ".join(labeller.card.class_names)
     typer.echo(f"{output}: {len(log)} sweeps as {format}, labelled as {labeller.card.labels.name} ({names})")
+    print_made([("log", output)], as_json, sweeps=len(log), labels=labeller.card.labels.name)
 
 
 def count_cores() -> int:

@@ -54,8 +54,11 @@ def semantics(
     otherwise; unlabelled returns do not count. Scores are those of --test, else of the logs that chose the round.
     Stopped and started again with the same words, it goes on after the last finished round.
 
-    Examples: resweep learn semantics kitti/sequences/00 kitti/sequences/05 kitti/sequences/06 -o town.model;
-    resweep learn semantics drive1 drive2 --validate drive3 --test drive4 -o town.model --json
+    Examples:
+
+      resweep learn semantics kitti/sequences/00 kitti/sequences/05 kitti/sequences/06 -o town.model
+
+      resweep learn semantics drive1 drive2 --validate drive3 --test drive4 -o town.model --json
     """
     from resweep.cli.inputs import check_folder, nest_settings
     from resweep.config import validate as check

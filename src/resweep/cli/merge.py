@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from resweep.cli.options import parse_local, parse_place
+from resweep.cli.made import print_made
+from resweep.cli.options import Json, parse_local, parse_place
 from resweep.cli.writing import locks
 
 
@@ -20,12 +21,16 @@ def merge(
         Path,
         typer.Option("--output", "-o", parser=parse_local, metavar="OUT", help="The folder of the merged dataset."),
     ],
+    as_json: Json = False,
 ) -> None:
     """Make one nuScenes dataset of several, with the scenes of all of them.
 
-    Example: resweep merge day night -o both
+    Examples:
+
+      resweep merge day night -o both
     """
     from resweep.io import merge_nuscenes
 
     made = merge_nuscenes(sources, output)
     typer.echo(f"{output}: {made.samples:,} samples in {len(made.scenes)} scenes: {', '.join(made.scenes)}")
+    print_made([("dataset", output)], as_json, samples=made.samples, scenes=list(made.scenes))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from resweep.cli.made import print_made
 from resweep.cli.options import PoseRate, Poses, parse_local, parse_place
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
@@ -120,6 +121,7 @@ def _build(log: Log, output: Path, config: ObjectConfig, json: bool, overwrite: 
     _show(bank, output, json)
     if not json:
         typer.echo(f"next: resweep objects {output} --gallery -o {output.name}.png")
+        print_made([("bank", output)])
 
 
 def _read_config(min_points: int | None, words: list[str]) -> ObjectConfig:

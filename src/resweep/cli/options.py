@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,6 +53,9 @@ Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Show every piece of work, however short, with its time.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress; only results, warnings and errors.")]
+
+# Of every command that makes or measures something: printed by `resweep.cli.made.print_made`.
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")]
 
 # Of every command that opens a log and looks at its labels.
 Labels = Annotated[
@@ -212,7 +217,29 @@ def with_verbosity(verb: Callable[..., None]) -> Callable[..., None]:
     ]
     run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), *further])  # type: ignore[attr-defined]
     run.__annotations__ = {**verb.__annotations__, **added}
+    run.__doc__ = _join_lines(verb.__doc__ or "")
     return run
+
+
+def _join_lines(text: str) -> str:
+    """A docstring with each paragraph on one line, for help as wide as the terminal."""
+    paragraphs = inspect.cleandoc(text).split("\n\n")
+    return "\n\n".join(
+        paragraph if paragraph.startswith(" ") else " ".join(paragraph.split()) for paragraph in paragraphs
+    )
+
+
+def suggest_file(message: str, arguments: Sequence[str]) -> str:
+    """A hint at files with names like the one that an error message begins with, if that is a word that names none."""
+    for word in arguments:
+        if not message.startswith(f"{word}: no ") or is_remote(path := find_path(word)) or path.exists():
+            continue
+        parent = path.absolute().parent
+        if parent.is_dir():
+            close = difflib.get_close_matches(path.name, sorted(os.listdir(parent)), n=2, cutoff=0.7)
+            if close:
+                return "; did you mean " + " or ".join(f"'{path.with_name(name)}'" for name in close) + "?"
+    return ""
 
 
 def describe_interruption(verb: str, arguments: list[str]) -> str:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resweep.cli.options import Labels, parse_local
+from resweep.cli.completion import complete_cameras, complete_views
+from resweep.cli.made import print_made
+from resweep.cli.options import Json, Labels, parse_local
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError
 
@@ -31,10 +33,17 @@ def render(
         ),
     ],
     kind: Annotated[
-        str, typer.Option("--view", metavar="KIND", help="shaded, label, depth, normal, intensity or colour.")
+        str,
+        typer.Option(
+            "--view",
+            autocompletion=complete_views,
+            metavar="KIND",
+            help="shaded, label, depth, normal, intensity or colour.",
+        ),
     ] = "shaded",
     projection: Annotated[
-        str, typer.Option("--camera", metavar="KIND", help="pinhole, panoramic or above.")
+        str,
+        typer.Option("--camera", autocompletion=complete_cameras, metavar="KIND", help="pinhole, panoramic or above."),
     ] = "pinhole",
     eye: Annotated[
         str | None, typer.Option("--from", metavar="X,Y,Z", help="Where the camera stands.", show_default=False)
@@ -69,6 +78,7 @@ def render(
     seed: Annotated[int, typer.Option(min=0, help="Seed of a procedural scene.")] = 0,
     labels: Labels = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Draw what a camera sees of a world, a log or a scenario, through the tracer that sensors use.
 
@@ -96,7 +106,8 @@ def render(
         _draw(drawing, camera, places, second, output)
     else:
         _film(drawing, camera, _read_path(along, path), (behind, above), frames, fps, output)
-    typer.echo(str(output))
+    made = "picture" if output.suffix.lower() == ".png" else "film"
+    print_made([(made, output)], as_json, view=kind, camera=projection, width=camera.width, height=camera.height)
 
 
 def _check_words(output: Path, kind: str, projection: str, kinds: tuple[str, ...], overwrite: bool) -> None:

@@ -8,7 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from resweep.cli.options import Cluster, Memory, PoseRate, Poses, Realism, parse_place
+from resweep.cli.completion import complete_sensors
+from resweep.cli.made import print_made
+from resweep.cli.options import Cluster, Json, Memory, PoseRate, Poses, Realism, parse_place
 from resweep.cli.writing import describe_work, locks
 from resweep.memory import parse_memory
 
@@ -19,7 +21,12 @@ def replay(
         Path, typer.Argument(parser=parse_place, metavar="LOG", help="A log with tracked boxes.", show_default=False)
     ],
     world: Annotated[str, typer.Option("--world", "-w", help="The world built from it, or any other.")],
-    sensor: Annotated[str, typer.Option("--sensor", "-s", help="A name from 'resweep sensors', or a YAML file.")],
+    sensor: Annotated[
+        str,
+        typer.Option(
+            "--sensor", "-s", autocompletion=complete_sensors, help="A name from 'resweep sensors', or a YAML file."
+        ),
+    ],
     output: Annotated[
         Path, typer.Option("--output", "-o", parser=parse_place, metavar="OUT", help="The folder to write the log to.")
     ],
@@ -36,6 +43,7 @@ def replay(
     memory: Memory = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the log at OUT.")] = False,
     cluster: Cluster = None,
+    as_json: Json = False,
 ) -> None:
     """Replay a recorded drive: its poses, its annotated objects as moving actors, another sensor.
 
@@ -99,3 +107,5 @@ def replay(
             f"{name}: {row['objects']} objects, returns {row['real']:,} real, {row['sim']:,} simulated, "
             f"range error {error}"
         )
+    rows = [("log", output), ("figures", output / "objects.json")]
+    print_made(rows, as_json, sweeps=len(drive), objects=len(again.tracks), classes=figures["classes"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,6 +24,7 @@ def scenario(
     ] = None,
     template: Template = False,
     schema: Schema = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the scenario as one JSON object.")] = False,
 ) -> None:
     """Check a scenario and say what is in it; or print one to begin with.
 
@@ -44,7 +46,11 @@ def scenario(
         return
     if file is None:
         raise ResweepError("scenario: give a FILE to check, or --template or --schema to write one")
-    _print(load_scenario(file), file)
+    chosen = load_scenario(file)
+    if as_json:
+        typer.echo(json.dumps(chosen.model_dump(mode="json", exclude_none=True)))
+        return
+    _print(chosen, file)
 
 
 def _print(chosen: Scenario, file: str) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from resweep.cli.completion import complete_sensors
 from resweep.cli.options import Schema, Template, parse_local
 from resweep.errors import ResweepError
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 
 def sensors(
-    name: Annotated[str | None, typer.Argument(help="A catalog name or a sensor's YAML file.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(autocompletion=complete_sensors, help="A catalog name or a sensor's YAML file.")
+    ] = None,
     plot: Annotated[bool, typer.Option("--plot", help="Draw the firing pattern and the beam to a PNG.")] = False,
     output: Annotated[
         Path | None,
@@ -40,9 +43,17 @@ def sensors(
 ) -> None:
     """List the sensors, show the spec of one, draw it, or fit one to a log.
 
-    Examples: resweep sensors; resweep sensors velodyne-hdl-64e --rate 5;
-    resweep sensors livox-avia --plot -o avia.png; resweep sensors --fit LOG -o my-lidar.yaml;
-    resweep sensors --template > my-lidar.yaml
+    Examples:
+
+      resweep sensors
+
+      resweep sensors velodyne-hdl-64e --rate 5
+
+      resweep sensors livox-avia --plot -o avia.png
+
+      resweep sensors --fit LOG -o my-lidar.yaml
+
+      resweep sensors --template > my-lidar.yaml
     """
     from resweep.cli.templates import make_sensor_template, print_help
     from resweep.sensors import Sensor, load_sensor, sensor_names

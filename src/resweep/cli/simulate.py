@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resweep.cli.options import Cluster, Memory, Points, Realism, choose_points, parse_place
+from resweep.cli.completion import complete_formats, complete_sensors
+from resweep.cli.made import print_made
+from resweep.cli.options import Cluster, Json, Memory, Points, Realism, choose_points, parse_place
 from resweep.cli.writing import describe_work, locks
 from resweep.errors import ResweepError
 from resweep.memory import parse_memory
@@ -42,6 +43,7 @@ def simulate(
         typer.Option(
             "--sensor",
             "-s",
+            autocompletion=complete_sensors,
             help="A name from 'resweep sensors', a YAML file, or recorded: the beams of the --like log themselves, "
             "which is the default with --like.",
             show_default=False,
@@ -72,7 +74,10 @@ def simulate(
     format: Annotated[
         str,
         typer.Option(
-            "--format", "-f", help="sweep (lossless), pcd, ply, las, laz, kitti, semantickitti, nuscenes or ros2."
+            "--format",
+            "-f",
+            autocompletion=complete_formats,
+            help="sweep (lossless), pcd, ply, las, laz, kitti, semantickitti, nuscenes or ros2.",
         ),
     ] = "sweep",
     points: Points = None,
@@ -123,7 +128,7 @@ def simulate(
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Leave out bad poses of a log, and say so.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the log at OUT.")] = False,
     cluster: Cluster = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Drive a sensor through a world and write what it measures.
 
@@ -242,10 +247,9 @@ def simulate(
     if unknown is not None:
         typer.echo(unknown)
     tally.say_empty()
-    if as_json:
-        share = None if place.observed is None else tally.unknown_share
-        counts = {"sweeps": tally.sweeps, "beams": tally.beams, "returns": tally.returns}
-        typer.echo(json.dumps({"output": str(output), **counts, "unknown_share": share, "seconds": seconds}))
+    share = None if place.observed is None else tally.unknown_share
+    counts = {"sweeps": tally.sweeps, "beams": tally.beams, "returns": tally.returns}
+    print_made([("log", output)], as_json, output=str(output), **counts, unknown_share=share, seconds=seconds)
 
 
 class _Staged:

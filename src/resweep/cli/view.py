@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from resweep.cli.made import print_made
 from resweep.cli.options import Bounds, IntensityScale, Labels, Memory, Resolution, parse_local
 from resweep.errors import ResweepError
 
@@ -64,6 +65,9 @@ def view(
     intensity_scale: IntensityScale = None,
     memory: Memory = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace pictures or a page that exist.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With -o or --save: print one JSON object as the last line.")
+    ] = False,
 ) -> None:
     """Look at logs, worlds, scenarios, banks and sensors in the browser.
 
@@ -90,7 +94,8 @@ def view(
             raise ResweepError(
                 f"-o: draws one log, got {len(paths)} paths; leave out -o to compare them in the browser"
             )
-        _draw(paths[0], output, sweep, reach, labels, cloud, overwrite)
+        drawn = _draw(paths[0], output, sweep, reach, labels, cloud, overwrite)
+        print_made([("picture", made) for made in drawn], as_json)
         return
     if save is not None:
         if save.suffix.lower() not in (".html", ".htm"):
@@ -98,7 +103,7 @@ def view(
         if save.exists() and not overwrite:
             raise ResweepError(f"{save}: exists; choose another --save or give --overwrite")
         check_writable(save)
-    _show(paths, save, sweep, host, port, browser, budget, seed, memory, {"labels": labels, **cloud})
+    _show(paths, save, sweep, host, port, browser, budget, seed, memory, {"labels": labels, **cloud}, as_json)
 
 
 def _show(
@@ -112,6 +117,7 @@ def _show(
     seed: int,
     memory: str | None,
     options: dict[str, Any],
+    as_json: bool,
 ) -> None:
     from resweep.optional import require
 
@@ -125,13 +131,15 @@ def _show(
         if not -len(log) <= sweep < len(log):
             raise ResweepError(f"{name}: holds {len(log)} sweeps, no sweep {sweep}; they count from 0")
     first = sweep if sweep >= 0 or not opened.logs else len(opened.logs[0][1]) + sweep
-    show = Show(opened, host=host, port=port, budget=BUDGET if budget is None else budget, sweep=first)
+    show = Show(
+        opened, host=host, port=port, budget=BUDGET if budget is None else budget, sweep=first, panes=save is None
+    )
     try:
         if save is not None:
-            typer.echo(str(show.save(save)))
+            print_made([("page", show.save(save))], as_json)
             return
-        if show.stage.port != port:
-            typer.echo(f"port {port} is in use; taking {show.stage.port}", err=True)
+        if show.port != port:
+            typer.echo(f"port {port} is in use; taking {show.port}", err=True)
         _wait(show, browser)
     except KeyboardInterrupt:
         typer.echo("stopped", err=True)
@@ -162,7 +170,7 @@ def _draw(
     labels: str | None,
     cloud: dict[str, Any],
     overwrite: bool,
-) -> None:
+) -> tuple[Path, Path]:
     """Draw one sweep of a log from above and as the sensor sees it."""
     from resweep.cli.inputs import check_writable, report_unknown_sensor
     from resweep.cli.options import parse_place
@@ -182,6 +190,4 @@ def _draw(
         raise ResweepError(f"{path}: holds {len(log)} sweeps, no sweep {sweep}; they count from 0")
     report_unknown_sensor(place, log)
     chosen = log[sweep]
-    drawn = birds_eye(chosen, above, labels=log.labels, reach_m=reach), range_image(chosen, seen, labels=log.labels)
-    for made in drawn:
-        typer.echo(str(made))
+    return birds_eye(chosen, above, labels=log.labels, reach_m=reach), range_image(chosen, seen, labels=log.labels)

@@ -17,11 +17,14 @@ class AnswerRules(Spec):
     A command outside of the vehicle's limits always acts as the nearest one within.
     """
 
-    timeout_s: Positive = 60.0
-    """Seconds of real time that an answer may take; the drive's own clock stands still meanwhile. Runs with late
-    answers depend on the machine, so the default leaves room."""
+    deadline_s: Positive | None = None
+    """Seconds of real time within which an answer must come, else it is late. None: the drive's clock stands still
+    until the answer is there, and the run does not depend on the machine's load."""
+    timeout_s: Positive = 600.0
+    """An autonomy that is silent for so many seconds of real time, where no deadline is set or before it is ready,
+    never answers: the vehicle brakes, and the run ends as it stands."""
     on_late: Literal["hold", "brake"] = "hold"
-    """What the vehicle does without an answer: it holds the last command, or brakes."""
+    """What the vehicle does without an answer by the deadline: it holds the last command, or brakes."""
     on_error: Literal["hold", "brake"] = "brake"
     """What it does when the autonomy raises an error or answers what is no command, such as NaN."""
     give_up_after: int = Field(default=10, ge=1)

@@ -15,6 +15,7 @@ from resweep.drive.body.collisions import BoxProbe, actor_bounds, find_actor_con
 from resweep.drive.body.footing import Footing
 from resweep.drive.config import LoopConfig
 from resweep.drive.idm import Moving
+from resweep.drive.nearness import NearnessLog
 from resweep.drive.sensing.instruments import WIDTHS, Motion, make_instruments
 from resweep.drive.sensing.lidars import Known, Lidar
 from resweep.drive.sensing.observation import Observation, Scan, Truth, no_readings
@@ -66,7 +67,7 @@ class Episode:
         self.number, self.outcome = 0, ""
         self.events: list[Event] = []
         self.states: list[list[float]] = []
-        self.min_distance_m = self.min_ttc_s = math.inf
+        self.nearness = NearnessLog()
         self._queue: deque[tuple[float, Command | str]] = deque()
         self._acting: Command | str = (start.speed, 0.0) if vehicle.model == "skid-steer" else (0.0, start.steering)
         self._touching: set[str] = set()
@@ -98,7 +99,8 @@ class Episode:
     def step(self, command: Command | str, known: Known | None = None, on_sweep: OnSweep | None = None) -> Observation:
         """Drive on under a command, or under `BRAKE`, until the next one is due.
 
-        ``known`` gives sweeps that need not be made; ``on_sweep`` gets every sweep as it ends.
+        ``known`` gives sweeps that need not be made; ``on_sweep`` gets every sweep as it ends. Without it, sweeps have
+        no more than the observation shows.
         """
         if self.outcome:
             raise ResweepError(f"drive: has ended ({self.outcome}); begin another")
@@ -200,9 +202,7 @@ class Episode:
             seen = watch_actor(self.vehicle.box, self._reach_m, path, actor)
             if seen is None:
                 continue
-            self.min_distance_m = min(self.min_distance_m, seen.distance_m)
-            if self.state.speed > 0.0:
-                self.min_ttc_s = min(self.min_ttc_s, seen.ttc_s)
+            self.nearness.note_encounter(actor.name, seen, self.state.speed > 0.0)
             if seen.contact is not None:
                 touching.add(actor.name)
                 if actor.name not in self._touching:
@@ -257,8 +257,9 @@ class Episode:
         for lidar in self.lidars:
             if lidar.simulator.actors != self._around.traffic.actors:
                 lidar.simulator = lidar.simulator.with_actors(self._around.traffic.actors)
-            made = lidar.sweeps_until(motion.end_s, self._path, known)
+            made = lidar.sweeps_until(motion.end_s, self._path, known, bare=on_sweep is None)
             for index, sweep in made:
+                self.nearness.note_sweep(self._around.traffic.actors, sweep, self.time_s)
                 if on_sweep is not None:
                     on_sweep(lidar.name, index, sweep)
             scans[lidar.name] = tuple(lidar.scan(sweep) for _, sweep in made)

@@ -196,6 +196,7 @@ class Loop:
         before = recorder.decided() if recorded is None else recorded
         made: list[Decision] = []
         opening = () if guard is None else guard.start(self.mission)
+        add_sweep = recorder.add_sweep if recorder.keeps_sweeps else None
         try:
             with open_progress(progress) as shown:
                 shown.start("driving", math.ceil(self.duration_s * self.config.control_hz - 1e-9))
@@ -208,7 +209,7 @@ class Loop:
                     if decision.end:
                         episode.end(decision.end)
                         break
-                    observation = episode.step(decision.command, recorder.known, recorder.add_sweep)
+                    observation = episode.step(decision.command, recorder.known, add_sweep)
                     shown.advance()
         finally:
             if guard is not None:
@@ -249,8 +250,7 @@ class Loop:
             tuple(sorted(episode.events, key=lambda event: float(event["time_s"]))),
             np.array(episode.states),
             tuple(made),
-            episode.min_distance_m,
-            episode.min_ttc_s,
+            episode.nearness.actors,
             self.settings(),
             recorder.logs(episode.lidars),
         )
@@ -275,7 +275,10 @@ class Loop:
         """Start, speed and route: as given, else those of the scenario's ego."""
         route, begin, speed = np.zeros((0, 2)), None, 0.0
         if self.scenario is not None:
-            path = self.scenario.trajectory(self.world)
+            # The route is the whole lane, however far the scenario's duration leads along it.
+            whole = self.scenario.ego.at is None
+            ego = self.scenario.model_copy(update={"duration_s": None}) if whole else self.scenario
+            path = ego.trajectory(self.world)
             route = path.poses[:, :2, 3]
             first = path.poses[0]
             begin = (float(first[0, 3]), float(first[1, 3]), math.atan2(first[1, 0], first[0, 0]))

@@ -35,6 +35,11 @@ _JOURNAL = "journal.jsonl"
 class Recorder(Protocol):
     """Takes what a run gives."""
 
+    @property
+    def keeps_sweeps(self) -> bool:
+        """Whether it does anything with sweeps."""
+        ...
+
     def decided(self) -> list[Decision]:
         """The decisions that were made before the run was stopped."""
         ...
@@ -60,7 +65,7 @@ class MemoryRecorder:
     """Keeps the sweeps in memory, or none if not ``keep``."""
 
     def __init__(self, keep: bool = True) -> None:
-        self._keep = keep
+        self.keeps_sweeps = keep
         self._sweeps: dict[str, list[Sweep]] = {}
 
     def decided(self) -> list[Decision]:
@@ -76,7 +81,7 @@ class MemoryRecorder:
 
     def add_sweep(self, name: str, index: int, sweep: Sweep) -> None:
         """Keep a sweep."""
-        if self._keep:
+        if self.keeps_sweeps:
             self._sweeps.setdefault(name, []).append(sweep)
 
     def logs(self, lidars: list[Lidar]) -> dict[str, Log]:
@@ -96,6 +101,7 @@ class FolderRecorder:
 
     def __init__(self, partial: Path, first: str | None) -> None:
         self._partial, self._first = partial, first
+        self.keeps_sweeps = first is not None
         self._decided = _read_journal(partial / _JOURNAL)
         self._journal: IO[str] | None = None
         self._count = 0
@@ -124,7 +130,7 @@ class FolderRecorder:
 
     def add_sweep(self, name: str, index: int, sweep: Sweep) -> None:
         """Write a sweep, unless it is there."""
-        if self._first is None:
+        if not self.keeps_sweeps:
             return
         self._heads.setdefault(name, []).append((sweep.timestamp, sweep.pose))
         file = self._place(name, index)

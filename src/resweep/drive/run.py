@@ -13,13 +13,14 @@ import numpy as np
 
 from resweep.drive.autonomy.guard import Decision
 from resweep.drive.episode import Event
+from resweep.drive.nearness import Nearness
 from resweep.errors import ResweepError
 from resweep.files.untrusted import read_json
 from resweep.log import Log
 from resweep.pose import Array
 
 FILE = "run.json"
-VERSION = 1
+VERSION = 2
 STATE_FIELDS = (
     "time_s",
     "x_m",
@@ -39,17 +40,16 @@ class Run:
 
     ``outcome``: ``goal``, ``collision``, ``left-ground``, ``time``, ``gave-up`` or ``no-answer``. ``events`` are rows
     with ``time_s`` and ``kind``. ``states`` (n, 9) has the columns of `STATE_FIELDS` at the start and after each step,
-    ``decisions`` the command of each step. ``min_distance_m`` and ``min_ttc_s``, the least time to collision at
-    constant velocities, are those to any actor, infinity where none was near (10 m). ``logs`` has the sweeps by the
-    name of their LiDAR, empty where none was kept. ``settings`` is all that made it, as plain data.
+    ``decisions`` the command of each step. ``actors`` says by name how near each came that was near or seen. ``logs``
+    has the sweeps by the name of their LiDAR, empty where none was kept. ``settings`` is all that made it, as plain
+    data.
     """
 
     outcome: str
     events: tuple[Event, ...]
     states: Array
     decisions: tuple[Decision, ...]
-    min_distance_m: float
-    min_ttc_s: float
+    actors: Mapping[str, Nearness]
     settings: Mapping[str, Any]
     logs: Mapping[str, Log] = field(default_factory=dict)
 
@@ -69,6 +69,16 @@ class Run:
     def duration_s(self) -> float:
         """Seconds driven."""
         return float(self.states[-1, 0])
+
+    @property
+    def min_distance_m(self) -> float:
+        """Least distance to any actor, metres; infinity where none was near (10 m)."""
+        return min((near.min_distance_m for near in self.actors.values()), default=math.inf)
+
+    @property
+    def min_ttc_s(self) -> float:
+        """Least time to a collision with any actor at constant velocities, seconds; infinity where none was near."""
+        return min((near.min_ttc_s for near in self.actors.values()), default=math.inf)
 
     @property
     def path_m(self) -> float:
@@ -101,6 +111,7 @@ class Run:
             "version": VERSION,
             "outcome": self.outcome,
             "figures": self.figures(),
+            "actors": {name: near.to_plain() for name, near in sorted(self.actors.items())},
             "events": list(self.events),
             "state_fields": list(STATE_FIELDS),
             "states": self.states.tolist(),
@@ -124,8 +135,10 @@ def read_run(folder: str | Path) -> Run:
     data = read_json(place / FILE, "run the drive again")
     if not isinstance(data, dict) or data.get("format") != "resweep-run":
         raise ResweepError(f"{place / FILE}: is no saved run; give the folder that a loop was run into")
-    if data.get("version", 0) > VERSION:
-        raise ResweepError(f"{place / FILE}: version {data['version']}, this Resweep reads up to {VERSION}; upgrade it")
+    if data.get("version") != VERSION:
+        raise ResweepError(
+            f"{place / FILE}: version {data.get('version')}, this Resweep reads {VERSION}; run the drive again"
+        )
     try:
         lidars = [lidar["name"] for lidar in data["settings"]["rig"]["lidars"]]
         made = Run(
@@ -133,18 +146,13 @@ def read_run(folder: str | Path) -> Run:
             tuple(data["events"]),
             np.array(data["states"], float).reshape(-1, len(STATE_FIELDS)),
             tuple(Decision.from_plain(item) for item in data["decisions"]),
-            _read_least(data["figures"]["min_distance_m"]),
-            _read_least(data["figures"]["min_ttc_s"]),
+            {name: Nearness.from_plain(near) for name, near in data["actors"].items()},
             data["settings"],
             {name: open_log(at) for name, at in _list_logs(place, lidars)},
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ResweepError(f"{place / FILE}: damaged ({type(error).__name__}: {error}); run the drive again") from error
     return made
-
-
-def _read_least(value: float | None) -> float:
-    return math.inf if value is None else float(value)
 
 
 def _list_logs(folder: Path, lidars: list[str]) -> list[tuple[str, Path]]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import ResweepError
+from resweep.evaluation.breakdown import Breakdown, rate_confidence
 from resweep.evaluation.column import Column
 from resweep.evaluation.compare import evaluate
 from resweep.evaluation.metrics import METRICS
@@ -52,6 +53,8 @@ def holdout(
     rest = [index for index in range(len(log)) if index not in set(chosen)]
     if not chosen or not rest:
         raise ResweepError(f"holdout: {len(chosen)} of {len(log)} sweeps are held out; keep some on either side")
+    if realism is not None:
+        realism.check_scale(log.intensity_scale)
     begun = time.perf_counter()
     world = build(log[rest])
     build_s = time.perf_counter() - begun
@@ -73,7 +76,10 @@ def holdout(
         f"held out: sweeps {', '.join(map(str, chosen))}; built from {len(rest)} others; {left_out:,} of {beams:,} "
         "beams left out, as they returned from what no map holds (moving, outliers, the vehicle itself)"
     )
-    return replace(report, metrics=metrics, notes=[*report.notes, note])
+    # Sweeps go by their numbers in the log.
+    rows = [{**row, "sim": chosen[row["sim"]], "real": chosen[row["real"]]} for row in report.per_sweep]
+    calibration = report.calibration or held_out.stated.calibration()
+    return replace(report, metrics=metrics, per_sweep=rows, calibration=calibration, notes=[*report.notes, note])
 
 
 class _HeldOut:
@@ -89,6 +95,7 @@ class _HeldOut:
         self.left_out = self.beams = 0
         self.tracing_s = 0.0
         self.likelihoods = Column()
+        self.stated = Breakdown()
         self._traced: set[int] = set()
         self._latest: tuple[int, Sweep, Sweep] | None = None
 
@@ -118,6 +125,8 @@ class _HeldOut:
         if at not in self._traced:  # figures count a sweep once, however often it is asked for
             self.tracing_s += time.perf_counter() - begun
             self.likelihoods.append(self.retracer.log_likelihood(sweep, pose))
+            if not learned:  # predictions state no confidence, simulated returns do
+                self.stated.add(rate_confidence(self.retracer.sweep(sweep, at, pose), sweep))
             self.left_out += whole.n_beams - sweep.n_beams
             self.beams += whole.n_beams
             self._traced.add(at)

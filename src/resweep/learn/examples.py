@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from resweep.errors import ResweepError
+from resweep.learn.light import find_bins
 from resweep.learn.networks import Task
 from resweep.learn.pairs import Pair
 from resweep.learn.training import ImageExamples, RayExamples
@@ -23,27 +24,32 @@ def select_beams(pair: Pair, task: Task) -> Array:
     return chosen if task == "drop" else chosen[pair.returned[chosen]]
 
 
-def select_target(pair: Pair, task: Task) -> Array:
-    """What a network should say of every beam (b,): 1 for a drop, or the recorded intensity."""
-    return (~pair.returned).astype(np.float32) if task == "drop" else pair.intensity
+def select_target(pair: Pair, task: Task, edges: Array | None = None) -> Array:
+    """What a network should say of every beam (b,): 1 for a drop, or the recorded intensity.
+
+    With the ``edges`` of bins of intensity it is the number of the bin.
+    """
+    if task == "drop":
+        return (~pair.returned).astype(np.float32)
+    return pair.intensity if edges is None else find_bins(pair.intensity, edges).astype(np.float32)
 
 
-def make_rays(pairs: Sequence[Pair], task: Task) -> RayExamples:
+def make_rays(pairs: Sequence[Pair], task: Task, edges: Array | None = None) -> RayExamples:
     """The rays of pairs."""
     rows = [select_beams(pair, task) for pair in pairs]
     values = np.concatenate([pair.channels.values[own] for pair, own in zip(pairs, rows, strict=True)])
-    target = np.concatenate([select_target(pair, task)[own] for pair, own in zip(pairs, rows, strict=True)])
+    target = np.concatenate([select_target(pair, task, edges)[own] for pair, own in zip(pairs, rows, strict=True)])
     return RayExamples(values, target)
 
 
-def make_images(pairs: Sequence[Pair], task: Task, layout: Layout) -> ImageExamples:
+def make_images(pairs: Sequence[Pair], task: Task, layout: Layout, edges: Array | None = None) -> ImageExamples:
     """The sweeps of pairs as images."""
     images, targets, weights = [], [], []
     for pair in pairs:
         images.append(pair.channels.to_image(layout.rows, layout.columns))
         cells, rows = pair.channels.find_cells(layout.columns), select_beams(pair, task)
         target, weight = np.zeros((2, layout.rows * layout.columns), np.float32)
-        target[cells[rows]], weight[cells[rows]] = select_target(pair, task)[rows], 1.0
+        target[cells[rows]], weight[cells[rows]] = select_target(pair, task, edges)[rows], 1.0
         targets.append(target.reshape(layout.rows, layout.columns))
         weights.append(weight.reshape(layout.rows, layout.columns))
     return ImageExamples(images, targets, weights)

@@ -12,17 +12,30 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from resweep import portable
 from resweep.config import Spec
 from resweep.learn.examples import make_images, make_rays, measure_channels, select_beams, select_target
+from resweep.learn.light import estimate_ring_correlation, estimate_textures, find_bins, find_levels, make_light
 from resweep.learn.networks import Shape, Task, count_weights, export
 from resweep.learn.pairs import Pair
-from resweep.learn.scores import find_cut, find_temperature, score_drops, score_intensity
-from resweep.learn.training import TrainingConfig, train
-from resweep.learn.trees import TreeConfig, boost, count_nodes, export_trees
+from resweep.learn.runs import estimate_runs
+from resweep.learn.scores import find_cut, find_temperature, score_drops, score_intensity, score_shares
+from resweep.learn.training import RayExamples, TrainingConfig, train
+from resweep.learn.trees import (
+    ScatterTable,
+    TreeConfig,
+    boost,
+    count_nodes,
+    export_trees,
+    predict_light,
+    tabulate_scatter,
+)
 from resweep.pose import Array
 from resweep.simulate.realism.card import Part
 from resweep.simulate.realism.channels import CHANNELS, REAL
 from resweep.simulate.realism.layout import Layout
+from resweep.simulate.realism.light import Light
+from resweep.simulate.realism.model import draw_drop_levels
 from resweep.simulate.realism.network import Network
 
 Variant = Literal["logistic", "mlp", "trees", "unet"]
@@ -52,8 +65,26 @@ class Fitted:
     history: list[tuple[float, float]]
 
     def predict(self, pair: Pair, threads: int = 0) -> Array:
-        """What it says of each beam (b,) of a pair."""
-        return self.network.run(pair.channels, threads)
+        """What it says of each beam of a pair: the probability (b,) of a drop, or the mean intensity (b,)."""
+        said = self.network.run(pair.channels, threads)
+        return said if self.part.light is None else self.part.light.average(said)
+
+    def draw_drops(self, pair: Pair, index: int, seed: int = 0) -> Array:
+        """Whether each beam (b,) of a pair is dropped, as simulation draws it for sweep ``index``."""
+        level = draw_drop_levels(pair.channels, self.part.ring_correlation, seed=seed, index=index)
+        return np.asarray(level < self.predict(pair))
+
+    def draw_light(self, pair: Pair, index: int, seed: int = 0) -> Array:
+        """The intensities (b,) of a pair as simulation draws them for sweep ``index``."""
+        return draw_light(self.network, pair, index, seed)
+
+
+def draw_light(network: Network, pair: Pair, index: int, seed: int = 0) -> Array:
+    """Intensities (b,) drawn from what a network says of a pair, for sweep ``index``."""
+    light = network.part.light
+    assert light is not None  # of an intensity network
+    level = light.draw_levels(pair.channels, pair.hit, seed=seed, index=index)
+    return np.where(pair.channels.occupied, light.draw(network.run(pair.channels), level), np.float32(0))
 
 
 def fit(
@@ -72,22 +103,23 @@ def fit(
     history: list[tuple[float, float]] = []
     facts: dict[str, Any] = {"file": f"{task}.onnx", "variant": config.variant, "sha256": "0" * 64}
     facts["normalisation"] = dict(zip(CHANNELS[:REAL], zip(mean, spread, strict=True), strict=True))
+    light, edges = make_light(rays.target) if task == "intensity" else (None, None)
+    facts["light"] = light
     if config.variant == "trees":
         boosted = boost(task, rays.values, rays.target, config.trees)
         part = Part(**{**facts, "kind": "ray", "parameters": count_nodes(boosted), "normalisation": {}})
+        table = None if edges is None else _tabulate(boosted, make_rays(held_out, task), edges)
 
         def make(temperature: float) -> bytes:
-            return export_trees(task, boosted, temperature)
+            return export_trees(task, boosted, temperature, table)
     else:
-        rate = min(max(float(rays.target.mean()), 1e-4), 1 - 1e-4)
-        bias = math.log(rate / (1 - rate)) if task == "drop" else 0.0
+        bias = _find_bias(rays.target if edges is None else find_bins(rays.target, edges), edges)
         shape = Shape(config.variant, task, config.width, layout.rings, layout.rows, mean, spread, bias)
         if shape.is_image:
-            both = [make_images(part, task, layout) for part in (pairs, held_out)]
-            trained = train(shape, both[0], both[1], config.training, checkpoint=checkpoint, progress=progress)
+            both: Any = [make_images(part, task, layout, edges) for part in (pairs, held_out)]
         else:
-            held = make_rays(held_out, task)
-            trained = train(shape, rays, held, config.training, checkpoint=checkpoint, progress=progress)
+            both = [make_rays(part, task, edges) for part in (pairs, held_out)]
+        trained = train(shape, both[0], both[1], config.training, checkpoint=checkpoint, progress=progress)
         history = trained.history
         kind = "image" if shape.is_image else "ray"
         part = Part(**{**facts, "kind": kind, "parameters": count_weights(trained.weights)})
@@ -95,29 +127,80 @@ def fit(
         def make(temperature: float) -> bytes:
             return export(shape, trained.weights, temperature)
 
-    return _calibrate(task, make, part, held_out, layout, history)
+    if edges is None:
+        return _calibrate(make, part, held_out, layout, history)
+    return _estimate_scatter(make(1.0), part, held_out, layout, edges, history)
+
+
+def _find_bias(target: Array, edges: Array | None) -> tuple[float, ...]:
+    """The logits of what is true of all beams: of a drop, or of each bin of intensity."""
+    if edges is None:
+        rate = min(max(float(target.mean()), 1e-4), 1 - 1e-4)
+        return (math.log(rate / (1 - rate)),)
+    share = (np.bincount(target, minlength=len(edges)) + 1.0) / (len(target) + len(edges))
+    return tuple(np.round(portable.log(share), 4).tolist())
+
+
+def _tabulate(trees: Any, rays: RayExamples, edges: Array) -> ScatterTable:
+    """How recorded intensities of held-out rays scatter about what trees predict."""
+    return tabulate_scatter(predict_light(trees, rays.values), find_bins(rays.target, edges), len(edges))
 
 
 def _calibrate(
-    task: Task,
     make: Callable[[float], bytes],
     part: Part,
     held_out: Sequence[Pair],
     layout: Layout,
     history: list[tuple[float, float]],
 ) -> Fitted:
-    """The exported model, with the temperature that suits the held-out pairs, and its scores on them."""
+    """The exported model of drops, with the temperature that suits the held-out pairs, and its scores on them."""
     data = make(1.0)
-    network = Network(data, part, layout)
-    said, true, values = gather(network, held_out, task)
-    if task == "intensity":
-        return _finish(data, part, layout, score_intensity(said, true), history)
+    said, true, values = gather(Network(data, part, layout), held_out, "drop")
     temperature = find_temperature(said, true > 0.5)
     if temperature != 1.0:
         data = make(temperature)
-        said = gather(Network(data, part, layout), held_out, task)[0]
+        said = gather(Network(data, part, layout), held_out, "drop")[0]
     scores = score_drops(said, true > 0.5, find_cut(said, true > 0.5), values)
-    return _finish(data, part.model_copy(update={"temperature": temperature}), layout, scores, history)
+    runs = estimate_runs(held_out, [Network(data, part, layout).run(pair.channels) for pair in held_out])
+    found = part.model_copy(update={"temperature": temperature, "ring_correlation": runs})
+    return _finish(data, found, layout, scores, history)
+
+
+def _estimate_scatter(
+    data: bytes,
+    part: Part,
+    held_out: Sequence[Pair],
+    layout: Layout,
+    edges: Array,
+    history: list[tuple[float, float]],
+) -> Fitted:
+    """The exported model of intensities, with its scores, and how much of the scatter belongs to surfaces."""
+    assert part.light is not None
+    network, random = Network(data, part, layout), np.random.default_rng(0)
+    rows = [select_beams(pair, "intensity") for pair in held_out]
+    shares = [network.run(pair.channels)[own] for pair, own in zip(held_out, rows, strict=True)]
+    true = [pair.intensity[own] for pair, own in zip(held_out, rows, strict=True)]
+    levels = [find_levels(said, own, edges, random) for said, own in zip(shares, true, strict=True)]
+    textures = estimate_textures(held_out, rows, levels)
+    along = estimate_ring_correlation(held_out, rows, levels, textures)
+    light = part.light.model_copy(update={"textures": textures, "ring_correlation": along})
+    part = part.model_copy(update={"light": light})
+    network = Network(data, part, layout)
+    drawn = [draw_light(network, pair, at)[own] for at, (pair, own) in enumerate(zip(held_out, rows, strict=True))]
+    return _finish(data, part, layout, score_light(light, shares, true, drawn, edges), history)
+
+
+def score_light(
+    light: Light, shares: Sequence[Array], true: Sequence[Array], drawn: Sequence[Array], edges: Array | None = None
+) -> dict[str, float]:
+    """Scores of intensities: of their mean, of their distribution, and of the histogram of those drawn."""
+    said, actual = np.concatenate(shares), np.concatenate(true)
+    # Cards have six digits: values that are rounded up would fall into the bin above.
+    upper = np.array([row[-1] for row in light.knots]) + 1e-5 if edges is None else edges
+    return {
+        **score_intensity(light.average(said), actual, np.concatenate(drawn)),
+        **score_shares(said, find_bins(actual, upper), np.array(light.means), actual),
+    }
 
 
 def _finish(
@@ -129,7 +212,7 @@ def _finish(
 
 
 def gather(network: Network, pairs: Sequence[Pair], task: Task) -> tuple[Array, Array, Array]:
-    """What a network says of the beams of pairs (n,), what is true of them (n,), and their channels (n, 9)."""
+    """What a network says of the beams of pairs (n, ...), what is true of them (n,), and their channels (n, 9)."""
     said, true, values = [], [], []
     for pair in pairs:
         rows = select_beams(pair, task)

@@ -62,6 +62,10 @@ class TorchOps:
         """The logistic function."""
         return self._torch.sigmoid(x)
 
+    def softmax(self, x: Any) -> Any:
+        """Shares of the channels, which are 1 together."""
+        return self._f.softmax(x, dim=1)
+
     def linear(self, x: Any, weight: Any, bias: Any) -> Any:
         """x (n, in) times the weight (out, in), and the bias."""
         return self._f.linear(x, weight, bias)
@@ -138,6 +142,10 @@ class OnnxOps:
         """The logistic function."""
         return self.node("Sigmoid", x)
 
+    def softmax(self, x: str) -> str:
+        """Shares of the channels, which are 1 together."""
+        return self.node("Softmax", x, axis=1)
+
     def linear(self, x: str, weight: Any, bias: Any) -> str:
         """x (n, in) times the weight (out, in), and the bias."""
         return self.node("Gemm", x, self.constant(weight), self.constant(bias), transB=1)
@@ -166,13 +174,13 @@ class OnnxOps:
     def _name(self, value: Any) -> str:
         return value if isinstance(value, str) else self.constant(value)
 
-    def finish(self, result: str, shape: Sequence[Any]) -> bytes:
+    def finish(self, result: str, shape: Sequence[Any], outputs: int = 1) -> bytes:
         """The bytes of the graph that gives ``result``, whose input has this shape; letters stand for any size."""
         helper, kind = self._onnx.helper, self._onnx.TensorProto.FLOAT
         self.nodes.append(helper.make_node("Identity", [result], [OUTPUT]))
         inputs = [helper.make_tensor_value_info(INPUT, kind, list(shape))]
-        outputs = [helper.make_tensor_value_info(OUTPUT, kind, ["n", 1, *shape[2:]])]
-        graph = helper.make_graph(self.nodes, "resweep", inputs, outputs, self.constants)
+        results = [helper.make_tensor_value_info(OUTPUT, kind, ["n", outputs, *shape[2:]])]
+        graph = helper.make_graph(self.nodes, "resweep", inputs, results, self.constants)
         opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR, producer_name="resweep")
         self._onnx.checker.check_model(model)

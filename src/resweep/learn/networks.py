@@ -23,7 +23,6 @@ Task = Literal["drop", "intensity"]
 NETWORKS = ("logistic", "mlp", "unet")
 _MOST = 6.0  # spreads from the mean, beyond which values are cut off
 _LASER, _CLASS, _OCCUPANCY, _BLIND = (CHANNELS.index(name) for name in ("laser", "class", "occupancy", "blind"))
-_LIGHT = CHANNELS.index("intensity")
 _FEATURES = REAL + len(CLASSES) + 1  # the mark of occupancy stands in place of background; and blindness
 _LAYERS = 4  # of the perceptron
 _HIDDEN = 128
@@ -33,7 +32,8 @@ _HIDDEN = 128
 class Shape:
     """What a network is made for: ``variant``, ``task``, ``width`` of a U-Net, ``rings``, and ``rows`` of images.
 
-    ``mean`` and ``spread`` (5) normalise the real-valued channels. ``bias`` is what it says of all beams at first.
+    ``mean`` and ``spread`` (5) normalise the real-valued channels. ``bias`` (k,) is what its k outputs say of all beams
+    at first: one logit of a drop, or one for each bin of intensity.
     """
 
     variant: str
@@ -43,7 +43,7 @@ class Shape:
     rows: int
     mean: tuple[float, ...]
     spread: tuple[float, ...]
-    bias: float = 0.0
+    bias: tuple[float, ...] = (0.0,)
 
     @property
     def is_image(self) -> bool:
@@ -62,37 +62,39 @@ def make_weights(shape: Shape, seed: int) -> dict[str, Any]:
         weights[name] = (2 * torch.rand((out, *fan), generator=random) - 1) * bound
         weights[f"{name}.bias"] = torch.zeros(out)
 
-    w = shape.width
+    w, outputs = shape.width, len(shape.bias)
     if shape.variant == "logistic":
-        layer("last", 1, 3, gain=0.1)
+        layer("last", outputs, 3, gain=0.1)
     elif shape.variant == "mlp":
         for number in range(_LAYERS):
             layer(f"layer{number}", _HIDDEN, _HIDDEN if number else _FEATURES)
         weights["laser"] = torch.zeros(shape.rings, _HIDDEN)
-        layer("last", 1, _HIDDEN, gain=0.1)
+        layer("last", outputs, _HIDDEN, gain=0.1)
     elif shape.variant == "unet":
         sizes = {"down1": (w, _FEATURES), "down2": (2 * w, w), "down3": (4 * w, 2 * w), "down4": (4 * w, 4 * w)}
         sizes |= {"up3": (2 * w, 8 * w), "up2": (w, 4 * w), "up1": (w, 2 * w)}
         for name, (out, into) in sizes.items():
             layer(name, out, into, 3, 3)
         weights["laser"] = torch.zeros(1, w, shape.rows, 1)
-        layer("last", 1, w, 1, 1, gain=0.1)
+        layer("last", outputs, w, 1, 1, gain=0.1)
     else:
         raise ResweepError(f"variant '{shape.variant}': expected one of {', '.join(NETWORKS)}")
-    weights["last.bias"] += shape.bias
+    weights["last.bias"] += torch.tensor(shape.bias)
     return weights
 
 
 def run(ops: Any, shape: Shape, weights: dict[str, Any], x: Any) -> Any:
     """What a network says of channels: rays (n, 9) or images (n, 9, rows, columns).
 
-    Of drops it gives the logit, of intensity the intensity itself: the recorded one and a learned residual.
+    Of drops it gives the logit, of intensity the logits of its bins.
     """
-    out = {"logistic": _logistic, "mlp": _mlp, "unet": _unet}[shape.variant](ops, shape, weights, x)
-    if shape.task == "drop":
-        return out
-    scaled = ops.multiply(out, ops.constant(np.full(1, shape.spread[_LIGHT], np.float32)))
-    return ops.add(ops.select(x, _LIGHT, _LIGHT + 1), scaled)
+    return {"logistic": _logistic, "mlp": _mlp, "unet": _unet}[shape.variant](ops, shape, weights, x)
+
+
+def _finish(ops: Any, shape: Shape, logits: Any, temperature: float) -> Any:
+    """The probability of a drop, or the shares of the bins of intensity."""
+    scaled = ops.multiply(logits, ops.constant(np.full(1, 1.0 / temperature, np.float32)))
+    return ops.sigmoid(scaled) if shape.task == "drop" else ops.softmax(scaled)
 
 
 def _features(ops: Any, shape: Shape, x: Any) -> Any:
@@ -143,17 +145,16 @@ def predict(shape: Shape, weights: dict[str, Any], x: Array, temperature: float 
     torch = require("torch", "training a network")
     with torch.no_grad():
         out = run(TorchOps(), shape, weights, torch.from_numpy(np.ascontiguousarray(x, np.float32)))
-        out = torch.sigmoid(out / temperature) if shape.task == "drop" else out
+        out = _finish(TorchOps(), shape, out, temperature)
     return np.asarray(out.numpy())
 
 
 def export(shape: Shape, weights: dict[str, Any], temperature: float = 1.0) -> bytes:
-    """The network as ONNX; it gives the probability of a drop, or the intensity."""
+    """The network as ONNX; it gives the probability of a drop, or the shares of the bins of intensity."""
     ops = OnnxOps()
-    out = run(ops, shape, weights, INPUT)
-    if shape.task == "drop":
-        out = ops.sigmoid(ops.multiply(out, np.full(1, 1.0 / temperature, np.float32)))
-    return ops.finish(out, ["n", len(CHANNELS), shape.rows, "columns"] if shape.is_image else ["n", len(CHANNELS)])
+    out = _finish(ops, shape, run(ops, shape, weights, INPUT), temperature)
+    size = ["n", len(CHANNELS), shape.rows, "columns"] if shape.is_image else ["n", len(CHANNELS)]
+    return ops.finish(out, size, len(shape.bias))
 
 
 def count_weights(weights: dict[str, Any]) -> int:

@@ -6,7 +6,7 @@ import io
 import json
 import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,7 +23,7 @@ from resweep.scenario import Actor
 from resweep.simulate import Retracer
 from resweep.simulate.realism.channels import BeamChannels, find_channels
 from resweep.simulate.realism.layout import Layout, find_layout
-from resweep.sweep import Sweep
+from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import World
 
 # A world built from some sweeps of a log, with the actors that its whole drive has.
@@ -37,6 +37,8 @@ class PairConfig(Spec):
 
     folds: Annotated[int, Field(ge=2, le=50)] = 3
     """Worlds a log: each is built from the sweeps of all folds but one, and that one is simulated in it."""
+    most_folds: Annotated[int, Field(ge=1)] | None = None
+    """Folds that are simulated at most; fewer than all cost fewer builds, and give fewer pairs."""
     most_sweeps: Annotated[int, Field(ge=LEAST_SWEEPS)] = 100
     """Sweeps of a log that become pairs at most, evenly spread over it."""
     seed: Annotated[int, Field(ge=0)] = 0
@@ -50,7 +52,10 @@ class Pair:
     ``channels`` are those of the simulated sweep. Of the recorded one, by beam (b,): ``returned``, and ``range`` metres
     and ``intensity`` of the first return, 0 where there is none. ``counted`` leaves out beams that returned from what
     the simulation does not hold, such as moving cars and the vehicle itself. ``place`` names where it was recorded:
-    sweeps of one place are held out together. ``simulated`` (b,) is the intensity that physics alone gives.
+    sweeps of one place are held out together. ``simulated`` (b,) is the intensity that physics alone gives, ``hit``
+    (b, 3) where simulation returned, metres in the coordinates of the log, from its first pose. ``known`` (b,) is false
+    where simulation looked where nothing was recorded, ``blind`` (b,) the chance that a blind spot of the calibration
+    takes the return; simulated sweeps here are without those.
     """
 
     channels: BeamChannels
@@ -59,6 +64,9 @@ class Pair:
     intensity: Array
     simulated: Array
     counted: Array
+    hit: Array
+    known: Array
+    blind: Array
     place: str
     layout: Layout
     labelled: bool
@@ -95,10 +103,11 @@ def make_pairs(
     chosen = np.unique(np.linspace(0, len(log) - 1, count).astype(int)).tolist()
     found: dict[int, Pair] = {at: pair for at in chosen if (pair := read_pair(cache, at)) is not None}
     with open_progress(progress) as shown:
-        shown.start(f"simulating {log.name} again", len(chosen))
-        shown.advance(len(found))
-        for fold in range(config.folds):
-            held = [at for number, at in enumerate(chosen) if number % config.folds == fold]
+        folds = [chosen[fold :: config.folds] for fold in range(config.folds)][: config.most_folds]
+        wanted = sorted(at for held in folds for at in held)
+        shown.start(f"simulating {log.name} again", len(wanted))
+        shown.advance(sum(at in found for at in wanted))
+        for fold, held in enumerate(folds):
             missing = [at for at in held if at not in found]
             if not missing:
                 continue
@@ -108,8 +117,8 @@ def make_pairs(
             for at in missing:
                 found[at] = pair = _make(retracer, log, at, mappable)
                 write_pair(cache, at, pair)
-                shown.advance(1, f"fold {fold + 1} of {config.folds}")
-    return [found[at] for at in chosen]
+                shown.advance(1, f"fold {fold + 1} of {len(folds)}")
+    return [found[at] for at in wanted]
 
 
 def _check(log: Log) -> None:
@@ -133,20 +142,28 @@ def _make(retracer: Retracer, log: Log, at: int, mappable: Mappable) -> Pair:
     layout = find_layout(real)
     simulated = retracer.sweep(real, at)
     labels = retracer.world.labels
-    channels = find_channels(simulated, labels, use_classes=labels.known)
+    gainless = simulated.intensity / retracer.find_gain(simulated.ring, real)
+    falls_by = None if retracer.calibration is None else retracer.calibration.incidence_exponent
+    channels = find_channels(replace(simulated, intensity=gainless), labels, labels.known, falls_by or 1.0)
     first = np.flatnonzero(real.return_index == 0)
     ranges, light, physics = np.zeros((3, real.n_beams), np.float32)
     ranges[real.beam[first]], light[real.beam[first]] = real.range[first], real.intensity[first]
     nearest = np.flatnonzero(simulated.return_index == 0)
     physics[simulated.beam[nearest]] = simulated.intensity[nearest]
+    hit = np.zeros((real.n_beams, 3), np.float32)
+    hit[simulated.beam[nearest]] = simulated.world_points()[nearest] - log.poses[0, :3, 3]
+    known = simulated.beam_status != BeamStatus.UNKNOWN
+    spots = None if retracer.calibration is None else retracer.calibration.find_blind(simulated)
+    blind = np.zeros(real.n_beams, np.float32) if spots is None else spots.astype(np.float32)
     counted = np.ones(real.n_beams, bool)
     counted[real.beam[~mappable(real)]] = False
     returned = np.zeros(real.n_beams, bool)
     returned[real.beam] = True
-    return Pair(channels, returned, ranges, light, physics, counted, log.name, layout, labels.known)
+    return Pair(channels, returned, ranges, light, physics, counted, hit, known, blind, log.name, layout, labels.known)
 
 
-_COLUMNS = ("returned", "range", "intensity", "simulated", "counted")
+_COLUMNS = ("returned", "range", "intensity", "simulated", "counted", "hit", "known", "blind")
+_OF_CHANNELS = ("values", "turn", "azimuth", "surface")
 
 
 def write_pair(cache: Path | None, at: int, pair: Pair) -> None:
@@ -158,7 +175,7 @@ def write_pair(cache: Path | None, at: int, pair: Pair) -> None:
     buffer = io.BytesIO()
     arrays: dict[str, Any] = {
         **columns,
-        **{name: getattr(pair.channels, name) for name in ("values", "turn", "azimuth")},
+        **{name: getattr(pair.channels, name) for name in _OF_CHANNELS},
         **{name: np.frombuffer(value.encode(), np.uint8) for name, value in text.items()},
         "labelled": np.array(pair.labelled),
         "elevation_deg": np.array(pair.layout.elevation_deg),
@@ -173,12 +190,12 @@ def read_pair(cache: Path | None, at: int) -> Pair | None:
         return None
     try:
         with np.load(path, allow_pickle=False) as data:
-            columns = {name: data[name] for name in (*_COLUMNS, "values", "turn", "azimuth", "elevation_deg")}
+            columns = {name: data[name] for name in (*_COLUMNS, *_OF_CHANNELS, "elevation_deg")}
             place, layout = (bytes(data[name]).decode() for name in ("place", "layout"))
             labelled = bool(data["labelled"])
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None  # it is made again
-    channels = BeamChannels(columns.pop("values"), columns.pop("turn"), columns.pop("azimuth"))
+    channels = BeamChannels(*(columns.pop(name) for name in _OF_CHANNELS))
     elevation = tuple(columns.pop("elevation_deg").tolist())
     grid = Layout.model_construct(**{**json.loads(layout), "elevation_deg": elevation})
     return Pair(channels, **columns, place=place, layout=grid, labelled=labelled)

@@ -18,6 +18,7 @@ from resweep.learn.blindness import add_blindness
 from resweep.learn.examples import check_drops, hold_out, join_layouts
 from resweep.learn.fitting import FitConfig, Fitted, fit
 from resweep.learn.networks import Task
+from resweep.learn.noise import estimate_noise
 from resweep.learn.pairs import Pair, PairConfig
 from resweep.simulate.realism.card import Card, write_card
 from resweep.simulate.realism.channels import CLASSES
@@ -32,6 +33,8 @@ class RealismConfig(Spec):
     """The model of which beams do not return; none leaves it out."""
     intensity: FitConfig | None = None
     """The model of how bright returns are; none leaves it out."""
+    noise: bool = True
+    """Whether range noise is estimated, against range and incidence."""
     blind: bool = True
     """Whether networks are told how often each laser comes back empty towards each azimuth; D's are not."""
     transferable: bool = False
@@ -109,6 +112,7 @@ def learn_realism(
         held_out=_name_places(held),
         drop=fitted["drop"].part if "drop" in fitted else None,
         intensity=fitted["intensity"].part if "intensity" in fitted else None,
+        noise=estimate_noise(training) if config.noise else None,
     )
     for model in fitted.values():
         write_file(folder / model.part.file, model.data)

@@ -128,17 +128,41 @@ def js_divergence(first: Array, second: Array) -> float:
     return max(0.0, entropy(middle) - (entropy(a) + entropy(b)) / 2)
 
 
-def score_intensity(predicted: Array, true: Array) -> dict[str, float]:
-    """RMSE, MAE, correlation and distance of histograms of intensities (n,)."""
+def score_intensity(predicted: Array, true: Array, drawn: Array | None = None) -> dict[str, float]:
+    """RMSE, MAE and correlation of predicted intensities (n,), and the distance of histograms of those ``drawn`` (n,).
+
+    If none are drawn, the predicted ones are what simulation gives.
+    """
     p, y = np.asarray(predicted, np.float64), np.asarray(true, np.float64)
     error = p - y
     apart, own = p - p.mean(), y - y.mean()
     spread = math.sqrt(max(float((apart**2).mean() * (own**2).mean()), 1e-24))
     edges = np.linspace(0.0, max(float(np.quantile(y, 0.999)), 1e-6), 65)[1:-1]
-    both = [np.bincount(np.digitize(values, edges), minlength=64).astype(np.float64) for values in (p, y)]
+    given = p if drawn is None else np.asarray(drawn, np.float64)
+    both = [np.bincount(np.digitize(values, edges), minlength=64).astype(np.float64) for values in (given, y)]
     return {
         "intensity_rmse": math.sqrt(float((error**2).mean())),
         "intensity_mae": float(np.abs(error).mean()),
         "intensity_corr": float((apart * own).mean()) / spread,
         "intensity_js": js_divergence(both[0], both[1]),
+    }
+
+
+def score_shares(shares: Array, place: Array, means: Array, true: Array) -> dict[str, float]:
+    """Scores of the shares (n, k) of bins of intensity with these ``means`` (k,), where ``place`` (n,) is the true bin.
+
+    ``intensity_log_loss`` is the mean negative log-likelihood of the bin, nats, and ``intensity_log_loss_base`` that of
+    the same shares for all. ``intensity_crps`` is the continuous ranked probability score of intensities ``true`` (n,),
+    which for a prediction without scatter is its mean absolute error.
+    """
+    p = np.asarray(shares, np.float64) / np.maximum(shares.sum(axis=1, keepdims=True), 1e-12)
+    base = np.bincount(place, minlength=p.shape[1]) / max(len(place), 1)
+    own = np.clip(p[np.arange(len(place)), place], _LEAST, 1.0)
+    far = np.abs(np.subtract.outer(means, means))
+    off = (p * np.abs(np.asarray(true, np.float64)[:, None] - means[None])).sum(axis=1)
+    used = base[base > 0]
+    return {
+        "intensity_log_loss": float(-portable.log(own).mean()),
+        "intensity_log_loss_base": float(-(used * portable.log(used)).sum()),
+        "intensity_crps": float((off - 0.5 * (portable.matmul(p, far) * p).sum(axis=1)).mean()),
     }

@@ -142,7 +142,7 @@ def train(
 ) -> Trained:
     """Train a network; training that was stopped goes on from its ``checkpoint``, with the same result.
 
-    The loss is the cross-entropy of drops, and the squared error of intensities in units of their spread.
+    The loss is the cross-entropy: of drops, and of the bins of intensity.
     """
     torch = require("torch", "training a network")
     before = torch.get_num_threads()
@@ -217,11 +217,13 @@ class _State:
     def _loss(self, batch: tuple[Array, Array, Array]) -> tuple[Any, float]:
         """The summed loss of a batch, and the sum of its weights."""
         x, target, weight = (self._torch.from_numpy(np.ascontiguousarray(part, np.float32)) for part in batch)
+        if self._shape.is_image:  # a third faster
+            x = x.contiguous(memory_format=self._torch.channels_last)
         out = run(TorchOps(), self._shape, self.weights, x)
         if self._shape.task == "drop":
             losses = self._torch.nn.functional.binary_cross_entropy_with_logits(out, target, reduction="none")
         else:
-            losses = ((out - target) / self._shape.spread[1]) ** 2
+            losses = self._torch.nn.functional.cross_entropy(out, target[:, 0].long(), reduction="none")[:, None]
         return (losses * weight).sum(), float(weight.sum())
 
     def _copy(self) -> dict[str, Any]:

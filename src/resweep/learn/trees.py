@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from resweep.simulate.realism.channels import CHANNELS
 from resweep.simulate.realism.network import INPUT
 
 _LIGHT = CHANNELS.index("intensity")
+_CENTRES = 25  # of predicted intensities, at which their scatter is known
+_PRIOR_RAYS = 2.0  # which scatter as all rays do
 
 
 class TreeConfig(Spec):
@@ -45,15 +48,52 @@ def boost(task: Task, values: Array, target: Array, config: TreeConfig) -> Any:
     return trees.fit(values[rows], wanted)
 
 
-def export_trees(task: Task, trees: Any, temperature: float = 1.0) -> bytes:
-    """The trees as ONNX, which gives the probability of a drop, or the intensity."""
+def predict_light(trees: Any, values: Array) -> Array:
+    """The intensities (n,) that trees predict for rays (n, 9)."""
+    return np.asarray(values[:, _LIGHT] + trees.predict(values), np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class ScatterTable:
+    """The shares (c, k) of bins of intensity where trees predict the intensities ``centre`` (c,), evenly spaced."""
+
+    centre: Array
+    shares: Array
+
+
+def tabulate_scatter(predicted: Array, place: Array, bins: int) -> ScatterTable:
+    """How recorded intensities, in the bins ``place`` (n,), scatter about those that trees predict (n,)."""
+    low, high = np.quantile(predicted, (0.001, 0.999))
+    centre = np.linspace(low, max(high, low + 1e-3), _CENTRES)
+    at = np.interp(predicted, centre, np.arange(_CENTRES))
+    left = np.minimum(at.astype(np.int64), _CENTRES - 2)
+    shares = np.full((_CENTRES, bins), 1e-9)
+    base = np.bincount(place, minlength=bins) / max(len(place), 1)
+    for shift, weight in ((0, 1 - (at - left)), (1, at - left)):
+        shares += np.bincount((left + shift) * bins + place, weight, _CENTRES * bins).reshape(_CENTRES, bins)
+    shares += _PRIOR_RAYS * base
+    return ScatterTable(centre.astype(np.float32), (shares / shares.sum(axis=1, keepdims=True)).astype(np.float32))
+
+
+def export_trees(task: Task, trees: Any, temperature: float = 1.0, table: ScatterTable | None = None) -> bytes:
+    """The trees as ONNX, which gives the probability of a drop, or by a ``table`` the shares of bins of intensity."""
     ops = OnnxOps()
     out = ops.node("TreeEnsembleRegressor", INPUT, domain="ai.onnx.ml", **_list_nodes(trees))
     if task == "drop":
         out = ops.sigmoid(ops.multiply(out, np.full(1, 1.0 / temperature, np.float32)))
-    else:
-        out = ops.add(out, ops.select(INPUT, _LIGHT, _LIGHT + 1))
-    return ops.finish(out, ["n", len(CHANNELS)])
+        return ops.finish(out, ["n", len(CHANNELS)])
+    out = ops.add(out, ops.select(INPUT, _LIGHT, _LIGHT + 1))
+    if table is None:
+        return ops.finish(out, ["n", len(CHANNELS)])
+    # Between two centres the shares are those of both, by distance: 1 - |out - centre| / step, where that is above 0.
+    limits = (ops.constant(np.float32(table.centre[at])) for at in (0, -1))
+    away = ops.add(ops.node("Clip", out, *limits), -table.centre[None])
+    step = np.float32(table.centre[1] - table.centre[0])
+    near = ops.relu(
+        ops.add(ops.multiply(ops.node("Abs", away), np.full(1, -1 / step, np.float32)), np.ones(1, np.float32))
+    )
+    shares = ops.node("MatMul", near, ops.constant(table.shares))
+    return ops.finish(shares, ["n", len(CHANNELS)], table.shares.shape[1])
 
 
 def count_nodes(trees: Any) -> int:

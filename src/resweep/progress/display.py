@@ -68,11 +68,19 @@ class Work:
         """How far it has come, how fast it goes, and the time that is left."""
         if not self.done:
             return f"{format_seconds(self.seconds)} so far" if self.seconds > PATIENCE_S + 1 else ""
-        pace = self.done / max(self.seconds, 1e-9)
-        parts = [self.note, "" if "/s" in self.note else f"{pace:.3g}/s"]
+        left = ""
         if self.total is not None and self.done < self.total:
-            parts.append(f"{format_seconds((self.total - self.done) / pace)} left")
-        return ", ".join(part for part in parts if part)
+            left = f", {format_seconds((self.total - self.done) / self.pace)} left"
+        return f"{self.describe_pace()}{left}"
+
+    @property
+    def pace(self) -> float:
+        """Steps a second."""
+        return self.done / max(self.seconds, 1e-9)
+
+    def describe_pace(self) -> str:
+        """How far it has come, and how fast it goes."""
+        return self.note if "/s" in self.note else f"{self.note}, {self.pace:.3g}/s"
 
 
 def format_seconds(seconds: float) -> str:
@@ -138,7 +146,8 @@ class Bar(Display):
         with self._lock:
             work = self._work
             display = Display(*columns, console=make_console(stderr=True), transient=True)
-            self._task = display.add_task(printable(work.what), total=work.total, completed=work.done, note=work.note)
+            note = work.describe_pace() if work.done else ""
+            self._task = display.add_task(printable(work.what), total=work.total, completed=work.done, note=note)
             display.start()
             self._display = display
 
@@ -163,7 +172,7 @@ class Bar(Display):
         with self._lock:
             self._work.advance(n, note)
             if self._display is not None:
-                self._display.update(self._task, advance=n, note=self._work.note)
+                self._display.update(self._task, advance=n, note=self._work.describe_pace())
 
 
 class Lines(Display):

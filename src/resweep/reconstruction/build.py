@@ -26,6 +26,7 @@ from resweep.reconstruction.refine import refine
 from resweep.reconstruction.refine.blind import see_blind_spots
 from resweep.reconstruction.splats import splats, surfels
 from resweep.reconstruction.splats.config import SplatConfig, SurfelConfig
+from resweep.reconstruction.splats.settle import settle_reflectance
 from resweep.reconstruction.volumes import volumes
 from resweep.reconstruction.volumes.config import VolumeConfig
 from resweep.worlds import Layer, World
@@ -87,6 +88,7 @@ def build(
 def _build(log: Log, config: BuildConfig, stages: tuple[str, ...], progress: bool, checkpoints: Checkpoints) -> World:
     with Stages(stages, show=progress):
         map = Map.from_log(log, config.map, config.calibrate, progress=progress, checkpoints=checkpoints)
+        config = settle_reflectance(config, map.calibration)
         layers = fit(map, config)
         if config.refine != "none":
             begin_stage(refine.STAGE)

@@ -38,4 +38,5 @@ def fit_splats(splats: Splats, size_m: Sequence[float]) -> Splats:
         splats.name,
         splats.depth,
         splats.gap_m,
+        incidence_exponent=splats.incidence_exponent,
     )

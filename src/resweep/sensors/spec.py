@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import yaml
 from pydantic import Field, field_validator, model_validator
 
 from resweep.config import Spec, SpecError
 from resweep.errors import nearest_names
+from resweep.pose import Array
 from resweep.sensors.character import Detection, Lasers
 from resweep.sensors.patterns import NotNegative, Pattern, Positive, Raster, Rosette, Spinning, TwoBlock
 
@@ -17,6 +19,7 @@ Spot = Literal["circular", "rectangular", "elliptical"]
 Mode = Literal["first", "last", "strongest", "strongest-and-last", "multiple"]
 
 _MAX_DIVERGENCE_RAD = 0.1  # above it the figure is in another unit: the widest of the catalog has 0.013
+_LEAST_COSINE = 0.1  # beyond 84 degrees of incidence, noise grows no more
 _RETURNS_OF_MODE = {"strongest-and-last": 2, "multiple": 4}
 
 
@@ -116,6 +119,14 @@ class Receiver(Spec):
                 "max_returns", f"{self.max_returns}, but mode '{self.mode}' gives {exact}; set it to {exact}"
             )
         return self
+
+    def find_range_sigma(self, range_m: Array, cosine: Array | None = None) -> Array:
+        """Sigma (n,) of the range noise, metres, at ranges (n,) and, where known, cosines of incidence (n,)."""
+        sigma = self.range_noise_sigma_m + self.range_noise_per_m * np.asarray(range_m, np.float64)
+        if cosine is None:
+            return sigma
+        steep = np.clip(np.asarray(cosine, np.float64), _LEAST_COSINE, 1.0)
+        return np.asarray(sigma + self.range_noise_per_tan_m * np.sqrt(1.0 - steep**2) / steep)
 
 
 class Pointing(Spec):

@@ -143,10 +143,12 @@ def hit_times(ids: Array, start: float, instance: Array, time: Array) -> Array:
     if not len(known):
         return times
     of_actors = np.flatnonzero(instance >= known.min())
-    order = of_actors[np.argsort(instance[of_actors], kind="stable")]
-    begin, end = (np.searchsorted(instance[order], ids, side=side) for side in ("left", "right"))
-    for at in np.flatnonzero((end > begin) & (ids > 0)).tolist():
-        times[at] = np.median(time[order[begin[at] : end[at]]])
+    order = of_actors[np.lexsort((time[of_actors], instance[of_actors]))]
+    own, when = instance[order], time[order]
+    begin, end = (np.searchsorted(own, ids, side=side) for side in ("left", "right"))
+    hit = (end > begin) & (ids > 0)
+    middle, other = (begin + end) // 2, (begin + end - 1) // 2
+    times[hit] = (when[other[hit]] + when[middle[hit]]) / 2
     return times
 
 

@@ -34,6 +34,8 @@ def resimulate(
 
     Example: ``rs.evaluate(rs.resimulate(log, world), log)``
     """
+    if realism is not None:
+        realism.check_scale(log.intensity_scale)
     if sensor == RECORDED:
         return Retracer.for_log(world, log, actors=actors, realism=realism, seed=seed, threads=threads).run(log)
     chosen = load_sensor(sensor) if isinstance(sensor, str) else sensor

@@ -60,13 +60,15 @@ def recorded_sensor(log: Log) -> Sensor:
 class PredictionConfig:
     """How a world's prediction for a beam is read.
 
-    ``sigma_m`` is the spread of a range that a surface gives, and noise on top of a volume's; ``clutter`` the
+    ``sigma_m`` is the spread of a range that a surface gives, and noise on top of a volume's; ``height_m`` that of the
+    surface along its normal, which grazing beams spread by the incidence; ``clutter`` the
     share of beams that follow no model (half of them return anywhere, half not at all), which keeps the
     likelihood of an unlikely range above zero. The most likely return is the one with most probability within
     ``window_m``.
     """
 
-    sigma_m: float = 0.03
+    sigma_m: float = 0.02
+    height_m: float = 0.005
     clutter: float = 0.02
     window_m: float = 0.1
 
@@ -106,6 +108,7 @@ class Retracer:
         if realism is not None:
             self.tracer = self.tracer.with_hits()
         self.realism = realism
+        self._keeps_blind = realism is not None and realism.drops  # which knows of blind spots itself
         _ = self.tracer.source  # built here: what callers time later is tracing
 
     @classmethod
@@ -151,9 +154,13 @@ class Retracer:
         return other
 
     def with_hits(self) -> Retracer:
-        """The same, whose sweeps also say what they know of the primitives hit (`Tracer.with_hits`)."""
+        """The same, whose sweeps also say what they know of the primitives hit (`Tracer.with_hits`).
+
+        Its sweeps keep the returns that blind spots take: models of drops are learned from them.
+        """
         other = copy.copy(self)
         other.tracer = self.tracer.with_hits()
+        other._keeps_blind = True
         return other
 
     def find_pose(self, recorded: Sweep) -> Array:
@@ -190,7 +197,7 @@ class Retracer:
             beam_status=status,
             beam=beam.astype(np.int32),
             range=ranges,
-            intensity=self._put_gain_back(found["reflected"][beam], recorded.beam_ring[beam], recorded),
+            intensity=found["reflected"][beam] * self.find_gain(recorded.beam_ring[beam], recorded),
             return_index=np.zeros(len(beam), np.uint8),
             label=found["label"][beam],
             instance=found["instance"][beam],
@@ -235,6 +242,7 @@ class Retracer:
                 window=how.window_m,
                 slope=slope,
                 range_max=self.sensor.range_max_m,
+                height=how.height_m,
                 threads=self.tracer.threads,
             )
         blind = None if self.calibration is None else self.calibration.find_blind(recorded)
@@ -243,10 +251,10 @@ class Retracer:
     def _fits(self, recorded: Sweep) -> bool:
         return self.calibration is not None and self.calibration.fits(recorded)
 
-    def _put_gain_back(self, intensity: Array, ring: Array, recorded: Sweep) -> Array:
-        """Intensities (n,) as the lasers ``ring`` (n,) report them."""
+    def find_gain(self, ring: Array, recorded: Sweep) -> Array:
+        """How bright the lasers ``ring`` (n,) of a recorded sweep report what others report as 1; 1 if unknown."""
         calibration = self.calibration if self._fits(recorded) else None
-        return intensity if calibration is None or calibration.gain is None else intensity * calibration.find_gain(ring)
+        return np.ones(len(ring), np.float32) if calibration is None else calibration.find_gain(ring)
 
     def sweep(self, recorded: Sweep, index: int = 0, pose: Array | None = None) -> Sweep:
         """The recorded sweep's beams, with what this world returns on them.
@@ -271,22 +279,25 @@ class Retracer:
             beam_column=recorded.beam_column,
         )
         seen = self._drop_blind(traced, index)
-        seen = replace(seen, intensity=self._put_gain_back(seen.intensity, seen.ring, recorded))
-        if self.realism is None:
-            return seen
-        labels = common_labels(self.world, self.tracer.actors.actors)
-        return self.realism.run(
-            seen,
-            labels,
-            seed=self.tracer.seed,
-            index=index,
-            threads=self.tracer.threads,
-            range_max_m=None if self.sensor.name == _RECORDED["name"] else self.sensor.range_max_m,
-        )
+        if self.realism is not None:
+            labels = common_labels(self.world, self.tracer.actors.actors)
+            seen = self.realism.run(
+                seen,
+                labels,
+                seed=self.tracer.seed,
+                index=index,
+                threads=self.tracer.threads,
+                receiver=self.sensor.receiver,
+                calibration=self.calibration,
+                range_max_m=None if self.sensor.name == _RECORDED["name"] else self.sensor.range_max_m,
+            )
+            if self.realism.brightens:
+                return seen  # it knows the gains of its lasers
+        return replace(seen, intensity=seen.intensity * self.find_gain(seen.ring, recorded))
 
     def _drop_blind(self, sweep: Sweep, index: int) -> Sweep:
         """The sweep without the returns that its sensor's blind spots take, drawn by seed and number of the sweep."""
-        blind = None if self.calibration is None else self.calibration.find_blind(sweep)
+        blind = None if self.calibration is None or self._keeps_blind else self.calibration.find_blind(sweep)
         if blind is None:
             return sweep
         draw = np.random.Generator(np.random.Philox(key=[self.tracer.seed % 2**64, index])).random(sweep.n_beams)

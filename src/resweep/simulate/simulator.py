@@ -126,18 +126,25 @@ class Simulator:
         other._nothing_met = NothingMet(self.world)
         return other
 
-    def sweep(self, pose: ArrayLike | Trajectory, *, start: float | None = None, index: int = 0) -> Sweep:
+    def sweep(
+        self, pose: ArrayLike | Trajectory, *, start: float | None = None, index: int = 0, bare: bool = False
+    ) -> Sweep:
         """One sweep from a standing sensor (``pose`` 4x4, ``T_world_sensor``) or a moving one.
 
         A `Trajectory` must cover the sweep, which begins at ``start`` seconds (default: where the
         trajectory begins); the sweep's ``pose`` is the one at its start. ``index`` numbers the sweep:
         it picks the random numbers, and the part of a pattern that does not repeat.
+
+        A ``bare`` sweep has what the sensor itself reports, which is sooner done: no boxes, no velocities, and nothing
+        of how the world was recorded. Its returns are the same. Learned models need the rest.
         """
         if index < 0:
             raise ResweepError(f"index: sweeps are numbered from 0, got {index}")
+        if bare and self.realism is not None:
+            raise ResweepError("bare: the learned model needs to know how the world was recorded; leave it out")
         firing = fire(self.sensor, index)
         motion, begin = self._motion(pose, start, float(firing.time[-1]))
-        traced = self.tracer.trace(Pulses.from_firing(firing, self.ego), motion, start=begin, index=index)
+        traced = self.tracer.trace(Pulses.from_firing(firing, self.ego), motion, start=begin, index=index, bare=bare)
         sweep = traced.to_sweep(
             pose=motion.at(begin),
             timestamp=begin,
@@ -159,6 +166,8 @@ class Simulator:
             seed=self.seed,
             index=index,
             threads=self.threads,
+            receiver=self.sensor.receiver,
+            calibration=self.world.calibration,
             range_max_m=self.sensor.range_max_m,
         )
 

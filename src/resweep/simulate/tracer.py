@@ -117,10 +117,13 @@ class Tracer:
         """One of the actors in an otherwise empty world."""
         return self._copy(actors=self.actors.only(actor), source=WholeScene(_empty_scene()), record=None)
 
-    def trace(self, pulses: Pulses, motion: Trajectory, *, start: float = 0.0, index: int = 0) -> Traced:
+    def trace(
+        self, pulses: Pulses, motion: Trajectory, *, start: float = 0.0, index: int = 0, bare: bool = False
+    ) -> Traced:
         """What the pulses of the ``index``-th sweep measure.
 
-        ``motion`` holds ``T_world_sensor``; ``start`` is the second at which the times of the pulses begin.
+        ``motion`` holds ``T_world_sensor``; ``start`` is the second at which the times of the pulses begin. With
+        ``bare`` only what the sensor itself reports is computed.
         """
         begin, end = start + pulses.span[0], start + pulses.span[1]
         present = self.actors.find_present(begin, end, motion, self.sensor.range_max_m)
@@ -136,15 +139,15 @@ class Tracer:
                 threads=self.threads,
                 packet=self.packet,
                 actors=None if present is None else present.native,
-                record=self.record,
+                record=None if bare else self.record,
             )
         points, primitive = columns.pop("points"), columns.pop("kind")
         hits = {name: columns.pop(name) for name in HIT_COLUMNS if name in columns}
         seen = {name: columns.pop(name) for name in SEEN_COLUMNS if name in columns}
         if self.keeps_hits:
             seen |= hits
-        time = start + pulses.time[columns["beam"]]
-        return Traced(columns, points, primitive, time, sensor, present, seen)
+        found = None if bare else present
+        return Traced(columns, points, primitive, pulses.time, start, sensor, found, seen)
 
     def rays(self, pulses: Pulses, motion: Trajectory, *, start: float = 0.0, index: int = 0) -> tuple[Array, Array]:
         """Origins and directions (n, 3) float32 of the rays that `trace` traces, metres from the world's origin."""
@@ -169,15 +172,17 @@ class Traced:
     """What traced pulses measured.
 
     ``columns`` are ``beam_status`` (b,) and the return columns (n,) of a `Sweep`. ``points`` (n, 3) float32 are the
-    returns as the sensor reports them, ``primitive`` (n,) the kinds of what was hit, ``time`` (n,) the seconds at which
-    they were fired, ``motion`` that of the sensor around the world's origin. ``seen`` are the `SEEN_COLUMNS` (n,) of a
-    world that knows how it was recorded, and the `HIT_COLUMNS` where they are kept.
+    returns as the sensor reports them, ``primitive`` (n,) the kinds of what was hit, ``beam_time`` (b,) when beams were
+    fired, seconds from ``start`` on, ``motion`` that of the sensor around the world's origin. ``seen`` are the
+    `SEEN_COLUMNS` (n,) of a world that knows how it was recorded, and the `HIT_COLUMNS` where they are kept.
+    ``present`` are the actors that were met, None where nobody asks for their boxes and velocities.
     """
 
     columns: dict[str, Array]
     points: Array
     primitive: Array
-    time: Array
+    beam_time: Array
+    start: float
     motion: _core.Motion
     present: PresentActors | None
     seen: Mapping[str, Array]
@@ -185,6 +190,11 @@ class Traced:
     def __len__(self) -> int:
         """Number of returns."""
         return len(self.points)
+
+    @cached_property
+    def time(self) -> Array:
+        """Seconds (n,) at which the beams of the returns were fired."""
+        return np.asarray(self.start + self.beam_time[self.columns["beam"]])
 
     def to_sweep(
         self, *, pose: Array, timestamp: float, calibration: Calibration | None = None, **fields: Any

@@ -35,7 +35,14 @@ class Opened:
     def title(self) -> str:
         """The names of all of it."""
         every = (*self.logs, *self.worlds, *self.scenarios, *self.banks, *self.sensors)
-        return ", ".join(Path(name).name or name for name, _ in every)
+        return ", ".join(shorten(name) for name, _ in every)
+
+
+def shorten(name: str) -> str:
+    """The last part of a path; with the one before it where it says little, such as a number."""
+    path = Path(name)
+    long = len(path.parts) > 1 and (path.name.isdigit() or len(path.name) < 3)
+    return f"{path.parts[-2]}/{path.name}" if long else path.name or name
 
 
 def find_kind(word: str) -> Kind:

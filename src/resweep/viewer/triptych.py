@@ -71,17 +71,16 @@ def stand_behind(pose: Array) -> Array:
 def draw_sweep(sweep: Sweep, labels: LabelSet, pose: Array, highlight: int | None = None) -> Array:
     """The returns of a sweep from ``pose`` (``T_world_camera``); those of the instance ``highlight`` stand out.
 
-    Colours are labels where there are any, else intensities.
+    Colours are labels where most returns have one, else intensities.
     """
     cloud = PointCloud.of_sweeps([sweep], labels)
     camera = make_camera()
     view = Renderer(cloud.world(camera, pose, pixels=2.6)).view(camera.scaled(_FINER), pose)
-    labelled = bool(labels.is_labelled(sweep.label).any())
-    if labelled:
+    if _is_labelled(labels, sweep.label):
         colour = 255.0 * palette.label_colours(view.label.ravel(), labels).reshape(*view.label.shape, 3)
         colour = 40.0 + 0.84 * colour  # dark classes must be seen on a dark ground
     else:
-        colour = shade(view, "intensity").astype(np.float64)
+        colour = _lift(shade(view, "intensity"))
     if highlight is not None:
         colour[view.instance == highlight] = _HIGHLIGHT
     empty = shade(view, "depth")
@@ -89,11 +88,24 @@ def draw_sweep(sweep: Sweep, labels: LabelSet, pose: Array, highlight: int | Non
 
 
 def draw_world(world: World | StreamedWorld, pose: Array) -> Array:
-    """The world from ``pose`` (``T_world_camera``), in the colours of its labels if it has any."""
+    """The world from ``pose`` (``T_world_camera``), in the colours of its labels, or of its intensities without."""
     camera = make_camera()
     view = Renderer(world).view(camera.scaled(_FINER), pose)
-    kind = "label" if world.labels.is_labelled(view.label[view.hit]).any() else "shaded"
-    return shrink(shade(view, kind, labels=world.labels), _FINER)
+    if _is_labelled(world.labels, view.label[view.hit]):
+        return shrink(shade(view, "label", labels=world.labels), _FINER)
+    light = shade(view, "shaded").astype(np.float64).mean(axis=2, keepdims=True) / 255.0
+    colour = _lift(shade(view, "intensity")) * (0.35 + 0.65 * light)
+    return shrink(np.where(view.hit[..., None], colour, shade(view, "depth")).astype(np.uint8), _FINER)
+
+
+def _lift(colour: Array) -> Array:
+    """Colours (..., 3) of which the darkest, such as asphalt, are seen on a dark ground."""
+    return np.asarray(85.0 + 0.66 * colour, np.float64)
+
+
+def _is_labelled(labels: LabelSet, found: Array) -> bool:
+    """Whether most of what is shown has a label: one actor that has does not count."""
+    return bool(len(found)) and float(np.mean(labels.is_labelled(found))) > 0.5
 
 
 def make_camera() -> Camera:

@@ -200,7 +200,7 @@ _SPLATS = _Scattered(
     place="centre",
     shape=("centre", "normal", "radius"),
     attributes=("label", "reflectance", "instance"),
-    settings={"depth": int, "gap_m": float},
+    settings={"depth": int, "gap_m": float, "incidence_exponent": float},
 )
 _VOLUMES = _Scattered(
     Volumes,
@@ -212,6 +212,7 @@ _VOLUMES = _Scattered(
 )
 
 
+_OLDER = {"incidence_exponent": 1.0}  # settings that older worlds do not list
 _SCATTERED = {"splats": _SPLATS, "volumes": _VOLUMES}
 
 
@@ -260,7 +261,7 @@ def _read_scattered(what: _Scattered, entry: Mapping[str, Any], where: str, read
         **{name: column(name) for name in (*what.shape, *stored)},
         extra={name: column(f"extra-{name}") for name in entry["extra"]},
         name=need(entry, "name", str, where),
-        **{name: need(entry, name, kind, where) for name, kind in what.settings.items()},
+        **{name: need({**_OLDER, **entry}, name, kind, where) for name, kind in what.settings.items()},
     )
     if what is _VOLUMES and not chosen.all():
         layer.number = (before + columns.read("order", runs, row=())[order]).astype(np.uint32)

@@ -31,7 +31,8 @@ class Splats:
     ``range_m`` and ``cosine`` (range and incidence at which it was seen), ``count`` (returns in it)
     and ``seen`` (`resweep.worlds.seen`).
     A ray reads the weighted mean of up to ``depth`` overlapping discs of one label, each within ``gap_m``
-    of the one before (C, 6.3.4); with a depth of 1 it reads the nearest.
+    of the one before (C, 6.3.4); with a depth of 1 it reads the nearest. The light that discs send back falls as the
+    cosine of incidence to the power ``incidence_exponent``: 1 is the diffuse law.
     """
 
     kind = "splats"
@@ -50,11 +51,15 @@ class Splats:
         depth: int = 5,
         gap_m: float = 0.10,
         permeability: Any = None,
+        incidence_exponent: float = 1.0,
     ) -> None:
         what = f"splats '{name}'"
         if not 1 <= depth <= MAX_DEPTH or not gap_m > 0:
             raise ResweepError(f"{what}: depth must be 1 to {MAX_DEPTH} and gap_m above 0, got {depth} and {gap_m}")
+        if not 0 <= incidence_exponent <= 2:
+            raise ResweepError(f"{what}: incidence_exponent must be from 0 to 2, got {incidence_exponent}")
         self.name = name
+        self.incidence_exponent = float(incidence_exponent)
         self.depth = int(depth)
         self.gap_m = float(gap_m)
         self.centre = np.ascontiguousarray(centre, dtype=np.float32)
@@ -125,6 +130,7 @@ class Splats:
             self.name,
             self.depth,
             self.gap_m,
+            incidence_exponent=self.incidence_exponent,
         )
 
     def lower(self) -> Discs:
@@ -137,4 +143,5 @@ class Splats:
             self.gap_m,
             None if seen is None else seen.astype(np.uint32, copy=False),
             self.permeability,
+            self.incidence_exponent,
         )

@@ -50,7 +50,7 @@ _KINDS = {
         place="centre",
         columns={"order": (), "centre": (3,), "normal": (3,), "radius": ()},
         attributes=("label", "reflectance", "instance"),
-        settings=("depth", "gap_m"),
+        settings=("depth", "gap_m", "incidence_exponent"),
     ),
     "volumes": StackedKind(
         count="n_volumes",

@@ -62,7 +62,9 @@ def _drive_ahead(log: Log, gap_m: float) -> tuple[Array, Array]:
     if length[-1] < 1.0:
         return np.zeros(0), np.zeros((0, 2))
     moved = np.r_[True, steps > 1e-6]
-    end = places[-1] - places[np.searchsorted(length, length[-1] - 1.0)]
+    # The way it goes at the end: over the last metre, or the last step where that is longer.
+    before = min(int(np.searchsorted(length, length[-1] - 1.0, side="right")), len(places) - 1)
+    end = places[-1] - places[max(before - 1, 0)]
     beyond = places[-1] + 200.0 * end / np.linalg.norm(end)
     along, path = np.r_[length[moved], length[-1] + 200.0], np.vstack([places[moved], beyond])
     ahead = np.stack([np.interp(length + gap_m, along, path[:, axis]) for axis in (0, 1)], axis=1)

@@ -36,6 +36,14 @@ class Done:
     recorded: str
     figures: dict[str, Any] = field(default_factory=dict)
     lines: list[tuple[str, str]] = field(default_factory=list)
+    _last: tuple[float, float] = field(default_factory=lambda: (time.perf_counter(), time.process_time()))
+
+    def note_time(self, step: str) -> None:
+        """Keep the seconds, and those of the processor, since the last step."""
+        now = time.perf_counter(), time.process_time()
+        taken = {"seconds": round(now[0] - self._last[0], 2), "cpu_seconds": round(now[1] - self._last[1], 2)}
+        self.figures.setdefault("steps", {})[step] = taken
+        self._last = now
 
 
 def make_main_job(output: Path, seed: int, sensor: Sensor, log: Log | None = None, sweeps: int | None = None) -> Done:
@@ -51,14 +59,19 @@ def make_main_job(output: Path, seed: int, sensor: Sensor, log: Log | None = Non
         done = Done("a synthetic street" if log is None else str(log.meta.get("path", log.name)))
         log = _record(folder, seed, sweeps) if log is None else log
         done.lines.append(("recorded", _describe_recording(log)))
+        done.note_time("record")
         held = len(log) // 2
         world, report = _build_and_compare(log, held, folder)
+        done.note_time("build and compare")
         bank = _cut_out(log, folder, done)
+        done.note_time("cut out")
         with open_progress() as progress:
             again, added = _sweep_again(log, world, bank, sensor, seed, folder, done, progress)
+            done.note_time("sweep again")
             _say(6, "drawing")
             progress.start("drawing")
             _draw(log[held], log, world, again, added, held, folder / PICTURE)
+        done.note_time("draw")
         _measure(done, world, report, held)
         done.figures |= {"seed": seed, "sensor": sensor.name, "seconds": round(time.perf_counter() - begun, 1)}
         (folder / RECORD).write_text(json.dumps(done.figures, indent=1) + "\n", encoding="utf-8")

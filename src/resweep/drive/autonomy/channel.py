@@ -73,8 +73,10 @@ class ThreadChannel:
         return self._put(lambda: self._step(observation), timeout_s)
 
     def stop(self, outcome: str) -> None:
-        """Let the thread end once it has come back."""
+        """Let the thread end; one that has not come back is left behind."""
         self._tasks.put(None)
+        if self._thread is not None and self._answered == self._asked:
+            self._thread.join()
 
     def _put(self, task: Callable[[], Any], timeout_s: float) -> Answer:
         self._asked += 1

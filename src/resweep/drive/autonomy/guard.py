@@ -63,7 +63,7 @@ class Guard:
         """The command for an observation."""
         if self._gave_up:
             return Decision(BRAKE, end=self._gave_up if speed_mps == 0.0 else "")
-        answer = self.channel.ask(observation, self.rules.timeout_s)
+        answer = self.channel.ask(observation, self.rules.deadline_s or self.rules.timeout_s)
         time_s = observation.time_s
         if answer.kind == "gave-up":
             self._gave_up = "gave-up"
@@ -85,10 +85,13 @@ class Guard:
         command = self._last if rule == "hold" else BRAKE
         kind = "late" if answer.kind == "late" else "error"
         event: Event = {"time_s": time_s, "kind": kind, "detail": answer.detail, "rule": rule}
-        if self._misses < self.rules.give_up_after:
+        # Without a deadline the run waits as long as it takes: silence beyond the timeout has no end.
+        silent = answer.kind == "late" and self.rules.deadline_s is None
+        if self._misses < self.rules.give_up_after and not silent:
             return Decision(command, (event,))
         self._gave_up = "no-answer"
-        given_up: Event = {"time_s": time_s, "kind": "given-up", "detail": f"{self._misses} steps without an answer"}
+        why = "it never answers" if silent else f"{self._misses} steps in a row without an answer"
+        given_up: Event = {"time_s": time_s, "kind": "given-up", "detail": why}
         return Decision(BRAKE, (event, given_up), "no-answer" if speed_mps == 0.0 else "")
 
 

@@ -64,7 +64,9 @@ class BoxProbe:
         directions = portable.matmul(self._along, turn)
         found = self.ground.hits(origins.reshape(-1, 3), directions.reshape(-1, 3), float(self._length.max()))
         ranges = found["range"].reshape(len(poses), -1)
-        within = (ranges <= self._length) & ~self._is_ground(found).reshape(ranges.shape)
+        within = ranges <= self._length
+        met = np.flatnonzero(within)  # few rays: what they met is looked at for these alone
+        within.reshape(-1)[met] = ~self._is_ground(found["label"][met], found["cosine"][met])
         made: list[tuple[str, Array] | None] = [None] * len(poses)
         for at in np.flatnonzero(within.any(axis=1)).tolist():
             ray = int(np.flatnonzero(within[at])[0])
@@ -73,9 +75,9 @@ class BoxProbe:
             made[at] = (self._describe(int(found["label"][flat]), int(found["instance"][flat])), place)
         return made
 
-    def _is_ground(self, found: dict[str, Array]) -> Array:
-        unknown = ~self.ground.labels.is_labelled(found["label"])
-        return self.ground.is_ground(found["label"]) | (unknown & (np.abs(found["cosine"]) < _SIDE_ON))
+    def _is_ground(self, label: Array, cosine: Array) -> Array:
+        unknown = ~self.ground.labels.is_labelled(label)
+        return self.ground.is_ground(label) | (unknown & (np.abs(cosine) < _SIDE_ON))
 
     def _describe(self, label: int, instance: int) -> str:
         labels = self.ground.labels
@@ -177,28 +179,38 @@ def watch_actor(box: Array, reach_m: float, path: Trajectory, actor: Actor) -> E
     """
     if not actor.is_present(path.start, path.end):
         return None
-    first, last = actor.pose_at(path.start), actor.pose_at(path.end)
+    first, last = _poses_at_ends(actor, path.start, path.end)
     period = path.end - path.start
     velocity = (last[:3, 3] - first[:3, 3]) / period
     own = (path.poses[-1, :3, 3] - path.poses[0, :3, 3]) / period
     radius = reach_m + actor.radius_m
-    apart, closing = last[:2, 3] - path.poses[-1, :2, 3], velocity[:2] - own[:2]
+    (x, y), (vx, vy) = (last[:2, 3] - path.poses[-1, :2, 3]).tolist(), (velocity[:2] - own[:2]).tolist()
     ttc = float("inf")
-    if _circles_meet(apart, closing, radius):
+    if _circles_meet((x, y), (vx, vy), radius):
         ttc = predict_contact(box, path.poses[-1], own, last, velocity, actor_bounds(actor))
-    moved = float(portable.norm(closing)) * period
-    if float(portable.norm(apart)) - radius - moved > NEAR_M:
+    moved = math.sqrt(vx * vx + vy * vy) * period
+    if math.sqrt(x * x + y * y) - radius - moved > NEAR_M:
         return Encounter(None, float("inf"), ttc)
     contact, least = find_actor_contact(box, path, actor, path.start, path.end)
     return Encounter(contact, least, ttc)
 
 
-def _circles_meet(apart: Array, closing: Array, radius: float) -> bool:
+def _poses_at_ends(actor: Actor, start_s: float, end_s: float) -> tuple[Array, Array]:
+    """``T_world_actor`` at two times, as `Actor.pose_at` gives each."""
+    own = actor.trajectory
+    if len(own) == 1:
+        return own.poses[0], own.poses[0]
+    first, last = own.at(np.array([min(max(time, own.start), own.end) for time in (start_s, end_s)]))
+    return first, last
+
+
+def _circles_meet(apart: tuple[float, float], closing: tuple[float, float], radius: float) -> bool:
     """Whether two circles with this sum of radii meet within `TTC_S` seconds at constant velocities."""
-    speed = float((closing * closing).sum())
-    when = min(max(-float((apart * closing).sum()) / speed, 0.0), TTC_S) if speed > 0.0 else 0.0
-    nearest = apart + when * closing
-    return float((nearest * nearest).sum()) <= radius * radius
+    (x, y), (vx, vy) = apart, closing
+    speed = vx * vx + vy * vy
+    when = min(max(-(x * vx + y * vy) / speed, 0.0), TTC_S) if speed > 0.0 else 0.0
+    x, y = x + when * vx, y + when * vy
+    return x * x + y * y <= radius * radius
 
 
 def predict_contact(

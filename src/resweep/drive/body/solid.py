@@ -112,4 +112,5 @@ def _select_discs(splats: Splats, keep: Array) -> Splats | None:
         name=splats.name,
         depth=splats.depth,
         gap_m=splats.gap_m,
+        incidence_exponent=splats.incidence_exponent,
     )

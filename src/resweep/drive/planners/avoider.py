@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from resweep.config import NotNegative, Positive, Spec
-from resweep.drive.planners.detect import DetectConfig, Obstacle, find_obstacles, remove_ground
+from resweep.drive.planners.detect import DetectConfig, Obstacle, find_obstacles, find_standing
 from resweep.drive.planners.follow import pursue
 from resweep.drive.planners.frenet import Lane
 from resweep.drive.planners.localize import Localizer
@@ -29,7 +29,9 @@ class AvoiderConfig(Spec):
     """How obstacles are followed."""
     seen_ahead_m: Positive = 70.0
     """Obstacles are looked for so far ahead along the lane, metres."""
-    seen_aside_m: Positive = 3.6
+    seen_behind_m: Positive = 12.0
+    """And so far behind the vehicle's origin, metres: what passes is not cut short."""
+    seen_aside_m: Positive = 4.7
     """And so far to either side, metres."""
     horizon_s: Positive = 4.0
     """Motions are judged so far into the future, seconds."""
@@ -53,6 +55,12 @@ class AvoiderConfig(Spec):
     """Price of the square of an acceleration."""
     aside_weight: NotNegative = 0.6
     """Price of the square of a metre beside the middle of the lane."""
+    drift_mps2: NotNegative = 1.0
+    """Acceleration across the lane that others may take without warning, m/s²; what they can reach is passed slowly."""
+    moving_mps: Positive = 1.0
+    """Obstacles faster than this along the lane may do so."""
+    caution_weight: NotNegative = 0.5
+    """Price of each m/s at which something is passed that may drift into the way."""
     speed_min_mps: NotNegative = Field(default=0.0)
     """Lower speeds wished for are taken as this."""
 
@@ -71,7 +79,7 @@ class Candidates:
 
 
 class Avoider:
-    """An autonomy for bicycles that follows the mission's route, and brakes or evades for what it detects.
+    """An autonomy for bicycles that follows the mission's route to its end, and brakes or evades for what it detects.
 
     At each step it samples motions (an acceleration, and a place across the lane), predicts all tracks at constant
     velocity, and takes the cheapest motion without a collision. Where every motion collides it brakes as hard
@@ -100,24 +108,29 @@ class Avoider:
                 self.tracker.update(self._detect(scan), scan.end_s)
         s, d = (float(value[0]) for value in self.lane.project(np.array([self.localizer.pose[:2]])))
         motions = self._sample(s, d)
-        free = self._find_free(motions, observation.time_s)
+        free, passing = self._judge(motions, observation.time_s)
         if not free.any():
             self.emergencies += 1
             home = int(np.flatnonzero(motions.acceleration == motions.acceleration.min())[0])
             return (-self.vehicle.braking_max_mps2, self._steer(motions, home))
-        best = int(np.where(free, motions.cost, np.inf).argmin())
+        cost = motions.cost + self.config.caution_weight * passing
+        best = int(np.where(free, cost, np.inf).argmin())
         return (float(motions.acceleration[best]), self._steer(motions, best))
 
     def _detect(self, scan: Scan) -> list[Obstacle]:
         """Obstacles on and beside the lane ahead."""
-        points = remove_ground(self.localizer.register(scan), self.localizer.pose[:2], self.config.detect)
-        near = points[np.abs(points[:, :2] - np.array(self.localizer.pose[:2])).max(axis=1) < self.config.seen_ahead_m]
-        if not len(near):
-            return []
-        s, d = self.lane.project(near[:, :2])
-        here = float(self.lane.project(np.array([self.localizer.pose[:2]]))[0][0])
-        kept = (np.abs(d) < self.config.seen_aside_m) & (s > here - 5.0) & (s < here + self.config.seen_ahead_m)
-        return find_obstacles(s[kept], d[kept], self.config.detect)
+        settings, here = self.config, self.localizer.pose[:2]
+        points = self.localizer.register(scan)
+        s, d = self.lane.project(points[:, :2])
+        along = s - float(self.lane.project(np.array([here]))[0][0])
+        # The ground is looked for a little beyond, so that the cells at the border have neighbours.
+        beyond = 2.0 * settings.detect.ground_cell_m
+        wide = (along > -settings.seen_behind_m - beyond) & (along < settings.seen_ahead_m + beyond)
+        rows = np.flatnonzero(wide & (np.abs(d) < settings.seen_aside_m + beyond))
+        rows = rows[find_standing(points[rows], here, settings.detect)]
+        s, d, along = s[rows], d[rows], along[rows]
+        kept = (along > -settings.seen_behind_m) & (along < settings.seen_ahead_m) & (np.abs(d) < settings.seen_aside_m)
+        return find_obstacles(s[kept], d[kept], settings.detect)
 
     def _sample(self, s: float, d: float) -> Candidates:
         settings, speed = self.config, max(self.localizer.speed, 0.0)
@@ -138,24 +151,36 @@ class Avoider:
         cost = cost + settings.aside_weight * offset[:, 0] ** 2 + np.maximum(0.0, final[:, -1] - self.wished_mps)
         return Candidates(times, along, across, final, a[:, 0], offset[:, 0], cost)
 
-    def _find_free(self, motions: Candidates, now_s: float) -> Array:
-        """Whether each motion (c,) meets no predicted obstacle."""
-        box, settings = self.vehicle.box, self.config
-        half = 0.5 * self.vehicle.width_m + settings.side_margin_m
-        rear = motions.s + box[0, 0]
-        front = motions.s + box[1, 0] + settings.margin_m + settings.gap_s * motions.speed
-        free = np.ones(len(motions.cost), bool)
+    def _judge(self, motions: Candidates, now_s: float) -> tuple[Array, Array]:
+        """Whether each motion (c,) meets no predicted obstacle, and the fastest that it passes what may drift, m/s."""
+        settings, here = self.config, float(motions.s[0, 0])
+        # The route's end is where it stops, unless it is too late for that: beyond it may be no road.
+        free = (motions.s <= max(self.lane.length_m, float(motions.s[:, -1].min()))).all(axis=1)
+        passing = np.zeros(len(free))
         for track in self.tracker.tracks:
             along, across = self.tracker.velocity(track)
+            if track.obstacle.s[1] < here - 2.0 and along <= 0:
+                continue
             across = across if abs(across) > settings.slow_mps else 0.0
             later = motions.times + (now_s - track.time_s)
             low, high = (track.obstacle.s[side] + along * later for side in (0, 1))
             right, left = (track.obstacle.d[side] + across * later for side in (0, 1))
-            if track.obstacle.s[1] < float(motions.s[0, 0]) - 2.0 and along <= 0:
-                continue
-            meets = (rear < high) & (front > low) & (motions.d - half < left) & (motions.d + half > right)
-            free &= ~meets.any(axis=1)
-        return free
+            beside = self._overlap_along(motions, low, high)
+            free &= ~(beside & self._overlap_across(motions, right, left)).any(axis=1)
+            if abs(along) > settings.moving_mps:
+                drift = 0.5 * settings.drift_mps2 * later**2
+                near = beside & self._overlap_across(motions, right - drift, left + drift)
+                passing = np.maximum(passing, np.where(near, motions.speed, 0.0).max(axis=1))
+        return free, passing
+
+    def _overlap_along(self, motions: Candidates, low: Array, high: Array) -> Array:
+        box, settings = self.vehicle.box, self.config
+        front = motions.s + box[1, 0] + settings.margin_m + settings.gap_s * motions.speed
+        return (motions.s + box[0, 0] < high) & (front > low)
+
+    def _overlap_across(self, motions: Candidates, right: Array, left: Array) -> Array:
+        half = 0.5 * self.vehicle.width_m + self.config.side_margin_m
+        return (motions.d - half < left) & (motions.d + half > right)
 
     def _steer(self, motions: Candidates, chosen: int) -> float:
         """The steering angle towards where a motion is soon."""

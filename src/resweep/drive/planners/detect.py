@@ -43,23 +43,24 @@ class Obstacle:
         return 0.5 * (self.s[0] + self.s[1]), 0.5 * (self.d[0] + self.d[1])
 
 
-def remove_ground(points: Array, here: tuple[float, float], config: DetectConfig) -> Array:
-    """The points (m, 3) that stand above the ground and below the roof of a vehicle at ``here``.
+def find_standing(points: Array, here: tuple[float, float], config: DetectConfig) -> Array:
+    """Whether each point (n, 3) stands above the ground and below the roof of a vehicle at ``here``.
 
     The ground of a cell is the lowest return in it and its eight neighbours, but not higher than a slope from the
     wheels leads: below a wall or a truck none may have been seen.
     """
     if not len(points):
-        return points
+        return np.zeros(0, bool)
     cells = np.floor(points[:, :2] / config.ground_cell_m).astype(np.int64)
     cells -= cells.min(axis=0)
     shape = tuple((cells.max(axis=0) + 1).tolist())
+    flat = cells[:, 0] * shape[1] + cells[:, 1]
     lowest = np.full(shape, np.inf)
-    np.minimum.at(lowest, (cells[:, 0], cells[:, 1]), points[:, 2])
-    around = ndimage.minimum_filter(lowest, 3, mode="nearest")
+    np.minimum.at(lowest.reshape(-1), flat, points[:, 2])
+    around = ndimage.minimum_filter(lowest, 3, mode="nearest").reshape(-1)
     away = np.sqrt(((points[:, :2] - np.array(here)) ** 2).sum(axis=1))
-    height = points[:, 2] - np.minimum(around[cells[:, 0], cells[:, 1]], config.slope * away)
-    return np.asarray(points[(height > config.low_m) & (height < config.high_m)])
+    height = points[:, 2] - np.minimum(around[flat], config.slope * away)
+    return np.asarray((height > config.low_m) & (height < config.high_m))
 
 
 def find_obstacles(s: Array, d: Array, config: DetectConfig) -> list[Obstacle]:

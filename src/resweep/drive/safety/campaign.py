@@ -15,32 +15,37 @@ from pathlib import Path
 from typing import Any
 
 from resweep import _core
-from resweep.drive.config import LoopConfig
+from resweep.drive.autonomy.sockets import SocketAutonomy
+from resweep.drive.config import AnswerRules, LoopConfig
 from resweep.drive.idm import Idm
 from resweep.drive.loop import Loop
-from resweep.drive.planners import Avoider
+from resweep.drive.planners import Avoider, Navigator
 from resweep.drive.run import FILE, Run, read_run
-from resweep.drive.safety.cases import STREETS, Case
+from resweep.drive.safety.cases import STREETS, Case, open_place
+from resweep.drive.safety.judge import describe_run, is_avoidable, summarise
+from resweep.drive.sensing.rig import Rig
 from resweep.errors import ResweepError
 from resweep.files import write_file
 from resweep.progress import track
 from resweep.scenario import Scenario
-from resweep.scenes.opening import open_world
 from resweep.sensors import load_sensor
 from resweep.work import keep
 from resweep.worlds import World
 
 SUMMARY = "summary.json"
 REFERENCE = "reference"
+TCP = "tcp:"
+_STACKS: dict[str, Callable[[], Any]] = {REFERENCE: Avoider, "navigator": Navigator}
 
 
 @dataclass(frozen=True)
 class Campaign:
     """How cases are driven: by which vehicle, LiDAR and autonomy, and what is kept.
 
-    ``autonomy`` is ``reference`` (`planners.Avoider`) or ``MODULE:NAME`` of a class or a callable that Python can
-    import. ``rays`` of a pulse are ``single``, as D has it, or ``nine``. With ``sweeps`` the sweeps of every run are
-    kept; else runs are replayed to get them.
+    ``autonomy`` is a word of `make_autonomy`. ``rays`` of a pulse are ``single``, as D has it, or ``nine``. With
+    ``sweeps`` the sweeps of every run are kept; else runs are replayed to get them. ``goal`` (x, y) and ``duration_s``
+    are those of `LoopConfig`, ``deadline_s`` and ``timeout_s`` those of `AnswerRules`; ``reactive`` are the actors of
+    the scenario that drive by the Intelligent Driver Model.
     """
 
     vehicle: str = "passenger-car"
@@ -49,24 +54,38 @@ class Campaign:
     autonomy: str = REFERENCE
     sweeps: bool = False
     seed: int = 0
+    goal: tuple[float, float] | None = None
+    duration_s: float | None = None
+    reactive: tuple[str, ...] = ()
+    deadline_s: float | None = None
+    timeout_s: float = AnswerRules().timeout_s
 
     def drive(self, case: Case, output: Path | None = None) -> Run:
         """The run of a case; one that was finished before is read."""
         if output is not None and (output / FILE).is_file():
             return read_run(output)
-        loop = self.make_loop(case, make_autonomy(self.autonomy))
-        return loop.run(output, keep_sweeps=self.sweeps)
+        autonomy = make_autonomy(self.autonomy)
+        try:
+            return self.make_loop(case, autonomy).run(output, keep_sweeps=self.sweeps)
+        finally:
+            if isinstance(autonomy, SocketAutonomy):
+                autonomy.close()
 
-    def make_loop(self, case: Case, autonomy: Any) -> Loop:
-        """The loop of a case."""
+    def make_loop(self, case: Case, autonomy: Any, rig: Rig | None = None) -> Loop:
+        """The loop of a case; with the campaign's LiDAR unless another ``rig`` is given."""
         scenario = Scenario(**case.scenario)
         return Loop(
             _open_world(case.world, case.world_seed),
             self.vehicle,
-            load_sensor(self.sensor).with_(**{"beam.rays": self.rays}),
+            load_sensor(self.sensor).with_(**{"beam.rays": self.rays}) if rig is None else rig,
             autonomy,
             scenario=scenario,
-            config=LoopConfig(duration_s=scenario.duration_s),
+            reactive={name: Idm() for name in self.reactive},
+            config=LoopConfig(
+                duration_s=self.duration_s or scenario.duration_s,
+                goal=self.goal,
+                answers=AnswerRules(deadline_s=self.deadline_s, timeout_s=self.timeout_s),
+            ),
             seed=self.seed,
             world_name=f"{case.world} {case.world_seed}",
         )
@@ -74,16 +93,24 @@ class Campaign:
 
 @keep(STREETS)
 def _open_world(word: str, seed: int) -> World:
-    return open_world(word, seed)
+    return open_place(word, seed)
 
 
 def make_autonomy(word: str) -> Any:
-    """The autonomy that a word names: the reference, or a class or callable as ``MODULE:NAME``."""
-    if word == REFERENCE:
-        return Avoider()
+    """The autonomy that a word names.
+
+    ``reference`` is `planners.Avoider`, ``navigator`` `planners.Navigator`, ``tcp:PORT`` or ``tcp:HOST:PORT`` another
+    process that connects there, and ``MODULE:NAME`` a class or a callable that Python can import.
+    """
+    if word in _STACKS:
+        return _STACKS[word]()
+    if word.startswith(TCP):
+        return SocketAutonomy(*_parse_address(word))
     module, _, name = word.partition(":")
     if not name:
-        raise ResweepError(f"autonomy '{word}': give '{REFERENCE}' or MODULE:NAME of a class or a function")
+        raise ResweepError(
+            f"autonomy '{word}': give {', '.join(_STACKS)}, {TCP}PORT, or MODULE:NAME of a class or a function"
+        )
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
@@ -93,23 +120,25 @@ def make_autonomy(word: str) -> Any:
     return found() if isinstance(found, type) else found
 
 
+def _parse_address(word: str) -> tuple[str, int]:
+    host, _, port = word.removeprefix(TCP).rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise ResweepError(f"autonomy '{word}': expected {TCP}PORT or {TCP}HOST:PORT")
+    return host or "127.0.0.1", int(port)
+
+
 def run_case(campaign: Campaign, folder: str, case: Case) -> dict[str, Any]:
     """The row of a case in the summary; a case that cannot be driven is a row with its error."""
-    row: dict[str, Any] = {"case": case.number, **case.parameters}
     try:
         run = campaign.drive(case, Path(folder) / case.name if folder else None)
     except ResweepError as error:
-        return {**row, "outcome": "error", "success": False, "detail": str(error)}
-    hits = [event for event in run.events if event["kind"] == "collision"]
-    struck = [event["with"] for event in hits]
-    return {
-        **row,
-        "outcome": run.outcome,
-        "success": not struck and run.outcome in ("time", "goal"),
-        "with": struck[0] if struck else None,
-        "impact_mps": hits[0].get("speed_mps") if hits else None,
-        **run.figures(),
-    }
+        return {
+            "case": case.number, **case.parameters, "outcome": "error", "success": False, "detail": str(error),
+        }  # fmt: skip
+    row = describe_run(case, run)
+    if run.outcome == "collision" and str(row["with"]).startswith("actor "):
+        row["avoidable"] = is_avoidable(campaign.make_loop(case, None, Rig()), run)
+    return row
 
 
 def run_campaign(
@@ -119,6 +148,8 @@ def run_campaign(
 
     A campaign that was stopped goes on: cases that were finished are read. Results do not depend on ``workers``.
     """
+    if workers > 1 and campaign.autonomy.startswith(TCP):
+        raise ResweepError(f"workers: {workers}; an autonomy over a socket drives one run at a time, give 1")
     if output is not None:
         _check_folder(output, campaign, cases)
         if all((output / case.name / FILE).is_file() for case in cases):
@@ -129,27 +160,6 @@ def run_campaign(
     if output is not None:
         write_file(output / SUMMARY, (json.dumps(summary, indent=1) + "\n").encode())
     return summary
-
-
-def summarise(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Figures of all cases, and the rows."""
-    gaps = sorted(row["min_distance_m"] for row in rows if row.get("min_distance_m") is not None)
-    times = sorted(row["min_ttc_s"] for row in rows if row.get("min_ttc_s") is not None)
-    braking = sorted(row["max_deceleration_mps2"] for row in rows if row["success"])
-    return {
-        "variants": len(rows),
-        "success_rate": sum(row["success"] for row in rows) / len(rows),
-        "failures": [row["case"] for row in rows if not row["success"]],
-        "min_distance_m": gaps[0] if gaps else None,
-        "median_distance_m": _middle(gaps),
-        "median_ttc_s": _middle(times),
-        "median_deceleration_mps2": _middle(braking),
-        "rows": list(rows),
-    }
-
-
-def _middle(values: list[float]) -> float | None:
-    return values[len(values) // 2] if values else None
 
 
 def _check_folder(output: Path, campaign: Campaign, cases: Sequence[Case]) -> None:
@@ -216,7 +226,6 @@ def rebuild_loop(run: Run) -> Loop:
 
 
 def _read(settings: Any, name: str) -> Any:
-    from resweep.drive.sensing.rig import Rig
     from resweep.drive.vehicles import Vehicle
 
     return (Vehicle if name == "vehicle" else Rig)(**settings[name])

@@ -15,24 +15,34 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.scenario import Scenario, load_scenario
+from resweep.scenes.opening import open_world
+from resweep.scenes.street import StreetConfig, street
+from resweep.worlds import World
 
 SPEEDS_MPS = (6.0, 16.0)
 TRIGGERS_S = (0.0, 3.6)
 STREETS = 5
-_LANE_Y = -1.45  # between the parked cars and the oncoming lane
-_ONCOMING_Y = 1.05
+PLACE = "hidden-car:street"  # its streets, by the seed: 11 m wide, so that lanes of 3.4 m are left between parked cars
+_ROAD_M, _LENGTH_M = 11.0, 220.0
+_LANE_Y = -1.7
+_ONCOMING_Y = 1.7
 _DURATION_S = 12.0
+_HIDDEN = "turning car"
 
 
 @dataclass(frozen=True)
 class Case:
-    """One case: its number, the world's name and seed, the scenario as plain data, and what makes it this one."""
+    """One case: its number, the world's name and seed, the scenario as plain data, and what makes it this one.
+
+    ``watched`` is the actor that it is about: distances to it are reported beside those to any.
+    """
 
     number: int
     world: str
     world_seed: int
     scenario: dict[str, Any]
     parameters: dict[str, float]
+    watched: str = ""
 
     @property
     def name(self) -> str:
@@ -55,6 +65,11 @@ def list_cases(scenario: str, count: int, world: str = "", seed: int = 0) -> lis
     ]
 
 
+def open_place(word: str, seed: int) -> World:
+    """The world of a case: one of the hidden car's streets, or what `open_world` makes of the word."""
+    return street(seed, StreetConfig(road_m=_ROAD_M, length_m=_LENGTH_M)) if word == PLACE else open_world(word, seed)
+
+
 def grid(count: int) -> list[tuple[float, float]]:
     """Speeds and trigger times of ``count`` cases, spread evenly: 110 of them are 11 speeds times 10 times."""
     triggers = max(1, math.isqrt(count))
@@ -70,7 +85,7 @@ def grid(count: int) -> list[tuple[float, float]]:
 def make_hidden_car(number: int, speed_mps: float, trigger_s: float, seed: int = 0) -> Case:
     """A case of D's safety test; places and traffic are drawn by its number."""
     rng = np.random.default_rng([seed, number, 0x68696464])
-    street, shift = int(rng.integers(STREETS)), float(rng.uniform(-4.0, 4.0))
+    place, shift = int(rng.integers(STREETS)), float(rng.uniform(-4.0, 4.0))
     begin, bus_mps = -54.0 + max(shift, 0.0), float(rng.uniform(6.0, 8.0))
     size = float(rng.uniform(3.9, 4.7))
     actors: list[dict[str, Any]] = [
@@ -84,14 +99,14 @@ def make_hidden_car(number: int, speed_mps: float, trigger_s: float, seed: int =
             "allow_overlap": True,
         },
         {
-            "name": "turning car",
+            "name": _HIDDEN,
             "category": "car",
             "size_m": [size, 1.8, 1.5],
             "spline": [
-                [46.0 + shift, 1.1],
-                [38.0 + shift, 1.1],
-                [31.0 + shift, 0.6],
-                [25.0 + shift, -0.8],
+                [46.0 + shift, _ONCOMING_Y],
+                [38.0 + shift, _ONCOMING_Y],
+                [31.0 + shift, 0.9],
+                [25.0 + shift, -0.9],
                 [20.0 + shift, _LANE_Y],
             ],
             "speed_mps": [6.0, 6.0, 4.5, 3.5, 1.5],
@@ -107,15 +122,15 @@ def make_hidden_car(number: int, speed_mps: float, trigger_s: float, seed: int =
         )  # fmt: skip
     if rng.random() < 0.5:  # someone on the pavement
         x = float(rng.uniform(-20.0, 20.0))
-        walk = [[x, -6.2], [x + 15.0, -6.2]]
+        walk = [[x, -7.2], [x + 15.0, -7.2]]
         actors.append({"name": "walker", "asset": "pedestrian", "lane": walk, "speed_mps": 1.4, "allow_overlap": True})
     scenario: dict[str, Any] = {
         "name": "hidden-car",
         "duration_s": _DURATION_S,
-        "ego": {"lane": [[begin, _LANE_Y], [54.0, _LANE_Y]], "speed_mps": speed_mps},
+        "ego": {"lane": [[begin, _LANE_Y], [104.0, _LANE_Y]], "speed_mps": speed_mps},
         "actors": actors,
         "seed": number,
     }
     Scenario(**scenario)  # wrong parameters are found now
-    parameters = {"speed_mps": speed_mps, "trigger_s": trigger_s, "street": float(street), "shift_m": shift}
-    return Case(number, "scene:street", street, scenario, parameters)
+    parameters = {"speed_mps": speed_mps, "trigger_s": trigger_s, "street": float(place), "shift_m": shift}
+    return Case(number, PLACE, place, scenario, parameters, _HIDDEN)

@@ -15,6 +15,7 @@ from resweep.pose import Trajectory, inverse
 from resweep.scenario import Actor
 from resweep.scenario.actors import common_labels
 from resweep.scenes import box
+from resweep.scenes.cars import car
 from resweep.sensors import Sensor, fire
 from resweep.simulate import Simulator
 from resweep.simulate.ego import Ego
@@ -45,8 +46,14 @@ class Lidar:
         """When its next sweep begins, seconds."""
         return self.mount.start_s + self.next * self.sensor.sweep_period_s
 
-    def sweeps_until(self, time_s: float, path: Trajectory, known: Known | None = None) -> list[tuple[int, Sweep]]:
-        """The sweeps that ended since the last call, up to ``time_s``; ``path`` holds ``T_world_vehicle`` of them."""
+    def sweeps_until(
+        self, time_s: float, path: Trajectory, known: Known | None = None, bare: bool = False
+    ) -> list[tuple[int, Sweep]]:
+        """The sweeps that ended since the last call, up to ``time_s``; ``path`` holds ``T_world_vehicle`` of them.
+
+        ``bare`` ones suffice where nothing but `scan` looks at them.
+        """
+        bare = bare and self.simulator.realism is None
         found: list[tuple[int, Sweep]] = []
         while True:
             start, index = self.next_start_s, self.next
@@ -56,7 +63,7 @@ class Lidar:
             sweep = None if known is None else known(self.name, index)
             if sweep is None:
                 motion = path.window(start, end).offset(self._T_vehicle_sensor)
-                sweep = self.simulator.sweep(motion, start=start, index=index)
+                sweep = self.simulator.sweep(motion, start=start, index=index, bare=bare)
             found.append((index, sweep))
             self.next += 1
 
@@ -117,7 +124,7 @@ def reseed_lidars(lidars: Sequence[Lidar], seed: int) -> list[Lidar]:
 
 
 def _make_body(vehicle: Vehicle, mount: LidarMount) -> Ego:
-    """The vehicle's box in the frame of one of its LiDARs."""
+    """The vehicle's body in the frame of one of its LiDARs."""
     low, high = vehicle.box
     at = np.array(mount.position_m)
     if ((low < at) & (at < high)).all():
@@ -126,5 +133,8 @@ def _make_body(vehicle: Vehicle, mount: LidarMount) -> Ego:
             f"mount it above {vehicle.height_m:g} m or outside"
         )
     x, y = ((low + high) / 2)[:2].tolist()
-    body = box((high - low).tolist(), (x, y, float(low[2])))
+    if vehicle.shape == "car":
+        body = car((x, y, 0.0), length_m=vehicle.length_m, width_m=vehicle.width_m, height_m=vehicle.height_m)
+    else:
+        body = box((high - low).tolist(), (x, y, float(low[2])))
     return Ego(body.moved(inverse(mount.T_vehicle_sensor)))

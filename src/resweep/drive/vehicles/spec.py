@@ -54,6 +54,8 @@ class Vehicle(Spec):
     """Width of its box, metres."""
     height_m: Positive
     """Height of its box above the ground, metres."""
+    shape: Literal["box", "car"] = "box"
+    """What of it stands in the way of its own LiDARs: the whole box, or a car with bonnet and cabin in that box."""
     rear_overhang_m: Positive
     """Metres from the origin of its frame back to the rear of its box."""
     wheelbase_m: Positive

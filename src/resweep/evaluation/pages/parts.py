@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import struct
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -27,6 +28,7 @@ h3 { font-size: 1rem; margin: 1.6rem 0 .3rem; }
 .card { background: var(--soft); border: 1px solid var(--line); border-radius: 8px; padding: .7rem .9rem; }
 .card b { display: block; font-size: 1.45rem; font-variant-numeric: tabular-nums; }
 .card b small { font-size: .85rem; font-weight: 500; color: var(--faint); }
+.card em { display: block; font-style: normal; }
 .card span { display: block; font: 12.5px/1.5 ui-monospace, Menlo, Consolas, monospace; color: var(--faint); }
 .card .spread { font: 12.5px/1.4 system-ui, sans-serif; }
 .scroll { overflow-x: auto; }
@@ -45,9 +47,14 @@ figcaption { font-size: .88rem; }
 .notes { padding-left: 1.2rem; }
 .warning { border-left: 4px solid var(--warn); background: var(--warn-soft); padding: .6rem .9rem; margin: 0 0 1rem; }
 @media (max-width: 640px) { body { padding: 1.2rem .8rem 3rem; } th, td { padding: .3rem .4rem; }
-  td.what, th.what { display: none; } }
+  td.what, th.what { display: none; } figure.wide { overflow-x: auto; } figure.wide img { max-width: none;
+  height: 290px; } }
+@page { margin: 14mm 12mm; }
 @media print { :root { --paper: #fff; --ink: #111; --faint: #555; --line: #ccc; --soft: #f6f6f6; --accent: #0072b2; }
-  body { max-width: none; padding: 0; } figure, tr, .card { break-inside: avoid; } h2 { break-after: avoid; } }
+  body { max-width: none; padding: 0; font-size: 10pt; } figure, tr, .card { break-inside: avoid; }
+  h2, h3, tr.group { break-after: avoid; } .scroll { overflow: visible; } figure img { max-height: 150mm; }
+  table { font-size: 8.2pt; } th { white-space: normal; } th, td { padding: .15rem .4rem; } td.k { font-size: 7.6pt; }
+  td.what { width: 48%; } .cards { grid-template-columns: repeat(3, 1fr); } }
 """
 BETTER = {"lower": "lower is better", "higher": "higher is better", "zero": "nearer to 0 is better"}
 ARROW = {"lower": "↓", "higher": "↑", "zero": "→ 0"}
@@ -78,8 +85,10 @@ def table(head: str, rows: Iterable[str]) -> str:
 def figure(png: bytes, caption: str) -> str:
     """A picture within the page, and what it shows."""
     data = base64.b64encode(png).decode("ascii")
+    width, height = struct.unpack(">II", png[16:24])  # of the head of a PNG
+    wide = ' class="wide"' if width > 1.8 * height else ""
     return (
-        f'<figure><img alt="{escape(caption)}" src="data:image/png;base64,{data}">'
+        f'<figure{wide}><img alt="{escape(caption)}" src="data:image/png;base64,{data}">'
         f"<figcaption>{escape(caption)}</figcaption></figure>"
     )
 

@@ -26,6 +26,18 @@ _HEADLINES = (
     "intensity_rmse",
     "log_likelihood",
 )
+# What the headlines are in words; the names stand below them.
+_IN_WORDS = {
+    "range_median_m": "median range error",
+    "recovered_0.10m": "true returns right to 10 cm",
+    "within_0.10m": "common returns right to 10 cm",
+    "return_f1": "returns and no-returns, F1",
+    "c2c_m": "to the nearest recorded point",
+    "c2c_sweep_m": "to the nearest of the sweep",
+    "fscore_0.10m": "points within 10 cm, F-score",
+    "intensity_rmse": "intensity error, RMS",
+    "log_likelihood": "log-likelihood of a beam",
+}
 _BY_SWEEP = (
     "recovered_0.10m",
     "within_0.10m",
@@ -58,7 +70,8 @@ def _cards(report: Report) -> str:
         over = f'<span class="spread">{spread(values)}</span>' if len(values) > 1 else ""
         cards.append(
             f'<div class="card" title="{escape(metric.definition)}"><b>{show(report.metrics[name])} '
-            f"<small>{metric.unit} {ARROW[metric.better]}</small></b><span>{name}</span>{over}</div>"
+            f"<small>{metric.unit} {ARROW[metric.better]}</small></b><em>{_IN_WORDS[name]}</em>"
+            f"<span>{name}</span>{over}</div>"
         )
     about = '<p class="sub">↑ higher is better, ↓ lower is better. Every figure is defined in the table below.</p>'
     return f'<div class="cards">{"".join(cards)}</div>{about}' if cards else ""
@@ -153,21 +166,24 @@ def _pictures(pair: Pair, which: str, whole: bool) -> str:
 
 def _metrics(report: Report) -> str:
     cells = {}
+    several = len(report.per_sweep) > 1
     for name, value in report.metrics.items():
         metric = METRICS[name]
         values = [row[name] for row in report.per_sweep if row.get(name) is not None]
         over = f"{show(min(values))} – {show(max(values))}" if len(values) > 1 else ""
         cells[name] = (
-            f'<td class="n">{show(value)}</td><td>{escape(metric.unit)}</td><td class="n">{over}</td>'
-            f'<td class="n">{show(metric.perfect, "")}</td>'
+            f'<td class="n">{show(value)}</td><td>{escape(metric.unit)}</td>'
+            + (f'<td class="n">{over}</td>' if several else "")
+            + f'<td class="n">{show(metric.perfect, "")}</td>'
             f'<td title="{BETTER[metric.better]}">{ARROW[metric.better]}</td>'
             f'<td class="what">{escape(metric.definition)}</td>'
         )
     head = (
-        '<th>metric</th><th class="n">value</th><th>unit</th><th class="n">over sweeps</th><th class="n">perfect</th>'
-        '<th>better</th><th class="what"></th>'
+        '<th>metric</th><th class="n">value</th><th>unit</th>'
+        + ('<th class="n">over sweeps</th>' if several else "")
+        + '<th class="n">perfect</th><th>better</th><th class="what">what it is</th>'
     )
-    return f"<h2>Metrics over all sweeps</h2>{table(head, metric_rows(report.metrics, cells, 7))}"
+    return f"<h2>Metrics over all sweeps</h2>{table(head, metric_rows(report.metrics, cells, 6 + several))}"
 
 
 def _classes(report: Report) -> str:
@@ -181,13 +197,18 @@ def _classes(report: Report) -> str:
         kind = ' class="thin"' if values.get("label") in thin else ""
         cells = "".join(f'<td class="n">{show(values.get(column))}</td>' for column in columns)
         rows.append(f"<tr{kind}><td>{escape(name)}</td>{cells}</tr>")
-    head = "<th>class</th>" + "".join(f'<th class="n">{escape(column)}</th>' for column in columns)
+    head = "<th>class</th>" + "".join(f'<th class="n">{escape(_point(column))}</th>' for column in columns)
     about = (
         '<p class="sub">c2c_m and c2c_sweep_m are between points of the same class; range_mean_m and return_recall are '
         "of the beams whose real return has the class.</p>"
     )
     title = report.class_title()
     return f"<h2>{escape(title[0].upper() + title[1:])}</h2>{about}{table(head, rows)}"
+
+
+def _point(name: str) -> str:
+    """A metric's name with the direction of better; other names as they are."""
+    return f"{name} {ARROW[METRICS[name].better]}" if name in METRICS else name
 
 
 def _sweeps(report: Report) -> str:
@@ -200,7 +221,7 @@ def _sweeps(report: Report) -> str:
         for row in report.per_sweep
     ]
     head = '<th class="n">simulated</th><th class="n">real</th>'
-    head += "".join(f'<th class="n">{column}</th>' for column in _BY_SWEEP)
+    head += "".join(f'<th class="n">{_point(column)}</th>' for column in _BY_SWEEP)
     return f"<h2>Sweep by sweep</h2>{table(head, rows)}"
 
 

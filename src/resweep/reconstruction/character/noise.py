@@ -42,12 +42,11 @@ def fit_noise(expected: Expected, quantum_m: float) -> list[Quantity]:
     spread = np.sqrt(np.diag(np.linalg.pinv(scaled.T @ scaled)) * max(misfit, 1.0))
     basis = f"{len(cells)} cells of range and incidence; holds errors of directions and roughness of surfaces too"
     whys = ("", "ranges do not span enough", "incidences do not span enough")
-    values = iter(zip(found.tolist(), spread.tolist(), strict=True))
-    quantities = []
-    for name, is_seen, why in zip(NAMES, seen, whys, strict=True):
-        value, sigma = next(values) if is_seen else (None, None)
-        quantities.append(Quantity(name, _unit(name), value, sigma, basis if is_seen else why))
-    return quantities
+    known = dict(zip(np.flatnonzero(seen).tolist(), zip(found.tolist(), spread.tolist(), strict=True), strict=True))
+    return [
+        Quantity(name, _unit(name), *known.get(at, (None, None)), note=basis if at in known else whys[at])
+        for at, name in enumerate(NAMES)
+    ]
 
 
 def _unit(name: str) -> str:

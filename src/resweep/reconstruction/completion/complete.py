@@ -59,4 +59,5 @@ def _cover(source: Splats, patches: Sequence[Patches]) -> Splats:
         name=NAME,
         depth=source.depth,
         gap_m=source.gap_m,
+        incidence_exponent=source.incidence_exponent,
     )

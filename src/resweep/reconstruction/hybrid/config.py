@@ -34,7 +34,9 @@ class HybridConfig(BuildConfig):
     pass is no volume; by ``likelihood``, what predicts the beams of held-out sweeps (every ``held_every``-th) better by
     ``gain_min`` is a volume, and nothing else is. The gain of a point is voted among up to ``vote_beams`` beams within
     ``vote_m`` (`hybrid.evidence`; it takes longer than the rest of the build). With no evidence, descriptors decide
-    alone. ``map``, ``calibrate``, ``cloud`` and ``reflectance`` hold for both parts. Unlike splats or volumes
+    alone. If ``refine`` is ``full``, likelihood is asked of points with labels too: a gain of ``gain_min`` makes
+    volumes of what labels call a surface, and a loss of as much splats of what they call vegetation. ``map``,
+    ``calibrate``, ``cloud`` and ``reflectance`` hold for both parts. Unlike splats or volumes
     alone, a hybrid is refined by the likelihood of its beams unless ``refine`` is ``none``.
     """
 

@@ -13,7 +13,7 @@ from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.progress import begin_stage
 from resweep.reconstruction.hybrid.config import HybridConfig
-from resweep.reconstruction.hybrid.evidence import gather_evidence
+from resweep.reconstruction.hybrid.evidence import Evidence, gather_evidence
 from resweep.reconstruction.map.map import Map
 from resweep.reconstruction.splats import splats
 from resweep.reconstruction.splats.descriptors import describe
@@ -95,9 +95,12 @@ def _some_of(map: Map) -> Iterator[None]:
             raise
 
 
-def asks_beams(unknown_share: float) -> bool:
-    """Whether the beams decide as well what is permeable, where that share of a map's points has no group."""
-    return unknown_share >= _ENOUGH_UNKNOWN
+def asks_beams(unknown_share: float, config: HybridConfig) -> bool:
+    """Whether the beams decide as well what is permeable, where that share of a map's points has no group.
+
+    A full refinement asks them of all points.
+    """
+    return unknown_share >= _ENOUGH_UNKNOWN or config.refine == "full"
 
 
 def find_permeable(
@@ -105,19 +108,32 @@ def find_permeable(
 ) -> Array:
     """Points (n,) bool that let beams through: by their label, and where that says nothing by ``config.evidence``.
 
-    A few points without a label, as an annotator leaves them, are decided by the descriptors alone. ``scales`` and
-    ``unknown_share`` are those of the whole map where this is a part of one; by default they are measured on it.
+    A few points without a label, as an annotator leaves them, are decided by the descriptors alone. With a full
+    refinement, held-out likelihood overrules labels: it takes a gain of ``gain_min`` either way, and to become
+    permeable also ``passed_min``. ``scales`` and ``unknown_share`` are those of the whole map where this is a part of
+    one; by default they are measured on it.
     """
     permeable = np.isin(find_groups(map, config, scales), [Group[name.upper()] for name in config.permeable])
     unknown = map.groups == Group.UNKNOWN
-    if not asks_beams(float(unknown.mean()) if unknown_share is None else unknown_share):
+    if not asks_beams(float(unknown.mean()) if unknown_share is None else unknown_share, config):
         return permeable
     found = gather_evidence(map, config, scales)
     if found.passed is not None:
         permeable &= ~unknown | (found.passed >= config.passed_min)
     if found.gain is not None:
         permeable = np.where(unknown & found.gain_known, found.gain > config.gain_min, permeable)
+        if config.refine == "full":
+            permeable = _overrule_labels(permeable, ~unknown & found.gain_known, found, config)
     return permeable
+
+
+def _overrule_labels(permeable: Array, known: Array, found: Evidence, config: HybridConfig) -> Array:
+    """Which points (n,) are permeable, changed where that is ``known`` (n,) and held-out likelihood says otherwise."""
+    assert found.gain is not None
+    loose = found.gain > config.gain_min
+    if found.passed is not None:
+        loose &= found.passed >= config.passed_min
+    return np.asarray((permeable | (known & loose)) & ~(known & (found.gain < -config.gain_min)))
 
 
 def find_groups(map: Map, config: HybridConfig, scales: Scales | None = None) -> Array:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from resweep.calibration import Calibration
 from resweep.config import NotNegative, Positive, Share, Spec
 from resweep.labels import LabelSet, load_labels
 from resweep.log import Log
@@ -70,11 +71,30 @@ class ReflectanceConfig(FalloffConfig):
     """How range and incidence are taken out of the intensities recorded on a surface.
 
     ρ = I · (range / ``range_reference_m``)^``range_exponent`` / max(cos θ, ``cosine_min``)^``incidence_exponent``.
-    The diffuse law has an incidence exponent of 1. Values above 1 mean brighter than white.
+    The diffuse law has an incidence exponent of 1. Values above 1 mean brighter than white. Many sensors compensate
+    incidence in part: if no ``incidence_exponent`` is given, that of the sensor is estimated where lasers are
+    calibrated (`Calibration.incidence_exponent`), and 1 taken where it is not known. Simulated light falls by the same
+    law; with 0 recorded intensities count as reflectance of diffuse surfaces.
     """
 
-    incidence_exponent: Annotated[float, Field(ge=0.0, le=2.0)] = 1.0
+    incidence_exponent: Annotated[float, Field(ge=0.0, le=2.0)] | None = None
     cosine_min: Annotated[float, Field(gt=0.0, le=1.0)] = 0.1
+
+    @property
+    def exponent(self) -> float:
+        """The power of the cosine that is taken out of recorded intensities."""
+        return 1.0 if self.incidence_exponent is None else self.incidence_exponent
+
+    @property
+    def falls_by(self) -> float:
+        """The power of the cosine by which simulated light falls."""
+        return self.exponent or 1.0
+
+    def settled(self, calibration: Calibration | None) -> ReflectanceConfig:
+        """The settings with the exponent that a calibration has found, if none was given."""
+        found = None if calibration is None else calibration.incidence_exponent
+        known = self.incidence_exponent is not None or found is None
+        return self if known else self.model_copy(update={"incidence_exponent": found})
 
 
 def choose_labels(setting: str, log: Log) -> LabelSet:

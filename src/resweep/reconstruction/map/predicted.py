@@ -31,5 +31,6 @@ def predict_beams(
         window=how.window_m,
         slope=slope,
         range_max=range_max_m,
+        height=how.height_m,
         threads=0,
     )

@@ -18,22 +18,26 @@ def observe_discs(
 ) -> dict[str, Array]:
     """Columns (m,) of discs: ``intensity``, ``range_m``, ``cosine``, ``count``, ``reflectance``.
 
-    Every measured point is given to the disc with the nearest centre; a disc keeps the mean over its
-    points, and their number. A disc without any keeps what its ``seed`` (m,), a row of the cloud, was seen
-    with, and a count of 0. ``cosine`` is that of the incidence angle; `ReflectanceConfig` has the formula. Where points
+    Every measured point is given to the disc with the nearest centre; a disc keeps the mean over its points, and their
+    number. Its reflectance is the one that predicts their intensities best: points at grazing incidence, whose light
+    says little of it, count less. A disc without any keeps what its ``seed`` (m,), a row of the cloud, was seen with,
+    and a count of 0. ``cosine`` is that of the incidence angle; `ReflectanceConfig` has the formula. Where points
     have colours, ``red``, ``green`` and ``blue`` are their means.
     """
     count = len(centre)
     near = Neighbours(centre)
-    sums = np.zeros((4, count))
+    sums, weight = np.zeros((4, count)), np.zeros(count)
     number = np.zeros(count, np.int64)
     colour = np.zeros((3 if cloud.colour is not None else 0, count))
     seen = np.flatnonzero(cloud.seen)
     for begin in range(0, len(seen), _BLOCK):
         rows = seen[begin : begin + _BLOCK]
         disc = near.knn(cloud.points[rows], 1).index[:, 0]
-        for total, values in zip(sums, observe_points(cloud, rows, normal[disc], config), strict=True):
+        columns = observe_points(cloud, rows, normal[disc], config)
+        own = measure_falloff(columns[2], config) ** 2  # least squares of intensity = reflectance · falloff
+        for total, values in zip(sums, (*columns[:3], own * columns[3]), strict=True):
             total += np.bincount(disc, values, minlength=count)
+        weight += np.bincount(disc, own, minlength=count)
         number += np.bincount(disc, minlength=count)
         for axis, total in enumerate(colour):
             total += np.bincount(disc, _take_colour(cloud, rows)[:, axis], minlength=count)
@@ -42,10 +46,11 @@ def observe_discs(
     if len(colour):
         colour[:, alone] = _take_colour(cloud, seed[alone]).T
     mean_colour = np.rint(colour / np.maximum(number, 1)).astype(np.uint8)
-    mean = (sums / np.maximum(number, 1)).astype(np.float32)
+    weight[alone] = 1.0
+    mean = (sums / np.stack([*[np.maximum(number, 1)] * 3, weight])).astype(np.float32)
     names = ("intensity", "range_m", "cosine", "reflectance")
-    columns = {**dict(zip(names, mean, strict=True)), "count": number.astype(np.int32)}
-    return {**columns, **dict(zip(("red", "green", "blue"), mean_colour, strict=False))}
+    found = {**dict(zip(names, mean, strict=True)), "count": number.astype(np.int32)}
+    return {**found, **dict(zip(("red", "green", "blue"), mean_colour, strict=False))}
 
 
 def _take_colour(cloud: Cloud, rows: Array) -> Array:
@@ -61,8 +66,12 @@ def observe_points(cloud: Cloud, rows: Array, normal: Array, config: Reflectance
     cosine = np.abs(np.einsum("ni,ni->n", to_sensor, normal)) / np.maximum(distance, 1e-6)
     cosine = np.minimum(cosine, 1.0)
     intensity = cloud.intensity[rows]
-    fall = portable.power(np.maximum(cosine, config.cosine_min), config.incidence_exponent)
-    return intensity, distance, cosine, compensate_range(intensity, distance, config) / fall
+    return intensity, distance, cosine, compensate_range(intensity, distance, config) / measure_falloff(cosine, config)
+
+
+def measure_falloff(cosine: Array, config: ReflectanceConfig) -> Array:
+    """The share (n,) of the light that comes back at each cosine (n,) of incidence."""
+    return portable.power(np.maximum(cosine, config.cosine_min), config.exponent)
 
 
 def compensate_range(intensity: Array, distance: Array, config: FalloffConfig) -> Array:

@@ -23,6 +23,7 @@ from resweep.pose import Array, Trajectory, inverse
 from resweep.progress import track
 from resweep.reconstruction.poses.config import CalibrateConfig
 from resweep.reconstruction.poses.gain import estimate_gain
+from resweep.reconstruction.poses.incidence import estimate_exponent
 from resweep.reconstruction.poses.local_planes import list_thicknesses, step
 from resweep.reconstruction.poses.unknowns import fix_biases, fix_lasers, summarise_poses
 from resweep.reconstruction.poses.views import Keep, View, make_view, move_to_origin
@@ -92,6 +93,7 @@ def _calibrate_lasers(
         misfits.append(done.misfit_m)
     if n_rings > 1:
         calibration = replace(calibration, gain=estimate_gain(parts, calibration))
+    calibration = replace(calibration, incidence_exponent=estimate_exponent(parts, calibration))
     for part, origin in zip(parts, origins, strict=True):
         _move_back(part, origin)
     known = done.estimate()

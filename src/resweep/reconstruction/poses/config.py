@@ -23,7 +23,10 @@ class CalibrateConfig(Spec):
     ``thickness_per_misfit`` times the typical distance, or ``thickness_min_m`` if that is more. Distances weigh by
     their own spread, or by ``noise_m`` if that is less, and beyond ``huber_m`` less. The priors say how large
     corrections are expected to be: of each laser, of all lasers together (``_bias_``), of each sweep, and of the motion
-    within it (``_rate_``, a second; the defaults are for GPS with an IMU, odometry wants five times as much).
+    within it (``_rate_``, a second; the defaults are for GPS with an IMU, odometry wants five times as much). With
+    ``continuous``, the latter are counted from how the corrections of the poses before and after change over time, in
+    sweeps whose motion is known: it has no jumps, and where poses jitter by a centimetre it is off by a decimetre a
+    second.
     """
 
     sweeps: Annotated[int, Field(ge=2)] = 100
@@ -53,6 +56,7 @@ class CalibrateConfig(Spec):
     shift_prior_m: Positive = 0.02
     turn_rate_prior_rad_s: Positive = 0.002
     shift_rate_prior_m_s: Positive = 0.02
+    continuous: bool = True
 
 
 class AlignConfig(Spec):

@@ -18,7 +18,7 @@ from resweep.calibration import Calibration
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.reconstruction.poses.config import CalibrateConfig
-from resweep.reconstruction.poses.unknowns import Estimate, Layout
+from resweep.reconstruction.poses.unknowns import Estimate, Layout, find_slopes
 from resweep.reconstruction.poses.views import View
 from resweep.registration import huber_weight, plane_distances
 
@@ -70,7 +70,10 @@ def step(
     own; the lasers are those of all.
     """
     views = [view for part in parts for view in part]
-    layout = Layout(len(calibration.elevation_rad), len(views), any(view.timed for view in views))
+    timed = any(view.timed for view in views)
+    layout = Layout(
+        len(calibration.elevation_rad), len(views), timed, find_slopes(parts) if config.continuous else None
+    )
     found = _match_parts(parts, calibration, config, rng, thickness_m)
     robust = huber_weight(found.error, config.huber_m)
     matrix, slope = _equations(views, calibration, found, robust, layout)

@@ -2,6 +2,10 @@
 
 Unknowns are an elevation for each ring, then a range offset for each, then a slope of that offset over range; then for
 each sweep a turn and a shift, and where firing times are known a turn and a shift a second.
+
+Motion is continuous: what corrects the poses before and after a sweep also corrects the motion within it, where that
+is known. A turn or shift a second is then expected near the slope of the corrections of the neighbouring poses, not
+near zero.
 """
 
 from __future__ import annotations
@@ -20,13 +24,18 @@ from resweep.reconstruction.poses.views import View
 _FIXED = 1e-9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Layout:
-    """How many lasers and sweeps there are, and whether the motion within sweeps is estimated too (``rates``)."""
+    """How many lasers and sweeps there are, and whether the motion within sweeps is estimated too (``rates``).
+
+    ``slopes`` (sweeps, sweeps) gives the slope over time, at each sweep, of what the poses of all are corrected by
+    (`find_slopes`); None where sweeps say nothing of each other's motion.
+    """
 
     rings: int
     sweeps: int
     rates: bool
+    slopes: Array | None = None
 
     @property
     def width(self) -> int:
@@ -61,11 +70,46 @@ class Layout:
         found = np.zeros((self.count, self.count))
         at = np.arange(3 * self.rings, self.count)
         found[at, at] = np.tile(1.0 / sweep[: self.width] ** 2, self.sweeps)
+        if self.rates and self.slopes is not None:
+            self._link_rates(found, sweep[6:])
         for kind, (own, shared) in enumerate(_laser_priors(config)):
             block = slice(kind * self.rings, (kind + 1) * self.rings)
             common = shared**2 / (own**2 + self.rings * shared**2)  # Sherman and Morrison, of own² I + shared² 11ᵀ
             found[block, block] = (np.eye(self.rings) - common) / own**2
         return found
+
+    def _link_rates(self, found: Array, sigma: Array) -> None:
+        """Expect rates within ``sigma`` (6,) of the slopes of the poses' corrections, where ``found`` says of zero."""
+        assert self.slopes is not None
+        square = portable.matmul(self.slopes.T, self.slopes)
+        poses = 3 * self.rings + self.width * np.arange(self.sweeps)
+        for axis, spread in enumerate(sigma.tolist()):
+            turn, rate = poses + axis, poses + 6 + axis
+            found[np.ix_(turn, turn)] += square / spread**2
+            found[np.ix_(rate, turn)] -= self.slopes / spread**2
+            found[np.ix_(turn, rate)] -= self.slopes.T / spread**2
+
+
+def find_slopes(parts: Sequence[Sequence[View]]) -> Array:
+    """Differences over time (n, n): what makes of a value for each of n views its slope at each, by its neighbours.
+
+    Neighbours are the views before and after in the same part; of the first and last it is one. A view has a slope of
+    zero without neighbours at another time, or where its motion is not known: points that were compensated, by whatever
+    motion, say nothing of the poses that they were given later.
+    """
+    count = sum(map(len, parts))
+    found, first = np.zeros((count, count)), 0
+    for part in parts:
+        for at in range(len(part)):
+            before, after = max(at - 1, 0), min(at + 1, len(part) - 1)
+            times = [part[one].timestamp for one in (before, at, after)]
+            known = [time for time in times if time is not None]
+            lasts = known[-1] - known[0] if len(known) == len(times) else 0.0
+            if lasts > 0:
+                found[first + at, first + after] += 1.0 / lasts
+                found[first + at, first + before] -= 1.0 / lasts
+        first += len(part)
+    return found
 
 
 def _laser_priors(config: CalibrateConfig) -> list[tuple[float, float]]:

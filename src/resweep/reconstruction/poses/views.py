@@ -32,6 +32,7 @@ class View:
     when: Array
     pose: Array
     n_rings: int  # of all its beams: some lasers may meet nothing
+    timestamp: float | None = None  # of the pose, seconds; None where its motion within the sweep is not known
     # Turn and shift so far, and those a second (12,), in world axes: radians and metres.
     change: Array = field(default_factory=lambda: np.zeros(12))
 
@@ -88,7 +89,9 @@ def make_view(sweep: Sweep, config: CalibrateConfig, rng: np.random.Generator, k
     n_rings = 1 + int(sweep.beam_ring.max()) if sweep.n_beams else 1
     ring = sweep.ring[rows].astype(np.int64)
     range_m, intensity = sweep.range[rows].astype(np.float64), sweep.intensity[rows].astype(np.float64)
-    return View(origin, direction, range_m, ring, intensity, when, sweep.pose, n_rings)
+    moves = sweep.trajectory is not None and len(sweep.trajectory) > 1
+    at = sweep.timestamp if moves else None
+    return View(origin, direction, range_m, ring, intensity, when, sweep.pose, n_rings, at)
 
 
 def move_to_origin(views: Sequence[View]) -> Array:

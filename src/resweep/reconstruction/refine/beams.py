@@ -11,6 +11,7 @@ from resweep import _core
 from resweep.pose import Array
 from resweep.reconstruction.map.beams import Beams
 from resweep.reconstruction.map.predicted import measured_ranges
+from resweep.simulate.retrace import PredictionConfig
 from resweep.simulate.scene import native_scene
 from resweep.worlds import Layer, Splats, Volumes, World
 
@@ -51,13 +52,18 @@ def gather(
     sigma_m: float,
     clutter: float,
     threads: int = 0,
+    *,
+    offsets: bool = True,
+    rings: bool = False,
+    moments: bool = False,
 ) -> Gathered:
     """What ``batches`` of beams say of layers, of which there is one of each kind at most.
 
-    Beams that ended on what the map does not hold say nothing.
+    Beams that ended on what the map does not hold say nothing. ``offsets``: how far splats are off is summed too;
+    with ``rings`` beams are also counted by where they met a splat, and with ``moments`` by where they end in a volume.
     """
-    splats, volumes = find_splats(layers), find_volumes(layers)
-    sums = _core.BeamStatistics(0 if splats is None else len(splats), 0 if volumes is None else len(volumes))
+    counts = (0 if layer is None else len(layer) for layer in (find_splats(layers), find_volumes(layers)))
+    sums = _core.BeamStatistics(*counts, offsets=offsets, rings=rings, moments=moments)
     scene = native_scene(World(list(layers)))
     total, count, unexplained = 0.0, 0, [np.zeros((0, 3), np.float32)]
     for beams in batches:
@@ -72,6 +78,7 @@ def gather(
             slope=slope,
             range_max=RANGE_MAX_M,
             cosine_min=COSINE_MIN,
+            height=PredictionConfig().height_m,
             margin=PASSED_M,
             threads=threads,
         )

@@ -9,7 +9,7 @@ from resweep.config import Spec
 Refine = Literal["none", "fast", "full"]
 
 
-Step = Literal["volumes", "births", "permeability", "splats"]
+Step = Literal["volumes", "shapes", "deaths", "births", "permeability", "radii", "growth", "splats"]
 Round = tuple[Step, ...]  # steps that one look at the beams is enough for
 
 
@@ -18,23 +18,29 @@ class RefineConfig(Spec):
 
     ``rounds`` are taken in order. The steps of a round all go by what the beams say of the layers before it. With
     ``tried``, a trial finds out first how far to go: a world of the other sweeps is judged by the beams of every
-    ``kept_every``-th sweep, step by step, each kind ``tries`` times at most. A step that these beams do not find more
+    ``kept_every``-th sweep, round by round, each ``tries`` times at most. A round that these beams do not find more
     likely, by ``gain_min`` nats a beam, is undone and not tried again; those that are left are taken with all beams.
     ``sigma_m`` and ``clutter`` are those of the likelihood.
 
-    ``splats`` moves a splat along its normal by what its ends say, with ``prior_weight`` beams of no offset, by at most
-    ``step_m``. ``volumes`` moves the permeability of a volume to what its beams say, with ``prior_beams`` beams of the
-    present one. ``births`` adds volumes where beams end and nothing explains it. ``permeability`` is that of splats:
-    the share of beams that pass, with ``opaque_beams`` that do not. Below ``share_min`` a splat is opaque; where
-    more than ``share_max`` pass, it is taken away.
+    Steps of volumes: ``volumes`` moves the permeability of each to what its beams say, with ``prior_beams`` beams of
+    the present one. ``shapes`` moves mean and covariance to those of the ends that it explains, with ``prior_ends``
+    ends of the present Gaussian. ``deaths`` takes away those that ``met_min`` beams met and that stopped fewer than
+    ``ends_min``. ``births`` adds volumes where beams end and nothing explains it.
+
+    Steps of splats: ``splats`` moves each along its normal by what its ends say, with ``prior_weight`` beams of no
+    offset, by at most ``step_m``. ``permeability`` is the share of beams that pass, with ``opaque_beams`` that do not.
+    Below ``share_min`` a splat is opaque; where more than ``share_max`` pass, it is taken away. ``radii`` cuts a splat
+    back to the part at which the beams that met it are most likely, where one that it loses costs ``lost_nats``.
+    ``growth`` widens splats to ends that nothing explains, if those lie within ``beside_m`` of the plane and
+    ``grow_max`` radii of the centre. Splats that moved or grew are carved again.
     """
 
-    rounds: tuple[Round, ...] = (("volumes", "births", "permeability"), ("volumes", "permeability"))
+    rounds: tuple[Round, ...] = (("volumes", "births", "permeability"), ("volumes", "deaths", "permeability"))
     tried: bool = False
     tries: int = 4
     kept_every: int = 5
     gain_min: float = 0.0
-    sigma_m: float = 0.03
+    sigma_m: float = 0.02
     clutter: float = 0.02
     prior_weight: float = 3.0
     step_m: float = 0.02
@@ -42,10 +48,20 @@ class RefineConfig(Spec):
     opaque_beams: float = 1.0
     share_min: float = 0.2
     share_max: float = 0.9
+    prior_ends: float = 10.0
+    ends_min: float = 0.5
+    met_min: float = 5.0
+    lost_nats: float = 4.0
+    grow_max: float = 1.5
+    beside_m: float = 0.05
 
 
 # Fixed rounds are those that paid on held-out sweeps of SemanticKITTI 00 and 03.
 REFINEMENTS: dict[Refine, RefineConfig] = {
     "fast": RefineConfig(),
-    "full": RefineConfig(rounds=(("volumes",), ("births",), ("permeability",), ("splats",)), tried=True),
+    "full": RefineConfig(
+        rounds=(("volumes", "deaths"), ("births",), ("shapes",), ("permeability", "radii"), ("growth",), ("splats",)),
+        tried=True,
+        gain_min=0.001,
+    ),
 }

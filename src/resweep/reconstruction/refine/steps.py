@@ -31,7 +31,8 @@ def change_splats(splats: Splats, keep: Array | None = None, **changed: Any) -> 
     if keep is not None:
         given = {name: values[keep] for name, values in given.items()}
         extra = {name: values[keep] for name, values in extra.items()}
-    return Splats(**given, extra=extra, name=splats.name, depth=splats.depth, gap_m=splats.gap_m)
+    settings = {name: getattr(splats, name) for name in ("name", "depth", "gap_m", "incidence_exponent")}
+    return Splats(**given, extra=extra, **settings)
 
 
 def with_permeability(layer: Layer) -> Layer:
@@ -85,13 +86,12 @@ def carve_again(
     return changed, left if keep is None else left & keep
 
 
-def learn_splat_permeability(splats: Splats, sums: _core.BeamStatistics, config: RefineConfig) -> tuple[Splats, Array]:
+def learn_splat_permeability(splats: Splats, passed: Array, ended: Array, config: RefineConfig) -> tuple[Splats, Array]:
     """The splats with the share of beams that each lets pass, and which of them (n,) stop enough to stay.
 
     The share is that of the beams met and of ``opaque_beams`` beams that do not pass. Opaque splats count beams that
     end behind them, permeable ones the part of each beam that they do not explain.
     """
-    passed, ended = sums.passed(), sums.ended()
     share = passed / np.maximum(passed + ended + config.opaque_beams, 1e-9)
     known = np.zeros(len(splats)) if splats.permeability is None else splats.permeability.astype(np.float64)
     share = np.where(passed + ended > 0, share, known)

@@ -38,6 +38,6 @@ def cover_cloud(cloud: Cloud, config: SurfelConfig) -> Splats:
     extra = observe_discs(cloud, cloud.points[seed], normal, seed, config.reflectance)
     reflectance = extra.pop("reflectance")
     radius = np.full(len(seed), config.radius_m, np.float32)
-    return Splats(
-        cloud.points[seed], normal, radius, cloud.label[seed], reflectance, cloud.instance[seed], extra, "surfels"
-    )
+    columns = (cloud.label[seed], reflectance, cloud.instance[seed], extra, "surfels")
+    falls_by = config.reflectance.falls_by
+    return Splats(cloud.points[seed], normal, radius, *columns, incidence_exponent=falls_by)

@@ -28,6 +28,7 @@ from resweep.reconstruction.map.map import Map, calibrate_log
 from resweep.reconstruction.map.moving import MovingFinder
 from resweep.reconstruction.poses.calibrate import Calibrated
 from resweep.reconstruction.splats.config import SplatConfig, SurfelConfig
+from resweep.reconstruction.splats.settle import settle_reflectance
 from resweep.reconstruction.splats.splats import Scales
 from resweep.reconstruction.tiles.blind import see_blind_spots
 from resweep.reconstruction.tiles.grid import CELLS, Square
@@ -224,6 +225,7 @@ class _TiledBuild:
         settings = self.config.map, self.config.calibrate
         calibrated = calibrate_log(self.log, *settings, self.progress, self.checkpoints, self.workers)
         log = self.log if calibrated is None else calibrated.log
+        self.config = settle_reflectance(self.config, None if calibrated is None else calibrated.calibration)
         begin_stage(_STAGES[0])
         ground, says = self._scatter(log)
         counts = ground.store.count("points")
@@ -238,7 +240,7 @@ class _TiledBuild:
         if self._needs_classes(ground, unknown):
             scales = None
             if isinstance(self.config, HybridConfig):
-                scales = self._measure(ground, counts, surfaces=False, flatness=asks_beams(unknown))
+                scales = self._measure(ground, counts, surfaces=False, flatness=asks_beams(unknown, self.config))
             begin_stage(_STAGES[2])
             tasks = self._plan(ground, counts, scales, unknown)
             points = sum(self.workers.map(classify_tile, tasks, "classifying tiles", show=self.progress))
@@ -284,7 +286,8 @@ class _TiledBuild:
     def _needs_classes(self, ground: Ground, unknown: float) -> bool:
         """Whether points must be looked at before primitives are fitted to them."""
         finds_moving = ground.moving.method == "boxes" or ground.moving.images is not None
-        return finds_moving or (isinstance(self.config, HybridConfig) and (unknown > 0 or asks_beams(unknown)))
+        config = self.config
+        return finds_moving or (isinstance(config, HybridConfig) and (unknown > 0 or asks_beams(unknown, config)))
 
     def _measure(
         self, ground: Ground, counts: dict[tuple[int, int], int], surfaces: bool, flatness: bool

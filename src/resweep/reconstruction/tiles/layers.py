@@ -49,7 +49,8 @@ def _join(layers: Sequence[Layer], rows: Sequence[Array]) -> Layer:
     same: dict[str, Any] = {name: column(name) for name in _COLUMNS}
     if isinstance(first, Splats):
         same |= {name: column(name) for name in ("centre", "normal", "radius")}
-        return Splats(**same, extra=extra, name=first.name, depth=first.depth, gap_m=first.gap_m)
+        settings = {name: getattr(first, name) for name in ("name", "depth", "gap_m", "incidence_exponent")}
+        return Splats(**same, extra=extra, **settings)
     same |= {name: column(name) for name in ("mean", "covariance", "permeability")}
     exposure = None if first.exposure_m is None else column("exposure_m")
     return Volumes(**same, exposure_m=exposure, extra=extra, name=first.name, tau=first.tau, element_m=first.element_m)

@@ -44,7 +44,7 @@ def fit_gaussians(points: Array, cluster: Array, config: VolumeSettings) -> Gaus
     missing = np.maximum(config.min_points - count, 0)
     ball = config.voxel_m**2 / 12 * np.array([1.0, 0, 0, 1, 0, 1])
     covariance = (sums + missing[:, None] * ball) / (count + missing)[:, None]
-    return Gaussians(mean, _widen(symmetric(covariance), config.noise_m), count)
+    return Gaussians(mean, widen(symmetric(covariance), config.noise_m), count)
 
 
 def fit_neighbours(points: Array, cluster: Array, config: VolumeSettings, only: Array | None = None) -> Gaussians:
@@ -67,7 +67,7 @@ def fit_neighbours(points: Array, cluster: Array, config: VolumeSettings, only: 
         off = np.where(there[..., None], points[np.maximum(found, 0)] - middle[:, None], 0.0)
         number = np.maximum(there.sum(axis=1), 1)
         covariance[begin : begin + _BLOCK] = np.einsum("nki,nkj->nij", off, off) / number[:, None, None]
-    return Gaussians(mean, _widen(covariance, config.noise_m), count)
+    return Gaussians(mean, widen(covariance, config.noise_m), count)
 
 
 def _cluster_means(points: Array, cluster: Array, count: Array) -> Array:
@@ -75,7 +75,7 @@ def _cluster_means(points: Array, cluster: Array, count: Array) -> Array:
     return np.stack([np.bincount(cluster, points[:, axis]) for axis in range(3)], axis=1) / count[:, None]
 
 
-def _widen(covariance: Array, noise_m: float) -> Array:
+def widen(covariance: Array, noise_m: float) -> Array:
     """Covariances (v, 6) packed of (v, 3, 3), none thinner than ``noise_m``."""
     values, vectors = portable.eigh3(covariance)
     values = np.maximum(values, noise_m**2)

@@ -17,6 +17,8 @@ from resweep.files import write_file
 from resweep.pose import Array
 from resweep.simulate.realism.channels import CHANNELS, CLASSES, TRANSFERABLE
 from resweep.simulate.realism.layout import Layout
+from resweep.simulate.realism.light import Light
+from resweep.simulate.realism.noise import RangeNoise
 
 CARD = "card.json"
 _Name = Annotated[str, Field(pattern=r"^[a-z0-9_-]+\.onnx$")]
@@ -46,6 +48,15 @@ class Part(Spec):
     """By which its logits are divided, within the network."""
     scores: dict[str, float] = Field(default_factory=dict)
     """Scores on the held-out places."""
+    ring_correlation: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    """Of a drop network: how far the draws of beams side by side on a ring correlate, as drops come in runs."""
+    light: Light | None = None
+    """Of an intensity network: what its outputs mean."""
+
+    @property
+    def outputs(self) -> int:
+        """What it gives of each beam: one probability, or the shares of bins of intensity."""
+        return 1 if self.light is None else len(self.light.means)
 
     @model_validator(mode="after")
     def _check(self) -> Part:
@@ -59,7 +70,7 @@ class Card(Spec):
 
     format: Literal["resweep-realism"] = "resweep-realism"
     """What the file is."""
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     """Version of the format."""
     resweep: str = ""
     """Version of Resweep that made it."""
@@ -87,11 +98,15 @@ class Card(Spec):
     """The network that says which beams do not return."""
     intensity: Part | None = None
     """The network that says how bright returns are."""
+    noise: RangeNoise | None = None
+    """How far ranges scatter from beam to beam."""
 
     @model_validator(mode="after")
     def _check(self) -> Card:
         if self.drop is None and self.intensity is None:
             raise SpecError("drop", "neither a drop nor an intensity network; learn the model again")
+        if self.intensity is not None and self.intensity.light is None:
+            raise SpecError("intensity.light", "missing: what the network gives is unknown; learn the model again")
         if self.transferable and self.range_max_m is None:
             raise SpecError("range_max_m", "missing, and the model is transferable; learn the model again")
         if self.transferable and any(part.kind == "image" for part in self.parts.values()):

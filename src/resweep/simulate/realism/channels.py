@@ -44,12 +44,14 @@ class BeamChannels:
 
     ``values`` (b, 9) float32 has the columns `CHANNELS`, of the first return on each beam; where nothing returned all
     but the laser are 0. ``turn`` (b,) float32 is where in the turn each beam was fired, from 0 to 1, ``azimuth`` (b,)
-    int16 the bin of its azimuth (`resweep.calibration.find_blind_bins`).
+    int16 the bin of its azimuth (`resweep.calibration.find_blind_bins`). ``surface`` (b,) says which met a surface, and
+    not a volume.
     """
 
     values: Array
     turn: Array
     azimuth: Array
+    surface: Array
 
     def __len__(self) -> int:
         """Number of beams."""
@@ -108,12 +110,15 @@ class BeamChannels:
         return image
 
 
-def find_channels(sweep: Sweep, labels: LabelSet, use_classes: bool = True) -> BeamChannels:
+def find_channels(
+    sweep: Sweep, labels: LabelSet, use_classes: bool = True, incidence_exponent: float = 1.0
+) -> BeamChannels:
     """The channels of a sweep that was simulated with the columns `NEEDED` (`Tracer.with_hits`).
 
     ``labels`` say what its labels mean. Without ``use_classes`` everything counts as background, as in places whose
     labels are unknown. The original range and incidence are the middles of the recorded intervals. Primitives of which
-    no return was recorded have those of the return itself.
+    no return was recorded have those of the return itself. Intensities should be without the gains of lasers, which
+    networks learn; ``incidence_exponent`` is the power of the cosine by which those of surfaces fall.
     """
     missing = [name for name in NEEDED if name not in sweep.extra]
     if missing:
@@ -125,8 +130,10 @@ def find_channels(sweep: Sweep, labels: LabelSet, use_classes: bool = True) -> B
     record = sweep.extra["seen"][first]
     original_range, original_incidence, original_cosine = _find_original(record, sweep.range[first], incidence, cosine)
     # D's intensity is the recorded one; the simulated has been brought to another incidence.
-    back = np.maximum(original_cosine, _LEAST_COSINE) / np.maximum(cosine, _LEAST_COSINE)
-    back = np.where(sweep.extra["primitive"][first] == _VOLUMES, 1.0, back)
+    ratio = np.maximum(original_cosine, _LEAST_COSINE) / np.maximum(cosine, _LEAST_COSINE)
+    back = ratio if incidence_exponent == 1.0 else portable.power(ratio, incidence_exponent)
+    solid = sweep.extra["primitive"][first] != _VOLUMES
+    back = np.where(solid, back, 1.0)
     values = np.zeros((sweep.n_beams, len(CHANNELS)), np.float32)
     values[:, CHANNELS.index("laser")] = sweep.beam_ring
     kinds = find_classes(sweep.label[first], labels) if use_classes else np.zeros(len(first), np.int64)
@@ -141,7 +148,9 @@ def find_channels(sweep: Sweep, labels: LabelSet, use_classes: bool = True) -> B
     }
     for name, column in columns.items():
         values[beam, CHANNELS.index(name)] = column
-    return BeamChannels(values, find_turn(sweep), find_blind_bins(sweep.beam_direction).astype(np.int16))
+    surface = np.zeros(sweep.n_beams, bool)
+    surface[beam] = solid
+    return BeamChannels(values, find_turn(sweep), find_blind_bins(sweep.beam_direction).astype(np.int16), surface)
 
 
 _VOLUMES = 3  # the kind of primitive, as returns have it

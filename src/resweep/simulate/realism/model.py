@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 
 from resweep import _core
+from resweep.calibration import Calibration
 from resweep.errors import ResweepError
 from resweep.labels import LabelSet
 from resweep.pose import Array
+from resweep.sensors.spec import Receiver
 from resweep.simulate.realism.card import Card, read_card
 from resweep.simulate.realism.channels import NEEDED, BeamChannels, find_channels
 from resweep.simulate.realism.network import Network
+from resweep.simulate.realism.normal import find_share
+from resweep.simulate.realism.rings import draw_along_rings
 from resweep.sweep import BeamStatus, Sweep
 
 DROP_PROBABILITY = "drop_probability"
@@ -47,6 +51,11 @@ class RealismModel:
         """Whether it says which beams do not return."""
         return "drop" in self._networks
 
+    @property
+    def brightens(self) -> bool:
+        """Whether it says how bright returns are."""
+        return "intensity" in self._networks
+
     def check(self, sweep: Sweep, labels: LabelSet) -> None:
         """Raise unless the model fits a sweep: its grid, its labels, and the unit of its intensities.
 
@@ -65,9 +74,23 @@ class RealismModel:
                 f"{float(np.median(sweep.intensity)):g} in the middle; bring both to one unit"
             )
 
-    def find_channels(self, sweep: Sweep, labels: LabelSet, range_max_m: float | None = None) -> BeamChannels:
+    def check_scale(self, scale: float | None) -> None:
+        """Raise unless intensities of this full ``scale`` are those that the model was learned from, if both are known.
+
+        A `Log` says its scale: a world built from it has the same.
+        """
+        own = self.card.intensity_scale
+        if scale is not None and own is not None and scale != own:
+            raise ResweepError(
+                f"realism: the model was learned from intensities of full scale {own:g}, those of the log have "
+                f"{scale:g}; learn a model from logs of that scale"
+            )
+
+    def find_channels(
+        self, sweep: Sweep, labels: LabelSet, incidence_exponent: float = 1.0, range_max_m: float | None = None
+    ) -> BeamChannels:
         """The channels of a sweep that the model takes; ``range_max_m`` is the maximum range of its sensor."""
-        found = find_channels(sweep, labels, use_classes=bool(self.card.classes))
+        found = find_channels(sweep, labels, bool(self.card.classes), incidence_exponent)
         if self.card.transferable:
             return found.transferred(self._find_range_max(sweep, range_max_m))
         return found if self._blind is None else found.with_blind(self._blind)
@@ -101,28 +124,33 @@ class RealismModel:
         seed: int,
         index: int,
         threads: int = 0,
+        receiver: Receiver | None = None,
+        calibration: Calibration | None = None,
         range_max_m: float | None = None,
     ) -> Sweep:
         """The sweep as the model makes it; ``labels`` say what its labels mean.
 
+        Intensities are drawn from what was learned, and ranges scatter as they did, less the noise that ``receiver``
+        has added already. ``calibration`` is that of the world, which says how intensities fall with incidence.
         ``range_max_m`` is the maximum range of the sensor, for transferable models; None if it is unknown.
 
-        Returns are as bright as learned. A beam is dropped, with all its returns, if the number drawn for it by
-        ``seed`` and ``index`` of the sweep lies below its probability (D: sampled, not thresholded). Its status is then
-        `BeamStatus.DROPPED_BY_MODEL`. ``beam_extra["drop_probability"]`` (b,) has that of every beam, and
-        ``extra["drop_probability"]`` that of each return. Of several returns on a beam the first is looked at.
+        A beam is dropped, with all its returns, if the number drawn for it by ``seed`` and ``index`` of the sweep lies
+        below its probability (D: sampled, not thresholded). Its status is then `BeamStatus.DROPPED_BY_MODEL`.
+        ``beam_extra["drop_probability"]`` (b,) has that of every beam, and ``extra["drop_probability"]`` that of each
+        return. Of several returns on a beam the first is looked at.
         """
         self.check(sweep, labels)
-        channels = self.find_channels(sweep, labels, range_max_m)
+        falls_by = None if calibration is None else calibration.incidence_exponent
+        channels = self.find_channels(sweep, labels, falls_by or 1.0, range_max_m)
         extra = {name: values for name, values in sweep.extra.items() if name not in NEEDED}
-        sweep = replace(sweep, extra=extra, intensity=self._brighten(sweep, channels, threads))
+        intensity = self._brighten(sweep, channels, seed, index, threads) if self.brightens else sweep.intensity
+        ranges = self._scatter(sweep, channels, receiver, seed, index)
+        sweep = replace(sweep, extra=extra, intensity=intensity, range=ranges)
         if not self.drops:
             return sweep
         probability = self.predict_drops(channels, threads)
-        beams = np.flatnonzero(channels.occupied).astype(np.int32)
-        drawn = _core.draw_uniform(seed, index, beams, _core.Purpose.RAYDROP)
-        dropped = np.zeros(sweep.n_beams, bool)
-        dropped[beams] = drawn < probability[beams]
+        level = draw_drop_levels(channels, self._networks["drop"].part.ring_correlation, seed=seed, index=index)
+        dropped = channels.occupied & (level < probability)
         kept = replace(
             sweep,
             extra={**extra, DROP_PROBABILITY: probability[sweep.beam]},
@@ -131,14 +159,41 @@ class RealismModel:
         kept.beam_status[dropped] = BeamStatus.DROPPED_BY_MODEL
         return kept
 
-    def _brighten(self, sweep: Sweep, channels: BeamChannels, threads: int) -> Array:
-        """The intensities (n,) of the returns of a sweep, as learned."""
-        network = self._networks.get("intensity")
-        if network is None:
-            return sweep.intensity
-        first = sweep.return_index == 0
-        learned = np.maximum(network.run(channels, threads), 0.0)
-        return np.where(first, learned[sweep.beam], sweep.intensity)
+    def predict_light(self, channels: BeamChannels, threads: int = 0) -> Array:
+        """The shares (b, k) of the bins of intensity of each beam (`Light`); 0 where nothing returned."""
+        return self._networks["intensity"].run(channels, threads)
+
+    def _brighten(self, sweep: Sweep, channels: BeamChannels, seed: int, index: int, threads: int) -> Array:
+        """The intensities (n,) of the returns of a sweep, drawn from what was learned."""
+        light = self._networks["intensity"].part.light
+        assert light is not None  # the card was checked
+        first = np.flatnonzero(sweep.return_index == 0)
+        beams = sweep.beam[first]
+        points = np.zeros((sweep.n_beams, 3))
+        points[beams] = sweep.world_points()[first]
+        level = light.draw_levels(channels, points, seed=seed, index=index)
+        learned = light.round(sweep.intensity)
+        learned[first] = light.draw(self.predict_light(channels, threads)[beams], level[beams])
+        return learned
+
+    def _scatter(self, sweep: Sweep, channels: BeamChannels, receiver: Receiver | None, seed: int, index: int) -> Array:
+        """The ranges (n,) of the returns of a sweep, with the noise that was learned."""
+        noise = self.card.noise
+        if noise is None:
+            return sweep.range
+        return noise.apply(sweep.range, noise.draw(channels, receiver, seed=seed, index=index)[sweep.beam])
+
+
+def draw_drop_levels(channels: BeamChannels, correlation: float, *, seed: int, index: int) -> Array:
+    """Levels (b,) from 0 to 1 for the beams of sweep ``index``: one below its probability of a drop is dropped.
+
+    Each is uniform. With a ``correlation`` those of beams side by side on a ring resemble each other, since drops come
+    in runs.
+    """
+    purpose = _core.Purpose.RAYDROP
+    if correlation == 0.0:
+        return _core.draw_uniform(seed, index, np.arange(len(channels), dtype=np.int32), purpose)
+    return find_share(draw_along_rings(channels, correlation, purpose, seed=seed, index=index))
 
 
 def load_realism(path: str | Path) -> RealismModel:

@@ -54,30 +54,31 @@ class Network:
         return self.part.kind == "image"
 
     def run(self, channels: BeamChannels, threads: int = 0) -> Array:
-        """What the network says of each beam (b,) float32; 0 for beams that did not return."""
-        found = np.zeros(len(channels), np.float32)
+        """What the network says of each beam (b,), or (b, k) if it has k outputs; 0 for beams that did not return."""
+        found = np.zeros((len(channels), self.part.outputs), np.float32)
         occupied = np.flatnonzero(channels.occupied)
         if self.is_image:
             image = self.run_image(channels.to_image(self.layout.rows, self.layout.columns), threads)
-            found[occupied] = image.reshape(-1)[channels.find_cells(self.layout.columns)[occupied]]
+            cells = channels.find_cells(self.layout.columns)[occupied]
+            found[occupied] = image.reshape(self.part.outputs, -1)[:, cells].T
         else:
             found[occupied] = self.run_rays(channels.values[occupied], threads)
-        return found
+        return found[:, 0] if self.part.outputs == 1 else found
 
     def run_rays(self, values: Array, threads: int = 0) -> Array:
-        """What it says of beams (n, 9) by themselves."""
+        """What it says of beams (n, 9) by themselves: (n, outputs)."""
         blocks = [values[first : first + _BLOCK] for first in range(0, len(values), _BLOCK)]
-        found = _map(lambda block: self._call(block).reshape(-1), blocks, threads)
-        return np.concatenate([np.zeros(0, np.float32), *found])
+        found = _map(self._call, blocks, threads)
+        return np.concatenate([np.zeros((0, self.part.outputs), np.float32), *found])
 
     def run_image(self, image: Array, threads: int = 0) -> Array:
-        """What it says of an image (9, rows, columns), which goes round: (rows, columns)."""
+        """What it says of an image (9, rows, columns), which goes round: (outputs, rows, columns)."""
         columns = image.shape[2]
         around = np.take(image, np.arange(-HALO, columns + HALO), axis=2, mode="wrap")
         edges = np.linspace(0, columns // 16, SECTORS + 1).astype(int) * 16
         sectors = [around[:, :, a : b + 2 * HALO] for a, b in itertools.pairwise(edges.tolist()) if b > a]
-        found = _map(lambda part: self._call(np.ascontiguousarray(part[None]))[0, 0, :, HALO:-HALO], sectors, threads)
-        return np.asarray(np.concatenate(found, axis=1))
+        found = _map(lambda part: self._call(np.ascontiguousarray(part[None]))[0, :, :, HALO:-HALO], sectors, threads)
+        return np.asarray(np.concatenate(found, axis=2))
 
     def _call(self, values: Array) -> Array:
         return np.asarray(self._session.run([OUTPUT], {INPUT: values})[0], np.float32)
@@ -106,9 +107,12 @@ def _open(data: bytes, part: Part) -> Any:
         raise ResweepError(f"{part.file}: onnxruntime cannot run it ({reason}); learn the model again") from error
     inputs = [(item.name, len(item.shape), item.shape[1]) for item in session.get_inputs()]
     expected = (INPUT, 4 if part.kind == "image" else 2, len(CHANNELS))
-    if inputs != [expected] or [item.name for item in session.get_outputs()] != [OUTPUT]:
+    outputs = [(item.name, item.shape[1]) for item in session.get_outputs()]
+    if inputs != [expected]:
         raise ResweepError(
             f"{part.file}: takes {inputs}, where beams have the {len(CHANNELS)} channels {', '.join(CHANNELS)}; learn "
             "the model again"
         )
+    if outputs != [(OUTPUT, part.outputs)]:
+        raise ResweepError(f"{part.file}: gives {outputs}, its card says {part.outputs}; learn the model again")
     return session

@@ -243,10 +243,7 @@ def measure(
     if sensor.lasers is not None and ring is not None:
         range_m = range_m + np.asarray(sensor.lasers.range_bias_m or np.zeros(sensor.n_channels))[ring]
         intensity = intensity * np.asarray(sensor.lasers.intensity_gain or np.ones(sensor.n_channels))[ring]
-    sigma = receiver.range_noise_sigma_m + receiver.range_noise_per_m * range_m
-    if cosine is not None:
-        steep = np.clip(cosine, 0.1, 1.0)
-        sigma = sigma + receiver.range_noise_per_tan_m * np.sqrt(1.0 - steep**2) / steep
+    sigma = receiver.find_range_sigma(range_m, cosine)
     measured = range_m + sigma * normal(words(seed, sweep, beam, return_index, Purpose.RANGE_NOISE)[:, 0])
     if receiver.range_quantisation_m > 0:
         measured = np.rint(measured / receiver.range_quantisation_m) * receiver.range_quantisation_m

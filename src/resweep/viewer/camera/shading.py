@@ -14,9 +14,10 @@ from resweep.viewer.camera.renderer import View
 
 Kind = Literal["shaded", "label", "depth", "normal", "intensity", "colour"]
 VIEWS: tuple[str, ...] = get_args(Kind)
-_SUN = np.array([0.35, -0.45, 0.82]) / np.linalg.norm([0.35, -0.45, 0.82])
-_SKY_LOW, _SKY_HIGH = np.array([0.17, 0.21, 0.26]), np.array([0.05, 0.07, 0.10])
-_CLAY = np.array([0.80, 0.79, 0.76])
+# In float32, as views are: pictures of millions of pixels are bound by memory.
+_SUN = np.array([0.35, -0.45, 0.82], np.float32) / np.float32(np.linalg.norm([0.35, -0.45, 0.82]))
+_SKY_LOW, _SKY_HIGH = np.array([0.17, 0.21, 0.26], np.float32), np.array([0.05, 0.07, 0.10], np.float32)
+_CLAY = np.array([0.80, 0.79, 0.76], np.float32)
 _AMBIENT, _HAZE_M = 0.62, 400.0
 _EDGE_STRENGTH, _EDGE_MOST = 4.0, 0.75
 
@@ -44,9 +45,10 @@ def shade(
         rgb = _find_base(view, kind, labels) * _light(view)[..., None]
         rgb *= 1.0 - _find_edges(view)[..., None]
         far = 1.0 - np.exp(-np.where(hit, view.range, 0.0) / _HAZE_M)
-        rgb = rgb + far[..., None] * (_SKY_LOW - rgb)
+        rgb += far[..., None] * (_SKY_LOW - rgb)
     rgb = np.where(hit[..., None], rgb, _sky(view.range.shape))
-    return np.asarray(np.clip(np.rint(255.0 * rgb), 0, 255).astype(np.uint8))
+    rgb *= 255.0
+    return np.asarray(np.clip(np.rint(rgb, out=rgb), 0, 255, out=rgb).astype(np.uint8))
 
 
 def shrink(image: Array, factor: int) -> Array:
@@ -62,11 +64,11 @@ def _find_base(view: View, kind: str, labels: LabelSet) -> Array:
     """The colour (h, w, 3) of each surface, from 0 to 1."""
     if kind == "label":
         flat = palette.label_colours(view.label.ravel(), labels)
-        return np.asarray(flat.reshape(*view.label.shape, 3))
+        return np.asarray(flat.reshape(*view.label.shape, 3), np.float32)
     if kind == "colour":
         if view.colour is None:
             raise ResweepError("view 'colour': the view was taken without colours; render it as coloured")
-        return np.asarray(view.colour / 255.0)
+        return np.asarray(view.colour / np.float32(255.0))
     return np.broadcast_to(_CLAY, (*view.range.shape, 3))
 
 
@@ -101,11 +103,11 @@ def _map(values: Array, most: float, name: str) -> Array:
     from matplotlib import colormaps
 
     share = np.clip(np.where(np.isfinite(values), values, 0.0) / most, 0.0, 1.0)
-    table = np.asarray(colormaps[name](np.linspace(0.0, 1.0, 256)))[:, :3]
+    table = np.asarray(colormaps[name](np.linspace(0.0, 1.0, 256)), np.float32)[:, :3]
     return np.asarray(table[np.rint(255 * share).astype(np.int64)])
 
 
 def _sky(shape: tuple[int, ...]) -> Array:
     """What is seen where nothing is: dark, lighter towards the lower edge."""
-    down = np.linspace(0.0, 1.0, shape[0])[:, None, None]
+    down = np.linspace(0.0, 1.0, shape[0], dtype=np.float32)[:, None, None]
     return np.broadcast_to(_SKY_HIGH + down * (_SKY_LOW - _SKY_HIGH), (*shape, 3))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -11,12 +13,13 @@ from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.pose import Array
 from resweep.sweep import Sweep
+from resweep.viewer.opening import shorten
 from resweep.viewer.pages.range_panel import RangePanel
 from resweep.viewer.pages.stage import Stage
-from resweep.viewer.scene.beams import describe_beam, draw_beam, find_clicked
+from resweep.viewer.scene.beams import describe_beam, draw_beam, find_clicked, find_firings
 from resweep.viewer.scene.colours import Coloured, colour_returns, list_colourings
 from resweep.viewer.scene.outlines import outline_boxes, outline_path
-from resweep.viewer.scene.pairing import find_errors, find_nearest_sweep
+from resweep.viewer.scene.pairing import find_errors, find_nearest_sweep, fired_same_beams
 
 BESIDE, OVER, FIRST, SECOND = "side by side", "over each other", "first only", "second only"
 _KEPT = 12  # sweeps that are kept
@@ -36,22 +39,42 @@ _ALL_COLOURINGS = (
 )
 
 
-class LogPage:
-    """One log, or a recorded and a simulated one, on a stage."""
+@dataclass(frozen=True, eq=False)
+class Cloud:
+    """A sweep as it is shown on a stage: its returns ``points`` (n, 3) from the stage's centre, and their colours.
 
-    def __init__(self, stage: Stage, logs: list[tuple[str, Log]], first_sweep: int = 0) -> None:
-        self.stage = stage
-        self.names, self.logs = [name for name, _ in logs], [log for _, log in logs]
+    ``log`` is the number of its log.
+    """
+
+    log: int
+    stage: Stage
+    sweep: Sweep
+    points: Array
+    shift: Array
+    coloured: Coloured
+
+
+class LogPage:
+    """One log, or a recorded and a simulated one, on a stage; with a ``twin`` stage the first one is shown there."""
+
+    def __init__(
+        self, stage: Stage, logs: list[tuple[str, Log]], first_sweep: int = 0, twin: Stage | None = None
+    ) -> None:
+        self.stage, self.twin = stage, twin
+        self.stages = [stage] if twin is None else [twin, stage]
+        self.names, self.logs = [shorten(name) for name, _ in logs], [log for _, log in logs]
         self._sweeps: OrderedDict[tuple[int, int], Sweep] = OrderedDict()
         self._beam: tuple[int, int] | None = None
         self._playing = threading.Event()
-        self._clouds: list[tuple[Sweep, Array, Coloured]] = []
-        self.range_panel = RangePanel(stage)
+        self._clouds: list[Cloud] = []
+        titles = ["range image"] if twin is None else [f"range image, {name}" for name in self.names]
+        self.range_panels = [RangePanel(each, title) for each, title in zip(self.stages, titles, strict=True)]
         self._add_controls(min(max(first_sweep, 0), len(self.logs[0]) - 1))
-        for at, log in enumerate(self.logs):
-            if log.poses_known and len(log) > 1:
-                stage.lines(f"/trajectory/{at}", outline_path(log.poses), _PATH)
-        stage.on_click(self._click)
+        for each, panel in zip(self.stages, self.range_panels, strict=True):
+            for at, log in enumerate(self.logs):
+                if log.poses_known and len(log) > 1:
+                    each.lines(f"/trajectory/{at}", outline_path(log.poses), _PATH)
+            each.on_click(partial(self._click, each, panel))
         self.look_from_behind()
         self.refresh()
 
@@ -64,7 +87,8 @@ class LogPage:
         """Put the camera behind and above the sensor of the sweep that is shown."""
         pose = self.logs[0].poses[self.sweep_number]
         ahead = pose[:3, 0] * [1.0, 1.0, 0.0]
-        self.stage.look(pose[:3, 3] - 22.0 * ahead + [0.0, 0.0, 14.0], pose[:3, 3] + 4.0 * ahead)
+        for stage in self.stages:
+            stage.look(pose[:3, 3] - 22.0 * ahead + [0.0, 0.0, 14.0], pose[:3, 3] + 4.0 * ahead)
 
     def _add_controls(self, first: int) -> None:
         gui = self.stage.gui
@@ -78,16 +102,18 @@ class LogPage:
             self.colour = gui.add_dropdown("colour by", list(_ALL_COLOURINGS), initial_value=self._choose_colour())
             self.size = gui.add_slider("point size", 0.01, 0.3, 0.01, 0.05)
             if len(self.logs) == 2:
-                self.arrange = gui.add_dropdown("arrange", (BESIDE, OVER, FIRST, SECOND), initial_value=BESIDE)
+                ways = (BESIDE, OVER, FIRST, SECOND) if self.twin is None else (BESIDE, OVER)
+                self.arrange = gui.add_dropdown("arrange", ways, initial_value=BESIDE)
                 self.arrange.on_update(lambda _: self.refresh())
             self.boxes = gui.add_checkbox("boxes", True)
             self.path = gui.add_checkbox("trajectory", True)
         self.legend = gui.add_markdown("")
-        self.range_panel.add(self._click_beam)
+        for at, panel in enumerate(self.range_panels):
+            panel.add(gui, partial(self._show_beam, at))
         self.about = gui.add_markdown("click a point, or a pixel of the range image in the scene")
         for control in (self.sweep_slider, self.colour, self.size, self.boxes, self.firing):
             control.on_update(lambda _: self.refresh())
-        self.path.on_update(lambda _: self.stage.show("/trajectory", self.path.value))
+        self.path.on_update(lambda _: self._show_paths())
         self.play.on_update(lambda _: self._play())
 
     def _choose_colour(self) -> str:
@@ -116,31 +142,37 @@ class LogPage:
             pairs.append((1, self._pair(number)))
         sweeps = [self.load(*pair) for pair in pairs]
         self._fit_firings(sweeps[0])
-        shifts = self._find_shifts(sweeps)
-        clouds: list[tuple[Sweep, Array, Coloured]] = []
+        clouds: list[Cloud] = []
         messages = []
-        for at, (sweep, shift) in enumerate(zip(sweeps, shifts, strict=True)):
-            if shift is None:
-                self.stage.remove(f"/sweep/{at}")
-                self.stage.remove(f"/boxes/{at}")
-                continue
+        for at, (sweep, places) in enumerate(zip(sweeps, self._find_places(sweeps), strict=True)):
             other = sweeps[1 - at] if len(sweeps) == 2 else None
             coloured, note = self._colour(sweep, self.logs[at].labels, other)
-            messages += [note] if note else []
-            keep = self._fired(sweep)
-            points = sweep.world_points()
-            self.stage.points(f"/sweep/{at}", points[keep], coloured.rgb[keep], self.size.value, shift)
-            clouds.append((sweep, self.stage.local(points) + shift, coloured))
-            shown = self.boxes.value and sweep.boxes is not None
-            outline = (
-                outline_boxes(sweep.boxes, sweep.pose) if shown and sweep.boxes is not None else np.zeros((0, 2, 3))
-            )
-            self.stage.lines(f"/boxes/{at}", outline, _BOX, shift)
+            messages += [note] if note and places else []
+            for stage in self.stages:
+                if stage in places:
+                    clouds.append(self._draw_cloud(at, stage, sweep, places[stage], coloured))
+                else:
+                    stage.remove(f"/sweep/{at}")
+                    stage.remove(f"/boxes/{at}")
         self.stage.say(messages[0] if messages else "")
         self._clouds = clouds
-        sweep, _, coloured = clouds[0]
-        self.legend.content = self._describe(sweeps, coloured)
-        self.range_panel.draw(sweep, coloured.rgb, self._beam[1] if self._beam else None)
+        self.legend.content = self._describe(sweeps, clouds[-1].coloured)
+        self._mark()
+
+    def _draw_cloud(self, at: int, stage: Stage, sweep: Sweep, shift: Array, coloured: Coloured) -> Cloud:
+        """Show a sweep on a stage."""
+        keep = self._fired(sweep)
+        points = sweep.world_points()
+        stage.points(f"/sweep/{at}", points[keep], coloured.rgb[keep], self.size.value, shift)
+        outline = np.zeros((0, 2, 3))
+        if self.boxes.value and sweep.boxes is not None:
+            outline = outline_boxes(sweep.boxes, sweep.pose)
+        stage.lines(f"/boxes/{at}", outline, _BOX, shift)
+        return Cloud(at, stage, sweep, stage.local(points) + shift, shift, coloured)
+
+    def _show_paths(self) -> None:
+        for stage in self.stages:
+            stage.show("/trajectory", self.path.value)
 
     def _pair(self, number: int) -> int:
         """The sweep of the second log that goes with one of the first."""
@@ -158,7 +190,7 @@ class LogPage:
         return colour_returns(sweep, by, labels, error=error), ""
 
     def _fit_firings(self, sweep: Sweep) -> None:
-        count = max(len(np.unique(sweep.beam_time)), 1)
+        count = max(len(np.unique(find_firings(sweep))), 1)
         if self.firing.max != count:
             all_shown = self.firing.value >= self.firing.max
             self.firing.max = count
@@ -168,22 +200,25 @@ class LogPage:
         """The returns (n,) of the firings up to the control."""
         if self.firing.value >= self.firing.max or len(sweep) == 0:
             return np.ones(len(sweep), bool)
-        moments = np.unique(sweep.beam_time)
-        last = moments[min(int(len(moments) * self.firing.value / self.firing.max), len(moments) - 1)]
-        return np.asarray(sweep.time <= last)
+        firing = find_firings(sweep)
+        moments = np.unique(firing)
+        last = moments[max(int(len(moments) * self.firing.value / self.firing.max) - 1, 0)]
+        return np.asarray(firing[sweep.beam] <= last)
 
-    def _find_shifts(self, sweeps: list[Sweep]) -> list[Array | None]:
-        """Where each sweep is put aside; None for one that is not shown."""
+    def _find_places(self, sweeps: list[Sweep]) -> list[dict[Stage, Array]]:
+        """The stages that each sweep is shown on, and by how much it is put aside there."""
+        here = {self.stage: np.zeros(3)}
         if len(sweeps) == 1:
-            return [np.zeros(3)]
+            return [here]
         how = self.arrange.value
-        if how in (FIRST, SECOND):
-            return [np.zeros(3), None] if how == FIRST else [None, np.zeros(3)]
-        if how == OVER:
-            return [np.zeros(3), np.zeros(3)]
+        if self.twin is not None:
+            there = {self.twin: np.zeros(3)}
+            return [there if how == BESIDE else {**there, **here}, here]
+        if how != BESIDE:
+            return [here if how in (OVER, FIRST) else {}, here if how in (OVER, SECOND) else {}]
         reach = max(float(np.quantile(np.abs(sweep.points[:, 1]), 0.95)) if len(sweep) else 10.0 for sweep in sweeps)
         left = sweeps[0].pose[:3, 1] * [1.0, 1.0, 0.0]
-        return [1.1 * reach * left, -1.1 * reach * left]
+        return [{self.stage: 1.1 * reach * left}, {self.stage: -1.1 * reach * left}]
 
     def _describe(self, sweeps: list[Sweep], coloured: Coloured) -> str:
         lines = []
@@ -193,41 +228,61 @@ class LogPage:
         swatch = " ".join(f'<span style="color:{colour}">&#9632;</span> {name}' for name, colour in coloured.entries)
         return "\n\n".join([*lines, f"{coloured.legend} {swatch}"])
 
-    def _click(self, origin: Array, direction: Array) -> None:
-        beam = self.range_panel.find_clicked(origin, direction)
+    def _click(self, stage: Stage, panel: RangePanel, origin: Array, direction: Array) -> None:
+        beam = panel.find_clicked(origin, direction)
         if beam is not None:
-            self._click_beam(beam)
+            self._show_beam(self._find_log(panel), beam)
             return
         best: tuple[float, int, int] | None = None
-        for at, (sweep, points, _) in enumerate(self._clouds):
-            row = find_clicked(points, origin, direction)
+        for cloud in self._clouds:
+            row = find_clicked(cloud.points, origin, direction) if cloud.stage is stage else None
             if row is not None:
-                away = float(np.linalg.norm(points[row] - origin))
+                away = float(np.linalg.norm(cloud.points[row] - origin))
                 if best is None or away < best[0]:
-                    best = (away, at, int(sweep.beam[row]))
+                    best = (away, cloud.log, int(cloud.sweep.beam[row]))
         if best is None:
             self.about.content = "no return near there; empty beams are found in the range image"
             return
         self._show_beam(best[1], best[2])
 
-    def _click_beam(self, beam: int) -> None:
-        self._show_beam(0, beam)
+    def _find_log(self, panel: RangePanel) -> int:
+        """The number of the log whose range image a panel shows."""
+        if len(self.range_panels) == 2:
+            return self.range_panels.index(panel)
+        return self._clouds[0].log
 
-    def _show_beam(self, at: int, beam: int) -> None:
-        """Mark a beam of the ``at``-th shown sweep in the scene and in the range image, and say what it is."""
-        sweep, points, coloured = self._clouds[at]
-        shift = points[0] - self.stage.local(sweep.world_points()[:1])[0] if len(points) else np.zeros(3)
-        line, ends = draw_beam(sweep, beam)
-        self._beam = (at, beam)
-        self.stage.lines("/beam/line", line[None], _BEAM, shift)
-        self.stage.points("/beam/returns", ends, np.array(_BEAM, np.uint8), 0.15, shift)
-        number = next(i for i, log in enumerate(self.logs) if any(sweep is held for held in self._held(i)))
-        self.about.content = describe_beam(sweep, beam, self.logs[number].labels)
-        if at == 0:
-            self.range_panel.draw(sweep, coloured.rgb, beam)
+    def _show_beam(self, log: int, beam: int) -> None:
+        """Mark a beam of the sweep of a log in the scenes and range images, and say what it is.
 
-    def _held(self, log: int) -> list[Sweep]:
-        return [sweep for (which, _), sweep in self._sweeps.items() if which == log]
+        Where the other log fired the same beams, its beam is marked and described too.
+        """
+        self._beam = (log, beam)
+        self._mark()
+        chosen = next(cloud.sweep for cloud in self._clouds if cloud.log == log)
+        texts = []
+        for at in sorted({cloud.log for cloud in self._clouds}):
+            sweep = next(cloud.sweep for cloud in self._clouds if cloud.log == at)
+            if at == log or fired_same_beams(chosen, sweep):
+                name = f"**{self.names[at]}**\n\n" if len(self.logs) == 2 else ""
+                texts.append(name + describe_beam(sweep, beam, self.logs[at].labels))
+        self.about.content = "\n\n".join(texts)
+
+    def _mark(self) -> None:
+        """Draw the range images, and the chosen beam where it was fired."""
+        chosen = next((cloud.sweep for cloud in self._clouds if self._beam and cloud.log == self._beam[0]), None)
+        for cloud in self._clouds:
+            marked = None
+            if self._beam and chosen is not None and self._beam[1] < cloud.sweep.n_beams:
+                marked = self._beam[1] if cloud.sweep is chosen or fired_same_beams(chosen, cloud.sweep) else None
+            line, ends = np.zeros((0, 2, 3)), np.zeros((0, 3))
+            if marked is not None:
+                segment, ends = draw_beam(cloud.sweep, marked)
+                line = segment[None]
+            cloud.stage.lines(f"/beam/{cloud.log}/line", line, _BEAM, cloud.shift)
+            cloud.stage.points(f"/beam/{cloud.log}/returns", ends, np.array(_BEAM, np.uint8), 0.15, cloud.shift)
+            for panel in self.range_panels:
+                if panel.stage is cloud.stage and self._find_log(panel) == cloud.log:
+                    panel.draw(cloud.sweep, cloud.coloured.rgb, marked)
 
     def _play(self) -> None:
         self._playing.set()

@@ -10,7 +10,7 @@ from resweep.sensors import Sensor, fire, sensor_names
 from resweep.viewer.pages.stage import Stage
 from resweep.viewer.scene.colours import colour_table
 from resweep.viewer.scene.levels import BUDGET
-from resweep.viewer.scene.primitives import Gaussians, ShownWorld
+from resweep.viewer.scene.primitives import ShownWorld
 from resweep.worlds import World
 
 MAX_ASSETS = 120
@@ -47,9 +47,9 @@ class BankPage:
 
     def _show(self, asset: Asset, place: Array, budget: int) -> None:
         shown = ShownWorld(World(asset.layers, place, labels=asset.labels), self.stage.centre, budget)
-        if shown.n_gaussians:
-            chosen: Gaussians = shown.choose(self.stage.local(place), "reflectance")
-            self.stage.gaussians(f"/bank/{asset.name}", chosen, False, 0.03)
+        if shown.n_primitives:
+            near = self.stage.local(place)
+            self.stage.discs(f"/bank/{asset.name}", shown.choose(near, "reflectance"), near)
         for at, mesh in enumerate(shown.meshes()[0]):
             self.stage.mesh(f"/bank/{asset.name}/mesh {at}", mesh)
         label_place = self.stage.local(place + np.array([0.0, 0.0, asset.size_m[2] + 0.5]))

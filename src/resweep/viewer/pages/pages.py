@@ -9,12 +9,14 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.files import atomic_file
+from resweep.log import Log
 from resweep.pose import Array, Trajectory
 from resweep.simulate.resimulate import resimulate
-from resweep.viewer.opening import Opened
+from resweep.viewer.opening import Opened, shorten
 from resweep.viewer.pages.log_page import LogPage
 from resweep.viewer.pages.other_pages import BankPage, SensorPage
-from resweep.viewer.pages.stage import LOCALHOST, PORT, Stage
+from resweep.viewer.pages.panes import Front, LinkedCameras
+from resweep.viewer.pages.stage import LOCALHOST, PORT, Stage, find_port
 from resweep.viewer.pages.world_page import SENSOR, WorldPage
 from resweep.viewer.scene.levels import BUDGET
 from resweep.worlds import World
@@ -33,29 +35,48 @@ class Show:
         port: int = PORT,
         budget: int = BUDGET,
         sweep: int = 0,
+        panes: bool = True,
     ) -> None:
         self.opened, self.budget = opened, budget
         start = find_start(opened)
-        self.stage = Stage(start[:3, 3], host=host, port=port, title=opened.title or "Resweep")
+        title = opened.title or "Resweep"
+        logs = self._list_logs()
+        self.front: Front | None = None
+        self.twin: Stage | None = None
+        self.page: Any = None
+        paned = panes and len(logs) == 2
+        self.stage = Stage(start[:3, 3], host=LOCALHOST if paned else host, port=0 if paned else port, title=title)
         try:
-            self.page: Any = self._make_page(start, sweep)
+            if paned:
+                self.twin = Stage(start[:3, 3], port=0, title=title, led=self.stage)
+                self.cameras = LinkedCameras([self.twin, self.stage])
+                both, names = [self.twin, self.stage], [shorten(name) for name, _ in logs]
+                self.front = Front(host, find_port(host, port), both, names, title)
+            self.page = LogPage(self.stage, logs, sweep, self.twin) if logs else self._make_page(start)
         except BaseException:
-            self.stage.stop()
+            self.stop()
             raise
 
     @property
     def url(self) -> str:
         """Where a browser finds the page."""
-        return self.stage.url
+        return self.stage.url if self.front is None else self.front.url
 
-    def _make_page(self, start: Array, sweep: int) -> LogPage | WorldPage | BankPage | SensorPage:
+    @property
+    def port(self) -> int:
+        """The port of the page."""
+        return self.stage.port if self.front is None else self.front.port
+
+    def _list_logs(self) -> list[tuple[str, Log]]:
+        """The logs to show; of a log and a world also the log's own beams fired again in the world."""
         opened = self.opened
-        if opened.worlds and opened.logs and len(opened.logs) == 1 and not opened.scenarios:
-            name, log = opened.logs[0]
-            again = resimulate(log, opened.worlds[0][1])
-            return LogPage(self.stage, [(name, log), (f"{opened.worlds[0][0]}, the same beams", again)], sweep)
-        if opened.logs:
-            return LogPage(self.stage, opened.logs, sweep)
+        if not opened.worlds or opened.scenarios or len(opened.logs) != 1:
+            return list(opened.logs)
+        world_name, world = opened.worlds[0]
+        return [opened.logs[0], (f"{world_name}, the same beams", resimulate(opened.logs[0][1], world))]
+
+    def _make_page(self, start: Array) -> WorldPage | BankPage | SensorPage:
+        opened = self.opened
         if opened.worlds:
             return self._make_world_page(start)
         if opened.banks:
@@ -88,7 +109,11 @@ class Show:
         """End the server and all that it started."""
         if isinstance(self.page, LogPage | WorldPage):
             self.page.stop()
+        if self.front is not None:
+            self.front.stop()
         self.stage.stop()
+        if self.twin is not None:
+            self.twin.stop()
 
 
 def find_start(opened: Opened) -> Array:

@@ -28,19 +28,18 @@ class RangePanel:
     of a click meets its plane in a pixel.
     """
 
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
+    def __init__(self, stage: Stage, name: str = "range image") -> None:
+        self.stage, self.name = stage, name
         self.image: RangeImage | None = None
         self._plane: tuple[Array, Array, float] | None = None
         self._handle: Any = None
         self._sweep: Sweep | None = None
         self._pick: Callable[[int], None] = lambda beam: None
 
-    def add(self, pick: Callable[[int], None]) -> None:
-        """Add the picture and its controls to the panel; ``pick(beam)`` is called when a beam is chosen."""
-        gui = self.stage.gui
+    def add(self, gui: Any, pick: Callable[[int], None]) -> None:
+        """Add the picture and its controls to a panel; ``pick(beam)`` is called when a beam is chosen."""
         self._pick = pick
-        with gui.add_folder("range image"):
+        with gui.add_folder(self.name):
             # An image of viser's panel that changes while a page loads is an error on the page's console.
             self.picture = gui.add_html("")
             self.in_scene = gui.add_checkbox("in the scene, to click", True)

@@ -15,7 +15,8 @@ from resweep.errors import ResweepError
 from resweep.optional import require
 from resweep.pose import Array
 from resweep.viewer.pages.latest import Latest
-from resweep.viewer.scene.primitives import Gaussians, Triangles
+from resweep.viewer.scene.discs import POINT_SIZES, Discs, split_by_size, write_glb
+from resweep.viewer.scene.primitives import Triangles
 
 PORT = 8080
 LOCALHOST = "127.0.0.1"
@@ -42,13 +43,27 @@ def find_port(host: str, port: int) -> int:
     raise ResweepError(f"ports {port} to {port + _PORTS - 1} are all in use; choose another port")
 
 
+def name_address(host: str, port: int) -> str:
+    """Where a browser on this machine finds what listens on a host and port."""
+    return f"http://{'localhost' if host in (LOCALHOST, '0.0.0.0', '::', '::1') else host}:{port}"
+
+
 class Stage:
     """A viser server whose scene is measured from ``centre`` (3,) in the world, so that float32 loses nothing.
 
-    ``work`` runs what takes long, one task at a time.
+    ``work`` runs what takes long, one task at a time. A stage that is ``led`` by another one shares its work and has
+    no controls of its own. Port 0 is any free one.
     """
 
-    def __init__(self, centre: Array, *, host: str = LOCALHOST, port: int = PORT, title: str = "Resweep") -> None:
+    def __init__(
+        self,
+        centre: Array,
+        *,
+        host: str = LOCALHOST,
+        port: int = PORT,
+        title: str = "Resweep",
+        led: Stage | None = None,
+    ) -> None:
         viser: Any = require("viser", "the viewer")
         self.centre = np.asarray(centre, np.float64)
         self.host, self.port = host, find_port(host, port)
@@ -58,21 +73,26 @@ class Stage:
         self.gui, self.scene = self.server.gui, self.server.scene
         # The share button would open a tunnel to the public.
         self.gui.configure_theme(dark_mode=True, show_logo=False, show_share_button=False, control_width="large")
-        self.gui.main_panel.dock_right()
+        if led is None:
+            self.gui.main_panel.dock_right()
+        else:
+            self.gui.main_panel.minimize()
+            self.gui.add_markdown("the controls are in the other pane")  # an empty panel would show settings of viser
         self.gui.set_panel_label(title)
-        self.work = Latest(self.say)
+        self._led = led
+        self.work: Latest = Latest(self.say) if led is None else led.work
         self._message: Any = None
         self._shown: dict[str, Any] = {}
 
     @property
     def url(self) -> str:
         """Where a browser on this machine finds the page."""
-        host = "localhost" if self.host in (LOCALHOST, "0.0.0.0", "::", "::1") else self.host
-        return f"http://{host}:{self.port}"
+        return name_address(self.host, self.port)
 
     def stop(self) -> None:
         """End the server and all of its threads."""
-        self.work.stop()
+        if self._led is None:
+            self.work.stop()
         with contextlib.redirect_stdout(io.StringIO()):
             self.server.stop()
 
@@ -116,19 +136,38 @@ class Stage:
             name, local, colour, thickness=_LINE_PX, thickness_units="screen"
         )
 
-    def gaussians(self, name: str, shown: Gaussians, as_points: bool, size: float) -> None:
-        """Show Gaussians as such, or as points; coordinates are measured from the centre already."""
+    def discs(self, name: str, shown: Discs, eye: Array, as_points: bool = False) -> None:
+        """Show discs, or points; those that look small from ``eye`` are points anyway.
+
+        Coordinates are measured from the centre already.
+        """
         if len(shown.centre) == 0:
             self.remove(name)
-        elif as_points:
-            self.remove(f"{name}/splats")
-            self._shown[f"{name}/points"] = self.scene.add_point_cloud(
-                f"{name}/points", shown.centre, shown.rgb, point_size=size, precision="float32", point_shading="flat"
-            )
+            return
+        if as_points:
+            large, size = None, float(np.clip(np.median(shown.radius), 0.02, 0.3))
+            small = [(shown, size)]
         else:
-            self.remove(f"{name}/points")
-            self._shown[f"{name}/splats"] = self.scene.add_gaussian_splats(
-                f"{name}/splats", shown.centre, shown.covariance, shown.rgb / 255.0, shown.opacity[:, None]
+            large, small = split_by_size(shown, eye)
+        for at in range(POINT_SIZES):
+            if at >= len(small):
+                self.remove(f"{name}/points {at}")
+                continue
+            part, size = small[at]
+            self._shown[f"{name}/points {at}"] = self.scene.add_point_cloud(
+                f"{name}/points {at}",
+                part.centre,
+                part.rgb,
+                point_size=size,
+                point_shape="circle",
+                precision="float32",
+                point_shading="flat",
+            )
+        if large is None:
+            self.remove(f"{name}/discs")
+        else:
+            self._shown[f"{name}/discs"] = self.scene.add_glb(
+                f"{name}/discs", write_glb(large), cast_shadow=False, receive_shadow=False
             )
 
     def mesh(self, name: str, mesh: Triangles) -> None:

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from resweep.pose import Array, Trajectory, inverse, transform
 from resweep.scenario import Actor
-from resweep.sensors import Sensor, sensor_names
+from resweep.sensors import Sensor, load_sensor, sensor_names
 from resweep.simulate import Simulator
 from resweep.sweep import Sweep
 from resweep.viewer.pages.range_panel import RangePanel
@@ -48,8 +48,9 @@ class WorldPage:
     ) -> None:
         self.stage, self.world, self.pose = stage, world, np.array(pose, np.float64)
         self.shown = ShownWorld(world, stage.centre, budget)
-        self.simulator = Simulator(world, sensor, actors=actors)
         self.actors = tuple(actors)
+        self._sensor = load_sensor(sensor) if isinstance(sensor, str) else sensor
+        self._simulator: Simulator | None = None
         self.path = path
         self.sweep: Sweep | None = None
         self.latency_ms = 0.0
@@ -70,6 +71,14 @@ class WorldPage:
             stage.lines("/trajectory", outline_path(path.poses), _PATH)
         self.refresh_world()
         self.refresh_sweep()
+
+    @property
+    def simulator(self) -> Simulator:
+        """What sweeps the world; made when first asked for, so that a large world is seen before it can be swept."""
+        if self._simulator is None:
+            self.status.content = "preparing the world for the sensor ..."
+            self._simulator = Simulator(self.world, self._sensor, actors=self.actors)
+        return self._simulator
 
     def refresh_world(self) -> None:
         """Show the world again as the controls say, soon."""
@@ -99,7 +108,7 @@ class WorldPage:
             self.counts = gui.add_markdown("")
         with gui.add_folder("sensor"):
             names = sensor_names()
-            own = self.simulator.sensor.name
+            own = self._sensor.name
             names = names if own in names else [own, *names]
             self.sensor = gui.add_dropdown("sensor", names, initial_value=own)
             self.live = gui.add_checkbox("sweep while dragged", True)
@@ -111,7 +120,7 @@ class WorldPage:
                 self.time = gui.add_slider("time [s]", first, max(last, first + 0.01), 0.01, first)
                 self.time.on_update(lambda _: self.refresh_sweep())
             self.status = gui.add_markdown("")
-        self.range_panel.add(self._show_beam)
+        self.range_panel.add(gui, self._show_beam)
         self.about = gui.add_markdown("click a return, a place in the world, or a pixel of the range image")
         for control in (self.form, self.colour):
             control.on_update(lambda _: self.refresh_world())
@@ -142,13 +151,13 @@ class WorldPage:
     def _look(self, eye: Array) -> None:
         """Choose the level of detail anew around another eye; small worlds are shown whole anyway."""
         self._eye = eye
-        if self.shown.n_gaussians > self.shown.budget or self.form.value == ELLIPSOIDS:
+        if self.shown.n_primitives > self.shown.budget or self.form.value == ELLIPSOIDS:
             self.draw_world()
 
     def draw_world(self) -> None:
         """Show the primitives that the level of detail chooses."""
         form = self.form.value
-        for name in ("/world/gaussians", "/world/ellipsoids"):
+        for name in ("/world/primitives", "/world/ellipsoids"):
             if form == HIDDEN or (form == ELLIPSOIDS) != name.endswith("ellipsoids"):
                 self.stage.remove(name)
         if form == ELLIPSOIDS:
@@ -156,12 +165,11 @@ class WorldPage:
             self.stage.ellipsoids("/world/ellipsoids", centre, wxyz, half, rgb)
             self.counts.content = f"{len(centre):,} volumes, the nearest"
             return
-        if form == HIDDEN or self.shown.n_gaussians == 0:
+        if form == HIDDEN or self.shown.n_primitives == 0:
             self.counts.content = self._describe_meshes()
             return
         chosen = self.shown.choose(self._eye, str(self.colour.value))
-        size = float(np.clip(np.median(chosen.spread), 0.02, 0.3))
-        self.stage.gaussians("/world/gaussians", chosen, form == POINTS, size)
+        self.stage.discs("/world/primitives", chosen, self._eye, form == POINTS)
         part = "" if len(chosen.centre) == chosen.of else f" of {chosen.of:,}, more where you look"
         self.counts.content = f"{len(chosen.centre):,} primitives{part}. {self._describe_meshes()}"
 
@@ -223,7 +231,7 @@ class WorldPage:
     def _change_sensor(self) -> None:
         name = str(self.sensor.value)
         if name != self.simulator.sensor.name:
-            self.simulator = self.simulator.with_sensor(name)
+            self._simulator = self.simulator.with_sensor(name)
         self.draw_sweep()
 
     def _click(self, origin: Array, direction: Array) -> None:
@@ -263,6 +271,7 @@ class WorldPage:
         line, ends = draw_beam(self.sweep, beam)
         self.stage.lines("/beam/line", line[None], _BEAM)
         self.stage.points("/beam/returns", ends, np.array(_BEAM, np.uint8), 0.15)
-        met = trace_beam(self.simulator, self.pose, beam, self.world.labels)
+        second = 0.0 if self.time is None else float(self.time.value)
+        met = trace_beam(self.simulator, self.pose, beam, self.world.labels, second=second)
         self.about.content = describe_beam(self.sweep, beam, self.world.labels, met)
         self.range_panel.draw(self.sweep, self._rgb, beam)

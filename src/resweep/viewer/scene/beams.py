@@ -11,8 +11,10 @@ from resweep.pose import Array, Trajectory, transform
 from resweep.sensors import fire, stencil
 from resweep.simulate import Simulator
 from resweep.simulate.pulses import Pulses
+from resweep.simulate.sources import open_scene
 from resweep.sweep import BeamStatus, Sweep
 from resweep.viewer.scene.colours import KINDS
+from resweep.worlds import World
 
 REASONS = {
     BeamStatus.RETURN: "returned",
@@ -40,6 +42,13 @@ def find_clicked(points: Array, origin: Array, direction: Array) -> int | None:
     angle = np.where(along > 0.05, across / np.maximum(along, 1e-6), np.inf)
     close = np.flatnonzero(angle < min(_CLICK_RAD, angle.min() + 0.3 * _CLICK_RAD))
     return int(close[np.argmin(along[close])]) if len(close) else None
+
+
+def find_firings(sweep: Sweep) -> Array:
+    """Numbers (b,) that grow from firing to firing: the beams' times, or their columns where no times are known."""
+    if sweep.n_beams and np.ptp(sweep.beam_time) == 0:
+        return np.asarray(sweep.beam_column)
+    return np.asarray(sweep.beam_time)
 
 
 def draw_beam(sweep: Sweep, beam: int) -> tuple[Array, Array]:
@@ -96,26 +105,48 @@ class Met:
     share: float
 
 
-def trace_beam(simulator: Simulator, pose: Array, beam: int, labels: LabelSet, index: int = 0) -> list[Met]:
-    """What the rays of one beam of a standing sensor meet first, by class, the largest share first.
+def trace_beam(
+    simulator: Simulator, pose: Array, beam: int, labels: LabelSet, index: int = 0, second: float = 0.0
+) -> list[Met]:
+    """What the rays of one beam of a standing sensor meet first, by class or actor, the largest share first.
 
-    ``beam`` counts the beams of the sensor's sweep ``index``. Actors are not met.
+    ``beam`` counts the beams of the sensor's sweep ``index``, which begins at ``second``; actors are where they are
+    when it is fired.
     """
     firing = fire(simulator.sensor, index)
     motion = Trajectory(np.zeros(1), np.asarray(pose, np.float64)[None])
     origins, directions = simulator.tracer.rays(Pulses.from_beams(firing, np.array([beam])), motion, index=index)
     shares = _find_shares(simulator, len(origins))
+    reach = simulator.sensor.range_max_m
     with simulator.tracer.covering(motion.poses[:, :3, 3]) as scene:
-        found = scene.intersect(origins, directions, simulator.sensor.range_max_m)
-    groups: dict[tuple[int, int], list[int]] = {}
-    for ray in np.flatnonzero(np.isfinite(found["range"])).tolist():
-        groups.setdefault((int(found["label"][ray]), int(found["instance"][ray])), []).append(ray)
-    met = []
-    for (label, instance), rays in groups.items():
-        name = labels.class_name(label) if label else "a surface without label"
-        what = f"{name} (instance {instance})" if instance else name
-        met.append(Met(what, float(np.average(found["range"][rays], weights=shares[rays])), float(shares[rays].sum())))
+        found = scene.intersect(origins, directions, reach)
+    ranges = np.asarray(found["range"], np.float64)
+    names = [_name(labels, *pair) for pair in zip(found["label"].tolist(), found["instance"].tolist(), strict=True)]
+    fired = second + float(firing.time[beam])
+    for actor in simulator.actors:
+        if not actor.is_present(fired, fired):
+            continue
+        stands = actor.pose_at(fired).copy()
+        stands[:3, 3] -= simulator.world.origin
+        there = World([layer.moved(stands) for layer in actor.layers], simulator.world.origin)
+        with open_scene(there).covering(origins[:1].astype(np.float64), reach) as alone:
+            away = np.asarray(alone.intersect(origins, directions, reach)["range"], np.float64)
+        for ray in np.flatnonzero(np.isfinite(away) & ~(away >= ranges)).tolist():
+            ranges[ray], names[ray] = away[ray], f"actor '{actor.name or actor.instance}'"
+    groups: dict[str, list[int]] = {}
+    for ray in np.flatnonzero(np.isfinite(ranges)).tolist():
+        groups.setdefault(names[ray], []).append(ray)
+    met = [
+        Met(what, float(np.average(ranges[rays], weights=shares[rays])), float(shares[rays].sum()))
+        for what, rays in groups.items()
+    ]
     return sorted(met, key=lambda item: -item.share)
+
+
+def _name(labels: LabelSet, label: int, instance: int) -> str:
+    """What a ray met, in words."""
+    name = labels.class_name(label) if label else "a surface without label"
+    return f"{name} (instance {instance})" if instance else name
 
 
 def _find_shares(simulator: Simulator, n_rays: int) -> Array:

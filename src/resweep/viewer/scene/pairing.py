@@ -18,7 +18,7 @@ def find_errors(one: Sweep, other: Sweep) -> Array:
     """
     if len(one) == 0 or len(other) == 0:
         return np.full(len(one), np.nan)
-    if _same_beams(one, other):
+    if fired_same_beams(one, other):
         nearest = np.full(other.n_beams, np.nan)
         far_first = np.argsort(-other.range, kind="stable")
         nearest[other.beam[far_first]] = other.range[far_first]
@@ -31,7 +31,7 @@ def find_errors(one: Sweep, other: Sweep) -> Array:
     return np.sqrt(np.asarray(found.distance2[:, 0], np.float64))
 
 
-def _same_beams(one: Sweep, other: Sweep) -> bool:
+def fired_same_beams(one: Sweep, other: Sweep) -> bool:
     """Whether both fired the same beams from the same place."""
     if one.n_beams != other.n_beams or not np.allclose(one.pose, other.pose, atol=1e-3):
         return False

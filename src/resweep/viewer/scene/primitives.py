@@ -1,4 +1,4 @@
-"""The primitives of a world as the browser takes them: Gaussians, points, ellipsoids and triangles."""
+"""The primitives of a world as the browser takes them: discs, points, ellipsoids and triangles."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from resweep.labels import LabelSet
 from resweep.pose import Array
 from resweep.viewer import palette
 from resweep.viewer.scene.colours import KIND_COLOURS, _to_bytes, colour_table, instance_colours
+from resweep.viewer.scene.discs import Discs, find_axes
 from resweep.viewer.scene.levels import BUDGET, choose_level, draw_priorities
 from resweep.worlds import Instances, Mesh, Splats, Volumes, World
 from resweep.worlds.seen import COLUMN, unpack_seen
@@ -22,26 +23,7 @@ MAX_COPIES = 20_000
 MAX_ELLIPSOIDS = 4_000
 _SHADE_LEAST = 0.55
 _LIGHT = np.array([0.35, -0.45, 0.82])
-_THIN = 0.02  # of a splat's Gaussian, in radii: WebGL needs some depth
-
-
-@dataclass(frozen=True, eq=False)
-class Gaussians:
-    """Gaussians for the browser: ``centre`` (k, 3), ``covariance`` (k, 3, 3), ``rgb`` (k, 3) uint8, ``opacity`` (k,).
-
-    ``of`` is how many primitives there are in all.
-    """
-
-    centre: Array
-    covariance: Array
-    rgb: Array
-    opacity: Array
-    of: int
-
-    @property
-    def spread(self) -> Array:
-        """Largest standard deviation (k,) of each, about."""
-        return np.asarray(np.sqrt(np.einsum("kii->k", self.covariance)))
+_LEAST_STOPPING = 0.06  # of a volume that is shown: one that light nearly always passes is still to be seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +74,7 @@ class ShownWorld:
         return draw_priorities(len(self._centres))
 
     @property
-    def n_gaussians(self) -> int:
+    def n_primitives(self) -> int:
         """How many discs and volumes there are."""
         return len(self._centres)
 
@@ -111,31 +93,29 @@ class ShownWorld:
             found.append("colour")
         return found
 
-    def choose(self, eye: Array, by: str) -> Gaussians:
-        """The primitives to show from ``eye`` (3,), in shown coordinates, coloured ``by`` one of `list_colourings`."""
+    def choose(self, eye: Array, by: str) -> Discs:
+        """The primitives to show from ``eye`` (3,), in shown coordinates, coloured ``by`` one of `list_colourings`.
+
+        A volume is shown as the disc of its two larger axes, as much of it as stops light.
+        """
         rows, wider = choose_level(self._centres, self._priorities, eye, self.budget)
-        covariance = np.empty((len(rows), 3, 3), np.float32)
+        half = np.empty((len(rows), 2, 3), np.float32)
         rgb = np.empty((len(rows), 3), np.uint8)
-        opacity = np.empty(len(rows), np.float32)
         first = 0
         for layer in self._layers:
             low, high = np.searchsorted(rows, (first, first + len(layer)))
             chosen, part = rows[low:high] - first, slice(int(low), int(high))
             rgb[part] = colour_layer(layer, chosen, by, self.world.labels, self.shift)
-            if isinstance(layer, Splats):
-                covariance[part], opacity[part] = _flatten(layer, chosen, wider[part]), 0.95
-            else:
-                covariance[part] = layer.matrices[chosen] * wider[part][:, None, None] ** 2
-                opacity[part] = np.clip(1.0 - layer.permeability[chosen], 0.05, 0.95)
+            half[part] = _find_half_axes(layer, chosen) * wider[part][:, None, None]
             first += len(layer)
-        return Gaussians(self._centres[rows], covariance, rgb, opacity, self.n_gaussians)
+        return Discs(self._centres[rows], half, rgb, self.n_primitives)
 
     def ellipsoids(self, eye: Array, most: int = MAX_ELLIPSOIDS) -> tuple[Array, Array, Array, Array]:
         """Centres (k, 3), rotations wxyz (k, 4), half axes (k, 3) and colours of the volumes nearest to ``eye``."""
         count = sum(len(layer) for layer in self.volumes)
         if count == 0:
             return np.zeros((0, 3)), np.zeros((0, 4)), np.zeros((0, 3)), np.zeros((0, 3), np.uint8)
-        centre = self._centres[self.n_gaussians - count :]
+        centre = self._centres[self.n_primitives - count :]
         nearest = np.argsort(np.linalg.norm(centre - eye, axis=1), kind="stable")[:most]
         matrices = np.concatenate([layer.matrices for layer in self.volumes])[nearest]
         tau = np.concatenate([np.full(len(layer), layer.tau) for layer in self.volumes])[nearest]
@@ -208,12 +188,14 @@ def split_transforms(transforms: Array) -> tuple[Array, Array, Array]:
     return wxyz, transforms[:, :, 3].astype(np.float64), scale
 
 
-def _flatten(layer: Splats, rows: Array, wider: Array) -> Array:
-    """Covariances (k, 3, 3) of flat Gaussians: half a radius wide in the plane of each disc, thin across."""
-    normal = layer.normal[rows].astype(np.float32)
-    sigma2 = (0.5 * layer.radius[rows] * wider) ** 2
-    across = normal[:, :, None] * normal[:, None, :]
-    return np.asarray(sigma2[:, None, None] * (np.eye(3, dtype=np.float32) - (1.0 - _THIN) * across), np.float32)
+def _find_half_axes(layer: Splats | Volumes, rows: Array) -> Array:
+    """Half axes (k, 2, 3) metres of the discs that some primitives of a layer are shown as."""
+    if isinstance(layer, Splats):
+        return np.asarray(find_axes(layer.normal[rows]) * np.asarray(layer.radius[rows], np.float32)[:, None, None])
+    values, vectors = np.linalg.eigh(layer.matrices[rows].astype(np.float32))
+    stopping = np.sqrt(np.clip(1.0 - layer.permeability[rows], _LEAST_STOPPING, 1.0))
+    length = layer.tau * np.sqrt(np.maximum(values[:, 1:], 0.0)) * stopping[:, None]
+    return np.asarray(vectors[:, :, 1:].swapaxes(1, 2) * length[:, :, None], np.float32)
 
 
 def _shade_mesh(mesh: Mesh, labels: LabelSet) -> tuple[Array, Array, Array]:

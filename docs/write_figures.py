@@ -1,0 +1,149 @@
+"""Write the tables of figures in docs/ from saved results: python docs/write_figures.py [--measure [NAME ...]] [--fast]
+
+A table stands between ``<!-- figures: experiments/b_figure7 -->`` and ``<!-- end of figures -->``; it is what
+experiments/figures/b_figure7.json holds, by the rows of `ROWS`. ``--measure`` first runs the experiments of `DRAWN`, or
+those named, keeps their JSON, and their figures as docs/images/experiments/NAME.webp. A test holds the pages to what
+this writes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PICTURES = DOCS / "images" / "experiments"
+BLOCK = re.compile(r"(<!-- figures: (\w+)/(\w+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
+WIDTH = 1100  # pixels of a figure on a page
+DRAWN = ("a_figure1", "b_figure5", "b_figure7", "b_figure8", "d_motion", "d_objects")  # all need no recording
+
+# By name: what each figure is, where it stands in the JSON (keys, separated by slashes), and how it is written.
+Row = tuple[str, str, str]
+ROWS: dict[str, tuple[Row, ...]] = {
+    "benchmarks/tiles": (
+        ("sweeps a second of a build, 1,600 sweeps", "sweeps_per_s_build", "{:.2f}"),
+        ("processor seconds a sweep", "processor_s_per_sweep", "{:.2f}"),
+        ("peak memory, 100 sweeps", "peak_gb_100", "{:.2f} GB"),
+        ("peak memory, 1,600 sweeps", "peak_gb_1600", "{:.2f} GB"),
+        ("processor time of a tiled build over one in one piece", "processor_ratio_to_untiled", "{:.2f}"),
+        ("time of a streamed sweep over one of the world in memory", "streamed_ratio", "{:.2f}"),
+    ),
+    "benchmarks/grassland": (
+        ("volumes a hectare", "volumes_per_hectare", "{:,.0f}"),
+        ("bytes a volume on disk", "bytes_per_volume", "{:.0f}"),
+        ("beams a second and core that are built from", "beams_per_core_s", "{:,.0f}"),
+    ),
+    "experiments/a_figure1": (
+        ("distance of the histograms, beam of one peak, voxels of 5 cm", "rows/0/voxels", "{:.2f}"),
+        ("the same, volumes of 2 cm", "rows/0/dense", "{:.2f}"),
+        ("distance of the histograms, beam of several peaks, voxels of 5 cm", "rows/1/voxels", "{:.2f}"),
+        ("the same, volumes of 2 cm", "rows/1/dense", "{:.2f}"),
+    ),
+    "experiments/b_figure5": (
+        ("returns of the first stand (nine rays, 20 m away)", "cases/0/returns", "{:,}"),
+        ("Kolmogorov–Smirnov distance to the gamma law of B", "cases/0/gamma/ks", "{:.3f}"),
+        ("Kolmogorov–Smirnov distance to the exponential law", "cases/0/exponential/ks", "{:.3f}"),
+        ("log-likelihood gain of the gamma law, nats a return", "cases/0/gamma_gain", "{:.3f}"),
+    ),
+    "experiments/b_figure7": (
+        ("pulses of the scan", "pulses", "{}"),
+        ("mixed pixels, board 0.6 m behind the rods", "mixed/0.6", "{}"),
+        ("mixed pixels, board 2 m behind", "mixed/2", "{}"),
+        ("farthest board with any, nine rays", "last_offset_with_any_m/nine", "{:g} m"),
+        ("the receiver's cutoff", "cutoff_m", "{:g} m"),
+    ),
+    "experiments/b_figure8": (
+        ("returns from all places", "returns", "{:,}"),
+        ("width between the 5th and 95th percentile", "width_5_95_m", "{:.2f} m"),
+        ("median range of foliage", "median_foliage_m", "{:.2f} m"),
+        ("median range of wood", "median_wood_m", "{:.2f} m"),
+        ("probability of so many returns from one peak", "p_one_mode", "{:.3f}"),
+    ),
+    "experiments/d_motion": (
+        ("median error, each ray its own time", "variants/continuous/median_mm", "{:.3f} mm"),
+        ("largest error, each ray its own time", "variants/continuous/max_mm", "{:.3f} mm"),
+        ("median error, 360 steps a sweep", "variants/360/median_mm", "{:.2f} mm"),
+        ("largest error, 360 steps a sweep", "variants/360/max_mm", "{:.1f} mm"),
+    ),
+    "experiments/d_objects": tuple(
+        (f"{title}, {step}", f"drives/oncoming/{step}/{key}", form)
+        for step in ("boxes alone", "coloured ICP", "coloured ICP, mirrored")
+        for title, key, form in (
+            ("median distance of surfels to the true car", "error_median_m", "{:.3f} m"),
+            ("share of the car that is covered", "complete", "{:.0%}"),
+        )
+    ),
+}
+
+
+def render(text: str) -> str:
+    """A page with each of its tables of figures made anew."""
+    return BLOCK.sub(lambda found: f"{found[1]}\n{make_table(found[2], found[3])}\n\n{found[4]}", text)
+
+
+def make_table(folder: str, name: str) -> str:
+    """The table of one saved result, or a line that says how to measure it."""
+    path = ROOT / folder / "figures" / f"{name}.json"
+    rows = ROWS.get(f"{folder}/{name}", ())
+    if not rows or not path.is_file():
+        return f"Not measured yet: `python -m {folder}.{name} --json`."
+    result = json.loads(path.read_text(encoding="utf-8"))
+    lines = ["| figure | value |", "|---|---|"]
+    lines += [f"| {title} | {form.format(_find(result, keys))} |" for title, keys, form in rows]
+    machine = f", {result['cpu']}, {result['cores']} cores" if "cpu" in result else ""
+    size = "the small version (`--fast`)" if result.get("fast") else "the whole run"
+    return "\n".join([*lines, "", f"*`python -m {folder}.{name}`, {size}{machine}.*"])
+
+
+def _find(result: Any, keys: str) -> Any:
+    for key in keys.split("/"):
+        result = result[int(key)] if isinstance(result, list) else result[key]
+    return result
+
+
+def measure(name: str, fast: bool) -> None:
+    """Run an experiment; keep its JSON and its figure."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", f"experiments.{name}", "--json", "-o", folder, *(["--fast"] if fast else [])]
+        done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+        keep(name, json.loads(done.stdout.splitlines()[-1]), Path(folder) / f"{name}.png")
+
+
+def keep(name: str, result: dict[str, Any], picture: Path) -> None:
+    """Write what an experiment printed and drew to where pages look for it."""
+    result.pop("figure", None)  # a path of this machine
+    path = ROOT / "experiments" / "figures" / f"{name}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    image = Image.open(picture).convert("RGB")
+    image.thumbnail((WIDTH, 4 * WIDTH))
+    image.save(PICTURES / f"{name}.webp", quality=75, method=6)
+
+
+def main() -> None:
+    """Measure if asked to, and write the pages."""
+    options = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    options.add_argument("--measure", nargs="*", metavar="NAME", choices=DRAWN, help="run these experiments first")
+    options.add_argument("--fast", action="store_true", help="their small versions")
+    chosen = options.parse_args()
+    for name in () if chosen.measure is None else chosen.measure or DRAWN:
+        measure(name, chosen.fast)
+    for page in sorted(DOCS.rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        if (made := render(text)) != text:
+            page.write_text(made, encoding="utf-8")
+            print(f"{page.relative_to(DOCS)}: figures written")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""What a command made and where: a table at its end, or one JSON object with ``--json``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from resweep.memory import format_memory
+from resweep.remote import is_remote
+
+Row = tuple[str, Path]
+
+
+def print_made(rows: Iterable[Row], as_json: bool = False, **facts: Any) -> None:
+    """Print what was made, by its kind and place; with ``as_json`` one line of JSON with ``facts`` too."""
+    made = [(what, path, *_measure(path)) for what, path in rows]
+    if as_json:
+        listed = [{"what": what, "path": str(path), "bytes": size} for what, path, size, _ in made]
+        typer.echo(json.dumps({**facts, "made": listed}, allow_nan=False))
+        return
+    kinds = max(4, *(len(what) for what, *_ in made))
+    places = max(5, *(len(str(path)) for _, path, *_ in made))
+    typer.echo(f"{'made':{kinds}}  {'where':{places}}  size")
+    for what, path, size, files in made:
+        many = f" in {files:,} files" if files > 1 else ""
+        typer.echo(f"{what:{kinds}}  {path!s:{places}}  {'-' if size is None else format_memory(size)}{many}")
+
+
+def _measure(path: Path) -> tuple[int | None, int]:
+    """Bytes and files at a place; those of an object store are not asked for."""
+    if is_remote(path):
+        return None, 0
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    return sum(file.stat().st_size for file in files), len(files)

@@ -1,0 +1,33 @@
+"""The normal distribution by tables, which give the same bytes on every processor."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from scipy.special import ndtr
+
+from resweep.pose import Array
+
+_MOST, _COUNT = 5.0, 4001  # spreads that the tables reach to, and values they have
+
+
+@cache
+def _table() -> tuple[Array, Array]:
+    """Values of a normal variable, and the share that lies below each."""
+    value = np.linspace(-_MOST, _MOST, _COUNT)
+    share = np.round(ndtr(value), 12)
+    share[0], share[-1] = 0.0, 1.0
+    return value, share
+
+
+def find_normal(share: Array) -> Array:
+    """The value (n,) of a standard normal variable below which each share (n,) of it lies, within ± 5."""
+    value, below = _table()
+    return np.asarray(np.interp(share, below, value))
+
+
+def find_share(normal: Array) -> Array:
+    """The share (n,) of a standard normal variable that lies below each value (n,), from 0 to 1."""
+    value, below = _table()
+    return np.asarray(np.interp(normal, value, below))
