@@ -7,10 +7,10 @@ refuses. Both are scored on streets that the target sensor drove, beside the bas
 and the law.
 
 RELLIS-3D has one moment seen by two sensors, an OS1-64 and a VLP-32C. What a beam should have met is read off its
-neighbours (`resweep.reconstruction.character.surfaces`). There is one frame, without poses, and intensities have no
-common unit: models know range and incidence alone, sectors of one scene are no independent places, and beams without
-return are inferred from the grids. Whether drops of one sensor are predicted better than by the base rate is all that
-can be concluded, not how models carry over in general.
+neighbours. There is one frame, without poses, and intensities have no common unit: models know range and incidence
+alone, sectors of one scene are no independent places, beams without return are inferred from the grids, and a beam in a
+hole of vegetation counts as lost. Whether the drops of one sensor are predicted better than by a base rate is all
+that can be concluded, not how models carry over in general.
 """
 
 from __future__ import annotations
@@ -33,9 +33,8 @@ from resweep.learn.examples import join_layouts
 from resweep.learn.fitting import FitConfig, Fitted, fit
 from resweep.learn.pairs import Pair
 from resweep.learn.scores import measure_reliability, score_drops
+from resweep.neighbours import Neighbours
 from resweep.pose import Array, from_xyz_rpy
-from resweep.reconstruction.character.noise import GATE_M
-from resweep.reconstruction.character.surfaces import Expected, expect_returns
 from resweep.scenes.street import StreetConfig, street
 from resweep.simulate.realism.channels import CHANNELS, BeamChannels, find_turn
 from resweep.simulate.realism.layout import Layout, find_layout
@@ -46,6 +45,7 @@ _STREETS = {"train": (31, 32), "choose": (33,), "score": (34, 35)}
 _COLOURS = {"transferable": GREEN, "with-lasers": ORANGE, "target": BLUE, "law": GREY}
 _WEAK = {"wide": 5, "narrow": 3}  # every so many lasers of each sensor one is weak
 _RELLIS = {"OS1-64": ("000104.bin", 120.0), "VLP-32C": ("vel000104.bin", 200.0)}
+_K, _NEIGHBOURS, _NEAR_DEG, _AGREE = 16, 4, 0.6, 0.1  # of neighbours that say what a beam should have met
 _MODEL = "mlp"
 
 
@@ -222,30 +222,44 @@ def compare_rellis(fast: bool) -> list[dict[str, Any]]:
 
 
 def _pair_frame(file: str, range_max_m: float) -> tuple[Pair, Array]:
-    """Beams of one frame that should have met a surface, with range and incidence; and their azimuth."""
+    """Beams of one frame whose neighbours met a surface, with its range and incidence; and their azimuth."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "000000.bin").write_bytes((DATA / "rellis3d_frame" / file).read_bytes())
-        log = rs.open_log(folder)
-        sweep = log[0]
-        met = expect_returns(log, range_max_m)
-    layout = find_layout(sweep)
-    met = met[(np.abs(met.error_m) < GATE_M) | np.isinf(met.measured_m)]
-    return _make_pair(met, range_max_m, layout, file), met.azimuth_rad
-
-
-def _make_pair(met: Expected, range_max_m: float, layout: Layout, name: str) -> Pair:
-    values = np.zeros((len(met), len(CHANNELS)), np.float32)
-    values[:, CHANNELS.index("range_m")] = met.range_m
-    values[:, CHANNELS.index("original_range_m")] = met.range_m
-    incidence = np.degrees(np.arccos(np.clip(met.cosine, 0.0, 1.0)))
-    for channel in ("incidence_deg", "original_incidence_deg"):
-        values[:, CHANNELS.index(channel)] = incidence
-    values[:, CHANNELS.index("occupancy")] = 1.0
-    none, whole = np.zeros(len(met), np.float32), np.ones(len(met), bool)
+        sweep = rs.open_log(folder)[0]
+    beam, range_m, incidence = expect_from_neighbours(sweep)
+    values = np.zeros((len(beam), len(CHANNELS)), np.float32)
+    columns = {"range_m": range_m, "original_range_m": range_m, "incidence_deg": incidence}
+    for channel, column in {**columns, "original_incidence_deg": incidence, "occupancy": 1.0}.items():
+        values[:, CHANNELS.index(channel)] = column
+    measured = np.zeros(sweep.n_beams, np.float32)
+    measured[sweep.beam] = sweep.range
+    none, whole = np.zeros(len(beam), np.float32), np.ones(len(beam), bool)
     channels = BeamChannels(values, none, none.astype(np.int16), whole).transferred(range_max_m)
-    returned = np.isfinite(met.measured_m)
-    ranges = np.where(returned, met.measured_m, 0.0).astype(np.float32)
-    return _join(channels, returned, ranges, none, name, layout)
+    direction = sweep.beam_direction[beam].astype(np.float64)
+    ranges = measured[beam]
+    pair = _join(channels, ranges > 0, ranges, none, file, find_layout(sweep))
+    return pair, np.arctan2(direction[:, 1], direction[:, 0])
+
+
+def expect_from_neighbours(sweep: rs.Sweep) -> tuple[Array, Array, Array]:
+    """Beams (n,) whose nearest returned neighbours agree on a range, that range, and the incidence in degrees there.
+
+    Neighbours are other beams within `_NEAR_DEG`. A beam's own return has no part in it.
+    """
+    points = sweep.points.astype(np.float64)
+    normal = Neighbours(points).pca(_K, 2.0, only=("normal",)).normal.astype(np.float64)
+    direction = sweep.beam_direction.astype(np.float64)
+    near = Neighbours(direction[sweep.beam]).knn(direction, _NEIGHBOURS + 1, float(np.radians(_NEAR_DEG)))
+    own = sweep.beam[near.index] == np.arange(sweep.n_beams)[:, None]
+    used = (near.index >= 0) & ~own
+    ranges = np.where(used, sweep.range[near.index].astype(np.float64), np.nan)
+    beam = np.flatnonzero(used.sum(axis=1) >= _NEIGHBOURS)
+    middle = np.nanmedian(ranges[beam], axis=1)
+    spread = (np.nanmax(ranges[beam], axis=1) - np.nanmin(ranges[beam], axis=1)) / middle
+    beam, middle = beam[spread < _AGREE], middle[spread < _AGREE]
+    cosine = np.abs((normal[near.index[beam]] * direction[beam][:, None]).sum(axis=2))
+    cosine = np.where(used[beam], cosine, 0.0).sum(axis=1) / used[beam].sum(axis=1)
+    return beam, middle, np.degrees(np.arccos(np.clip(cosine, 0.0, 1.0)))
 
 
 def _split_sectors(frame: tuple[Pair, Array]) -> dict[str, list[Pair]]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from character_yard import BIAS_M, CURVE, GAIN, drive, make_fence, make_sensor
 
 from resweep.log import EmptyBeams, Log
 from resweep.pose import from_xyz_rpy
@@ -16,6 +15,7 @@ from resweep.reconstruction.character.returns import SHARE, find_edge, fit_retur
 from resweep.sensors import Lasers, Sensor
 from resweep.simulate import Simulator
 from resweep.sweep import Sweep
+from tests.reconstruction.character_yard import BIAS_M, CURVE, GAIN, drive, make_fence, make_sensor
 
 SIGMA_M, PER_M, PER_TAN_M, RANGE_MIN_M, QUANTUM_M = 0.015, 0.0006, 0.008, 1.4, 0.002
 PLAIN = make_sensor(receiver__range_quantisation_m=QUANTUM_M)
@@ -86,6 +86,7 @@ def test_fitted_sensor_simulates_like_the_true_one(found: Character, sensor: Sen
     """The figures go into the spec, and the shares of returns of both sensors agree."""
     fitted = found.applied(PLAIN)
     assert fitted.lasers is not None
+    assert "receiver.detection" in fitted.description
     assert fitted.receiver.detection is not None
     assert Sensor.model_validate(fitted.model_dump()) == fitted
     shares = [len(drive(each, sweeps=1, seed=9)[0].range) for each in (sensor, fitted, PLAIN)]
@@ -109,7 +110,8 @@ def test_what_a_log_cannot_tell_is_said(log: Log) -> None:
     assert "no rings" in found["lasers.intensity_gain"].note
     assert "beams without return are unknown" in found["receiver.detection"].note
     assert "no intensities" in fit_character(dark, PLAIN)["receiver.detection"].note
-    assert "scale" in fit_character(replace(few, intensity_scale=None), PLAIN)["receiver.detection"].note
+    counts = _without(few, intensity=lambda sweep: 200 * sweep.intensity)
+    assert "scale" in fit_character(replace(counts, intensity_scale=None), PLAIN)["receiver.detection"].note
     assert found.applied(PLAIN).lasers is None
     assert not found["receiver.return_separation_m"].known
 

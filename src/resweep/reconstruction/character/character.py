@@ -84,7 +84,11 @@ class Character:
                 changes |= {"receiver.mode": "multiple", "receiver.max_returns": int(returns)}
             if self[SEPARATION].known:
                 changes["receiver.return_separation_m"] = round(self[SEPARATION].value, 3)
-        return sensor.with_(**changes) if changes else sensor
+        if not changes:
+            return sensor
+        fitted = ", ".join(sorted(changes))
+        description = f"{sensor.description} Fitted to {self.basis}, as far as it shows them: {fitted}.".strip()
+        return sensor.with_(description=description, **changes)
 
 
 def fit_character(log: Log, sensor: Sensor, sweeps: int = _SWEEPS) -> Character:

@@ -17,6 +17,7 @@ _MIN_TRIALS = 200  # of a cell
 _MIN_LOST = 50  # beams without return, for a curve to show
 _SHARED = 2.0  # neighbours share the error of their signal
 _BEYOND_M = 0.3  # from the nearest return: nearer beams may be lost for being near
+_LEAST_RISE = 0.05  # of a curve, else it says nothing of signals
 _SAME = 0.004  # rows of a curve that differ less are one
 
 
@@ -29,12 +30,12 @@ def fit_detection(expected: Expected, log: Log, falls: bool, reference_m: float)
     why = _find_obstacle(expected, log)
     if why:
         return Quantity(NAME, "", note=why)
-    assert log.intensity_scale is not None
+    scale = log.intensity_scale or 1.0
     returned = np.abs(expected.error_m) < GATE_M
     lost = np.isinf(expected.measured_m)
     near = float(expected.measured_m.min(initial=np.inf)) + _BEYOND_M
     trials = expected[(returned | lost) & (expected.brightness > 0) & (expected.range_m > near)]
-    signal = trials.brightness * trials.cosine / log.intensity_scale
+    signal = trials.brightness * trials.cosine / scale
     if not falls:
         signal = signal * (reference_m / trials.range_m) ** 2
     found = _fit_curve(signal, np.isfinite(trials.measured_m))
@@ -46,8 +47,14 @@ def fit_detection(expected: Expected, log: Log, falls: bool, reference_m: float)
         return Quantity(
             NAME, "", note=f"only {count} of {len(trials)} beams to flat surfaces were lost: no curve shows"
         )
+    if chance[-1] - chance[0] < max(_LEAST_RISE, 3 * float(sigma.max())):
+        why = (
+            f"{100 * count / len(trials):.1f} % of {len(trials)} beams to flat surfaces were lost, whatever the signal"
+        )
+        return Quantity(NAME, "", note=f"{why}: for other reasons")
     beams = "" if log.empty_beams.source in ("fired", "stored") else "; empty beams were inferred from the grid"
-    note = f"{len(trials)} beams to flat surfaces, {count} lost; below the first signal nothing is known{beams}"
+    unit = "" if log.intensity_scale else "; intensities, up to 1, are taken as relative ones"
+    note = f"{len(trials)} beams to flat surfaces, {count} lost; below the first signal nothing is known{beams}{unit}"
     return Quantity(NAME, "", chance, sigma, note, at)
 
 
@@ -56,8 +63,8 @@ def _find_obstacle(expected: Expected, log: Log) -> str:
         return f"beams without return are unknown ({log.empty_beams.detail})"
     if not expected.intensity.any():
         return "the log has no intensities: the signal is unknown"
-    if log.intensity_scale is None:
-        return "the intensity at full scale is unknown: the signal has no unit"
+    if log.intensity_scale is None and expected.intensity.max() > 1.0:
+        return "the intensity at full scale is unknown, and exceeds 1: the signal has no unit"
     return ""
 
 

@@ -18,9 +18,9 @@ from resweep.registration import huber_weight
 
 _MIN_RETURNS = 100  # of a laser
 _SHARED = 2.0  # neighbours share the errors of the surface they are compared with
-_GRAZING = 0.2  # cosine, below which intensity says little
 _HEAD_ON = 0.5  # cosine, above which errors of elevation hardly look like errors of range
 _MAX_BIAS_SIGMA_M, _MAX_GAIN_SIGMA = 0.02, 0.2  # beyond which a laser counts as unknown
+_GAIN_PRIOR = 0.5  # how far gains may differ, as logarithms
 _MAX_RATIO = 4.0  # of intensity over what is expected: more is another surface
 BIAS, GAIN = "lasers.range_bias_m", "lasers.intensity_gain"
 
@@ -31,12 +31,12 @@ def fit_bias(expected: Expected, calibration: Calibration) -> Quantity:
     ``calibration``, whose slopes are zero, corrected the beams of ``expected`` already: what is left is added to it.
     """
     count = len(calibration.range_m)
-    if count < 2:
+    if count < 2 or calibration.sigma is None:
         return Quantity(BIAS, "m", note="lasers cannot be told apart: the log has no rings")
     few = expected[(np.abs(expected.error_m) < GATE_M) & (expected.cosine > _HEAD_ON)]
-    rest, sigma = _solve(few.error_m, few, count)
-    if calibration.sigma is not None:  # range and elevation of a laser that meets little but ground look alike
-        sigma = np.hypot(sigma, calibration.sigma.range_m)
+    rest, sigma = _solve(few.error_m, few, calibration.sigma.range_m)
+    # The calibration knows that range and elevation of a laser that meets little but ground look alike.
+    sigma = np.hypot(sigma, calibration.sigma.range_m)
     known = np.isfinite(sigma) & (sigma < _MAX_BIAS_SIGMA_M)
     if np.count_nonzero(known) < 2:
         return Quantity(BIAS, "m", note=f"fewer than two rings meet surfaces that tell it to {_MAX_BIAS_SIGMA_M:g} m")
@@ -56,12 +56,13 @@ def fit_gain(expected: Expected, calibration: Calibration) -> Quantity:
         return Quantity(GAIN, "", note="lasers cannot be told apart: the log has no rings")
     if len(np.unique(expected.intensity)) < 3:
         return Quantity(GAIN, "", note="the log has no intensities")
-    chosen = (np.abs(expected.error_m) < GATE_M) & (expected.cosine > _GRAZING)
+    # Head-on, how intensity falls with incidence hardly matters: real surfaces do not follow the cosine.
+    chosen = (np.abs(expected.error_m) < GATE_M) & (expected.cosine > _HEAD_ON)
     chosen &= (expected.brightness > 0) & (expected.intensity > 0)
     few = expected[chosen]
     ratio = few.intensity / (few.brightness * few.cosine)
     usual = (ratio < _MAX_RATIO) & (ratio > 1.0 / _MAX_RATIO)
-    rest, sigma = _solve(np.log(ratio[usual]), few[usual], count)
+    rest, sigma = _solve(np.log(ratio[usual]), few[usual], np.full(count, _GAIN_PRIOR))
     known = np.isfinite(sigma) & (sigma < _MAX_GAIN_SIGMA)
     if np.count_nonzero(known) < 2:
         return Quantity(GAIN, "", note=f"fewer than two rings have {_MIN_RETURNS} returns on surfaces that others saw")
@@ -71,12 +72,13 @@ def fit_gain(expected: Expected, calibration: Calibration) -> Quantity:
     return Quantity(GAIN, "", np.round(gain, 4), np.where(known, sigma * gain, np.inf), note, np.arange(count))
 
 
-def _solve(values: Array, beams: Expected, count: int) -> tuple[Array, Array]:
+def _solve(values: Array, beams: Expected, prior: Array) -> tuple[Array, Array]:
     """What each ring (k,) adds to ``values`` (n,), each less the mean of the rings around, and its uncertainty.
 
-    Rings have zero mean, and those with few returns an infinite uncertainty.
+    Rings are about zero, with standard deviations ``prior`` (k,); those with few returns have an infinite uncertainty.
     """
-    number = np.bincount(beams.ring, minlength=count)
+    count = len(prior)
+    number = np.bincount(beams.ring.astype(np.int64), minlength=count)
     seen = number >= _MIN_RETURNS
     matrix, slope = np.zeros((count, count)), np.zeros(count)
     centred = values - (np.median(values) if len(values) else 0.0)
@@ -93,7 +95,7 @@ def _solve(values: Array, beams: Expected, count: int) -> tuple[Array, Array]:
         matrix += portable.matmul(heavy.T, design)
         slope += portable.matmul(heavy.T, centred[rows])
     spread = _SHARED * float(np.sqrt((weight * centred**2).sum() / max(float(weight.sum()), 1.0)))
-    matrix += np.full((count, count), max(float(np.trace(matrix)), 1.0) / count**2)  # zero mean
-    covariance = np.linalg.pinv(matrix, hermitian=True)
-    sigma = spread * np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
-    return portable.matmul(covariance, slope), np.where(seen, sigma, np.inf)
+    variance = max(spread, 1e-9) ** 2
+    covariance = portable.solve(matrix / variance + np.diag(1.0 / prior**2), np.eye(count))
+    sigma = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
+    return portable.matmul(covariance, slope / variance), np.where(seen, sigma, np.inf)

@@ -78,7 +78,7 @@ def pair_returns(sweep: Sweep) -> Sweep:
     beam = first[number.reshape(-1)][sweep.beam]
     order = np.argsort(beam, kind="stable")
     begin = np.flatnonzero(np.diff(beam[order], prepend=-1))
-    index = np.zeros(len(beam), np.int64)
+    index: Array = np.zeros(len(beam), np.int64)
     index[order] = np.arange(len(beam)) - np.repeat(begin, np.diff(np.append(begin, len(beam))))
     rows = np.lexsort((index, beam))
     return replace(sweep, beam=beam.astype(np.int32), return_index=np.minimum(index, 255).astype(np.uint8)).select(rows)

@@ -39,8 +39,8 @@ class Expected:
 
     ``range_m``, ``cosine`` of incidence and ``brightness`` (what intensity would be head-on, 0 where unknown) are the
     map's; ``ring`` and ``sweep`` say which beam. ``measured_m`` and ``intensity`` are those of its nearest return,
-    infinite and 0 for a beam that came back empty. ``azimuth_rad`` is that of the beam in the sensor's frame.
-    ``around`` (n, m) are the rings of some of the returns that the surface was fitted to.
+    infinite and 0 for a beam that came back empty. ``around`` (n, m)
+    are the rings of some of the returns that the surface was fitted to.
     """
 
     range_m: Array
@@ -50,7 +50,6 @@ class Expected:
     sweep: Array
     measured_m: Array
     intensity: Array
-    azimuth_rad: Array
     around: Array
 
     def __len__(self) -> int:
@@ -194,6 +193,5 @@ def _compare(each: _Beams, at: int, rows: Array, hits: dict[str, Array], discs: 
         np.full(len(row), at),
         measured[row],
         intensity[row],
-        portable.arctan2(*sweep.beam_direction[row, 1::-1].astype(np.float64).T),
         discs.around[disc],
     )
