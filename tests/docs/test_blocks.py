@@ -39,7 +39,12 @@ ELSEWHERE = {
 # Settings that are smaller here: what stands on the page, and what runs.
 SMALLER = {
     "drive.md": (("duration_s=10.0", "duration_s=0.3"),),
-    "tutorial.md": (("--holdout 5", "--holdout 3 --refine none"),),
+    "README.md": (("rs.build(log)", 'rs.build(log, rs.HybridConfig(refine="none"))'),),  # tests/minimal runs it whole
+    "tutorial.md": (
+        ("--holdout 5", "--holdout 3 --refine none"),
+        ("town.world --sweeps", "town.world --refine none --sweeps"),
+        ("rs.build(log[:60])", 'rs.build(log[:60], rs.HybridConfig(refine="none"))'),
+    ),
     "evaluation.md": (("--holdout 2", "--holdout 2 --refine none"),),
     "datasets.md": (("edge-cases -o", "edge-cases --set scenarios=[hidden-car] -o"),),
 }
