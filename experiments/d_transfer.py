@@ -229,7 +229,8 @@ def _pair_frame(file: str, range_max_m: float) -> tuple[Pair, Array]:
     beam, range_m, incidence = expect_from_neighbours(sweep)
     values = np.zeros((len(beam), len(CHANNELS)), np.float32)
     columns = {"range_m": range_m, "original_range_m": range_m, "incidence_deg": incidence}
-    for channel, column in {**columns, "original_incidence_deg": incidence, "occupancy": 1.0}.items():
+    columns |= {"original_incidence_deg": incidence, "occupancy": np.ones(len(beam))}
+    for channel, column in columns.items():
         values[:, CHANNELS.index(channel)] = column
     measured = np.zeros(sweep.n_beams, np.float32)
     measured[sweep.beam] = sweep.range
