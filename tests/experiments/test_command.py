@@ -12,7 +12,10 @@ HERE = Path(__file__).parent
 # Those whose results other tests need are run once, in the files of those tests.
 ALONE = ("a_figure1", "a_transfer", "c_compare", "c_losses", "c_refine", "c_sparse")
 LEARNED = ("d_raydrop", "d_realism", "d_transfer")
-ELSEWHERE = ("a_table1", "b_figure3", "b_figure5", "b_figure7", "b_figure8", "c_tables", "d_motion", "d_objects")
+ELSEWHERE = (
+    "a_table1", "b_figure3", "b_figure5", "b_figure7", "b_figure8", "b_figure10", "c_tables", "d_hidden_car",
+    "d_motion", "d_objects", "d_search",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [*ALONE, *(pytest.param(name, marks=pytest.mark.slow) for name in LEARNED)])
