@@ -212,6 +212,7 @@ def draw(result: dict[str, Any]) -> Figure:
     for axis, key, label in ((axes[0, 0], "p95_mm", "95 % of errors below (mm)"), (axes[0, 1], "sweep_ms", "CPU (ms)")):
         axis.barh(names, [result["variants"][name][key] for name in names], color=colours)
         axis.set_xscale("log")
+        axis.tick_params(axis="x", which="both", labelsize=7, labelrotation=30)
         axis.set_xlabel(label, fontsize=9)
         axis.invert_yaxis()
     axes[0, 0].set_ylabel("poses a sweep", fontsize=9)
