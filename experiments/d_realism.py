@@ -97,7 +97,7 @@ def simulate(pair: Pair, index: int, part: str, learned: Learned) -> tuple[Array
     channels = pair.channels
     ranges, light = channels.values[:, _RANGE], pair.simulated
     if part in ("noise", "learned") and learned.noise is not None:
-        ranges = learned.noise.apply(ranges, learned.noise.draw(channels, None, seed=0, index=index))
+        ranges = learned.noise.add(ranges, learned.noise.draw(channels, None, seed=0, index=index))
     if part in ("intensity", "learned"):
         light = learned.light.draw_light(pair, index)
     drops = learned.drop.draw_drops(pair, index) if part in ("drop", "learned") else draw_mask(pair.blind, index)

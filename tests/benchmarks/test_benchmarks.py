@@ -163,7 +163,7 @@ def test_no_llvm_is_told_with_what_installs_it(load: Any, monkeypatch: pytest.Mo
             raise ImportError(f"no LLVM for {name}")
 
     monkeypatch.setitem(sys.modules, "mitsuba", Mitsuba())
-    with pytest.raises(ResweepError, match=r"llvm_ad_rgb does not start .* apt-get install libllvm14"):
+    with pytest.raises(ResweepError, match=r"llvm_ad_rgb does not start .*apt-get install libllvm14"):
         load("mitsuba_rays").open_mitsuba()
 
 

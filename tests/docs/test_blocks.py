@@ -70,6 +70,9 @@ def parse(words: list[str], whole: bool = True) -> None:
 
 
 def _parse(words: list[str]) -> None:
+    if words[1].endswith("-completion"):  # the command line would do it at once
+        assert any(words[1] in option.opts for option in COMMAND.params), words[1]
+        return
     command, context = COMMAND, COMMAND.make_context("resweep", words[1:], resilient_parsing=False)
     while (rest := getattr(context, "_protected_args", []) + context.args) and hasattr(command, "resolve_command"):
         name, command, rest = command.resolve_command(context, rest)

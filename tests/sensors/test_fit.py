@@ -128,7 +128,7 @@ def test_the_command_fits_writes_and_draws(tmp_path: Path, street: Simulator) ->
     record = json.loads(run("--fit", str(tmp_path / "log"), "--json").stdout)
     assert (record["nearest"], record["channels"], record["yaml"]) == ("velodyne-vlp-16", 16, None)
     told = record["character"]
-    assert "no poses" in told["basis"]
+    assert told["basis"].startswith("3 sweeps, over ")  # files of sweeps know their poses
     assert {name for name in told if not isinstance(told[name], dict)} == {"sweeps", "basis"}
     assert all(told[name]["known"] or told[name]["note"] for name in told if isinstance(told[name], dict))
 

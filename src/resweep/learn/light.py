@@ -31,7 +31,7 @@ def find_step(values: Array) -> float:
     between = np.diff(levels)
     step = float(np.median(between[between < 1.5 * np.quantile(between, 0.1)]))
     counts = np.round(levels / step)
-    step = float((counts @ levels) / max(float(counts @ counts), 1.0))  # all levels say how large it is
+    step = float((counts * levels).sum() / max(float((counts**2).sum()), 1.0))  # all levels say how large it is
     apart = np.abs(levels / step - np.round(levels / step))
     # Continuous values that were rounded to float32 would pass by chance if steps are few times that.
     if step < 1e-6 * float(np.abs(levels).max()) or float(np.mean(apart < _STEP_TOLERANCE)) < _LEAST_RIGHT:

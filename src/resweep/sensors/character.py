@@ -23,7 +23,7 @@ class Lasers(Spec):
     """
 
     range_bias_m: tuple[Annotated[float, Field(ge=-1.0, le=1.0)], ...] | None = None
-    """Metres that each ring adds to the ranges it measures, one for each ring, lowest first."""
+    """Range that each ring adds to what it measures, metres, one for each ring, lowest first."""
     intensity_gain: tuple[Annotated[float, Field(gt=0.0, le=100.0)], ...] | None = None
     """How bright each ring reports what others report as 1, one for each ring, lowest first."""
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from resweep import portable
 from resweep.errors import ResweepError
 from resweep.labels import LabelSet
 from resweep.log import Log
@@ -137,7 +138,7 @@ def _choose(log: Log, sweeps: int) -> tuple[Log, str]:
         return log[middle : middle + 1], "one sweep alone: the log has no poses"
     first = max(0, min(middle - sweeps // 2, len(log) - sweeps))
     part = log[first : first + sweeps]
-    moved = float(np.linalg.norm(np.ptp(part.poses[:, :3, 3], axis=0)))
+    moved = float(portable.norm(np.ptp(part.poses[:, :3, 3], axis=0)))
     where = "standing still: biases along a beam look like places" if moved < 0.1 else f"over {moved:.1f} m"
     return part, f"{len(part)} sweeps, {where}"
 

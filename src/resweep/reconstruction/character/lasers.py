@@ -62,7 +62,7 @@ def fit_gain(expected: Expected, calibration: Calibration) -> Quantity:
     few = expected[chosen]
     ratio = few.intensity / (few.brightness * few.cosine)
     usual = (ratio < _MAX_RATIO) & (ratio > 1.0 / _MAX_RATIO)
-    rest, sigma = _solve(np.log(ratio[usual]), few[usual], np.full(count, _GAIN_PRIOR))
+    rest, sigma = _solve(portable.log(ratio[usual]), few[usual], np.full(count, _GAIN_PRIOR))
     known = np.isfinite(sigma) & (sigma < _MAX_GAIN_SIGMA)
     if np.count_nonzero(known) < 2:
         return Quantity(GAIN, "", note=f"fewer than two rings have {_MIN_RETURNS} returns on surfaces that others saw")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import nnls
 
+from resweep import portable
 from resweep.pose import Array
 from resweep.reconstruction.character.quantity import Quantity, robust_sigma
 from resweep.reconstruction.character.surfaces import Expected, K
@@ -38,8 +39,10 @@ def fit_noise(expected: Expected, quantum_m: float) -> list[Quantity]:
     design = np.stack([np.ones(len(cells)), range_m, tangent], axis=1)[:, seen]
     scaled = design / error[:, None]
     found, _ = nnls(scaled, sigma / error)
-    misfit = float((((sigma - design @ found) / error) ** 2).sum()) / max(len(cells) - design.shape[1], 1)
-    spread = np.sqrt(np.diag(np.linalg.pinv(scaled.T @ scaled)) * max(misfit, 1.0))
+    left = (sigma - portable.matmul(design, found)) / error
+    misfit = float((left**2).sum()) / max(len(cells) - design.shape[1], 1)
+    normal = portable.matmul(scaled.T, scaled)
+    spread = np.sqrt(np.diag(portable.solve(normal, np.eye(len(normal)))) * max(misfit, 1.0))
     basis = f"{len(cells)} cells of range and incidence; holds errors of directions and roughness of surfaces too"
     whys = ("", "ranges do not span enough", "incidences do not span enough")
     known = dict(zip(np.flatnonzero(seen).tolist(), zip(found.tolist(), spread.tolist(), strict=True), strict=True))

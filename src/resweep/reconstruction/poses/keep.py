@@ -25,6 +25,8 @@ def pack_calibrated(found: Calibrated) -> dict[str, Array]:
         columns["refined"] = np.array(astuple(poses))
     if lasers.gain is not None:
         columns["gain"] = lasers.gain
+    if lasers.incidence_exponent is not None:
+        columns["incidence_exponent"] = np.array(lasers.incidence_exponent)
     return {**columns, "poses": found.log.poses, "rates": found.rates, "misfit_m": np.array(found.misfit_m)}
 
 
@@ -38,7 +40,16 @@ def unpack_calibrated(log: Log, columns: dict[str, Array]) -> Calibrated:
         sweeps, *rest = columns["refined"].tolist()
         poses = PoseRefinement(int(sweeps), *rest)
     elevation, range_m, slope = (columns[name] for name in _LASERS)
-    lasers = Calibration(elevation, range_m, range_slope=slope, sigma=sigma, poses=poses, gain=columns.get("gain"))
+    falls_by = float(columns["incidence_exponent"]) if "incidence_exponent" in columns else None
+    lasers = Calibration(
+        elevation,
+        range_m,
+        range_slope=slope,
+        sigma=sigma,
+        poses=poses,
+        gain=columns.get("gain"),
+        incidence_exponent=falls_by,
+    )
     before, after = columns["misfit_m"].tolist()
     there = correct_log(log, lasers, columns["poses"], columns["rates"])
     return Calibrated(there, lasers, columns["rates"], (before, after))

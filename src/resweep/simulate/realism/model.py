@@ -181,7 +181,7 @@ class RealismModel:
         noise = self.card.noise
         if noise is None:
             return sweep.range
-        return noise.apply(sweep.range, noise.draw(channels, receiver, seed=seed, index=index)[sweep.beam])
+        return noise.add(sweep.range, noise.draw(channels, receiver, seed=seed, index=index)[sweep.beam])
 
 
 def draw_drop_levels(channels: BeamChannels, correlation: float, *, seed: int, index: int) -> Array:

@@ -63,7 +63,7 @@ class RangeNoise(Spec):
         added[beams] = sigma[beams] * find_normal(drawn)
         return added
 
-    def apply(self, ranges: Array, added: Array) -> Array:
+    def add(self, ranges: Array, added: Array) -> Array:
         """Ranges (n,) float32 with what is ``added`` (n,), in the steps of the sensor, above 0."""
         noisy = np.maximum(ranges + added, 1e-3)
         return np.asarray(np.round(noisy / self.step_m) * self.step_m if self.step_m else noisy, np.float32)
