@@ -14,7 +14,7 @@ import pytest
 
 from resweep.errors import ResweepError
 from resweep.files import atomic_file, atomic_folder, lock_output, write_file
-from resweep.files.partial import resumable_folder
+from resweep.files.partial import discard_leftover, resumable_folder
 from tests.killed_writers import write_folder, write_one_file
 
 
@@ -250,3 +250,16 @@ def test_a_folder_called_partial_that_is_not_ours_is_left_alone(tmp_path: Path) 
     with pytest.raises(ResweepError, match="left alone"), resumable_folder(tmp_path / "out", {}, "finished parts"):
         pass
     assert (tmp_path / "out.partial" / "mine").read_text() == "keep"
+
+
+def test_what_a_process_left_beside_a_finished_output_is_removed(tmp_path: Path) -> None:
+    """It was killed between placing the output and removing its partial folder."""
+    output, left = tmp_path / "run", tmp_path / "run.partial"
+    for folder in (output, left / "new"):
+        folder.mkdir(parents=True)
+        (folder / "run.json").write_text("{}")
+    (left / "checkpoints.json").write_text('{"version": "1"}\n')
+    discard_leftover(output)
+    assert [item.name for item in tmp_path.iterdir() if not item.name.startswith(".")] == ["run"]
+    assert (output / "run.json").is_file()
+    discard_leftover(output)  # nothing is left to remove

@@ -89,6 +89,15 @@ def resumable_folder(path: Path, key: Key, what: str, say: Say = say) -> Iterato
         discard_partial(folder)
 
 
+def discard_leftover(path: Path) -> None:
+    """Remove the partial folder of a finished output: a process that is killed just after placing it leaves that."""
+    folder = find_partial(path)
+    if folder.is_dir():
+        with explain_errors(path), lock_output(path):
+            if folder.is_dir():  # locking removes one that was half removed
+                discard_partial(folder)
+
+
 def _remove_leftovers(folder: Path) -> None:
     """Remove what a killed process had begun in a partial folder, of which no other process can be at work."""
     for item in [item for item in folder.rglob(".*") if _is_unfinished(item.name)]:

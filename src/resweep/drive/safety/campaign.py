@@ -26,6 +26,7 @@ from resweep.drive.safety.judge import describe_run, is_avoidable, summarise
 from resweep.drive.sensing.rig import Rig
 from resweep.errors import ResweepError
 from resweep.files import write_file
+from resweep.files.partial import discard_leftover
 from resweep.progress import track
 from resweep.scenario import Scenario
 from resweep.sensors import load_sensor
@@ -63,6 +64,7 @@ class Campaign:
     def drive(self, case: Case, output: Path | None = None) -> Run:
         """The run of a case; one that was finished before is read."""
         if output is not None and (output / FILE).is_file():
+            discard_leftover(output)
             return read_run(output)
         autonomy = make_autonomy(self.autonomy)
         try:
