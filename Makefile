@@ -46,7 +46,7 @@ endif
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.installed ## install into .venv, record a drive, build its world, sweep it again, compare
+demo: $(VENV)/.viewer ## install into .venv, record a drive, build its world, sweep it again, compare
 	$(BIN)/resweep demo -o demo-output
 
 install: $(VENV)/.installed ## install into .venv
@@ -127,6 +127,11 @@ $(VENV)/.build-tools: | $(BIN)/python
 $(VENV)/.installed: build/wheel.stamp
 	$(PIP) install --force-reinstall --no-deps "$(WHEEL)"
 	$(PIP) install "$(WHEEL)"
+	touch $@
+
+# What the demo says to type next opens in the browser.
+$(VENV)/.viewer: $(VENV)/.installed
+	$(PIP) install "$(WHEEL)[viewer]"
 	touch $@
 
 # The linters need no new wheel, so these depend on pyproject.toml alone. This release of PyTorch comes first: any that

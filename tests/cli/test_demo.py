@@ -13,6 +13,7 @@ from PIL import Image
 from resweep.cli.demos.added_car import add_car
 from resweep.cli.demos.meadow import make_meadow
 from resweep.cli.demos.meadow_figures import passage
+from resweep.cli.made import name_command
 from resweep.io import open_log, read_poses
 from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.scenes import StreetConfig, meadow, street
@@ -169,3 +170,17 @@ def test_a_wall_that_let_beams_through_would_be_counted(place: World) -> None:
     through = simulated(without).sweep(STANDING)
     assert passage(simulator, simulator.sweep(STANDING), STANDING, 0).wall_share == 0.0
     assert passage(simulator, through, STANDING, 0).wall_share > 0.05
+
+
+def test_what_to_type_next_can_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "venv" / "resweep"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setattr("sys.argv", [str(program)])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert name_command() == str(program)  # the shell would not find it
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert name_command() == "resweep"
+    monkeypatch.setattr("sys.argv", ["-c"])
+    assert name_command() == "resweep"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from resweep.cli.completion import complete_sensors
-from resweep.cli.made import print_made
+from resweep.cli.made import name_command, print_made
 from resweep.cli.options import Json, parse_local, parse_place
 from resweep.cli.writing import locks
 from resweep.errors import ResweepError, nearest_names
@@ -132,13 +132,14 @@ def _report(output: Path, done: Done, log: Path | None, as_json: bool) -> None:
     rows = [(kind, output / name) for kind, name in zip(kinds, places, strict=True) if (output / name).exists()]
     if not as_json:
         print_made(rows)
+    resweep = name_command()
     typer.echo("\nTry next:")
-    typer.echo(f"  resweep view {recording} {output / AGAIN}   # side by side in the browser")
-    typer.echo(f"  resweep view {output / WORLD}   # drag a sensor through the world")
+    typer.echo(f"  {resweep} view {recording} {output / AGAIN}   # side by side in the browser")
+    typer.echo(f"  {resweep} view {output / WORLD}   # drag a sensor through the world")
     if log is None:
-        typer.echo("  resweep demo --log YOUR/LOG -o my-demo   # the same with your own recording")
+        typer.echo(f"  {resweep} demo --log YOUR/LOG -o my-demo   # the same with your own recording")
     else:
-        typer.echo(f"  resweep build {log} -o my.world   # the world of the whole recording")
+        typer.echo(f"  {resweep} build {log} -o my.world   # the world of the whole recording")
     if as_json:
         print_made(rows, True, **done.figures)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -36,3 +38,11 @@ def _measure(path: Path) -> tuple[int | None, int]:
         return None, 0
     files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
     return sum(file.stat().st_size for file in files), len(files)
+
+
+def name_command() -> str:
+    """What to type for this program: its path, as it was called by, where the shell does not find it by name."""
+    called, found = Path(sys.argv[0]), shutil.which("resweep")
+    if called.name != "resweep" or (found is not None and Path(found).resolve() == called.resolve()):
+        return "resweep"
+    return sys.argv[0]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from resweep.cli.demos.record import RECORD
+from resweep.cli.made import name_command
 
 if TYPE_CHECKING:
     from resweep.cli.demos.meadow_figures import Passage
@@ -135,9 +136,10 @@ def report_meadow(output: Path, drives: list[Drive], seed: int) -> None:
     typer.echo(f"Sweeps are in {output}/SENSOR, pictures beside them; look first at:")
     for picture in ("close-up.png", "velodyne-hdl-64e-above.png", "velodyne-hdl-64e-range.png", "livox-avia-range.png"):
         typer.echo(f"  {output / picture}")
+    resweep = name_command()
     typer.echo("\nTry next:")
-    typer.echo(f"  resweep info {output}/velodyne-vlp-16")
-    typer.echo(f"  resweep view {output}/livox-avia")
+    typer.echo(f"  {resweep} info {output}/velodyne-vlp-16")
+    typer.echo(f"  {resweep} view {output}/livox-avia")
     typer.echo(
-        f"  resweep simulate scene:meadow --seed {seed} --sensor ouster-os1-128 --poses {output}/poses.txt -o ouster"
+        f"  {resweep} simulate scene:meadow --seed {seed} --sensor ouster-os1-128 --poses {output}/poses.txt -o ouster"
     )
