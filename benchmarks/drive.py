@@ -33,7 +33,7 @@ SENSORS = {"hdl64": "velodyne-hdl-64e", "vlp16": "velodyne-vlp-16"}
 
 def run(fast: bool = False, threads: int = 0) -> Result:
     """Real-time factors of both LiDARs, and steps a second of the environment."""
-    n_splats, n_surfels, seconds = (50_000, 500, 0.5) if fast else (2_000_000, 20_000, 3.0)
+    n_splats, n_surfels, seconds = (250_000, 500, 0.5) if fast else (2_000_000, 20_000, 3.0)
     mesh, poses = terrain_with_boxes(fast)
     start = poses[1]  # nothing stands in the way for the next 25 m
     seen_from = [start @ from_xyz_rpy(along) for along in (-5.0, 5.0, 15.0, 25.0)]

@@ -27,16 +27,31 @@ constexpr std::size_t kBlock = 64;  // beams drawn at once
 
 constexpr double kMiddleReach = 0.425;  // |p - 0.5| up to which the middle approximation holds
 
+// The first and the last word whose number lies within that reach.
+constexpr std::uint32_t kFirstMiddle = 322'122'547u, kLastMiddle = 3'972'844'748u;
+constexpr double kWords = 4294967296.0;
+static_assert((kLastMiddle + 0.5) / kWords - 0.5 <= kMiddleReach && (kLastMiddle + 1.5) / kWords - 0.5 > kMiddleReach);
+static_assert(0.5 - (kFirstMiddle + 0.5) / kWords <= kMiddleReach &&
+              0.5 - (kFirstMiddle - 0.5) / kWords > kMiddleReach);
+
 double middle(double q) {
     const double r = kMiddleReach * kMiddleReach - q * q;
     return q * cubic(kMiddle[0], r) / cubic(kMiddle[1], r);
 }
 
-double tail(double p, double q) {
-    const double r = std::sqrt(-std::log(q < 0.0 ? p : 1.0 - p));
-    const double x = r <= 5.0 ? cubic(kTail[0], r - 1.6) / cubic(kTail[1], r - 1.6)
-                              : cubic(kFarTail[0], r - 5.0) / cubic(kFarTail[1], r - 5.0);
-    return q < 0.0 ? -x : x;
+// How far a draw in a tail lies from zero, by the logarithm of how much of the distribution lies beyond it.
+double tail(double log_beyond) {
+    const double r = std::sqrt(-log_beyond);
+    const double near = cubic(kTail[0], r - 1.6) / cubic(kTail[1], r - 1.6);
+    const double far = cubic(kFarTail[0], r - 5.0) / cubic(kFarTail[1], r - 5.0);
+    return r <= 5.0 ? near : far;
+}
+
+// The logarithm that `tail` takes of p, which lies as far from 0.5 as q says.
+double log_beyond(double p, double q) { return std::log(q < 0.0 ? p : 1.0 - p); }
+
+RESWEEP_MULTIVERSION void tail_sizes(const double* logs, std::size_t count, double* out) {
+    for (std::size_t i = 0; i < count; ++i) out[i] = tail(logs[i]);
 }
 
 RESWEEP_MULTIVERSION void middles(const std::uint32_t* words, std::size_t count, double* out) {
@@ -109,7 +124,9 @@ FirstWords choose_first_words() { return first_words_each; }
 
 double normal(std::uint32_t word) {
     const double p = unit(word), q = p - 0.5;
-    return std::fabs(q) <= kMiddleReach ? middle(q) : tail(p, q);
+    if (std::fabs(q) <= kMiddleReach) return middle(q);
+    const double x = tail(log_beyond(p, q));
+    return q < 0.0 ? -x : x;
 }
 
 void normals(const Philox& random, const std::uint32_t* beams, std::size_t count, std::uint32_t ray, Purpose purpose,
@@ -117,6 +134,7 @@ void normals(const Philox& random, const std::uint32_t* beams, std::size_t count
     static const FirstWords first_words = choose_first_words();
     std::uint32_t numbers[kBlock] = {}, words[kBlock];
     std::uint8_t tails[kBlock];
+    double logs[kBlock], sizes[kBlock];
     for (std::size_t first = 0; first < count; first += kBlock) {
         const std::size_t size = std::min(kBlock, count - first);
         std::copy_n(beams + first, size, numbers);
@@ -126,12 +144,15 @@ void normals(const Philox& random, const std::uint32_t* beams, std::size_t count
         std::size_t n_tails = 0;
         for (std::size_t i = 0; i < size; ++i) {
             tails[n_tails] = static_cast<std::uint8_t>(i);
-            n_tails += std::fabs(unit(words[i]) - 0.5) > kMiddleReach;
+            n_tails += words[i] - kFirstMiddle > kLastMiddle - kFirstMiddle;
         }
         for (std::size_t k = 0; k < n_tails; ++k) {
             const double p = unit(words[tails[k]]);
-            out[first + tails[k]] = tail(p, p - 0.5);
+            logs[k] = log_beyond(p, p - 0.5);
         }
+        tail_sizes(logs, n_tails, sizes);
+        for (std::size_t k = 0; k < n_tails; ++k)
+            out[first + tails[k]] = unit(words[tails[k]]) < 0.5 ? -sizes[k] : sizes[k];
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdlib>
 #include <vector>
 
 #include "core/columns.hpp"
@@ -43,7 +44,7 @@ template <class T, class... Tail> Out<T> give(std::vector<T>&& values, Tail... t
 
 template <class T, class... Tail> Out<T> give(Buffer<T>&& values, Tail... tail) {
     T* data = values.data.release();
-    const nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    const nb::capsule owner(data, [](void* p) noexcept { std::free(p); });
     return array_of(data, values.size, owner, tail...);
 }
 

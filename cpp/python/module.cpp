@@ -40,4 +40,5 @@ NB_MODULE(_core, m) {
     python::bind_refine(m);
     python::bind_portable(m);
     python::bind_visibility(m);
+    python::bind_drive(m);
 }

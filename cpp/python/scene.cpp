@@ -53,12 +53,12 @@ void check_complete(const PyScene& self) {
 
 Columns trace(const PyScene& self, const Plan& plan, const PyFiring& firing, const Motion& motion, double start,
               std::uint64_t seed, std::uint64_t index, int threads, int packet, const PyActorScene* actors,
-              const Record* record) {
+              const Record* record, bool beyond) {
     TracedReturns traced;
     {
         nb::gil_scoped_release release;
         traced = trace_pulses(self.scene, actors ? &*actors->scene : nullptr, plan,
-                              {firing.firing, motion, start, Philox(seed, index)}, {threads, packet, record});
+                              {firing.firing, motion, start, Philox(seed, index)}, {threads, packet, record, beyond});
     }
     check_complete(self);
     Columns columns;
@@ -183,13 +183,14 @@ void bind_scene(nb::module_& m) {
         .def(
             "trace", &trace, nb::arg("plan"), nb::arg("firing"), nb::arg("motion"), nb::kw_only(),
             nb::arg("start") = 0.0, nb::arg("seed"), nb::arg("index"), nb::arg("threads") = 0, nb::arg("packet") = 8,
-            nb::arg("actors").none() = nb::none(), nb::arg("record").none() = nb::none(),
+            nb::arg("actors").none() = nb::none(), nb::arg("record").none() = nb::none(), nb::arg("beyond") = true,
             "What a sensor measures with these pulses: columns of returns (n,), `points` (n, 3) in the sensor's frame "
             "when it fired, and `beam_status` (b,). `start`: seconds that are added to the times of the firing; `seed` "
             "and `index` of the sweep pick the random numbers; `packet`: 1, 8 or 16 rays per Embree call. With a "
             "`record` "
             "returns have columns on how their primitives were seen, and beams without return say whether they look "
-            "where nothing was recorded.")
+            "where nothing was recorded. Without `beyond` no beam has the status of one that would have met something "
+            "beyond the maximum range: it met nothing.")
         .def("intersect", &closest_hits, nb::arg("origins"), nb::arg("directions"), nb::arg("range_max"),
              nb::arg("threads") = 0,
              "Closest hits of rays (n, 3) with unit directions: range in metres, infinity for a miss.")

@@ -8,22 +8,21 @@
 
 #include "core/multiversion.hpp"
 #include "core/parallel.hpp"
+#include "scene/voxel_walk.hpp"
 
 namespace resweep {
 namespace {
 
 constexpr std::uint32_t kFree = 0xFFFFFFFFu;
-constexpr std::int64_t kHalf = 1 << 20;    // of the places that 21 bits can tell apart
-constexpr double kMostVoxels = 100'000.0;  // along one beam; one that crosses more has no true length
 constexpr float kInfinite = std::numeric_limits<float>::infinity();
 
 std::uint64_t key_of(std::int64_t x, std::int64_t y, std::int64_t z) {
-    const auto part = [](std::int64_t at) { return static_cast<std::uint64_t>(at + kHalf) & 0x1FFFFFu; };
+    const auto part = [](std::int64_t at) { return static_cast<std::uint64_t>(at + VoxelWalk::kHalf) & 0x1FFFFFu; };
     return part(x) << 42 | part(y) << 21 | part(z);
 }
 
 std::int32_t place_of(std::uint64_t key, int axis) {
-    return static_cast<std::int32_t>(static_cast<std::int64_t>(key >> (42 - 21 * axis) & 0x1FFFFFu) - kHalf);
+    return static_cast<std::int32_t>(static_cast<std::int64_t>(key >> (42 - 21 * axis) & 0x1FFFFFu) - VoxelWalk::kHalf);
 }
 
 std::uint64_t hash(std::uint64_t key) {
@@ -31,87 +30,7 @@ std::uint64_t hash(std::uint64_t key) {
     return key ^ key >> 32;
 }
 
-// The largest whole number that is not above a value: `std::floor` is a call where the processor is not known to have
-// it.
-std::int64_t floor_of(double value) {
-    const auto whole = static_cast<std::int64_t>(value);
-    return whole - (value < static_cast<double>(whole));
-}
-
 std::uint64_t bit_of(std::int64_t x, std::int64_t y) { return std::uint64_t{1} << (8 * (y & 7) + (x & 7)); }
-
-// A ray on its way from voxel to voxel (Amanatides and Woo 1987): it is in the voxel `at`, and leaves it along each
-// axis at the range `next`.
-struct VoxelWalk {
-    std::int64_t at[3];
-    int step[3];
-    double origin[3], inverse[3], next[3], stride[3], voxel;
-
-    // False if the ray has no true place or direction.
-    bool begin(const float from[3], const float direction[3], double size) {
-        voxel = size;
-        for (int axis = 0; axis < 3; ++axis) {
-            origin[axis] = from[axis];
-            const double along = direction[axis];
-            if (!std::isfinite(origin[axis]) || !std::isfinite(along) ||
-                std::fabs(origin[axis]) > 4.0 * (kHalf - 1) * voxel)
-                return false;
-            at[axis] = floor_of(origin[axis] / voxel);
-            step[axis] = along > 0.0 ? 1 : -1;
-            inverse[axis] = along != 0.0 ? 1.0 / along : std::numeric_limits<double>::infinity();
-            stride[axis] = voxel * std::fabs(inverse[axis]);
-            next[axis] = range_to(axis, at[axis] + (step[axis] > 0));
-        }
-        return true;
-    }
-
-    // The range at which the ray meets the border below voxel `border` along an axis.
-    double range_to(int axis, std::int64_t border) const {
-        if (std::isinf(inverse[axis])) return inverse[axis];
-        return (static_cast<double>(border) * voxel - origin[axis]) * inverse[axis];
-    }
-
-    double leaves_at() const { return std::min({next[0], next[1], next[2]}); }
-
-    // Without branches: which axis comes next is not predictable.
-    void advance() {
-        const bool before = next[0] < next[1], first = before && next[0] < next[2],
-                   second = !before && next[1] < next[2];
-        const bool moves[3] = {first, second, !first && !second};
-        for (int axis = 0; axis < 3; ++axis) {
-            at[axis] += moves[axis] ? step[axis] : 0;
-            next[axis] += moves[axis] ? stride[axis] : 0.0;
-        }
-    }
-
-    // The range at which the ray leaves the block that it is in, and along which axis.
-    double leaves_block_at(int& axis) const {
-        double nearest = std::numeric_limits<double>::infinity();
-        axis = 0;
-        for (int i = 0; i < 3; ++i) {
-            const double range = range_to(i, ((at[i] >> 3) + (step[i] > 0)) * 8);
-            if (range < nearest) {
-                nearest = range;
-                axis = i;
-            }
-        }
-        return nearest;
-    }
-
-    // Go on to where the ray leaves its block.
-    void leave_block(double range, int axis) {
-        for (int i = 0; i < 3; ++i) {
-            const std::int64_t first = (at[i] >> 3) * 8;
-            if (i == axis)
-                at[i] = step[i] > 0 ? first + 8 : first - 1;
-            else if (!std::isinf(inverse[i]))
-                at[i] = std::clamp(floor_of((origin[i] + range / inverse[i]) / voxel), first, first + 7);
-            next[i] = range_to(i, at[i] + (step[i] > 0));
-        }
-    }
-};
-
-bool is_length(double length, double voxel) { return length > 0.0 && length < kMostVoxels * voxel; }
 
 bool is_full(const ObservedSpace::Bits& bits) {
     std::uint64_t all = ~std::uint64_t{0};
@@ -121,7 +40,7 @@ bool is_full(const ObservedSpace::Bits& bits) {
 
 // Whether all of a beam is so near that voxels have numbers.
 bool is_near(const float origin[3], double range, double voxel) {
-    const double most = 4.0 * static_cast<double>(kHalf) * voxel;
+    const double most = 4.0 * static_cast<double>(VoxelWalk::kHalf) * voxel;
     for (int axis = 0; axis < 3; ++axis)
         if (!(std::fabs(double{origin[axis]}) + range < most)) return false;
     return true;
@@ -243,7 +162,8 @@ void ObservedSpace::mark(const CrossingBeams& beams, double spread, int threads)
 
 void ObservedSpace::add(const std::int32_t* place, const std::uint64_t* bits, std::size_t count) {
     for (std::size_t i = 0; i < 3 * count; ++i)
-        if (place[i] < -kHalf || place[i] >= kHalf) throw std::invalid_argument("place: a block is too far away");
+        if (place[i] < -VoxelWalk::kHalf || place[i] >= VoxelWalk::kHalf)
+            throw std::invalid_argument("place: a block is too far away");
     for (std::size_t block = 0; block < count; ++block) {
         Bits& own = bits_[obtain(key_of(place[3 * block], place[3 * block + 1], place[3 * block + 2]))];
         for (std::size_t word = 0; word < own.size(); ++word) own[word] |= bits[own.size() * block + word];

@@ -82,7 +82,8 @@ Firing::Firing(const BeamColumns& beams, const std::int32_t* order, std::size_t 
       origin_(beams.origin),
       ring_(beams.ring),
       chunk_(chunk, chunk + n_bounds),
-      row_of_(beams.count, kNoRow) {
+      row_of_(beams.count, kNoRow),
+      pulses_in_((beams.count + kBlock - 1) / kBlock, 0) {
     if (chunk_.empty() || chunk_.front() != 0 || static_cast<std::size_t>(chunk_.back()) != n_pulses ||
         !std::is_sorted(chunk_.begin(), chunk_.end()))
         throw std::invalid_argument("chunk: expected the ascending bounds of chunks that cover all pulses");
@@ -93,10 +94,24 @@ Firing::Firing(const BeamColumns& beams, const std::int32_t* order, std::size_t 
         const auto row = static_cast<std::size_t>(order[i]);
         if (order[i] < 0 || row >= beams.count) throw std::invalid_argument("order: a pulse is of no beam");
         if (row_of_[row] != kNoRow) throw std::invalid_argument("order: a beam is fired twice");
+        ++pulses_in_[row / kBlock];
         row_of_[row] = static_cast<std::uint32_t>(first_row(own) + i - begin(own));
         for (std::size_t axis = 0; axis < 3; ++axis) direction[axis][i] = beams.direction[3 * row + axis];
         time[i] = beams.time[row];
     }
+    find_runs();
+}
+
+void Firing::find_runs() {
+    for (std::size_t chunk = 0; chunk < n_chunks(); ++chunk) {
+        first_run_.push_back(runs_.size());
+        for (std::size_t i = begin(chunk); i < end(chunk); ++i) {
+            const auto block = static_cast<std::uint32_t>(static_cast<std::size_t>(beam[i]) / kBlock);
+            if (i == begin(chunk) || runs_.back().block != block) runs_.push_back({block, 0});
+            ++runs_.back().pulses;
+        }
+    }
+    first_run_.push_back(runs_.size());
 }
 
 std::size_t Firing::largest_chunk() const {

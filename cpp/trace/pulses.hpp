@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/motion.hpp"
@@ -44,6 +45,19 @@ class Firing {
     std::size_t first_row(std::size_t chunk) const { return begin(chunk) + kSpareRows * chunk; }
     std::size_t n_rows() const { return n_pulses() + kSpareRows * n_chunks(); }
 
+    // Beams are gathered in blocks of so many; of how many in a block there are pulses.
+    static constexpr std::size_t kBlock = 4096;
+    std::size_t n_blocks() const { return pulses_in_.size(); }
+    std::uint32_t pulses_in(std::size_t block) const { return pulses_in_[block]; }
+
+    // Pulses of a chunk that follow each other and are of beams of one block.
+    struct Run {
+        std::uint32_t block, pulses;
+    };
+    std::span<const Run> runs(std::size_t chunk) const {
+        return {runs_.data() + first_run_[chunk], runs_.data() + first_run_[chunk + 1]};
+    }
+
     // The row of each beam (b,); `kNoRow` of one that is not fired.
     static constexpr std::uint32_t kNoRow = 0xFFFFFFFFu;
     const std::uint32_t* rows() const { return row_of_.data(); }
@@ -61,7 +75,11 @@ class Firing {
     const float *reported_, *origin_;
     const std::int32_t* ring_;
     std::vector<std::int32_t> chunk_;
-    std::vector<std::uint32_t> row_of_;
+    std::vector<std::uint32_t> row_of_, pulses_in_;
+    std::vector<Run> runs_;
+    std::vector<std::size_t> first_run_;  // of each chunk, and the end
+
+    void find_runs();
 };
 
 // What is fired: the pulses of a sensor that moves so, the first second of the sweep, and the random numbers of the

@@ -1,147 +1,34 @@
 #include "trace/trace.hpp"
 
 #include <algorithm>
-#include <limits>
-#include <numeric>
+#include <atomic>
 
 #include "core/parallel.hpp"
 #include "trace/chunk_tracer.hpp"
+#include "trace/gather.hpp"
 
 namespace resweep {
 namespace {
 
-// Compare a return with how its primitive was seen. One that was made up has no range or incidence to be off from.
-void judge_return(const Confidence& model, const Echo& echo, std::size_t row, TracedReturns& returns) {
-    constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
-    const SeenInterval seen = unpack_seen(echo.seen);
-    const bool measured = echo.seen && !seen.completed;
-    const SeenOff off = measured ? compare_seen(seen, echo.range, echo.cosine) : SeenOff{1.0f, 0.0f};
-    returns.seen_count.data[row] = static_cast<std::uint8_t>(seen.count);
-    returns.completed.data[row] = seen.completed;
-    returns.range_ratio.data[row] = measured ? off.range_ratio : kNone;
-    returns.incidence_off.data[row] = measured ? off.incidence : kNone;
-    returns.unknown.data[row] = echo.unknown;
-    returns.seen.data[row] = echo.seen;
-    returns.cosine.data[row] = echo.cosine;
-    const Evidence evidence{echo.kind == PrimitiveKind::kVolumes,
-                            seen.count,
-                            seen.completed,
-                            echo.range,
-                            echo.cosine,
-                            off.range_ratio,
-                            off.incidence,
-                            echo.unknown};
-    returns.confidence.data[row] = echo.seen ? model.of(evidence) : kNone;
-}
-
-void prefetch([[maybe_unused]] const void* place) {
-#ifdef __GNUC__
-    __builtin_prefetch(place);
-#endif
-}
-
-// Write the status of the beams first..last-1, and beam and number of their returns from row `row` on. Gives how many
-// there are, and where each is among the readings.
-std::size_t list_returns(const TraceJob& job, std::size_t first, std::size_t last, std::size_t row,
-                         std::vector<std::uint32_t>& places, TracedReturns& returns) {
-    // Stores of bytes may change anything, as far as the compiler knows: what the loop reads is kept here.
-    const std::uint32_t* const rows = job.sweep.firing.rows();
-    const std::uint8_t *const status = job.status, *const counts = job.counts;
-    const auto width = static_cast<std::size_t>(job.plan.receiver.max_returns);
-    std::uint8_t *const beam_status = returns.status.data.get(), *const return_index =
-                                                                     returns.return_index.data.get() + row;
-    std::int32_t* const beams = returns.beam.data.get() + row;
-    places.resize((last - first) * width);
-    std::uint32_t* const place = places.data();
-    std::size_t count = 0;
-    for (std::size_t beam = first; beam < last; ++beam) {
-        const std::size_t from = rows[beam];
-        if (from == Firing::kNoRow) {
-            beam_status[beam] = static_cast<std::uint8_t>(BeamStatus::kDropped);
-            continue;
+// Trace all chunks, and gather what is done meanwhile.
+template <int N> void trace_chunks(const TraceJob& job, Gatherer& gatherer, int threads) {
+    const std::size_t n_chunks = job.sweep.firing.n_chunks();
+    std::atomic<std::size_t> next{0};
+    const auto work = [&](std::size_t) {
+        try {
+            ChunkTracer<N> tracer(job, gatherer);
+            for (std::size_t chunk = next++; chunk < n_chunks; chunk = next++) {
+                tracer(chunk);
+                gatherer.gather_ready();
+            }
+            gatherer.gather_rest();
+        } catch (...) {
+            gatherer.abort();
+            throw;
         }
-        beam_status[beam] = status[from];
-        const unsigned n_returns = counts[from];
-        for (unsigned k = 0; k < n_returns; ++k, ++count) {
-            place[count] = static_cast<std::uint32_t>(from * width + k);
-            beams[count] = static_cast<std::int32_t>(beam);
-            return_index[count] = static_cast<std::uint8_t>(k);
-        }
-    }
-    return count;
-}
-
-// Write the readings at `places` (n,) as the returns from row `row` on, whose beams are known.
-void copy_readings(const TraceJob& job, const std::uint32_t* places, std::size_t count, std::size_t row,
-                   TracedReturns& returns) {
-    constexpr std::size_t kAhead = 24;  // returns: those of one column lie far apart
-    const float *const reported = job.sweep.firing.reported(), *const origin = job.sweep.firing.origin();
-    const EchoReading* const readings = job.readings;
-    const std::int32_t* const beams = returns.beam.data.get() + row;
-    std::int32_t *const label = returns.label.data.get() + row, *const instance = returns.instance.data.get() + row;
-    float *const range = returns.range.data.get() + row, *const intensity = returns.intensity.data.get() + row;
-    float* point = returns.points.data.get() + 3 * row;
-    for (std::size_t i = 0; i < count; ++i, point += 3) {
-        if (i + kAhead < count) prefetch(readings + places[i + kAhead]);
-        const EchoReading echo = readings[places[i]];
-        range[i] = echo.range;
-        intensity[i] = echo.intensity;
-        label[i] = echo.label;
-        instance[i] = echo.instance;
-        const std::size_t beam = 3 * static_cast<std::size_t>(beams[i]);
-        for (std::size_t axis = 0; axis < 3; ++axis)
-            point[axis] = reported[beam + axis] * echo.range + (origin ? origin[beam + axis] : 0.0f);
-    }
-}
-
-// Write the status of the beams first..last-1, and their returns from row `row` on. In several loops: one would need
-// more registers than there are.
-void gather_block(const TraceJob& job, std::size_t first, std::size_t last, std::size_t row, TracedReturns& returns) {
-    thread_local std::vector<std::uint32_t> places;
-    const std::size_t count = list_returns(job, first, last, row, places, returns);
-    copy_readings(job, places.data(), count, row, returns);
-    std::uint8_t* const kind = returns.kind.data.get() + row;
-    if (!job.sources) std::fill_n(kind, count, static_cast<std::uint8_t>(job.kind()));
-    for (std::size_t i = 0; i < count && job.sources; ++i)
-        kind[i] = static_cast<std::uint8_t>(job.sources[places[i]].kind);
-    for (std::size_t i = 0; i < count && job.record; ++i)
-        judge_return(job.record->confidence, {job.readings[places[i]], job.sources[places[i]]}, row + i, returns);
-}
-
-// The returns of all beams as columns, in the order of the beams.
-void gather_columns(const TraceJob& job, int threads, TracedReturns& returns) {
-    constexpr std::size_t kBlock = TraceJob::kBlock;
-    const std::size_t n_beams = job.sweep.firing.n_beams(), n_blocks = (n_beams + kBlock - 1) / kBlock;
-    std::vector<std::size_t> begins(n_blocks + 1, 0);
-    for (std::size_t block = 0; block < n_blocks; ++block) begins[block + 1] = begins[block] + job.blocks[block];
-    const std::size_t total = begins[n_blocks];
-    returns.status.allocate(n_beams);
-    returns.beam.allocate(total);
-    returns.label.allocate(total);
-    returns.instance.allocate(total);
-    returns.range.allocate(total);
-    returns.intensity.allocate(total);
-    returns.return_index.allocate(total);
-    returns.kind.allocate(total);
-    returns.points.allocate(3 * total);
-    const Record* record = job.record;
-    if (record) {
-        for (auto* column : {&returns.seen_count, &returns.completed}) column->allocate(total);
-        for (auto* column :
-             {&returns.range_ratio, &returns.incidence_off, &returns.unknown, &returns.confidence, &returns.cosine})
-            column->allocate(total);
-        returns.seen.allocate(total);
-    }
-    parallel(n_blocks, threads, [&] {
-        return [&](std::size_t block) {
-            const std::size_t end = std::min(n_beams, (block + 1) * kBlock);
-            gather_block(job, block * kBlock, end, begins[block], returns);
-        };
-    });
-}
-
-template <int N> void trace_chunks(const TraceJob& job, int threads) {
-    parallel(job.sweep.firing.n_chunks(), threads, [&] { return ChunkTracer<N>(job); });
+    };
+    const auto workers = std::min<std::size_t>(static_cast<std::size_t>(threads), std::max<std::size_t>(n_chunks, 1));
+    parallel(workers, threads, [&] { return work; });
 }
 
 }  // namespace
@@ -157,20 +44,20 @@ TracedReturns trace_pulses(const Scene& scene, const ActorScene* actors, const P
     status.resize(firing.n_rows());
     counts.resize(firing.n_rows());
     readings.resize(firing.n_rows() * static_cast<std::size_t>(plan.receiver.max_returns));
-    std::vector<std::atomic<std::uint32_t>> blocks((firing.n_beams() + TraceJob::kBlock - 1) / TraceJob::kBlock);
-    TraceJob job{scene,         actors,          plan,    sweep,         firing.largest_chunk(), status.data(),
-                 counts.data(), readings.data(), nullptr, blocks.data(), settings.record};
+    TraceJob job{scene,         actors,          plan,    sweep,           firing.largest_chunk(), status.data(),
+                 counts.data(), readings.data(), nullptr, settings.record, settings.beyond};
     if (job.needs_sources()) {
         sources.resize(readings.size());
         job.sources = sources.data();
     }
+    Gatherer gatherer(job, returns);
     const int threads = thread_count(settings.threads);
     switch (settings.packet) {
-        case 1: trace_chunks<1>(job, threads); break;
-        case 16: trace_chunks<16>(job, threads); break;
-        default: trace_chunks<8>(job, threads); break;
+        case 1: trace_chunks<1>(job, gatherer, threads); break;
+        case 16: trace_chunks<16>(job, gatherer, threads); break;
+        default: trace_chunks<8>(job, gatherer, threads); break;
     }
-    gather_columns(job, threads, returns);
+    gatherer.close();
     return returns;
 }
 

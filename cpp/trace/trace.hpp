@@ -38,6 +38,7 @@ struct TraceSettings {
     int threads = 0;  // 0: all cores
     int packet = 8;   // rays per Embree call: 1, 8 or 16. Widths differ in rounding, so all sweeps have the same.
     const Record* record = nullptr;  // null: the world does not know how it was recorded
+    bool beyond = true;              // whether beams that met nothing are followed beyond the maximum range
 };
 
 // Returns (n,) in the order of the beams, and the status of each beam (b,). `points` (n, 3) are in the sensor's frame
@@ -53,6 +54,19 @@ struct TracedReturns {
     Buffer<std::uint8_t> seen_count, completed;
     Buffer<float> range_ratio, incidence_off, unknown, confidence, cosine;
     Buffer<Seen> seen;
+
+    // Call `use(column, width)` for each column of returns and how many numbers a row of it has; of a world with a
+    // record also for those that say how primitives were seen.
+    template <class Use> void each(const Use& use, bool recorded) {
+        for (auto* column : {&beam, &label, &instance}) use(*column, 1);
+        for (auto* column : {&range, &intensity}) use(*column, 1);
+        for (auto* column : {&return_index, &kind}) use(*column, 1);
+        use(points, 3);
+        if (!recorded) return;
+        for (auto* column : {&seen_count, &completed}) use(*column, 1);
+        for (auto* column : {&range_ratio, &incidence_off, &unknown, &confidence, &cosine}) use(*column, 1);
+        use(seen, 1);
+    }
 };
 
 // What the sensor measures with these pulses. `actors` may be null.

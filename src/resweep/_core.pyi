@@ -285,9 +285,9 @@ class Scene:
         Build the hierarchy over all that was added; before anything is traced.
         """
 
-    def trace(self, plan: Plan, firing: Firing, motion: Motion, *, start: float = 0.0, seed: int, index: int, threads: int = 0, packet: int = 8, actors: ActorScene | None = None, record: Record | None = None) -> dict[str, NDArray]:
+    def trace(self, plan: Plan, firing: Firing, motion: Motion, *, start: float = 0.0, seed: int, index: int, threads: int = 0, packet: int = 8, actors: ActorScene | None = None, record: Record | None = None, beyond: bool = True) -> dict[str, NDArray]:
         """
-        What a sensor measures with these pulses: columns of returns (n,), `points` (n, 3) in the sensor's frame when it fired, and `beam_status` (b,). `start`: seconds that are added to the times of the firing; `seed` and `index` of the sweep pick the random numbers; `packet`: 1, 8 or 16 rays per Embree call. With a `record` returns have columns on how their primitives were seen, and beams without return say whether they look where nothing was recorded.
+        What a sensor measures with these pulses: columns of returns (n,), `points` (n, 3) in the sensor's frame when it fired, and `beam_status` (b,). `start`: seconds that are added to the times of the firing; `seed` and `index` of the sweep pick the random numbers; `packet`: 1, 8 or 16 rays per Embree call. With a `record` returns have columns on how their primitives were seen, and beams without return say whether they look where nothing was recorded. Without `beyond` no beam has the status of one that would have met something beyond the maximum range: it met nothing.
         """
 
     def intersect(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], range_max: float, threads: int = 0) -> dict[str, NDArray]:
@@ -548,4 +548,37 @@ def solve(matrices: Annotated[NDArray[numpy.float64], dict(shape=(None, None, No
 def count_seen_through(*, points: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], sweep: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], passed: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], confirmed: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], number: int, pose: Annotated[NDArray[numpy.float64], dict(shape=(4, 4), order='C', device='cpu', writable=False)], near: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], far: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], first_row: int, all_rows: int, cell: float, reach: float, margin: float, margin_per_m: float, threads: int = 0) -> None:
     """
     Add 1 to `passed` for every point that the range image of sweep `number` sees through, and to `confirmed` for every one that it confirms. `pose` takes points into the frame of the image.
+    """
+
+class Solid:
+    """Surfaces that carry or stop a vehicle."""
+
+    def __init__(self, scene: object, origin: Sequence[float], ground: Sequence[int], unlabelled: Sequence[int]) -> None:
+        """
+        `ground` are the ids of the classes of the ground, `unlabelled` those that stand for no class.
+        """
+
+    def strike(self, poses: Annotated[NDArray[numpy.float64], dict(shape=(None, 4, 4), order='C', device='cpu', writable=False)], begin: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)], along: Annotated[NDArray[numpy.float64], dict(shape=(None, 3), order='C', device='cpu', writable=False)], length: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], side_on: float) -> tuple[int, list[float], int, int] | None:
+        """
+        The first of poses (n, 4, 4) at which a ray (r, 3) of the vehicle's frame meets something that is no ground within its length: its number, where in the world, label and instance; None if none does. What has no label is ground where it is met with a cosine below `side_on`.
+        """
+
+    def heights(self, places: Annotated[NDArray[numpy.float64], dict(shape=(None, 2), order='C', device='cpu', writable=False)], near: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, step: float, drop: float, skip: float, upward: float, deepest: int, labelled: bool) -> NDArray[numpy.float64]:
+        """
+        Height (n,) of the ground below places (n, 2), near heights (n,); NaN where there is none.
+        """
+
+def stand_on(wheels: Annotated[NDArray[numpy.float64], dict(shape=(4, 2), order='C', device='cpu', writable=False)], wheelbase: float, track: float, steepest: float, places: Annotated[NDArray[numpy.float64], dict(shape=(None, 2), order='C', device='cpu', writable=False)], cosine: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sine: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], heights: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """
+    Poses (n, 4, 4) of a vehicle with its wheels (4, 2) at heights (n, 4); NaN where it cannot stand.
+    """
+
+def find_meeting(vehicle: Motion, box: Annotated[NDArray[numpy.float64], dict(shape=(2, 3), order='C', device='cpu', writable=False)], actor: Motion, actor_box: Annotated[NDArray[numpy.float64], dict(shape=(2, 3), order='C', device='cpu', writable=False)], start: float, end: float) -> tuple[float, float]:
+    """
+    The second of the first contact of two moving boxes (2, 3), NaN if none, and the least distance before it.
+    """
+
+def watch_actors(vehicle: Motion, box: Annotated[NDArray[numpy.float64], dict(shape=(2, 3), order='C', device='cpu', writable=False)], actors: list[Motion], boxes: Annotated[NDArray[numpy.float64], dict(shape=(None, 2, 3), order='C', device='cpu', writable=False)], radii: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, reach: float, near: float, horizon: float) -> list[tuple[float, float, float] | None]:
+    """
+    Of each actor along the motion of a vehicle: contact and distance as `find_meeting` gives them, infinity where it stays farther than `near`, and the time to collision; None if it is not there.
     """

@@ -116,7 +116,8 @@ class Trajectory:
         object.__setattr__(self, "poses", poses)
 
     @cached_property
-    def _native(self) -> _core.Motion:
+    def native(self) -> _core.Motion:
+        """The same for native functions."""
         return _core.Motion(self.times, np.ascontiguousarray(self.poses))
 
     def __getstate__(self) -> dict[str, Array]:
@@ -166,7 +167,7 @@ class Trajectory:
         self._check_covers(flat)
         if len(self.times) == 1:
             return np.array(np.broadcast_to(self.poses[0], (*query.shape, 4, 4)))
-        found = self._native.at(np.ascontiguousarray(flat))
+        found = self.native.at(np.ascontiguousarray(flat))
         return np.asarray(found).reshape(*query.shape, 4, 4)
 
     def carried(self, times: Array, vectors: Array, directions: bool = False) -> Array:
@@ -178,7 +179,7 @@ class Trajectory:
         when = np.ascontiguousarray(times, np.float64)
         if len(self.times) > 1:
             self._check_covers(when)
-        motion = self._native
+        motion = self.native
         if vectors.dtype == np.float32:
             single = np.ascontiguousarray(vectors, np.float32)
             return np.asarray(motion.to_world_float(when, single, directions))

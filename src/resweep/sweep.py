@@ -118,9 +118,19 @@ class Sweep:
                 raise ResweepError(f"sweep column '{name}' has {len(values)} rows, there are {self.n_beams} beams")
         object.__setattr__(self, "extra", MappingProxyType(dict(self.extra)))
         object.__setattr__(self, "beam_extra", MappingProxyType(dict(self.beam_extra)))
-        if len(self.beam) and (self.beam.min() < 0 or self.beam.max() >= len(self.beam_direction)):
+        # As unsigned numbers, those below zero are the largest.
+        if len(self.beam) and self.beam.view(np.uint32).max() >= len(self.beam_direction):
             worst = int(self.beam.min() if self.beam.min() < 0 else self.beam.max())
             raise ResweepError(f"sweep column 'beam' points at beam {worst} of {len(self.beam_direction)}")
+
+    @classmethod
+    def trusted(cls, **fields: Any) -> Sweep:
+        """The sweep of columns that are known to fit, in their own types: nothing is checked. All fields are given."""
+        made = object.__new__(cls)
+        for name in ("extra", "beam_extra"):
+            fields[name] = MappingProxyType(dict(fields[name]))
+        made.__dict__.update(fields)
+        return made
 
     def __len__(self) -> int:
         """Number of returns."""

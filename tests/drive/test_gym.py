@@ -9,8 +9,10 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from resweep.drive import Loop, LoopConfig, Rig
-from resweep.drive.gym import DriveEnv, make_vector, nearest_by_sector
+from resweep.drive.gym import DriveEnv, make_vector, nearest_by_sector, select_by_height
+from resweep.drive.sensing import Scan
 from resweep.errors import ResweepError
+from resweep.pose import from_xyz_rpy, inverse, transform
 from tests.drive.gym_places import make_env
 
 
@@ -65,7 +67,10 @@ def test_time_truncates(env: DriveEnv) -> None:
 
 def test_ranges_are_those_of_the_nearest_above_the_ground() -> None:
     points = np.array([[10.0, 0.1, 1.0], [5.0, 0.1, 0.1], [7.0, 0.1, 3.0], [0.1, -4.0, 1.0]])
-    found = nearest_by_sector(points, 4, 50.0, 0.3, 2.5)
+    mount = from_xyz_rpy(1.0, 0.0, 2.0, yaw=0.5, roll=0.2)
+    seen = transform(inverse(mount), points).astype(np.float32)
+    scan = Scan(seen, np.zeros(4), np.zeros(4), np.zeros(4, int), 0.0, 0.1, mount)
+    found = nearest_by_sector(select_by_height(scan, 0.3, 2.5), 4, 50.0)
     np.testing.assert_allclose(found, [50.0, np.hypot(0.1, 4.0), np.hypot(10.0, 0.1), 50.0], rtol=1e-6)
 
 

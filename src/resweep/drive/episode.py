@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep import portable
-from resweep.drive.body.collisions import BoxProbe, actor_bounds, find_actor_contact, find_map_contact, watch_actor
+from resweep.drive.body.collisions import BoxProbe, Watch, actor_bounds, find_actor_contact, find_map_contact
 from resweep.drive.body.footing import Footing
 from resweep.drive.config import LoopConfig
 from resweep.drive.idm import Moving
@@ -71,7 +70,7 @@ class Episode:
         self._queue: deque[tuple[float, Command | str]] = deque()
         self._acting: Command | str = (start.speed, 0.0) if vehicle.model == "skid-steer" else (0.0, start.steering)
         self._touching: set[str] = set()
-        self._reach_m = float(portable.norm(np.abs(vehicle.box).max(axis=0)))
+        self._watch = Watch(vehicle)
         pose = self._place_start(start)
         self._path = Trajectory(np.zeros(1), pose[None])
         self._note_state()
@@ -134,11 +133,11 @@ class Episode:
             raise ResweepError(
                 f"{where}: no ground there that the vehicle '{self.vehicle.name}' can stand on; start elsewhere"
             )
-        (hit,) = self._around.probe.strikes(pose[None])
+        hit = self._around.probe.strike(pose[None])
         if hit is not None:
-            x, y = hit[1][:2]
+            x, y, _ = hit.place
             raise ResweepError(
-                f"{where}: the vehicle '{self.vehicle.name}' would stand in {hit[0]} at ({x:.1f}, {y:.1f}); "
+                f"{where}: the vehicle '{self.vehicle.name}' would stand in {hit.what} at ({x:.1f}, {y:.1f}); "
                 "start elsewhere"
             )
         path = Trajectory(np.zeros(1), pose[None])
@@ -198,10 +197,7 @@ class Episode:
             if "map" not in self._touching:
                 found.append(contact.time_s)
                 self.note("collision", contact.time_s, **{"with": contact.what, "place": list(contact.place)})
-        for actor in self._around.traffic.actors:
-            seen = watch_actor(self.vehicle.box, self._reach_m, path, actor)
-            if seen is None:
-                continue
+        for actor, seen in self._watch.look(path, self._around.traffic.actors):
             self.nearness.note_encounter(actor.name, seen, self.state.speed > 0.0)
             if seen.contact is not None:
                 touching.add(actor.name)

@@ -17,7 +17,7 @@ from resweep import portable
 from resweep.config import Positive, Spec
 from resweep.drive.episode import Episode
 from resweep.drive.loop import Loop
-from resweep.drive.sensing.observation import Observation
+from resweep.drive.sensing.observation import Observation, Scan
 from resweep.errors import ResweepError
 from resweep.optional import require
 from resweep.pose import Array
@@ -142,13 +142,8 @@ class DriveEnv(gymnasium.Env):  # type: ignore[misc,name-defined]
         scans = [scan for scans in observation.scans.values() for scan in scans]
         if scans:
             settings = self.config
-            parts = []
-            for scan in scans:
-                turn, at = scan.T_vehicle_sensor[:3, :3], scan.T_vehicle_sensor[:3, 3]
-                parts.append(np.einsum("ni,ji->nj", scan.points, turn) + at)
-            self._ranges = nearest_by_sector(
-                np.concatenate(parts), settings.sectors, settings.range_m, settings.low_m, settings.high_m
-            )
+            places = np.concatenate([select_by_height(scan, settings.low_m, settings.high_m) for scan in scans])
+            self._ranges = nearest_by_sector(places, settings.sectors, settings.range_m)
 
     def _goal(self) -> tuple[float, float]:
         """Distance and bearing of the goal."""
@@ -171,13 +166,21 @@ class DriveEnv(gymnasium.Env):  # type: ignore[misc,name-defined]
         return {"ranges": self._ranges.copy(), "state": np.clip(state, space.low, space.high)}
 
 
-def nearest_by_sector(points: Array, sectors: int, range_m: float, low_m: float, high_m: float) -> Array:
-    """Distance (sectors,) float32 of the nearest point (n, 3) in each direction, counter-clockwise from behind."""
-    kept = points[(points[:, 2] > low_m) & (points[:, 2] < high_m)]
-    angle = portable.arctan2(kept[:, 1], kept[:, 0]) + math.pi
+def select_by_height(scan: Scan, low_m: float, high_m: float) -> Array:
+    """Where (m, 2) the returns of a scan between two heights are in the vehicle's frame; most are lower or higher."""
+    turn, at = scan.T_vehicle_sensor[:3, :3], scan.T_vehicle_sensor[:3, 3]
+    x, y, z = scan.points.T
+    height = x * turn[2, 0] + y * turn[2, 1] + z * turn[2, 2] + at[2]
+    kept = scan.points[(height > low_m) & (height < high_m)]
+    return np.asarray(np.einsum("ni,ji->nj", kept, turn[:2]) + at[:2])
+
+
+def nearest_by_sector(places: Array, sectors: int, range_m: float) -> Array:
+    """Distance (sectors,) float32 of the nearest place (n, 2) in each direction, counter-clockwise from behind."""
+    angle = portable.arctan2(places[:, 1], places[:, 0]) + math.pi
     sector = np.minimum((angle * (sectors / (2 * math.pi))).astype(int), sectors - 1)
     nearest = np.full(sectors, range_m)
-    np.minimum.at(nearest, sector, portable.norm(kept[:, :2]))
+    np.minimum.at(nearest, sector, portable.norm(places))
     return nearest.astype(np.float32)
 
 

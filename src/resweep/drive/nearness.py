@@ -44,6 +44,9 @@ class Nearness:
         return cls(least[0], least[1], None if seen is None else float(seen))
 
 
+_NEVER = Nearness()
+
+
 class NearnessLog:
     """Nearness of every actor so far, by its name."""
 
@@ -52,15 +55,21 @@ class NearnessLog:
 
     def note_encounter(self, name: str, seen: Encounter, moving: bool) -> None:
         """Take in a period; a vehicle that stands has no time to collision."""
-        old = self.actors.get(name, Nearness())
-        ttc = min(old.min_ttc_s, seen.ttc_s) if moving else old.min_ttc_s
-        self.actors[name] = replace(old, min_distance_m=min(old.min_distance_m, seen.distance_m), min_ttc_s=ttc)
+        old = self.actors.setdefault(name, _NEVER)
+        ttc = seen.ttc_s if moving else math.inf
+        if seen.distance_m < old.min_distance_m or ttc < old.min_ttc_s:
+            least = min(old.min_distance_m, seen.distance_m)
+            self.actors[name] = replace(old, min_distance_m=least, min_ttc_s=min(old.min_ttc_s, ttc))
 
     def note_sweep(self, actors: Sequence[Actor], sweep: Sweep, time_s: float) -> None:
         """Take in the returns of a sweep that was observed at a time."""
-        for actor in actors:
-            old = self.actors.get(actor.name, Nearness())
-            if old.first_seen_s is None and np.count_nonzero(sweep.instance == actor.instance) >= SEEN_RETURNS:
+        unseen = [actor for actor in actors if self.actors.get(actor.name, _NEVER).first_seen_s is None]
+        if not unseen:
+            return
+        instance = sweep.instance[np.flatnonzero(sweep.instance)]  # most returns have none
+        for actor in unseen:
+            if np.count_nonzero(instance == actor.instance) >= SEEN_RETURNS:
+                old = self.actors.get(actor.name, _NEVER)
                 self.actors[actor.name] = replace(old, first_seen_s=time_s)
 
 

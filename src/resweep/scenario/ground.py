@@ -31,9 +31,9 @@ class Ground:
             raise ResweepError("scenario: the world has only permeable volumes; actors need ground to stand on")
         self.origin, self.bounds = world.origin, world.bounds
         self.labels = world.labels
-        self._ground_ids = world.labels.in_group(Group.GROUND)
-        self._is_ground_id = np.zeros(max(self._ground_ids, default=0) + 2, bool)
-        self._is_ground_id[list(self._ground_ids)] = True
+        self.ground_ids = world.labels.in_group(Group.GROUND)
+        self._is_ground_id = np.zeros(max(self.ground_ids, default=0) + 2, bool)
+        self._is_ground_id[list(self.ground_ids)] = True
         self.scene = traced(solid)
 
     def hits(self, origins: Array, directions: Array, range_max_m: float) -> dict[str, Array]:

@@ -18,7 +18,7 @@ from resweep.log import EmptyBeams, Log
 from resweep.pose import Array, Trajectory, check_rigid
 from resweep.scenario import Actor
 from resweep.scenario.actors import common_labels
-from resweep.sensors import Sensor, fire, load_sensor
+from resweep.sensors import Firing, Rosette, Sensor, fire, load_sensor
 from resweep.simulate.ego import Box, Ego
 from resweep.simulate.nothing_met import NothingMet
 from resweep.simulate.pulses import Pulses
@@ -67,6 +67,7 @@ class Simulator:
         self.realism = realism
         self.ego = None if ego is None else Ego(ego)
         self._nothing_met = NothingMet(world)
+        self._fired: Firing | None = None
 
     @property
     def world(self) -> Any:
@@ -123,6 +124,7 @@ class Simulator:
     def _with(self, tracer: Tracer) -> Simulator:
         other = copy.copy(self)
         other.tracer = tracer
+        other._fired = None
         other._nothing_met = NothingMet(self.world)
         return other
 
@@ -136,23 +138,24 @@ class Simulator:
         it picks the random numbers, and the part of a pattern that does not repeat.
 
         A ``bare`` sweep has what the sensor itself reports, which is sooner done: no boxes, no velocities, and nothing
-        of how the world was recorded. Its returns are the same. Learned models need the rest.
+        of how the world was recorded, nor of what lies beyond the sensor's range. Its returns are the same. Learned
+        models need the rest.
         """
         if index < 0:
             raise ResweepError(f"index: sweeps are numbered from 0, got {index}")
         if bare and self.realism is not None:
             raise ResweepError("bare: the learned model needs to know how the world was recorded; leave it out")
-        firing = fire(self.sensor, index)
+        firing = self._fire(index)
         motion, begin = self._motion(pose, start, float(firing.time[-1]))
         traced = self.tracer.trace(Pulses.from_firing(firing, self.ego), motion, start=begin, index=index, bare=bare)
         sweep = traced.to_sweep(
-            pose=motion.at(begin),
+            pose=motion.at(begin) if len(motion) > 1 else motion.poses[0].copy(),
             timestamp=begin,
             trajectory=motion if len(motion) > 1 else None,
             sensor=self.sensor.name,
             beam_origin=_no_origin(len(firing)) if firing.origin is None else firing.origin,
             beam_direction=firing.direction,
-            beam_time=begin + firing.time,
+            beam_time=begin + firing.time if begin else firing.time,
             beam_ring=firing.ring,
             beam_column=firing.column,
         )
@@ -246,10 +249,22 @@ class Simulator:
             meta=meta,
         )
 
+    def _fire(self, index: int) -> Firing:
+        """The pulses of a sweep; those of all sweeps are kept if they are alike."""
+        if self._fired is not None:
+            return self._fired
+        firing = fire(self.sensor, index)
+        if not isinstance(self.sensor.pattern, Rosette):
+            self._fired = firing
+        return firing
+
     def _motion(self, pose: ArrayLike | Trajectory, start: float | None, duration: float) -> tuple[Trajectory, float]:
         if not isinstance(pose, Trajectory):
             begin = 0.0 if start is None else float(start)
-            return Trajectory(np.array([begin]), check_rigid(pose, "pose").reshape(-1, 4, 4)), begin
+            poses = check_rigid(pose, "pose").reshape(-1, 4, 4)
+            if len(poses) != 1 or not math.isfinite(begin):
+                return Trajectory(np.array([begin]), poses), begin  # which says what is wrong
+            return Trajectory.trusted(np.array([begin]), poses), begin
         begin = pose.start if start is None else float(start)
         if not pose.covers(begin, begin + duration):
             raise ResweepError(

@@ -140,6 +140,7 @@ class Tracer:
                 packet=self.packet,
                 actors=None if present is None else present.native,
                 record=None if bare else self.record,
+                beyond=not bare,
             )
         points, primitive = columns.pop("points"), columns.pop("kind")
         hits = {name: columns.pop(name) for name in HIT_COLUMNS if name in columns}
@@ -202,7 +203,7 @@ class Traced:
         """The sweep that was measured.
 
         ``pose`` is ``T_world_sensor`` at ``timestamp``, the frame of the boxes. Lasers read as ``calibration``
-        says. ``fields`` are the other fields of a `Sweep`: beams, trajectory and sensor.
+        says. ``fields`` are the other fields of a `Sweep`, as a sweep has them: beams, trajectory and sensor.
         """
         extra, boxes = {"primitive": self.primitive, **self.seen}, None
         if self.present is not None:
@@ -211,7 +212,9 @@ class Traced:
         if calibration is not None:
             read = calibration.readings(columns["range"], fields["beam_ring"][columns["beam"]])
             columns = {**columns, "range": read.astype(np.float32)}
-        sweep = Sweep(pose=pose, timestamp=timestamp, extra=extra, boxes=boxes, **columns, **fields)
+        sweep = Sweep.trusted(
+            pose=pose, timestamp=timestamp, extra=extra, boxes=boxes, beam_extra={}, **columns, **fields
+        )
         if calibration is None:
             sweep.__dict__["points"] = self.points  # the cached property, computed natively on the way
         return sweep

@@ -9,13 +9,13 @@ whole, others are divided down to a tenth of a millisecond (conservative advance
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from resweep import portable
-from resweep.drive.body.boxes import distance, overlap
+from resweep import _core, portable
+from resweep.drive.body.solid import native_solid
 from resweep.drive.vehicles import Vehicle
 from resweep.pose import Array, Trajectory
 from resweep.scenario import Actor
@@ -23,7 +23,6 @@ from resweep.scenario.ground import Ground
 
 _SPACING_M = 0.05  # of the rays through the box: a sign's pole is not missed
 _LEVELS = 4
-_TESTED_S = 0.02  # between two moments at which distances to actors are measured
 _TESTED_M = 0.2  # of motion between two tests against the map: less than any side of a box
 _REACH_M = 4.0  # from a vehicle's origin to its corners, about
 _MOMENT_S = 1e-4
@@ -49,40 +48,34 @@ class ActorContact:
     actor: str
 
 
+@dataclass(frozen=True)
+class Strike:
+    """Something within the box at one of several poses: the number of the pose, what it is, and where it is met."""
+
+    at: int
+    what: str
+    place: tuple[float, float, float]
+
+
 class BoxProbe:
     """The rays that look for anything within a vehicle's box."""
 
     def __init__(self, vehicle: Vehicle, ground: Ground) -> None:
-        self.ground = ground
-        self._begin, self._along, self._length = _make_rays(*vehicle.box)
-        self._labelled = ground.labels.known
+        self._labels = ground.labels
+        self._rays = _make_rays(*vehicle.box)
+        self._solid = native_solid(ground)
 
-    def strikes(self, poses: Array) -> list[tuple[str, Array] | None]:
-        """What is within the box at each pose (n, 4, 4), and where (3,) it is met; None where nothing is."""
-        turn = poses[:, :3, :3].transpose(0, 2, 1)
-        origins = portable.matmul(self._begin, turn) + poses[:, None, :3, 3]
-        directions = portable.matmul(self._along, turn)
-        found = self.ground.hits(origins.reshape(-1, 3), directions.reshape(-1, 3), float(self._length.max()))
-        ranges = found["range"].reshape(len(poses), -1)
-        within = ranges <= self._length
-        met = np.flatnonzero(within)  # few rays: what they met is looked at for these alone
-        within.reshape(-1)[met] = ~self._is_ground(found["label"][met], found["cosine"][met])
-        made: list[tuple[str, Array] | None] = [None] * len(poses)
-        for at in np.flatnonzero(within.any(axis=1)).tolist():
-            ray = int(np.flatnonzero(within[at])[0])
-            flat = at * len(self._length) + ray
-            place = origins[at, ray] + directions[at, ray] * float(ranges[at, ray])
-            made[at] = (self._describe(int(found["label"][flat]), int(found["instance"][flat])), place)
-        return made
-
-    def _is_ground(self, label: Array, cosine: Array) -> Array:
-        unknown = ~self.ground.labels.is_labelled(label)
-        return self.ground.is_ground(label) | (unknown & (np.abs(cosine) < _SIDE_ON))
+    def strike(self, poses: Array) -> Strike | None:
+        """What is within the box at the first of poses (n, 4, 4) at which anything is; None if nothing ever is."""
+        found = self._solid.strike(np.ascontiguousarray(poses), *self._rays, _SIDE_ON)
+        if found is None:
+            return None
+        at, (x, y, z), label, instance = found
+        return Strike(at, self._describe(label, instance), (x, y, z))
 
     def _describe(self, label: int, instance: int) -> str:
-        labels = self.ground.labels
-        known = labels.known and bool(labels.is_labelled(np.array([label]))[0])
-        name = labels.class_name(label) if known else "something"
+        known = self._labels.known and bool(self._labels.is_labelled(np.array([label]))[0])
+        name = self._labels.class_name(label) if known else "something"
         return f"{name} {instance}" if instance else name
 
 
@@ -91,22 +84,18 @@ def find_map_contact(probe: BoxProbe, path: Trajectory) -> MapContact | None:
     moved = path.length_m + _REACH_M * float(np.abs(np.diff(path.poses[:, :2, 0], axis=0)).sum())
     steps = max(1, math.ceil(moved / _TESTED_M))
     times = np.linspace(path.start, path.end, steps + 1)[1:]
-    found = probe.strikes(path.at(times))
-    first = next((at for at, hit in enumerate(found) if hit is not None), None)
-    if first is None:
+    hit = probe.strike(path.at(times))
+    if hit is None:
         return None
-    hit = found[first]
-    assert hit is not None
-    free, struck = (path.start if first == 0 else float(times[first - 1])), float(times[first])
+    free, struck = (path.start if hit.at == 0 else float(times[hit.at - 1])), float(times[hit.at])
     while struck - free > _MOMENT_S:
         middle = 0.5 * (free + struck)
-        (between,) = probe.strikes(path.at(np.array([middle])))
+        between = probe.strike(path.at(np.array([middle])))
         if between is None:
             free = middle
         else:
             struck, hit = middle, between
-    x, y, z = (float(value) for value in hit[1])
-    return MapContact(struck, hit[0], (x, y, z))
+    return MapContact(struck, hit.what, hit.place)
 
 
 def _make_rays(low: Array, high: Array) -> tuple[Array, Array, Array]:
@@ -138,28 +127,10 @@ def find_actor_contact(
     ``box`` (2, 3) is the vehicle's in its own frame, ``path`` holds ``T_world_vehicle``. The distance is that of the
     two rectangles seen from above; where one is over the other they do not touch.
     """
-    own = actor.trajectory
-    if len(own) > 1:
-        start_s, end_s = max(start_s, own.start), min(end_s, own.end)
-    if end_s < start_s:
-        return None, float("inf")
-    other = actor_bounds(actor)
-
-    def poses_of(motion: Trajectory, times: Array) -> Array:
-        return motion.at(times) if len(motion) > 1 else np.repeat(motion.poses, len(times), axis=0)
-
-    def apart(times: Array) -> Array:
-        one, two = poses_of(path, times), poses_of(own, times)
-        gap = distance(one, box, two, other)
-        return np.where(overlap(one, box, two, other), 0.0, np.maximum(gap, 1e-9))
-
-    even = np.linspace(start_s, end_s, 1 + max(1, round((end_s - start_s) / _TESTED_S)))
-    knots = np.unique(np.clip(np.concatenate([path.times, own.times, even]), start_s, end_s))
-    gaps = apart(knots)
-    contact = _advance(knots, gaps, apart, _fastest(path, box, knots) + _fastest(own, other, knots))
-    if contact is None:
-        return None, float(gaps.min())
-    return ActorContact(contact, actor.name), 0.0
+    contact_s, least = _core.find_meeting(
+        path.native, box, actor.trajectory.native, actor_bounds(actor), float(start_s), float(end_s)
+    )
+    return _name_contact(contact_s, actor), least
 
 
 @dataclass(frozen=True)
@@ -171,95 +142,32 @@ class Encounter:
     ttc_s: float
 
 
-def watch_actor(box: Array, reach_m: float, path: Trajectory, actor: Actor) -> Encounter | None:
-    """What happened between the vehicle and an actor along ``path``; None if the actor is absent or far away.
+class Watch:
+    """Looks at what happens between a vehicle and actors. Only those that may come within `NEAR_M` are looked at
+    closely: farther ones cost nothing."""
 
-    ``reach_m`` is the distance from the vehicle's origin to the farthest corner of its ``box``. Only actors that may
-    come within `NEAR_M` are looked at closely: farther ones cost nothing.
-    """
-    if not actor.is_present(path.start, path.end):
-        return None
-    first, last = _poses_at_ends(actor, path.start, path.end)
-    period = path.end - path.start
-    velocity = (last[:3, 3] - first[:3, 3]) / period
-    own = (path.poses[-1, :3, 3] - path.poses[0, :3, 3]) / period
-    radius = reach_m + actor.radius_m
-    (x, y), (vx, vy) = (last[:2, 3] - path.poses[-1, :2, 3]).tolist(), (velocity[:2] - own[:2]).tolist()
-    ttc = float("inf")
-    if _circles_meet((x, y), (vx, vy), radius):
-        ttc = predict_contact(box, path.poses[-1], own, last, velocity, actor_bounds(actor))
-    moved = math.sqrt(vx * vx + vy * vy) * period
-    if math.sqrt(x * x + y * y) - radius - moved > NEAR_M:
-        return Encounter(None, float("inf"), ttc)
-    contact, least = find_actor_contact(box, path, actor, path.start, path.end)
-    return Encounter(contact, least, ttc)
+    def __init__(self, vehicle: Vehicle) -> None:
+        self._box = np.ascontiguousarray(vehicle.box)
+        self._reach_m = float(portable.norm(np.abs(self._box).max(axis=0)))
+        self._actors: Sequence[Actor] = ()
+        self._sizes = np.zeros((0, 2, 3)), np.zeros(0)
 
-
-def _poses_at_ends(actor: Actor, start_s: float, end_s: float) -> tuple[Array, Array]:
-    """``T_world_actor`` at two times, as `Actor.pose_at` gives each."""
-    own = actor.trajectory
-    if len(own) == 1:
-        return own.poses[0], own.poses[0]
-    first, last = own.at(np.array([min(max(time, own.start), own.end) for time in (start_s, end_s)]))
-    return first, last
+    def look(self, path: Trajectory, actors: Sequence[Actor]) -> list[tuple[Actor, Encounter]]:
+        """What happened along ``path``, which holds ``T_world_vehicle``, with each of the actors that is there."""
+        if actors is not self._actors:  # those that react are others in every period
+            self._actors = actors
+            bounds = [actor_bounds(actor) for actor in actors]
+            self._sizes = np.array(bounds).reshape(-1, 2, 3), np.array([actor.radius_m for actor in actors], float)
+        motions = [actor.trajectory.native for actor in actors]
+        found = _core.watch_actors(
+            path.native, self._box, motions, *self._sizes, reach=self._reach_m, near=NEAR_M, horizon=TTC_S
+        )
+        return [
+            (actor, Encounter(_name_contact(seen[0], actor), seen[1], seen[2]))
+            for actor, seen in zip(actors, found, strict=True)
+            if seen is not None
+        ]
 
 
-def _circles_meet(apart: tuple[float, float], closing: tuple[float, float], radius: float) -> bool:
-    """Whether two circles with this sum of radii meet within `TTC_S` seconds at constant velocities."""
-    (x, y), (vx, vy) = apart, closing
-    speed = vx * vx + vy * vy
-    when = min(max(-(x * vx + y * vy) / speed, 0.0), TTC_S) if speed > 0.0 else 0.0
-    x, y = x + when * vx, y + when * vy
-    return x * x + y * y <= radius * radius
-
-
-def predict_contact(
-    box: Array, pose: Array, velocity: Array, other_pose: Array, other_velocity: Array, other_box: Array
-) -> float:
-    """Time to collision: seconds until two boxes meet if both keep their velocities (3,); infinity if never.
-
-    Looked at are `TTC_S` seconds, in steps of a tenth.
-    """
-    times = np.arange(0.0, TTC_S + 1e-9, 0.1)
-    one, two = np.repeat(pose[None], len(times), axis=0), np.repeat(other_pose[None], len(times), axis=0)
-    one[:, :3, 3] += times[:, None] * velocity
-    two[:, :3, 3] += times[:, None] * other_velocity
-    hit = np.flatnonzero(overlap(one, box, two, other_box))
-    return float(times[hit[0]]) if len(hit) else float("inf")
-
-
-def _fastest(motion: Trajectory, box: Array, knots: Array) -> float:
-    """A bound on the speed of any point of a box, metres a second, between knots."""
-    if len(motion) == 1 or len(knots) < 2:
-        return 0.0
-    near = (motion.times >= knots[0] - 1.0) & (motion.times <= knots[-1] + 1.0)
-    chosen = np.flatnonzero(near) if near.sum() > 1 else np.arange(len(motion))
-    poses, step = motion.poses[chosen], np.diff(motion.times[chosen])
-    moved = np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1)
-    trace = np.einsum("nij,nij->n", poses[1:, :3, :3], poses[:-1, :3, :3])
-    # The chord of a turn by an angle a is 2 sin(a / 2); the arc is longer by at most pi / 2.
-    chord = np.sqrt(np.maximum(0.0, 3.0 - trace))
-    reach = float(portable.norm(np.abs(box).max(axis=0)))
-    return float(((moved + 1.6 * chord * reach) / step).max())
-
-
-def _advance(knots: Array, gaps: Array, apart: Callable[[Array], Array], fastest: float) -> float | None:
-    """The first moment at which a distance is zero; None if it never is."""
-    if gaps[0] == 0.0:
-        return float(knots[0])
-    steps = zip(knots[:-1].tolist(), knots[1:].tolist(), gaps[:-1].tolist(), gaps[1:].tolist(), strict=True)
-    pending: list[tuple[float, float, float, float]] = list(steps)[::-1]  # the earliest is looked at first
-    while pending:
-        begin, end, first, last = pending.pop()
-        if last > 0.0 and first + last > fastest * (end - begin):
-            continue
-        if end - begin <= _MOMENT_S:
-            if last == 0.0:
-                return end
-            continue
-        middle = 0.5 * (begin + end)
-        between = float(apart(np.array([middle]))[0])
-        if between > 0.0:
-            pending.append((middle, end, between, last))
-        pending.append((begin, middle, first, between))
-    return None
+def _name_contact(contact_s: float, actor: Actor) -> ActorContact | None:
+    return None if math.isnan(contact_s) else ActorContact(contact_s, actor.name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from resweep import _core
 from resweep.drive.vehicles import Vehicle
 from resweep.errors import ResweepError
 from resweep.labels import LabelSet, broader_categories
@@ -41,6 +42,13 @@ def make_solid(world: World, vehicle: Vehicle) -> Ground:
     if not layers:
         raise ResweepError("loop: the world has only vegetation that yields; a vehicle needs ground to stand on")
     return Ground(World(layers, world.origin, labels=world.labels))
+
+
+def native_solid(ground: Ground) -> _core.Solid:
+    """The surfaces as the native functions of a vehicle's body take them."""
+    labels = ground.labels
+    unlabelled = labels.unlabelled if labels.known else (0,)
+    return _core.Solid(ground.scene, tuple(ground.origin.tolist()), list(ground.ground_ids), list(unlabelled))
 
 
 def find_soft_labels(labels: LabelSet) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Boxes seen from above: whether two overlap, and how far apart they are."""
+"""NumPy twins of the native kernels of a vehicle's body: short, slow, and what tests hold the kernels to."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from resweep import portable
 from resweep.pose import Array
+from resweep.scenario.ground import Ground
 
 
 def distance(one: Array, box_one: Array, two: Array, box_two: Array) -> Array:
@@ -51,3 +52,40 @@ def _from_box(points: Array, poses: Array, box: Array) -> Array:
     beyond_x = np.maximum(np.maximum(box[0, 0] - x, x - box[1, 0]), 0.0)
     beyond_y = np.maximum(np.maximum(box[0, 1] - y, y - box[1, 1]), 0.0)
     return np.asarray(np.sqrt(beyond_x * beyond_x + beyond_y * beyond_y).min(axis=-1))
+
+
+def strike(ground: Ground, rays: tuple[Array, Array, Array], side_on: float, poses: Array) -> tuple[int, Array] | None:
+    """The first of poses (n, 4, 4) at which a ray meets what is no ground, and where (3,); None if none does."""
+    begin, along, length = rays
+    for at, pose in enumerate(poses):
+        origins = portable.matmul(begin, pose[:3, :3].T) + pose[:3, 3]
+        directions = portable.matmul(along, pose[:3, :3].T)
+        found = ground.hits(origins, directions, float(length.max()))
+        grazed = ~ground.labels.is_labelled(found["label"]) & (np.abs(found["cosine"]) < side_on)
+        hit = np.flatnonzero((found["range"] <= length) & ~grazed & ~ground.is_ground(found["label"]))
+        if len(hit):
+            return at, origins[hit[0]] + directions[hit[0]] * float(found["range"][hit[0]])
+    return None
+
+
+def heights(
+    ground: Ground, places: Array, near_m: Array, step: float, drop: float, skip: float, upward: float, deepest: int,
+    labelled: bool,
+) -> Array:  # fmt: skip
+    """Height (n,) of the ground below places (n, 2), near heights (n,); NaN where there is none."""
+    count = len(places)
+    z, best, other = near_m + step, np.full(count, np.nan), np.full(count, np.nan)
+    active, down = np.arange(count), np.tile([0.0, 0.0, -1.0], (count, 1))
+    for _ in range(deepest):
+        found = ground.hits(np.column_stack([places[active], z[active]]), down[: len(active)], step + drop)
+        height = z[active] - found["range"].astype(np.float64)
+        met = np.isfinite(found["range"]) & (height >= near_m[active] - drop)
+        level = met & (np.abs(found["cosine"]) >= upward)
+        known = ground.is_ground(found["label"]) | ~ground.labels.is_labelled(found["label"])
+        stands = level & (known if labelled else True)
+        best[active[stands]] = height[stands]
+        again = met & ~stands
+        other[active[level & again]] = height[level & again]
+        z[active[again]] = height[again] - skip
+        active = active[again]
+    return np.where(np.isnan(best), other, best)
