@@ -69,15 +69,40 @@ def test_a_start_where_no_vehicle_stands(
     [
         (["--goal", "500,0"], "goal (500.0, 0.0): no ground there"),
         (["--goal", "here"], "--goal: expected X,Y, got 'here'"),
+        (["--goal", "nan,0"], "--goal: expected X,Y, got 'nan,0'"),
+        (["--autonomy", "refrence"], "MODULE:NAME of a class or a function; did you mean 'reference'?"),
         (["--autonomy", "tcp:none"], "expected tcp:PORT"),
         (["--autonomy", "tcp:5555", "--workers", "2"], "drives one run at a time"),
-        (["--autonomy", "nobody"], "give reference, navigator, tcp:PORT, or MODULE:NAME"),
+        (["--autonomy", "nobody"], "give a stack, tcp:PORT, or MODULE:NAME of a class or a function; known: navigator"),
+        (["--autonomy", "tests.drive.stacks:Unmade"], "cannot be made (RuntimeError: no weights)"),
         (["--autonomy", KEEP, "--reactive", "bus"], "the scenario has no actor 'bus'"),
     ],
 )
 def test_wrong_options(place: Path, tmp_path: Path, capsys: Any, options: list[str], message: str) -> None:
     drive(place, tmp_path / "out", *options, code=1)
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("hiden-car", "scenario 'hiden-car': no such file, and no scenario; did you mean 'hidden-car'?"),
+        ("nowhere.yaml", "scenario 'nowhere.yaml': no such file, and no scenario; known: animals, construction"),
+        ("animals", "world: scenario 'animals' needs one to drive in; give a path, or such as scene:street"),
+    ],
+)
+def test_what_is_driven_must_be_known(tmp_path: Path, capsys: Any, name: str, message: str) -> None:
+    call("drive", name, "-o", tmp_path / "out", code=1)
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_mistake_that_is_mended_may_be_driven_into_the_same_folder(place: Path, tmp_path: Path, capsys: Any) -> None:
+    short = ["--autonomy", KEEP, "--duration", "0.2"]
+    drive(place, tmp_path / "out", *short, "--goal", "500,0", code=1)
+    drive(place, tmp_path / "out", *short, "--goal", "30,0")
+    assert "time after 0.2 s" in capsys.readouterr().out
+    drive(place, tmp_path / "out", *short, "--goal", "31,0", code=1)
+    assert "holds runs of other cases or settings" in capsys.readouterr().err
 
 
 def test_impossible_limits_name_their_field(place: Path, tmp_path: Path, capsys: Any) -> None:
@@ -102,6 +127,24 @@ def test_an_autonomy_that_never_answers_is_a_recorded_outcome(place: Path, tmp_p
     assert rs.read_run(tmp_path / "out" / "0000").states[-1, 5] == 0.0
 
 
+def test_what_an_autonomy_raises_is_told(place: Path, tmp_path: Path, capsys: Any) -> None:
+    """Also where it tries to end the process: the run is recorded, and says why."""
+    drive(place, tmp_path / "out", "--autonomy", "tests.drive.stacks:leave", duration_s=5.0)
+    assert "(SystemExit: 3)" in capsys.readouterr().out
+    assert rs.read_run(tmp_path / "out" / "0000").outcome == "no-answer"
+
+
+def test_runs_without_sweeps_say_how_to_get_them(place: Path, tmp_path: Path, capsys: Any) -> None:
+    runs = tmp_path / "runs"
+    drive(place, runs, "--autonomy", KEEP, "--duration", "0.2")
+    call("info", runs / "0000", code=1)
+    assert f"`resweep drive {runs / '0000'} -o OUT` makes them again" in " ".join(capsys.readouterr().err.split())
+    call("drive", runs, "-o", tmp_path / "again", code=1)
+    assert "holds several runs; give one of them" in capsys.readouterr().err
+    call("drive", runs / "0000", "-o", runs, code=1)
+    assert "exists and is not empty; choose another name\n" in capsys.readouterr().err
+
+
 def test_a_run_is_a_log_that_the_other_verbs_read(place: Path, tmp_path: Path, capsys: Any) -> None:
     drive(place, tmp_path / "out", "--autonomy", KEEP, "--sweeps", duration_s=0.3)
     run = tmp_path / "out" / "0000"
@@ -117,7 +160,8 @@ def test_a_run_is_a_log_that_the_other_verbs_read(place: Path, tmp_path: Path, c
 
 
 @pytest.mark.slow
-def test_a_campaign_that_was_killed_goes_on_to_the_same_result(place: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
+def test_a_campaign_that_was_killed_goes_on_to_the_same_result(place: Path, tmp_path: Path, sent: int) -> None:
     """Processes are killed in the midst of a run; what was finished stays, and the rest is driven."""
     scenario = {
         "duration_s": 1.2,
@@ -135,8 +179,9 @@ def test_a_campaign_that_was_killed_goes_on_to_the_same_result(place: Path, tmp_
     while not (killed / "0000" / "run.json").is_file():
         assert process.poll() is None
         time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGKILL)
+    os.killpg(process.pid, sent)
     process.wait()
+    assert len(list(killed.glob("*/run.json"))) < 5  # workers do not go on with what was queued
     assert not (killed / "summary.json").exists()
     call(*words, "-o", killed)
     call(*words, "-o", tmp_path / "whole")

@@ -90,11 +90,11 @@ def test_a_failure_is_replayed_with_its_sweeps(bare: None, tmp_path: Path, capsy
 
 
 def test_bad_cases_are_rows_and_bad_words_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(ResweepError, match="name the world"):
+    with pytest.raises(ResweepError, match="needs one to drive in"):
         list_cases("animals", 3)
     with pytest.raises(ResweepError, match="autonomy 'nobody:Home': cannot be imported"):
         campaigns.make_autonomy("nobody:Home")
-    with pytest.raises(ResweepError, match="give reference, navigator, tcp:PORT, or MODULE:NAME"):
+    with pytest.raises(ResweepError, match="give a stack, tcp:PORT, or MODULE:NAME .*; known: navigator, reference"):
         campaigns.make_autonomy("nobody")
     case = campaigns.Case(0, "scene:nowhere", 0, make_hidden_car(0, 9.0, 1.0).scenario, {})
     assert campaigns.run_case(Campaign(), "", case)["outcome"] == "error"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -84,10 +85,12 @@ def drive(
         _replay(Path(what), output)
         return
     from resweep.drive.safety import Campaign, list_cases, run_campaign
-    from resweep.drive.safety.campaign import TCP, make_autonomy
+    from resweep.drive.safety.campaign import CAMPAIGN, TCP, make_autonomy
     from resweep.drive.vehicles import load_vehicle
     from resweep.sensors import load_sensor
 
+    if (Path(what) / CAMPAIGN).is_file():
+        raise ResweepError(f"{what}: holds several runs; give one of them to drive it again, such as {what}/0000")
     load_vehicle(vehicle)  # mistakes are found before anything is driven
     load_sensor(sensor)
     if not autonomy.startswith(TCP):
@@ -118,14 +121,19 @@ def _parse_goal(text: str) -> tuple[float, float] | None:
     try:
         x, y = (float(part) for part in text.split(","))
     except ValueError:
-        raise ResweepError(f"--goal: expected X,Y, got '{text}'") from None
+        x = y = math.nan
+    if not (math.isfinite(x) and math.isfinite(y)):
+        raise ResweepError(f"--goal: expected X,Y, got '{text}'")
     return x, y
 
 
 def _replay(folder: Path, output: Path) -> None:
     from resweep.drive.run import read_run
     from resweep.drive.safety.campaign import rebuild_loop
+    from resweep.errors import ResweepError
 
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise ResweepError(f"{output}: exists and is not empty; choose another name")
     recorded = read_run(folder)
     run = rebuild_loop(recorded).replay(recorded, output)
     sweeps = sum(len(log) for log in run.logs.values())
@@ -160,7 +168,8 @@ def _print(summary: dict[str, Any], output: Path, as_json: bool) -> None:
     if len(summary["rows"]) == 1:
         row = summary["rows"][0]
         struck = f" with {row['with']}" if row["with"] else ""
-        typer.echo(f"{output}/{row['case']:04d}: {row['outcome']}{struck} after {row['duration_s']:.1f} s")
+        why = f" ({row['detail']})" if row["detail"] else ""
+        typer.echo(f"{output}/{row['case']:04d}: {row['outcome']}{struck} after {row['duration_s']:.1f} s{why}")
         return
     failures = ", ".join(f"{number:04d}" for number in summary["failures"][:20]) or "none"
     more = f" and {len(summary['failures']) - 20} more" if len(summary["failures"]) > 20 else ""
@@ -169,6 +178,8 @@ def _print(summary: dict[str, Any], output: Path, as_json: bool) -> None:
     for row in summary["rows"]:
         if row["outcome"] == "error":
             typer.echo(f"  {row['case']:04d} could not be driven: {row['detail']}")
+        elif row["detail"]:
+            typer.echo(f"  {row['case']:04d} {row['outcome']}: {row['detail']}")
     if summary["unavoidable"]:
         typer.echo(f"  of these {len(summary['unavoidable'])} no braking from the first sight on could have avoided")
     if summary["struck_standing"]:

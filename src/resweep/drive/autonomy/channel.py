@@ -98,7 +98,7 @@ class ThreadChannel:
                 answer = Answer("command", task())
             except GiveUp as reason:
                 answer = Answer("gave-up", detail=str(reason))
-            except Exception as error:  # whatever the user's code raises
+            except BaseException as error:  # whatever the user's code raises; also by sys.exit, which ends no run
                 answer = Answer("error", detail=f"{type(error).__name__}: {error}"[:500])
             self._answers.put((number, answer))
 

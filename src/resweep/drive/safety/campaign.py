@@ -6,6 +6,7 @@ import importlib
 import json
 import multiprocessing
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -24,7 +25,7 @@ from resweep.drive.run import FILE, Run, read_run
 from resweep.drive.safety.cases import STREETS, Case, open_place
 from resweep.drive.safety.judge import describe_run, is_avoidable, summarise
 from resweep.drive.sensing.rig import Rig
-from resweep.errors import ResweepError
+from resweep.errors import ResweepError, nearest_names
 from resweep.files import write_file
 from resweep.files.partial import discard_leftover
 from resweep.progress import track
@@ -33,7 +34,7 @@ from resweep.sensors import load_sensor
 from resweep.work import keep
 from resweep.worlds import World
 
-SUMMARY = "summary.json"
+SUMMARY, CAMPAIGN = "summary.json", "campaign.json"
 REFERENCE = "reference"
 TCP = "tcp:"
 _STACKS: dict[str, Callable[[], Any]] = {REFERENCE: Avoider, "navigator": Navigator}
@@ -111,7 +112,8 @@ def make_autonomy(word: str) -> Any:
     module, _, name = word.partition(":")
     if not name:
         raise ResweepError(
-            f"autonomy '{word}': give {', '.join(_STACKS)}, {TCP}PORT, or MODULE:NAME of a class or a function"
+            f"autonomy '{word}': give a stack, {TCP}PORT, or MODULE:NAME of a class or a function; "
+            f"{nearest_names(word, _STACKS)}"
         )
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
@@ -119,7 +121,14 @@ def make_autonomy(word: str) -> Any:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise ResweepError(f"autonomy '{word}': cannot be imported ({error})") from error
-    return found() if isinstance(found, type) else found
+    except Exception as error:  # whatever the user's module raises
+        raise ResweepError(f"autonomy '{word}': its module fails ({type(error).__name__}: {error})") from error
+    if not isinstance(found, type):
+        return found
+    try:
+        return found()
+    except Exception as error:  # whatever the user's class raises
+        raise ResweepError(f"autonomy '{word}': cannot be made ({type(error).__name__}: {error})") from error
 
 
 def _parse_address(word: str) -> tuple[str, int]:
@@ -167,16 +176,18 @@ def run_campaign(
 def _check_folder(output: Path, campaign: Campaign, cases: Sequence[Case]) -> None:
     """Note what a folder's runs are of; a folder of another campaign is an error."""
     wanted = json.loads(json.dumps({"campaign": asdict(campaign), "cases": [asdict(case) for case in cases]}))
-    file = output / "campaign.json"
+    file = output / CAMPAIGN
     if file.is_file():
         try:
             known = json.loads(file.read_text(encoding="utf-8"))
         except ValueError as error:
             raise ResweepError(f"{file}: damaged ({error}); choose another folder") from error
-        if known != wanted:
+        if known == wanted:
+            return
+        if any(output.glob(f"*/{FILE}")) or any(output.glob("*.partial")):
             raise ResweepError(f"{output}: holds runs of other cases or settings; choose another folder")
-        return
-    if output.is_dir() and any(output.iterdir()):
+        # Nothing was driven with those settings: they were mended.
+    elif output.is_dir() and any(output.iterdir()):
         raise ResweepError(f"{output}: exists and is no campaign; choose another folder or empty it first")
     write_file(file, (json.dumps(wanted, indent=1) + "\n").encode())
 
@@ -188,7 +199,7 @@ def map_cases(task: Callable[[Case], dict[str, Any]], cases: Sequence[Case], wor
             yield task(case)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, _use_one_thread) as pool:
+    with ProcessPoolExecutor(workers, context, _start_worker) as pool:
         futures = [pool.submit(task, case) for case in cases]
         try:
             for future in track(futures, "driving"):
@@ -198,8 +209,9 @@ def map_cases(task: Callable[[Case], dict[str, Any]], cases: Sequence[Case], wor
                 future.cancel()
 
 
-def _use_one_thread() -> None:
-    """Of a worker: several run side by side."""
+def _start_worker() -> None:
+    """Several workers run side by side, each on one thread. Ctrl-C ends them at once: unfinished runs go on later."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     _core.set_thread_limit(1)
 
 

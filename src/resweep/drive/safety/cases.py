@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from resweep.errors import ResweepError
+from resweep.errors import ResweepError, nearest_names
 from resweep.scenario import Scenario, load_scenario
+from resweep.scenario.scenario import SCENARIOS
 from resweep.scenes.opening import open_world
 from resweep.scenes.street import StreetConfig, street
 from resweep.worlds import World
@@ -56,13 +58,20 @@ def list_cases(scenario: str, count: int, world: str = "", seed: int = 0) -> lis
         raise ResweepError(f"variants: expected one or more, got {count}")
     if scenario == "hidden-car" and not world:
         return [make_hidden_car(at, speed, trigger, seed) for at, (speed, trigger) in enumerate(grid(count))]
+    base = find_scenario(scenario)
     if not world:
-        raise ResweepError(f"scenario '{scenario}': name the world to drive in")
-    base = load_scenario(scenario)
+        raise ResweepError(f"world: scenario '{scenario}' needs one to drive in; give a path, or such as scene:street")
     return [
         Case(at, world, seed, base.variant(at).model_dump(mode="json", exclude_unset=True), {"variant": float(at)})
         for at in range(count)
     ]
+
+
+def find_scenario(name: str) -> Scenario:
+    """The scenario of a file, or of a name."""
+    if name not in SCENARIOS and not Path(name).exists():
+        raise ResweepError(f"scenario '{name}': no such file, and no scenario; {nearest_names(name, SCENARIOS)}")
+    return load_scenario(name)
 
 
 def open_place(word: str, seed: int) -> World:

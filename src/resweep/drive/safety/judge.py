@@ -16,7 +16,8 @@ def describe_run(case: Case, run: Run) -> dict[str, Any]:
     """The row of a run. ``min_distance_m`` and ``min_ttc_s`` are those to the actor that the case watches.
 
     Where it watches none they are those to any actor, as ``min_distance_any_m`` and ``min_ttc_any_s`` always are.
-    ``standing`` says that the vehicle already stood when an actor, which follows its script, drove into it.
+    ``detail`` says why the autonomy ended the run, where it did. ``standing`` says that the vehicle already stood when
+    an actor, which follows its script, drove into it.
     """
     hits = [event for event in run.events if event["kind"] == "collision"]
     figures: dict[str, Any] = run.figures()
@@ -25,6 +26,7 @@ def describe_run(case: Case, run: Run) -> dict[str, Any]:
         "case": case.number,
         **case.parameters,
         "outcome": run.outcome,
+        "detail": _explain(run),
         "success": not hits and run.outcome in ("time", "goal"),
         "with": hits[0]["with"] if hits else None,
         "impact_mps": hits[0].get("speed_mps") if hits else None,
@@ -34,6 +36,13 @@ def describe_run(case: Case, run: Run) -> dict[str, Any]:
         "min_ttc_any_s": figures["min_ttc_s"],
         **near,
     }
+
+
+def _explain(run: Run) -> str:
+    """What went wrong first, where the autonomy ended the run; empty elsewhere."""
+    if run.outcome not in ("gave-up", "no-answer"):
+        return ""
+    return next((str(event["detail"]) for event in run.events if event.get("detail")), "")
 
 
 def is_avoidable(loop: Loop, run: Run) -> bool:
