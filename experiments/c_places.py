@@ -1,7 +1,8 @@
 """The places of C's tables: recordings that know their poses, and a street of known truth.
 
 Recordings are looked for in the folder RESWEEP_TEST_DATA, or beside the project in shared/data; those that are
-absent are left out. The street is scanned by the core, with noise and with poses that are off by a little.
+absent are left out, and the motion that compensation left in their sweeps is corrected. The street is scanned by the
+core, with noise and with poses that are off by a little.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from scipy.spatial.transform import Rotation
 import resweep as rs
 from resweep.pose import Array, from_xyz_rpy
 from resweep.scenes.street import StreetConfig, street
+from resweep.sensors.infer.compensation import correct_compensation
 
 DATA = Path(os.environ.get("RESWEEP_TEST_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data"))
 STREET = "synthetic street"
@@ -63,7 +65,7 @@ def recordings(only: str = "", needed: bool = True) -> list[Place]:
 
 def _open(known: dict[str, Recording], only: str) -> list[Place]:
     return [
-        Place(name, opened(DATA / path), held[0], (1.0, 1.0, -0.5), also_held=held[1:])
+        Place(name, correct_compensation(opened(DATA / path)), held[0], (1.0, 1.0, -0.5), also_held=held[1:])
         for name, (path, held, opened) in known.items()
         if only.lower() in name.lower() and (DATA / path).exists()
     ]

@@ -105,7 +105,7 @@ def test_the_command_learns_and_simulate_takes_the_model(
     assert said["sweeps"] == 6
     assert {"drop_f1", "brier", "ece", "log_loss"} <= set(said["drop"])
     assert {"intensity_rmse", "intensity_corr"} <= set(said["intensity"])
-    assert sorted(path.name for path in model.iterdir()) == ["card.json", "drop.onnx", "intensity.onnx"]
+    assert sorted(path.name for path in model.iterdir()) == ["card.json", "drop.onnx", "intensity.onnx", "scatter.npy"]
     assert not (tmp_path / "model.partial").exists()
     loaded = rs.load_realism(model)
     assert loaded.card.layout.rings == 16

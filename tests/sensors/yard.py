@@ -35,19 +35,21 @@ class Spin:
         direction = np.stack([level * np.cos(angle), level * np.sin(angle), np.sin(elevation)], axis=1)
         return ring, azimuth, phase, origin, direction
 
-    def record(self, x: float, compensated: bool = True) -> tuple[Sweep, Array, Array]:
-        """The returns as a bare sweep, and ring and azimuth of every beam that met nothing."""
+    def record(self, x: float, compensated: float = 1.0) -> tuple[Sweep, Array, Array]:
+        """The returns as a bare sweep, and ring and azimuth of every beam that met nothing.
+
+        ``compensated`` is the share of the motion that was taken out of the points.
+        """
         ring, azimuth, _, origin, direction = self.fire(x)
         distance = _meets(origin, direction)
         hit = distance < MAX_RANGE_M
         points = (origin + distance[:, None] * direction)[hit] - [x, 0.0, 0.0]
-        if not compensated:
-            points -= (origin[hit] - [x, 0.0, 0.0]) * [1.0, 1.0, 0.0]
+        points -= (1.0 - compensated) * (origin[hit] - [x, 0.0, 0.0]) * [1.0, 1.0, 0.0]
         label = np.arange(hit.sum()) % 7
         sweep = Sweep.from_points(points, pose=from_xyz_rpy(x, 0, 0), label=label, timestamp=x, intensity=label / 7)
         return sweep, ring[~hit], azimuth[~hit]
 
-    def log(self, count: int = 3, compensated: bool = True) -> Log:
+    def log(self, count: int = 3, compensated: float = 1.0) -> Log:
         """Sweeps along x, 0.7 m apart."""
         return Log.from_sweeps([self.record(0.7 * at, compensated)[0] for at in range(count)])
 

@@ -18,6 +18,7 @@ from resweep.evaluation.report import Report
 from resweep.log import Log
 from resweep.memory import parse_memory, resident_memory
 from resweep.pose import Array
+from resweep.sensors.infer.compensation import correct_compensation
 from resweep.simulate import RealismModel, Retracer
 from resweep.sweep import Sweep
 from resweep.worlds import StreamedWorld, World
@@ -39,6 +40,7 @@ def holdout(
 
     ``mappable(sweep)`` (n,) says which returns a map of the place could hold; beams that returned from
     anything else, such as moving cars, are left out on both sides, and the report says how many.
+    Motion that compensation left in sweeps is corrected by the poses (`correct_compensation`), in those held out too.
     The held-out poses are first aligned with the world (`resweep.simulate.align`), since calibrating the
     lasers and poses of the others moves the map by centimetres. Every beam is given its most likely return, since
     even a perfect stochastic world scatters; ``log_likelihood`` is that of the whole distribution. The recorded cloud
@@ -55,6 +57,7 @@ def holdout(
         raise ResweepError(f"holdout: {len(chosen)} of {len(log)} sweeps are held out; keep some on either side")
     if realism is not None:
         realism.check_scale(log.intensity_scale)
+    log = correct_compensation(log)
     begun = time.perf_counter()
     world = build(log[rest])
     build_s = time.perf_counter() - begun

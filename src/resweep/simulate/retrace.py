@@ -18,6 +18,7 @@ from resweep.scenario import Actor
 from resweep.scenario.actors import common_labels
 from resweep.sensors import Sensor
 from resweep.sensors.catalog import beam_slope as catalog_beam_slope
+from resweep.sensors.infer.compensation import Compensation
 from resweep.simulate.align import Surfaces
 from resweep.simulate.nothing_met import NothingMet
 from resweep.simulate.pulses import Pulses
@@ -306,8 +307,8 @@ class Retracer:
     def run(self, log: Log) -> Log:
         """The drive of a log in this world, computed as it is read: its own beams, times and poses, sweep by sweep.
 
-        Beams that came back empty are fired too, where the log knows them. The sweeps have the log's poses; ``aligned``
-        poses only say where the world is met.
+        Beams that came back empty are fired too, where the log knows them. The sweeps have the log's poses and times;
+        ``aligned`` poses and motion that compensation left in the log's sweeps only say where the world is met.
         """
         if len(log) == 0:
             raise ResweepError(f"log '{log.name}': holds no sweep to fire again; choose a longer part of it")
@@ -315,10 +316,12 @@ class Retracer:
             log.require_poses("its beams have no place in a world")
         log.require_beams("its beams are unknown too")
         nothing_met = NothingMet(self.world)
+        correct = Compensation(log) if self.aligned else _as_recorded
 
         def trace(recorded: Sweep, at: int) -> Sweep:
             self.tracer.look_ahead(log.poses[at : at + LOOK_AHEAD, :3, 3])
-            return nothing_met.check(self.sweep(recorded, at), at)
+            fired = nothing_met.check(self.sweep(correct(recorded, at), at), at)
+            return replace(fired, beam_time=recorded.beam_time, trajectory=recorded.trajectory)
 
         return log.map(
             trace,
@@ -337,6 +340,10 @@ class Retracer:
 
     def _calibrated(self, recorded: Sweep) -> Sweep:
         return self.calibration.applied(recorded) if self.calibration and self._fits(recorded) else recorded
+
+
+def _as_recorded(sweep: Sweep, at: int) -> Sweep:
+    return sweep
 
 
 def _with_blind_spots(

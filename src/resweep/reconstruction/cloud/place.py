@@ -20,6 +20,7 @@ from resweep.reconstruction.config import BuildConfig
 from resweep.reconstruction.hybrid.config import HybridConfig
 from resweep.reconstruction.map.cloud import UNCLEAR
 from resweep.reconstruction.splats.config import SplatSettings
+from resweep.sensors.infer.compensation import correct_compensation
 from resweep.sweep import Sweep
 
 _DARK, _BRIGHT = 0.1, 1.5  # of the intensity that 99 of 100 lie below: outside, the scale is not that of reflectance
@@ -38,14 +39,16 @@ def is_cloud(log: Log, config: BuildConfig) -> bool:
 def prepare_build(log: Log, config: Config, progress: bool = False) -> tuple[Log, Config]:
     """The log with known beams and the settings that it is built with.
 
-    A drive stays as it is, and its settings say how its map is thinned (`SplatSettings.choose_thinning`). Of what
+    Of a drive that is calibrated, motion that compensation left in its sweeps is corrected first
+    (`correct_compensation`), and its settings say how its map is thinned (`SplatSettings.choose_thinning`). Of what
     `is_cloud` both are made new:
     The cloud is read once. Points far from all others and exact duplicates are left out, intensities and colours are
     put to scale, and every point gets the place that it was measured from. A log that was prepared is not prepared
     again. A cloud that nothing can be built from is an error.
     """
     if not is_cloud(log, config):
-        return log, _choose_thinning(config, len(log))
+        corrected = log if config.calibrate is None else correct_compensation(log)
+        return corrected, _choose_thinning(config, len(log))
     where = f"log '{log.name}'"
     if config.refine != "none" and "refine" in config.model_fields_set:
         raise ResweepError(f"{where}: refining follows beams, which a cloud does not have; set refine to none")

@@ -161,7 +161,8 @@ def _vote_groups(map: Map, config: HybridConfig, scales: Scales | None) -> Array
     eigenvalues = near.pca(asked, radius, only=("eigenvalues",)).eigenvalues
     described = describe(eigenvalues)
     described[find_planes(map.cloud, near, eigenvalues, config.splats.close, radius)[0]] = Group.SURFACE
-    votes = np.where(around >= 0, described[np.maximum(around, 0)], -1)
-    count = np.stack([(votes == kind).sum(axis=1) for kind in Group if kind != Group.UNKNOWN])
+    votes = described.astype(np.int8)[around]
+    votes[around < 0] = -1
+    count = np.stack([np.count_nonzero(votes == kind, axis=1) for kind in Group if kind != Group.UNKNOWN])
     group[unknown] = count.argmax(axis=0)
     return group

@@ -59,8 +59,10 @@ def complete_beams(sweep: Sweep, grid: Grid) -> Sweep:
     ring = assign_rings(sweep, points, azimuth, grid)
     phase = compute_phase(sweep, azimuth)
     known = np.isfinite(_pad(grid.elevations_deg, ring, np.nan)[ring])
-    motion = fit_motion(grid.channels, *thin_points(_MOTION_POINTS, points[known], ring[known], phase[known]))
+    seen, timed = thin_points(_MOTION_POINTS, points[known], ring[known], phase[known]), is_timed(sweep)
+    motion = fit_motion(grid.channels, *seen, timed=timed)
     if motion is not STILL:
+        phase = phase if timed else motion.measured_phase(points, phase)
         azimuth = azimuth_deg(motion.undo(points, phase))
     place = sweep.beam_column.astype(np.float64) if grid.columned else azimuth
     new = _between(sweep, grid, ring, azimuth, place)

@@ -201,7 +201,7 @@ def _offsets(sweeps: list[Sweep], rings: list[Array], grid: Grid, delay: Array |
         else:
             return None
         part = thin_points(20_000, points, ring, compute_phase(sweep, azimuth))
-        if not fit_motion(grid.channels, *part).is_still:
+        if not fit_motion(grid.channels, *part, timed=is_timed(sweep)).is_still:
             return None  # compensated motion turned the points by more than their offsets
         turned = np.radians(azimuth - head)
         centre = portable.angle(portable.phasor(turned).mean())

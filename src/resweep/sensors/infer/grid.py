@@ -117,7 +117,12 @@ def estimate_grid(log: Log | Sequence[Sweep], sweeps: int = 5) -> Grid:
     phases = [compute_phase(sweep, azimuth_deg(points)) for sweep, points in zip(chosen, clouds, strict=True)]
     away = [np.hypot(points[:, 0], points[:, 1]) > _OWN_M for points in clouds]
     scans = [tuple(part[out] for part in scan) for out, *scan in zip(away, clouds, rings, phases, strict=True)]
-    channels, motions = fit_channels([thin_points(_FIT_POINTS, *scan) for scan in scans], n_rings)
+    timed = [is_timed(sweep) for sweep in chosen]
+    channels, motions = fit_channels([thin_points(_FIT_POINTS, *scan) for scan in scans], n_rings, timed)
+    scans = [
+        (points, ring, phase if by_time else move.measured_phase(points, phase))
+        for by_time, move, (points, ring, phase) in zip(timed, motions, scans, strict=True)
+    ]
     raw = [azimuth_deg(move.undo(points, phase)) for move, (points, _, phase) in zip(motions, scans, strict=True)]
     rings = [ring for _, ring, _ in scans]
 
@@ -232,7 +237,10 @@ def is_timed(sweep: Sweep) -> bool:
 
 
 def compute_phase(sweep: Sweep, azimuth: Array) -> Array:
-    """Where in the turn each beam fired, -½ to ½: by its time, else by azimuth with the seam behind."""
+    """Where in the turn each beam fired, -½ to ½: by its time, else by azimuth with the seam behind.
+
+    The azimuth of points whose motion was taken out is not that they were measured at: `Motion.measured_phase`.
+    """
     if is_timed(sweep):
         return np.asarray((sweep.beam_time - sweep.beam_time.min()) / np.ptp(sweep.beam_time) - 0.5)
     return np.asarray(((azimuth + 180.0) % 360.0 - 180.0) / 360.0)

@@ -1,0 +1,95 @@
+"""Motion that compensation left in sweeps: found from rings and poses, and undone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import cloudpickle
+import numpy as np
+import pytest
+
+import resweep as rs
+from resweep.io.empty_beams import infer_empty_beams
+from resweep.log import Log
+from resweep.reconstruction.poses.calibrate import calibrate
+from resweep.sensors.infer.compensation import correct_compensation
+from resweep.simulate import Retracer
+from tests.sensors.yard import Spin, two_blocks
+
+SPIN = Spin(*two_blocks(), n_columns=720, drive_m=0.7)  # as far as its sweeps are apart
+
+
+def recorded(compensated: float) -> Log:
+    """A drive along x, of whose points a share of the motion was taken out."""
+    log = SPIN.log(5, compensated)
+    return infer_empty_beams(replace(log, poses_known=True, times_known=True))
+
+
+@pytest.mark.parametrize("share", [0.9, 1.1])
+def test_what_was_left_or_taken_too_much_is_undone(share: float) -> None:
+    log, exact = recorded(share), recorded(1.0)
+    for at in (0, 2, 4):
+        seen, true = correct_compensation(log)[at], exact[at].points
+        before = np.linalg.norm(log[at].points - true, axis=1).max()
+        after = np.linalg.norm(seen.deskewed() - true, axis=1).max()
+        assert before > 0.03
+        assert after < 0.1 * before
+        np.testing.assert_array_equal(seen.points, log[at].points)
+
+
+def test_times_follow_the_turn() -> None:
+    sweep = correct_compensation(recorded(0.9))[2]
+    ahead = sweep.beam_time - sweep.timestamp
+    azimuth = np.degrees(np.arctan2(sweep.beam_direction[:, 1], sweep.beam_direction[:, 0]))
+    np.testing.assert_allclose(ahead, -0.7 * azimuth / 360.0, atol=1e-4)  # clockwise, a turn in 0.7 s
+
+
+def test_what_shows_no_motion_stays() -> None:
+    whole = recorded(0.9)
+    raw = recorded(0.0)  # as measured
+    assert correct_compensation(raw)[1].trajectory is None
+    for unknown in (replace(whole, poses_known=False), replace(whole, times_known=False), whole[:2]):
+        assert correct_compensation(unknown)[1].trajectory is None
+    once = correct_compensation(whole)
+    twice = correct_compensation(once)
+    assert twice[1].trajectory is once[1].trajectory or np.array_equal(
+        twice[1].trajectory.poses,  # type: ignore[union-attr]
+        once[1].trajectory.poses,  # type: ignore[union-attr]
+    )
+
+
+def test_it_travels_to_other_processes() -> None:
+    read = recorded(0.9)
+    log = correct_compensation(replace(read, load=list(read).__getitem__))
+    there: Log = cloudpickle.loads(cloudpickle.dumps(log))
+    np.testing.assert_array_equal(there[1].deskewed(), log[1].deskewed())
+
+
+def test_surfaces_of_a_real_drive_agree_better(sample_data: Path) -> None:
+    """Points of SemanticKITTI 06 were moved by ten packets of GPS where a turn takes eleven."""
+    log = rs.open_log(sample_data / "semantickitti_mini/sequences/06")[2:7]
+    corrected = correct_compensation(log)
+    moved = corrected[2].deskewed() - corrected[2].points
+    assert 0.03 < np.abs(moved[:, 0]).max() < 0.08
+    before, after = (calibrate(one).misfit_m[1] for one in (log, corrected))
+    assert after < before
+
+
+def test_a_drive_fired_again_keeps_its_times_and_meets_the_corrected_map() -> None:
+    log = recorded(0.9)
+    world = rs.build(log, rs.SplatConfig(), progress=False)
+    again = Retracer.for_log(world, log).run(log)[2]
+    plain = Retracer(world, aligned=True).sweep(log[2])
+    assert again.trajectory is None
+    np.testing.assert_array_equal(again.beam_time, log[2].beam_time)
+    assert _error_m(again, log[2]) < 0.7 * _error_m(plain, log[2])
+
+
+def _error_m(sweep: rs.Sweep, real: rs.Sweep) -> float:
+    """Mean difference of ranges, of beams that return in both and are less than half a metre apart."""
+    reach = np.full((2, real.n_beams), np.nan)
+    for row, one in zip(reach, (sweep, real), strict=True):
+        row[one.beam] = one.range
+    apart = np.abs(reach[0] - reach[1])
+    return float(apart[apart < 0.5].mean())
