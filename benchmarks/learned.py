@@ -1,8 +1,9 @@
-"""Learned models: sweeps a second of an HDL-64E through the drop networks, and the time to train one on 60 sweeps.
+"""Learned models: sweeps a second of an HDL-64E through the drop networks, the time to train one, points labelled.
 
 Channels are made up, since arithmetic does not depend on them; 64 rings of 2,048 columns, as D has them, 85 % of which
 return. The rate counts all that a model adds to a sweep: channels, image, network, mask. Training is that of
-``resweep learn raydrop`` with its settings, after the pairs are made.
+``resweep learn raydrop`` with its settings on 60 sweeps, after the pairs are made. The rate of labels is that of
+`benchmarks.labelling`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from rich.table import Table
 
 import resweep as rs
+from benchmarks import labelling
 from benchmarks.report import Result, interleaved, machine, main, table, timed
 from resweep.labels import load_labels
 from resweep.learn.examples import hold_out, join_layouts
@@ -91,7 +93,8 @@ def measure_processor(model: rs.RealismModel, sweep: rs.Sweep, labels: rs.LabelS
 
 
 def run(fast: bool, threads: int) -> Result:
-    """Rates of all variants, and the time to train the default one."""
+    """Rates of all variants and of labels, and the time to train the default variant."""
+    labelled = labelling.run(fast, threads)
     rings, columns, sweeps, rounds = (64, 512, 8, 2) if fast else (64, 2048, 60, 5)
     quick = [made_up_pair(at, rings, columns, f"place {at % 2}") for at in range(2)]
     labels = load_labels("semantickitti")
@@ -130,20 +133,25 @@ def run(fast: bool, threads: int) -> Result:
         "train_cpu_s": time.process_time() - busy,
         "train_sweeps": sweeps,
         "train_epochs": len(fitted.history),
+        **{name: labelled[name] for name in ("label_points_per_s", "core_points_per_s")},
     }
 
 
 def tables(result: Result) -> list[Table]:
-    """What a model adds to a sweep, and what training takes."""
+    """What a model adds to a sweep, what training takes, and points labelled."""
     busy = result["sweep_cpu_s"]
     rows = [
         (name, f"{1000 * seconds:.1f}", 1 / seconds, f"{1000 * busy[name]:.1f}")
         for name, seconds in result["sweep_s"].items()
     ]
     columns = ("variant", "ms", "sweeps/s", "processor ms, 1 thread")
-    rates = table(f"Drop models on a sweep of {result['beams']:,} beams", columns, rows)
+    title = f"Drop models on a sweep of {result['beams']:,} beams (target: 10 sweeps/s, 50 ms)"
+    rates = table(title, columns, rows)
     row = [(result["train_sweeps"], result["train_epochs"], result["train_s"], result["train_cpu_s"])]
-    return [rates, table("Training the U-Net", ("sweeps", "epochs", "seconds", "of processors"), row)]
+    trained = table("Training the U-Net (target: 1,200 s)", ("sweeps", "epochs", "seconds", "of processors"), row)
+    labels = [(result["label_points_per_s"], result["core_points_per_s"])]
+    rates_of = ("points a second", "points a core second")
+    return [rates, trained, table("Labels by KPConv (target: 20,000 points a second)", rates_of, labels)]
 
 
 if __name__ == "__main__":

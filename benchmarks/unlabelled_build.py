@@ -30,6 +30,7 @@ STEPS = {
     "reading": ("map/accumulate.py", "accumulate_observed"),
     "evidence": ("hybrid/hybrid.py", "find_permeable"),
     "fitting": ("hybrid/hybrid.py", "fit_classes"),
+    "refining": ("refine/refine.py", "refine"),
     "seen": ("map/seen.py", "record_seen"),
 }
 

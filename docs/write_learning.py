@@ -1,8 +1,8 @@
 """Write the figures of docs/learning.md from measured ones: python docs/write_learning.py
 
 Figures stand between ``<!-- figures: NAME -->`` and ``<!-- end of figures -->``. They are the last lines that
-``experiments.d_raydrop``, ``experiments.d_realism`` and ``benchmarks.learned`` print with ``--json``, kept in
-benchmarks/figures. A test holds the page to what this writes.
+``experiments.d_raydrop``, ``d_realism``, ``d_intensity``, ``d_transfer`` and ``benchmarks.learned`` print with
+``--json``, kept in benchmarks/figures. A test holds the page to what this writes.
 """
 
 from __future__ import annotations
@@ -62,19 +62,34 @@ def write_realism(found: dict[str, Any]) -> str:
     return "\n\n".join([made, *causes])
 
 
+def write_intensity(found: dict[str, Any]) -> str:
+    """A table for each place that was scored."""
+    names = {**_LIGHT, "intensity_crps": "CRPS"}
+    parts = []
+    for place in dict.fromkeys(row["place"] for row in found["rows"]):
+        rows = [row for row in found["rows"] if row["place"] == place]
+        lines = [[row["variant"], *(_write(row[name]) if name in row else "" for name in names)] for row in rows]
+        parts += [f"**{place}**", _table(("variant", *names.values()), lines)]
+    return "\n\n".join(parts)
+
+
 def write_speed(found: dict[str, Any]) -> str:
     """Sweeps a second by variant, and the time of training."""
     rates = ", ".join(f"`{name}` {1 / seconds:.0f}" for name, seconds in found["sweep_s"].items())
+    busy = ", ".join(f"`{name}` {1000 * seconds:.0f}" for name, seconds in found["sweep_cpu_s"].items())
     return (
-        f"Sweeps of {found['beams']:,} beams a second on 2 cores: {rates}. Training the U-Net on "
+        f"Sweeps of {found['beams']:,} beams a second on 2 cores: {rates} (goal 10, and for real time 20). "
+        f"A model adds so many processor milliseconds to a sweep: {busy}. Training the U-Net on "
         f"{found['train_sweeps']} sweeps takes {found['train_s']:.0f} s ({found['train_cpu_s']:.0f} s of processors, "
-        f"{found['train_epochs']} epochs)."
+        f"{found['train_epochs']} epochs). KPConv labels {found['label_points_per_s']:,.0f} points a second "
+        f"({found['core_points_per_s']:,.0f} a second of one core)."
     )
 
 
 WRITERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "d_raydrop": write_raydrop,
     "d_realism": write_realism,
+    "d_intensity": write_intensity,
     "learned": write_speed,
 }
 

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import ks_1samp, uniform
 
+from resweep import _core
+from resweep.errors import ResweepError
 from resweep.learn.examples import select_beams
-from resweep.learn.light import estimate_textures, find_bins, find_levels, find_step, make_light
+from resweep.learn.light import estimate_textures, find_bins, find_levels, find_neighbours, find_step, make_light
 from resweep.learn.noise import estimate_noise
-from resweep.learn.runs import estimate_runs
+from resweep.learn.runs import estimate_patches
+from resweep.learn.scatter import keep_scatter, pack_scatter
 from resweep.learn.scores import js_divergence, score_shares
 from resweep.simulate.realism.channels import CHANNELS, BeamChannels
 from resweep.simulate.realism.light import Light, Texture
 from resweep.simulate.realism.model import draw_drop_levels
 from resweep.simulate.realism.normal import find_normal, find_share
+from resweep.simulate.realism.rings import Patches, draw_patches
+from resweep.simulate.realism.scatter import number_beams
 
 
 @pytest.mark.parametrize("step", [0.01, 1.0, 1 / 255, 1 / 65535])
@@ -51,12 +57,12 @@ def test_drawn_intensities_have_the_recorded_levels_and_shares() -> None:
 def test_levels_are_uniform_where_shares_are_right() -> None:
     random = np.random.default_rng(2)
     true = np.round(random.beta(2, 5, 20_000), 2)
-    _, edges = make_light(true)
+    light, edges = make_light(true)
     place = find_bins(true, edges)
     shares = np.repeat((np.bincount(place, minlength=len(edges)) / len(true))[None], len(true), axis=0)
-    assert ks_1samp(find_levels(shares, true, edges, random), uniform.cdf).pvalue > 1e-3
+    assert ks_1samp(find_levels(shares, true, edges, light, random), uniform.cdf).pvalue > 1e-3
     lopsided = shares * np.linspace(1.0, 3.0, len(edges))
-    assert ks_1samp(find_levels(lopsided, true, edges, random), uniform.cdf).pvalue < 1e-6
+    assert ks_1samp(find_levels(lopsided, true, edges, light, random), uniform.cdf).pvalue < 1e-6
 
 
 def make_beams(count: int) -> BeamChannels:
@@ -79,17 +85,83 @@ def test_beams_side_by_side_resemble_each_other() -> None:
     assert light.draw_levels(shuffled, points, seed=3, index=0).tobytes() != level.tobytes()
 
 
-def test_drops_that_come_in_runs_are_drawn_in_runs(make_made_up: Any) -> None:
-    """The correlation of draws is recovered from which neighbours were dropped together, at the same probabilities."""
+def test_levels_tell_steps_of_a_bin_apart() -> None:
+    """What is drawn at the level of an intensity is that intensity again, to a step."""
+    random = np.random.default_rng(6)
+    true = np.where(random.random(20_000) < 0.2, 0, np.round(random.beta(2, 5, 20_000), 2))
+    light, edges = make_light(true)
+    shares = np.repeat((np.bincount(find_bins(true, edges), minlength=len(edges)) / len(true))[None], len(true), axis=0)
+    again = light.draw(shares, find_levels(shares, true, edges, light, random))
+    assert np.quantile(np.abs(again - true), 0.98) < 0.0101
+    assert np.abs(again - true).max() < 0.1
+
+
+def test_recorded_scatter_is_replayed(make_made_up: Any) -> None:
+    """Neighbours alternate as they did, levels stay uniform, and a bias of one laser is not kept."""
+    pairs = make_made_up(3)
+    rows = [np.flatnonzero(pair.channels.occupied) for pair in pairs]
+    levels = []
+    for pair, own in zip(pairs, rows, strict=True):
+        normal = np.random.default_rng(7).normal(0, 0.5, len(own)) + (-1.0) ** number_beams(pair.channels)[own]
+        levels.append(find_share(normal / np.sqrt(1.25) + 0.8 * (pair.channels.laser[own] == 5)))
+    kept = keep_scatter(pairs, rows, levels)
+    assert kept.dtype == np.uint8
+    assert kept.shape[:2] == (3, pairs[0].layout.rings)
+    light = Light(knots=[[0, 1], [1, 2]], means=[0.5, 1.5])
+    channels = pairs[0].channels
+    drawn = [light.draw_levels(channels, pairs[0].hit, kept, seed=2, index=at) for at in (0, 0, 1)]
+    assert drawn[0].tobytes() == drawn[1].tobytes() != drawn[2].tobytes()
+    assert ks_1samp(drawn[0][::7], uniform.cdf).pvalue > 1e-3
+    assert drawn[0][channels.laser == 5].mean() == pytest.approx(0.5, abs=0.05)
+    left, right = find_neighbours(pairs[0])
+    normal = find_normal(drawn[0])
+    assert np.corrcoef(normal[left], normal[right])[0, 1] < -0.5
+
+
+def test_damaged_scatter_is_refused(tmp_path: Path) -> None:
+    data, card = pack_scatter(np.zeros((2, 3, 4), np.uint8))
+    (tmp_path / card.file).write_bytes(data)
+    assert card.read(tmp_path).shape == (2, 3, 4)
+    with pytest.raises(ResweepError, match=r"holds uint8 \(2, 3, 4\), not levels"):
+        card.model_copy(update={"sweeps": 5}).read(tmp_path)
+    (tmp_path / card.file).write_bytes(data[:-1])
+    with pytest.raises(ResweepError, match=r"scatter.npy: is damaged, or not that of its card"):
+        card.read(tmp_path)
+    (tmp_path / card.file).unlink()
+    with pytest.raises(ResweepError, match=r"scatter.npy: cannot be read"):
+        card.read(tmp_path)
+
+
+def test_drops_that_come_in_patches_are_drawn_in_patches(make_made_up: Any) -> None:
+    """How often neighbours share a draw is recovered from which of them were dropped together."""
+    true = Patches(along=0.8, across=0.5)
     pairs, said = [], []
-    for at, pair in enumerate(make_made_up(12)):
+    for at, pair in enumerate(make_made_up(24)):
         probability = np.full(len(pair.channels), 0.2, np.float32)
-        level = draw_drop_levels(pair.channels, 0.8, seed=5, index=100 + at)
+        level = draw_drop_levels(pair.channels, true, seed=5, index=100 + at)
         pairs.append(replace(pair, returned=pair.channels.occupied & (level >= probability)))
         said.append(probability)
-    assert estimate_runs(pairs, said) == pytest.approx(0.8, abs=0.07)
+    found = estimate_patches(pairs, said)
+    assert found.along == pytest.approx(0.8, abs=0.07)
+    assert found.across == pytest.approx(0.5, abs=0.12)
     alone = [replace(pair, returned=np.random.default_rng(0).random(len(pair.hit)) > 0.2) for pair in pairs]
-    assert estimate_runs(alone, said) < 0.2
+    none = estimate_patches(alone, said)
+    assert max(none.along, none.across) < 0.15
+
+
+def test_neighbours_share_draws_as_their_patches_say(make_made_up: Any) -> None:
+    channels = make_made_up(1)[0].channels
+    number = number_beams(channels)
+    fields = np.full((40, int(channels.laser.max()) + 1, int(number.max()) + 1), np.nan)
+    for at, field in enumerate(fields):
+        drawn = draw_patches(channels, Patches(along=0.7, across=0.4), _core.Purpose.RAYDROP, seed=1, index=at)
+        field[channels.laser, number] = drawn
+    same_along, same_across = (fields[:, :, 1:] == fields[:, :, :-1]).mean(), (fields[:, 1:] == fields[:, :-1]).mean()
+    assert same_along == pytest.approx(0.7 + 0.3 * 0.4 * 0.4 / 1.7 * 0.7, abs=0.03)
+    assert same_across == pytest.approx(0.4 / 1.7, abs=0.05)
+    assert ks_1samp(fields[:, 5, 50], uniform.cdf).pvalue > 1e-3
+    again = draw_patches(channels, Patches(along=0.7, across=0.4), _core.Purpose.RAYDROP, seed=1, index=3)
+    assert again.tobytes() == fields[3][channels.laser, number].tobytes()
 
 
 def test_texture_stays_with_the_surface_from_sweep_to_sweep() -> None:

@@ -11,7 +11,9 @@ import pytest
 from resweep.log import EmptyBeams, Log
 from resweep.pose import from_xyz_rpy
 from resweep.reconstruction.character.character import Character, fit_character
+from resweep.reconstruction.character.detection import find_blind
 from resweep.reconstruction.character.returns import SHARE, find_edge, fit_returns
+from resweep.reconstruction.character.surfaces import Expected
 from resweep.sensors import Lasers, Sensor
 from resweep.simulate import Simulator
 from resweep.sweep import Sweep
@@ -76,6 +78,24 @@ def test_detection_curve_comes_back(found: Character) -> None:
     assert (np.abs(curve.value - true) < np.maximum(3 * curve.sigma, 0.04)).all()
     assert curve.value.min() < 0.6
     assert curve.value.max() > 0.99
+
+
+def test_blind_spots_are_no_detection() -> None:
+    """Beams that one ring loses towards an azimuth say nothing of signals; weak ones that are lost everywhere do."""
+    rng = np.random.default_rng(1)
+    count = 60_000
+    ring, azimuth = rng.integers(0, 16, count), rng.integers(0, 360, count)
+    signal = rng.uniform(0.0, 1.0, count)
+    behind_mount = (ring < 8) & (azimuth >= 100) & (azimuth < 120)
+    weak = (azimuth >= 200) & (azimuth < 230)  # always looks at something dark
+    signal = np.where(weak, 0.002, signal)
+    lost = behind_mount | (rng.random(count) < np.where(signal < 0.01, 0.9, 0.01))
+    ones = np.ones(count)
+    beams = Expected(ones, ones, ones, ring, azimuth, ones, np.where(lost, np.inf, 1.0), ones, ring[:, None])
+    blind = find_blind(signal, beams)
+    assert blind[behind_mount].all()
+    assert not blind[weak].any()
+    assert np.count_nonzero(blind & ~behind_mount) < 0.15 * np.count_nonzero(behind_mount)
 
 
 def test_smallest_range_comes_back(found: Character) -> None:

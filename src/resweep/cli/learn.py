@@ -41,8 +41,13 @@ def raydrop(
         Path, typer.Option("--output", "-o", parser=parse_local, metavar="MODEL", help="The folder of the model.")
     ],
     variant: Annotated[
-        str, typer.Option("--variant", help="What learns the drops: unet, mlp, trees, logistic or none.")
-    ] = "unet",
+        str | None,
+        typer.Option(
+            "--variant",
+            help="What learns the drops: unet (mlp if --transferable), mlp, trees, logistic or none.",
+            show_default=False,
+        ),
+    ] = None,
     intensity: Annotated[
         str, typer.Option("--intensity", metavar="VARIANT", help="What learns the intensities; none leaves them.")
     ] = "mlp",
@@ -90,7 +95,9 @@ def raydrop(
 
     begun = time.perf_counter()
     require("torch", "learning")
-    config = _choose(variant, intensity, folds, epochs, seed, set_ or [], transferable)
+    config = _choose(
+        variant or ("mlp" if transferable else "unet"), intensity, folds, epochs, seed, set_ or [], transferable
+    )
     building = build_config(method, [])
     check_folder(output, overwrite)
     opened = [open_posed(path, False, labels=labels) for path in logs]

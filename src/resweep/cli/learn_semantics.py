@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ import typer
 
 from resweep.cli.options import Labels, parse_local, parse_place
 from resweep.cli.writing import locks
+from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
     from resweep.log import Log
@@ -67,10 +69,21 @@ def semantics(
 
     config = check(nest_settings(settings or []), SemanticsConfig, "--set")
     check_folder(output, overwrite)
+    _check_apart({"LOG": logs, "--validate": validate or [], "--test": test or []})
     opened = [[_open(path, labels) for path in paths] for paths in (logs, validate or [], test or [])]
     split = split_logs(*opened)
     card = learn_semantics(split, output, config, lambda line: typer.echo(line, err=True))
     _print(output, card, as_json)
+
+
+def _check_apart(given: dict[str, list[Path]]) -> None:
+    """Raise if a log serves two purposes: scores on what was trained on mean nothing."""
+    used: dict[str, str] = {}
+    for option, paths in given.items():
+        for path in paths:
+            other = used.setdefault(os.path.realpath(path), option)
+            if other != option:
+                raise ResweepError(f"{option} {path}: is given as {other} too; give a log of another place")
 
 
 def _open(path: Path, labels: str | None) -> Log:

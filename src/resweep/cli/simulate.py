@@ -237,6 +237,8 @@ def simulate(
     noise_of = f"range noise {_describe_noise(chosen, own)}"
     if noise is None and name == RECORDED:
         noise_of = f"{noise_of}: the world holds the recording's, --noise-m adds to it"
+    if model is not None and model.card.noise is not None:
+        noise_of = f"{noise_of}; the learned model adds its own"
     new = " of the new ones" if before else ""
     typer.echo(f"{tally.returns:,} returns on {tally.beams:,} beams{new}, {noise_of}")
     typer.echo(

@@ -15,10 +15,11 @@ from pydantic import Field
 from resweep import portable
 from resweep.config import Spec
 from resweep.learn.examples import make_images, make_rays, measure_channels, select_beams, select_target
-from resweep.learn.light import estimate_ring_correlation, estimate_textures, find_bins, find_levels, make_light
+from resweep.learn.light import estimate_textures, find_bins, find_levels, make_light
 from resweep.learn.networks import Shape, Task, count_weights, export
 from resweep.learn.pairs import Pair
-from resweep.learn.runs import estimate_runs
+from resweep.learn.runs import estimate_patches
+from resweep.learn.scatter import keep_scatter, pack_scatter
 from resweep.learn.scores import find_cut, find_temperature, score_drops, score_intensity, score_shares
 from resweep.learn.training import RayExamples, TrainingConfig, train
 from resweep.learn.trees import (
@@ -57,12 +58,16 @@ class FitConfig(Spec):
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A fitted model of one task: the bytes of its ONNX file, what the card says of it, and itself, ready to run."""
+    """A fitted model of one task: the bytes of its ONNX file, what the card says of it, and itself, ready to run.
+
+    ``scatter`` (s, rings, columns) are the levels of recorded sweeps that an intensity model replays.
+    """
 
     data: bytes
     part: Part
     network: Network
     history: list[tuple[float, float]]
+    scatter: Array | None = None
 
     def predict(self, pair: Pair, threads: int = 0) -> Array:
         """What it says of each beam of a pair: the probability (b,) of a drop, or the mean intensity (b,)."""
@@ -71,19 +76,27 @@ class Fitted:
 
     def draw_drops(self, pair: Pair, index: int, seed: int = 0) -> Array:
         """Whether each beam (b,) of a pair is dropped, as simulation draws it for sweep ``index``."""
-        level = draw_drop_levels(pair.channels, self.part.ring_correlation, seed=seed, index=index)
+        level = draw_drop_levels(pair.channels, self.part.drop_patches, seed=seed, index=index)
         return np.asarray(level < self.predict(pair))
 
     def draw_light(self, pair: Pair, index: int, seed: int = 0) -> Array:
         """The intensities (b,) of a pair as simulation draws them for sweep ``index``."""
-        return draw_light(self.network, pair, index, seed)
+        return draw_light(self.network, pair, index, self.scatter, seed)
+
+    def list_files(self) -> dict[str, bytes]:
+        """What the folder of a model holds of it, by name."""
+        files = {self.part.file: self.data}
+        if self.scatter is not None:
+            data, kept = pack_scatter(self.scatter)
+            files[kept.file] = data
+        return files
 
 
-def draw_light(network: Network, pair: Pair, index: int, seed: int = 0) -> Array:
+def draw_light(network: Network, pair: Pair, index: int, scatter: Array | None, seed: int = 0) -> Array:
     """Intensities (b,) drawn from what a network says of a pair, for sweep ``index``."""
     light = network.part.light
     assert light is not None  # of an intensity network
-    level = light.draw_levels(pair.channels, pair.hit, seed=seed, index=index)
+    level = light.draw_levels(pair.channels, pair.hit, scatter, seed=seed, index=index)
     return np.where(pair.channels.occupied, light.draw(network.run(pair.channels), level), np.float32(0))
 
 
@@ -161,8 +174,8 @@ def _calibrate(
         data = make(temperature)
         said = gather(Network(data, part, layout), held_out, "drop")[0]
     scores = score_drops(said, true > 0.5, find_cut(said, true > 0.5), values)
-    runs = estimate_runs(held_out, [Network(data, part, layout).run(pair.channels) for pair in held_out])
-    found = part.model_copy(update={"temperature": temperature, "ring_correlation": runs})
+    patches = estimate_patches(held_out, [Network(data, part, layout).run(pair.channels) for pair in held_out])
+    found = part.model_copy(update={"temperature": temperature, "patches": patches})
     return _finish(data, found, layout, scores, history)
 
 
@@ -180,14 +193,16 @@ def _estimate_scatter(
     rows = [select_beams(pair, "intensity") for pair in held_out]
     shares = [network.run(pair.channels)[own] for pair, own in zip(held_out, rows, strict=True)]
     true = [pair.intensity[own] for pair, own in zip(held_out, rows, strict=True)]
-    levels = [find_levels(said, own, edges, random) for said, own in zip(shares, true, strict=True)]
+    levels = [find_levels(said, own, edges, part.light, random) for said, own in zip(shares, true, strict=True)]
     textures = estimate_textures(held_out, rows, levels)
-    along = estimate_ring_correlation(held_out, rows, levels, textures)
-    light = part.light.model_copy(update={"textures": textures, "ring_correlation": along})
+    scatter = keep_scatter(held_out, rows, levels)
+    light = part.light.model_copy(update={"textures": textures, "scatter": pack_scatter(scatter)[1]})
     part = part.model_copy(update={"light": light})
     network = Network(data, part, layout)
-    drawn = [draw_light(network, pair, at)[own] for at, (pair, own) in enumerate(zip(held_out, rows, strict=True))]
-    return _finish(data, part, layout, score_light(light, shares, true, drawn, edges), history)
+    drawn = [
+        draw_light(network, pair, at, scatter)[own] for at, (pair, own) in enumerate(zip(held_out, rows, strict=True))
+    ]
+    return _finish(data, part, layout, score_light(light, shares, true, drawn, edges), history, scatter)
 
 
 def score_light(
@@ -204,11 +219,16 @@ def score_light(
 
 
 def _finish(
-    data: bytes, part: Part, layout: Layout, scores: dict[str, float], history: list[tuple[float, float]]
+    data: bytes,
+    part: Part,
+    layout: Layout,
+    scores: dict[str, float],
+    history: list[tuple[float, float]],
+    scatter: Array | None = None,
 ) -> Fitted:
     rounded = {name: round(value, 5) for name, value in scores.items()}
     named = part.model_copy(update={"sha256": hashlib.sha256(data).hexdigest(), "scores": rounded})
-    return Fitted(data, named, Network(data, named, layout), history)
+    return Fitted(data, named, Network(data, named, layout), history, scatter)
 
 
 def gather(network: Network, pairs: Sequence[Pair], task: Task) -> tuple[Array, Array, Array]:

@@ -62,14 +62,34 @@ def find_bins(values: Array, edges: Array) -> Array:
     return np.minimum(np.searchsorted(edges, values, side="left"), len(edges) - 1)
 
 
-def find_levels(shares: Array, true: Array, edges: Array, random: np.random.Generator) -> Array:
-    """Where in the distribution that shares (n, k) give each true intensity (n,) lies: uniform if they are right."""
+def find_levels(shares: Array, true: Array, edges: Array, light: Light, random: np.random.Generator) -> Array:
+    """Where in the distribution that shares (n, k) give each true intensity (n,) lies: uniform if they are right.
+
+    Within a bin its quantiles say where. What a step of the sensor leaves open is drawn.
+    """
     place = find_bins(true, edges)
     above = np.cumsum(shares.astype(np.float64), axis=1)
     rows = np.arange(len(place))
     own = shares[rows, place]
-    level = (above[rows, place] - own * random.random(len(place))) / np.maximum(above[:, -1], 1e-12)
+    level = (above[rows, place] - own * (1.0 - _find_within(true, place, light, random))) / np.maximum(
+        above[:, -1], 1e-12
+    )
     return np.clip(level, 0.0, 1.0)
+
+
+def _find_within(true: Array, place: Array, light: Light, random: np.random.Generator) -> Array:
+    """The share (n,) of each intensity's bin ``place`` (n,) that lies below it."""
+    knots = np.array(light.knots)[place]
+    last = knots.shape[1] - 1
+    value = true + light.step * (random.random(len(true)) - 0.5)
+    # Of knots that are equal any place between them is as good as another.
+    below, until = (knots < value[:, None]).sum(axis=1), (knots <= value[:, None]).sum(axis=1)
+    low = np.clip(np.where(until > below, below, below - 1), 0, last - 1)
+    rows = np.arange(len(place))
+    left, right = knots[rows, low], knots[rows, low + 1]
+    part = np.where(right > left, (value - left) / np.maximum(right - left, 1e-12), random.random(len(true)))
+    narrow = knots[:, -1] - knots[:, 0] < light.step / 2
+    return np.where(narrow, random.random(len(true)), (low + np.clip(part, 0.0, 1.0)) / last)
 
 
 def estimate_textures(pairs: Sequence[Pair], rows: Sequence[Array], levels: Sequence[Array]) -> tuple[Texture, ...]:
@@ -107,26 +127,6 @@ def _correlate(pairs: Sequence[Pair], rows: Sequence[Array], levels: Sequence[Ar
     if count == 0 or number == 0:
         return 0.0
     return float(np.clip((together / count) / max(total / number, 1e-9), 0.0, 1.0))
-
-
-def estimate_ring_correlation(
-    pairs: Sequence[Pair], rows: Sequence[Array], levels: Sequence[Array], textures: Sequence[Texture]
-) -> float:
-    """How far levels of beams side by side on a ring correlate within a sweep, beyond what ``textures`` explain."""
-    products, squares, count, number = 0.0, 0.0, 0, 0
-    for pair, own, level in zip(pairs, rows, levels, strict=True):
-        value = np.full(len(pair.channels), np.nan)
-        value[own] = find_normal(level)
-        left, right = find_neighbours(pair)
-        product = value[left] * value[right]
-        known = np.isfinite(product)
-        products, count = products + float(product[known].sum()), count + int(known.sum())
-        squares, number = squares + float((value[own] ** 2).sum()), number + len(own)
-    if count == 0 or squares == 0:
-        return 0.0
-    shared = sum(texture.share for texture in textures)
-    found = ((products / count) / (squares / number) - shared) / max(1.0 - shared, 1e-9)
-    return round(float(np.clip(found, 0.0, 0.95)), 3)
 
 
 def find_neighbours(pair: Pair) -> tuple[Array, Array]:

@@ -17,6 +17,7 @@ INCIDENCE_EDGES_DEG = (35.0, 55.0, 70.0, 79.0, 84.0)
 _SAME_SURFACE_M = 0.3  # by which recorded and simulated ranges differ at most where both met the same surface
 _LEAST = 60  # residuals in a bin
 _TO_SIGMA = 1.4826  # from the median absolute deviation of a normal variable
+_WITHIN = 3.0  # spreads of the residuals, in which roughness is looked for
 _SPREAD_OF_SECOND = 1.5  # variance of a value less the mean of its two neighbours, of independent values of variance 1
 _RANGE, _INCIDENCE = CHANNELS.index("range_m"), CHANNELS.index("incidence_deg")
 
@@ -25,7 +26,8 @@ def estimate_noise(pairs: Sequence[Pair]) -> RangeNoise | None:
     """Range noise by bins of range and incidence, of beams that met a surface; None if too few did.
 
     The residual of a beam, recorded less simulated range, is compared with those of both neighbours on its ring: what
-    the surface is off, or bent, cancels out, and what changes from beam to beam is left.
+    the surface is off, or bent, cancels out, and what changes from beam to beam is left. Part of that is how rough the
+    map is by itself, which simulated ranges have already: it counts against the noise.
     """
     parts = [_compare_neighbours(pair) for pair in pairs]
     values, second = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
@@ -49,11 +51,23 @@ def estimate_noise(pairs: Sequence[Pair]) -> RangeNoise | None:
 
 
 def _find_sigma(second: Array) -> float:
-    return _TO_SIGMA * float(np.median(np.abs(second - np.median(second)))) / float(np.sqrt(_SPREAD_OF_SECOND))
+    """Sigma of the noise to add, from second differences (n, 2) along rings: of residuals, and of simulated ranges.
+
+    Residuals have the variance N + S of noise and roughness; as roughness is in the simulated ranges too, with the
+    other sign, their covariance is -S. Simulated ranges with a variance of N - S on top scatter as recorded ones do.
+    """
+    residual, simulated = second[:, 0] - np.median(second[:, 0]), second[:, 1]
+    sigma = _TO_SIGMA * float(np.median(np.abs(residual)))
+    flat = (np.abs(simulated) < _WITHIN * sigma) & (np.abs(residual) < _WITHIN * sigma)
+    rough = -float((residual[flat] * simulated[flat]).mean()) if np.count_nonzero(flat) >= _LEAST else 0.0
+    return float(np.sqrt(max(sigma**2 - 2.0 * max(rough, 0.0), 0.0) / _SPREAD_OF_SECOND))
 
 
 def _compare_neighbours(pair: Pair) -> tuple[Array, Array]:
-    """Range and incidence (n, 2) of beams on surfaces, and by how much their residual differs from the neighbours'."""
+    """Range and incidence (n, 2) of beams on surfaces, and by how much (n, 2) they differ from the neighbours' mean.
+
+    The first column is of residuals, the second of simulated ranges.
+    """
     channels = pair.channels
     cells = channels.find_cells(pair.layout.columns)
     order = np.argsort(cells, kind="stable")
@@ -63,5 +77,6 @@ def _compare_neighbours(pair: Pair) -> tuple[Array, Array]:
     near = (cells[middle] - cells[left] == 1) & (cells[right] - cells[middle] == 1)
     used = near & good[left] & good[middle] & good[right]
     left, middle, right = left[used], middle[used], right[used]
-    second = residual[middle] - (residual[left] + residual[right]) / 2
-    return channels.values[middle][:, [_RANGE, _INCIDENCE]], second.astype(np.float64)
+    both = np.stack([residual, channels.values[:, _RANGE]], axis=1).astype(np.float64)
+    second = both[middle] - (both[left] + both[right]) / 2
+    return channels.values[middle][:, [_RANGE, _INCIDENCE]], second

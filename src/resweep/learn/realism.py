@@ -115,7 +115,8 @@ def learn_realism(
         noise=estimate_noise(training) if config.noise else None,
     )
     for model in fitted.values():
-        write_file(folder / model.part.file, model.data)
+        for name, data in model.list_files().items():
+            write_file(folder / name, data)
     write_card(folder, card)
     return card
 

@@ -139,5 +139,7 @@ def test_the_command_ends_with_its_scores(corners: Log, others: Log, tmp_path: P
     again = CliRunner().invoke(app, words)
     assert isinstance(again.exception, ResweepError)
     assert "exists and is not empty" in str(again.exception)
+    twice = CliRunner().invoke(app, [*words, "--overwrite", "--validate", str(tmp_path / "others")])
+    assert "others: is given as --validate too; give a log of another place" in str(twice.exception)
     wrong = CliRunner().invoke(app, [*words, "--overwrite", "--set", "network.wide=4"])
     assert "network.wide: unknown key" in str(wrong.exception)

@@ -1,6 +1,7 @@
 """A small network on range images: what labels cost if a sweep is seen as a picture.
 
-A U-Net of three scales on images of 64 rows by elevation and 1024 columns by azimuth. Columns are a circle.
+A U-Net of three scales on images of 64 rows by elevation and 1024 columns by azimuth. Columns are a circle. It is
+trained on halves of images, since time grows with their area; the two sides of a half are padded with each other.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from resweep.progress import track
 from resweep.segmentation.features import rank
 
 ROWS, COLUMNS = 64, 1024
+CROP = 512  # columns that are looked at together in training
+WIDTH = 16  # channels of the finest scale
 CHANNELS = ("known", "range", "height", "intensity")
 _RANGE_M, _HEIGHT_M = 50.0, 3.0
 
@@ -70,7 +73,7 @@ def _draw(cell: Array, distance: Array, values: Array, truth: Array) -> Image:
 class RangeNetwork:
     """Scores (b, c, rows, columns) of classes for the cells of images; ``module`` is what PyTorch keeps of it."""
 
-    def __init__(self, classes: int, width: int = 24, seed: int = 0) -> None:
+    def __init__(self, classes: int, width: int = WIDTH, seed: int = 0) -> None:
         self._torch = load_torch()
         self._torch.manual_seed(seed)
         nn = self._torch.nn
@@ -113,10 +116,10 @@ def train_images(
     steps: int,
     rate: float = 0.003,
     seed: int = 0,
-    width: int = 24,
+    width: int = WIDTH,
     advance: Callable[[int], None] | None = None,
 ) -> RangeNetwork:
-    """A network trained for some steps of two images each, which are turned, mirrored and scaled."""
+    """A network trained for some steps of halves of two images each, which are turned, mirrored and scaled."""
     torch = load_torch()
     network = RangeNetwork(len(weight), width, seed)
     optimiser = torch.optim.AdamW(network.module.parameters(), rate, weight_decay=0.01)
@@ -139,7 +142,7 @@ def train_images(
 
 def _change(image: Image, rng: np.random.Generator) -> tuple[Array, Array]:
     shift, mirrored = int(rng.integers(COLUMNS)), bool(rng.random() < 0.5)
-    channels, label = (np.roll(item, shift, axis=-1) for item in (image.channels, image.label))
+    channels, label = (np.roll(item, shift, axis=-1)[..., :CROP] for item in (image.channels, image.label))
     channels = channels.copy()
     channels[1:3] *= np.float32(rng.uniform(0.9, 1.1))
     if rng.random() < 0.15:

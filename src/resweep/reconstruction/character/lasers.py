@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from resweep import portable
-from resweep.calibration import Calibration
+from resweep.calibration import BLIND_BINS, Calibration
 from resweep.pose import Array
 from resweep.reconstruction.character.noise import GATE_M
 from resweep.reconstruction.character.quantity import Quantity, robust_sigma
@@ -17,7 +17,8 @@ from resweep.reconstruction.character.surfaces import Expected
 from resweep.registration import huber_weight
 
 _MIN_RETURNS = 100  # of a laser
-_SHARED = 2.0  # neighbours share the errors of the surface they are compared with
+_SHARED = 2.0  # neighbours share the errors of the surface they are compared with, at least so far
+_SECTORS = 24  # of azimuth: beams of one share errors of the map, in all sweeps
 _HEAD_ON = 0.5  # cosine, above which errors of elevation hardly look like errors of range
 _MAX_BIAS_SIGMA_M, _MAX_GAIN_SIGMA = 0.02, 0.2  # beyond which a laser counts as unknown
 _GAIN_PRIOR = 0.5  # how far gains may differ, as logarithms
@@ -80,22 +81,38 @@ def _solve(values: Array, beams: Expected, prior: Array) -> tuple[Array, Array]:
     count = len(prior)
     number = np.bincount(beams.ring.astype(np.int64), minlength=count)
     seen = number >= _MIN_RETURNS
-    matrix, slope = np.zeros((count, count)), np.zeros(count)
     centred = values - (np.median(values) if len(values) else 0.0)
-    width = max(2.0 * robust_sigma(values), 1e-6)
-    weight = huber_weight(centred, width)
-    for first in range(0, len(values), 100_000):
-        rows = slice(first, first + 100_000)
+    weight = huber_weight(centred, max(2.0 * robust_sigma(values), 1e-6))
+    matrices, slopes = _gather(centred, weight, beams, count)
+    matrix, slope = matrices.sum(axis=0), slopes.sum(axis=0)
+    spread = _SHARED * float(np.sqrt((weight * centred**2).sum() / max(float(weight.sum()), 1.0)))
+    variance = max(spread, 1e-9) ** 2
+    covariance = portable.solve(matrix / variance + np.diag(1.0 / prior**2), np.eye(count))
+    found = portable.matmul(covariance, slope / variance)
+    # What each sector would move the lasers by: if its beams erred by themselves, all sectors would nearly cancel out.
+    moved = np.stack(
+        [
+            portable.matmul(covariance, (slopes[at] - portable.matmul(matrices[at], found)) / variance)
+            for at in range(_SECTORS)
+        ]
+    )
+    blocks = np.sqrt((moved**2).sum(axis=0) * _SECTORS / (_SECTORS - 1))
+    sigma = np.maximum(np.sqrt(np.maximum(np.diagonal(covariance), 0.0)), blocks)
+    return found, np.where(seen, sigma, np.inf)
+
+
+def _gather(values: Array, weight: Array, beams: Expected, count: int) -> tuple[Array, Array]:
+    """Normal equations of the rings by sector of azimuth: matrices (s, k, k) and right sides (s, k)."""
+    matrices, slopes = np.zeros((_SECTORS, count, count)), np.zeros((_SECTORS, count))
+    sector = beams.azimuth.astype(np.int64) * _SECTORS // BLIND_BINS
+    for at in range(_SECTORS):
+        rows = np.flatnonzero(sector == at)
         ring, around = beams.ring[rows].astype(np.int64), beams.around[rows].astype(np.int64)
         row = np.arange(len(ring))
         design = np.zeros((len(ring), count))
         design[row, ring] = 1.0
         np.add.at(design, (np.repeat(row, around.shape[1]), around.reshape(-1)), -1.0 / around.shape[1])
         heavy = design * weight[rows, None]
-        matrix += portable.matmul(heavy.T, design)
-        slope += portable.matmul(heavy.T, centred[rows])
-    spread = _SHARED * float(np.sqrt((weight * centred**2).sum() / max(float(weight.sum()), 1.0)))
-    variance = max(spread, 1e-9) ** 2
-    covariance = portable.solve(matrix / variance + np.diag(1.0 / prior**2), np.eye(count))
-    sigma = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
-    return portable.matmul(covariance, slope / variance), np.where(seen, sigma, np.inf)
+        matrices[at] = portable.matmul(heavy.T, design)
+        slopes[at] = portable.matmul(heavy.T, values[rows])
+    return matrices, slopes

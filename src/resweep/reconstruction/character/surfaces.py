@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from resweep import portable
+from resweep.calibration import find_blind_bins
 from resweep.log import Log
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, transform
@@ -38,8 +39,8 @@ class Expected:
     """Beams that meet a flat surface of a map made without them, (n,) each.
 
     ``range_m``, ``cosine`` of incidence and ``brightness`` (what intensity would be head-on, 0 where unknown) are the
-    map's; ``ring`` and ``sweep`` say which beam. ``measured_m`` and ``intensity`` are those of its nearest return,
-    infinite and 0 for a beam that came back empty. ``around`` (n, m)
+    map's; ``ring``, ``azimuth`` (`resweep.calibration.find_blind_bins`) and ``sweep`` say which beam. ``measured_m``
+    and ``intensity`` are those of its nearest return, infinite and 0 for a beam that came back empty. ``around`` (n, m)
     are the rings of some of the returns that the surface was fitted to.
     """
 
@@ -47,6 +48,7 @@ class Expected:
     cosine: Array
     brightness: Array
     ring: Array
+    azimuth: Array
     sweep: Array
     measured_m: Array
     intensity: Array
@@ -190,6 +192,7 @@ def _compare(each: _Beams, at: int, rows: Array, hits: dict[str, Array], discs: 
         np.abs((discs.normal[disc] * each.direction[row]).sum(axis=1)),
         discs.brightness[disc],
         sweep.beam_ring[row].astype(np.int64),
+        find_blind_bins(sweep.beam_direction[row]),
         np.full(len(row), at),
         measured[row],
         intensity[row],

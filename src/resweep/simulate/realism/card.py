@@ -19,6 +19,7 @@ from resweep.simulate.realism.channels import CHANNELS, CLASSES, TRANSFERABLE
 from resweep.simulate.realism.layout import Layout
 from resweep.simulate.realism.light import Light
 from resweep.simulate.realism.noise import RangeNoise
+from resweep.simulate.realism.rings import Patches
 
 CARD = "card.json"
 _Name = Annotated[str, Field(pattern=r"^[a-z0-9_-]+\.onnx$")]
@@ -49,7 +50,9 @@ class Part(Spec):
     scores: dict[str, float] = Field(default_factory=dict)
     """Scores on the held-out places."""
     ring_correlation: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
-    """Of a drop network: how far the draws of beams side by side on a ring correlate, as drops come in runs."""
+    """Of a drop network without ``patches``: their ``along``."""
+    patches: Patches | None = None
+    """Of a drop network: how often neighbours share a draw, as drops come in patches."""
     light: Light | None = None
     """Of an intensity network: what its outputs mean."""
 
@@ -57,6 +60,13 @@ class Part(Spec):
     def outputs(self) -> int:
         """What it gives of each beam: one probability, or the shares of bins of intensity."""
         return 1 if self.light is None else len(self.light.means)
+
+    @property
+    def drop_patches(self) -> Patches:
+        """How often neighbours share a draw."""
+        if self.patches is not None:
+            return self.patches
+        return Patches(along=self.ring_correlation, across=0.0)
 
     @model_validator(mode="after")
     def _check(self) -> Part:

@@ -103,7 +103,7 @@ class BeamChannels:
         image: Array = np.zeros((len(CHANNELS), rows * columns), np.float32)
         occupied = np.flatnonzero(self.occupied)
         cells = self.find_cells(columns)[occupied]
-        for channel, values in zip(image, self.values[occupied].T, strict=True):
+        for channel, values in zip(image, np.ascontiguousarray(self.values[occupied].T), strict=True):
             channel[cells] = values
         image = image.reshape(-1, rows, columns)
         image[CHANNELS.index("laser")] = np.arange(rows)[:, None]

@@ -13,6 +13,7 @@ from resweep.errors import ResweepError
 from resweep.pose import Array
 from resweep.sweep import Sweep
 
+_SAMPLED = 7  # of so many beams one says how far those of a ring are spread
 _RING_SPREAD_RAD = 0.01  # of the elevations within a ring: calibration stays below it, rosettes lie far above
 _SAME_DEG = 0.5  # median difference of elevations between the lasers of one model of sensor
 _SAME_COLUMNS = 1.5  # ratio of columns up to which an image is about as fine
@@ -67,7 +68,8 @@ def find_layout(sweep: Sweep) -> Layout:
     if np.count_nonzero(counts) < 2 or np.median(counts[counts > 0]) < _STEP:
         raise ResweepError(_refuse(f"{np.count_nonzero(counts)} rings"))
     height = np.bincount(ring, z) / np.maximum(counts, 1)
-    if float(np.median(np.abs(z - height[ring]))) > _RING_SPREAD_RAD:
+    few = slice(None, None, _SAMPLED)
+    if float(np.median(np.abs(z[few] - height[ring[few]]))) > _RING_SPREAD_RAD:
         raise ResweepError(_refuse("rings whose beams have no elevation in common"))
     if sweep.beam_column.min() == sweep.beam_column.max():
         raise ResweepError(_refuse("no columns"))

@@ -1,8 +1,8 @@
 """Intensities that are drawn: networks say how likely each bin of intensity is, and simulation draws from that.
 
 A mean would be smoother than any recording. Drawn intensities have the spread and the steps of the recorded ones.
-Part of the scatter belongs to the surface (paint, leaves, dirt) and is the same in every sweep; the rest belongs to the
-beam.
+Part of the scatter belongs to the surface (paint, leaves, dirt) and is the same in every sweep; the rest is that of a
+recorded sweep (`resweep.simulate.realism.scatter`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from resweep.pose import Array
 from resweep.simulate.realism.channels import BeamChannels
 from resweep.simulate.realism.normal import find_normal, find_share
 from resweep.simulate.realism.rings import draw_along_rings
+from resweep.simulate.realism.scatter import Scatter, replay
 from resweep.voxels import find_cells
 
 SHARE_STEPS = 4096.0  # of the shares of bins, which networks give to some six digits
@@ -46,7 +47,9 @@ class Light(Spec):
     step: Annotated[float, Field(ge=0.0)] = 0.0
     textures: tuple[Texture, ...] = ()
     ring_correlation: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
-    """Of what does not belong to surfaces: the correlation of beams side by side on a ring."""
+    """Of what does not belong to surfaces, if no recorded scatter is kept: the correlation of neighbours on a ring."""
+    scatter: Scatter | None = None
+    """The recorded scatter that is replayed for what does not belong to surfaces."""
 
     @model_validator(mode="after")
     def _check(self) -> Light:
@@ -83,15 +86,21 @@ class Light(Spec):
         rounded = np.round(np.asarray(values, np.float64) / self.step) * self.step if self.step else values
         return np.asarray(np.maximum(rounded, 0.0), np.float32)
 
-    def draw_levels(self, channels: BeamChannels, points: Array, *, seed: int, index: int) -> Array:
+    def draw_levels(
+        self, channels: BeamChannels, points: Array, scatter: Array | None = None, *, seed: int, index: int
+    ) -> Array:
         """Levels (b,) from 0 to 1 for the beams of sweep ``index`` that return from ``points`` (b, 3) in the world.
 
         Each is uniform. Those of returns in one cell of a texture resemble each other, in all sweeps of a seed, and
-        those of beams side by side on a ring in the same sweep.
+        those of neighbours in the same sweep as recorded ones do: ``scatter`` has the recorded levels.
         """
         rest = 1.0 - sum(texture.share for texture in self.textures)
         purpose = _core.Purpose.INTENSITY_NOISE
-        normal = np.sqrt(rest) * draw_along_rings(channels, self.ring_correlation, purpose, seed=seed, index=index)
+        if scatter is None:
+            own = draw_along_rings(channels, self.ring_correlation, purpose, seed=seed, index=index)
+        else:
+            own = find_normal(replay(scatter, channels, purpose, seed=seed, index=index))
+        normal = np.sqrt(rest) * own
         for number, texture in enumerate(self.textures):
             cell = mix_cells(find_cells(points, texture.size_m), number)
             normal = normal + np.sqrt(texture.share) * find_normal(_core.draw_uniform(seed, _SURFACE, cell, purpose))

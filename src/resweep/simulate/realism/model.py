@@ -17,12 +17,12 @@ from resweep.sensors.spec import Receiver
 from resweep.simulate.realism.card import Card, read_card
 from resweep.simulate.realism.channels import NEEDED, BeamChannels, find_channels
 from resweep.simulate.realism.network import Network
-from resweep.simulate.realism.normal import find_share
-from resweep.simulate.realism.rings import draw_along_rings
+from resweep.simulate.realism.rings import Patches, draw_patches
 from resweep.sweep import BeamStatus, Sweep
 
 DROP_PROBABILITY = "drop_probability"
 _STEPS = 4096.0  # of probabilities, which networks give to some six digits
+_SAMPLED = 7  # of so many returns one says how bright they are
 _OTHER_UNIT = 20.0  # intensities so many times brighter than those of training have another unit
 
 
@@ -37,6 +37,8 @@ class RealismModel:
         self.card: Card = read_card(folder)
         self._blind = self.card.blind
         self._networks = {name: Network.read(folder, part, self.card.layout) for name, part in self.card.parts.items()}
+        light = None if self.card.intensity is None else self.card.intensity.light
+        self._scatter_levels = None if light is None or light.scatter is None else light.scatter.read(folder)
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name} by {part.variant}" for name, part in self.card.parts.items())
@@ -68,10 +70,11 @@ class RealismModel:
                 f"realism: the model knows the classes {', '.join(self.card.classes)}, and what labels of this world "
                 "mean is unknown; build it with labels, or learn a model without"
             )
-        if len(sweep) and float(np.median(sweep.intensity)) > _OTHER_UNIT * self.card.intensity_max:
+        middle = float(np.median(sweep.intensity[::_SAMPLED])) if len(sweep) else 0.0
+        if middle > _OTHER_UNIT * self.card.intensity_max:
             raise ResweepError(
                 f"realism: the model was learned from intensities up to {self.card.intensity_max:g}, the world has "
-                f"{float(np.median(sweep.intensity)):g} in the middle; bring both to one unit"
+                f"{middle:g} in the middle; bring both to one unit"
             )
 
     def check_scale(self, scale: float | None) -> None:
@@ -149,7 +152,7 @@ class RealismModel:
         if not self.drops:
             return sweep
         probability = self.predict_drops(channels, threads)
-        level = draw_drop_levels(channels, self._networks["drop"].part.ring_correlation, seed=seed, index=index)
+        level = draw_drop_levels(channels, self._networks["drop"].part.drop_patches, seed=seed, index=index)
         dropped = channels.occupied & (level < probability)
         kept = replace(
             sweep,
@@ -171,7 +174,7 @@ class RealismModel:
         beams = sweep.beam[first]
         points = np.zeros((sweep.n_beams, 3))
         points[beams] = sweep.world_points()[first]
-        level = light.draw_levels(channels, points, seed=seed, index=index)
+        level = light.draw_levels(channels, points, self._scatter_levels, seed=seed, index=index)
         learned = light.round(sweep.intensity)
         learned[first] = light.draw(self.predict_light(channels, threads)[beams], level[beams])
         return learned
@@ -184,16 +187,16 @@ class RealismModel:
         return noise.add(sweep.range, noise.draw(channels, receiver, seed=seed, index=index)[sweep.beam])
 
 
-def draw_drop_levels(channels: BeamChannels, correlation: float, *, seed: int, index: int) -> Array:
+def draw_drop_levels(channels: BeamChannels, patches: Patches, *, seed: int, index: int) -> Array:
     """Levels (b,) from 0 to 1 for the beams of sweep ``index``: one below its probability of a drop is dropped.
 
-    Each is uniform. With a ``correlation`` those of beams side by side on a ring resemble each other, since drops come
-    in runs.
+    Each is uniform. Neighbours share them as ``patches`` say: what takes a return, such as a pane of glass, takes those
+    beside it too.
     """
     purpose = _core.Purpose.RAYDROP
-    if correlation == 0.0:
+    if patches.along == patches.across == 0.0:
         return _core.draw_uniform(seed, index, np.arange(len(channels), dtype=np.int32), purpose)
-    return find_share(draw_along_rings(channels, correlation, purpose, seed=seed, index=index))
+    return draw_patches(channels, patches, purpose, seed=seed, index=index)
 
 
 def load_realism(path: str | Path) -> RealismModel:

@@ -1,0 +1,76 @@
+"""Scatter of intensities as it was recorded: levels of whole sweeps, which simulated sweeps replay at other azimuths.
+
+Intensities of a real sensor scatter in ways that no simple law has. Neighbours are alike for a while and then are not,
+a strong return makes the next one of the same laser weaker, and rings above each other have part of it in common.
+Levels that were recorded together have all of that; each by itself is uniform, so that what is drawn stays calibrated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from resweep import _core
+from resweep.config import Spec
+from resweep.errors import ResweepError
+from resweep.pose import Array
+from resweep.simulate.realism.channels import BeamChannels
+
+STEPS = 256  # of the levels that are kept
+_CHOICE = 2**32  # added to the number of a sweep: what is chosen once a sweep, and not for each beam
+
+
+class Scatter(Spec):
+    """Where recorded levels are kept."""
+
+    file: Annotated[str, Field(pattern=r"^[a-z0-9_-]+\.npy$")]
+    """The file of the levels, beside the card: one byte by sweep, ring and number of the beam on its ring."""
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    """Hash of that file."""
+    sweeps: Annotated[int, Field(ge=1, le=1000)]
+    """Recorded sweeps it holds."""
+
+    def read(self, folder: Path) -> Array:
+        """The levels (sweeps, rings, columns) uint8 in the folder of a model."""
+        path = folder / self.file
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise ResweepError(f"{path}: cannot be read ({error.strerror}); learn the model again") from error
+        if hashlib.sha256(data).hexdigest() != self.sha256:
+            raise ResweepError(f"{path}: is damaged, or not that of its card; learn the model again")
+        try:
+            levels = np.load(io.BytesIO(data), allow_pickle=False)
+        except (ValueError, EOFError) as error:
+            raise ResweepError(f"{path}: holds no levels ({error}); learn the model again") from error
+        if levels.dtype != np.uint8 or levels.ndim != 3 or len(levels) != self.sweeps or levels.size == 0:
+            raise ResweepError(f"{path}: holds {levels.dtype} {levels.shape}, not levels; learn the model again")
+        return np.asarray(levels)
+
+
+def number_beams(channels: BeamChannels) -> Array:
+    """The number (b,) of each beam on its ring, from 0, in the order in which they are fired."""
+    order = np.lexsort((channels.turn, channels.laser))
+    ring = channels.laser[order]
+    first = np.flatnonzero(np.diff(ring, prepend=-1))
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order)) - np.repeat(first, np.diff(np.append(first, len(order))))
+    return number
+
+
+def replay(levels: Array, channels: BeamChannels, purpose: _core.Purpose, *, seed: int, index: int) -> Array:
+    """Levels (b,) from 0 to 1 for the beams of sweep ``index``: those of a recorded sweep, turned about the axis.
+
+    Which one, and how far it is turned, is drawn by ``seed`` and ``index``, and so is what lies between two steps.
+    """
+    sweeps, rings, columns = levels.shape
+    beams = np.arange(len(channels), dtype=np.int32)
+    chosen = _core.draw_uniform(seed, index + _CHOICE, np.arange(2, dtype=np.int32), purpose)
+    sweep, turn = min(int(chosen[0] * sweeps), sweeps - 1), int(chosen[1] * columns)
+    kept = levels[sweep, channels.laser % rings, (number_beams(channels) + turn) % columns]
+    return np.asarray((kept + _core.draw_uniform(seed, index, beams, purpose)) / STEPS)
