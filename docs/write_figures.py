@@ -24,10 +24,24 @@ DOCS = ROOT / "docs"
 PICTURES = DOCS / "images" / "experiments"
 BLOCK = re.compile(r"(<!-- figures: (\w+)/(\w+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
 WIDTH = 1100  # pixels of a figure on a page
-DRAWN = ("a_figure1", "b_figure5", "b_figure7", "b_figure8", "d_motion", "d_objects")  # all need no recording
+DRAWN = ("a_figure1", "b_figure5", "b_figure7", "b_figure8", "b_figure10", "d_motion", "d_objects")  # need no recording
 
-# By name: what each figure is, where it stands in the JSON (keys, separated by slashes), and how it is written.
-Row = tuple[str, str, str]
+# By name: what each figure is, where it stands in the JSON (keys, separated by slashes; several for several columns),
+# and how it is written.
+Row = tuple[str, str | tuple[str, ...], str]
+
+
+def _across(keys: str, count: int) -> tuple[str, ...]:
+    """Keys of ``count`` columns, which are numbered."""
+    return tuple(keys.format(at) for at in range(count))
+
+
+_SPLATS_BY = ("descriptors", "KPConv labels", "labels")
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "experiments/c_semantics": ("KPConv", "random forest", "range image"),
+    "experiments/c_kpconv": tuple(f"splats by {kind}" for kind in _SPLATS_BY),
+    "experiments/b_figure10": ("LMS-291", "VLP-16", "HDL-32E", "HDL-64E"),
+}
 ROWS: dict[str, tuple[Row, ...]] = {
     "benchmarks/tiles": (
         ("sweeps a second of a build, 1,600 sweeps", "sweeps_per_s_build", "{:.2f}"),
@@ -41,6 +55,16 @@ ROWS: dict[str, tuple[Row, ...]] = {
         ("volumes a hectare", "volumes_per_hectare", "{:,.0f}"),
         ("bytes a volume on disk", "bytes_per_volume", "{:.0f}"),
         ("beams a second and core that are built from", "beams_per_core_s", "{:,.0f}"),
+    ),
+    "benchmarks/peers": tuple(
+        (f"{what}, {place}, {rays}", f"{place}_{key}_{figure}", "{:.2f}")
+        for what, figure in (
+            ("speed over that of Open3D", "speedup_open3d"),
+            ("speed over that of trimesh", "speedup_trimesh"),
+            ("speed end to end over that of Mitsuba 3 tracing alone", "ratio_mitsuba"),
+        )
+        for place in ("terrain", "vegetation")
+        for rays, key in (("1 ray a pulse", "1ray"), ("9 rays", "9rays"))
     ),
     "experiments/a_figure1": (
         ("distance of the histograms, beam of one peak, voxels of 5 cm", "rows/0/voxels", "{:.2f}"),
@@ -67,6 +91,54 @@ ROWS: dict[str, tuple[Row, ...]] = {
         ("median range of foliage", "median_foliage_m", "{:.2f} m"),
         ("median range of wood", "median_wood_m", "{:.2f} m"),
         ("probability of so many returns from one peak", "p_one_mode", "{:.3f}"),
+    ),
+    "experiments/c_semantics": (
+        ("mIoU of 02 and 04 together", _across("rows/{}/miou", 3), "{:.3f}"),
+        ("mIoU of 02", _across("rows/{}/miou_by_log/02", 3), "{:.3f}"),
+        ("mIoU of 04", _across("rows/{}/miou_by_log/04", 3), "{:.3f}"),
+        ("returns that are right", _across("rows/{}/accuracy", 3), "{:.1%}"),
+        *(
+            (f"IoU of {name}", _across("rows/{}/iou/" + name, 3), "{:.3f}")
+            for name in ("road", "vegetation", "car", "trunk", "fence", "pole", "pavement", "building", "person")
+        ),
+    ),
+    "experiments/c_kpconv": tuple(
+        (f"{place}: {title}", tuple(f"places/{at}/kpconv/ours/{key}/{kind}" for kind in _SPLATS_BY), form)
+        for at, place in enumerate(("02", "04"))
+        for title, key, form in (
+            ("C2C of thin things", "thin_c2c_m", "{:.4f} m"),
+            ("F1 of thin things", "thin_f1", "{:.3f}"),
+            ("returns of held-out sweeps that are right", "heldout_right", "{:.1%}"),
+        )
+    ),
+    "experiments/b_figure10": tuple(
+        (title, _across("rows/{}/" + key, 4), form)
+        for title, key, form in (
+            ("driven until the goal was reached", "path_m", "{:.1f} m"),
+            ("driven time", "driven_s", "{:.1f} s"),
+            ("collisions", "collisions", "{}"),
+            ("mean error of the cost (0 to 100) of cells seen", "cost_error_mean", "{:.1f}"),
+            ("largest error of the cost", "cost_error_max", "{:.0f}"),
+            ("cells of grass that are blocked", "grass_blocked_share", "{:.2%}"),
+            ("cells of trees and walls that are blocked", "tree_cells_found", "{:.0%}"),
+        )
+    ),
+    "experiments/c_heldout": tuple(
+        (f"{title} (goal {goal})", f"mean/{key}", form)
+        for title, goal, key, form in (
+            ("median error of ranges", "2.0 cm", "range_median_m", "{:.4f} m"),
+            ("within 10 cm, of beams that return in both", "88 %", "within_0.10m", "{:.1%}"),
+            ("true returns recovered to 10 cm", "87 %", "recovered_0.10m", "{:.1%}"),
+            ("root mean square error of ranges", "2.2 m", "range_rmse_m", "{:.2f} m"),
+            ("distance of simulated points from recorded ones, C2C", "1.9 cm", "c2c_m", "{:.4f} m"),
+            ("Chamfer distance, squares", "0.07 m²", "chamfer_sq_sum_m2", "{:.3f} m²"),
+            ("F-score at 5 cm", "0.80", "fscore_0.05m", "{:.3f}"),
+            ("F1 of returns", "0.98", "return_f1", "{:.3f}"),
+            ("log-likelihood of a beam", "1.0", "log_likelihood", "{:.2f}"),
+            ("returns more than 0.5 m too early", "2.5 %", "too_early_0.5m", "{:.1%}"),
+            ("intensity, root mean square error", "0.085", "intensity_rmse", "{:.3f}"),
+            ("intensity, correlation", "0.75", "intensity_corr", "{:.2f}"),
+        )
     ),
     "experiments/d_motion": (
         ("median error, each ray its own time", "variants/continuous/median_mm", "{:.3f} mm"),
@@ -97,8 +169,11 @@ def make_table(folder: str, name: str) -> str:
     if not rows or not path.is_file():
         return f"Not measured yet: `python -m {folder}.{name} --json`."
     result = json.loads(path.read_text(encoding="utf-8"))
-    lines = ["| figure | value |", "|---|---|"]
-    lines += [f"| {title} | {form.format(_find(result, keys))} |" for title, keys, form in rows]
+    columns = COLUMNS.get(f"{folder}/{name}", ("value",))
+    lines = [f"| figure | {' | '.join(columns)} |", "|---" * (1 + len(columns)) + "|"]
+    for title, keys, form in rows:
+        cells = (form.format(_find(result, one)) for one in ((keys,) if isinstance(keys, str) else keys))
+        lines.append(f"| {title} | {' | '.join(cells)} |")
     machine = f", {result['cpu']}, {result['cores']} cores" if "cpu" in result else ""
     size = "the small version (`--fast`)" if result.get("fast") else "the whole run"
     return "\n".join([*lines, "", f"*`python -m {folder}.{name}`, {size}{machine}.*"])

@@ -3,6 +3,9 @@
 Scans are registered by GPS and compass into a cost map of 400 x 400 cells of 0.5 m (eq. 8, with h_max = 1.5 m; the
 printed max must be a min), A* plans over it and a follower drives the plan at up to 2 m/s, from the southwest corner to
 a goal 130 m northeast. B shows cost maps after ten seconds and judges by eye; here the whole drive is scored.
+
+Fifty trees are few for nine hectares: in most courtyards none stands between start and goal. The seed of this one is
+the one of the first 400 with most trunks within 1 m of the straight line: two, after 14 m and after 71 m.
 """
 
 from __future__ import annotations
@@ -38,6 +41,8 @@ HEIGHT_M = 2.0  # B, 3.5.3
 DISTANCE_M = 130.0  # B, 3.5.3
 SHOWN_S = 10.0  # B, Figure 10
 START = (-118.0, -118.0)
+SEED = 354
+IN_THE_WAY_M = 1.2  # half of the robot's width and the navigator's margin, about
 REGISTERED_M = 2.0  # returns of an obstacle may land this far beside it
 CLAIM = (
     "the LMS-291 shows trees only; the VLP-16 sees tall obstacles at intermediate ranges better than the HDL-64E, "
@@ -161,7 +166,7 @@ def run(fast: bool = False, only: str = "", cache: Path | None = None) -> dict[s
         world, start, goal, longest = courtyard(3, config), (-25.0, -25.0), (-9.0, -9.0), 30.0
         names = ["sick-lms-291-s05", "velodyne-vlp-16"]
     else:
-        world, start, longest = courtyard(0), START, 200.0
+        world, start, longest = courtyard(SEED), START, 200.0
         goal = (START[0] + DISTANCE_M / math.sqrt(2), START[1] + DISTANCE_M / math.sqrt(2))
         names = list(SENSORS)
     chosen = [name for name in names if only in name]
@@ -171,13 +176,23 @@ def run(fast: bool = False, only: str = "", cache: Path | None = None) -> dict[s
         kept[name] = drive(world, truth, name, goal, start, longest, "single" if fast else "nine")
         if cache is not None:
             cache.write_text(json.dumps(kept))
-    rows = [kept[name] for name in chosen]
+    rows, trunks = [kept[name] for name in chosen], _find_trunks(world)
     return {
+        "straight_m": math.dist(start, goal),
+        "trunks_in_the_way": _count_in_the_way(trunks, start, goal),
         "rows": [{key: value for key, value in row.items() if not key.startswith("_")} for row in rows],
         "paper": CLAIM,
         "_rows": rows,
-        "_trees": _find_trunks(world),
+        "_trees": trunks,
     }
+
+
+def _count_in_the_way(trunks: Array, start: tuple[float, float], goal: tuple[float, float]) -> int:
+    """How many trunks a robot would strike on the straight line."""
+    along = np.subtract(goal, start) / math.dist(start, goal)
+    arm = trunks - np.array(start)
+    ahead, aside = arm @ along, np.abs(arm @ np.array([-along[1], along[0]]))
+    return int(((ahead > 0) & (ahead < math.dist(start, goal)) & (aside < IN_THE_WAY_M)).sum())
 
 
 def _find_trunks(world: World) -> Array:
@@ -209,6 +224,8 @@ def show(result: dict[str, Any]) -> None:
             f"{row['seconds']:.0f} s",
         )
     console.print(made)
+    straight, trunks = result["straight_m"], result["trunks_in_the_way"]
+    console.print(f"The straight line is {straight:.0f} m long; {trunks} trunks stand in the way on it.")
     console.print(f"Paper: {CLAIM}.")
 
 
