@@ -16,6 +16,7 @@ _PROJECTION = "LASF_Projection"
 _WKT, _KEYS = 2112, 34735
 _GEOGRAPHIC_KEY, _PROJECTED_KEY, _LINEAR_UNITS_KEY, _MODEL_KEY = 2048, 3072, 3076, 1024  # GeoTIFF 1.1, 7.1
 _PROJECTED_MODEL, _GEOGRAPHIC_MODEL, _METRE = 1, 2, 9001
+_LENGTHS = {9002: "feet", 9003: "US survey feet"}  # EPSG codes of units, but for the metre
 _USER_DEFINED = 32767
 _NODE = re.compile(r"\b(PROJCS|PROJCRS|PROJECTEDCRS)\s*\[", re.IGNORECASE)
 _GEOGRAPHIC = re.compile(r"^\s*(GEOGCS|GEOGCRS|GEODCRS|GEOGRAPHICCRS|GEODETICCRS)\s*\[", re.IGNORECASE)
@@ -52,7 +53,8 @@ def _describe_keys(data: bytes) -> str:
     code = keys.get(_PROJECTED_KEY, _USER_DEFINED)
     name = "" if code == _USER_DEFINED else f"EPSG:{code}"
     unit = keys.get(_LINEAR_UNITS_KEY, _METRE)
-    return name if unit == _METRE else f"{name or 'a system of its own'} in units EPSG:{unit}"
+    length = _LENGTHS.get(unit, f"units EPSG:{unit}")
+    return name if unit == _METRE else f"{name or 'a system of its own'} in {length}"
 
 
 def is_wkt(text: str) -> bool:
