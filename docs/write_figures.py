@@ -24,16 +24,19 @@ DOCS = ROOT / "docs"
 PICTURES = DOCS / "images" / "experiments"
 BLOCK = re.compile(r"(<!-- figures: (\w+)/(\w+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
 WIDTH = 1100  # pixels of a figure on a page
-DRAWN = ("a_figure1", "b_figure5", "b_figure7", "b_figure8", "b_figure10", "d_motion", "d_objects")  # need no recording
+DRAWN = (  # need no recording
+    "a_figure1", "b_figure5", "b_figure7", "b_figure8", "b_figure10",
+    "d_confidence", "d_motion", "d_objects", "d_shift",
+)  # fmt: skip
 
 # By name: what each figure is, where it stands in the JSON (keys, separated by slashes; several for several columns),
 # and how it is written.
 Row = tuple[str, str | tuple[str, ...], str]
 
 
-def _across(keys: str, count: int) -> tuple[str, ...]:
-    """Keys of ``count`` columns, which are numbered."""
-    return tuple(keys.format(at) for at in range(count))
+def _across(keys: str, count: int, first: int = 0) -> tuple[str, ...]:
+    """Keys of ``count`` columns, which are numbered from ``first`` on."""
+    return tuple(keys.format(at) for at in range(first, first + count))
 
 
 _SPLATS_BY = ("descriptors", "KPConv labels", "labels")
@@ -41,6 +44,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "experiments/c_semantics": ("KPConv", "random forest", "range image"),
     "experiments/c_kpconv": tuple(f"splats by {kind}" for kind in _SPLATS_BY),
     "experiments/b_figure10": ("LMS-291", "VLP-16", "HDL-32E", "HDL-64E"),
+    "experiments/d_shift": ("0 m", "1 m", "2 m", "3 m"),
 }
 ROWS: dict[str, tuple[Row, ...]] = {
     "benchmarks/tiles": (
@@ -138,6 +142,27 @@ ROWS: dict[str, tuple[Row, ...]] = {
             ("returns more than 0.5 m too early", "2.5 %", "too_early_0.5m", "{:.1%}"),
             ("intensity, root mean square error", "0.085", "intensity_rmse", "{:.3f}"),
             ("intensity, correlation", "0.75", "intensity_corr", "{:.2f}"),
+        )
+    ),
+    "experiments/d_confidence": (
+        ("expected calibration error", "calibration_error", "{:.4f}"),
+        ("the same, if every return were given one half", "base_error", "{:.2f}"),
+        ("Brier score", "brier", "{:.4f}"),
+        ("Brier score of the mean share", "brier_of_the_mean", "{:.4f}"),
+        ("returns that are right", "right_share", "{:.1%}"),
+    ),
+    "experiments/d_shift": tuple(
+        (f"{title}, {sensor}{world}", _across(f"rows/{{}}/{key}", 4, first), form)
+        for first, sensor, world in (
+            (0, "HDL-64E", ""),
+            (12, "HDL-64E", ", completed"),
+            (4, "OS1-128", ""),
+            (8, "VLP-16", ""),
+        )
+        for title, key, form in (
+            ("recovered to 0.1 m", "recovered_0.10m", "{:.1%}"),
+            ("unknown beams", "unknown_share", "{:.1%}"),
+            ("Chamfer", "chamfer_m", "{:.4f} m"),
         )
     ),
     "experiments/d_motion": (
