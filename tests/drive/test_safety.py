@@ -94,7 +94,7 @@ def test_bad_cases_are_rows_and_bad_words_are_errors(tmp_path: Path) -> None:
         list_cases("animals", 3)
     with pytest.raises(ResweepError, match="autonomy 'nobody:Home': cannot be imported"):
         campaigns.make_autonomy("nobody:Home")
-    with pytest.raises(ResweepError, match="give a stack, tcp:PORT, or MODULE:NAME .*; known: navigator, reference"):
+    with pytest.raises(ResweepError, match=r"give a stack, tcp:PORT, or MODULE:NAME .*; known: navigator, reference"):
         campaigns.make_autonomy("nobody")
     case = campaigns.Case(0, "scene:nowhere", 0, make_hidden_car(0, 9.0, 1.0).scenario, {})
     assert campaigns.run_case(Campaign(), "", case)["outcome"] == "error"
