@@ -15,6 +15,14 @@ template <class T> struct Column {
     const T* data = nullptr;
     std::size_t stride = 1;
     T operator[](std::size_t row) const { return data[row * stride]; }
+
+    void prefetch(std::size_t row) const {
+#ifdef __GNUC__
+        __builtin_prefetch(data + row * stride);
+#else
+        static_cast<void>(row);
+#endif
+    }
 };
 
 // A column that is written once, whole, and so begins uninitialised.

@@ -4,6 +4,9 @@
 #include <cmath>
 #include <limits>
 
+#include "core/multiversion.hpp"
+#include "core/small_angles.hpp"
+
 namespace resweep {
 namespace {
 
@@ -69,7 +72,10 @@ void Motion::at(double time, double rotation[9], double position[3]) const {
     double share = (time - times_[k]) / (times_[k + 1] - times_[k]);
     share = share < 0.0 ? 0.0 : share > 1.0 ? 1.0 : share;
     for (int i = 0; i < 3; ++i) position[i] = (1.0 - share) * knot.position[i] + share * next.position[i];
-    const double angle = share * knot.angle, s = std::sin(angle), c = std::cos(angle), t = 1.0 - c;
+    const double angle = share * knot.angle;
+    const bool small = knot.angle <= kSmallAngle;
+    const double s = small ? small_sine(angle) : std::sin(angle), c = small ? small_cosine(angle) : std::cos(angle);
+    const double t = 1.0 - c;
     const double *a = knot.axis, x = a[0], y = a[1], z = a[2];
     const double turn[9] = {t * x * x + c,     t * x * y - s * z, t * x * z + s * y, t * x * y + s * z, t * y * y + c,
                             t * y * z - s * x, t * x * z - s * y, t * y * z + s * x, t * z * z + c};
@@ -78,6 +84,61 @@ void Motion::at(double time, double rotation[9], double position[3]) const {
             rotation[3 * i + j] = 0.0;
             for (int l = 0; l < 3; ++l) rotation[3 * i + j] += knot.rotation[3 * i + l] * turn[3 * l + j];
         }
+}
+
+namespace {
+
+// How far along an interval each time is, from 0 to 1; positions then, and angles turned.
+RESWEEP_MULTIVERSION void advance(const double* times, std::size_t count, double from, double to, const double* first,
+                                  const double* last, double angle, double* x, double* y, double* z, double* turned) {
+    const double duration = to - from;
+    for (std::size_t i = 0; i < count; ++i) {
+        double share = (times[i] - from) / duration;
+        share = share < 0.0 ? 0.0 : share > 1.0 ? 1.0 : share;
+        x[i] = (1.0 - share) * first[0] + share * last[0];
+        y[i] = (1.0 - share) * first[1] + share * last[1];
+        z[i] = (1.0 - share) * first[2] + share * last[2];
+        turned[i] = share * angle;
+    }
+}
+
+// Row `k` (3,) of a knot's rotation, times the turn by small angles about its axis.
+RESWEEP_MULTIVERSION void turn_row(const double* k, const double* axis, const double* angles, std::size_t count,
+                                   float* a, float* b, float* d) {
+    const double x = axis[0], y = axis[1], z = axis[2], k0 = k[0], k1 = k[1], k2 = k[2];
+    for (std::size_t i = 0; i < count; ++i) {
+        const double s = small_sine(angles[i]), c = small_cosine(angles[i]), t = 1.0 - c;
+        a[i] = static_cast<float>(k0 * (t * x * x + c) + k1 * (t * x * y + s * z) + k2 * (t * x * z - s * y));
+        b[i] = static_cast<float>(k0 * (t * x * y - s * z) + k1 * (t * y * y + c) + k2 * (t * y * z + s * x));
+        d[i] = static_cast<float>(k0 * (t * x * z + s * y) + k1 * (t * y * z - s * x) + k2 * (t * z * z + c));
+    }
+}
+
+}  // namespace
+
+void Motion::at(const double* times, std::size_t count, float* const rotation[9], double* const position[3]) const {
+    constexpr std::size_t kMost = 128;  // times at once
+    double angles[kMost];
+    for (std::size_t first = 0; first < count;) {
+        const std::size_t k = knot_before(times[first]);
+        std::size_t last = first + 1;
+        while (!still() && last < count && last - first < kMost && knot_before(times[last]) == k) ++last;
+        if (still() || knots_[k].angle > kSmallAngle) {
+            double turn[9], place[3];
+            last = first + 1;
+            at(times[first], turn, place);
+            for (int i = 0; i < 9; ++i) rotation[i][first] = static_cast<float>(turn[i]);
+            for (int i = 0; i < 3; ++i) position[i][first] = place[i];
+        } else {
+            const Knot &knot = knots_[k], &next = knots_[k + 1];
+            advance(times + first, last - first, times_[k], times_[k + 1], knot.position, next.position, knot.angle,
+                    position[0] + first, position[1] + first, position[2] + first, angles);
+            for (int row = 0; row < 3; ++row)
+                turn_row(knot.rotation + 3 * row, knot.axis, angles, last - first, rotation[3 * row] + first,
+                         rotation[3 * row + 1] + first, rotation[3 * row + 2] + first);
+        }
+        first = last;
+    }
 }
 
 void Motion::velocity(double time, double linear[3], double angular[3]) const {

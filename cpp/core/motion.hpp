@@ -17,6 +17,9 @@ class Motion {
     // Rotation (row-major 3x3) and position at `time`.
     void at(double time, double rotation[9], double position[3]) const;
 
+    // The same at many `times`, one array for each coefficient.
+    void at(const double* times, std::size_t count, float* const rotation[9], double* const position[3]) const;
+
     // Linear velocity, metres per second, and angular velocity, radians per second, at `time`; both in the world's
     // frame.
     void velocity(double time, double linear[3], double angular[3]) const;

@@ -122,6 +122,18 @@ FirstWords choose_first_words() { return first_words_each; }
 
 }  // namespace
 
+void first_words(const Philox& random, const std::uint32_t* beams, std::size_t count, std::uint32_t ray,
+                 Purpose purpose, std::uint32_t* words) {
+    static const FirstWords find = choose_first_words();
+    std::uint32_t numbers[kBlock] = {}, found[kBlock];
+    for (std::size_t first = 0; first < count; first += kBlock) {
+        const std::size_t size = std::min(kBlock, count - first);
+        std::copy_n(beams + first, size, numbers);
+        find(random, numbers, size, ray, purpose, found);
+        std::copy_n(found, size, words + first);
+    }
+}
+
 double normal(std::uint32_t word) {
     const double p = unit(word), q = p - 0.5;
     if (std::fabs(q) <= kMiddleReach) return middle(q);
@@ -131,14 +143,12 @@ double normal(std::uint32_t word) {
 
 void normals(const Philox& random, const std::uint32_t* beams, std::size_t count, std::uint32_t ray, Purpose purpose,
              double* out) {
-    static const FirstWords first_words = choose_first_words();
-    std::uint32_t numbers[kBlock] = {}, words[kBlock];
+    std::uint32_t words[kBlock];
     std::uint8_t tails[kBlock];
     double logs[kBlock], sizes[kBlock];
     for (std::size_t first = 0; first < count; first += kBlock) {
         const std::size_t size = std::min(kBlock, count - first);
-        std::copy_n(beams + first, size, numbers);
-        first_words(random, numbers, size, ray, purpose, words);
+        first_words(random, beams + first, size, ray, purpose, words);
         middles(words, size, out + first);
         // Which draws lie in a tail is not predictable: they are listed without branches.
         std::size_t n_tails = 0;

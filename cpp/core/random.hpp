@@ -66,6 +66,10 @@ struct Philox {
 // A number strictly inside (0, 1).
 inline double unit(std::uint32_t word) { return (static_cast<double>(word) + 0.5) * (1.0 / 4294967296.0); }
 
+// The first random word of each beam, for one ray and purpose.
+void first_words(const Philox& random, const std::uint32_t* beams, std::size_t count, std::uint32_t ray,
+                 Purpose purpose, std::uint32_t* words);
+
 // A standard normal number: the inverse distribution function at `unit(word)`, by the rational
 // approximations PPND7 of Wichura (1988), "Algorithm AS 241", accurate to seven digits.
 double normal(std::uint32_t word);

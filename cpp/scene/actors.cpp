@@ -96,15 +96,36 @@ void ActorScene::surround(const Actor& actor, const std::vector<MotionSegment>& 
         }
         reach += 0.25 * (high[axis] - low[axis]) * (high[axis] - low[axis]);
     }
-    std::array<float, 4> sphere;
+    Sphere sphere;
     for (std::size_t axis = 0; axis < 3; ++axis) sphere[axis] = static_cast<float>(0.5 * (low[axis] + high[axis]));
     sphere[3] = static_cast<float>(std::sqrt(reach) + actor.radius + kMargin);
     spheres_.push_back(sphere);
 }
 
-bool ActorScene::may_meet(const float* const origin[3], const float* const direction[3], const float* far,
-                          int count) const {
-    return any_meets(spheres_.data(), spheres_.size(), origin[0], origin[1], origin[2], direction[0], direction[1],
+// A ray that meets a sphere has then gone at most as far as the sphere's far side is, and so lies at most `turn` times
+// that aside of `direction`.
+void ActorScene::find_near(const float origin[3], float spread, const float direction[3], float turn,
+                           std::vector<Sphere>& near) const {
+    near.clear();
+    for (const Sphere& sphere : spheres_) {
+        double along = 0.0, square = 0.0, apart = 0.0;
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+            const double v = double{sphere[axis]} - origin[axis];
+            along += v * direction[axis];
+            square += v * v;
+        }
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+            const double v = double{sphere[axis]} - origin[axis] - std::max(along, 0.0) * direction[axis];
+            apart += v * v;
+        }
+        const double reach = double{sphere[3]} + spread + kMargin;
+        if (std::sqrt(apart) <= reach + (std::sqrt(square) + reach) * turn) near.push_back(sphere);
+    }
+}
+
+bool ActorScene::may_meet(const std::vector<Sphere>& spheres, const float* const origin[3],
+                          const float* const direction[3], const float* far, int count) {
+    return any_meets(spheres.data(), spheres.size(), origin[0], origin[1], origin[2], direction[0], direction[1],
                      direction[2], far, count);
 }
 

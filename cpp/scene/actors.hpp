@@ -69,8 +69,18 @@ class ActorScene {
     // The actors that are present in the sweep and the region, as rows of those given.
     const std::vector<std::int32_t>& present() const { return present_; }
 
-    // Whether any of a few rays may hit an actor at any time of the sweep, nearer than its `far`. True says nothing.
-    bool may_meet(const float* const origin[3], const float* const direction[3], const float* far, int count) const;
+    // A sphere around all that an actor sweeps over: centre and radius.
+    using Sphere = std::array<float, 4>;
+    const std::vector<Sphere>& spheres() const { return spheres_; }
+
+    // Keep in `near` the spheres of the actors that rays may meet which start within `spread` of an origin, in
+    // directions that differ from `direction` by vectors up to `turn` long.
+    void find_near(const float origin[3], float spread, const float direction[3], float turn,
+                   std::vector<Sphere>& near) const;
+
+    // Whether any of a few rays may come within a sphere, nearer than its `far`. True says nothing.
+    static bool may_meet(const std::vector<Sphere>& spheres, const float* const origin[3],
+                         const float* const direction[3], const float* far, int count);
 
     // The time of a ray fired at this second.
     float ray_time(double second) const;
@@ -113,8 +123,8 @@ class ActorScene {
 
     OwnedScene scene_;
     double from_, scale_;
-    std::vector<Placement> placements_;          // by geometry id
-    std::vector<std::array<float, 4>> spheres_;  // centre and radius of all that each actor sweeps over
+    std::vector<Placement> placements_;  // by geometry id
+    std::vector<Sphere> spheres_;
     std::vector<std::int32_t> present_;
     std::unordered_map<std::int32_t, PresentActor> by_instance_;
     bool gathers_ = false, one_kind_ = true;

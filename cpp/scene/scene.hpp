@@ -76,6 +76,13 @@ class Scene {
     // The event of one hit, as if the ray carried the whole beam.
     Event event(const Hit& hit) const;
 
+    // Ask for what `event` will read of a hit on a disc, so that the reads of several hits wait together.
+    void prefetch(std::uint32_t geometry, std::uint32_t instance, std::uint32_t primitive) const {
+        if (cells_) return;
+        const Discs* discs = layers_[layer_of_[instance != kInvalidId ? instance : geometry]].discs;
+        if (discs) discs->prefetch(primitive / 2);
+    }
+
     // The normal at a hit in the frame of the world, of any length.
     void find_normal(const Hit& hit, float normal[3]) const;
 

@@ -37,6 +37,13 @@ struct Discs {
         return incidence_exponent == 1.0f ? cosine : std::pow(std::max(cosine, 0.1f), incidence_exponent);
     }
 
+    void prefetch(std::size_t disc) const {
+        label.prefetch(disc);
+        instance.prefetch(disc);
+        reflectance.prefetch(disc);
+        if (seen.data) seen.prefetch(disc);
+    }
+
     Seen seen_of(std::size_t disc) const { return seen.data ? seen[disc] : 0; }
     float pass_of(std::size_t disc) const { return permeability.data ? permeability[disc] : 0.0f; }
 };

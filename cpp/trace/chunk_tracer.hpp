@@ -74,6 +74,7 @@ template <int N> class ChunkTracer {
             std::fill_n(rays.origin_y, N, pulses_.origin[1][0]);
             std::fill_n(rays.origin_z, N, pulses_.origin[2][0]);
         }
+        if (tracer_.has_actors()) narrow_actors(directions, order.row.size());
         std::fill_n(hits_.range.begin(), order.row.size(), kInfinity);
         std::fill_n(hits_.reflected.begin(), order.row.size(), 0.0f);
         hits_.one_object = plain_;
@@ -86,6 +87,17 @@ template <int N> class ChunkTracer {
             tracer_.trace(lanes, receiver_.range_max);
             plain_ ? keep_plain_hits(rows, lanes) : keep_hits(rows, lanes);
         }
+    }
+
+    // Leave out the actors that no ray of the chunk can meet, neither the first `count` nor the axes of pulses.
+    void narrow_actors(const std::vector<float> (&directions)[3], std::size_t count) {
+        const std::size_t middle = pulses_.count / 2;
+        const float axis[3] = {pulses_.d[0][middle], pulses_.d[1][middle], pulses_.d[2][middle]};
+        const float origin[3] = {pulses_.origin[0][0], pulses_.origin[1][0], pulses_.origin[2][0]};
+        float turn = farthest(directions, count, axis);
+        if (!beam_.axial()) turn = std::max(turn, farthest(pulses_.d, pulses_.count, axis));
+        tracer_.narrow_actors(origin, farthest(pulses_.origin, pulses_.one_origin ? 1 : pulses_.count, origin), axis,
+                              turn);
     }
 
     // Write the hits of a packet into `hits_`.

@@ -22,6 +22,9 @@ void select(const float* values, const std::uint32_t* rows, float* out, int coun
 // The same for the three coordinates of vectors.
 void select(const std::vector<float> (&values)[3], const std::uint32_t* rows, float* x, float* y, float* z, int count);
 
+// The largest distance of the first `count` vectors to another.
+float farthest(const std::vector<float> (&values)[3], std::size_t count, const float from[3]);
+
 // How far a beam without return is followed, in maximum ranges. A world need not be at hand beyond that.
 constexpr float kBeyond = 2.0f;
 
@@ -33,6 +36,7 @@ template <int N> class PacketTracer {
         : scene_(scene),
           actors_(actors && !actors->empty() ? actors : nullptr),
           gathers_(scene.gathers() || (actors_ && actors_->gathers())) {
+        if (actors_) near_actors_ = actors_->spheres();
         std::memset(&packet_, 0, sizeof packet_);
         std::fill_n(packet_.ray.mask, N, 0xFFFFFFFFu);
         std::fill_n(packet_.ray.direction_x, N, 1.0f);
@@ -68,6 +72,13 @@ template <int N> class PacketTracer {
 
     RayPacket<N>& rays() { return packet_.ray; }
     const RayHitPacket<N>& packet() const { return packet_; }
+
+    // The rays that are traced from now on start within `spread` of an origin, and their directions differ from
+    // `direction` by vectors up to `turn` long: actors that none of them can meet are left out.
+    void narrow_actors(const float origin[3], float spread, const float direction[3], float turn) {
+        if (actors_) actors_->find_near(origin, spread, direction, turn, near_actors_);
+    }
+    bool has_actors() const { return actors_ != nullptr; }
 
     // Set the first `lanes` rays from origins and directions (n, 3).
     void aim(const float* origins, const float* directions, int lanes) {
@@ -153,6 +164,10 @@ template <int N> class PacketTracer {
         const RayPacket<N>& ray = packet_.ray;
         cosines(hit.normal_x, hit.normal_y, hit.normal_z, ray.direction_x, ray.direction_y, ray.direction_z, cosine_,
                 N);
+        if (!gathers_)
+            for (int lane = 0; lane < lanes; ++lane)
+                if (hit.geometry[lane] != kInvalidId && !(actors_ && ray.t_far[lane] < world_far_[lane]))
+                    scene_.prefetch(hit.geometry[lane], hit.instance[lane], hit.primitive[lane]);
         for (int lane = 0; lane < lanes; ++lane) {
             if (hit.geometry[lane] == kInvalidId && !gathers_) continue;
             const bool moving = actors_ && ray.t_far[lane] < world_far_[lane];
@@ -181,11 +196,12 @@ template <int N> class PacketTracer {
         const RayPacket<N>& ray = packet_.ray;
         const float* const origin[3] = {ray.origin_x, ray.origin_y, ray.origin_z};
         const float* const direction[3] = {ray.direction_x, ray.direction_y, ray.direction_z};
-        return actors_->may_meet(origin, direction, far, N);
+        return ActorScene::may_meet(near_actors_, origin, direction, far, N);
     }
 
     const Scene& scene_;
     const ActorScene* actors_;
+    std::vector<ActorScene::Sphere> near_actors_;  // those that the rays may meet
     bool gathers_;
     RayHitPacket<N> packet_;
     float world_far_[N];  // t_far of each ray before the actors are traced

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "core/multiversion.hpp"
+#include "core/small_angles.hpp"
 
 namespace resweep {
 namespace {
@@ -47,6 +48,19 @@ RESWEEP_MULTIVERSION void tangent_frames(const float* dx, const float* dy, const
         vx[i] = -dz[i] * y;
         vy[i] = dz[i] * x;
         vz[i] = dx[i] * y - dy[i] * x;
+    }
+}
+
+// Turn unit vectors about z by an encoder's error, as `PulseMaker::add_pointing_error` does, for small steps.
+RESWEEP_MULTIVERSION void turn_by_encoder(const std::uint32_t* words, double step, float* x, float* y, float* z,
+                                          std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const double turn = (unit(words[i]) - 0.5) * step, c = small_cosine(turn), s = small_sine(turn);
+        const double a = c * x[i] - s * y[i], b = s * x[i] + c * y[i], up = z[i];
+        const double scale = 1.0 / std::sqrt(a * a + b * b + up * up);
+        x[i] = static_cast<float>(a * scale);
+        y[i] = static_cast<float>(b * scale);
+        z[i] = static_cast<float>(up * scale);
     }
 }
 
@@ -137,12 +151,7 @@ void PulseMaker::make(std::size_t first, std::size_t last, PulseBatch& batch) {
     for (std::size_t i = 0; i < batch.count; ++i) batch.beam[i] = static_cast<std::uint32_t>(firing.beam[first + i]);
     for (int axis = 0; axis < 3; ++axis)
         std::copy_n(firing.direction[axis].data() + first, batch.count, batch.d[axis].begin());
-    if (pointing_error_)
-        for (std::size_t i = 0; i < batch.count; ++i) {
-            double d[3] = {batch.d[0][i], batch.d[1][i], batch.d[2][i]};
-            add_pointing_error(batch.beam[i], d);
-            for (int axis = 0; axis < 3; ++axis) batch.d[axis][i] = static_cast<float>(d[axis]);
-        }
+    if (pointing_error_) add_pointing_errors(batch);
     if (!axial_) {
         tangent_frames(batch.d[0].data(), batch.d[1].data(), batch.d[2].data(), batch.h[0].data(), batch.h[1].data(),
                        batch.v[0].data(), batch.v[1].data(), batch.v[2].data(), batch.count);
@@ -201,21 +210,42 @@ void PulseMaker::find_poses(std::size_t first, std::size_t count) {
         for (auto& axis : position_) axis.resize(count);
         for (auto& coefficient : turn_) coefficient.resize(count);
     }
-    double rotation[9], position[3];
+    const double* const times = sweep_.firing.time.data() + first;
+    bool known = true;
     for (std::size_t i = 0; i < count; ++i) {
-        const double time = sweep_.start + sweep_.firing.time[first + i];
-        if (time_[i] == time) continue;
+        const double time = sweep_.start + times[i];
+        known &= time_[i] == time;
         time_[i] = time;
-        sweep_.motion.at(time, rotation, position);
-        for (int k = 0; k < 9; ++k) turn_[k][i] = static_cast<float>(rotation[k]);
-        for (int axis = 0; axis < 3; ++axis) position_[axis][i] = position[axis];
+    }
+    if (known) return;
+    float* turn[9];
+    double* position[3];
+    for (int k = 0; k < 9; ++k) turn[k] = turn_[k].data();
+    for (int axis = 0; axis < 3; ++axis) position[axis] = position_[axis].data();
+    sweep_.motion.at(time_.data(), count, turn, position);
+}
+
+void PulseMaker::add_pointing_errors(PulseBatch& batch) {
+    if (noise_.pointing_sigma_h == 0.0 && noise_.pointing_sigma_v == 0.0 && noise_.encoder_step <= kSmallAngle) {
+        words_.resize(batch.count);
+        first_words(sweep_.random, batch.beam.data(), batch.count, 0, Purpose::kPointing, words_.data());
+        turn_by_encoder(words_.data(), noise_.encoder_step, batch.d[0].data(), batch.d[1].data(), batch.d[2].data(),
+                        batch.count);
+        return;
+    }
+    for (std::size_t i = 0; i < batch.count; ++i) {
+        double d[3] = {batch.d[0][i], batch.d[1][i], batch.d[2][i]};
+        add_pointing_error(batch.beam[i], d);
+        for (int axis = 0; axis < 3; ++axis) batch.d[axis][i] = static_cast<float>(d[axis]);
     }
 }
 
 // Encoder and pointing error (A, section IV): the pulse leaves in another direction than the one reported.
 void PulseMaker::add_pointing_error(std::uint32_t beam, double d[3]) const {
     const auto words = sweep_.random.words(beam, 0, Purpose::kPointing);
-    const double turn = (unit(words[0]) - 0.5) * noise_.encoder_step, c = std::cos(turn), s = std::sin(turn);
+    const double turn = (unit(words[0]) - 0.5) * noise_.encoder_step;
+    const bool small = noise_.encoder_step <= kSmallAngle;
+    const double c = small ? small_cosine(turn) : std::cos(turn), s = small ? small_sine(turn) : std::sin(turn);
     const double x = d[0], y = d[1];
     d[0] = c * x - s * y;
     d[1] = s * x + c * y;

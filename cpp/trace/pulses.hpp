@@ -111,6 +111,7 @@ class PulseMaker {
     void make(std::size_t first, std::size_t last, PulseBatch& batch);
 
   private:
+    void add_pointing_errors(PulseBatch& batch);
     void add_pointing_error(std::uint32_t beam, double direction[3]) const;
     void to_world(std::size_t first, PulseBatch& batch);
     void place_moving(std::size_t first, PulseBatch& batch);
@@ -123,6 +124,7 @@ class PulseMaker {
     // neighbouring chunks are rings over the same columns.
     std::vector<double> time_, position_[3];
     std::vector<float> turn_[9];
+    std::vector<std::uint32_t> words_;
 };
 
 // Mean angle, radians, from one pulse to the next, leftwards, of the pulses first..last-1.

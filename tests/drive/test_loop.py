@@ -241,3 +241,12 @@ def test_nothing_is_overwritten_unasked(yard: rs.World, tmp_path: Path) -> None:
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     with pytest.raises(ResweepError, match="is no run"):
         loop.run(tmp_path / "mine", overwrite=True)
+
+
+def test_what_all_sweeps_of_a_sensor_share_is_found_once(yard: rs.World, rig: Rig, monkeypatch: Any) -> None:
+    """A look-up of a sensor's pulses hashes its whole spec, which is left out of the steps."""
+    episode = make(yard, rig, None, actors=[crossing(3.0, 25.0, -8.0)]).episode()
+    episode.step((0.0, 0.0))
+    for module in ("resweep.drive.sensing.lidars", "resweep.simulate.simulator"):
+        monkeypatch.setattr(f"{module}.fire", None)
+    assert len(episode.step((0.0, 0.0)).scans["lidar"]) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from resweep import World
 from resweep.drive import LidarMount, Loop, LoopConfig, Rig
 from resweep.drive.planners import Avoider, Navigator, NavigatorConfig
 from resweep.drive.planners.astar import find_path, inflate
+from resweep.drive.planners.avoider import AvoiderConfig
 from resweep.drive.planners.costmap import CostMap, CostMapConfig, point_costs
 from resweep.drive.planners.detect import DetectConfig, Obstacle, find_obstacles, find_standing
 from resweep.drive.planners.follow import find_ahead, pursue
@@ -153,9 +155,11 @@ def road(*things: object) -> World:
     return World([ground_plane((160.0, 60.0), label=Label.ROAD), *things], labels=SCENE_LABELS)
 
 
-def keep_lane(world: World, speed: float, seconds: float) -> tuple[Loop, Avoider]:
-    scenario = Scenario(ego={"lane": [[-60, 0], [60, 0]], "speed_mps": speed}, duration_s=seconds)
-    stack = Avoider()
+def keep_lane(
+    world: World, speed: float, seconds: float, *actors: dict[str, Any], config: AvoiderConfig | None = None
+) -> tuple[Loop, Avoider]:
+    scenario = Scenario(ego={"lane": [[-60, 0], [60, 0]], "speed_mps": speed}, actors=list(actors), duration_s=seconds)
+    stack = Avoider(config)
     return Loop(world, "passenger-car", SENSOR, stack, scenario=scenario), stack
 
 
@@ -174,6 +178,19 @@ def test_the_avoider_stops_before_what_blocks_the_lane() -> None:
     assert run.states[-1, 5] < 0.6
     front = run.states[-1, 1] + loop.vehicle.length_m - loop.vehicle.rear_overhang_m
     assert 0.3 < -21.0 - front < 8.0
+
+
+def test_the_avoider_passes_oncoming_traffic_slowly_but_does_not_wait_for_it() -> None:
+    """A bus in the lane beside may drift into the way: it is passed at a speed from which the vehicle soon stops."""
+    bus = {"name": "bus", "asset": "bus", "lane": [[10, 3.0], [-70, 3.0]], "speed_mps": 7.0}
+    slowest = []
+    for passing_mps in (0.0, 4.0):
+        loop, stack = keep_lane(road(), 8.0, 7.5, bus, config=AvoiderConfig(passing_mps=passing_mps))
+        run = loop.run(keep_sweeps=False)
+        assert (run.collisions, stack.emergencies) == (0, 0)
+        slowest.append(run.states[:, 5].min())
+    assert slowest[0] < 3.5 < slowest[1] < 7.0
+    assert run.states[-1, 5] > slowest[1] + 0.5  # behind it, it speeds up again
 
 
 def test_the_avoider_stops_at_the_end_of_its_route() -> None:

@@ -15,7 +15,7 @@ from resweep.pose import Array, Trajectory, from_xyz_rpy, transform
 from resweep.scenario import Actor
 from resweep.scenes.cars import car
 from resweep.scenes.parts import box, ground_plane
-from resweep.sensors import Sensor, fire
+from resweep.sensors import Sensor, fire, load_sensor
 from resweep.simulate import Retracer, Simulator
 from resweep.simulate.actors import hit_times
 from resweep.simulate.reference.pulses import rays, rebuilt_hits
@@ -343,3 +343,43 @@ def test_instance_ids_of_actors_must_differ(sensor: Sensor) -> None:
         Actor((car(),), along(lambda t: np.eye(4), *span, knots=2), 5) for span in ((0.0, 1.0), (2.0, 3.0))
     ]
     assert len(Simulator(world, sensor, actors=one_after_the_other).actors) == 2
+
+
+@pytest.mark.parametrize("rays_of", ["single", "nine"])
+def test_actors_in_every_direction_are_met_as_the_same_things_in_the_world(rays_of: str) -> None:
+    """Chunks of pulses leave out the actors that none of their rays can meet: those at their edges stay."""
+    rng = np.random.default_rng(4)
+    things, actors = [], []
+    for number in range(60):
+        away, azimuth = rng.uniform(6.0, 60.0), rng.uniform(-np.pi, np.pi)
+        pose = from_xyz_rpy(away * np.cos(azimuth), away * np.sin(azimuth), rng.uniform(-4.0, 4.0), yaw=azimuth)
+        body = box(tuple(rng.uniform(0.3, 5.0, 3)))
+        things.append(body.moved(pose))
+        actors.append(Actor((body,), Trajectory(np.zeros(1), pose[None]), 100 + number))
+    sensor = load_sensor("velodyne-vlp-16").with_(**{"beam.rays": rays_of})
+    far = ground_plane((10.0, 10.0)).moved(from_xyz_rpy(0.0, 0.0, -500.0))
+    motion = along(lambda t: from_xyz_rpy(15 * t, 0, 0, yaw=2.0 * t))
+    standing = Simulator(World([far, *things]), sensor).sweep(motion)
+    moving = Simulator(World([far]), sensor, actors=actors).sweep(motion)
+    assert len(np.unique(moving.instance)) > 40
+    one, other = (by_beam(sweep, sweep.range, 0.0) for sweep in (standing, moving))
+    assert (one > 0).mean() > 0.2
+    # Rounding at the edges of boxes may go either way.
+    assert (np.abs(one - other) < 0.01).mean() > 0.9995
+
+
+def test_a_world_is_looked_through_once_for_the_ids_of_actors(monkeypatch: Any) -> None:
+    asked: list[list[int]] = []
+    find = World.find_instance
+
+    def count(world: World, wanted: Array) -> tuple[int, str] | None:
+        asked.append(wanted.tolist())
+        return find(world, wanted)
+
+    monkeypatch.setattr(World, "find_instance", count)
+    world = World([box((1.0, 1.0, 1.0), instance=9)])
+    one, other, taken = (Actor((box((1.0, 1.0, 1.0)),), turning(0.1), number) for number in (3, 4, 9))
+    simulator = Simulator(world, "velodyne-vlp-16", actors=[one]).with_actors([one]).with_actors([one, other])
+    assert asked == [[3], [4]]
+    with pytest.raises(ResweepError, match="instance 9"):
+        simulator.with_actors([taken])

@@ -9,8 +9,10 @@ import pytest
 
 from resweep.errors import ResweepError
 from resweep.pose import Trajectory, from_xyz_rpy
+from resweep.scenes.parts import ground_plane
 from resweep.sensors import fire
 from resweep.simulate import Simulator, simulator
+from resweep.simulate.pulses import Pulses
 from resweep.worlds import World
 
 
@@ -155,3 +157,20 @@ def test_a_run_may_begin_its_sweeps_at_given_times(make_sensor: Any, make_wall: 
     assert (standing.times.tolist(), standing[1].timestamp) == ([3.0, 7.0], 7.0)
     with pytest.raises(ResweepError, match="starts: 3 for 2 poses"):
         sim.run(path.poses[:2], starts=[1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("turn_between_knots", [0.004, 0.3])
+def test_many_poses_at_once_are_those_of_each(turn_between_knots: float) -> None:
+    """Pulses are placed many at once where the sensor turns little between knots, else one by one."""
+    times = np.linspace(0.0, 0.1, 11)
+    rate = turn_between_knots / 0.01
+    poses = np.stack([from_xyz_rpy(9 * t, 0.5 * t, 2 + t * t, 0.3 * rate * t, 0.1 * t, rate * t) for t in times])
+    sim = Simulator(World([ground_plane((9.0, 9.0))]), "velodyne-vlp-16")
+    sim = sim.with_sensor(sim.sensor.with_(**{"beam.rays": "single", "pointing.encoder_step_rad": 0.0}))
+    motion, firing = Trajectory(times, poses), fire(sim.sensor)
+    pulses = Pulses.from_firing(firing)
+    origins, directions = sim.rays(motion)
+    at = motion.at(firing.time)[pulses.order]
+    np.testing.assert_array_equal(origins, at[:, :3, 3].astype(np.float32))
+    turned = np.einsum("nij,nj->ni", at[:, :3, :3], firing.direction[pulses.order])
+    np.testing.assert_allclose(directions, turned, atol=3e-7)

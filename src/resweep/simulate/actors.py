@@ -23,7 +23,8 @@ class ActorSet:
     """The actors of a simulation as the tracer takes them.
 
     Each layer is built once, when an actor that uses it first comes near, and is shared by all its users, also
-    those of sets that are given these ``shapes``.
+    those of sets that are given these ``shapes``. ``unused`` are instance ids that the world is known not to use:
+    large worlds take long to look through.
     """
 
     def __init__(
@@ -31,13 +32,14 @@ class ActorSet:
         world: World | StreamedWorld,
         actors: Sequence[Actor],
         shapes: dict[int, tuple[_core.Shape, Mesh | Splats]] | None = None,
+        unused: frozenset[int] = frozenset(),
     ) -> None:
         self.origin = world.origin
         self.actors = tuple(actors)
         for actor in self.actors:
             if not isinstance(actor, Actor):
                 raise ResweepError(f"actors: expected a sequence of Actor, got {type(actor).__name__} in it")
-        _check_instances(world, self.actors)
+        self.unused = _check_instances(world, self.actors, unused)
         # By the identity of a layer, or of an actor; both are kept too, so that nothing else gets their identity.
         self.shapes = {} if shapes is None else shapes
         self._natives: dict[int, tuple[_core.Actor, Actor]] = {}
@@ -152,17 +154,21 @@ def hit_times(ids: Array, start: float, instance: Array, time: Array) -> Array:
     return times
 
 
-def _check_instances(world: World | StreamedWorld, actors: Sequence[Actor]) -> None:
-    """Instance ids tell actors from each other and from the world, so each must have its own."""
+def _check_instances(world: World | StreamedWorld, actors: Sequence[Actor], unused: frozenset[int]) -> frozenset[int]:
+    """Instance ids tell actors from each other and from the world, so each must have its own.
+
+    Gives the ids that the world does not use, as far as that is known.
+    """
     named = sorted((actor for actor in actors if actor.instance > 0), key=lambda actor: actor.instance)
     for _, group in itertools.groupby(named, key=lambda actor: actor.instance):
         for one, other in itertools.combinations(group, 2):
             if one.is_present(other.trajectory.start, other.trajectory.end) or len(other.trajectory) == 1:
                 raise ResweepError(f"actors '{one.name}' and '{other.name}': both have instance {one.instance}")
-    wanted = np.array([actor.instance for actor in named], np.int64)
-    used = world.find_instance(wanted) if len(wanted) else None
+    wanted = sorted({actor.instance for actor in named} - unused)
+    used = world.find_instance(np.array(wanted, np.int64)) if wanted else None
     if used is not None:
         raise ResweepError(
             f"actors: instance {used[0]} is also that of something in the world's layer '{used[1]}'; "
             "give the actor another"
         )
+    return unused.union(wanted)

@@ -124,7 +124,8 @@ class Simulator:
     def _with(self, tracer: Tracer) -> Simulator:
         other = copy.copy(self)
         other.tracer = tracer
-        other._fired = None
+        if tracer.sensor is not self.tracer.sensor:
+            other._fired = None
         other._nothing_met = NothingMet(self.world)
         return other
 

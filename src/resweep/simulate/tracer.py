@@ -94,7 +94,7 @@ class Tracer:
 
     def with_actors(self, actors: Sequence[Actor]) -> Tracer:
         """The same with other actors; layers that are built already are not built again."""
-        return self._copy(actors=ActorSet(self.world, actors, self.actors.shapes))
+        return self._copy(actors=ActorSet(self.world, actors, self.actors.shapes, self.actors.unused))
 
     def with_seed(self, seed: int) -> Tracer:
         """The same with other random numbers."""

@@ -16,7 +16,7 @@ from resweep.scenario import Actor
 from resweep.scenario.actors import common_labels
 from resweep.scenes import box
 from resweep.scenes.cars import car
-from resweep.sensors import Sensor, fire
+from resweep.sensors import Rosette, Sensor, fire
 from resweep.simulate import Simulator
 from resweep.simulate.ego import Ego
 from resweep.simulate.reference.random import key
@@ -35,6 +35,8 @@ class Lidar:
         self.mount, self.sensor, self.simulator = mount, sensor, simulator
         self.next = 0
         self._T_vehicle_sensor = mount.T_vehicle_sensor
+        # A look-up by a sensor hashes all of its spec: what all sweeps share is found once.
+        self._lasts_s = None if isinstance(sensor.pattern, Rosette) else float(fire(sensor).time[-1])
 
     @property
     def name(self) -> str:
@@ -57,7 +59,7 @@ class Lidar:
         found: list[tuple[int, Sweep]] = []
         while True:
             start, index = self.next_start_s, self.next
-            end = start + float(fire(self.sensor, index).time[-1])
+            end = start + (float(fire(self.sensor, index).time[-1]) if self._lasts_s is None else self._lasts_s)
             if end > time_s + _TINY_S:
                 return found
             sweep = None if known is None else known(self.name, index)
