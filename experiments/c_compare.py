@@ -12,7 +12,8 @@ A world that many beams fall through is judged on the easy beams that it returns
 compared once more on the beams that the default world and the other both return (`experiments.c_shared`).
 
 Each result takes a minute or more. With a cache file they are kept one by one, and a second run goes on after them.
-What worlds predicted is kept in a folder beside it. ``--models`` chooses some of the worlds.
+What worlds predicted is kept in a folder beside it. ``--models`` chooses some of the worlds; with ``--kept`` those that
+the file does not have are left out, and listed as ``missing``.
 """
 
 from __future__ import annotations
@@ -83,20 +84,33 @@ class Job:
 
 
 def run(
-    fast: bool = False, only: str = "", cache: Path | None = None, models: Sequence[str] | None = None
+    fast: bool = False,
+    only: str = "",
+    cache: Path | None = None,
+    models: Sequence[str] | None = None,
+    kept: bool = False,
 ) -> dict[str, Any]:
     """Every model, or those named, on every recording; with ``fast`` two models on a small street."""
     if fast:
         return compare([known_street(length_m=36.0, sweeps=3, columns=600)], _FAST, cache)
     if unknown := set(models or ()) - set(MODELS):
         raise SystemExit(f"--models: {', '.join(sorted(unknown))} is not known; known are {', '.join(MODELS)}")
-    return compare(recordings(only), {name: MODELS[name] for name in MODELS if not models or name in models}, cache)
+    chosen = {name: MODELS[name] for name in MODELS if not models or name in models}
+    return compare(recordings(only), chosen, cache, kept)
 
 
-def compare(found: list[Place], models: dict[str, BuildConfig], cache: Path | None = None) -> dict[str, Any]:
-    """Every model on every place; results that the file ``cache`` has are not computed again."""
-    jobs = [job for place in found for job in _jobs(place, models)]
+def compare(
+    found: list[Place], models: dict[str, BuildConfig], cache: Path | None = None, only_kept: bool = False
+) -> dict[str, Any]:
+    """Every model on every place; results that the file ``cache`` has are not computed again.
+
+    With ``only_kept`` those that it does not have are left out.
+    """
     kept = KeptResults(cache, FIGURES)
+    jobs = [job for place in found for job in _jobs(place, models)]
+    missing = [f"{job.place.name}, labels {job.labels}: {job.model}" for job in jobs if job.key not in kept]
+    if only_kept:
+        jobs = [job for job in jobs if job.key in kept]
     predictions = KeptPredictions(None if cache is None else cache.with_name(f"{cache.name}.predicted"))
     rows = []
     for job in progress(jobs, "worlds", len(jobs)):
@@ -113,6 +127,7 @@ def compare(found: list[Place], models: dict[str, BuildConfig], cache: Path | No
         "shared_summary": summarise_worse(shared, shared_worse, SHARED_FIGURES),
         "figures": list(FIGURES),
         "mine": MINE,
+        "missing": missing if only_kept else [],
     }
 
 
