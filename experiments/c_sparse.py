@@ -7,7 +7,8 @@ drive at 12 m/s, one or two sweeps for what is seen once. Sweep 12 and Argoverse
 
 Argoverse 2 has two sweeps here: one is held out, and one is left to build from. Beside each figure stands what the
 other sweeps show at all (`experiments.reachable`): the share of returns near a recorded point, that of returns near a
-point or in a plane of points, chosen by hindsight, and the F1 of a sensor that repeats itself.
+point or in a plane of points, chosen by hindsight, the F1 of a sensor that repeats itself, and the best F1 by the share
+of returns in the same direction.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ FIGURES = {
     "primitives": "primitives",
     "build_s": "build_s",
 }
-BOUNDS = ("near", "bound", "again_f1")  # of the default world's rows
+BOUNDS = ("near", "bound", "again_f1", "share_f1")  # of the default world's rows
 _NUSCENES, _ARGOVERSE = "nuscenes_scene_kitti", "argoverse2/7fab2350"
 
 
@@ -146,7 +147,8 @@ def run(fast: bool = False, only: str = "", cache: Path | None = None) -> dict[s
 def show(result: dict[str, Any]) -> None:
     """Print a row for each recording and world."""
     shown = table("Held-out sweeps of sparse sensors", "recording, sweep", "chosen on", "world", "recovered %",
-                  "near\npoints %", "bound %", "F1", "F1 of the\nsensor again", "likelihood", "median cm")  # fmt: skip
+                  "near\npoints %", "bound %", "F1", "F1 of the\nsensor again", "F1 by\nshare", "likelihood",
+                  "median cm")  # fmt: skip
     for row in result["rows"]:
         shown.add_row(
             f"{row['recording']}, {row['sweep']}",
@@ -157,6 +159,7 @@ def show(result: dict[str, Any]) -> None:
             "" if row["bound"] is None else f"{100 * row['bound']:.1f}",
             f"{row['return_f1']:.3f}",
             "" if row["again_f1"] is None else f"{row['again_f1']:.3f}",
+            "" if row["share_f1"] is None else f"{row['share_f1']:.3f}",
             f"{row['log_likelihood']:.2f}",
             f"{100 * row['range_median_m']:.1f}",
         )
