@@ -37,6 +37,7 @@ def _across(keys: str, count: int) -> tuple[str, ...]:
 
 
 _SPLATS_BY = ("descriptors", "KPConv labels", "labels")
+_ONE_SWEEP = ("nuScenes, one, 8", "nuScenes, one, 12", "Argoverse 2, 1")
 # The figures of c_compare in its order, and those that are compared on shared beams too.
 _COMPARED = {
     "recovered to 10 cm": "{:.2%}",
@@ -51,6 +52,7 @@ _COMPARED = {
 }
 _ON_SHARED = ("within 10 cm", "RMSE", "C2C", "thin C2C", "thin C2C, one sweep", "false near hits")
 COLUMNS: dict[str, tuple[str, ...]] = {
+    "experiments/c_sparse": ("nuScenes 8 (settings were chosen on it)", "nuScenes 12", "Argoverse 2, sweep 1"),
     "experiments/c_compare": ("compared with", "better", "at most by", "on", "than"),
     "experiments/c_semantics": ("KPConv", "random forest", "range image"),
     "experiments/c_kpconv": tuple(f"splats by {kind}" for kind in _SPLATS_BY),
@@ -154,6 +156,18 @@ ROWS: dict[str, tuple[Row, ...]] = {
             ("intensity, correlation", "0.75", "intensity_corr", "{:.2f}"),
         )
     ),
+    "experiments/c_sparse": tuple(
+        (title, tuple(f"from_one_sweep/{name}/{key}" for name in _ONE_SWEEP), form)
+        for title, key, form in (
+            ("recovered to 10 cm", "recovered", "{:.1%}"),
+            ("near a recorded point", "near", "{:.1%}"),
+            ("bound", "bound", "{:.1%}"),
+            ("F1 of returns", "return_f1", "{:.3f}"),
+            ("F1 of the sensor again", "again_f1", "{:.3f}"),
+            ("best F1 by share", "share_f1", "{:.3f}"),
+            ("log-likelihood of a beam", "log_likelihood", "{:.2f}"),
+        )
+    ),
     "experiments/c_compare": tuple(
         (
             title + beams,
@@ -205,6 +219,8 @@ def make_table(folder: str, name: str) -> str:
         lines.append(f"| {title} | {' | '.join(cells)} |")
     machine = f", {result['cpu']}, {result['cores']} cores" if "cpu" in result else ""
     size = "the small version (`--fast`)" if result.get("fast") else "the whole run"
+    if missing := len(result.get("missing", ())):
+        size += f" but for {missing} worlds that were not built"
     return "\n".join([*lines, "", f"*`python -m {folder}.{name}`, {size}{machine}.*"])
 
 

@@ -9,6 +9,8 @@ Argoverse 2 has two sweeps here: one is held out, and one is left to build from.
 other sweeps show at all (`experiments.reachable`): the share of returns near a recorded point, that of returns near a
 point or in a plane of points, chosen by hindsight, the F1 of a sensor that repeats itself, and the best F1 by the share
 of returns in the same direction.
+
+With a cache file rows are kept one by one, and a second run goes on after them; ``--kept`` shows what it has.
 """
 
 from __future__ import annotations
@@ -132,16 +134,28 @@ def measure(recording: Recording, world: str) -> Figures:
     return {**{name: report.metrics[key] for name, key in FIGURES.items()}, **bounds}
 
 
-def run(fast: bool = False, only: str = "", cache: Path | None = None) -> dict[str, Any]:
-    """The default world and one whose gaps between rings stay open, on every recording."""
+def run(fast: bool = False, only: str = "", cache: Path | None = None, kept: bool = False) -> dict[str, Any]:
+    """The default world and one whose gaps between rings stay open, on every recording.
+
+    With ``kept`` only what the file ``cache`` has; the rest is listed as ``missing``.
+    """
     jobs = [(recording, world) for recording in recordings(fast, only) for world in WORLDS]
-    kept = KeptResults(cache, (*FIGURES, *BOUNDS))
-    rows = []
+    known = KeptResults(cache, (*FIGURES, *BOUNDS))
+    rows, missing = [], []
     for recording, world in progress(jobs, "held-out sweeps", len(jobs)):
         key = " | ".join((recording.name, str(recording.sweep), world, WORLDS[world].model_dump_json()))
+        if kept and key not in known:
+            missing.append(f"{recording.name}, {recording.sweep}: {world}")
+            continue
         facts = {"recording": recording.name, "sweep": recording.sweep, "used_for_choosing": recording.chosen_on}
-        rows.append({**facts, "world": world, **kept.find(key, partial(measure, recording, world))})
-    return {"rows": rows}
+        rows.append({**facts, "world": world, **known.find(key, partial(measure, recording, world))})
+    one = {f"{row['recording']}, {row['sweep']}": row for row in rows if row["world"] == "default" and _is_one(row)}
+    return {"rows": rows, "from_one_sweep": one, "missing": missing}
+
+
+def _is_one(row: dict[str, Any]) -> bool:
+    """Whether the world of a row was built from a single sweep."""
+    return row["recording"].endswith((", one", "Argoverse 2"))
 
 
 def show(result: dict[str, Any]) -> None:
