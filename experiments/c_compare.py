@@ -116,7 +116,7 @@ def compare(
     for job in progress(jobs, "worlds", len(jobs)):
         figures = kept.find(job.key, partial(judge, job, predictions))
         rows.append({**job.facts, "model": job.model, **figures})
-    shared = _compare_pairs(jobs, predictions)
+    shared = _compare_pairs(jobs, predictions, None if cache is None else cache.with_name(f"{cache.name}.shared"))
     worse, shared_worse = find_worse(rows), find_worse(shared, SHARED_FIGURES)
     return {
         "rows": rows,
@@ -169,20 +169,26 @@ def find_real(job: Job) -> list[rs.Sweep]:
     return [select_mappable(job.place.log[at], job.config.map, vocabulary) for at in job.held]
 
 
-def _compare_pairs(jobs: list[Job], predictions: KeptPredictions) -> list[dict[str, Any]]:
+def _compare_pairs(jobs: list[Job], predictions: KeptPredictions, cache: Path | None) -> list[dict[str, Any]]:
     """Two rows for each world beside the default one: both on the beams that both return."""
     known = {(job.place.name, job.labels): job for job in jobs if job.model == MINE and job.key in predictions}
     pairs = [(known.get((job.place.name, job.labels)), job) for job in jobs if job.model != MINE]
+    kept = KeptResults(cache, ("mine", "other"))
     rows = []
     for mine, other in progress(pairs, "shared beams", len(pairs)):
         if mine is None or other.key not in predictions:
             continue
-        log = mine.place.log
-        both = [predictions.get(job.key) for job in (mine, other)]
-        found = compare_shared(log, mine.held, find_real(mine), both, mine.config.map.choose_labels(log))
-        for job, figures in zip((mine, other), found, strict=True):
+        found = kept.find(f"{mine.key} | {other.key}", partial(_compare_pair, mine, other, predictions))
+        for job, figures in ((mine, found["mine"]), (other, found["other"])):
             rows.append({**mine.facts, "against": other.model, "model": job.model, **figures})
     return rows
+
+
+def _compare_pair(mine: Job, other: Job, predictions: KeptPredictions) -> Figures:
+    log = mine.place.log
+    both = [predictions.get(job.key) for job in (mine, other)]
+    found = compare_shared(log, mine.held, find_real(mine), both, mine.config.map.choose_labels(log))
+    return dict(zip(("mine", "other"), found, strict=True))
 
 
 def strip_labels(log: rs.Log) -> rs.Log:
