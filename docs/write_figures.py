@@ -30,8 +30,8 @@ DRAWN = (  # need no recording
 )  # fmt: skip
 
 # By name: what each figure is, where it stands in the JSON (keys, separated by slashes; several for several columns),
-# and how it is written.
-Row = tuple[str, str | tuple[str, ...], str]
+# and how it is written, alike in all columns or each in its own way; what is None is written as a dash.
+Row = tuple[str, str | tuple[str, ...], str | tuple[str, ...]]
 
 
 def _across(keys: str, count: int, first: int = 0) -> tuple[str, ...]:
@@ -40,7 +40,23 @@ def _across(keys: str, count: int, first: int = 0) -> tuple[str, ...]:
 
 
 _SPLATS_BY = ("descriptors", "KPConv labels", "labels")
+_ONE_SWEEP = ("nuScenes, one, 8", "nuScenes, one, 12", "Argoverse 2, 1")
+# The figures of c_compare in its order, and those that are compared on shared beams too.
+_COMPARED = {
+    "recovered to 10 cm": "{:.2%}",
+    "within 10 cm": "{:.2%}",
+    "RMSE": "{:.3f} m",
+    "F1 of returns": "{:.2%}",
+    "log-likelihood": "{:.2f}",
+    "C2C": "{:.4f} m",
+    "thin C2C": "{:.4f} m",
+    "thin C2C, one sweep": "{:.4f} m",
+    "false near hits": "{:.2%}",
+}
+_ON_SHARED = ("within 10 cm", "RMSE", "C2C", "thin C2C", "thin C2C, one sweep", "false near hits")
 COLUMNS: dict[str, tuple[str, ...]] = {
+    "experiments/c_sparse": ("nuScenes 8 (settings were chosen on it)", "nuScenes 12", "Argoverse 2, sweep 1"),
+    "experiments/c_compare": ("compared with", "better", "at most by", "on", "than"),
     "experiments/c_semantics": ("KPConv", "random forest", "range image"),
     "experiments/c_kpconv": tuple(f"splats by {kind}" for kind in _SPLATS_BY),
     "experiments/b_figure10": ("LMS-291", "VLP-16", "HDL-32E", "HDL-64E"),
@@ -165,6 +181,31 @@ ROWS: dict[str, tuple[Row, ...]] = {
             ("Chamfer", "chamfer_m", "{:.4f} m"),
         )
     ),
+    "experiments/c_sparse": tuple(
+        (title, tuple(f"from_one_sweep/{name}/{key}" for name in _ONE_SWEEP), form)
+        for title, key, form in (
+            ("recovered to 10 cm", "recovered", "{:.1%}"),
+            ("near a recorded point", "near", "{:.1%}"),
+            ("bound", "bound", "{:.1%}"),
+            ("F1 of returns", "return_f1", "{:.3f}"),
+            ("F1 of the sensor again", "again_f1", "{:.3f}"),
+            ("best F1 by share", "share_f1", "{:.3f}"),
+            ("log-likelihood of a beam", "log_likelihood", "{:.2f}"),
+        )
+    ),
+    "experiments/c_compare": tuple(
+        (
+            title + beams,
+            tuple(f"{part}/{at}/{key}" for key in ("compared", "better", "most", "on", "than")),
+            ("{}", "{}", form, "{}", "{}"),
+        )
+        for part, beams, titles in (
+            ("summary", "", tuple(_COMPARED)),
+            ("shared_summary", ", beams that both return", tuple(title for title in _COMPARED if title in _ON_SHARED)),
+        )
+        for at, title in enumerate(titles)
+        for form in (_COMPARED[title],)
+    ),
     "experiments/d_motion": (
         ("median error, each ray its own time", "variants/continuous/median_mm", "{:.3f} mm"),
         ("largest error, each ray its own time", "variants/continuous/max_mm", "{:.3f} mm"),
@@ -197,11 +238,19 @@ def make_table(folder: str, name: str) -> str:
     columns = COLUMNS.get(f"{folder}/{name}", ("value",))
     lines = [f"| figure | {' | '.join(columns)} |", "|---" * (1 + len(columns)) + "|"]
     for title, keys, form in rows:
-        cells = (form.format(_find(result, one)) for one in ((keys,) if isinstance(keys, str) else keys))
+        places = (keys,) if isinstance(keys, str) else keys
+        forms = (form,) * len(places) if isinstance(form, str) else form
+        cells = (_write(_find(result, one), each) for one, each in zip(places, forms, strict=True))
         lines.append(f"| {title} | {' | '.join(cells)} |")
     machine = f", {result['cpu']}, {result['cores']} cores" if "cpu" in result else ""
     size = "the small version (`--fast`)" if result.get("fast") else "the whole run"
+    if missing := len(result.get("missing", ())):
+        size += f" but for {missing} worlds that were not built"
     return "\n".join([*lines, "", f"*`python -m {folder}.{name}`, {size}{machine}.*"])
+
+
+def _write(value: Any, form: str) -> str:
+    return "–" if value is None else form.format(value)
 
 
 def _find(result: Any, keys: str) -> Any:

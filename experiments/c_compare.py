@@ -8,12 +8,17 @@ recorded point says it, for all worlds alike. Settings were chosen on SemanticKI
 ``thin_c2c_m`` is to thin points of all sweeps, ``thin_c2c_sweep_m`` to those of the held-out sweep alone. The latter is
 a mean in which one return on what only other sweeps saw as thin may weigh more than all others.
 
+A world that many beams fall through is judged on the easy beams that it returns. So the figures of returned beams are
+compared once more on the beams that the default world and the other both return (`experiments.c_shared`).
+
 Each result takes a minute or more. With a cache file they are kept one by one, and a second run goes on after them.
+What worlds predicted is kept in a folder beside it. ``--models`` chooses some of the worlds; with ``--kept`` those that
+the file does not have are left out, and listed as ``missing``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,6 +29,7 @@ from matplotlib.figure import Figure
 
 import resweep as rs
 from experiments.c_places import Place, known_street, recordings
+from experiments.c_shared import SHARED_FIGURES, KeptPredictions, Predicted, compare_shared
 from experiments.kept_results import Figures, KeptResults
 from experiments.presenting import BLUE, GREY, ORANGE, console, figure, main, progress, table
 from resweep.evaluation import METRICS
@@ -61,31 +67,68 @@ class Job:
     config: BuildConfig
 
     @property
+    def held(self) -> tuple[int, ...]:
+        """The numbers of the held-out sweeps."""
+        return (self.place.held, *self.place.also_held)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is said of the place beside its figures."""
+        return {"place": self.place.name, "labels": self.labels, "chosen_on": self.place.name in CHOSEN_ON}
+
+    @property
     def key(self) -> str:
         """What a result is kept under: all that it depends on but the program itself."""
-        held = ",".join(map(str, (self.place.held, *self.place.also_held)))
+        held = ",".join(map(str, self.held))
         return " | ".join((self.place.name, held, self.labels, self.model, self.config.model_dump_json()))
 
 
-def run(fast: bool = False, only: str = "", cache: Path | None = None) -> dict[str, Any]:
-    """Every model on every recording; with ``fast`` two models on a small street."""
+def run(
+    fast: bool = False,
+    only: str = "",
+    cache: Path | None = None,
+    models: Sequence[str] | None = None,
+    kept: bool = False,
+) -> dict[str, Any]:
+    """Every model, or those named, on every recording; with ``fast`` two models on a small street."""
     if fast:
         return compare([known_street(length_m=36.0, sweeps=3, columns=600)], _FAST, cache)
-    return compare(recordings(only), MODELS, cache)
+    if unknown := set(models or ()) - set(MODELS):
+        raise SystemExit(f"--models: {', '.join(sorted(unknown))} is not known; known are {', '.join(MODELS)}")
+    chosen = {name: MODELS[name] for name in MODELS if not models or name in models}
+    return compare(recordings(only), chosen, cache, kept)
 
 
-def compare(found: list[Place], models: dict[str, BuildConfig], cache: Path | None = None) -> dict[str, Any]:
-    """Every model on every place; results that the file ``cache`` has are not computed again."""
-    jobs = [job for place in found for job in _jobs(place, models)]
+def compare(
+    found: list[Place], models: dict[str, BuildConfig], cache: Path | None = None, only_kept: bool = False
+) -> dict[str, Any]:
+    """Every model on every place; results that the file ``cache`` has are not computed again.
+
+    With ``only_kept`` those that it does not have are left out.
+    """
     kept = KeptResults(cache, FIGURES)
+    jobs = [job for place in found for job in _jobs(place, models)]
+    missing = [f"{job.place.name}, labels {job.labels}: {job.model}" for job in jobs if job.key not in kept]
+    if only_kept:
+        jobs = [job for job in jobs if job.key in kept]
+    predictions = KeptPredictions(None if cache is None else cache.with_name(f"{cache.name}.predicted"))
     rows = []
     for job in progress(jobs, "worlds", len(jobs)):
-        figures = kept.find(job.key, partial(judge, job))
-        facts = {"place": job.place.name, "labels": job.labels, "chosen_on": job.place.name in CHOSEN_ON}
-        rows.append({**facts, "model": job.model, **figures})
-    worse = find_worse(rows)
-    summary = summarise_worse(rows, worse)
-    return {"rows": rows, "worse": worse, "summary": summary, "figures": list(FIGURES), "mine": MINE}
+        figures = kept.find(job.key, partial(judge, job, predictions))
+        rows.append({**job.facts, "model": job.model, **figures})
+    shared = _compare_pairs(jobs, predictions, None if cache is None else cache.with_name(f"{cache.name}.shared"))
+    worse, shared_worse = find_worse(rows), find_worse(shared, SHARED_FIGURES)
+    return {
+        "rows": rows,
+        "worse": worse,
+        "summary": summarise_worse(rows, worse),
+        "shared": shared,
+        "shared_worse": shared_worse,
+        "shared_summary": summarise_worse(shared, shared_worse, SHARED_FIGURES),
+        "figures": list(FIGURES),
+        "mine": MINE,
+        "missing": missing if only_kept else [],
+    }
 
 
 def _jobs(place: Place, models: dict[str, BuildConfig]) -> Iterator[Job]:
@@ -95,19 +138,16 @@ def _jobs(place: Place, models: dict[str, BuildConfig]) -> Iterator[Job]:
             yield Job(place, labels, model, config)
 
 
-def judge(job: Job) -> Figures:
-    """The figures of the held-out sweeps, traced again in a world of the others."""
-    log = job.place.log
-    held = (job.place.held, *job.place.also_held)
+def judge(job: Job, predictions: KeptPredictions) -> Figures:
+    """The figures of the held-out sweeps, traced again in a world of the others; what was predicted is kept."""
+    log, held = job.place.log, job.held
     given = strip_labels(log) if job.labels == "stripped" else log
     world = rs.build(given[[at for at in range(len(log)) if at not in held]], job.config, progress=False)
     tracer = Retracer(world, aligned=True, beam_slope=None if log.sensor is None else log.sensor.beam_slope)
-    vocabulary = job.config.map.choose_labels(log)
-    real, simulated, likelihoods = [], [], []
-    for at in held:
-        sweep = select_mappable(log[at], job.config.map, vocabulary)
+    real = find_real(job)
+    simulated, likelihoods = [], []
+    for sweep in real:
         pose = tracer.find_pose(sweep)
-        real.append(sweep)
         simulated.append(tracer.predict(sweep, pose))
         likelihoods.append(tracer.log_likelihood(sweep, pose))
     if job.labels == "stripped":
@@ -118,8 +158,37 @@ def judge(job: Job) -> Figures:
         log[list(held)].with_sweeps(real),
         recorded=log,
     )
+    predictions.put(job.key, [Predicted.of(sweep) for sweep in simulated])
     values = {**report.metrics, "log_likelihood": float(np.concatenate(likelihoods).mean())}
     return {name: values.get(name) for name in FIGURES}
+
+
+def find_real(job: Job) -> list[rs.Sweep]:
+    """The held-out sweeps without the beams that met what moves."""
+    vocabulary = job.config.map.choose_labels(job.place.log)
+    return [select_mappable(job.place.log[at], job.config.map, vocabulary) for at in job.held]
+
+
+def _compare_pairs(jobs: list[Job], predictions: KeptPredictions, cache: Path | None) -> list[dict[str, Any]]:
+    """Two rows for each world beside the default one: both on the beams that both return."""
+    known = {(job.place.name, job.labels): job for job in jobs if job.model == MINE and job.key in predictions}
+    pairs = [(known.get((job.place.name, job.labels)), job) for job in jobs if job.model != MINE]
+    kept = KeptResults(cache, ("mine", "other"))
+    rows = []
+    for mine, other in progress(pairs, "shared beams", len(pairs)):
+        if mine is None or other.key not in predictions:
+            continue
+        found = kept.find(f"{mine.key} | {other.key}", partial(_compare_pair, mine, other, predictions))
+        for job, figures in ((mine, found["mine"]), (other, found["other"])):
+            rows.append({**mine.facts, "against": other.model, "model": job.model, **figures})
+    return rows
+
+
+def _compare_pair(mine: Job, other: Job, predictions: KeptPredictions) -> Figures:
+    log = mine.place.log
+    both = [predictions.get(job.key) for job in (mine, other)]
+    found = compare_shared(log, mine.held, find_real(mine), both, mine.config.map.choose_labels(log))
+    return dict(zip(("mine", "other"), found, strict=True))
 
 
 def strip_labels(log: rs.Log) -> rs.Log:
@@ -143,36 +212,45 @@ def _label_by_nearest(simulated: list[rs.Sweep], log: rs.Log) -> list[rs.Sweep]:
     ]
 
 
-def find_worse(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _pair_rows(rows: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """The row of the default world, and that of another, for all worlds that are compared with it."""
+    mine = {_where(row): row for row in rows if row["model"] == MINE}
+    others = [row for row in rows if row["model"] != MINE]
+    return [(mine[_where(row)], row) for row in others if _where(row) in mine]
+
+
+def _where(row: dict[str, Any]) -> tuple[str, str, str]:
+    return row["place"], row["labels"], row.get("against", "")
+
+
+def find_worse(rows: list[dict[str, Any]], figures: Sequence[str] = FIGURES) -> list[dict[str, Any]]:
     """Where the default world is worse than another, and ``by`` how much in the figure's own unit."""
     worse = []
-    for mine in (row for row in rows if row["model"] == MINE):
-        for other in rows:
-            if other["model"] == MINE or (other["place"], other["labels"]) != (mine["place"], mine["labels"]):
+    for mine, other in _pair_rows(rows):
+        for name in figures:
+            if mine[name] is None or other[name] is None:
                 continue
-            for name in FIGURES:
-                if mine[name] is None or other[name] is None:
-                    continue
-                lost = mine[name] - other[name]
-                by = lost if METRICS[name].better == "lower" else -lost
-                if by > 0:
-                    place = {"place": mine["place"], "labels": mine["labels"], "chosen_on": mine["chosen_on"]}
-                    figures = {"figure": name, "mine": mine[name], "other": other[name], "by": by}
-                    worse.append({**place, "than": other["model"], **figures})
+            lost = mine[name] - other[name]
+            by = lost if METRICS[name].better == "lower" else -lost
+            if by > 0:
+                place = {"place": mine["place"], "labels": mine["labels"], "chosen_on": mine["chosen_on"]}
+                values = {"figure": name, "mine": mine[name], "other": other[name], "by": by}
+                worse.append({**place, "than": other["model"], **values})
     return worse
 
 
-def summarise_worse(rows: list[dict[str, Any]], worse: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def summarise_worse(
+    rows: list[dict[str, Any]], worse: list[dict[str, Any]], figures: Sequence[str] = FIGURES
+) -> list[dict[str, Any]]:
     """For each figure, how many worlds the default one was ``compared`` with, and how many were better.
 
     ``most`` is by how much at most, in the figure's own unit, ``on`` which place and ``than`` which world; None where
     none was better.
     """
-    mine = {(row["place"], row["labels"]): row for row in rows if row["model"] == MINE}
-    pairs = [(mine.get((row["place"], row["labels"])), row) for row in rows if row["model"] != MINE]
+    pairs = _pair_rows(rows)
     found = []
-    for name in FIGURES:
-        compared = sum(own is not None and own[name] is not None and row[name] is not None for own, row in pairs)
+    for name in figures:
+        compared = sum(mine[name] is not None and other[name] is not None for mine, other in pairs)
         lost = [one for one in worse if one["figure"] == name]
         most = max(lost, key=lambda one: one["by"], default=None)
         known: dict[str, Any] = dict.fromkeys(("most", "on", "than"))
@@ -198,8 +276,14 @@ def show(result: dict[str, Any]) -> None:
         if not lost:
             console.print(f"  {MINE} is worse than none of them by any figure")
         console.print()
-    made = table(f"Where {MINE} is worse", "figure", "compared with", "worse than", "at most by", "on", "than")
-    for one in summarise_worse(result["rows"], result["worse"]):
+    _show_summary("on the beams that each returns", summarise_worse(result["rows"], result["worse"]))
+    if result.get("shared"):
+        _show_summary("on the beams that both return", result["shared_summary"])
+
+
+def _show_summary(which: str, summary: list[dict[str, Any]]) -> None:
+    made = table(f"Where {MINE} is worse, {which}", "figure", "compared with", "worse than", "at most by", "on", "than")
+    for one in summary:
         by = "" if one["most"] is None else _text(one["figure"], one["most"])
         made.add_row(one["figure"], str(one["compared"]), str(one["better"]), by, one["on"] or "", one["than"] or "")
     console.print(made)

@@ -7,7 +7,10 @@ drive at 12 m/s, one or two sweeps for what is seen once. Sweep 12 and Argoverse
 
 Argoverse 2 has two sweeps here: one is held out, and one is left to build from. Beside each figure stands what the
 other sweeps show at all (`experiments.reachable`): the share of returns near a recorded point, that of returns near a
-point or in a plane of points, chosen by hindsight, and the F1 of a sensor that repeats itself.
+point or in a plane of points, chosen by hindsight, the F1 of a sensor that repeats itself, and the best F1 by the share
+of returns in the same direction.
+
+With a cache file rows are kept one by one, and a second run goes on after them; ``--kept`` shows what it has.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ FIGURES = {
     "primitives": "primitives",
     "build_s": "build_s",
 }
-BOUNDS = ("near", "bound", "again_f1")  # of the default world's rows
+BOUNDS = ("near", "bound", "again_f1", "share_f1")  # of the default world's rows
 _NUSCENES, _ARGOVERSE = "nuscenes_scene_kitti", "argoverse2/7fab2350"
 
 
@@ -131,22 +134,35 @@ def measure(recording: Recording, world: str) -> Figures:
     return {**{name: report.metrics[key] for name, key in FIGURES.items()}, **bounds}
 
 
-def run(fast: bool = False, only: str = "", cache: Path | None = None) -> dict[str, Any]:
-    """The default world and one whose gaps between rings stay open, on every recording."""
+def run(fast: bool = False, only: str = "", cache: Path | None = None, kept: bool = False) -> dict[str, Any]:
+    """The default world and one whose gaps between rings stay open, on every recording.
+
+    With ``kept`` only what the file ``cache`` has; the rest is listed as ``missing``.
+    """
     jobs = [(recording, world) for recording in recordings(fast, only) for world in WORLDS]
-    kept = KeptResults(cache, (*FIGURES, *BOUNDS))
-    rows = []
+    known = KeptResults(cache, (*FIGURES, *BOUNDS))
+    rows, missing = [], []
     for recording, world in progress(jobs, "held-out sweeps", len(jobs)):
         key = " | ".join((recording.name, str(recording.sweep), world, WORLDS[world].model_dump_json()))
+        if kept and key not in known:
+            missing.append(f"{recording.name}, {recording.sweep}: {world}")
+            continue
         facts = {"recording": recording.name, "sweep": recording.sweep, "used_for_choosing": recording.chosen_on}
-        rows.append({**facts, "world": world, **kept.find(key, partial(measure, recording, world))})
-    return {"rows": rows}
+        rows.append({**facts, "world": world, **known.find(key, partial(measure, recording, world))})
+    one = {f"{row['recording']}, {row['sweep']}": row for row in rows if row["world"] == "default" and _is_one(row)}
+    return {"rows": rows, "from_one_sweep": one, "missing": missing}
+
+
+def _is_one(row: dict[str, Any]) -> bool:
+    """Whether the world of a row was built from a single sweep."""
+    return row["recording"].endswith((", one", "Argoverse 2"))
 
 
 def show(result: dict[str, Any]) -> None:
     """Print a row for each recording and world."""
     shown = table("Held-out sweeps of sparse sensors", "recording, sweep", "chosen on", "world", "recovered %",
-                  "near\npoints %", "bound %", "F1", "F1 of the\nsensor again", "likelihood", "median cm")  # fmt: skip
+                  "near\npoints %", "bound %", "F1", "F1 of the\nsensor again", "F1 by\nshare", "likelihood",
+                  "median cm")  # fmt: skip
     for row in result["rows"]:
         shown.add_row(
             f"{row['recording']}, {row['sweep']}",
@@ -157,6 +173,7 @@ def show(result: dict[str, Any]) -> None:
             "" if row["bound"] is None else f"{100 * row['bound']:.1f}",
             f"{row['return_f1']:.3f}",
             "" if row["again_f1"] is None else f"{row['again_f1']:.3f}",
+            "" if row["share_f1"] is None else f"{row['share_f1']:.3f}",
             f"{row['log_likelihood']:.2f}",
             f"{100 * row['range_median_m']:.1f}",
         )

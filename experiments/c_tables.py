@@ -51,7 +51,8 @@ def run(fast: bool = False, only: str = "", cache: Path | None = None) -> dict[s
         rows = [measure(prepared, model, sensor) for model in progress(models, place.name)]
         found.append(_summary(prepared, rows, models))
     claim = {"paper": CLAIM, "right_m": RIGHT_M, "thin": list(THIN.values()), "places": found}
-    return {**claim, "compared": compared["rows"], "worse": compared["worse"]}
+    shared = {name: compared[name] for name in ("shared", "shared_summary")}
+    return {**claim, "compared": compared["rows"], "worse": compared["worse"], **shared}
 
 
 def find_labeller(place: Place) -> Labeller | None:
@@ -132,7 +133,8 @@ def _beats(mine: dict[str, Any], rival: dict[str, Any], judge: str) -> bool:
 
 def show(result: dict[str, Any]) -> None:
     """Print the default world beside the others, then a table for each place, the paper's, and the claim."""
-    c_compare.show({"rows": result["compared"], "worse": result["worse"]})
+    shared = {name: result.get(name) for name in ("shared", "shared_summary")}
+    c_compare.show({"rows": result["compared"], "worse": result["worse"], **shared})
     for place in result["places"]:
         console.print(_place_table(place))
         _say(place)

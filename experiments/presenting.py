@@ -61,8 +61,13 @@ def main(
         parser.add_argument("--only", default="", metavar="PLACE", help="places with this in their name, such as 03")
     if "cache" in takes:
         parser.add_argument("--cache", type=Path, metavar="FILE", help="keep results here, and go on after those kept")
+    if "models" in takes:
+        parser.add_argument("--models", nargs="+", metavar="NAME", help="these models only, such as splats")
+    if "kept" in takes:
+        parser.add_argument("--kept", action="store_true", help="show what the cache has, and compute nothing")
     chosen = parser.parse_args(arguments)
-    result = run(fast=chosen.fast, **{name: getattr(chosen, name) for name in ("only", "cache") if name in takes})
+    given = {name: getattr(chosen, name) for name in ("only", "cache", "models", "kept") if name in takes}
+    result = run(fast=chosen.fast, **given)
     show(result)
     chosen.output.mkdir(parents=True, exist_ok=True)
     path = chosen.output / f"{name}.png"

@@ -4,7 +4,9 @@
 range is that of the plane through the nearest points, to 10 cm along the beam, be they few or many: it takes the
 best of several planes for each return, which no world can know, and so is more than a world can reach.
 ``again_f1`` is the F1 of returns if each beam returned just where the nearest beam of its own laser did in the nearest
-other sweep: where a sensor hardly moves, that is how well it repeats itself.
+other sweep: where a sensor hardly moves, that is how well it repeats itself. ``share_f1`` is the F1 if each beam
+returned where a share of the nearest beams of its own laser did, with the number and the share chosen by hindsight:
+single drops are chance, and nothing that another sweep shows in a direction predicts them.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ RIGHT_M = 0.10
 _COUNTS = (3, 6, 12, 24, 48)  # of the points that make a plane
 _REACH_M = 3.0  # of the farthest of them
 _GRAZING = 1e-6
+_AROUND = (1, 3, 5, 9, 15)  # beams of one laser, of which a share returns
 
 
 def find_bounds(log: rs.Log, held: int, world: rs.World, config: BuildConfig) -> dict[str, float]:
@@ -38,14 +41,15 @@ def find_bounds(log: rs.Log, held: int, world: rs.World, config: BuildConfig) ->
     sweep = sweeps[held]
     sweep = sweep.moved_to(Retracer(world, aligned=True).find_pose(sweep), sweep.timestamp)
     others = [each for at, each in enumerate(sweeps) if at != held]
-    again = find_again_f1(min(others, key=lambda other: abs(other.timestamp - sweep.timestamp)), sweep)
+    nearest = min(others, key=lambda other: abs(other.timestamp - sweep.timestamp))
+    again, share = find_again_f1(nearest, sweep), find_share_f1(nearest, sweep)
     if world.calibration is not None:
         sweep, *others = (world.calibration.applied(each) for each in (sweep, *others))
     first = np.unique(sweep.beam, return_index=True)[1]  # of several returns on a beam the nearest counts
     points = np.concatenate([each.world_points() - world.origin for each in others])
     place, start = sweep.world_points() - world.origin, _find_origins(sweep) - world.origin
     near, bound = find_reachable(points, place[first], start[first])
-    return {"near": float(near.mean()), "bound": float(bound.mean()), "again_f1": again}
+    return {"near": float(near.mean()), "bound": float(bound.mean()), "again_f1": again, "share_f1": share}
 
 
 def find_reachable(points: Array, place: Array, start: Array) -> tuple[Array, Array]:
@@ -75,14 +79,31 @@ def find_reachable(points: Array, place: Array, start: Array) -> tuple[Array, Ar
 
 def find_again_f1(other: rs.Sweep, sweep: rs.Sweep) -> float:
     """The F1 of returns of a sweep, if its beams return where the nearest of the same laser in ``other`` do."""
-    theirs, mine = (_find_returned(each) for each in (other, sweep))
+    return _find_f1(_find_shares(other, sweep, 1) > 0.5, _find_returned(sweep))
+
+
+def find_share_f1(other: rs.Sweep, sweep: rs.Sweep) -> float:
+    """The best F1 of returns of a sweep by what share of the nearest beams of the same laser in ``other`` return."""
+    returned = _find_returned(sweep)
+    shares = [_find_shares(other, sweep, count) for count in _AROUND]
+    return max(_find_f1(share > least, returned) for share in shares for least in (-1.0, *np.unique(share)))
+
+
+def _find_shares(other: rs.Sweep, sweep: rs.Sweep, count: int) -> Array:
+    """The share (b,) of returns among the ``count`` nearest beams of the same laser in ``other``; 0 if it has none."""
+    theirs = _find_returned(other)
     turned = [portable.matmul(each.beam_direction.astype(np.float64), each.pose[:3, :3].T) for each in (other, sweep)]
-    expected = np.zeros(sweep.n_beams, bool)
+    found = np.zeros(sweep.n_beams)
     for ring in np.intersect1d(other.beam_ring, sweep.beam_ring):
         rows, own = np.flatnonzero(other.beam_ring == ring), np.flatnonzero(sweep.beam_ring == ring)
-        nearest = Neighbours(turned[0][rows].astype(np.float32)).knn(turned[1][own].astype(np.float32), 1).index[:, 0]
-        expected[own] = theirs[rows[nearest]]
-    return float(2 * (expected & mine).sum() / max(int(expected.sum() + mine.sum()), 1))
+        near = Neighbours(turned[0][rows].astype(np.float32))
+        index = near.knn(turned[1][own].astype(np.float32), min(count, len(rows))).index
+        found[own] = theirs[rows[index]].mean(axis=1)
+    return found
+
+
+def _find_f1(expected: Array, returned: Array) -> float:
+    return float(2 * (expected & returned).sum() / max(int(expected.sum() + returned.sum()), 1))
 
 
 def _find_returned(sweep: rs.Sweep) -> Array:

@@ -69,32 +69,56 @@ class Outcomes {
     }
 
     // The outcome with most probability within the window around it, how much that is, and the mean range of that part.
-    const Outcome* most_likely(const PredictionSettings& settings, double& mass, double& mean) const {
+    // What lies near, beyond the window, counts a little: of places that are nearly as likely, the one among others is
+    // wrong by less. Of places that are likely alike the farthest is taken: it is right as often, and a return where
+    // nothing stands is the worse mistake.
+    const Outcome* most_likely(const PredictionSettings& settings, double& mass, double& mean) {
+        double most = 0.0;
+        scores_.clear();
+        for (const Outcome& at : outcomes_) {
+            Score score;
+            if (at.probability >= kUnlikely) score = rate(at, settings.window);
+            scores_.push_back(score);
+            most = std::max(most, score.total());
+        }
         const Outcome* best = nullptr;
         mass = 0.0;
-        for (const Outcome& at : outcomes_) {
-            if (at.probability < kUnlikely) continue;
-            double sum = 0.0, off = 0.0;
-            for (const Outcome& outcome : outcomes_)
-                if (std::fabs(outcome.centre - at.centre) < settings.window + kTail * outcome.sigma) {
-                    const double part = outcome.probability * within(outcome, at.centre, settings.window);
-                    sum += part;
-                    off += part *
-                           std::clamp(outcome.centre - at.centre, -double{settings.window}, double{settings.window});
-                }
-            if (sum > mass) {
-                mass = sum;
-                mean = at.centre + off / sum;
-                best = &at;
+        for (std::size_t i = outcomes_.size(); i-- > 0 && !best;)
+            if (scores_[i].mass > 0.0 && scores_[i].total() >= kAlike * most) {
+                best = &outcomes_[i];
+                mass = scores_[i].mass;
+                mean = best->centre + scores_[i].off / mass;
             }
-        }
         return best;
     }
 
   private:
     static constexpr double kInverseRoot2Pi = 0.3989422804014327, kInverseRoot2 = 0.7071067811865476;
     static constexpr double kUnlikely = 1e-3;  // such an outcome counts only as a part of others
+    static constexpr double kNear = 1.0;       // metres within which other outcomes count
+    static constexpr double kNearShare = 0.2;  // how much, of what those in the window do
+    static constexpr double kAlike = 0.9;      // of the highest score: outcomes that are likely alike
     static constexpr double kTail = 4.0;       // standard deviations beyond which a Gaussian is neglected
+
+    // What speaks for a place: probability within the window around it, and near it; `off` is the sum of the offsets of
+    // the former.
+    struct Score {
+        double mass = 0.0, near = 0.0, off = 0.0;
+        double total() const { return mass + kNearShare * near; }
+    };
+
+    Score rate(const Outcome& at, double window) const {
+        Score score;
+        for (const Outcome& outcome : outcomes_) {
+            const double away = std::fabs(outcome.centre - at.centre);
+            if (away < kNear) score.near += outcome.probability;
+            if (away >= window + kTail * outcome.sigma) continue;
+            const double part = outcome.probability * within(outcome, at.centre, window);
+            score.mass += part;
+            score.off += part * std::clamp(outcome.centre - at.centre, -window, window);
+        }
+        return score;
+    }
 
     // Share of an outcome within `window` of `middle`.
     static double within(const Outcome& outcome, double middle, double window) {
@@ -110,6 +134,7 @@ class Outcomes {
 
     std::vector<Stop> stops_;
     std::vector<Outcome> outcomes_;
+    std::vector<Score> scores_;
     double left_ = 1.0;
 };
 

@@ -11,7 +11,7 @@ namespace resweep {
 struct PredictionSettings {
     float sigma;    // metres: standard deviation of the range on a surface, and of the noise added to that of a volume
     float clutter;  // share of beams that follow no model: half return anywhere up to range_max, half not at all
-    float window;   // metres: the most likely return is the one with most probability within this distance
+    float window;   // metres: the most likely return has most probability within this distance
     float slope;    // width of the beam at 1 m
     float range_max;
     float height;  // metres: standard deviation of a surface along its normal

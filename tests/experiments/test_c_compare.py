@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import resweep as rs
 from experiments import c_compare
 from experiments.c_places import Place
+from experiments.c_shared import SHARED_FIGURES, KeptPredictions, Predicted, compare_shared
 from resweep.labels import load_labels
 
 
@@ -61,7 +63,7 @@ def _place() -> Place:
 def test_results_are_kept_one_by_one_and_not_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def judge(job: c_compare.Job) -> dict[str, float | None]:
+    def judge(job: c_compare.Job, predictions: KeptPredictions) -> dict[str, float | None]:
         asked.append(f"{job.labels} {job.model}")
         if len(asked) == 3:
             raise KeyboardInterrupt
@@ -96,3 +98,46 @@ def test_without_labels_the_nearest_recorded_point_says_what_is_thin() -> None:
     assert not bare.labels.known
     near = [place.log[0], bare[1]]
     assert (c_compare._label_by_nearest([bare[1]], place.log)[0].label == near[0].label).all()
+
+
+def test_predictions_are_kept_beside_the_results(tmp_path: Path) -> None:
+    sweep = _place().log[1]
+    for folder in (tmp_path / "kept", None):
+        kept = KeptPredictions(folder)
+        assert "a" not in kept
+        kept.put("a", [Predicted.of(sweep), Predicted.of(sweep.select(sweep.label == sweep.label[0]))])
+        again = kept if folder is None else KeptPredictions(folder)
+        first, second = again.get("a")
+        assert (first.range == sweep.range).all()
+        assert 0 < len(second.beam) < len(first.beam)
+
+
+def test_on_shared_beams_a_world_gains_nothing_by_beams_that_fall_through_it() -> None:
+    log = _place().log
+    real = log[1]
+    far = np.arange(len(real)) < 100
+    everything = replace(real, range=real.range + np.where(far, np.float32(0.5), np.float32(0.0)))
+    easy = everything.select(~far)  # falls through where the other is wrong
+    pair = [[Predicted.of(everything)], [Predicted.of(easy)]]
+    mine, other = compare_shared(log, [1], [real], pair, log.labels)
+    assert mine["range_rmse_m"] == other["range_rmse_m"] == 0.0
+    assert (mine["shared"], other["shared"]) == (pytest.approx(1 - 100 / len(real)), 1.0)
+    rows = [
+        {**_row(name, 0.5), "against": "splats", **figures} for name, figures in (("hybrid", mine), ("splats", other))
+    ]
+    assert c_compare.find_worse(rows, SHARED_FIGURES) == []
+
+
+def test_rows_of_shared_beams_are_paired_by_the_world_they_are_against() -> None:
+    def pair(against: str, mine: float, other: float) -> list[dict[str, Any]]:
+        return [_row("hybrid", mine, against=against), _row(against, other, against=against)]
+
+    rows = [*pair("splats", 0.5, 0.6), *pair("surfels", 0.7, 0.65)]
+    found = c_compare.find_worse(rows, ("c2c_m",))
+    assert [(one["than"], round(one["by"], 9)) for one in found] == [("surfels", 0.05)]
+    assert c_compare.summarise_worse(rows, found, ("c2c_m",))[0]["compared"] == 2
+
+
+def test_models_that_are_not_known_are_refused() -> None:
+    with pytest.raises(SystemExit, match="splat is not known"):
+        c_compare.run(models=["splat"])

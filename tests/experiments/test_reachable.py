@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 import resweep as rs
-from experiments.reachable import find_again_f1, find_reachable
+from experiments.reachable import find_again_f1, find_reachable, find_share_f1
 from resweep.pose import Array
 
 
@@ -37,3 +38,14 @@ def test_a_sweep_repeats_itself_and_not_one_with_other_returns() -> None:
     assert find_again_f1(sweep, sweep) == 1.0
     some = replace(sweep.select(np.arange(100) < 50))
     assert find_again_f1(some, sweep) == 2 * 50 / 150
+
+
+def test_drops_by_chance_are_not_predicted_and_a_gap_is() -> None:
+    """Every tenth beam drops, others in each sweep, and a sixth of the turn is open, where no return is expected."""
+    turn = np.linspace(0, 2 * np.pi, 600, endpoint=False)
+    points = np.column_stack([10 * np.cos(turn), 10 * np.sin(turn), np.zeros(600)])
+    sweep = rs.Sweep.from_points(points.astype(np.float32))
+    number = np.arange(600)
+    first, second = (sweep.select((number % 10 != drop) & (number < 500)) for drop in (0, 5))
+    assert find_again_f1(first, second) == pytest.approx(2 * 400 / 900)
+    assert find_share_f1(first, second) == pytest.approx(2 * 450 / 950, abs=0.01)

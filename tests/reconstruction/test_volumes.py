@@ -9,7 +9,9 @@ from places import BUILDING, LABELS, VEGETATION, at, log_of, plane
 import resweep as rs
 from resweep.errors import ResweepError
 from resweep.reconstruction import HybridConfig, Map, MapConfig, VolumeConfig
+from resweep.reconstruction.cloud.place import prepare_build
 from resweep.reconstruction.map.beams import extract_beams
+from resweep.reconstruction.map.observed import measure_ring_gap
 from resweep.reconstruction.volumes.clusters import bottom_up, top_down
 from resweep.reconstruction.volumes.gaussians import fit_gaussians, fit_neighbours
 from resweep.reconstruction.volumes.permeability import OwnVolumes
@@ -91,6 +93,40 @@ def test_neighbours_are_wider_where_the_map_is_sparse() -> None:
     size = np.cbrt(np.sqrt(fitted.covariance[:, [0, 3, 5]].prod(axis=1)))
     dense, sparse = size[fitted.mean[:, 0] < 3].mean(), size[fitted.mean[:, 0] > 3].mean()
     assert sparse == pytest.approx(dense * np.cbrt(8000 / 300), rel=0.35)
+
+
+def test_points_seen_from_afar_may_lie_farther_apart() -> None:
+    """Three points 0.5 m apart are one wide volume each if rings spread so far, and small balls if they do not."""
+    points = np.array([[40, -0.5, 0], [40, 0, 0.1], [40, 0.5, 0]], np.float32)
+    cluster, seen_from = np.arange(3), np.full(3, 40.0, np.float32)
+    sizes = {}
+    for slope in (None, 0.005, 0.02):
+        config = VolumeConfig(method="neighbours", voxel_m=0.05, neighbours=3, neighbour_slope=slope)
+        sizes[slope] = np.sqrt(fit_neighbours(points, cluster, config, range_m=seen_from).covariance[:, 3])
+    assert sizes[None] == pytest.approx(config.noise_m)
+    assert (sizes[0.005] == sizes[None]).all()  # less than the radius that always counts
+    assert (sizes[0.02] > 0.25).all()
+    near = fit_neighbours(points, cluster, config, range_m=seen_from / 4)
+    assert np.sqrt(near.covariance[:, 3]) == pytest.approx(config.noise_m)
+    far = fit_neighbours(points * [1, 4, 1], cluster, config, range_m=100 * seen_from)
+    assert np.sqrt(far.covariance[:, 3]) == pytest.approx(config.noise_m)  # never farther than MAX_REACH_M
+
+
+def test_volumes_reach_as_far_as_the_rings_of_the_recording() -> None:
+    elevation = np.radians(np.linspace(-20, 10, 16))
+    azimuth = np.linspace(0, 6, 40)
+    up, around = (part.ravel() for part in np.meshgrid(elevation, azimuth, indexing="ij"))
+    points = 20 * np.stack([np.cos(up) * np.cos(around), np.cos(up) * np.sin(around), np.sin(up)], axis=1)
+    sweep = rs.Sweep.from_points(points, pose=np.eye(4), ring=np.repeat(np.arange(16), 40))
+    log = rs.Log.from_sweeps([sweep], "rings")
+    gap = np.radians(2.0)
+    assert measure_ring_gap(log) == pytest.approx(gap, rel=1e-3)
+    chosen = prepare_build(log, HybridConfig(calibrate=None))[1]
+    assert chosen.volumes.neighbour_slope == pytest.approx(gap, rel=1e-3)
+    given = HybridConfig.model_validate({"calibrate": None, "volumes": {"neighbour_slope": 0.0}})
+    assert prepare_build(log, given)[1].volumes.neighbour_slope == 0.0
+    assert prepare_build(log, chosen)[1] == chosen
+    assert prepare_build(log, VolumeConfig())[1].neighbour_slope is None  # voxels have no neighbours
 
 
 def test_two_means_part_two_heaps() -> None:

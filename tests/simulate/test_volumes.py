@@ -188,6 +188,34 @@ def test_a_range_is_the_mean_of_what_lies_within_the_window_of_the_likeliest() -
     assert found["range"][0] == pytest.approx(5.0 + 0.06 * 0.4 / 0.9, abs=1e-3)
 
 
+def test_of_places_nearly_as_likely_the_one_among_others_is_taken() -> None:
+    """A bush of many leaves stands 10 m behind one leaf, which is a little likelier than each leaf of the bush."""
+    leaf = [1e-4, 0, 0, 0.01, 0, 0.01]
+    one = np.array([[1, 0, 0]], np.float32)
+    how = {"sigma": 0.001, "clutter": 0.0, "window": 0.1, "slope": 0.0, "range_max": 50.0}
+
+    def likeliest(alone: float) -> float:
+        bush = [[15.0 + 0.3 * at, 0, 0] for at in range(3)]
+        volumes = Volumes([[5.0, 0, 0], *bush], [leaf] * 4, [1 - alone, 0.7, 0.6, 0.5])
+        return float(native_scene(World([volumes])).predict(0 * one, one, None, **how)["range"][0])
+
+    assert likeliest(0.25) == pytest.approx(15.0, abs=0.7)  # each leaf of the bush: 0.21 to 0.22
+    assert likeliest(0.40) == pytest.approx(5.0, abs=0.1)
+
+
+def test_of_places_that_are_likely_alike_the_farthest_is_taken() -> None:
+    leaf = [1e-4, 0, 0, 0.01, 0, 0.01]
+    one = np.array([[1, 0, 0]], np.float32)
+    how = {"sigma": 0.001, "clutter": 0.0, "window": 0.1, "slope": 0.0, "range_max": 50.0}
+
+    def likeliest(front: float) -> float:
+        volumes = Volumes([[5.0, 0, 0], [15.0, 0, 0]], [leaf] * 2, [1 - front, 1e-6])
+        return float(native_scene(World([volumes])).predict(0 * one, one, None, **how)["range"][0])
+
+    assert likeliest(0.52) == pytest.approx(15.0, abs=0.1)
+    assert likeliest(0.55) == pytest.approx(5.0, abs=0.1)
+
+
 @pytest.mark.parametrize("angle_deg", [90.0, 30.0, 5.0])
 def test_a_surface_spreads_the_ranges_of_grazing_beams(angle_deg: float) -> None:
     sine = np.sin(np.radians(angle_deg))

@@ -19,7 +19,9 @@ from resweep.reconstruction.cloud.survey import Survey, find_unique, survey_clou
 from resweep.reconstruction.config import BuildConfig
 from resweep.reconstruction.hybrid.config import HybridConfig
 from resweep.reconstruction.map.cloud import UNCLEAR
+from resweep.reconstruction.map.observed import measure_ring_gap
 from resweep.reconstruction.splats.config import SplatSettings
+from resweep.reconstruction.volumes.config import VolumeSettings
 from resweep.sensors.infer.compensation import correct_compensation
 from resweep.sweep import Sweep
 
@@ -40,15 +42,15 @@ def prepare_build(log: Log, config: Config, progress: bool = False) -> tuple[Log
     """The log with known beams and the settings that it is built with.
 
     Of a drive that is calibrated, motion that compensation left in its sweeps is corrected first
-    (`correct_compensation`), and its settings say how its map is thinned (`SplatSettings.choose_thinning`). Of what
-    `is_cloud` both are made new:
+    (`correct_compensation`). Its settings say how its map is thinned (`SplatSettings.choose_thinning`) and how far
+    volumes reach between rings (`VolumeSettings.choose_slope`). Of what `is_cloud` both are made new:
     The cloud is read once. Points far from all others and exact duplicates are left out, intensities and colours are
     put to scale, and every point gets the place that it was measured from. A log that was prepared is not prepared
     again. A cloud that nothing can be built from is an error.
     """
     if not is_cloud(log, config):
         corrected = log if config.calibrate is None else correct_compensation(log)
-        return corrected, _choose_thinning(config, len(log))
+        return corrected, _choose_reach(_choose_thinning(config, len(log)), log)
     where = f"log '{log.name}'"
     if config.refine != "none" and "refine" in config.model_fields_set:
         raise ResweepError(f"{where}: refining follows beams, which a cloud does not have; set refine to none")
@@ -80,6 +82,14 @@ def _choose_thinning(config: Config, sweeps: int) -> Config:
     if isinstance(config, HybridConfig):
         return config.model_copy(update={"splats": config.splats.choose_thinning(sweeps)})
     return config
+
+
+def _choose_reach(config: Config, log: Log) -> Config:
+    volumes = config.volumes if isinstance(config, HybridConfig) else config
+    if not isinstance(volumes, VolumeSettings) or volumes.method != "neighbours":
+        return config
+    chosen = volumes.choose_slope(measure_ring_gap(log))
+    return config.model_copy(update={"volumes": chosen}) if isinstance(config, HybridConfig) else chosen
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,10 +57,25 @@ class SpaceObserver:
 
 def measure_spread(sweep: Sweep) -> float:
     """Half the angle between neighbouring rings of a sweep, radians; 0 where it has no rings."""
+    elevation = find_elevations(sweep)
+    return min(float(np.median(np.diff(elevation))) / 2, _MOST_SPREAD_RAD) if len(elevation) > 1 else 0.0
+
+
+def measure_ring_gap(log: Log) -> float:
+    """Mean angle between neighbouring rings of a log's sensor, radians; 0 where it has no rings.
+
+    Where the sensor is unknown, its rings are those of the first sweep.
+    """
+    if log.sensor is not None:
+        elevation = np.deg2rad(np.array(log.sensor.elevations_deg))
+    else:
+        elevation = find_elevations(log[0]) if len(log) else np.zeros(0)
+    return float(elevation[-1] - elevation[0]) / (len(elevation) - 1) if len(elevation) > 1 else 0.0
+
+
+def find_elevations(sweep: Sweep) -> Array:
+    """Mean elevation (n,) of the beams of each ring of a sweep, radians, ascending."""
     count = np.bincount(sweep.beam_ring)
     rings = np.flatnonzero(count)
-    if len(rings) < 2:
-        return 0.0
-    height = np.bincount(sweep.beam_ring, sweep.beam_direction[:, 2])[rings] / count[rings]
-    steps = np.diff(np.sort(portable.arcsin(np.clip(np.nan_to_num(height), -1, 1))))
-    return min(float(np.median(steps)) / 2, _MOST_SPREAD_RAD)
+    height = np.bincount(sweep.beam_ring, sweep.beam_direction[:, 2])[rings] / np.maximum(count[rings], 1)
+    return np.sort(portable.arcsin(np.clip(np.nan_to_num(height), -1, 1)))

@@ -30,7 +30,7 @@ def bear_volumes(volumes: Volumes, cloud: Cloud, ends: Array, config: VolumeConf
     born = np.unique(cluster[found[found >= 0]])
     if len(born) == 0:
         return volumes
-    shape = fit_neighbours(cloud.points, cluster, config, born)
+    shape = fit_neighbours(cloud.points, cluster, config, born, cloud.range_m)
     number = np.bincount(cluster)
     first = np.zeros(len(number), np.int64)
     first[cluster[::-1]] = np.arange(len(cluster))[::-1]

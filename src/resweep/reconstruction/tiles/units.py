@@ -31,6 +31,7 @@ from resweep.reconstruction.tiles.part import PERMEABLE, STILL, Ground, Part, wr
 from resweep.reconstruction.tiles.scatter import read_observed
 from resweep.reconstruction.volumes import volumes
 from resweep.reconstruction.volumes.config import VolumeConfig
+from resweep.reconstruction.volumes.gaussians import MAX_REACH_M
 from resweep.worlds import Layer, World
 from resweep.worlds.observed import ObservedSpace
 from resweep.worlds.store import save_world
@@ -64,6 +65,8 @@ class TileTask:
         settings = self.config.splats if isinstance(self.config, HybridConfig) else self.config
         if isinstance(settings, SplatSettings):
             reach = max(reach, find_reach(settings.close, self.scales.radius_m))
+        if isinstance(self.config, HybridConfig) and self.config.volumes.neighbour_slope:
+            reach = max(reach, MAX_REACH_M)
         return float(np.clip(reach, _LEAST_MARGIN_M, _MOST_MARGIN_M))
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -18,12 +18,14 @@ class VolumeSettings(Spec):
     ``leaf_points`` are left or, with ``gaussian_z`` above 0, the points look Gaussian; or cells of ``seed_m`` that
     merge (``bottom-up``) while at least ``density_ratio`` times as dense as their parts and no longer than
     ``size_max_m``; or one volume for each voxel around its ``neighbours`` nearest points within
-    ``neighbour_radius_m``, which is as wide as the map is sparse (ours, not A's). ``split_labels`` keeps labels
-    apart. `fit_gaussians` says what ``min_points`` and ``noise_m`` do. Beams meet a volume
-    within ``tau``; those without return count up to ``empty_range_m``. ``permeability``: ``constant`` is A's,
-    ``extinction`` takes out path length and the width of the beam, against leaves of ``element_m``
-    (`resweep.worlds.Volumes`). ``prior_beams`` beams of ``prior_permeability`` are added to those counted. In each of
-    ``rounds``, the permeability is matched to what simulated beams show (`match_permeability`).
+    ``neighbour_radius_m``, which is as wide as the map is sparse (ours, not A's). Points that were seen from afar may
+    lie ``neighbour_slope`` times that distance from it; None takes the mean angle between the rings of the recording,
+    radians (`choose_slope`). ``split_labels`` keeps labels apart. `fit_gaussians` says what ``min_points`` and
+    ``noise_m`` do. Beams meet a volume within ``tau``; those without return count up to ``empty_range_m``.
+    ``permeability``: ``constant`` is A's, ``extinction`` takes out path length and the width of the beam, against
+    leaves of ``element_m`` (`resweep.worlds.Volumes`). ``prior_beams`` beams of ``prior_permeability`` are added to
+    those counted. In each of ``rounds``, the permeability is matched to what simulated beams show
+    (`match_permeability`).
     """
 
     method: Literal["voxels", "top-down", "bottom-up", "neighbours"] = "voxels"
@@ -35,6 +37,7 @@ class VolumeSettings(Spec):
     size_max_m: Positive = 1.0
     neighbours: Annotated[int, Field(ge=3, le=200)] = 6
     neighbour_radius_m: Positive = 0.3
+    neighbour_slope: NotNegative | None = None
     split_labels: bool = True
     min_points: Annotated[int, Field(ge=1)] = 5
     noise_m: Positive = 0.02
@@ -45,6 +48,10 @@ class VolumeSettings(Spec):
     prior_beams: NotNegative = 0.0
     prior_permeability: Share = 0.5
     rounds: Annotated[int, Field(ge=0, le=50)] = 0
+
+    def choose_slope(self, ring_gap_rad: float) -> Self:
+        """The settings with ``neighbour_slope`` as it is for rings so far apart; one that is given stays."""
+        return self if self.neighbour_slope is not None else self.model_copy(update={"neighbour_slope": ring_gap_rad})
 
     @model_validator(mode="after")
     def _voxels_exceed_noise(self) -> VolumeSettings:

@@ -14,6 +14,7 @@ from resweep.worlds.volumes import packed, symmetric
 
 _BLOCK = 1 << 17  # volumes whose neighbours are looked for at once
 _POINTS = 1 << 22  # points that are summed at once
+MAX_REACH_M = 1.5  # of the points that make a volume, however far it is
 _PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
@@ -47,27 +48,46 @@ def fit_gaussians(points: Array, cluster: Array, config: VolumeSettings) -> Gaus
     return Gaussians(mean, widen(symmetric(covariance), config.noise_m), count)
 
 
-def fit_neighbours(points: Array, cluster: Array, config: VolumeSettings, only: Array | None = None) -> Gaussians:
+def fit_neighbours(
+    points: Array, cluster: Array, config: VolumeSettings, only: Array | None = None, range_m: Array | None = None
+) -> Gaussians:
     """Gaussians at the mean of each cluster, as wide as its ``neighbours`` nearest points lie around that.
 
     The map of a drive is dense near it and sparse farther off: so are these, where voxels of one size are too
-    wide or leave gaps. Only points within ``neighbour_radius_m`` count; no volume is thinner than ``noise_m``.
-    ``only`` are the numbers of the clusters that are wanted, by default all.
+    wide or leave gaps. Only points within `find_reach` count; no volume is thinner than ``noise_m``.
+    ``only`` are the numbers of the clusters that are wanted, by default all. ``range_m`` (n,) are the distances from
+    which the points were seen.
     """
     count = np.bincount(cluster)
     mean = _cluster_means(points, cluster, count)
+    reach = find_reach(cluster, count, config, range_m)
     if only is not None:
-        mean, count = mean[only], count[only]
+        mean, count, reach = mean[only], count[only], reach[only]
     near = Neighbours(points)
     covariance = np.empty((len(mean), 3, 3))
     for begin in range(0, len(mean), _BLOCK):
         middle = mean[begin : begin + _BLOCK]
-        found = near.knn(middle.astype(np.float32), config.neighbours, config.neighbour_radius_m).index
-        there = found >= 0
+        limit = reach[begin : begin + _BLOCK]
+        nearest = near.knn(middle.astype(np.float32), config.neighbours, float(limit.max()))
+        found = nearest.index
+        there = (found >= 0) & (nearest.distance2 <= (limit**2)[:, None])
         off = np.where(there[..., None], points[np.maximum(found, 0)] - middle[:, None], 0.0)
         number = np.maximum(there.sum(axis=1), 1)
         covariance[begin : begin + _BLOCK] = np.einsum("nki,nkj->nij", off, off) / number[:, None, None]
     return Gaussians(mean, widen(covariance, config.noise_m), count)
+
+
+def find_reach(cluster: Array, count: Array, config: VolumeSettings, range_m: Array | None) -> Array:
+    """How far (v,) the points that make each volume may lie from it, metres.
+
+    That is ``neighbour_radius_m``, or ``neighbour_slope`` times the mean distance from which its own points were seen,
+    if that is more, up to `MAX_REACH_M`: beams spread, and points of far things lie farther apart.
+    """
+    least = config.neighbour_radius_m
+    if range_m is None or not config.neighbour_slope:
+        return np.full(len(count), least)
+    seen_from = np.bincount(cluster, range_m) / count
+    return np.asarray(np.clip(config.neighbour_slope * seen_from, least, max(least, MAX_REACH_M)))
 
 
 def _cluster_means(points: Array, cluster: Array, count: Array) -> Array:

@@ -44,8 +44,10 @@ class VolumeEstimate:
     def __init__(self, map: Map, config: VolumeConfig) -> None:
         self._map, self._config = map, config
         self.cluster = _cluster_points(map, config)
-        fit_shape = fit_neighbours if config.method == "neighbours" else fit_gaussians
-        shape = fit_shape(map.cloud.points, self.cluster, config)
+        if config.method == "neighbours":
+            shape = fit_neighbours(map.cloud.points, self.cluster, config, range_m=map.cloud.range_m)
+        else:
+            shape = fit_gaussians(map.cloud.points, self.cluster, config)
         self.volumes = Volumes(shape.mean, shape.covariance, _UNLEARNED, tau=config.tau, element_m=config.element_m)
         self._own = OwnVolumes(map.cloud.points, self.cluster, self.volumes)
         self._counter = BeamCounter(self.volumes, map.beam_slope)
