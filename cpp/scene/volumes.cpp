@@ -38,6 +38,16 @@ template <class Use> void for_crossings(const UserArguments* arguments, const fl
     }
 }
 
+// The random bits of a ray in a volume: its pulse's own, or, if the volume is of clumps, those of all beams of the
+// sweep that cross the same clump. Where a beam is several rays, they must not all be one: only leaves are shared.
+std::uint64_t draw_bits(const CallbackContext& context, std::uint32_t ray, const Crossing& crossing,
+                        const float origin[3], const float direction[3]) {
+    const Volumes& layer = *crossing.layer;
+    if (!(layer.clump > 0.0f)) return volume_draw(context.keys[ray], layer.element, crossing, origin, direction);
+    const float size = context.one_ray ? layer.clump : layer.element;
+    return volume_draw(context.sweep_key, size, crossing, origin, direction);
+}
+
 // Draw whether the volume stops each ray. Embree keeps the nearest volume that does. It compares the drawn range
 // clamped to the chord, since the boxes around volumes end there; the u of the hit keeps the range as drawn.
 void intersect_volume(const UserArguments* arguments) {
@@ -52,7 +62,7 @@ void intersect_volume(const UserArguments* arguments) {
         return;
     }
     for_crossings(arguments, rays, [&](std::uint32_t i, const float* o, const float* d, const Crossing& crossing) {
-        const std::uint64_t draw = volume_draw(context.keys[ids[i]], crossing, o, d);
+        const std::uint64_t draw = draw_bits(context, ids[i], crossing, o, d);
         if (passes(draw, log_pass(crossing, context.slope))) return;
         const float range = drawn_range(crossing, draw);
         const float kept = std::clamp(range, std::max(crossing.centre - crossing.half, rays[kNearRow * n + i]),
@@ -82,7 +92,7 @@ void occlude_by_volume(const UserArguments* arguments) {
     const auto* ids = reinterpret_cast<const std::uint32_t*>(arguments->rays) + kRayIdRow * n;
     for_crossings(arguments, arguments->rays,
                   [&](std::uint32_t i, const float* o, const float* d, const Crossing& crossing) {
-                      const std::uint64_t draw = volume_draw(context.keys[ids[i]], crossing, o, d);
+                      const std::uint64_t draw = draw_bits(context, ids[i], crossing, o, d);
                       if (!passes(draw, log_pass(crossing, context.slope)))
                           arguments->rays[kFarRow * n + i] = -std::numeric_limits<float>::infinity();
                   });
@@ -90,10 +100,9 @@ void occlude_by_volume(const UserArguments* arguments) {
 
 }  // namespace
 
-std::uint64_t volume_draw(std::uint64_t key, const Crossing& crossing, const float origin[3],
+std::uint64_t volume_draw(std::uint64_t key, float size, const Crossing& crossing, const float origin[3],
                           const float direction[3]) {
     std::uint64_t cell = 0;
-    const float size = crossing.layer->element;
     if (size < std::numeric_limits<float>::infinity())
         for (int axis = 0; axis < 3; ++axis) {
             const float at = std::floor((origin[axis] + crossing.centre * direction[axis]) / size);

@@ -38,6 +38,7 @@ template <int N> class ChunkTracer {
         times_.resize(job.actors ? job.largest_chunk : 0);
         if (job.record) reader_.emplace(job.record->space);
         if (n_rays_ == 1) tracer_.set_slope(std::sqrt(beam_.divergence_h * beam_.divergence_v));
+        if (!keys_.empty()) tracer_.set_sweep(volume_key(kSweepBeam), n_rays_ == 1);
     }
 
     void operator()(std::size_t chunk) {
@@ -47,10 +48,7 @@ template <int N> class ChunkTracer {
         maker_.make(first, last, pulses_);
         if (!beam_.axial()) spread_.spread(pulses_, rays_);
         if (!keys_.empty())
-            for (std::size_t i = 0; i < pulses_.count; ++i) {
-                const auto words = random_.words(pulses_.beam[i], 0, Purpose::kVolumes);
-                keys_[i] = std::uint64_t{words[1]} << 32 | words[0];
-            }
+            for (std::size_t i = 0; i < pulses_.count; ++i) keys_[i] = volume_key(pulses_.beam[i]);
         if (!times_.empty())
             for (std::size_t i = 0; i < pulses_.count; ++i)
                 times_[i] = job_.actors->ray_time(job_.sweep.start + firing_.time[first + i]);
@@ -65,6 +63,14 @@ template <int N> class ChunkTracer {
     }
 
   private:
+    static constexpr std::uint32_t kSweepBeam = 0xFFFFFFFFu;  // the number of no beam stands for all of them
+
+    // The random bits that a beam draws with in volumes.
+    std::uint64_t volume_key(std::uint32_t beam) const {
+        const auto words = random_.words(beam, 0, Purpose::kVolumes);
+        return std::uint64_t{words[1]} << 32 | words[0];
+    }
+
     // Trace all rays of the chunk into `hits_`.
     void trace(const RayOrder::Order& order) {
         RayPacket<N>& rays = tracer_.rays();

@@ -18,7 +18,7 @@ from resweep.learn.examples import make_images, make_rays, measure_channels, sel
 from resweep.learn.light import estimate_textures, find_bins, find_levels, make_light
 from resweep.learn.networks import Shape, Task, count_weights, export
 from resweep.learn.pairs import Pair
-from resweep.learn.runs import estimate_patches
+from resweep.learn.runs import estimate_patches, estimate_volume_drops
 from resweep.learn.scatter import keep_scatter, pack_scatter
 from resweep.learn.scores import find_cut, find_temperature, score_drops, score_intensity, score_shares
 from resweep.learn.training import RayExamples, TrainingConfig, train
@@ -77,7 +77,7 @@ class Fitted:
     def draw_drops(self, pair: Pair, index: int, seed: int = 0) -> Array:
         """Whether each beam (b,) of a pair is dropped, as simulation draws it for sweep ``index``."""
         level = draw_drop_levels(pair.channels, self.part.drop_patches, seed=seed, index=index)
-        return np.asarray(level < self.predict(pair))
+        return np.asarray(level < self.part.draw_by(self.predict(pair), pair.channels))
 
     def draw_light(self, pair: Pair, index: int, seed: int = 0) -> Array:
         """The intensities (b,) of a pair as simulation draws them for sweep ``index``."""
@@ -174,8 +174,13 @@ def _calibrate(
         data = make(temperature)
         said = gather(Network(data, part, layout), held_out, "drop")[0]
     scores = score_drops(said, true > 0.5, find_cut(said, true > 0.5), values)
-    patches = estimate_patches(held_out, [Network(data, part, layout).run(pair.channels) for pair in held_out])
-    found = part.model_copy(update={"temperature": temperature, "patches": patches})
+    network = Network(data, part, layout)
+    predicted = [network.run(pair.channels) for pair in held_out]
+    found = part.model_copy(
+        update={"temperature": temperature, "volume_drops": estimate_volume_drops(held_out, predicted)}
+    )
+    drawn_by = [found.draw_by(said, pair.channels) for said, pair in zip(predicted, held_out, strict=True)]
+    found = found.model_copy(update={"patches": estimate_patches(held_out, drawn_by)})
     return _finish(data, found, layout, scores, history)
 
 

@@ -85,6 +85,7 @@ class Gaussians:
     tau: float
     extinction: bool
     element_m: float
+    clump_m: float
     number: Array | None = None
     seen: Array | None = None
 

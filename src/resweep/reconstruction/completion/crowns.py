@@ -61,6 +61,7 @@ def close_crowns(volumes: Volumes, cloud: Cloud, observed: ObservedSpace, name: 
         name=name,
         tau=volumes.tau,
         element_m=volumes.element_m,
+        clump_m=volumes.clump_m,
     )
 
 

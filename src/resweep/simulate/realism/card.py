@@ -11,11 +11,11 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from resweep.calibration import BLIND_BINS
-from resweep.config import Spec, SpecError, read_text, validate
+from resweep.config import Share, Spec, SpecError, read_text, validate
 from resweep.errors import ResweepError
 from resweep.files import write_file
 from resweep.pose import Array
-from resweep.simulate.realism.channels import CHANNELS, CLASSES, TRANSFERABLE
+from resweep.simulate.realism.channels import CHANNELS, CLASSES, TRANSFERABLE, BeamChannels
 from resweep.simulate.realism.layout import Layout
 from resweep.simulate.realism.light import Light
 from resweep.simulate.realism.noise import RangeNoise
@@ -53,6 +53,11 @@ class Part(Spec):
     """Of a drop network without ``patches``: their ``along``."""
     patches: Patches | None = None
     """Of a drop network: how often neighbours share a draw, as drops come in patches."""
+    volume_drops: Share = 1.0
+    """Of a drop network: share of the predicted drops that are drawn where a permeable volume returned.
+
+    Beams pass volumes by chance, in reality and in simulation at different places. Drops by that chance are predicted
+    too, and simulation has as many of its own."""
     light: Light | None = None
     """Of an intensity network: what its outputs mean."""
 
@@ -67,6 +72,10 @@ class Part(Spec):
         if self.patches is not None:
             return self.patches
         return Patches(along=self.ring_correlation, across=0.0)
+
+    def draw_by(self, probability: Array, channels: BeamChannels) -> Array:
+        """The chance (b,) by which beams are dropped, from the probability (b,) that a drop network gives."""
+        return np.where(channels.surface, probability, probability * np.float32(self.volume_drops))
 
     @model_validator(mode="after")
     def _check(self) -> Part:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -43,9 +44,9 @@ class BeamChannels:
     """The channels of the beams of one simulated sweep.
 
     ``values`` (b, 9) float32 has the columns `CHANNELS`, of the first return on each beam; where nothing returned all
-    but the laser are 0. ``turn`` (b,) float32 is where in the turn each beam was fired, from 0 to 1, ``azimuth`` (b,)
-    int16 the bin of its azimuth (`resweep.calibration.find_blind_bins`). ``surface`` (b,) says which met a surface, and
-    not a volume.
+    but the laser are 0. Its columns lie one after the other in memory. ``turn`` (b,) float32 is where in the turn each
+    beam was fired, from 0 to 1, ``azimuth`` (b,) int16 the bin of its azimuth
+    (`resweep.calibration.find_blind_bins`). ``surface`` (b,) says which met a surface, and not a volume.
     """
 
     values: Array
@@ -69,12 +70,14 @@ class BeamChannels:
 
     def with_blind(self, share: Array | None) -> BeamChannels:
         """The channels with ``share`` (rings, bins) of beams that came back empty; None if it is not known."""
-        values = self.values.copy()
-        laser = self.laser
-        known = self.occupied & (laser < (0 if share is None else len(share)))
-        values[:, CHANNELS.index("blind")] = 0.0
+        values = self.values.copy(order="K")
+        blind = values[:, CHANNELS.index("blind")]
+        blind[:] = 0.0
         if share is not None:
-            values[known, CHANNELS.index("blind")] = share[laser[known], self.azimuth[known]]
+            laser = self.laser
+            known = np.flatnonzero(self.occupied & (laser < len(share)))
+            bins = share.shape[1]
+            blind[known] = share.ravel()[laser[known] * bins + self.azimuth[known]]
         return replace(self, values=values)
 
     def transferred(self, range_max_m: float) -> BeamChannels:
@@ -82,7 +85,7 @@ class BeamChannels:
 
         Ranges are in hundredths of ``range_max_m``, the maximum range of the sensor.
         """
-        values = self.values.copy()
+        values = self.values.copy(order="K")
         for name in CHANNELS:
             if name not in TRANSFERABLE:
                 values[:, CHANNELS.index(name)] = 0.0
@@ -103,8 +106,8 @@ class BeamChannels:
         image: Array = np.zeros((len(CHANNELS), rows * columns), np.float32)
         occupied = np.flatnonzero(self.occupied)
         cells = self.find_cells(columns)[occupied]
-        for channel, values in zip(image, np.ascontiguousarray(self.values[occupied].T), strict=True):
-            channel[cells] = values
+        for channel, values in zip(image, self.values.T, strict=True):
+            channel[cells] = values[occupied]
         image = image.reshape(-1, rows, columns)
         image[CHANNELS.index("laser")] = np.arange(rows)[:, None]
         return image
@@ -123,7 +126,8 @@ def find_channels(
     missing = [name for name in NEEDED if name not in sweep.extra]
     if missing:
         raise ResweepError(f"sweep: has no column '{missing[0]}' of what was hit; trace it with Tracer.with_hits")
-    first = np.flatnonzero(sweep.return_index == 0)
+    # A slice of all costs nothing, where there is one return a beam.
+    first: Any = slice(None) if not sweep.return_index.any() else np.flatnonzero(sweep.return_index == 0)
     beam = sweep.beam[first]
     cosine = np.clip(sweep.extra["cosine"][first], 0.0, 1.0).astype(np.float64)
     incidence = _degrees(cosine)
@@ -134,9 +138,9 @@ def find_channels(
     back = ratio if incidence_exponent == 1.0 else portable.power(ratio, incidence_exponent)
     solid = sweep.extra["primitive"][first] != _VOLUMES
     back = np.where(solid, back, 1.0)
-    values = np.zeros((sweep.n_beams, len(CHANNELS)), np.float32)
+    values = np.zeros((len(CHANNELS), sweep.n_beams), np.float32).T
     values[:, CHANNELS.index("laser")] = sweep.beam_ring
-    kinds = find_classes(sweep.label[first], labels) if use_classes else np.zeros(len(first), np.int64)
+    kinds = find_classes(sweep.label[first], labels) if use_classes else np.zeros(len(beam), np.int64)
     columns = {
         "range_m": sweep.range[first],
         "intensity": sweep.intensity[first] * back,

@@ -113,9 +113,12 @@ class RealismModel:
         return self.card.range_max_m
 
     def predict_drops(self, channels: BeamChannels, threads: int = 0) -> Array:
-        """The probability (b,) float32 that each beam does not return; NaN where nothing returned anyway."""
+        """The probability (b,) float32 that each beam is dropped; NaN where nothing returned anyway."""
         found = np.full(len(channels), np.nan, np.float32)
-        said = self._networks["drop"].run(channels, threads) if self.drops else np.zeros(len(channels), np.float32)
+        said = np.zeros(len(channels), np.float32)
+        if self.drops:
+            network = self._networks["drop"]
+            said = network.part.draw_by(network.run(channels, threads), channels)
         rounded = np.round(np.clip(said, 0.0, 1.0) * np.float32(_STEPS)) / np.float32(_STEPS)
         return np.where(channels.occupied, rounded, found)
 

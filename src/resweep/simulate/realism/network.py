@@ -20,7 +20,7 @@ from resweep.simulate.realism.channels import CHANNELS, BeamChannels
 from resweep.simulate.realism.layout import Layout
 
 INPUT, OUTPUT = "channels", "result"
-HALO = 32  # columns of the neighbours that each sector of an image is given
+HALO = 40  # columns of the neighbours that each sector of an image is given
 SECTORS = 4  # of an image, whatever the threads
 _BLOCK = 16_384  # beams that go through a network together
 _MAX_BYTES = 500 * 10**6
@@ -67,7 +67,7 @@ class Network:
 
     def run_rays(self, values: Array, threads: int = 0) -> Array:
         """What it says of beams (n, 9) by themselves: (n, outputs)."""
-        blocks = [values[first : first + _BLOCK] for first in range(0, len(values), _BLOCK)]
+        blocks = [np.ascontiguousarray(values[first : first + _BLOCK]) for first in range(0, len(values), _BLOCK)]
         found = _map(self._call, blocks, threads)
         return np.concatenate([np.zeros((0, self.part.outputs), np.float32), *found])
 

@@ -55,12 +55,23 @@ class Scatter(Spec):
 
 def number_beams(channels: BeamChannels) -> Array:
     """The number (b,) of each beam on its ring, from 0, in the order in which they are fired."""
-    order = np.lexsort((channels.turn, channels.laser))
+    order = _order_beams(channels)
     ring = channels.laser[order]
     first = np.flatnonzero(np.diff(ring, prepend=-1))
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(len(order)) - np.repeat(first, np.diff(np.append(first, len(order))))
     return number
+
+
+def _order_beams(channels: BeamChannels) -> Array:
+    """The beams by ring, and of each ring as they are fired; sweeps often list them in one of both orders."""
+    ring = channels.laser
+    step = np.diff(channels.turn)
+    if not (step[ring[1:] == ring[:-1]] < 0).any() and not (ring[1:] < ring[:-1]).any():
+        return np.arange(len(ring))
+    if not (step < 0).any():
+        return np.argsort(ring.astype(np.uint16), kind="stable")  # of so small numbers it is no sort by comparing
+    return np.lexsort((channels.turn, ring))
 
 
 def replay(levels: Array, channels: BeamChannels, purpose: _core.Purpose, *, seed: int, index: int) -> Array:

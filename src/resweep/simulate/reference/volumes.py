@@ -78,12 +78,16 @@ def _nearest(at: Crossings, stops: Array, drawn: Array, range_max_m: float) -> A
 
 
 def keyed_ranges(volumes: Volumes, origins: Array, directions: Array, keys: Array, range_max_m: float) -> Array:
-    """As `march`, with the tracer's own random numbers for pulses with these ``keys`` (n,) uint64."""
+    """As `march`, with the tracer's own random numbers for pulses of one ray with these ``keys`` (n,) uint64.
+
+    If volumes are of clumps, they are those of the sweep.
+    """
     at = crossings(volumes, origins, directions)
     cell = np.zeros(at.centre.shape, np.uint64)
-    if np.isfinite(volumes.element_m):
+    size = volumes.clump_m if volumes.clump_m > 0 else volumes.element_m
+    if np.isfinite(size):
         place = origins[:, None].astype(np.float64) + at.centre[..., None] * directions[:, None]
-        steps = np.floor(place / volumes.element_m).astype(np.int64)
+        steps = np.floor(place / size).astype(np.int64)
         with np.errstate(over="ignore"):
             for axis in range(3):
                 cell = cell * CELL + (steps[..., axis] & 0xFFFFFFFF).astype(np.uint64)
