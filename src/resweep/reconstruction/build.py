@@ -27,6 +27,8 @@ from resweep.reconstruction.refine.blind import see_blind_spots
 from resweep.reconstruction.splats import splats, surfels
 from resweep.reconstruction.splats.config import SplatConfig, SurfelConfig
 from resweep.reconstruction.splats.settle import settle_reflectance
+from resweep.reconstruction.standing import fit as standing
+from resweep.reconstruction.standing.directions import Directions
 from resweep.reconstruction.volumes import volumes
 from resweep.reconstruction.volumes.config import VolumeConfig
 from resweep.worlds import Layer, World
@@ -61,7 +63,8 @@ def build(
     """A world built from a log; the type of ``config`` says of which kind (default: `HybridConfig`).
 
     The world's ``meta`` keeps the config and where it came from. ``progress`` shows the stages on stderr: a bar on a
-    terminal, else lines.
+    terminal, else lines. A hybrid of a log whose sensor stood still and fired the same directions again and again is
+    built for that (`reconstruction.standing`).
     ``resume`` names a folder in which finished steps are kept until the world is made: the same build called
     again after it was stopped goes on from there, and gives the same world. `Checkpoints` given stay for the caller to
     remove.
@@ -73,23 +76,37 @@ def build(
         raise ResweepError(f"build: expected a log (resweep.open_log), got {type(log).__name__}")
     kind = _find_kind(config)  # a mistake is found before anything is read
     log, config = prepare_build(log, config, progress)
-    stages = (*Map.list_stages(log, config.calibrate), *STAGES[kind])
+    directions = standing.find_standing(log, config)
+    if directions is not None:
+        config = standing.settle(config)
+    ways = STAGES[kind] if directions is None else standing.STAGES
+    stages = (*Map.list_stages(log, config.calibrate), *ways)
     if config.refine != "none":
         stages = (*stages, refine.STAGE)
     if isinstance(resume, str | Path):
         with lock_output(Path(resume)):
             checkpoints = Checkpoints.open(resume, log, config)
-            world = _build(log, config, stages, progress, checkpoints)
+            world = _build(log, config, directions, stages, progress, checkpoints)
             checkpoints.remove()
             return world
-    return _build(log, config, stages, progress, resume or Checkpoints())
+    return _build(log, config, directions, stages, progress, resume or Checkpoints())
 
 
-def _build(log: Log, config: BuildConfig, stages: tuple[str, ...], progress: bool, checkpoints: Checkpoints) -> World:
+def _build(
+    log: Log,
+    config: BuildConfig,
+    directions: Directions | None,
+    stages: tuple[str, ...],
+    progress: bool,
+    checkpoints: Checkpoints,
+) -> World:
     with Stages(stages, show=progress):
         map = Map.from_log(log, config.map, config.calibrate, progress=progress, checkpoints=checkpoints)
         config = settle_reflectance(config, map.calibration)
-        layers = fit(map, config)
+        if directions is not None and isinstance(config, HybridConfig):
+            layers = standing.fit(map, config, directions)
+        else:
+            layers = fit(map, config)
         if config.refine != "none":
             begin_stage(refine.STAGE)
             layers = refine.refine(map, layers, config.refine, partial(_fit_sweeps, map, config), config)

@@ -101,8 +101,7 @@ class _Trial:
     def of(cls, map: Map, config: HybridConfig, scales: Scales | None) -> _Trial | None:
         """The trial of a map; None for a part of one in which the sweeps that are not held out left too little."""
         numbers = map.beam_source.sweeps
-        held = numbers[config.held_every // 2 :: config.held_every]
-        held = held[np.unique(np.linspace(0, len(held) - 1, min(len(held), _MOST_HELD)).astype(int))]
+        held = hold_out(numbers, config)
         rest = map.select_sweeps(np.setdiff1d(numbers, held).tolist())
         if map.stored is None:
             return cls(map, config, held, rest, splats.fit(rest, config.splat_config))
@@ -121,9 +120,8 @@ class _Trial:
 
         A beam's gain is the difference of the log-likelihoods, at most 4 nats either way, and 4 more or less where the
         likeliest return of only one of the worlds is right to 10 cm. It counts where the first of the beam's return
-        and the splats' return is: there something is that stops beams, or does not. The gain of a point is the mean
-        over the up to ``vote_beams`` nearest beams within ``vote_m``, as if five beams without gain were with them;
-        known if there are five.
+        and the splats' return is: there something is that stops beams, or does not. `vote_gains` makes it that of
+        points.
         """
         scenes = [self._trace(self.splats), self._trace((self.volumes.finish(),))]
         empty_range_m = self.config.volumes.empty_range_m
@@ -135,19 +133,34 @@ class _Trial:
                 region.add(beams)
             parts.append(_beam_gains(beams[~beams.find_hidden(empty_range_m)], scenes, self.map.beam_slope))
         place, gain = (np.concatenate(column) for column in zip(*parts, strict=True)) if parts else (np.zeros(0),) * 2
-        if len(place) == 0:
-            return None, None
-        cell = number_voxels(self.map.cloud.points, _CELL_M)
-        middle = self.map.cloud.merged(cell).points
-        near = Neighbours(place.astype(np.float32))
-        found = near.knn(middle, min(self.config.vote_beams, len(place)), self.config.vote_m).index
-        there = found >= 0
-        count = there.sum(axis=1)
-        mean = np.where(there, gain[np.maximum(found, 0)], 0.0).sum(axis=1) / (count + _FEWEST_BEAMS)
-        return mean[cell], (count >= _FEWEST_BEAMS)[cell]
+        return vote_gains(self.map, place, gain, self.config)
 
     def _trace(self, layers: tuple[Layer, ...]) -> _core.Scene:
         return native_scene(World(layers, self.map.origin))
+
+
+def hold_out(sweeps: Array, config: HybridConfig) -> Array:
+    """Every ``held_every``-th of the numbers of sweeps (m,), at most ten of them."""
+    held = sweeps[config.held_every // 2 :: config.held_every]
+    return np.asarray(held[np.unique(np.linspace(0, len(held) - 1, min(len(held), _MOST_HELD)).astype(int))])
+
+
+def vote_gains(map: Map, place: Array, gain: Array, config: HybridConfig) -> tuple[Array | None, Array | None]:
+    """The gain (n,) at each point of a map by those (m,) of beams at places (m, 3), and whether it is known (n,).
+
+    It is the mean over the up to ``vote_beams`` nearest beams within ``vote_m``, as if five beams without gain were
+    with them; known if there are five. None without any beam.
+    """
+    if len(place) == 0:
+        return None, None
+    cell = number_voxels(map.cloud.points, _CELL_M)
+    middle = map.cloud.merged(cell).points
+    near = Neighbours(place.astype(np.float32))
+    found = near.knn(middle, min(config.vote_beams, len(place)), config.vote_m).index
+    there = found >= 0
+    count = there.sum(axis=1)
+    mean = np.where(there, gain[np.maximum(found, 0)], 0.0).sum(axis=1) / (count + _FEWEST_BEAMS)
+    return mean[cell], (count >= _FEWEST_BEAMS)[cell]
 
 
 def _beam_gains(beams: Beams, scenes: Sequence[_core.Scene], slope: float) -> tuple[Array, Array]:

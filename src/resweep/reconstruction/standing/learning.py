@@ -1,0 +1,131 @@
+"""EM over where each shot of a standing sensor really went: volumes without the pointing error of the shots.
+
+A shot goes a little beside the direction that it reports, by up to half a step of the encoder. Volumes that are fitted
+to the reported directions hold that error, and a simulation that draws it again has it twice. So each shot is
+explained by one of several directions that it may have had, drawn anew in each round. One of them is chosen by how
+likely it makes the range (the E step, a draw from the posterior), and the volumes are fitted to the shots in their
+chosen directions (the M step).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from resweep import _core, portable
+from resweep.pose import Array
+from resweep.reconstruction.map.beams import Beams
+from resweep.reconstruction.map.map import Map
+from resweep.reconstruction.map.predicted import measured_ranges
+from resweep.reconstruction.refine.beams import COSINE_MIN, EMPTY_RANGE_M, PASSED_M, RANGE_MAX_M, find_splats
+from resweep.reconstruction.refine.config import RefineConfig
+from resweep.reconstruction.refine.steps import learn_permeability
+from resweep.reconstruction.standing.directions import Directions
+from resweep.reconstruction.standing.range_cells import RangeCells
+from resweep.simulate.retrace import PredictionConfig
+from resweep.simulate.scene import native_scene
+from resweep.worlds import Layer, Volumes, World
+
+ROUNDS = 10
+_PERMEABILITY_FIRST = 3  # rounds before shapes are learned: before, beams are shared among volumes as if by chance
+DRAWS = 4  # directions that each shot may have had, in each round
+SIGMA_M = 0.0006  # that of a range rounded to 2 mm: volumes hold the noise of ranges
+_CLUTTER = 1e-3
+_PRIOR_ENDS = 5.0
+_MOST_SWEEPS = 300  # that volumes are learned from, spread over the log
+_PERMEABILITY = RefineConfig(prior_beams=0.0)
+
+
+def read_beams(map: Map, sweeps: Array | None = None) -> list[Beams]:
+    """The beams of the sweeps of a map, or of some of them by number; at most 300 sweeps, spread over the log."""
+    source = map.beam_source
+    chosen = source.sweeps if sweeps is None else sweeps
+    spread = np.unique(np.linspace(0, len(chosen) - 1, min(len(chosen), _MOST_SWEEPS)).astype(int))
+    blocks = source.select(chosen[spread]).blocks("following beams", EMPTY_RANGE_M, map.progress)
+    known = [beams[~beams.find_hidden(EMPTY_RANGE_M)] for beams in blocks]
+    origin, direction, length, returned = (
+        np.concatenate([getattr(beams, name) for beams in known])
+        for name in ("origin", "direction", "length", "returned")
+    )
+    return [
+        Beams(origin[at : at + _BATCH], direction[at : at + _BATCH], length[at : at + _BATCH], returned[at : at + _BATCH])
+        for at in range(0, len(length), _BATCH)
+    ]
+
+
+_BATCH = 1 << 20  # beams that are traced at once
+
+
+def learn(cells: RangeCells, batches: Sequence[Beams], directions: Directions, others: Sequence[Layer] = ()) -> Volumes:
+    """The volumes of ``cells`` after `ROUNDS` rounds of EM on the beams; ``others`` are layers that stop beams too."""
+    for index in range(ROUNDS):
+        volumes = cells.volumes
+        layers = [*others, volumes]
+        scene = native_scene(World(layers))
+        splats = find_splats(others)
+        sums = _core.BeamStatistics(
+            0 if splats is None else len(splats), len(volumes), offsets=False, rings=False, moments=True
+        )
+        for number, beams in enumerate(batches):
+            random = np.random.Generator(np.random.Philox(key=[index, number]))
+            _add(sums, scene, beams, _choose_direction(scene, len(volumes), beams, directions, random))
+        if index >= _PERMEABILITY_FIRST:
+            count, moments = np.asarray(sums.stopped()), np.asarray(sums.end_moments()).reshape(-1, 9)
+            cells = cells.reshape(count, moments, _PRIOR_ENDS)
+        cells = cells.with_volumes(_with_permeability(cells.volumes, volumes, sums))
+    return cells.volumes
+
+
+def _with_permeability(reshaped: Volumes, volumes: Volumes, sums: _core.BeamStatistics) -> Volumes:
+    """The volumes as ``reshaped``, with the permeability that the beams show of them as they were."""
+    learned = learn_permeability(volumes, sums, _PERMEABILITY)
+    columns = ("permeability", "exposure_m", "extra")
+    return reshaped.with_(**{name: getattr(learned, name) for name in columns})
+
+
+def _choose_direction(
+    scene: _core.Scene, volumes: int, beams: Beams, directions: Directions, random: np.random.Generator
+) -> Array:
+    """One direction (n, 3) for each beam, of `DRAWS` that it may have had, by their likelihoods."""
+    if directions.is_exact:
+        return np.ascontiguousarray(beams.direction)
+    drawn = [directions.draw(beams.direction, random) for _ in range(DRAWS)]
+    found = np.stack([predict_likelihood(scene, beams, each) for each in drawn])
+    share = np.cumsum(portable.exp(found - found.max(axis=0)), axis=0)
+    chosen = (random.random(len(beams)) * share[-1] > share[:-1]).sum(axis=0)
+    return np.ascontiguousarray(np.stack(drawn)[chosen, np.arange(len(beams))])
+
+
+def predict_likelihood(scene: _core.Scene, beams: Beams, direction: Array) -> Array:
+    """Log-likelihood (n,) float64 of beams, if they went in the given directions (n, 3)."""
+    found = scene.predict(
+        np.ascontiguousarray(beams.origin),
+        np.ascontiguousarray(direction),
+        measured_ranges(beams),
+        sigma=SIGMA_M,
+        clutter=_CLUTTER,
+        window=PredictionConfig().window_m,
+        slope=0.0,
+        range_max=RANGE_MAX_M,
+        height=0.0,
+        threads=0,
+    )
+    return np.asarray(found["log_likelihood"], np.float64)
+
+
+def _add(sums: _core.BeamStatistics, scene: _core.Scene, beams: Beams, direction: Array) -> None:
+    sums.add(
+        scene,
+        np.ascontiguousarray(beams.origin),
+        direction,
+        measured_ranges(beams),
+        sigma=SIGMA_M,
+        clutter=_CLUTTER,
+        slope=0.0,
+        range_max=RANGE_MAX_M,
+        cosine_min=COSINE_MIN,
+        height=0.0,
+        margin=PASSED_M,
+        threads=0,
+    )
