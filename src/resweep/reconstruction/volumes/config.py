@@ -22,10 +22,10 @@ class VolumeSettings(Spec):
     lie ``neighbour_slope`` times that distance from it; None takes the mean angle between the rings of the recording,
     radians (`choose_slope`). ``split_labels`` keeps labels apart. `fit_gaussians` says what ``min_points`` and
     ``noise_m`` do. Beams meet a volume within ``tau``; those without return count up to ``empty_range_m``.
-    ``permeability``: ``constant`` is A's, ``extinction`` takes out path length and the width of the beam, against leaves
-    of ``element_m`` (`resweep.worlds.Volumes`). Beams of a sweep that cross a volume within ``clump_m`` of each other
-    meet the same leaves; with 0 each draws by itself, as in A. ``prior_beams`` beams of ``prior_permeability`` are added
-    to those counted. In each of ``rounds``, the permeability is matched to what simulated beams show
+    ``permeability``: ``constant`` is A's, ``extinction`` takes out path length and the width of the beam, against
+    leaves of ``element_m`` (`resweep.worlds.Volumes`). Beams of a sweep that cross a volume within ``clump_m`` of each
+    other meet the same leaves; with 0 each draws by itself, as in A. ``prior_beams`` beams of ``prior_permeability`` are
+    added to those counted. In each of ``rounds``, the permeability is matched to what simulated beams show
     (`match_permeability`).
     """
 
