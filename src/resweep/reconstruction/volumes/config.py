@@ -24,8 +24,8 @@ class VolumeSettings(Spec):
     ``noise_m`` do. Beams meet a volume within ``tau``; those without return count up to ``empty_range_m``.
     ``permeability``: ``constant`` is A's, ``extinction`` takes out path length and the width of the beam, against
     leaves of ``element_m`` (`resweep.worlds.Volumes`). Beams of a sweep that cross a volume within ``clump_m`` of each
-    other meet the same leaves; with 0 each draws by itself, as in A. ``prior_beams`` beams of ``prior_permeability`` are
-    added to those counted. In each of ``rounds``, the permeability is matched to what simulated beams show
+    other meet the same leaves; with 0 each draws by itself, as in A. ``prior_beams`` beams of ``prior_permeability``
+    are added to those counted. In each of ``rounds``, the permeability is matched to what simulated beams show
     (`match_permeability`).
     """
 
