@@ -36,11 +36,24 @@ def _across(keys: str, count: int) -> tuple[str, ...]:
     return tuple(keys.format(at) for at in range(count))
 
 
+_TARGETS = ("planes", "tree, dense", "tree, medium", "tree, sparse", "tall grass", "short grass")
+_OF_TABLE = (
+    "paper_surface", "paper_volumetric", "hybrid", "hybrid_noise", "hybrid_spot", "least_on_spot", "noise_floor",
+)  # fmt: skip
 _SPLATS_BY = ("descriptors", "KPConv labels", "labels")
 COLUMNS: dict[str, tuple[str, ...]] = {
     "experiments/c_semantics": ("KPConv", "random forest", "range image"),
     "experiments/c_kpconv": tuple(f"splats by {kind}" for kind in _SPLATS_BY),
     "experiments/b_figure10": ("LMS-291", "VLP-16", "HDL-32E", "HDL-64E"),
+    "experiments/a_table1": (
+        "A surface",
+        "A volumetric",
+        "default",
+        "with noise",
+        "over spot",
+        "least over spot",
+        "halves",
+    ),
 }
 ROWS: dict[str, tuple[Row, ...]] = {
     "benchmarks/tiles": (
@@ -65,6 +78,9 @@ ROWS: dict[str, tuple[Row, ...]] = {
         )
         for place in ("terrain", "vegetation")
         for rays, key in (("1 ray a pulse", "1ray"), ("9 rays", "9rays"))
+    ),
+    "experiments/a_table1": tuple(
+        (name, tuple(f"rows/{at}/{key}" for key in _OF_TABLE), "{:.3f}") for at, name in enumerate(_TARGETS)
     ),
     "experiments/a_figure1": (
         ("distance of the histograms, beam of one peak, voxels of 5 cm", "rows/0/voxels", "{:.2f}"),

@@ -129,8 +129,8 @@ def row(
         made[kind] = found if found is None or np.isfinite(found) else None
         if found is not None and made[kind] is None:
             made["disjoint"].append(kind)
-    if worlds.get("hybrid") is not None:
-        made |= _trace_otherwise(worlds["hybrid"], recorder, simulated, test)
+    if (hybrid := worlds.get("hybrid")) is not None:
+        made |= _trace_otherwise(hybrid, recorder, simulated, test)
     again = scan(truth, recorder, min(simulated, shots), seed=99)
     made |= {
         "noise_floor": noise_floor(test),

@@ -97,8 +97,8 @@ def find_volumes(map: Map, config: HybridConfig, directions: Directions) -> Arra
         place, gain = _find_gains(beams, scenes, directions, number)
         places.append(place)
         gains.append(gain)
-    gain, known = vote_gains(map, np.concatenate(places), np.concatenate(gains), config)
-    return np.ones(len(map), bool) if gain is None or known is None else (gain > 0) | ~known
+    voted, known = vote_gains(map, np.concatenate(places), np.concatenate(gains), config)
+    return np.ones(len(map), bool) if voted is None or known is None else (voted > 0) | ~known
 
 
 def _find_gains(

@@ -95,7 +95,7 @@ def _compose(frame: Array, across: Array, slope: Array, spread2: Array) -> Array
     seen[:, 0, 0], seen[:, 1, 1] = across.T
     seen[:, :2, 2] = seen[:, 2, :2] = leaning
     seen[:, 2, 2] = (leaning * slope).sum(axis=1) + np.maximum(spread2, SPREAD_MIN_M**2)
-    return np.einsum("nki,nkl,nlj->nij", frame, seen, frame)
+    return np.asarray(np.einsum("nki,nkl,nlj->nij", frame, seen, frame))
 
 
 def _decompose(frame: Array, covariance: Array) -> tuple[Array, Array]:
