@@ -39,6 +39,10 @@ def _across(keys: str, count: int, first: int = 0) -> tuple[str, ...]:
     return tuple(keys.format(at) for at in range(first, first + count))
 
 
+_TARGETS = ("planes", "tree, dense", "tree, medium", "tree, sparse", "tall grass", "short grass")
+_OF_TABLE = (
+    "paper_surface", "paper_volumetric", "hybrid", "hybrid_noise", "hybrid_spot", "least_on_spot", "noise_floor",
+)  # fmt: skip
 _SPLATS_BY = ("descriptors", "KPConv labels", "labels")
 _ONE_SWEEP = ("nuScenes, one, 8", "nuScenes, one, 12", "Argoverse 2, 1")
 # The figures of c_compare in its order, and those that are compared on shared beams too.
@@ -61,6 +65,15 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "experiments/c_kpconv": tuple(f"splats by {kind}" for kind in _SPLATS_BY),
     "experiments/b_figure10": ("LMS-291", "VLP-16", "HDL-32E", "HDL-64E"),
     "experiments/d_shift": ("0 m", "1 m", "2 m", "3 m"),
+    "experiments/a_table1": (
+        "A surface",
+        "A volumetric",
+        "default",
+        "with noise",
+        "over spot",
+        "least over spot",
+        "halves",
+    ),
 }
 ROWS: dict[str, tuple[Row, ...]] = {
     "benchmarks/tiles": (
@@ -85,6 +98,9 @@ ROWS: dict[str, tuple[Row, ...]] = {
         )
         for place in ("terrain", "vegetation")
         for rays, key in (("1 ray a pulse", "1ray"), ("9 rays", "9rays"))
+    ),
+    "experiments/a_table1": tuple(
+        (name, tuple(f"rows/{at}/{key}" for key in _OF_TABLE), "{:.3f}") for at, name in enumerate(_TARGETS)
     ),
     "experiments/a_figure1": (
         ("distance of the histograms, beam of one peak, voxels of 5 cm", "rows/0/voxels", "{:.2f}"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from experiments import a_table1
+from experiments.cone_bound import PLACES, weigh_places
 from experiments.static_targets import NOISE_M, TARGETS, bench_sensor, scan, scan_each, together
 from resweep import HybridConfig, Log
 from resweep.evaluation import shots_of
@@ -20,7 +21,7 @@ def written() -> dict:
 
 
 def test_rows_hold_every_world_and_the_papers_figures(written: dict) -> None:
-    needed = {*a_table1.KINDS, "target", "noise_floor", "paper_surface", "paper_volumetric"}
+    needed = {*a_table1.KINDS, *a_table1.OF_HYBRID, "target", "noise_floor", "paper_surface", "paper_volumetric"}
     for row in written["rows"]:
         assert needed <= set(row)
         figures = [value for value in row.values() if not isinstance(value, str | list)]
@@ -36,6 +37,21 @@ def test_volumes_are_nearer_than_splats_on_a_sparse_tree_and_near_the_floor_on_p
         assert tree["voxels"] < 0.5 * tree["surface"]
     assert planes["voxels"] < 1.5 * planes["noise_floor"]
     assert planes["voxels"] < planes["voxels_cone"]
+
+
+def test_the_default_world_is_as_near_as_chance_lets_it_be(written: dict) -> None:
+    for row in written["rows"]:
+        assert row["hybrid"] < 1.2 * row["noise_floor"]
+        assert row["hybrid"] < row["hybrid_spot"]
+        assert row["least_on_spot"] < row["hybrid_spot"]
+
+
+def test_a_spot_of_no_width_leaves_the_step_of_the_encoder() -> None:
+    weights = weigh_places(np.arange(3), 1e-6)
+    np.testing.assert_allclose(weights.sum(axis=1), 1.0)
+    assert (weights > 0).sum(axis=1).tolist() == [PLACES] * 3
+    wide = weigh_places(np.arange(3), 2.0)
+    assert (wide > 0).sum(axis=1).tolist() == [3 * PLACES] * 3
 
 
 def test_the_hybrid_is_the_default_one_and_is_traced_over_the_cone() -> None:

@@ -17,7 +17,7 @@ from resweep.simulate import Retracer
 from resweep.worlds import Splats
 
 NOISE_M = 0.005
-CONFIG = HybridConfig(calibrate=None)
+CONFIG = HybridConfig(calibrate=None, evidence=("permeability",))  # splats: with likelihood, see test_standing_ranges
 
 
 def _sensor(range_noise_m: float) -> rs.Sensor:

@@ -132,7 +132,8 @@ def build(
     from resweep.cluster import open_workers
     from resweep.reconstruction import build_tiled, join
     from resweep.reconstruction.cloud.place import prepare_build
-    from resweep.reconstruction.tiles.build import is_tiled
+    from resweep.reconstruction.standing.fit import find_standing
+    from resweep.reconstruction.tiles.build import count_whole, is_tiled
     from resweep.worlds.generations import is_taken
     from resweep.worlds.store import check_name
 
@@ -154,7 +155,9 @@ def build(
         recordings = _align(recordings, chosen, tolerant)
     log = join(recordings)
     log, chosen = prepare_build(log, chosen, progress=True)  # before anything is kept beside the world
-    if is_tiled(chosen):
+    # What a standing sensor saw is of one place: it is built in one piece where that fits.
+    whole = cluster is None and find_standing(log, chosen) is not None and count_whole(log) <= bound
+    if is_tiled(chosen) and not whole:
         with open_workers(cluster) as workers:
             build_tiled(
                 log, output, chosen, tile_m=tile, memory=bound, workers=workers, overwrite=overwrite, resume=resume

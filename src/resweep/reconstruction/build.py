@@ -77,7 +77,7 @@ def build(
     kind = _find_kind(config)  # a mistake is found before anything is read
     log, config = prepare_build(log, config, progress)
     directions = standing.find_standing(log, config)
-    if directions is not None:
+    if directions is not None and isinstance(config, HybridConfig):
         config = standing.settle(config)
     ways = STAGES[kind] if directions is None else standing.STAGES
     stages = (*Map.list_stages(log, config.calibrate), *ways)

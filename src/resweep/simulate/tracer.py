@@ -25,7 +25,7 @@ from resweep.simulate.pulses import Pulses
 from resweep.simulate.scene import native_plan
 from resweep.simulate.sources import SceneSource, WholeScene, open_scene
 from resweep.sweep import Sweep
-from resweep.worlds import StreamedWorld, World
+from resweep.worlds import StreamedWorld, Volumes, World
 
 _AHEAD_M = 60.0  # of a drive, for which a streamed world is read ahead: about a tile
 LOOK_AHEAD = 1000  # sweeps, at most
@@ -59,8 +59,8 @@ class Tracer:
         self.threads = threads
         self.packet = packet
         self.keeps_hits = False
-        self.plan = native_plan(sensor)
         self.actors = ActorSet(world, actors)
+        self.plan = self._make_plan(sensor, self.actors)
 
     @cached_property
     def source(self) -> SceneSource:
@@ -90,11 +90,12 @@ class Tracer:
 
     def with_sensor(self, sensor: Sensor) -> Tracer:
         """The same with another sensor."""
-        return self._copy(sensor=sensor, plan=native_plan(sensor))
+        return self._copy(sensor=sensor, plan=self._make_plan(sensor, self.actors))
 
     def with_actors(self, actors: Sequence[Actor]) -> Tracer:
         """The same with other actors; layers that are built already are not built again."""
-        return self._copy(actors=ActorSet(self.world, actors, self.actors.shapes, self.actors.unused))
+        present = ActorSet(self.world, actors, self.actors.shapes, self.actors.unused)
+        return self._copy(actors=present, plan=self._make_plan(self.sensor, present))
 
     def with_seed(self, seed: int) -> Tracer:
         """The same with other random numbers."""
@@ -115,7 +116,9 @@ class Tracer:
 
     def with_only(self, actor: Actor) -> Tracer:
         """One of the actors in an otherwise empty world."""
-        return self._copy(actors=self.actors.only(actor), source=WholeScene(_empty_scene()), record=None)
+        only = self.actors.only(actor)
+        plan = self._make_plan(self.sensor, only)
+        return self._copy(actors=only, plan=plan, source=WholeScene(_empty_scene()), record=None)
 
     def trace(
         self, pulses: Pulses, motion: Trajectory, *, start: float = 0.0, index: int = 0, bare: bool = False
@@ -155,6 +158,13 @@ class Tracer:
         return _core.pulse_rays(
             self.plan, pulses.native, self._motion(motion), start=start, seed=self.seed, index=index
         )
+
+    def _make_plan(self, sensor: Sensor, actors: ActorSet) -> _core.Plan:
+        """The sensor as it is traced: with one ray a beam where nothing is met but volumes that hold beams' widths."""
+        layers = self.world.layers if isinstance(self.world, World) else ()
+        whole = bool(layers) and all(isinstance(layer, Volumes) and layer.holds_beams for layer in layers)
+        alone = whole and not actors.actors
+        return native_plan(sensor.with_(**{"beam.rays": "single"}) if alone else sensor)
 
     def _motion(self, motion: Trajectory) -> _core.Motion:
         """The motion of the sensor around the world's origin."""

@@ -17,6 +17,7 @@ from resweep.worlds.native import Gaussians
 from resweep.worlds.seen import COLUMN
 
 TAU = 2.0  # A, III-C: Mahalanobis distance within which a beam meets a volume
+WHOLE_BEAM_M = 10.0  # of element_m, from which on volumes are those of whole beams
 _SYMMETRIC = (0, 1, 2, 4, 5, 8)  # xx, xy, xz, yy, yz, zz of a 3x3 matrix
 
 
@@ -29,8 +30,9 @@ class Volumes:
     others pass with ρ^(w/exposure): w = σ_t · exp(-d²/2) · (1 + beam width / ``element_m``)², for a beam that
     passes at the Mahalanobis distance d. Rays of one pulse that cross a volume in the same cell of ``element_m``
     meet the same leaf: they draw the same. Beams of one sweep do so where they cross it in the same cell of
-    ``clump_m``, if that is above 0; a beam by itself meets what it would have met. ``label``, ``instance``,
-    ``reflectance`` and ``extra`` as in `Splats`.
+    ``clump_m``, if that is above 0; a beam by itself meets what it would have met. With an ``element_m`` of
+    `WHOLE_BEAM_M` or more, volumes were learned from whole beams and hold their width: a beam meets them with its axis.
+    ``label``, ``instance``, ``reflectance`` and ``extra`` as in `Splats`.
     """
 
     kind = "volumes"
@@ -104,6 +106,11 @@ class Volumes:
     def matrices(self) -> Array:
         """The covariances as (n, 3, 3) float64."""
         return symmetric(self.covariance)
+
+    @property
+    def holds_beams(self) -> bool:
+        """Whether the width of beams is part of these volumes, so that a beam meets them with its axis alone."""
+        return self.element_m >= WHOLE_BEAM_M
 
     @property
     def half_size(self) -> Array:

@@ -55,7 +55,7 @@ class Directions:
         return np.stack([across, np.cross(unit, across), unit], axis=1)
 
     def draw(self, reported: Array, random: np.random.Generator) -> Array:
-        """A direction (n, 3) float32 that each shot may have gone in, by its ``reported`` one (n, 3) (A, section IV)."""
+        """A direction (n, 3) float32 that each shot may have had, by its ``reported`` one (n, 3) (A, section IV)."""
         how, count = self.pointing, len(reported)
         if how is None or self.is_exact:
             return reported

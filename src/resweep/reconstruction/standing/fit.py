@@ -20,12 +20,13 @@ from resweep.reconstruction.map.map import Map
 from resweep.reconstruction.splats import splats
 from resweep.reconstruction.splats.config import SplatSettings
 from resweep.reconstruction.standing.directions import Directions, find_directions
-from resweep.reconstruction.standing.learning import DRAWS, learn, predict_likelihood, read_beams
+from resweep.reconstruction.standing.learning import DRAWS, count_primitives, learn, predict_likelihood, read_beams
 from resweep.reconstruction.standing.range_cells import RangeCells
 from resweep.simulate.scene import native_scene
 from resweep.worlds import Layer, World
 
 STAGES = ("comparing splats and volumes", "learning the ranges of each direction")
+_TRIAL_SWEEPS, _TRIAL_ROUNDS = 60, 5  # that the volumes of the trial are learned by: they need not be the best
 _MAX_GAIN_NATS = 4.0  # of one beam's likelihood
 
 
@@ -88,24 +89,28 @@ def find_volumes(map: Map, config: HybridConfig, directions: Directions) -> Arra
     except NothingToFitError:
         return np.ones(len(map), bool)
     cells = RangeCells.of(rest.cloud, directions, config)
-    volumes = learn(cells, read_beams(rest), directions)
-    scenes = [native_scene(World(layers)) for layers in (surfaces, (volumes,))]
+    volumes = learn(cells, read_beams(rest, most=_TRIAL_SWEEPS), directions, rounds=_TRIAL_ROUNDS)
+    worlds = (surfaces, (volumes,))
+    scenes = [(native_scene(World(layers)), count_primitives(layers)) for layers in worlds]
     places, gains = [], []
     for number, beams in enumerate(read_beams(map, held)):
         place, gain = _find_gains(beams, scenes, directions, number)
         places.append(place)
         gains.append(gain)
-    gain, known = vote_gains(map, np.concatenate(places), np.concatenate(gains), config)
-    return np.ones(len(map), bool) if gain is None or known is None else (gain > 0) | ~known
+    voted, known = vote_gains(map, np.concatenate(places), np.concatenate(gains), config)
+    return np.ones(len(map), bool) if voted is None or known is None else (voted > 0) | ~known
 
 
 def _find_gains(
-    beams: Beams, scenes: list[_core.Scene], directions: Directions, number: int
+    beams: Beams, scenes: list[tuple[_core.Scene, tuple[int, int]]], directions: Directions, number: int
 ) -> tuple[Array, Array]:
-    """Places (m, 3) where shots ended, and how much likelier (m,) the second of the scenes makes them, in nats."""
+    """Places (m, 3) where shots ended, and how much likelier (m,) the second of the scenes makes them, in nats.
+
+    With each scene are the numbers of its splats and volumes.
+    """
     returned = beams[np.flatnonzero(beams.returned)]
     random = np.random.Generator(np.random.Philox(key=[number, DRAWS]))
     drawn = [directions.draw(returned.direction, random) for _ in range(1 if directions.is_exact else DRAWS)]
-    found = [np.stack([predict_likelihood(scene, returned, each) for each in drawn]) for scene in scenes]
+    found = [np.stack([predict_likelihood(*scene, returned, each) for each in drawn]) for scene in scenes]
     mean = [portable.log(portable.exp(np.maximum(each, -50.0)).mean(axis=0)) for each in found]
     return returned.ends, np.clip(mean[1] - mean[0], -_MAX_GAIN_NATS, _MAX_GAIN_NATS)

@@ -1,7 +1,8 @@
 """The ranges of each direction as volumes: one for each centimetre of range in which shots of the direction ended.
 
 Seen from where the sensor stood, a volume is as wide as its direction is from the next. Across, its shape is fixed.
-Along the beam it is a mean range, a slope of it across the beam and a spread, which EM learns (`learning`).
+Along the beam it is a mean range, a slope of it across the beam and a spread, which EM learns (`learning`). The width
+of the beam, over which the sensor averages what it meets, and the noise of ranges are part of the volumes.
 """
 
 from __future__ import annotations
@@ -16,11 +17,10 @@ from resweep.reconstruction.map.cloud import Cloud
 from resweep.reconstruction.map.reflectance import compensate_range
 from resweep.reconstruction.standing.directions import Directions
 from resweep.voxels import number_keys
-from resweep.worlds.volumes import Volumes, packed, symmetric
+from resweep.worlds.volumes import WHOLE_BEAM_M, Volumes, packed, symmetric
 
 CELL_M = 0.01  # of range; chosen, like all settings here, on other targets than those of `experiments.a_table1`
 SPREAD_MIN_M = 0.001  # of ranges in a volume
-_ELEMENT_M = 10.0  # a volume is no larger than a leaf: all rays of a pulse that meet it meet the same
 _TAU = 2.0  # A, III-C
 _UNLEARNED = 0.5
 _RANGE_CELLS = 1 << 24
@@ -62,7 +62,7 @@ class RangeCells:
             _find_reflectance(cloud, cell, config),
             extra=_describe(cloud, cell, count),
             tau=_TAU,
-            element_m=_ELEMENT_M,
+            element_m=WHOLE_BEAM_M,
         )
         return cls(volumes, frame, across)
 
@@ -81,9 +81,7 @@ class RangeCells:
         farther = seen[:, 2] - (slope * seen[:, :2]).sum(axis=1)
         mean = present.mean + farther[:, None] * self.frame[:, 2]
         changed = packed(_compose(self.frame, self.across, slope, spread2))
-        return self.with_volumes(
-            present.with_(mean=mean.astype(np.float32), covariance=changed.astype(np.float32))
-        )
+        return self.with_volumes(present.with_(mean=mean.astype(np.float32), covariance=changed.astype(np.float32)))
 
     def with_volumes(self, volumes: Volumes) -> RangeCells:
         """The same with its volumes changed."""
@@ -97,7 +95,7 @@ def _compose(frame: Array, across: Array, slope: Array, spread2: Array) -> Array
     seen[:, 0, 0], seen[:, 1, 1] = across.T
     seen[:, :2, 2] = seen[:, 2, :2] = leaning
     seen[:, 2, 2] = (leaning * slope).sum(axis=1) + np.maximum(spread2, SPREAD_MIN_M**2)
-    return np.einsum("nki,nkl,nlj->nij", frame, seen, frame)
+    return np.asarray(np.einsum("nki,nkl,nlj->nij", frame, seen, frame))
 
 
 def _decompose(frame: Array, covariance: Array) -> tuple[Array, Array]:
