@@ -29,6 +29,16 @@ _DROPS = {
 }
 _LIGHT = {"intensity_rmse": "RMSE", "intensity_corr": "correlation", "intensity_js": "JS of histograms"}
 
+_MODELS = {
+    "base-rate": "mean rate of the source",
+    "target-rate": "mean rate of the target",
+    "with-lasers": "learned on the source with lasers, used all the same",
+    "transferable": "learned on the source, transferable",
+    "target-transferable": "learned on the target, transferable",
+    "target": "learned on the target with lasers",
+    "law": "the law itself",
+}
+
 
 def write_raydrop(found: dict[str, Any]) -> str:
     """A table for each place that was scored."""
@@ -73,6 +83,17 @@ def write_intensity(found: dict[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
+def write_transfer(found: dict[str, Any]) -> str:
+    """Brier scores by model and target."""
+    places = list(dict.fromkeys(row["place"] for row in found["rows"]))
+    score = {(row["place"], row["variant"]): row["brier"] for row in found["rows"]}
+    lines = [
+        [said, *(_write(score[place, name]) if (place, name) in score else "" for place in places)]
+        for name, said in _MODELS.items()
+    ]
+    return _table(("model", *places), lines)
+
+
 def write_speed(found: dict[str, Any]) -> str:
     """Sweeps a second by variant, and the time of training."""
     rates = ", ".join(f"`{name}` {1 / seconds:.0f}" for name, seconds in found["sweep_s"].items())
@@ -90,6 +111,7 @@ WRITERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "d_raydrop": write_raydrop,
     "d_realism": write_realism,
     "d_intensity": write_intensity,
+    "d_transfer": write_transfer,
     "learned": write_speed,
 }
 

@@ -48,6 +48,16 @@ std::uint64_t draw_bits(const CallbackContext& context, std::uint32_t ray, const
     return volume_draw(context.sweep_key, size, crossing, origin, direction);
 }
 
+// As `drawn_range`, if the draw is that of a clump. Part of a volume's spread is the noise of ranges, which a beam has
+// for itself: neighbours on one clump would else be too smooth. Both parts together have the spread of the volume.
+float shared_range(const Crossing& crossing, std::uint64_t draw, std::uint64_t key) {
+    constexpr float kNoise = 0.02f;  // metres
+    const double own = std::min(kNoise / crossing.sigma, 1.0f), shared = std::sqrt(1.0 - own * own);
+    const double z = shared * normal(static_cast<std::uint32_t>(mix64(draw))) +
+                     own * normal(static_cast<std::uint32_t>(mix64(draw ^ key)));
+    return static_cast<float>(crossing.centre + crossing.sigma * z);
+}
+
 // Draw whether the volume stops each ray. Embree keeps the nearest volume that does. It compares the drawn range
 // clamped to the chord, since the boxes around volumes end there; the u of the hit keeps the range as drawn.
 void intersect_volume(const UserArguments* arguments) {
@@ -64,7 +74,8 @@ void intersect_volume(const UserArguments* arguments) {
     for_crossings(arguments, rays, [&](std::uint32_t i, const float* o, const float* d, const Crossing& crossing) {
         const std::uint64_t draw = draw_bits(context, ids[i], crossing, o, d);
         if (passes(draw, log_pass(crossing, context.slope))) return;
-        const float range = drawn_range(crossing, draw);
+        const float range = crossing.layer->clump > 0.0f ? shared_range(crossing, draw, context.keys[ids[i]])
+                                                         : drawn_range(crossing, draw);
         const float kept = std::clamp(range, std::max(crossing.centre - crossing.half, rays[kNearRow * n + i]),
                                       crossing.centre + crossing.half);
         const float far = rays[kFarRow * n + i];

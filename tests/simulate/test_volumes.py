@@ -70,12 +70,11 @@ def draw_ahead(world: World, pulses: int, seed: int, **beam: object) -> np.ndarr
 def test_the_tracer_draws_what_the_reference_draws(exposure: bool, clump_m: float) -> None:
     volumes = some_volumes(exposure=exposure, clump_m=clump_m)
     sweep = rs.Simulator(World([volumes]), scanner(4000), seed=3).sweep(np.eye(4), index=2)
-    beams = np.full(sweep.n_beams, 2**32 - 1) if clump_m else np.arange(sweep.n_beams)
-    word = words(3, 2, beams, 0, Purpose.VOLUMES).astype(np.uint64)
+    word = words(3, 2, np.append(np.arange(sweep.n_beams), 2**32 - 1), 0, Purpose.VOLUMES).astype(np.uint64)
     keys = (word[:, 1] << np.uint64(32)) | word[:, 0]
     forward = np.flatnonzero(np.abs(np.arctan2(sweep.beam_direction[:, 1], sweep.beam_direction[:, 0])) < 0.2)
     origins = np.zeros((len(forward), 3), np.float32)
-    expected = keyed_ranges(volumes, origins, sweep.beam_direction[forward], keys[forward], RANGE_MAX_M)
+    expected = keyed_ranges(volumes, origins, sweep.beam_direction[forward], keys[forward], RANGE_MAX_M, keys[-1])
     ranges = np.full(sweep.n_beams, np.inf)
     ranges[sweep.beam] = sweep.range
     equal = np.isclose(ranges[forward], expected, atol=1e-3) | (np.isinf(ranges[forward]) & np.isinf(expected))
@@ -263,7 +262,8 @@ def test_beams_of_a_sweep_meet_the_same_clump_and_each_by_itself_what_it_would()
     agree = {size: (np.isfinite(both[:, 0]) == np.isfinite(both[:, 1])).mean() for size, both in found.items()}
     near = {size: np.median(np.abs(np.diff(both[np.isfinite(both).all(axis=1)]))) for size, both in found.items()}
     assert agree[0.5] > 0.97 > agree[0.0]
-    assert near[0.5] < near[0.0] / 4
+    # Noise of 2 cm, that each has for itself, is left of what differs.
+    assert 0.01 < near[0.5] < min(0.05, near[0.0] / 2)
 
 
 def test_rays_of_a_wide_beam_are_not_one_where_volumes_are_of_clumps() -> None:

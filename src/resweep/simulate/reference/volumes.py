@@ -15,6 +15,7 @@ from resweep.worlds.volumes import Volumes
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 CELL = np.uint64(0xD6E8FEB86659FD93)
+NOISE_M = 0.02  # of ranges, which beams on one clump have for themselves
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +78,17 @@ def _nearest(at: Crossings, stops: Array, drawn: Array, range_max_m: float) -> A
     return np.where(np.isfinite(kept[row, first]), np.maximum(drawn[row, first], 0.0), np.inf)
 
 
-def keyed_ranges(volumes: Volumes, origins: Array, directions: Array, keys: Array, range_max_m: float) -> Array:
+def keyed_ranges(
+    volumes: Volumes,
+    origins: Array,
+    directions: Array,
+    keys: Array,
+    range_max_m: float,
+    sweep_key: np.uint64 | None = None,
+) -> Array:
     """As `march`, with the tracer's own random numbers for pulses of one ray with these ``keys`` (n,) uint64.
 
-    If volumes are of clumps, they are those of the sweep.
+    If volumes are of clumps, beams draw together with ``sweep_key``, and the noise of ranges by themselves.
     """
     at = crossings(volumes, origins, directions)
     cell = np.zeros(at.centre.shape, np.uint64)
@@ -93,10 +101,18 @@ def keyed_ranges(volumes: Volumes, origins: Array, directions: Array, keys: Arra
                 cell = cell * CELL + (steps[..., axis] & 0xFFFFFFFF).astype(np.uint64)
     number = np.arange(1, len(volumes) + 1, dtype=np.uint64)
     with np.errstate(over="ignore"):
-        draw = mix(mix(keys[:, None] + GOLDEN * number[None]) ^ cell)
+        first = keys[:, None] if sweep_key is None or volumes.clump_m == 0 else sweep_key
+        draw = mix(mix(first + GOLDEN * number[None]) ^ cell)
     stops = at.met & ((draw >> np.uint64(40)).astype(np.float64) / 2.0**24 >= pass_probability(volumes, at))
-    z = ndtri(((mix(draw) & np.uint64(0xFFFFFFFF)).astype(np.float64) + 0.5) / 2.0**32)
+    z = _normal(mix(draw))
+    if volumes.clump_m > 0:
+        own = np.minimum(NOISE_M / at.sigma, 1.0)
+        z = np.sqrt(1.0 - own**2) * z + own * _normal(mix(draw ^ keys[:, None]))
     return _nearest(at, stops, at.centre + at.sigma * z, range_max_m)
+
+
+def _normal(word: Array) -> Array:
+    return np.asarray(ndtri(((word & np.uint64(0xFFFFFFFF)).astype(np.float64) + 0.5) / 2.0**32))
 
 
 def mix(word: Array) -> Array:
