@@ -24,7 +24,16 @@ DOCS = ROOT / "docs"
 PICTURES = DOCS / "images" / "experiments"
 BLOCK = re.compile(r"(<!-- figures: (\w+)/(\w+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
 WIDTH = 1100  # pixels of a figure on a page
-DRAWN = ("a_figure1", "b_figure5", "b_figure7", "b_figure8", "b_figure10", "d_motion", "d_objects")  # need no recording
+DRAWN = (  # need no recording
+    "a_figure1",
+    "b_figure5",
+    "b_figure7",
+    "b_figure8",
+    "b_figure10",
+    "d_hidden_car",
+    "d_motion",
+    "d_objects",
+)
 
 # By name: what each figure is, where it stands in the JSON (keys, separated by slashes; several for several columns),
 # and how it is written.
@@ -41,6 +50,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "experiments/c_semantics": ("KPConv", "random forest", "range image"),
     "experiments/c_kpconv": tuple(f"splats by {kind}" for kind in _SPLATS_BY),
     "experiments/b_figure10": ("LMS-291", "VLP-16", "HDL-32E", "HDL-64E"),
+    "experiments/d_hidden_car": ("all", "6 to 8 m/s", "9 to 11 m/s", "12 to 14 m/s", "15 and 16 m/s"),
+    "benchmarks/drive": ("HDL-64E", "VLP-16"),
 }
 ROWS: dict[str, tuple[Row, ...]] = {
     "benchmarks/tiles": (
@@ -123,6 +134,28 @@ ROWS: dict[str, tuple[Row, ...]] = {
             ("cells of trees and walls that are blocked", "tree_cells_found", "{:.0%}"),
         )
     ),
+    "experiments/d_hidden_car": tuple(
+        (title, _across("groups/{}/" + key, 5), form)
+        for title, key, form in (
+            ("cases", "cases", "{}"),
+            ("success (D's planner: 90 %)", "success_rate", "{:.1%}"),
+            ("failures", "failures", "{}"),
+            ("failures that hardest braking from the first sight on avoids", "avoidable", "{}"),
+            ("failures in which the ego stood already", "standing", "{}"),
+            ("least distance to the car, successes", "min_distance_m", "{:.2f} m"),
+            ("cases that come within 10 m of the car", "near", "{}"),
+            ("median of the least times to collision", "min_ttc_s", "{:.1f} s"),
+            ("mean speed", "mean_speed_mps", "{:.1f} m/s"),
+            ("median of the hardest braking", "max_deceleration_mps2", "{:.1f} m/s²"),
+            ("median of the largest jerk", "max_jerk_mps3", "{:.0f} m/s³"),
+        )
+    ),
+    "benchmarks/drive": (
+        ("seconds of the drive a second of real time", ("realtime_factor_hdl64", "realtime_factor_vlp16"), "{:.1f}"),
+        ("goal", ("targets/hdl64", "targets/vlp16"), "{:.0f}"),
+        ("processor seconds a second of the drive", ("cpu_s_hdl64", "cpu_s_vlp16"), "{:.3f}"),
+        ("steps of the Gymnasium environment a second, small yard", ("none", "gym_steps_per_s"), "{:.0f}"),
+    ),
     "experiments/c_heldout": tuple(
         (f"{title} (goal {goal})", f"mean/{key}", form)
         for title, goal, key, form in (
@@ -172,7 +205,8 @@ def make_table(folder: str, name: str) -> str:
     columns = COLUMNS.get(f"{folder}/{name}", ("value",))
     lines = [f"| figure | {' | '.join(columns)} |", "|---" * (1 + len(columns)) + "|"]
     for title, keys, form in rows:
-        cells = (form.format(_find(result, one)) for one in ((keys,) if isinstance(keys, str) else keys))
+        found = (_find(result, one) for one in ((keys,) if isinstance(keys, str) else keys))
+        cells = ("–" if value is None else form.format(value) for value in found)
         lines.append(f"| {title} | {' | '.join(cells)} |")
     machine = f", {result['cpu']}, {result['cores']} cores" if "cpu" in result else ""
     size = "the small version (`--fast`)" if result.get("fast") else "the whole run"
@@ -181,7 +215,7 @@ def make_table(folder: str, name: str) -> str:
 
 def _find(result: Any, keys: str) -> Any:
     for key in keys.split("/"):
-        result = result[int(key)] if isinstance(result, list) else result[key]
+        result = result[int(key)] if isinstance(result, list) else None if key == "none" else result[key]
     return result
 
 
