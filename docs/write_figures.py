@@ -26,7 +26,7 @@ BLOCK = re.compile(r"(<!-- figures: (\w+)/(\w+) -->\n).*?(<!-- end of figures --
 WIDTH = 1100  # pixels of a figure on a page
 DRAWN = (  # need no recording
     "a_figure1", "b_figure5", "b_figure7", "b_figure8", "b_figure10",
-    "d_confidence", "d_motion", "d_objects", "d_shift",
+    "d_confidence", "d_hidden_car", "d_motion", "d_objects", "d_shift",
 )  # fmt: skip
 
 # By name: what each figure is, where it stands in the JSON (keys, separated by slashes; several for several columns),
@@ -74,6 +74,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "least over spot",
         "halves",
     ),
+    "experiments/d_hidden_car": ("all", "6 to 8 m/s", "9 to 11 m/s", "12 to 14 m/s", "15 and 16 m/s"),
+    "benchmarks/drive": ("HDL-64E", "VLP-16"),
 }
 ROWS: dict[str, tuple[Row, ...]] = {
     "benchmarks/tiles": (
@@ -158,6 +160,28 @@ ROWS: dict[str, tuple[Row, ...]] = {
             ("cells of grass that are blocked", "grass_blocked_share", "{:.2%}"),
             ("cells of trees and walls that are blocked", "tree_cells_found", "{:.0%}"),
         )
+    ),
+    "experiments/d_hidden_car": tuple(
+        (title, _across("groups/{}/" + key, 5), form)
+        for title, key, form in (
+            ("cases", "cases", "{}"),
+            ("success (D's planner: 90 %)", "success_rate", "{:.1%}"),
+            ("failures", "failures", "{}"),
+            ("failures that hardest braking from the first sight on avoids", "avoidable", "{}"),
+            ("failures in which the ego stood already", "standing", "{}"),
+            ("least distance to the car, successes", "min_distance_m", "{:.2f} m"),
+            ("cases that come within 10 m of the car", "near", "{}"),
+            ("median of the least times to collision", "min_ttc_s", "{:.1f} s"),
+            ("mean speed", "mean_speed_mps", "{:.1f} m/s"),
+            ("median of the hardest braking", "max_deceleration_mps2", "{:.1f} m/s²"),
+            ("median of the largest jerk", "max_jerk_mps3", "{:.0f} m/s³"),
+        )
+    ),
+    "benchmarks/drive": (
+        ("seconds of the drive a second of real time", ("realtime_factor_hdl64", "realtime_factor_vlp16"), "{:.1f}"),
+        ("goal", ("targets/hdl64", "targets/vlp16"), "{:.0f}"),
+        ("processor seconds a second of the drive", ("cpu_s_hdl64", "cpu_s_vlp16"), "{:.3f}"),
+        ("steps of the Gymnasium environment a second, small yard", ("none", "gym_steps_per_s"), "{:.0f}"),
     ),
     "experiments/c_heldout": tuple(
         (f"{title} (goal {goal})", f"mean/{key}", form)
@@ -271,7 +295,7 @@ def _write(value: Any, form: str) -> str:
 
 def _find(result: Any, keys: str) -> Any:
     for key in keys.split("/"):
-        result = result[int(key)] if isinstance(result, list) else result[key]
+        result = result[int(key)] if isinstance(result, list) else None if key == "none" else result[key]
     return result
 
 

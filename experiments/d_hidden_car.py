@@ -5,7 +5,9 @@ motion planner under test succeeds in 90 % of the cases on average. Under test h
 (`resweep.drive.planners.Avoider`) with a VLP-16, one ray a pulse. A run succeeds if nothing is struck in 12 s.
 Distances and times to collision are those to the car that was hidden; the bus passes a metre beside the ego in every
 case. Each failure is driven once more with the hardest braking from the first three returns of the car on: what that
-cannot avoid either, no stack could. Settings of the stack were chosen on the cases of CHOSEN_ON.
+cannot avoid either, no stack could. Settings of the stack were chosen on the cases of CHOSEN_ON, and at which speed
+it passes others on cases of another seed, 1, which has other streets and traffic; a first rule for it, which did not
+ask how fast the vehicle already is, was dropped when it succeeded in 87 % of these 110.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from resweep.drive.safety import Campaign, list_cases, run_campaign
 from resweep.drive.safety.plot import draw_success
 
 CHOSEN_ON = (5, 15, 55, 65, 76, 94, 105, 109)
+GROUPS_MPS = ((0.0, 99.0), (6.0, 8.0), (9.0, 11.0), (12.0, 14.0), (15.0, 16.0))  # speeds, first and last, of the table
 FAST, FAST_S = (61, 71), 6.5
 PAPER_RATE = 0.90
 
@@ -37,8 +40,29 @@ def run(fast: bool = False, cache: Path | None = None, autonomy: str = "referenc
     others = [row for row in summary["rows"] if row["case"] not in CHOSEN_ON]
     summary["success_rate_not_chosen_on"] = sum(row["success"] for row in others) / len(others)
     summary["paper_success_rate"] = PAPER_RATE
+    summary["groups"] = [_describe_group(summary["rows"], *speeds) for speeds in GROUPS_MPS]
     summary["_rows"] = summary["rows"]
     return summary
+
+
+def _describe_group(rows: list[dict[str, Any]], first: float, last: float) -> dict[str, Any]:
+    """Figures of the cases with speeds from ``first`` to ``last``, m/s; None where there is no case."""
+    own = [row for row in rows if first <= row["speed_mps"] <= last]
+    gaps = [row["min_distance_m"] for row in own if row["success"] and row["min_distance_m"] is not None]
+    speeds = [row["mean_speed_mps"] for row in own if "mean_speed_mps" in row]
+    medians = {key: _find_median(own, key) for key in ("min_ttc_s", "max_deceleration_mps2", "max_jerk_mps3")}
+    return {
+        "speeds_mps": [first, last],
+        "cases": len(own),
+        "success_rate": sum(row["success"] for row in own) / len(own) if own else None,
+        "failures": sum(not row["success"] for row in own),
+        "avoidable": sum(row.get("avoidable") is True for row in own),
+        "standing": sum(row.get("standing") is True for row in own),
+        "min_distance_m": min(gaps, default=None),
+        "near": sum(row.get("min_distance_m") is not None for row in own),
+        "mean_speed_mps": sum(speeds) / len(speeds) if speeds else None,
+        **medians,
+    }
 
 
 def show(result: dict[str, Any]) -> None:
@@ -88,9 +112,14 @@ def _least(rows: list[dict[str, Any]], key: str, unit: str) -> str:
     return f"{min(values):.2f} {unit}" if values else "-"
 
 
-def _median(rows: list[dict[str, Any]], key: str, unit: str) -> str:
+def _find_median(rows: list[dict[str, Any]], key: str) -> float | None:
     values = sorted(row[key] for row in rows if row.get(key) is not None)
-    return f"{values[len(values) // 2]:.1f} {unit}" if values else "-"
+    return float(values[len(values) // 2]) if values else None
+
+
+def _median(rows: list[dict[str, Any]], key: str, unit: str) -> str:
+    value = _find_median(rows, key)
+    return "-" if value is None else f"{value:.1f} {unit}"
 
 
 def draw(result: dict[str, Any]) -> Figure:

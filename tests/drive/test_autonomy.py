@@ -244,12 +244,15 @@ def test_rude_clients_do_not_lose_the_run(yard: World, answer: bytes, detail: st
     assert detail in run.events[0]["detail"]
 
 
-def test_a_client_that_never_comes_is_a_recorded_outcome(yard: World) -> None:
-    link = SocketAutonomy(connect_s=0.1)
-    run = drive(yard, link, 9.0)
+@pytest.mark.parametrize(("connect_s", "timeout_s"), [(0.1, 9.0), (9.0, 0.1)])
+def test_a_client_that_never_comes_is_a_recorded_outcome(yard: World, connect_s: float, timeout_s: float) -> None:
+    link = SocketAutonomy(connect_s=connect_s)
+    run = drive(yard, link, 9.0, timeout_s=timeout_s)
     link.close()
     assert run.outcome == "no-answer"
-    assert "nothing connected to 127.0.0.1" in run.events[0]["detail"]
+    detail = run.events[0]["detail"]
+    assert "nothing connected to 127.0.0.1" in detail
+    assert "within 0.1 s" in detail
 
 
 def test_a_taken_port_is_named() -> None:

@@ -2,6 +2,8 @@
 
 The address and undefined-behaviour sanitizers run on all native tests, the thread sanitizer on those with several
 threads. Embree, TBB, Python and NumPy are not instrumented. Builds are kept in build/sanitize.
+
+``python tests/native/sanitize.py address,undefined tests/drive/test_kernels.py`` runs one of them, on some tests.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ FILES = (
     "test_volumes.py",
     "test_splats.py",
     "test_visibility.py",
+    "test_kernels.py",  # of a vehicle's wheels and contacts
+    "test_body.py",
 )
 
 # Python itself keeps memory until it ends, so leaks are not looked for.
@@ -72,12 +76,12 @@ def library(name: str, folder: Path) -> str:
     return str(path)
 
 
-def run_tests(sanitizers: str, folder: Path, source: Path) -> int:
-    """Run the tests on the built package; returns the exit code of pytest."""
-    chosen = list(FOLDERS)
-    if sanitizers == "thread":
+def run_tests(sanitizers: str, folder: Path, source: Path, asked: list[str]) -> int:
+    """Run the tests, or those ``asked`` for, on the built package; returns the exit code of pytest."""
+    chosen = asked or list(FOLDERS)
+    if sanitizers == "thread" and not asked:
         chosen += ["-k", "thread"]
-    else:
+    elif not asked:
         chosen += sorted(str(path) for name in FILES for path in (ROOT / "tests").rglob(name))
     where = [source, ROOT, sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     environment = {
@@ -97,11 +101,14 @@ def run_tests(sanitizers: str, folder: Path, source: Path) -> int:
 
 
 def main() -> None:
+    words = sys.argv[1:]
+    known = words[:1] if words[:1] and words[0] in PRELOADS else list(PRELOADS)
+    asked = words[1:] if words[:1] == known else words
     failed = []
-    for sanitizers in PRELOADS:
+    for sanitizers in known:
         begin = time.monotonic()
         folder = ROOT / "build" / "sanitize" / sanitizers.replace(",", "-")
-        if run_tests(sanitizers, folder, build(sanitizers, folder)):
+        if run_tests(sanitizers, folder, build(sanitizers, folder), asked):
             failed.append(sanitizers)
         print(f"sanitize: {sanitizers}: {time.monotonic() - begin:.0f} s", flush=True)
     if failed:

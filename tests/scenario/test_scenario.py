@@ -113,6 +113,7 @@ def test_bad_actors_are_named(actor: dict[str, Any], message: str) -> None:
     [
         ({"at": [0, 0], "asset": "saloo"}, r"actors\[0\] 'a', asset: .*did you mean 'saloon'"),
         ({"lane": [[0, 0], [70, 0]], "speed_mps": 10}, r"'a': leaves the world 5.1 s after its start"),
+        ({"lane": [[2, 1], [2, 1]], "speed_mps": 3}, "lane: actor 'a': all of its points are one place"),
         ({"at": [20, 20]}, r"actor 'a': runs into building of the world at .* at 0.0 s"),
         ({"lane": [[20, 12], [20, 28]], "speed_mps": 4}, r"actor 'a': runs into building .* at 1.[345] s"),
         ({"at": [0, -3]}, r"actor 'a': runs into actor 'ego' at 4.[45] s"),

@@ -125,6 +125,9 @@ class Motion(Spec):
         else:
             share = np.arange(len(curve), dtype=float)
         length = _lengths(curve)
+        if length[-1] == 0.0:
+            field = "lane" if self.spline is None else "spline"
+            self.refuse(field, "all of its points are one place; give two that differ, or 'at' for what stands")
         if self.begin_m >= length[-1]:
             self.refuse("begin_m", f"{self.begin_m:g} m is beyond the end of the path, {length[-1]:.1f} m")
         speeds = np.atleast_1d(np.asarray(self.speed_mps, float))

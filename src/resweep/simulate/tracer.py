@@ -95,7 +95,8 @@ class Tracer:
     def with_actors(self, actors: Sequence[Actor]) -> Tracer:
         """The same with other actors; layers that are built already are not built again."""
         present = ActorSet(self.world, actors, self.actors.shapes, self.actors.unused)
-        return self._copy(actors=present, plan=self._make_plan(self.sensor, present))
+        same = bool(present.actors) == bool(self.actors.actors)  # a plan costs more than a comparison
+        return self._copy(actors=present, plan=self.plan if same else self._make_plan(self.sensor, present))
 
     def with_seed(self, seed: int) -> Tracer:
         """The same with other random numbers."""

@@ -26,8 +26,9 @@ from resweep.errors import ResweepError
 class SocketAutonomy:
     """An autonomy that connects to ``host`` and ``port`` (0: any free one, see ``address``), over TCP.
 
-    The connection is waited for when a run starts, for at most ``connect_s``; one connection serves one run. Only
-    processes of this machine can connect unless ``host`` says otherwise: nothing is encrypted or checked.
+    The connection is waited for when a run starts, for at most ``connect_s`` and the rules' ``timeout_s``; one
+    connection serves one run. Only processes of this machine can connect unless ``host`` says otherwise: nothing is
+    encrypted or checked.
     """
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0, connect_s: float = 30.0) -> None:
@@ -48,12 +49,13 @@ class SocketAutonomy:
     def start(self, mission: Mission, timeout_s: float) -> Answer:
         """Wait for a connection, send the mission, and wait until the autonomy is ready."""
         self._drop()
-        self._listener.settimeout(self._connect_s)
+        wait_s = min(self._connect_s, timeout_s)
+        self._listener.settimeout(wait_s)
         try:
             self._peer, _ = self._listener.accept()
         except OSError:
             host, port = self.address
-            return Answer("late", detail=f"nothing connected to {host}:{port} within {self._connect_s:g} s")
+            return Answer("late", detail=f"nothing connected to {host}:{port} within {wait_s:g} s")
         return self._exchange(describe_mission(mission), "ready", None, timeout_s)
 
     def ask(self, observation: Observation, timeout_s: float) -> Answer:

@@ -57,12 +57,12 @@ class AvoiderConfig(Spec):
     """Price of the square of a metre beside the middle of the lane."""
     drift_mps2: NotNegative = 1.5
     """Acceleration across the lane that others may take without warning, m/s²; what they can reach is passed slowly."""
-    moving_mps: Positive = 2.0
-    """Obstacles faster than this along the lane may do so; parked cars, of which more comes into view, seem to move."""
+    moving_mps: Positive = 1.0
+    """Obstacles faster than this along the lane may do so."""
     passing_mps: NotNegative = 4.0
-    """Speed at which anything may be passed, m/s: from it the vehicle stops within its own length."""
+    """Once the vehicle is as slow as this, m/s, it need not be slower to pass others: it stops within its length."""
     caution_weight: NotNegative = 1.5
-    """Price of each m/s beyond that at which something is passed that may drift into the way."""
+    """Price of each m/s at which something is passed that may drift into the way."""
     speed_min_mps: NotNegative = Field(default=0.0)
     """Lower speeds wished for are taken as this."""
 
@@ -154,7 +154,10 @@ class Avoider:
         return Candidates(times, along, across, final, a[:, 0], offset[:, 0], cost)
 
     def _judge(self, motions: Candidates, now_s: float) -> tuple[Array, Array]:
-        """Whether each motion (c,) meets no predicted obstacle, and how much too fast it passes what may drift, m/s."""
+        """Whether each motion (c,) meets no predicted obstacle, and how fast it passes what may drift, m/s.
+
+        That is 0 where the vehicle is slow already, and stays so.
+        """
         settings, here = self.config, float(motions.s[0, 0])
         # The route's end is where it stops, unless it is too late for that: beyond it may be no road.
         last = max(self.lane.length_m, float(motions.s[:, -1].min()))
@@ -173,8 +176,9 @@ class Avoider:
             if abs(along) > settings.moving_mps:
                 drift = 0.5 * settings.drift_mps2 * later**2
                 near = beside & self._overlap_across(motions, right - drift, left + drift)
-                fast = np.maximum(0.0, motions.speed - settings.passing_mps)
-                passing = np.maximum(passing, np.where(near, fast, 0.0).max(axis=1))
+                passing = np.maximum(passing, np.where(near, motions.speed, 0.0).max(axis=1))
+        if self.localizer.speed <= settings.passing_mps:
+            passing = np.where(passing <= settings.passing_mps, 0.0, passing)
         return free, passing
 
     def _overlap_along(self, motions: Candidates, low: Array, high: Array) -> Array:
