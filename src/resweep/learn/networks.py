@@ -72,13 +72,10 @@ def make_weights(shape: Shape, seed: int) -> dict[str, Any]:
         layer("last", outputs, _HIDDEN, gain=0.1)
     elif shape.variant == "unet":
         sizes = {"down1": (w, _FEATURES), "down2": (2 * w, w), "down3": (4 * w, 2 * w), "down4": (4 * w, 4 * w)}
+        sizes |= {"up3": (2 * w, 8 * w), "up2": (w, 4 * w), "up1": (w, 2 * w)}
         for name, (out, into) in sizes.items():
             layer(name, out, into, 3, 3)
-        for level, (out, into) in {3: (2 * w, 4 * w), 2: (w, 2 * w), 1: (w, w)}.items():
-            size = 3 if level > 1 else 1  # at full resolution each beam by itself, for speed
-            layer(f"up{level}", out, into, 3, 3, gain=1.0)  # two are added
-            layer(f"across{level}", out, into, size, size, gain=1.0)
-        weights["laser"] = torch.zeros(1, _FEATURES, shape.rows, 1)
+        weights["laser"] = torch.zeros(1, w, shape.rows, 1)
         layer("last", outputs, w, 1, 1, gain=0.1)
     else:
         raise ResweepError(f"variant '{shape.variant}': expected one of {', '.join(NETWORKS)}")
@@ -128,22 +125,18 @@ def _mlp(ops: Any, shape: Shape, weights: dict[str, Any], x: Any) -> Any:
 
 
 def _unet(ops: Any, shape: Shape, weights: dict[str, Any], x: Any) -> Any:
-    """Eight layers: four down, three up and the last; a row is a laser, and adds to the features.
-
-    D puts what comes from below beside what comes across, and convolves both at the finer resolution. A sum of two
-    convolutions, that from below before it is doubled, is a quarter of the work there.
-    """
+    """Eight layers: four down, three up and the last; a row is a laser, and adds to the first."""
 
     def conv(name: str, image: Any) -> Any:
         return ops.conv(image, weights[name], weights[f"{name}.bias"])
 
-    one = ops.relu(conv("down1", ops.add(_features(ops, shape, x), weights["laser"])))
+    one = ops.relu(ops.add(conv("down1", _features(ops, shape, x)), weights["laser"]))
     two = ops.relu(conv("down2", ops.pool(one)))
     three = ops.relu(conv("down3", ops.pool(two)))
     four = ops.relu(conv("down4", ops.pool(three)))
-    up = ops.relu(ops.add(conv("across3", three), ops.double(conv("up3", four))))
-    up = ops.relu(ops.add(conv("across2", two), ops.double(conv("up2", up))))
-    up = ops.relu(ops.add(conv("across1", one), ops.double(conv("up1", up))))
+    up = ops.relu(conv("up3", ops.concat([ops.double(four), three])))
+    up = ops.relu(conv("up2", ops.concat([ops.double(up), two])))
+    up = ops.relu(conv("up1", ops.concat([ops.double(up), one])))
     return conv("last", up)
 
 

@@ -20,7 +20,7 @@ from resweep.simulate.realism.channels import CHANNELS, BeamChannels
 from resweep.simulate.realism.layout import Layout
 
 INPUT, OUTPUT = "channels", "result"
-HALO = 40  # columns of the neighbours that each sector of an image is given
+HALO = 32  # columns of the neighbours that each sector of an image is given
 SECTORS = 4  # of an image, whatever the threads
 _BLOCK = 16_384  # beams that go through a network together
 _MAX_BYTES = 500 * 10**6
