@@ -273,7 +273,7 @@ def show(result: dict[str, Any]) -> None:
         for one in lost:
             shown = [_text(one["figure"], one[side]) for side in ("mine", "other")]
             console.print(f"  {MINE} is worse than {one['than']} by {one['figure']}: {shown[0]} against {shown[1]}")
-        if not lost:
+        if not lost and _pair_rows(own):
             console.print(f"  {MINE} is worse than none of them by any figure")
         console.print()
     _show_summary("on the beams that each returns", summarise_worse(result["rows"], result["worse"]))

@@ -126,6 +126,7 @@ def test_volumes_reach_as_far_as_the_rings_of_the_recording() -> None:
     given = HybridConfig.model_validate({"calibrate": None, "volumes": {"neighbour_slope": 0.0}})
     assert prepare_build(log, given)[1].volumes.neighbour_slope == 0.0
     assert prepare_build(log, chosen)[1] == chosen
+    assert VolumeConfig().choose_slope(0.0074).neighbour_slope == 0.0  # an HDL-64E is dense
     assert prepare_build(log, VolumeConfig())[1].neighbour_slope is None  # voxels have no neighbours
 
 

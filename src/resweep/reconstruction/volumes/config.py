@@ -10,6 +10,8 @@ from resweep.config import NotNegative, Positive, Share, Spec, SpecError
 from resweep.reconstruction.config import BuildConfig
 from resweep.reconstruction.map.config import FalloffConfig
 
+SPARSE_RAD = 0.01  # between rings of a sparse sensor, at least
+
 
 class VolumeSettings(Spec):
     """How permeable volumes are learned from a map and its beams (A, section III), whatever the map.
@@ -19,9 +21,9 @@ class VolumeSettings(Spec):
     merge (``bottom-up``) while at least ``density_ratio`` times as dense as their parts and no longer than
     ``size_max_m``; or one volume for each voxel around its ``neighbours`` nearest points within
     ``neighbour_radius_m``, which is as wide as the map is sparse (ours, not A's). Points that were seen from afar may
-    lie ``neighbour_slope`` times that distance from it; None takes the mean angle between the rings of the recording,
-    radians (`choose_slope`). ``split_labels`` keeps labels apart. `fit_gaussians` says what ``min_points`` and
-    ``noise_m`` do. Beams meet a volume within ``tau``; those without return count up to ``empty_range_m``.
+    lie ``neighbour_slope`` times that distance from it; None takes the mean angle between the rings of a sparse
+    recording, radians (`choose_slope`). ``split_labels`` keeps labels apart. `fit_gaussians` says what ``min_points``
+    and ``noise_m`` do. Beams meet a volume within ``tau``; those without return count up to ``empty_range_m``.
     ``permeability``: ``constant`` is A's, ``extinction`` takes out path length and the width of the beam, against
     leaves of ``element_m`` (`resweep.worlds.Volumes`). Beams of a sweep that cross a volume within ``clump_m`` of each
     other meet the same leaves; with 0 each draws by itself, as in A. ``prior_beams`` beams of ``prior_permeability``
@@ -52,8 +54,13 @@ class VolumeSettings(Spec):
     rounds: Annotated[int, Field(ge=0, le=50)] = 0
 
     def choose_slope(self, ring_gap_rad: float) -> Self:
-        """The settings with ``neighbour_slope`` as it is for rings so far apart; one that is given stays."""
-        return self if self.neighbour_slope is not None else self.model_copy(update={"neighbour_slope": ring_gap_rad})
+        """The settings with ``neighbour_slope`` as it is for rings so far apart; one that is given stays.
+
+        It is 0 for rings closer than `SPARSE_RAD`: there it gives more returns from far trees, and less precise ones.
+        """
+        if self.neighbour_slope is not None:
+            return self
+        return self.model_copy(update={"neighbour_slope": ring_gap_rad if ring_gap_rad >= SPARSE_RAD else 0.0})
 
     @model_validator(mode="after")
     def _voxels_exceed_noise(self) -> VolumeSettings:
