@@ -39,7 +39,7 @@ def _sensor(noise_m: float = NOISE_M, **changes: object) -> rs.Sensor:
                 "azimuth_resolution_deg": STEP_DEG,
                 "channels": {"elevation_deg": [-0.5, 0.0, 0.5]},
             },
-            "beam": {"divergence_h_rad": 0.003, "divergence_v_rad": 0.003, "rays": "single"},
+            "beam": {"divergence_h_rad": 0.0072, "divergence_v_rad": 0.0072, "rays": "single"},
             "receiver": {"mode": "strongest", "range_noise_sigma_m": noise_m},
             "pointing": {"encoder_step_rad": float(np.radians(STEP_DEG))},
         }
@@ -82,6 +82,13 @@ def test_directions_are_found_where_a_sensor_repeats_them() -> None:
     np.testing.assert_array_equal(found.find(7.0 * found.unit), np.arange(len(found.unit)))
     assert find_directions(log[: SHOTS_MIN - 1]) is None
     assert find_directions(_log(_slanted(), _sensor(), SHOTS_MIN, step_m=0.01)) is None
+
+
+def test_directions_with_gaps_between_beams_are_left_to_splats() -> None:
+    log = _log(_slanted(), _sensor(), SHOTS_MIN)
+    narrow = _sensor(**{"beam.divergence_h_rad": 0.005, "beam.divergence_v_rad": 0.005})  # of steps of 3.5 mrad
+    assert find_directions(replace(log, sensor=narrow)) is None
+    assert find_directions(replace(log, sensor=None)) is None
 
 
 def test_directions_that_differ_from_sweep_to_sweep_are_none() -> None:

@@ -17,6 +17,7 @@ SHOTS_MIN = 40  # of a direction: as many as a splat has neighbours. Fewer do no
 _STILL_M, _STILL_RAD = 0.01, 1e-3  # that poses of a standing sensor differ by at most
 _SAME_RAD = 2e-5  # between directions that are the same: a twentieth of a step of an encoder
 _REPEATED = 0.5  # share of a sweep's beams that have directions of other sweeps; empty beams may be missing
+_SAMPLED = 0.5  # of a beam's width: directions that far apart, or less, leave nothing between them unseen
 _LOOKED_AT = 8  # sweeps, spread over the log, that directions are taken from
 _GAUSSIAN = 12  # uniform numbers whose sum is nearly Gaussian, with a variance of one
 
@@ -26,20 +27,20 @@ class Directions:
     """The directions of a standing sensor: ``unit`` (m, 3) float64 in the world, with the sensor's ``up`` (3,).
 
     ``step_h_rad`` and ``step_v_rad`` are the median angles between neighbours, along a ring and between rings.
-    ``pointing`` is how far a shot may be off the direction that it reports; None where that is unknown.
+    ``pointing`` is how far a shot may be off the direction that it reports.
     """
 
     unit: Array
     up: Array
     step_h_rad: float
     step_v_rad: float
-    pointing: Pointing | None
+    pointing: Pointing
 
     @property
     def is_exact(self) -> bool:
-        """Whether shots go exactly where they report, as far as is known."""
+        """Whether shots go exactly where they report."""
         how = self.pointing
-        return how is None or not (how.encoder_step_rad or how.sigma_h_rad or how.sigma_v_rad)
+        return not (how.encoder_step_rad or how.sigma_h_rad or how.sigma_v_rad)
 
     def find(self, away: Array) -> Array:
         """The number (n,) of the direction that is nearest to each vector (n, 3) from the sensor."""
@@ -57,7 +58,7 @@ class Directions:
     def draw(self, reported: Array, random: np.random.Generator) -> Array:
         """A direction (n, 3) float32 that each shot may have had, by its ``reported`` one (n, 3) (A, section IV)."""
         how, count = self.pointing, len(reported)
-        if how is None or self.is_exact:
+        if self.is_exact:
             return reported
         unit = reported.astype(np.float64)
         frame = self.frames(unit)
@@ -74,9 +75,12 @@ class Directions:
 def find_directions(log: Log) -> Directions | None:
     """The directions of a log whose sensor stood still and fired each of them `SHOTS_MIN` times; None for others.
 
-    Poses say whether it stood. Only then are some sweeps looked at, to see whether their directions are the same.
+    Poses say whether it stood. Only then are some sweeps looked at, to see whether their directions are the same, and
+    at least two to the width of a beam: where they are farther apart, nothing shows what lies between them, and splats
+    reach across. A sensor that is unknown says nothing of its beams.
     """
-    if len(log) < SHOTS_MIN or not log.poses_known or not log.sensor_position_known or not _are_same(log.poses):
+    still = log.poses_known and log.sensor_position_known and len(log) >= SHOTS_MIN and _are_same(log.poses)
+    if not still or log.sensor is None:
         return None
     turn = log.poses[0][:3, :3]
     looked = np.unique(np.linspace(0, len(log) - 1, _LOOKED_AT).astype(int)).tolist()
@@ -90,9 +94,9 @@ def find_directions(log: Log) -> Directions | None:
             return None
         unit = np.concatenate([unit, more[new]])
     along, between = _find_steps(first)
-    if along is None:
+    if along is None or along > _SAMPLED * log.sensor.beam.divergence_h_rad:
         return None
-    return Directions(unit, turn[:, 2], along, between or along, None if log.sensor is None else log.sensor.pointing)
+    return Directions(unit, turn[:, 2], along, between or along, log.sensor.pointing)
 
 
 def _are_same(poses: Array) -> bool:

@@ -38,8 +38,10 @@ def find_standing(log: Log, config: BuildConfig) -> Directions | None:
     if not isinstance(config, HybridConfig) or is_cloud(log, config) or log.cloud != "no":
         return None
     default = HybridConfig()
-    splat_settings = config.splats.model_copy(update={"thin_m": None})  # which a long log sets by itself
-    kept = splat_settings == SplatSettings() and dict(config.volumes) == dict(HybridVolumes())
+    # These two are chosen by the log itself where they were left open.
+    splat_settings = config.splats.model_copy(update={"thin_m": None})
+    volume_settings = config.volumes.model_copy(update={"neighbour_slope": None})
+    kept = splat_settings == SplatSettings() and dict(volume_settings) == dict(HybridVolumes())
     if not kept or config.permeable != default.permeable or "likelihood" not in config.evidence:
         return None
     return find_directions(log)
