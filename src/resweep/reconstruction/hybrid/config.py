@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from resweep.config import NotNegative, Positive, Share, Spec, SpecError
+from resweep.config import Positive, Share, Spec, SpecError
 from resweep.reconstruction.config import BuildConfig
 from resweep.reconstruction.map.config import FalloffConfig, ReflectanceConfig
 from resweep.reconstruction.refine.config import Refine
@@ -17,13 +17,12 @@ _OF_THE_WHOLE = ("map", "calibrate", "cloud", "reflectance")
 
 
 class HybridVolumes(VolumeSettings):
-    """The volumes of a hybrid: small, on neighbours, in clumps, and with the path through them taken out."""
+    """The volumes of a hybrid: small, on neighbours, and with the path through them taken out."""
 
     method: Literal["voxels", "top-down", "bottom-up", "neighbours"] = "neighbours"
     voxel_m: Positive = 0.05
     tau: Positive = 2.5
     permeability: Literal["constant", "extinction"] = "extinction"
-    clump_m: NotNegative = 1.0
 
 
 class HybridConfig(BuildConfig):
