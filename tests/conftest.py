@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from resweep.progress import Verbosity
+
 # Files that take longest, and folders of such: they begin first, so that none is left for one worker at the end.
 LONGEST = (
     "cluster/",
@@ -64,7 +66,11 @@ def judges() -> str:
 
 @pytest.fixture(autouse=True)
 def quiet_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No progress on stderr, which many tests read: how long work takes depends on the machine."""
+    """No progress on stderr, which many tests read: how long work takes depends on the machine.
+
+    What a command of another test asked for, such as ``--quiet``, is forgotten: tests run in any order.
+    """
+    monkeypatch.setattr("resweep.progress.display.Shown.verbosity", Verbosity.NORMAL)
     monkeypatch.setattr("resweep.progress.display.PATIENCE_S", 3600.0)
     monkeypatch.setattr("resweep.progress.SILENCE_S", 3600.0)
 

@@ -75,7 +75,6 @@ Volumes volumes(nb::object source) {
     native.tau = nb::cast<float>(source.attr("tau"));
     native.extinction = nb::cast<bool>(source.attr("extinction"));
     native.element = nb::cast<float>(source.attr("element_m"));
-    native.clump = nb::cast<float>(source.attr("clump_m"));
     native.volume.resize(mean.shape(0));
     if (const nb::object number = source.attr("number"); !number.is_none()) {
         const auto row = nb::cast<Row<std::uint32_t>>(number, false);

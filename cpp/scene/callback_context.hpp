@@ -23,8 +23,6 @@ struct CallbackContext {
     RayQueryContext embree;
     DiscHits* hits = nullptr;                           // where splats are gathered
     const std::uint64_t* keys = nullptr;                // random bits of each ray's pulse
-    std::uint64_t sweep_key = 0;                        // random bits of the sweep, for what its beams draw together
-    bool one_ray = false;                               // one ray stands for all of a beam
     float slope = 0.0f;                                 // width of the beam at 1 m, if one ray stands for all of it
     std::vector<Crossing>* crossings = nullptr;         // if not null, volumes are recorded here and let all rays pass
     std::vector<DiscCrossing>* passed_discs = nullptr;  // the same of permeable discs

@@ -38,26 +38,6 @@ template <class Use> void for_crossings(const UserArguments* arguments, const fl
     }
 }
 
-// The random bits of a ray in a volume: its pulse's own, or, if the volume is of clumps, those of all beams of the
-// sweep that cross the same clump. Where a beam is several rays, they must not all be one: only leaves are shared.
-std::uint64_t draw_bits(const CallbackContext& context, std::uint32_t ray, const Crossing& crossing,
-                        const float origin[3], const float direction[3]) {
-    const Volumes& layer = *crossing.layer;
-    if (!(layer.clump > 0.0f)) return volume_draw(context.keys[ray], layer.element, crossing, origin, direction);
-    const float size = context.one_ray ? layer.clump : layer.element;
-    return volume_draw(context.sweep_key, size, crossing, origin, direction);
-}
-
-// As `drawn_range`, if the draw is that of a clump. Part of a volume's spread is the noise of ranges, which a beam has
-// for itself: neighbours on one clump would else be too smooth. Both parts together have the spread of the volume.
-float shared_range(const Crossing& crossing, std::uint64_t draw, std::uint64_t key) {
-    constexpr float kNoise = 0.02f;  // metres
-    const double own = std::min(kNoise / crossing.sigma, 1.0f), shared = std::sqrt(1.0 - own * own);
-    const double z = shared * normal(static_cast<std::uint32_t>(mix64(draw))) +
-                     own * normal(static_cast<std::uint32_t>(mix64(draw ^ key)));
-    return static_cast<float>(crossing.centre + crossing.sigma * z);
-}
-
 // Draw whether the volume stops each ray. Embree keeps the nearest volume that does. It compares the drawn range
 // clamped to the chord, since the boxes around volumes end there; the u of the hit keeps the range as drawn.
 void intersect_volume(const UserArguments* arguments) {
@@ -72,10 +52,9 @@ void intersect_volume(const UserArguments* arguments) {
         return;
     }
     for_crossings(arguments, rays, [&](std::uint32_t i, const float* o, const float* d, const Crossing& crossing) {
-        const std::uint64_t draw = draw_bits(context, ids[i], crossing, o, d);
+        const std::uint64_t draw = volume_draw(context.keys[ids[i]], crossing, o, d);
         if (passes(draw, log_pass(crossing, context.slope))) return;
-        const float range = crossing.layer->clump > 0.0f ? shared_range(crossing, draw, context.keys[ids[i]])
-                                                         : drawn_range(crossing, draw);
+        const float range = drawn_range(crossing, draw);
         const float kept = std::clamp(range, std::max(crossing.centre - crossing.half, rays[kNearRow * n + i]),
                                       crossing.centre + crossing.half);
         const float far = rays[kFarRow * n + i];
@@ -103,7 +82,7 @@ void occlude_by_volume(const UserArguments* arguments) {
     const auto* ids = reinterpret_cast<const std::uint32_t*>(arguments->rays) + kRayIdRow * n;
     for_crossings(arguments, arguments->rays,
                   [&](std::uint32_t i, const float* o, const float* d, const Crossing& crossing) {
-                      const std::uint64_t draw = draw_bits(context, ids[i], crossing, o, d);
+                      const std::uint64_t draw = volume_draw(context.keys[ids[i]], crossing, o, d);
                       if (!passes(draw, log_pass(crossing, context.slope)))
                           arguments->rays[kFarRow * n + i] = -std::numeric_limits<float>::infinity();
                   });
@@ -111,9 +90,10 @@ void occlude_by_volume(const UserArguments* arguments) {
 
 }  // namespace
 
-std::uint64_t volume_draw(std::uint64_t key, float size, const Crossing& crossing, const float origin[3],
+std::uint64_t volume_draw(std::uint64_t key, const Crossing& crossing, const float origin[3],
                           const float direction[3]) {
     std::uint64_t cell = 0;
+    const float size = crossing.layer->element;
     if (size < std::numeric_limits<float>::infinity())
         for (int axis = 0; axis < 3; ++axis) {
             const float at = std::floor((origin[axis] + crossing.centre * direction[axis]) / size);

@@ -28,7 +28,6 @@ struct Volumes {
     float tau = 2.0f;                         // Mahalanobis distance up to which a ray meets a volume
     bool extinction = false;                  // the probability to pass falls with the exposure of the ray
     float element = 0.01f;                    // metres: rays of a pulse that cross within this meet the same leaf
-    float clump = 0.0f;                       // metres: beams of a sweep that cross within this do; 0 if none do
     std::uint32_t first = 0;                  // number of the first one among all volumes of the scene
     std::vector<std::uint32_t> numbers = {};  // in the whole world, if these are not all of it
     std::vector<Seen> seen = {};              // how each was seen; empty if that is not known
@@ -86,10 +85,9 @@ inline bool cross(const Volumes& layer, std::uint32_t index, const float origin[
     return true;
 }
 
-// The 64 random bits that a ray with this key draws in a volume. Rays with the same key that cross it in the same cell
-// of `size` metres draw the same bits.
-std::uint64_t volume_draw(std::uint64_t key, float size, const Crossing& crossing, const float origin[3],
-                          const float direction[3]);
+// The 64 random bits that a ray of the pulse with this key draws in a volume. Rays that cross it in the same cell, of
+// the size of a leaf, draw the same bits.
+std::uint64_t volume_draw(std::uint64_t key, const Crossing& crossing, const float origin[3], const float direction[3]);
 
 // The measured range if the draw stops the ray: A, eqs. 2 and 3.
 float drawn_range(const Crossing& crossing, std::uint64_t draw);

@@ -26,7 +26,7 @@ _ROWS = {
 _TRACED = (COLUMN, PERMEABILITY)  # columns of ``extra`` that the tracer reads
 _SETTINGS = {
     Splats: ("name", "depth", "gap_m", "incidence_exponent"),
-    Volumes: ("name", "tau", "element_m", "clump_m"),
+    Volumes: ("name", "tau", "element_m"),
     Instances: ("mesh", "name"),
     Mesh: ("materials", "name"),
 }

@@ -208,11 +208,11 @@ _VOLUMES = _Scattered(
     place="mean",
     shape=("mean", "covariance"),
     attributes=("permeability", "exposure_m", "label", "reflectance", "instance"),
-    settings={"tau": float, "element_m": float, "clump_m": float},
+    settings={"tau": float, "element_m": float},
 )
 
 
-_OLDER = {"incidence_exponent": 1.0, "clump_m": 0.0}  # settings that older worlds do not list
+_OLDER = {"incidence_exponent": 1.0}  # settings that older worlds do not list
 _SCATTERED = {"splats": _SPLATS, "volumes": _VOLUMES}
 
 

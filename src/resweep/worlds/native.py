@@ -85,7 +85,6 @@ class Gaussians:
     tau: float
     extinction: bool
     element_m: float
-    clump_m: float
     number: Array | None = None
     seen: Array | None = None
 

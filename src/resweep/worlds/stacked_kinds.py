@@ -57,7 +57,7 @@ _KINDS = {
         place="mean",
         columns={"order": (), "mean": (3,), "covariance": (6,)},
         attributes=("permeability", "exposure_m", "label", "reflectance", "instance"),
-        settings=("tau", "element_m", "clump_m"),
+        settings=("tau", "element_m"),
     ),
 }
 

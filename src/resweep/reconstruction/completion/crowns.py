@@ -61,7 +61,6 @@ def close_crowns(volumes: Volumes, cloud: Cloud, observed: ObservedSpace, name: 
         name=name,
         tau=volumes.tau,
         element_m=volumes.element_m,
-        clump_m=volumes.clump_m,
     )
 
 

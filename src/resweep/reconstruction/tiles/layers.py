@@ -53,5 +53,4 @@ def _join(layers: Sequence[Layer], rows: Sequence[Array]) -> Layer:
         return Splats(**same, extra=extra, **settings)
     same |= {name: column(name) for name in ("mean", "covariance", "permeability")}
     exposure = None if first.exposure_m is None else column("exposure_m")
-    settings = {name: getattr(first, name) for name in ("name", "tau", "element_m", "clump_m")}
-    return Volumes(**same, exposure_m=exposure, extra=extra, **settings)
+    return Volumes(**same, exposure_m=exposure, extra=extra, name=first.name, tau=first.tau, element_m=first.element_m)

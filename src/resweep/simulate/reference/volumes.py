@@ -15,7 +15,6 @@ from resweep.worlds.volumes import Volumes
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 CELL = np.uint64(0xD6E8FEB86659FD93)
-NOISE_M = 0.02  # of ranges, which beams on one clump have for themselves
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,41 +77,22 @@ def _nearest(at: Crossings, stops: Array, drawn: Array, range_max_m: float) -> A
     return np.where(np.isfinite(kept[row, first]), np.maximum(drawn[row, first], 0.0), np.inf)
 
 
-def keyed_ranges(
-    volumes: Volumes,
-    origins: Array,
-    directions: Array,
-    keys: Array,
-    range_max_m: float,
-    sweep_key: np.uint64 | None = None,
-) -> Array:
-    """As `march`, with the tracer's own random numbers for pulses of one ray with these ``keys`` (n,) uint64.
-
-    If volumes are of clumps, beams draw together with ``sweep_key``, and the noise of ranges by themselves.
-    """
+def keyed_ranges(volumes: Volumes, origins: Array, directions: Array, keys: Array, range_max_m: float) -> Array:
+    """As `march`, with the tracer's own random numbers for pulses with these ``keys`` (n,) uint64."""
     at = crossings(volumes, origins, directions)
     cell = np.zeros(at.centre.shape, np.uint64)
-    size = volumes.clump_m if volumes.clump_m > 0 else volumes.element_m
-    if np.isfinite(size):
+    if np.isfinite(volumes.element_m):
         place = origins[:, None].astype(np.float64) + at.centre[..., None] * directions[:, None]
-        steps = np.floor(place / size).astype(np.int64)
+        steps = np.floor(place / volumes.element_m).astype(np.int64)
         with np.errstate(over="ignore"):
             for axis in range(3):
                 cell = cell * CELL + (steps[..., axis] & 0xFFFFFFFF).astype(np.uint64)
     number = np.arange(1, len(volumes) + 1, dtype=np.uint64)
     with np.errstate(over="ignore"):
-        first = keys[:, None] if sweep_key is None or volumes.clump_m == 0 else sweep_key
-        draw = mix(mix(first + GOLDEN * number[None]) ^ cell)
+        draw = mix(mix(keys[:, None] + GOLDEN * number[None]) ^ cell)
     stops = at.met & ((draw >> np.uint64(40)).astype(np.float64) / 2.0**24 >= pass_probability(volumes, at))
-    z = _normal(mix(draw))
-    if volumes.clump_m > 0:
-        own = np.minimum(NOISE_M / at.sigma, 1.0)
-        z = np.sqrt(1.0 - own**2) * z + own * _normal(mix(draw ^ keys[:, None]))
+    z = ndtri(((mix(draw) & np.uint64(0xFFFFFFFF)).astype(np.float64) + 0.5) / 2.0**32)
     return _nearest(at, stops, at.centre + at.sigma * z, range_max_m)
-
-
-def _normal(word: Array) -> Array:
-    return np.asarray(ndtri(((word & np.uint64(0xFFFFFFFF)).astype(np.float64) + 0.5) / 2.0**32))
 
 
 def mix(word: Array) -> Array:
