@@ -38,7 +38,6 @@ template <int N> class ChunkTracer {
         times_.resize(job.actors ? job.largest_chunk : 0);
         if (job.record) reader_.emplace(job.record->space);
         if (n_rays_ == 1) tracer_.set_slope(std::sqrt(beam_.divergence_h * beam_.divergence_v));
-        if (!keys_.empty()) tracer_.set_sweep(volume_key(kSweepBeam), n_rays_ == 1);
     }
 
     void operator()(std::size_t chunk) {
@@ -63,8 +62,6 @@ template <int N> class ChunkTracer {
     }
 
   private:
-    static constexpr std::uint32_t kSweepBeam = 0xFFFFFFFFu;  // the number of no beam stands for all of them
-
     // The random bits that a beam draws with in volumes.
     std::uint64_t volume_key(std::uint32_t beam) const {
         const auto words = random_.words(beam, 0, Purpose::kVolumes);

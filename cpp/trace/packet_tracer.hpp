@@ -57,11 +57,6 @@ template <int N> class PacketTracer {
     // Random bits of each ray's pulse, and the width of its beam at 1 m if one ray stands for all of it.
     std::uint64_t* keys() { return keys_; }
     void set_slope(float slope) { context_.slope = slope; }
-    // Random bits of the sweep, and whether one ray stands for all of a beam.
-    void set_sweep(std::uint64_t key, bool one_ray) {
-        context_.sweep_key = key;
-        context_.one_ray = one_ray;
-    }
 
     // From now on volumes and permeable discs let all rays pass, and their crossings are recorded. A disc may be
     // recorded twice.

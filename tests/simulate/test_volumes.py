@@ -66,15 +66,15 @@ def draw_ahead(world: World, pulses: int, seed: int, **beam: object) -> np.ndarr
     return np.concatenate(drawn)
 
 
-@pytest.mark.parametrize(("exposure", "clump_m"), [(False, 0.0), (True, 0.0), (True, 0.2)])
-def test_the_tracer_draws_what_the_reference_draws(exposure: bool, clump_m: float) -> None:
-    volumes = some_volumes(exposure=exposure, clump_m=clump_m)
+@pytest.mark.parametrize("exposure", [False, True])
+def test_the_tracer_draws_what_the_reference_draws(exposure: bool) -> None:
+    volumes = some_volumes(exposure=exposure)
     sweep = rs.Simulator(World([volumes]), scanner(4000), seed=3).sweep(np.eye(4), index=2)
-    word = words(3, 2, np.append(np.arange(sweep.n_beams), 2**32 - 1), 0, Purpose.VOLUMES).astype(np.uint64)
+    word = words(3, 2, np.arange(sweep.n_beams), 0, Purpose.VOLUMES).astype(np.uint64)
     keys = (word[:, 1] << np.uint64(32)) | word[:, 0]
     forward = np.flatnonzero(np.abs(np.arctan2(sweep.beam_direction[:, 1], sweep.beam_direction[:, 0])) < 0.2)
     origins = np.zeros((len(forward), 3), np.float32)
-    expected = keyed_ranges(volumes, origins, sweep.beam_direction[forward], keys[forward], RANGE_MAX_M, keys[-1])
+    expected = keyed_ranges(volumes, origins, sweep.beam_direction[forward], keys[forward], RANGE_MAX_M)
     ranges = np.full(sweep.n_beams, np.inf)
     ranges[sweep.beam] = sweep.range
     equal = np.isclose(ranges[forward], expected, atol=1e-3) | (np.isinf(ranges[forward]) & np.isinf(expected))
@@ -238,40 +238,6 @@ def test_rays_of_a_pulse_meet_the_same_leaf_if_they_are_near() -> None:
     assert apart > 0.95  # one of 32 is stopped almost surely
 
 
-@pytest.mark.filterwarnings("ignore:sweep .* none of 8 beams met anything")
-def test_beams_of_a_sweep_meet_the_same_clump_and_each_by_itself_what_it_would() -> None:
-    """Neighbours agree on what returns, and the distribution of each beam over many sweeps is that of a march."""
-    volumes = some_volumes(12)
-    sweeps = 3000
-    found = {}
-    for clump_m in (0.0, 0.5):
-        world = World([volumes.with_(clump_m=clump_m)])
-        simulator = rs.Simulator(world, scanner(4, (0.0, 0.1)), seed=8, threads=1)
-        ranges = np.full((sweeps, 2), np.inf)
-        for index in range(sweeps):
-            sweep = simulator.sweep(np.eye(4), index=index)
-            ahead = sweep.beam_direction[sweep.beam, 0] > 0.999
-            ranges[index, sweep.ring[ahead]] = sweep.range[ahead]
-        found[clump_m] = ranges
-    origin, direction = np.zeros((sweeps, 3), np.float32), np.tile(np.array([[1, 0, 0]], np.float32), (sweeps, 1))
-    reference = march(volumes, origin, direction, RANGE_MAX_M, np.random.default_rng(5))
-    edges = np.concatenate([np.quantile(reference[np.isfinite(reference)], np.linspace(0, 1, 11))[1:-1], [1e6]])
-    own = found[0.5][:, 0]
-    table = np.array([np.bincount(np.searchsorted(edges, values), minlength=11) for values in (reference, own)])
-    assert chi2_contingency(table[:, table.sum(axis=0) > 0]).pvalue > 0.001
-    agree = {size: (np.isfinite(both[:, 0]) == np.isfinite(both[:, 1])).mean() for size, both in found.items()}
-    near = {size: np.median(np.abs(np.diff(both[np.isfinite(both).all(axis=1)]))) for size, both in found.items()}
-    assert agree[0.5] > 0.97 > agree[0.0]
-    # Noise of 2 cm, that each has for itself, is left of what differs.
-    assert 0.01 < near[0.5] < min(0.05, near[0.0] / 2)
-
-
-def test_rays_of_a_wide_beam_are_not_one_where_volumes_are_of_clumps() -> None:
-    volumes = Volumes([[10.0, 0, 0]], [[0.04, 0, 0, 0.04, 0, 0.04]], 0.5, tau=1.0, element_m=1e-4, clump_m=1.0)
-    spot = {"rays": "random", "n_rays": 32, "divergence_h_rad": 0.003, "divergence_v_rad": 0.003}
-    assert np.isfinite(draw_ahead(World([volumes]), 1000, seed=5, **spot)).mean() > 0.95
-
-
 def test_the_chance_to_pass_falls_with_path_and_width() -> None:
     long = Volumes([[10.0, 0, 0]], [[0.16, 0, 0, 0.01, 0, 0.01]], 0.5, exposure_m=[0.1], element_m=0.02)
     origins = np.array([[0, 0, 0], [10, -9, 0]], np.float32)
@@ -306,7 +272,6 @@ def test_same_bytes_on_any_threads() -> None:
         ({"mean": np.zeros((0, 3)), "covariance": np.zeros((0, 6)), "permeability": []}, "there is none"),
         ({"exposure_m": [0.0]}, "exposure_m must be above 0"),
         ({"element_m": 0.0}, "element_m is 0.0"),
-        ({"clump_m": -1.0}, "clump_m is -1.0"),
     ],
 )
 def test_wrong_volumes_say_what_is_wrong(change: dict[str, object], says: str) -> None:
@@ -316,14 +281,14 @@ def test_wrong_volumes_say_what_is_wrong(change: dict[str, object], says: str) -
 
 
 def test_volumes_are_saved_and_read_again(tmp_path: object) -> None:
-    volumes = some_volumes(exposure=True, clump_m=0.4)
+    volumes = some_volumes(exposure=True)
     world = World([volumes], origin=(1000.0, 2000.0, 30.0))
     world.save(f"{tmp_path}/w.world")
     again = rs.load_world(f"{tmp_path}/w.world").layers[0]
     assert isinstance(again, Volumes)
     for name in ("mean", "covariance", "permeability", "exposure_m", "label"):
         assert np.array_equal(getattr(again, name), getattr(volumes, name))
-    assert (again.tau, again.element_m, again.clump_m) == (volumes.tau, volumes.element_m, 0.4)
+    assert (again.tau, again.element_m) == (volumes.tau, volumes.element_m)
 
 
 def test_moving_volumes_moves_what_is_measured() -> None:

@@ -29,10 +29,9 @@ class Volumes:
     the Mahalanobis distance ``tau``. If ``exposure_m`` (n,) is given, ρ is that of a beam with this exposure, and
     others pass with ρ^(w/exposure): w = σ_t · exp(-d²/2) · (1 + beam width / ``element_m``)², for a beam that
     passes at the Mahalanobis distance d. Rays of one pulse that cross a volume in the same cell of ``element_m``
-    meet the same leaf: they draw the same. Beams of one sweep do so where they cross it in the same cell of
-    ``clump_m``, if that is above 0; a beam by itself meets what it would have met. With an ``element_m`` of
-    `WHOLE_BEAM_M` or more, volumes were learned from whole beams and hold their width: a beam meets them with its axis.
-    ``label``, ``instance``, ``reflectance`` and ``extra`` as in `Splats`.
+    meet the same leaf: they draw the same. With an ``element_m`` of `WHOLE_BEAM_M` or more, volumes were learned from
+    whole beams and hold their width: a beam meets them with its axis. ``label``, ``instance``, ``reflectance`` and
+    ``extra`` as in `Splats`.
     """
 
     kind = "volumes"
@@ -51,20 +50,16 @@ class Volumes:
         name: str = "volumes",
         tau: float = TAU,
         element_m: float = 0.05,
-        clump_m: float = 0.0,
     ) -> None:
         what = f"volumes '{name}'"
         if not (tau > 0 and math.isfinite(tau)):
             raise ResweepError(f"{what}: tau is {tau}; give a Mahalanobis distance above 0, such as 2")
         if not element_m > 0:
             raise ResweepError(f"{what}: element_m is {element_m}; give the size of a leaf in metres, above 0")
-        if not 0 <= clump_m < math.inf:
-            raise ResweepError(f"{what}: clump_m is {clump_m}; give the size of a clump of leaves in metres, or 0")
         self.name = name
         self.number: Array | None = None  # (n,) uint32 in the world, if these were read from a part of it
         self.tau = float(tau)
         self.element_m = float(element_m)
-        self.clump_m = float(clump_m)
         self.mean = np.ascontiguousarray(mean, dtype=np.float32)
         self.covariance = np.ascontiguousarray(covariance, dtype=np.float32)
         count = len(self.mean)
@@ -135,7 +130,7 @@ class Volumes:
     def with_(self, **changed: Any) -> Volumes:
         """A checked copy with columns or settings changed, such as ``with_(element_m=0.02)``."""
         columns = ("mean", "covariance", "permeability", "exposure_m", "label", "reflectance", "instance", "extra")
-        given = {name: getattr(self, name) for name in (*columns, "name", "tau", "element_m", "clump_m")}
+        given = {name: getattr(self, name) for name in (*columns, "name", "tau", "element_m")}
         other = Volumes(**{**given, **changed})
         other.number = self.number if len(other) == len(self) else None
         return other
@@ -159,7 +154,6 @@ class Volumes:
             tau=self.tau,
             extinction=self.exposure_m is not None,
             element_m=self.element_m,
-            clump_m=self.clump_m,
             number=self.number,
             seen=None if seen is None else seen.astype(np.uint32, copy=False),
         )

@@ -45,7 +45,6 @@ def bear_volumes(volumes: Volumes, cloud: Cloud, ends: Array, config: VolumeConf
         extra={name: _start(name, number[born]).astype(values.dtype) for name, values in volumes.extra.items()},
         tau=volumes.tau,
         element_m=volumes.element_m,
-        clump_m=volumes.clump_m,
     )
     columns = ("mean", "covariance", "permeability", "label", "reflectance", "instance")
     joined = {name: np.concatenate([getattr(volumes, name), getattr(own, name)]) for name in columns}

@@ -25,8 +25,7 @@ class VolumeSettings(Spec):
     recording, radians (`choose_slope`). ``split_labels`` keeps labels apart. `fit_gaussians` says what ``min_points``
     and ``noise_m`` do. Beams meet a volume within ``tau``; those without return count up to ``empty_range_m``.
     ``permeability``: ``constant`` is A's, ``extinction`` takes out path length and the width of the beam, against
-    leaves of ``element_m`` (`resweep.worlds.Volumes`). Beams of a sweep that cross a volume within ``clump_m`` of each
-    other meet the same leaves; with 0 each draws by itself, as in A. ``prior_beams`` beams of ``prior_permeability``
+    leaves of ``element_m`` (`resweep.worlds.Volumes`). ``prior_beams`` beams of ``prior_permeability``
     are added to those counted. In each of ``rounds``, the permeability is matched to what simulated beams show
     (`match_permeability`).
     """
@@ -48,7 +47,6 @@ class VolumeSettings(Spec):
     empty_range_m: Positive = 80.0
     permeability: Literal["constant", "extinction"] = "constant"
     element_m: Positive = 0.05
-    clump_m: NotNegative = 0.0
     prior_beams: NotNegative = 0.0
     prior_permeability: Share = 0.5
     rounds: Annotated[int, Field(ge=0, le=50)] = 0

@@ -97,7 +97,6 @@ class VolumeEstimate:
             extra={name: values[kept] for name, values in extra.items()},
             tau=config.tau,
             element_m=config.element_m,
-            clump_m=config.clump_m,
         )
 
 
