@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+import resweep as rs
 from resweep.boxes import Boxes
 from resweep.labels import LabelSet, load_labels
 from resweep.log import Log
@@ -20,6 +21,30 @@ from resweep.worlds import Splats
 LABELS = load_labels("semantickitti")
 ROAD, BUILDING, POLE, CAR, VEGETATION, MOVING_CAR = 40, 50, 80, 10, 70, 252  # its ids
 WALL_M = 10.0
+STEP_DEG = 0.2  # between the bearings of `standing_sensor`
+
+
+def standing_sensor(
+    elevation_deg: list[float], half_deg: float, noise_m: float, divergence_rad: float = 0.0
+) -> rs.Sensor:
+    """Lasers that sweep ``half_deg`` to either side, with one ray a pulse."""
+    return rs.Sensor.model_validate(
+        {
+            "name": "standing",
+            "range_max_m": 50.0,
+            "wavelength_nm": 905.0,
+            "rotation_rate_hz": 10.0,
+            "pattern": {
+                "kind": "spinning",
+                "azimuth_min_deg": -half_deg,
+                "azimuth_max_deg": half_deg,
+                "azimuth_resolution_deg": STEP_DEG,
+                "channels": {"elevation_deg": elevation_deg},
+            },
+            "beam": {"divergence_h_rad": divergence_rad, "divergence_v_rad": divergence_rad, "rays": "single"},
+            "receiver": {"mode": "strongest", "range_noise_sigma_m": noise_m},
+        }
+    )
 
 
 def cloud_of(

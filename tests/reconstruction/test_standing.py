@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from places import standing_sensor
 
 import resweep as rs
 from resweep.labels import NO_LABELS
@@ -17,28 +18,12 @@ from resweep.simulate import Retracer
 from resweep.worlds import Splats
 
 NOISE_M = 0.005
-CONFIG = HybridConfig(calibrate=None, evidence=("permeability",))  # splats: with likelihood, see test_standing_ranges
+CONFIG = HybridConfig(calibrate=None)
 
 
-def _sensor(range_noise_m: float) -> rs.Sensor:
+def _sensor(noise_m: float) -> rs.Sensor:
     """Six lasers over 6 degrees of bearing."""
-    return rs.Sensor.model_validate(
-        {
-            "name": "standing",
-            "range_max_m": 50.0,
-            "wavelength_nm": 905.0,
-            "rotation_rate_hz": 10.0,
-            "pattern": {
-                "kind": "spinning",
-                "azimuth_min_deg": -3.0,
-                "azimuth_max_deg": 3.0,
-                "azimuth_resolution_deg": 0.2,
-                "channels": {"elevation_deg": (0.4 * np.arange(6) - 1.0).tolist()},
-            },
-            "beam": {"divergence_h_rad": 0.0, "divergence_v_rad": 0.0, "rays": "single"},
-            "receiver": {"mode": "strongest", "range_noise_sigma_m": range_noise_m},
-        }
-    )
+    return standing_sensor((0.4 * np.arange(6) - 1.0).tolist(), 3.0, noise_m)
 
 
 def _drive(step_m: float, count: int) -> rs.Log:

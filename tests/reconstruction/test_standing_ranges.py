@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from places import STEP_DEG, standing_sensor
 
 import resweep as rs
 from resweep.labels import NO_LABELS
@@ -20,31 +21,13 @@ from resweep.simulate.scene import native_scene
 from resweep.worlds import Splats, Volumes
 
 NOISE_M = 0.005
-STEP_DEG = 0.2
 POSE = from_xyz_rpy(z=1.8)
 
 
 def _sensor(noise_m: float = NOISE_M, **changes: object) -> rs.Sensor:
     """Three lasers over 3 degrees of bearing, with an encoder as coarse as the bearings are apart."""
-    made = rs.Sensor.model_validate(
-        {
-            "name": "standing",
-            "range_max_m": 50.0,
-            "wavelength_nm": 905.0,
-            "rotation_rate_hz": 10.0,
-            "pattern": {
-                "kind": "spinning",
-                "azimuth_min_deg": -1.5,
-                "azimuth_max_deg": 1.5,
-                "azimuth_resolution_deg": STEP_DEG,
-                "channels": {"elevation_deg": [-0.5, 0.0, 0.5]},
-            },
-            "beam": {"divergence_h_rad": 0.0072, "divergence_v_rad": 0.0072, "rays": "single"},
-            "receiver": {"mode": "strongest", "range_noise_sigma_m": noise_m},
-            "pointing": {"encoder_step_rad": float(np.radians(STEP_DEG))},
-        }
-    )
-    return made.with_(**changes)
+    made = standing_sensor([-0.5, 0.0, 0.5], 1.5, noise_m, divergence_rad=0.0072)
+    return made.with_(**{"pointing.encoder_step_rad": float(np.radians(STEP_DEG)), **changes})
 
 
 def _log(world: rs.World, sensor: rs.Sensor, count: int = 60, step_m: float = 0.0) -> rs.Log:
