@@ -31,7 +31,7 @@ DRAWN = (  # need no recording
 
 # By name: what each figure is, where it stands in the JSON (keys, separated by slashes; several for several columns),
 # and how it is written, alike in all columns or each in its own way; what is None is written as a dash.
-Row = tuple[str, str | tuple[str, ...], str | tuple[str, ...]]
+Row = tuple[str, str | tuple[str | None, ...], str | tuple[str, ...]]
 
 
 def _across(keys: str, count: int, first: int = 0) -> tuple[str, ...]:
@@ -181,7 +181,7 @@ ROWS: dict[str, tuple[Row, ...]] = {
         ("seconds of the drive a second of real time", ("realtime_factor_hdl64", "realtime_factor_vlp16"), "{:.1f}"),
         ("goal", ("targets/hdl64", "targets/vlp16"), "{:.0f}"),
         ("processor seconds a second of the drive", ("cpu_s_hdl64", "cpu_s_vlp16"), "{:.3f}"),
-        ("steps of the Gymnasium environment a second, small yard", ("none", "gym_steps_per_s"), "{:.0f}"),
+        ("steps of the Gymnasium environment a second, small yard", (None, "gym_steps_per_s"), "{:.0f}"),
     ),
     "experiments/c_heldout": tuple(
         (f"{title} (goal {goal})", f"mean/{key}", form)
@@ -293,9 +293,11 @@ def _write(value: Any, form: str) -> str:
     return "–" if value is None else form.format(value)
 
 
-def _find(result: Any, keys: str) -> Any:
+def _find(result: Any, keys: str | None) -> Any:
+    if keys is None:
+        return None
     for key in keys.split("/"):
-        result = result[int(key)] if isinstance(result, list) else None if key == "none" else result[key]
+        result = result[int(key)] if isinstance(result, list) else result[key]
     return result
 
 
