@@ -160,7 +160,7 @@ def run(fast: bool = False, only: str = "") -> dict[str, Any]:
 
     The fast version fires a sixth of the shots over a narrower sector at two targets.
     """
-    size = (3, 1.5, 250, 250) if fast else (3, 5.0, 1500, 4800)
+    size = (3, 1.5, 250, 250) if fast else (6, 5.0, 1500, 4800)
     kinds = [kind for kind in KINDS if only in kind]
     chosen = [target for target in TARGETS if not fast or target.name in ("planes", "tree, low density")]
     rows = [row(target, *size, kinds) for target in progress(chosen, "targets")]
