@@ -26,7 +26,7 @@ BLOCK = re.compile(r"(<!-- figures: (\w+)/(\w+) -->\n).*?(<!-- end of figures --
 WIDTH = 1100  # pixels of a figure on a page
 DRAWN = (  # need no recording
     "a_figure1", "b_figure5", "b_figure7", "b_figure8", "b_figure10",
-    "d_confidence", "d_hidden_car", "d_motion", "d_objects", "d_shift",
+    "d_confidence", "d_hidden_car", "d_motion", "d_objects", "d_search", "d_shift",
 )  # fmt: skip
 
 # By name: what each figure is, where it stands in the JSON (keys, separated by slashes; several for several columns),
@@ -75,6 +75,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "halves",
     ),
     "experiments/d_hidden_car": ("all", "6 to 8 m/s", "9 to 11 m/s", "12 to 14 m/s", "15 and 16 m/s"),
+    "experiments/d_search": ("random", "grid", "CMA-ES"),
     "benchmarks/drive": ("HDL-64E", "VLP-16"),
 }
 ROWS: dict[str, tuple[Row, ...]] = {
@@ -232,6 +233,12 @@ ROWS: dict[str, tuple[Row, ...]] = {
             ("best F1 by share", "share_f1", "{:.3f}"),
             ("log-likelihood of a beam", "log_likelihood", "{:.2f}"),
         )
+    ),
+    "experiments/d_search": (
+        ("runs", _across("rows/{}/runs", 3), "{}"),
+        ("failures", _across("rows/{}/failures", 3), "{}"),
+        ("first failure in run", _across("rows/{}/runs_to_first_failure", 3), "{}"),
+        ("least score", _across("rows/{}/least_score", 3), "{:.2f}"),
     ),
     "experiments/c_compare": tuple(
         (
