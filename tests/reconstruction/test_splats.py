@@ -159,7 +159,10 @@ def test_splats_remember_what_was_seen():
     assert np.allclose(splats.extra["range_m"], distance, atol=0.15)
     assert np.allclose(splats.extra["cosine"], 3 / distance, atol=0.05)
     assert splats.extra["count"].sum() == len(points)
-    assert np.allclose(splats.reflectance, splats.extra["intensity"] / splats.extra["cosine"], rtol=0.1)
+    # Reflectance is that of the discs around too, so that it changes over some decimetres at an edge.
+    away = np.abs(splats.centre[:, 0]) > 0.4
+    expected = splats.extra["intensity"] / splats.extra["cosine"]
+    assert np.allclose(splats.reflectance[away], expected[away], rtol=0.1)
 
 
 def test_same_map_gives_same_splats_and_a_moved_one_moved_splats():

@@ -11,6 +11,8 @@ from resweep.reconstruction.map.cloud import Cloud
 from resweep.reconstruction.map.config import FalloffConfig, ReflectanceConfig
 
 _BLOCK = 1 << 20
+_AROUND = 32  # primitives whose reflectance counts for one in their middle
+_FADE_M = 0.15  # so far away they count a quarter
 
 
 def observe_discs(
@@ -19,10 +21,11 @@ def observe_discs(
     """Columns (m,) of discs: ``intensity``, ``range_m``, ``cosine``, ``count``, ``reflectance``.
 
     Every measured point is given to the disc with the nearest centre; a disc keeps the mean over its points, and their
-    number. Its reflectance is the one that predicts their intensities best: points at grazing incidence, whose light
-    says little of it, count less. A disc without any keeps what its ``seed`` (m,), a row of the cloud, was seen with,
-    and a count of 0. ``cosine`` is that of the incidence angle; `ReflectanceConfig` has the formula. Where points
-    have colours, ``red``, ``green`` and ``blue`` are their means.
+    number. Its reflectance is the one that predicts their intensities best, and those of the discs around it
+    (`smooth_reflectance`): points at grazing incidence, whose light says little of it, count less. A disc without any
+    keeps what its ``seed`` (m,), a row of the cloud, was seen with, and a count of 0. ``cosine`` is that of the
+    incidence angle; `ReflectanceConfig` has the formula. Where points have colours, ``red``, ``green`` and ``blue`` are
+    their means.
     """
     count = len(centre)
     near = Neighbours(centre)
@@ -48,9 +51,26 @@ def observe_discs(
     mean_colour = np.rint(colour / np.maximum(number, 1)).astype(np.uint8)
     weight[alone] = 1.0
     mean = (sums / np.stack([*[np.maximum(number, 1)] * 3, weight])).astype(np.float32)
+    mean[3] = smooth_reflectance(near, centre, mean[3], weight)
     names = ("intensity", "range_m", "cosine", "reflectance")
     found = {**dict(zip(names, mean, strict=True)), "count": number.astype(np.int32)}
     return {**found, **dict(zip(("red", "green", "blue"), mean_colour, strict=False))}
+
+
+def smooth_reflectance(near: Neighbours, places: Array, reflectance: Array, weight: Array) -> Array:
+    """The reflectance (m,) float32 at ``places`` (m, 3): the mean of the primitives around, by distance and weight.
+
+    ``near`` finds the primitives, which have ``reflectance`` (n,) and ``weight`` (n,), such as how many returns it is
+    the mean of. One return scatters by a third of its intensity, and most primitives have one or two: by themselves
+    they would be noise.
+    """
+    found: Array = np.empty(len(places), np.float32)
+    step = _BLOCK // _AROUND
+    for part in (slice(begin, begin + step) for begin in range(0, len(places), step)):
+        around = near.knn(places[part], min(_AROUND, len(reflectance)))
+        counts = weight[around.index] / np.square(1.0 + around.distance2 / _FADE_M**2)
+        found[part] = (counts * reflectance[around.index]).sum(axis=1) / counts.sum(axis=1)
+    return found
 
 
 def _take_colour(cloud: Cloud, rows: Array) -> Array:

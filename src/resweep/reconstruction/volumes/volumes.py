@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from resweep.errors import NothingToFitError, ResweepError
+from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.reconstruction.map.beams import Beams
 from resweep.reconstruction.map.map import Map
-from resweep.reconstruction.map.reflectance import compensate_range
+from resweep.reconstruction.map.reflectance import compensate_range, smooth_reflectance
 from resweep.reconstruction.volumes.clusters import bottom_up, top_down
 from resweep.reconstruction.volumes.config import VolumeConfig
 from resweep.reconstruction.volumes.gaussians import fit_gaussians, fit_neighbours
@@ -81,7 +82,9 @@ class VolumeEstimate:
         first = np.zeros(len(self.volumes), np.int64)
         first[cluster[::-1]] = np.arange(len(cluster))[::-1]
         number = np.bincount(cluster)
-        bright = compensate_range(cloud.intensity, cloud.range_m, config.reflectance)
+        bright = np.bincount(cluster, compensate_range(cloud.intensity, cloud.range_m, config.reflectance)) / number
+        places = np.ascontiguousarray(self.volumes.mean, np.float32)
+        bright = smooth_reflectance(Neighbours(places), places, bright, number)
         extra = {"passed": np.rint(counts.passed), "stopped": np.rint(counts.stopped), "count": number}
         extra = {name: values.astype(np.int32) for name, values in extra.items()}
         if cloud.colour is not None:
@@ -93,7 +96,7 @@ class VolumeEstimate:
             permeability[kept],
             counts.exposure_m[kept] if config.permeability == "extinction" else None,
             cloud.label[first][kept],
-            (np.bincount(cluster, bright) / number).astype(np.float32)[kept],
+            bright[kept],
             extra={name: values[kept] for name, values in extra.items()},
             tau=config.tau,
             element_m=config.element_m,
