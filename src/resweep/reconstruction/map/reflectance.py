@@ -61,8 +61,8 @@ def smooth_reflectance(near: Neighbours, places: Array, reflectance: Array, weig
     """The reflectance (m,) float32 at ``places`` (m, 3): the mean of the primitives around, by distance and weight.
 
     ``near`` finds the primitives, which have ``reflectance`` (n,) and ``weight`` (n,), such as how many returns it is
-    the mean of. One return scatters by a third of its intensity, and most primitives have one or two: by themselves
-    they would be noise.
+    the mean of. One return scatters by a quarter of its intensity or more, and most primitives have one or two: by
+    themselves they would be noise.
     """
     found: Array = np.empty(len(places), np.float32)
     step = _BLOCK // _AROUND

@@ -51,10 +51,10 @@ def bear_volumes(volumes: Volumes, cloud: Cloud, ends: Array, config: VolumeConf
     if volumes.exposure_m is not None and own.exposure_m is not None:
         joined["exposure_m"] = np.concatenate([volumes.exposure_m, own.exposure_m])
     extra = {name: np.concatenate([values, own.extra[name]]) for name, values in volumes.extra.items()}
-    near = Neighbours(np.ascontiguousarray(joined["mean"], np.float32))
     weight = np.concatenate([volumes.extra.get("count", np.ones(len(volumes))), number[born]])
-    bright = smooth_reflectance(near, np.ascontiguousarray(own.mean, np.float32), joined["reflectance"], weight)
-    joined["reflectance"][len(volumes) :] = bright
+    joined["reflectance"][len(volumes) :] = smooth_reflectance(
+        Neighbours(joined["mean"]), own.mean, joined["reflectance"], weight
+    )
     return volumes.with_(**joined, extra=extra)
 
 
