@@ -86,3 +86,8 @@ def test_odometry(resweep: Command, drive: Path, words: tuple[str, ...]) -> None
 def test_meshes_over_a_map(resweep: Command, drive: Path, tmp_path: Path, method: str, package: str) -> None:
     check(resweep("build", drive, "-o", "a.world", "--sweeps", "0:2", "--method", method), package, "surfaces")
     assert not (tmp_path / "a.world").exists()
+
+
+def test_an_autonomy_over_a_socket(resweep: Command) -> None:
+    words = ("drive", "hidden-car", "--variants", "1", "--autonomy", "tcp:0", "-o", "runs")
+    check(resweep(*words), "msgpack", "drive")

@@ -15,19 +15,19 @@ VERSION = 1
 HEADER = struct.Struct(">I")  # bytes of the message, an unsigned integer of 32 bits, most significant byte first
 LONGEST_ANSWER = 1 << 20
 LONGEST_QUESTION = 1 << 30
-_WHAT = "an autonomy over a socket"
+WHAT = "an autonomy over a socket"
 
 
 def pack(message: dict[str, Any]) -> bytes:
     """A message with its length before it."""
-    body: bytes = require("msgpack", _WHAT).packb(message, use_bin_type=True)
+    body: bytes = require("msgpack", WHAT).packb(message, use_bin_type=True)
     return HEADER.pack(len(body)) + body
 
 
 def unpack(body: bytes) -> dict[str, Any]:
     """The message in the bytes behind a length."""
     try:
-        message = require("msgpack", _WHAT).unpackb(body, raw=False)
+        message = require("msgpack", WHAT).unpackb(body, raw=False)
     except ResweepError:
         raise
     except Exception as error:  # msgpack has several of its own, and hands on those of the decoder

@@ -13,6 +13,7 @@ from resweep.drive.autonomy.messages import (
     HEADER,
     LONGEST_ANSWER,
     LONGEST_QUESTION,
+    WHAT,
     describe_mission,
     describe_observation,
     pack,
@@ -21,6 +22,7 @@ from resweep.drive.autonomy.messages import (
 )
 from resweep.drive.sensing.observation import Mission, Observation
 from resweep.errors import ResweepError
+from resweep.optional import require
 
 
 class SocketAutonomy:
@@ -32,6 +34,7 @@ class SocketAutonomy:
     """
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0, connect_s: float = 30.0) -> None:
+        require("msgpack", WHAT)  # a run would take a package that is missing for a connection that is lost
         self._connect_s = connect_s
         try:
             self._listener = socket.create_server((host, port))
