@@ -73,7 +73,7 @@ def _disturb(sweep: rs.Sweep, lasers: Calibration, change: Array) -> rs.Sweep:
     return replace(
         sweep,
         beam_direction=lower.directions(sweep.beam_direction, sweep.beam_ring).astype(np.float32),
-        range=lasers.readings(sweep.range, sweep.ring).astype(np.float32),
+        range=lasers.readings(sweep.range, sweep.ring, sweep.beam_direction[sweep.beam]).astype(np.float32),
         pose=move_pose(sweep.pose, -change[:6], centre),
         trajectory=Trajectory(motion.times, np.stack(knots)),
     )

@@ -95,9 +95,9 @@ class Outcomes {
   private:
     static constexpr double kInverseRoot2Pi = 0.3989422804014327, kInverseRoot2 = 0.7071067811865476;
     static constexpr double kUnlikely = 1e-3;  // such an outcome counts only as a part of others
-    static constexpr double kNear = 1.0;       // metres within which other outcomes count
-    static constexpr double kNearShare = 0.2;  // how much, of what those in the window do
-    static constexpr double kAlike = 0.9;      // of the highest score: outcomes that are likely alike
+    static constexpr double kNear = 3.0;       // metres within which other outcomes count
+    static constexpr double kNearShare = 0.5;  // how much, of what those in the window do
+    static constexpr double kAlike = 0.95;     // of the highest score: outcomes that are likely alike
     static constexpr double kTail = 4.0;       // standard deviations beyond which a Gaussian is neglected
 
     // What speaks for a place: probability within the window around it, and near it; `off` is the sum of the offsets of

@@ -17,6 +17,7 @@ from resweep.sweep import Sweep
 _PERMILLE = 1000.0
 BLIND_BINS = 360  # of azimuth, in which the blind spots of a ring are counted
 OFFSET_RANGE_M = 20.0  # range offsets are those at this range
+WAVES = 4  # columns of range_wave_m
 _LASERS = ("elevation_rad", "range_m", "range_slope")
 
 
@@ -30,21 +31,30 @@ class Corrected(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LaserSigma:
-    """Standard deviations (k,) of what a `Calibration` says of each ring, and that of the mean elevation."""
+    """Standard deviations (k,) of what a `Calibration` says of each ring, and that of the mean elevation.
+
+    ``range_wave_m`` (k,) is that of each of a ring's amplitudes; None where they are unknown.
+    """
 
     elevation_rad: Array
     range_m: Array
     range_slope: Array
     elevation_bias_rad: float
+    range_wave_m: Array | None = None
 
     def __post_init__(self) -> None:
         for name in _LASERS:
             object.__setattr__(self, name, np.asarray(getattr(self, name), np.float64))
+        if self.range_wave_m is not None:
+            object.__setattr__(self, "range_wave_m", np.asarray(self.range_wave_m, np.float64))
 
     def to_dict(self) -> dict[str, Any]:
         """For world.json."""
-        lasers = {name: getattr(self, name).tolist() for name in _LASERS}
-        return {**lasers, "elevation_bias_rad": self.elevation_bias_rad}
+        known: dict[str, Any] = {name: getattr(self, name).tolist() for name in _LASERS}
+        known["elevation_bias_rad"] = self.elevation_bias_rad
+        if self.range_wave_m is not None:
+            known["range_wave_m"] = self.range_wave_m.tolist()
+        return known
 
 
 @dataclass(frozen=True)
@@ -70,8 +80,10 @@ class PoseRefinement:
 class Calibration:
     """What to add to the elevation (radians) and range (metres) of each laser, by ring (k,).
 
-    ``range_m`` is added at a range of 20 m, and ``range_slope`` for each further metre. Rings from k on, which did not
-    fire while the others were calibrated, are left as they are; lasers that met nothing have what all have in common.
+    ``range_m`` is added at a range of 20 m, and ``range_slope`` for each further metre. ``range_wave_m`` (k, 4), if it
+    is known, is added by the azimuth of the sensor: amplitudes of its cosine and sine, and of those of its double.
+    Rings from k on, which did not fire while the others were calibrated, are left as they are; lasers that met nothing
+    have what all have in common.
     ``sigma`` says how well all this is known, and ``poses`` how the poses of the same recording were refined; None
     where that is unknown.
     ``blind`` (m, `BLIND_BINS`), if it is known, is the chance that a beam of a ring towards an azimuth of the sensor
@@ -88,6 +100,7 @@ class Calibration:
     poses: PoseRefinement | None = None
     gain: Array | None = None
     incidence_exponent: float | None = None
+    range_wave_m: Array | None = None
 
     def __post_init__(self) -> None:
         if self.range_slope is None:
@@ -100,6 +113,10 @@ class Calibration:
             raise ResweepError("calibration: range_slope must have one value a ring")
         if self.sigma is not None and any(getattr(self.sigma, name).shape != self.range_m.shape for name in _LASERS):
             raise ResweepError("calibration: sigma must have one value a ring")
+        if self.range_wave_m is not None:
+            object.__setattr__(self, "range_wave_m", np.asarray(self.range_wave_m, np.float64))
+            if self.range_wave_m.shape != (len(self.range_m), WAVES):
+                raise ResweepError(f"calibration: range_wave_m must have {WAVES} values a ring")
         if self.gain is not None:
             object.__setattr__(self, "gain", np.asarray(self.gain, np.float64))
             if self.gain.shape != self.range_m.shape or not (self.gain > 0).all():
@@ -148,6 +165,10 @@ class Calibration:
             f"{1e3 * np.std(self.range_m):.1f} ± {1e3 * np.median(known.range_m):.1f} mm by ring, "
             f"{1e3 * np.std(self.slope):.2f} ± {1e3 * np.median(known.range_slope):.2f} mm per metre by ring",
         ]
+        if self.range_wave_m is not None and known.range_wave_m is not None:
+            size = np.sqrt((self.range_wave_m**2).sum(axis=1).mean() / 2)
+            error = np.sqrt(WAVES / 2) * np.median(known.range_wave_m)
+            lines.append(f"range {1e3 * size:.1f} ± {1e3 * error:.1f} mm by azimuth")
         return lines if self.poses is None else [*lines, *_describe_poses(self.poses)]
 
     def fits(self, sweep: Sweep) -> bool:
@@ -158,15 +179,26 @@ class Calibration:
         """Unit directions (n, 3) as the lasers ``ring`` (n,) really fired those reported."""
         return self.corrected(direction, np.zeros(len(direction)), ring).along
 
-    def ranges(self, measured: Array, ring: Array) -> Array:
-        """Ranges (n,) as they really were where the lasers ``ring`` (n,) measured ``measured``."""
-        reach = np.asarray(measured, np.float64)
-        return reach + _look_up(self.range_m, ring) + _look_up(self.slope, ring) * (reach - OFFSET_RANGE_M)
+    def ranges(self, measured: Array, ring: Array, direction: Array) -> Array:
+        """Ranges (n,) as they really were where the lasers ``ring`` (n,) measured ``measured`` (n,).
 
-    def readings(self, true: Array, ring: Array) -> Array:
+        ``direction`` (n, 3) is that of the beams in the sensor's frame.
+        """
+        reach = np.asarray(measured, np.float64)
+        return reach + self._offsets(ring, direction) + _look_up(self.slope, ring) * (reach - OFFSET_RANGE_M)
+
+    def readings(self, true: Array, ring: Array, direction: Array) -> Array:
         """What the lasers ``ring`` (n,) measure where the ranges are ``true`` (n,): the inverse of `ranges`."""
         slope = _look_up(self.slope, ring)
-        return (np.asarray(true, np.float64) - _look_up(self.range_m, ring) + slope * OFFSET_RANGE_M) / (1.0 + slope)
+        return (np.asarray(true, np.float64) - self._offsets(ring, direction) + slope * OFFSET_RANGE_M) / (1.0 + slope)
+
+    def _offsets(self, ring: Array, direction: Array) -> Array:
+        """What to add to ranges (n,) at 20 m."""
+        offset = _look_up(self.range_m, ring)
+        if self.range_wave_m is None or not len(self.range_wave_m):
+            return offset
+        columns = [_look_up(amplitude, ring) for amplitude in self.range_wave_m.T]
+        return np.asarray(offset + (np.stack(columns, axis=1) * find_waves(direction)).sum(axis=1))
 
     def corrected(self, direction: Array, measured: Array, ring: Array) -> Corrected:
         """Beams of ``direction`` (n, 3) and ``measured`` range (n,) as the lasers ``ring`` (n,) really fired them."""
@@ -176,7 +208,7 @@ class Calibration:
         # Turned upwards by its own angle: one sine a ring, none a beam.
         cosine, sine = (_look_up(values, ring, beyond) for values, beyond in self._turns)
         turned = cosine[:, None] * along + sine[:, None] * up
-        return Corrected(self.ranges(measured, ring), turned, cosine[:, None] * up - sine[:, None] * along)
+        return Corrected(self.ranges(measured, ring, along), turned, cosine[:, None] * up - sine[:, None] * along)
 
     @cached_property
     def _turns(self) -> tuple[tuple[Array, float], tuple[Array, float]]:
@@ -188,7 +220,7 @@ class Calibration:
         return replace(
             sweep,
             beam_direction=self.directions(sweep.beam_direction, sweep.beam_ring).astype(np.float32),
-            range=self.ranges(sweep.range, sweep.ring).astype(np.float32),
+            range=self.ranges(sweep.range, sweep.ring, sweep.beam_direction[sweep.beam]).astype(np.float32),
             intensity=sweep.intensity if self.gain is None else sweep.intensity / self.find_gain(sweep.ring),
         )
 
@@ -218,11 +250,13 @@ class Calibration:
             known["gain"] = self.gain.tolist()
         if self.incidence_exponent is not None:
             known["incidence_exponent"] = self.incidence_exponent
+        if self.range_wave_m is not None:
+            known["range_wave_m"] = self.range_wave_m.tolist()
         return known
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Calibration:
-        """What `to_dict` gave, also by versions that knew no slopes, uncertainties and gains."""
+        """What `to_dict` gave, also by versions that knew no slopes, uncertainties, gains and waves."""
         blind, sigma, poses = (data.get(name) for name in ("blind_permille", "sigma", "poses"))
         return cls(
             data["elevation_rad"],
@@ -233,6 +267,7 @@ class Calibration:
             None if poses is None else PoseRefinement(**poses),
             data.get("gain"),
             data.get("incidence_exponent"),
+            data.get("range_wave_m"),
         )
 
 
@@ -249,6 +284,15 @@ def _describe_poses(poses: PoseRefinement) -> list[str]:
         f"motion within sweeps by {100 * poses.shift_m_s:.1f} ± {100 * poses.shift_sigma_m_s:.1f} cm/s and "
         f"{np.degrees(poses.turn_rad_s):.3f} ± {np.degrees(poses.turn_sigma_rad_s):.3f}°/s",
     ]
+
+
+def find_waves(direction: Array) -> Array:
+    """Cosine and sine of the azimuth of directions (n, 3) in the sensor's frame, and those of its double: (n, 4)."""
+    x, y = (direction[:, axis].astype(np.float64) for axis in (0, 1))
+    level = np.sqrt(x * x + y * y)
+    upright = level < 1e-9
+    cosine, sine = (np.where(upright, 0.0, part / np.where(upright, 1.0, level)) for part in (x, y))
+    return np.stack([cosine, sine, cosine * cosine - sine * sine, 2.0 * cosine * sine], axis=1)
 
 
 def find_blind_bins(direction: Array) -> Array:

@@ -94,8 +94,10 @@ def test_worlds_keep_what_was_found(found: Calibrated) -> None:
 def test_readings_undo_ranges() -> None:
     lasers = Calibration(np.zeros(3), [0.01, -0.02, 0.0], range_slope=[1e-3, 0.0, -2e-3])
     reach, ring = np.array([1.0, 20.0, 80.0, 7.0]), np.array([0, 1, 2, 9])
-    np.testing.assert_allclose(lasers.readings(lasers.ranges(reach, ring), ring), reach, rtol=1e-12)
-    assert lasers.ranges(np.array([30.0]), np.array([0]))[0] == pytest.approx(30.02)
+    direction = np.tile([1.0, 0.0, 0.0], (4, 1))
+    there = lasers.ranges(reach, ring, direction)
+    np.testing.assert_allclose(lasers.readings(there, ring, direction), reach, rtol=1e-12)
+    assert lasers.ranges(np.array([30.0]), np.array([0]), direction[:1])[0] == pytest.approx(30.02)
 
 
 def test_compensated_sweeps_get_a_motion(known: Disturbed) -> None:

@@ -65,8 +65,8 @@ class PredictionConfig:
     surface along its normal, which grazing beams spread by the incidence; ``clutter`` the
     share of beams that follow no model (half of them return anywhere, half not at all), which keeps the
     likelihood of an unlikely range above zero. The most likely return is the one with most probability within
-    ``window_m``; a fifth of what lies within a metre counts too, and of returns that are likely alike, to a
-    tenth, the farthest is taken.
+    ``window_m``; half of what lies within 3 m counts too, and of returns that are likely alike, to a twentieth, the
+    farthest is taken.
     """
 
     sigma_m: float = 0.02
@@ -190,7 +190,8 @@ class Retracer:
         beam = np.flatnonzero(np.isfinite(found["range"]))
         ranges = found["range"][beam]
         if self.calibration is not None and self._fits(recorded):
-            ranges = self.calibration.readings(ranges, recorded.beam_ring[beam]).astype(np.float32)
+            ring, direction = recorded.beam_ring[beam], recorded.beam_direction[beam]
+            ranges = self.calibration.readings(ranges, ring, direction).astype(np.float32)
         status = np.full(recorded.n_beams, BeamStatus.NOTHING_HIT, np.uint8)
         status[beam] = BeamStatus.RETURN
         extra = {"primitive": found["kind"][beam], "probability": found["probability"][beam]}
@@ -215,7 +216,8 @@ class Retracer:
         measured = np.full(recorded.n_beams, np.inf, np.float32)
         ranges = recorded.range
         if self.calibration is not None and self._fits(recorded):
-            ranges = self.calibration.ranges(ranges, recorded.ring).astype(np.float32)
+            direction = recorded.beam_direction[recorded.beam]
+            ranges = self.calibration.ranges(ranges, recorded.ring, direction).astype(np.float32)
         np.minimum.at(measured, recorded.beam, ranges)
         return np.asarray(self._predict(recorded, measured, pose)["log_likelihood"])
 

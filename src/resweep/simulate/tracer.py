@@ -221,7 +221,8 @@ class Traced:
             extra["velocity"], boxes = self._measure_actors(self.present, pose, timestamp)
         columns: dict[str, Any] = self.columns
         if calibration is not None:
-            read = calibration.readings(columns["range"], fields["beam_ring"][columns["beam"]])
+            ring, direction = (fields[name][columns["beam"]] for name in ("beam_ring", "beam_direction"))
+            read = calibration.readings(columns["range"], ring, direction)
             columns = {**columns, "range": read.astype(np.float32)}
         sweep = Sweep.trusted(
             pose=pose, timestamp=timestamp, extra=extra, boxes=boxes, beam_extra={}, **columns, **fields

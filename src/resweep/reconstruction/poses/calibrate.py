@@ -5,7 +5,8 @@ its poses by millimetres: surfaces of the map come out in several layers. Where 
 plane, each return should lie in it. One robust least-squares problem over all sweeps finds an elevation
 and a range correction for every laser, and for every sweep a small motion of its pose and of its course within the
 sweep, each with its uncertainty. A long log is divided: its lasers are found on a few stretches along it, its poses in
-windows that overlap. Lasers also differ in how bright they report the same surface, which `gain` finds.
+windows that overlap. Ranges of a laser also change with azimuth, which `waves` finds, and lasers differ in how bright
+they report the same surface, which `gain` finds.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from resweep.reconstruction.poses.incidence import estimate_exponent
 from resweep.reconstruction.poses.local_planes import list_thicknesses, step
 from resweep.reconstruction.poses.unknowns import fix_biases, fix_lasers, summarise_poses
 from resweep.reconstruction.poses.views import Keep, View, make_view, move_to_origin
+from resweep.reconstruction.poses.waves import estimate_waves
 from resweep.reconstruction.poses.windows import Refined, choose_stretches, refine_poses
 from resweep.registration import move_pose
 from resweep.sweep import Sweep
@@ -84,13 +86,22 @@ def _calibrate_lasers(
     n_rings = max(view.n_rings for view in views)
     calibration = Calibration(np.zeros(n_rings), np.zeros(n_rings))
     origins = [move_to_origin(part) for part in parts]
+    moves = max(map(_find_extent, parts)) >= _APART_M
     if n_rings == 1:  # lasers cannot be distinguished: only the poses are refined
         config = fix_lasers(config)
-    elif max(map(_find_extent, parts)) < _APART_M:
+    elif not moves:
         # A mean elevation bends what one place sees, and shows between places.
         config = fix_biases(config)
     misfits: list[float] = []
-    for thickness_m in list_thicknesses(config, config.iterations):
+    wave_sigma = None
+    *first, last = list_thicknesses(config, config.iterations)
+    for thickness_m in (*first, last):
+        if len(misfits) == len(first) and moves and n_rings > 1 and config.range_wave_prior_m > 0:
+            # Lasers and poses agree by now; the last step mends what the waves had bent of them.
+            waves = estimate_waves(parts, calibration, config, thickness_m)
+            if waves is not None:
+                wave, wave_sigma = waves
+                calibration = replace(calibration, range_wave_m=wave)
         done = step(parts, calibration, config, rng, thickness_m)
         calibration = done.calibration
         misfits.append(done.misfit_m)
@@ -100,7 +111,7 @@ def _calibrate_lasers(
     for part, origin in zip(parts, origins, strict=True):
         _move_back(part, origin)
     known = done.estimate()
-    calibration = replace(calibration, sigma=known.of_lasers())
+    calibration = replace(calibration, sigma=replace(known.of_lasers(), range_wave_m=wave_sigma))
     refined = Refined(np.stack([view.pose for view in views]), np.stack([view.change for view in views]), known.sweeps)
     return refined, calibration, (misfits[0], misfits[-1])
 

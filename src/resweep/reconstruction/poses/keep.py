@@ -20,11 +20,14 @@ def pack_calibrated(found: Calibrated) -> dict[str, Array]:
     lasers, sigma, poses = found.calibration, found.calibration.sigma, found.calibration.poses
     columns = {name: getattr(lasers, name) for name in _LASERS}
     if sigma is not None:
-        columns |= {_SIGMA + item.name: np.asarray(getattr(sigma, item.name)) for item in fields(sigma)}
+        known = {item.name: getattr(sigma, item.name) for item in fields(sigma)}
+        columns |= {_SIGMA + name: np.asarray(value) for name, value in known.items() if value is not None}
     if poses is not None:
         columns["refined"] = np.array(astuple(poses))
     if lasers.gain is not None:
         columns["gain"] = lasers.gain
+    if lasers.range_wave_m is not None:
+        columns["range_wave_m"] = lasers.range_wave_m
     if lasers.incidence_exponent is not None:
         columns["incidence_exponent"] = np.array(lasers.incidence_exponent)
     return {**columns, "poses": found.log.poses, "rates": found.rates, "misfit_m": np.array(found.misfit_m)}
@@ -35,7 +38,8 @@ def unpack_calibrated(log: Log, columns: dict[str, Array]) -> Calibrated:
     sigma = poses = None
     if _SIGMA + "range_m" in columns:
         by_ring = [columns[_SIGMA + name] for name in _LASERS]
-        sigma = LaserSigma(by_ring[0], by_ring[1], by_ring[2], float(columns[_SIGMA + "elevation_bias_rad"]))
+        bias, wave = float(columns[_SIGMA + "elevation_bias_rad"]), columns.get(_SIGMA + "range_wave_m")
+        sigma = LaserSigma(by_ring[0], by_ring[1], by_ring[2], bias, wave)
     if "refined" in columns:
         sweeps, *rest = columns["refined"].tolist()
         poses = PoseRefinement(int(sweeps), *rest)
@@ -49,6 +53,7 @@ def unpack_calibrated(log: Log, columns: dict[str, Array]) -> Calibrated:
         poses=poses,
         gain=columns.get("gain"),
         incidence_exponent=falls_by,
+        range_wave_m=columns.get("range_wave_m"),
     )
     before, after = columns["misfit_m"].tolist()
     there = correct_log(log, lasers, columns["poses"], columns["rates"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,7 +26,7 @@ _GRAZING, _MOST_EXCESS_M = 0.01, 0.3  # as in the native system
 _LEAST_NOISE_M = 0.002  # ranges are not known better than that
 # Residuals near each other are not independent: their planes are not quite planes, and share the noise of neighbours.
 # On synthetic streets, errors are up to twice what independent residuals would leave.
-_SHARED_ERRORS = 2.0
+SHARED_ERRORS = 2.0
 
 
 def list_thicknesses(config: CalibrateConfig, steps: int) -> list[float]:
@@ -74,12 +74,12 @@ def step(
     layout = Layout(
         len(calibration.elevation_rad), len(views), timed, find_slopes(parts) if config.continuous else None
     )
-    found = _match_parts(parts, calibration, config, rng, thickness_m)
+    found = match_parts(parts, calibration, config, rng, thickness_m)
     robust = huber_weight(found.error, config.huber_m)
     matrix, slope = _equations(views, calibration, found, robust, layout)
     prior, so_far = layout.precision(config), layout.join(calibration, views)
     spread = float((robust * found.error**2).sum() / max(float(robust.sum()), 1.0))
-    variance = _SHARED_ERRORS**2 * max(spread, _LEAST_NOISE_M**2)
+    variance = SHARED_ERRORS**2 * max(spread, _LEAST_NOISE_M**2)
     trusted = min(variance, config.noise_m**2)  # what disagrees at first is what is to be corrected, no noise
     change = portable.solve(matrix / trusted + prior, -slope / trusted - portable.matmul(prior, so_far))
     lasers, motion = layout.split(change)
@@ -89,31 +89,34 @@ def step(
     elevation, range_m, range_slope = (old + new for old, new in kinds)
     precision = matrix / variance + prior
     misfit = float(np.median(np.abs(found.error))) if len(found.error) else 0.0
-    return Step(Calibration(elevation, range_m, range_slope=range_slope), misfit, layout, precision)
+    corrected = replace(calibration, elevation_rad=elevation, range_m=range_m, range_slope=range_slope)
+    return Step(corrected, misfit, layout, precision)
 
 
 @dataclass(frozen=True, eq=False)
-class _Matched:
+class Matched:
     """Returns that have a plane: their number ``row`` (m,) among those of all views, and how they lie.
 
     ``near`` (m, k) are the returns that the plane was fitted to, ``normal`` (m, 3) is its normal and ``error`` (m,)
-    the signed distance from it. ``place`` (n, 3) is where all returns lie.
+    the signed distance from it; ``slant`` (m,) is how that grows with the range. ``place`` (n, 3) is where all returns
+    lie.
     """
 
     row: Array
     near: Array
     normal: Array
     error: Array
+    slant: Array
     place: Array
 
 
-def _match_parts(
+def match_parts(
     parts: Sequence[Sequence[View]],
     calibration: Calibration,
     config: CalibrateConfig,
     rng: np.random.Generator,
     thickness_m: float,
-) -> _Matched:
+) -> Matched:
     """The returns of all parts that lie near a plane of their own part, numbered through all parts."""
     samples = config.samples // len(parts)
     matched, first = [], 0
@@ -122,13 +125,14 @@ def _match_parts(
         place, along = (np.concatenate([getattr(each, name) for each in placed]) for name in ("place", "along"))
         del placed
         row, normal, error, near = _find_planes(place, along, samples, config, rng, thickness_m)
-        matched.append((row + first, near + first, normal, error, place))
+        slant = (normal * along[row]).sum(axis=1)
+        matched.append((row + first, near + first, normal, error, slant, place))
         first += len(place)
-    return _Matched(*(np.concatenate(columns) for columns in zip(*matched, strict=True)))
+    return Matched(*(np.concatenate(columns) for columns in zip(*matched, strict=True)))
 
 
 def _equations(
-    views: Sequence[View], calibration: Calibration, found: _Matched, weight: Array, layout: Layout
+    views: Sequence[View], calibration: Calibration, found: Matched, weight: Array, layout: Layout
 ) -> tuple[Array, Array]:
     """JᵀWJ (n, n) and JᵀWe (n,) of the matched returns."""
     used = np.zeros(len(found.place), bool)
