@@ -228,6 +228,7 @@ ROWS: dict[str, tuple[Row, ...]] = {
             ("recovered to 10 cm", "recovered", "{:.1%}"),
             ("near a recorded point", "near", "{:.1%}"),
             ("bound", "bound", "{:.1%}"),
+            ("a replay of the nearest sweep", "again", "{:.1%}"),
             ("F1 of returns", "return_f1", "{:.3f}"),
             ("F1 of the sensor again", "again_f1", "{:.3f}"),
             ("best F1 by share", "share_f1", "{:.3f}"),

@@ -7,8 +7,8 @@ drive at 12 m/s, one or two sweeps for what is seen once. Sweep 12 and Argoverse
 
 Argoverse 2 has two sweeps here: one is held out, and one is left to build from. Beside each figure stands what the
 other sweeps show at all (`experiments.reachable`): the share of returns near a recorded point, that of returns near a
-point or in a plane of points, chosen by hindsight, the F1 of a sensor that repeats itself, and the best F1 by the share
-of returns in the same direction.
+point or in a plane of points, chosen by hindsight, that of a replay of the nearest sweep laser by laser, the F1 of a
+sensor that repeats itself, and the best F1 by the share of returns in the same direction.
 
 With a cache file rows are kept one by one, and a second run goes on after them; ``--kept`` shows what it has.
 """
@@ -48,7 +48,7 @@ FIGURES = {
     "primitives": "primitives",
     "build_s": "build_s",
 }
-BOUNDS = ("near", "bound", "again_f1", "share_f1")  # of the default world's rows
+BOUNDS = ("near", "bound", "again", "again_f1", "share_f1")  # of the default world's rows
 _NUSCENES, _ARGOVERSE = "nuscenes_scene_kitti", "argoverse2/7fab2350"
 
 
@@ -161,8 +161,8 @@ def _is_one(row: dict[str, Any]) -> bool:
 def show(result: dict[str, Any]) -> None:
     """Print a row for each recording and world."""
     shown = table("Held-out sweeps of sparse sensors", "recording, sweep", "chosen on", "world", "recovered %",
-                  "near\npoints %", "bound %", "F1", "F1 of the\nsensor again", "F1 by\nshare", "likelihood",
-                  "median cm")  # fmt: skip
+                  "near\npoints %", "bound %", "replay %", "F1", "F1 of the\nsensor again", "F1 by\nshare",
+                  "likelihood", "median cm")  # fmt: skip
     for row in result["rows"]:
         shown.add_row(
             f"{row['recording']}, {row['sweep']}",
@@ -171,6 +171,7 @@ def show(result: dict[str, Any]) -> None:
             f"{100 * row['recovered']:.1f}",
             "" if row["near"] is None else f"{100 * row['near']:.1f}",
             "" if row["bound"] is None else f"{100 * row['bound']:.1f}",
+            "" if row["again"] is None else f"{100 * row['again']:.1f}",
             f"{row['return_f1']:.3f}",
             "" if row["again_f1"] is None else f"{row['again_f1']:.3f}",
             "" if row["share_f1"] is None else f"{row['share_f1']:.3f}",

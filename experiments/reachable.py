@@ -3,6 +3,8 @@
 ``near`` is the share of its returns that lie within 10 cm of a point of the others. ``bound`` also counts returns whose
 range is that of the plane through the nearest points, to 10 cm along the beam, be they few or many: it takes the
 best of several planes for each return, which no world can know, and so is more than a world can reach.
+``again`` is the share that is right to 10 cm if each beam reads as far as the nearest return of its own laser in the
+nearest other sweep lies from it: a replay of what was recorded last.
 ``again_f1`` is the F1 of returns if each beam returned just where the nearest beam of its own laser did in the nearest
 other sweep: where a sensor hardly moves, that is how well it repeats itself. ``share_f1`` is the F1 if each beam
 returned where a share of the nearest beams of its own laser did, with the number and the share chosen by hindsight:
@@ -28,6 +30,7 @@ _COUNTS = (3, 6, 12, 24, 48)  # of the points that make a plane
 _REACH_M = 3.0  # of the farthest of them
 _GRAZING = 1e-6
 _AROUND = (1, 3, 5, 9, 15)  # beams of one laser, of which a share returns
+_BESIDE = 0.006  # radians, how far off a return of the same laser may lie: a few steps of azimuth
 
 
 def find_bounds(log: rs.Log, held: int, world: rs.World, config: BuildConfig) -> dict[str, float]:
@@ -42,6 +45,7 @@ def find_bounds(log: rs.Log, held: int, world: rs.World, config: BuildConfig) ->
     sweep = sweep.moved_to(Retracer(world, aligned=True).find_pose(sweep), sweep.timestamp)
     others = [each for at, each in enumerate(sweeps) if at != held]
     nearest = min(others, key=lambda other: abs(other.timestamp - sweep.timestamp))
+    replayed = find_again(nearest, sweep)
     again, share = find_again_f1(nearest, sweep), find_share_f1(nearest, sweep)
     if world.calibration is not None:
         sweep, *others = (world.calibration.applied(each) for each in (sweep, *others))
@@ -49,7 +53,13 @@ def find_bounds(log: rs.Log, held: int, world: rs.World, config: BuildConfig) ->
     points = np.concatenate([each.world_points() - world.origin for each in others])
     place, start = sweep.world_points() - world.origin, _find_origins(sweep) - world.origin
     near, bound = find_reachable(points, place[first], start[first])
-    return {"near": float(near.mean()), "bound": float(bound.mean()), "again_f1": again, "share_f1": share}
+    return {
+        "near": float(near.mean()),
+        "bound": float(bound.mean()),
+        "again": replayed,
+        "again_f1": again,
+        "share_f1": share,
+    }
 
 
 def find_reachable(points: Array, place: Array, start: Array) -> tuple[Array, Array]:
@@ -75,6 +85,26 @@ def find_reachable(points: Array, place: Array, start: Array) -> tuple[Array, Ar
         met = ((middle - start[rows]) * normal).sum(axis=1) / slant
         bound[rows] = (np.abs(met - length[rows]) <= RIGHT_M) & (found.distance2[:, -1] <= _REACH_M**2)
     return near, bound
+
+
+def find_again(other: rs.Sweep, sweep: rs.Sweep) -> float:
+    """The share of a sweep's returns that those of the same laser in ``other``, nearest in direction, give to 10 cm.
+
+    Both are seen from where the lasers of ``sweep`` are; of several returns on a beam the nearest counts.
+    """
+    first = np.unique(sweep.beam, return_index=True)[1]
+    start, place, ring = _find_origins(sweep)[first], sweep.world_points()[first], sweep.ring[first]
+    theirs, right = other.world_points(), np.zeros(len(first), bool)
+    for laser in np.intersect1d(other.ring, ring):
+        own = np.flatnonzero(ring == laser)
+        middle = start[own].mean(axis=0)
+        seen, met = (points - middle for points in (theirs[other.ring == laser], place[own]))
+        reach, true = (np.sqrt((points**2).sum(axis=1)) for points in (seen, met))
+        index = Neighbours((seen / reach[:, None]).astype(np.float32))
+        found = index.knn((met / true[:, None]).astype(np.float32), 1)
+        near = found.distance2[:, 0] <= _BESIDE**2
+        right[own] = near & (np.abs(reach[found.index[:, 0]] - true) <= RIGHT_M)
+    return float(right.mean())
 
 
 def find_again_f1(other: rs.Sweep, sweep: rs.Sweep) -> float:

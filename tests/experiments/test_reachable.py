@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import resweep as rs
-from experiments.reachable import find_again_f1, find_reachable, find_share_f1
+from experiments.reachable import find_again, find_again_f1, find_reachable, find_share_f1
 from resweep.pose import Array
 
 
@@ -38,6 +38,21 @@ def test_a_sweep_repeats_itself_and_not_one_with_other_returns() -> None:
     assert find_again_f1(sweep, sweep) == 1.0
     some = replace(sweep.select(np.arange(100) < 50))
     assert find_again_f1(some, sweep) == 2 * 50 / 150
+
+
+def test_a_replay_is_right_where_nothing_changed() -> None:
+    """Half of a ring around the sensor moved away by 20 cm; the sensor itself moved by 3 m, which changes ranges."""
+    turn = np.linspace(0, 2 * np.pi, 400, endpoint=False)
+    points = np.column_stack([10 * np.cos(turn), 10 * np.sin(turn), np.zeros(400)])
+    first = rs.Sweep.from_points(points.astype(np.float32))
+    assert find_again(first, first) == 1.0
+    farther = points * np.where(np.arange(400) < 200, 1.02, 1.0)[:, None]
+    assert find_again(first, rs.Sweep.from_points(farther.astype(np.float32))) == 0.5
+    pose = np.eye(4)
+    pose[0, 3] = 3.0
+    moved = rs.Sweep.from_points((points - pose[:3, 3]).astype(np.float32), pose=pose)
+    assert find_again(first, moved) == 1.0
+    assert find_again(first.select(np.arange(400) < 200), moved) == pytest.approx(0.5, abs=0.01)
 
 
 def test_drops_by_chance_are_not_predicted_and_a_gap_is() -> None:
