@@ -6,7 +6,8 @@ echoes, intensity, noise, labels or status. They make their rays in NumPy from t
 sweep; `open3d_prepared` keeps the rays in the sensor's frame from sweep to sweep and only moves them.
 
 Mitsuba 3 (LLVM) gets our rays ready made, in the order of firing and in the order in which we trace, and is timed for
-tracing alone. ``ratio_mitsuba`` is our speed end to end over the faster of its two.
+tracing alone. ``ratio_mitsuba_fired`` is our speed end to end over its speed on the rays as they are fired, and
+``ratio_mitsuba`` over the faster of its two: the stricter one, since it is given the order that we look for.
 """
 
 from __future__ import annotations
@@ -87,9 +88,11 @@ def _measure(
         rays = [make(sim, pose) for pose in poses]
         contenders[f"mitsuba {order}"] = timed(prepare_all(mitsuba, rays, sim.sensor.range_max_m))
     seconds = interleaved(contenders, rounds)
-    seconds["mitsuba"] = min((seconds.pop(f"mitsuba {order}") for order in ("fired", "ordered")), key=statistics.median)
+    by_order = [seconds.pop(f"mitsuba {order}") for order in ("fired", "ordered")]
+    seconds["mitsuba"] = min(by_order, key=statistics.median)
     figures: Result = {f"{who}_sweeps_per_s": len(poses) / statistics.median(s) for who, s in seconds.items()}
     figures["ratio_mitsuba"] = paired_ratio(seconds["mitsuba"], seconds["ours"])
+    figures["ratio_mitsuba_fired"] = paired_ratio(by_order[0], seconds["ours"])
     if sim.sensor.beam.rays_per_pulse == 1:
         figures["agreement_mitsuba"] = _agreement(sim, lambda pose: _cast_mitsuba(mitsuba, sim, pose), poses[0])
     for peer, cast in casts.items():
@@ -199,13 +202,15 @@ def tables(result: Result) -> list[Table]:
     columns = ["", "ours", *PEERS, *(f"× {peer}" for peer in PEERS)]
     traced = [
         [key.replace("_", ", "), *(result[f"{key}_{name}"] for name in ("ours_sweeps_per_s", "mitsuba_sweeps_per_s")),
-         result[f"{key}_ratio_mitsuba"], target]
+         result[f"{key}_ratio_mitsuba_fired"], result[f"{key}_ratio_mitsuba"], target]
         for key, target in MITSUBA_TARGETS.items()
     ]  # fmt: skip
     return [
         table(f"Sweeps a second end to end, and our speed-up (target at 9 rays: ≥ {TARGET:g})", columns, rows),
         table(
-            "Ours end to end, and Mitsuba 3 (LLVM) tracing alone", ["", "ours", "mitsuba", "ratio", "target"], traced
+            "Ours end to end, and Mitsuba 3 (LLVM) tracing alone, in the better order",
+            ["", "ours", "mitsuba", "ratio, rays as fired", "ratio", "target"],
+            traced,
         ),
     ]
 

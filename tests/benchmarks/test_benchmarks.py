@@ -42,7 +42,12 @@ KEYS = {
         for key in ("speedup_open3d", "speedup_open3d_prepared", "speedup_trimesh")
         for rays in ("1ray", "9rays")
     ]
-    + [f"{place}_{rays}_ratio_mitsuba" for place in ("terrain", "vegetation") for rays in ("1ray", "9rays")],
+    + [
+        f"{place}_{rays}_ratio_mitsuba{order}"
+        for place in ("terrain", "vegetation")
+        for rays in ("1ray", "9rays")
+        for order in ("", "_fired")
+    ],
 }
 
 
