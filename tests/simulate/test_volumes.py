@@ -212,8 +212,20 @@ def test_of_places_that_are_likely_alike_the_farthest_is_taken() -> None:
         volumes = Volumes([[5.0, 0, 0], [15.0, 0, 0]], [leaf] * 2, [1 - front, 1e-6])
         return float(native_scene(World([volumes])).predict(0 * one, one, None, **how)["range"][0])
 
-    assert likeliest(0.52) == pytest.approx(15.0, abs=0.1)
-    assert likeliest(0.55) == pytest.approx(5.0, abs=0.1)
+    assert likeliest(0.51) == pytest.approx(15.0, abs=0.1)
+    assert likeliest(0.53) == pytest.approx(5.0, abs=0.1)
+
+
+@pytest.mark.parametrize(("apart_m", "expected_m"), [(2.0, 15.0), (4.0, 5.0)])
+def test_what_lies_near_speaks_for_a_place(apart_m: float, expected_m: float) -> None:
+    """Ends in front with 0.4, and with 0.35 and 0.25 behind: where these are near each other, one of them is taken."""
+    leaf = [1e-4, 0, 0, 0.01, 0, 0.01]
+    one = np.array([[1, 0, 0]], np.float32)
+    how = {"sigma": 0.001, "clutter": 0.0, "window": 0.1, "slope": 0.0, "range_max": 50.0}
+    passes = [0.6, 1 - 0.35 / 0.6, 1e-6]
+    volumes = Volumes([[5.0, 0, 0], [15.0, 0, 0], [15.0 + apart_m, 0, 0]], [leaf] * 3, passes)
+    found = native_scene(World([volumes])).predict(0 * one, one, None, **how)
+    assert found["range"][0] == pytest.approx(expected_m, abs=0.1)
 
 
 @pytest.mark.parametrize("angle_deg", [90.0, 30.0, 5.0])

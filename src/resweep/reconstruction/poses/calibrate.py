@@ -96,7 +96,7 @@ def _calibrate_lasers(
     wave_sigma = None
     *first, last = list_thicknesses(config, config.iterations)
     for thickness_m in (*first, last):
-        if len(misfits) == len(first) and moves and n_rings > 1 and config.range_wave_prior_m > 0:
+        if config.range_wave_prior_m > 0 and moves and n_rings > 1 and len(misfits) == len(first):
             # Lasers and poses agree by now; the last step mends what the waves had bent of them.
             waves = estimate_waves(parts, calibration, config, thickness_m)
             if waves is not None:
