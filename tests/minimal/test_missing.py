@@ -88,6 +88,7 @@ def test_meshes_over_a_map(resweep: Command, drive: Path, tmp_path: Path, method
     assert not (tmp_path / "a.world").exists()
 
 
-def test_an_autonomy_over_a_socket(resweep: Command) -> None:
+def test_an_autonomy_over_a_socket(resweep: Command, tmp_path: Path) -> None:
     words = ("drive", "hidden-car", "--variants", "1", "--autonomy", "tcp:0", "-o", "runs")
     check(resweep(*words), "msgpack", "drive")
+    assert not (tmp_path / "runs").exists()

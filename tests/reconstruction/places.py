@@ -15,6 +15,8 @@ from resweep.reconstruction import Cloud, HybridConfig, Map
 from resweep.reconstruction.map.beams import Beams
 from resweep.reconstruction.refine.config import REFINEMENTS, Refine
 from resweep.reconstruction.refine.refine import Refinement
+from resweep.scenes import SCENES
+from resweep.simulate import Simulator
 from resweep.sweep import Sweep
 from resweep.worlds import Splats
 
@@ -117,6 +119,15 @@ def shrub_sweeps(count: int, labelled: bool = True, boxed: bool = False) -> list
         local = points - pose[:3, 3]
         made.append(Sweep.from_points(local, pose=pose, timestamp=0.1 * step, label=label, boxes=boxes))
     return made
+
+
+def street_drive(noise_m: float = 0.0) -> Log:
+    """Eight standing sweeps of an HDL-64E with single rays along the street, 1.7 m apart."""
+    exact = {"receiver.range_noise_sigma_m": noise_m, "receiver.range_quantisation_m": 0.0, "beam.rays": "single"}
+    sim = Simulator(SCENES["street"](seed=1), "velodyne-hdl-64e", seed=1)
+    sim = sim.with_sensor(sim.sensor.with_(**exact))
+    poses = np.stack([from_xyz_rpy(x, 0.3 * np.sin(x), 1.9, yaw=0.02 * x) for x in np.linspace(-6, 6, 8)])
+    return Log.from_sweeps(list(sim.run(poses)))
 
 
 def at(x: float, y: float = 0.0, z: float = 2.0) -> Array:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from places import street_drive
 
 from resweep.calibration import Calibration
 from resweep.log import Log
@@ -20,12 +21,7 @@ CONFIG = CalibrateConfig(samples=20_000, points_per_sweep=20_000)
 
 @pytest.fixture(scope="module")
 def drive() -> Log:
-    """Eight standing sweeps along the street, from a sensor without noise."""
-    quiet = {"receiver.range_noise_sigma_m": 0.0, "receiver.range_quantisation_m": 0.0, "beam.rays": "single"}
-    sim = Simulator(SCENES["street"](seed=1), "velodyne-hdl-64e", seed=1)
-    sim = sim.with_sensor(sim.sensor.with_(**quiet))
-    poses = np.stack([from_xyz_rpy(x, 0.3 * np.sin(x), 1.9, yaw=0.02 * x) for x in np.linspace(-6, 6, 8)])
-    return Log.from_sweeps(list(sim.run(poses)))
+    return street_drive()
 
 
 def test_a_calibration_undoes_its_opposite(drive: Log) -> None:

@@ -6,16 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from places import street_drive
 
 from resweep.calibration import WAVES, Calibration, LaserSigma, find_waves
 from resweep.errors import ResweepError
 from resweep.log import Log
-from resweep.pose import Array, from_xyz_rpy
+from resweep.pose import Array
 from resweep.reconstruction import CalibrateConfig
 from resweep.reconstruction.poses.calibrate import Calibrated, calibrate
 from resweep.reconstruction.poses.keep import pack_calibrated, unpack_calibrated
 from resweep.scenes import SCENES
-from resweep.simulate import Retracer, Simulator
+from resweep.simulate import Retracer
 from resweep.worlds import World
 
 RINGS = 64
@@ -24,12 +25,7 @@ CONFIG = CalibrateConfig(samples=20_000, points_per_sweep=20_000)
 
 @pytest.fixture(scope="module")
 def drive() -> Log:
-    """Eight standing sweeps along the street, with a centimetre of noise."""
-    noisy = {"receiver.range_noise_sigma_m": 0.01, "receiver.range_quantisation_m": 0.0, "beam.rays": "single"}
-    sim = Simulator(SCENES["street"](seed=1), "velodyne-hdl-64e", seed=1)
-    sim = sim.with_sensor(sim.sensor.with_(**noisy))
-    poses = np.stack([from_xyz_rpy(x, 0.3 * np.sin(x), 1.9, yaw=0.02 * x) for x in np.linspace(-6, 6, 8)])
-    return Log.from_sweeps(list(sim.run(poses)))
+    return street_drive(noise_m=0.01)
 
 
 def make_waves(size_m: float) -> Array:
