@@ -69,7 +69,7 @@ class Outcomes {
     }
 
     // The outcome with most probability within the window around it, how much that is, and the mean range of that part.
-    // What lies near, beyond the window, counts a little: of places that are nearly as likely, the one among others is
+    // What lies near, beyond the window, counts too: of places that are nearly as likely, the one among others is
     // wrong by less. Of places that are likely alike the farthest is taken: it is right as often, and a return where
     // nothing stands is the worse mistake.
     const Outcome* most_likely(const PredictionSettings& settings, double& mass, double& mean) {

@@ -177,7 +177,7 @@ class Calibration:
 
     def directions(self, direction: Array, ring: Array) -> Array:
         """Unit directions (n, 3) as the lasers ``ring`` (n,) really fired those reported."""
-        return self.corrected(direction, np.zeros(len(direction)), ring).along
+        return self._turned(_normalised(direction), ring)[0]
 
     def ranges(self, measured: Array, ring: Array, direction: Array) -> Array:
         """Ranges (n,) as they really were where the lasers ``ring`` (n,) measured ``measured`` (n,).
@@ -202,13 +202,17 @@ class Calibration:
 
     def corrected(self, direction: Array, measured: Array, ring: Array) -> Corrected:
         """Beams of ``direction`` (n, 3) and ``measured`` range (n,) as the lasers ``ring`` (n,) really fired them."""
-        along = np.asarray(direction, np.float64)
-        along = along / np.maximum(np.sqrt((along * along).sum(axis=1)), 1e-12)[:, None]
+        reported = _normalised(direction)
+        along, up = self._turned(reported, ring)
+        return Corrected(self.ranges(measured, ring, reported), along, up)
+
+    def _turned(self, along: Array, ring: Array) -> tuple[Array, Array]:
+        """Unit directions (n, 3) as the lasers really fired those reported, ``along`` (n, 3), and upwards across."""
         up = _upwards(along)
         # Turned upwards by its own angle: one sine a ring, none a beam.
         cosine, sine = (_look_up(values, ring, beyond) for values, beyond in self._turns)
         turned = cosine[:, None] * along + sine[:, None] * up
-        return Corrected(self.ranges(measured, ring, along), turned, cosine[:, None] * up - sine[:, None] * along)
+        return turned, cosine[:, None] * up - sine[:, None] * along
 
     @cached_property
     def _turns(self) -> tuple[tuple[Array, float], tuple[Array, float]]:
@@ -299,6 +303,11 @@ def find_blind_bins(direction: Array) -> Array:
     """The bin of azimuth (n,) of directions (n, 3) in the sensor's frame."""
     turn = portable.arctan2(direction[:, 1].astype(np.float64), direction[:, 0].astype(np.float64))
     return np.floor((turn / (2 * np.pi) + 0.5) * BLIND_BINS).astype(np.int64) % BLIND_BINS
+
+
+def _normalised(direction: Array) -> Array:
+    along = np.asarray(direction, np.float64)
+    return np.asarray(along / np.maximum(np.sqrt((along * along).sum(axis=1)), 1e-12)[:, None])
 
 
 def _upwards(along: Array) -> Array:

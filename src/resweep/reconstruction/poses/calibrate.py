@@ -94,10 +94,11 @@ def _calibrate_lasers(
         config = fix_biases(config)
     misfits: list[float] = []
     wave_sigma = None
-    *first, last = list_thicknesses(config, config.iterations)
-    for thickness_m in (*first, last):
-        if config.range_wave_prior_m > 0 and moves and n_rings > 1 and len(misfits) == len(first):
-            # Lasers and poses agree by now; the last step mends what the waves had bent of them.
+    has_waves = config.range_wave_prior_m > 0 and moves and n_rings > 1
+    thicknesses = list_thicknesses(config, config.iterations)
+    for number, thickness_m in enumerate(thicknesses, 1):
+        # Lasers and poses agree before the last step, which mends what waves had bent of them.
+        if has_waves and number == len(thicknesses):
             waves = estimate_waves(parts, calibration, config, thickness_m)
             if waves is not None:
                 wave, wave_sigma = waves

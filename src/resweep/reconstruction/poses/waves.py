@@ -1,9 +1,9 @@
 """Range offsets of lasers that change with azimuth, found on the map itself.
 
 The lasers of a spinning sensor do not read alike all around: on KITTI's HDL-64E, some are millimetres long towards two
-sides and short towards the other two, in all sequences alike. Where the map is locally a plane, a return lies off it
-along its beam by that much. A wave of two harmonics for each laser takes it out, by robust least squares; what all
-lasers have in common is left to the map and the poses, which cannot be told from it.
+sides and short towards the other two, and in part alike in other sequences. Where the map is locally a plane, a return
+lies off it along its beam by that much. A wave of two harmonics for each laser takes it out, by robust least squares;
+what all lasers have in common is left to the map and the poses.
 """
 
 from __future__ import annotations
@@ -77,8 +77,9 @@ def _solve(
             continue
         rows, strength = slope[own], weight[own]
         spread = float((strength * error[own] ** 2).sum() / np.count_nonzero(own))
-        matrix = portable.matmul(rows.T, rows * strength[:, None]) / (SHARED_ERRORS**2 * max(spread, 1.0)) + prior
-        pull = (rows * (strength * error[own])[:, None]).sum(axis=0) / (SHARED_ERRORS**2 * max(spread, 1.0))
+        variance = SHARED_ERRORS**2 * max(spread, 1.0)  # of residuals in units of their noise
+        matrix = portable.matmul(rows.T, rows * strength[:, None]) / variance + prior
+        pull = (rows * (strength * error[own])[:, None]).sum(axis=0) / variance
         found[laser] = so_far[laser] - portable.solve(matrix, pull + so_far[laser] / config.range_wave_prior_m**2)
         sigma[laser] = np.sqrt(np.diagonal(portable.solve(matrix, np.eye(WAVES))).mean())
     return found, sigma
