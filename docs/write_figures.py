@@ -61,6 +61,7 @@ _ON_SHARED = ("within 10 cm", "RMSE", "C2C", "thin C2C", "thin C2C, one sweep", 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "experiments/c_sparse": ("nuScenes 8 (settings were chosen on it)", "nuScenes 12", "Argoverse 2, sweep 1"),
     "experiments/c_compare": ("compared with", "better", "at most by", "on", "than"),
+    "experiments/c_refine": ("none", "fast", "full"),
     "experiments/c_semantics": ("KPConv", "random forest", "range image"),
     "experiments/c_kpconv": tuple(f"splats by {kind}" for kind in _SPLATS_BY),
     "experiments/b_figure10": ("LMS-291", "VLP-16", "HDL-32E", "HDL-64E"),
@@ -234,6 +235,17 @@ ROWS: dict[str, tuple[Row, ...]] = {
             ("F1 of the sensor again", "again_f1", "{:.3f}"),
             ("best F1 by share", "share_f1", "{:.3f}"),
             ("log-likelihood of a beam", "log_likelihood", "{:.2f}"),
+        )
+    ),
+    "experiments/c_refine": tuple(
+        (title, _across(f"rows/{{}}/{key}", 3), form)
+        for title, key, form in (
+            ("median error of ranges", "range_median_m", "{:.4f} m"),
+            ("true returns recovered to 10 cm", "recovered_0.10m", "{:.1%}"),
+            ("C2C", "c2c_m", "{:.4f} m"),
+            ("F-score at 5 cm", "fscore_0.05m", "{:.3f}"),
+            ("log-likelihood of a beam", "log_likelihood", "{:.2f}"),
+            ("processor time of the refinement", "refine_cpu_s", "{:.1f} s"),
         )
     ),
     "experiments/d_search": (
