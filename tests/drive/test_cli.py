@@ -83,6 +83,12 @@ def test_wrong_options(place: Path, tmp_path: Path, capsys: Any, options: list[s
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("autonomy", ["refrence", "tcp:none", "tests.drive.stacks:Unmade"])
+def test_an_autonomy_that_cannot_be_leaves_no_folder(place: Path, tmp_path: Path, autonomy: str) -> None:
+    drive(place, tmp_path / "out", "--autonomy", autonomy, code=1)
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [

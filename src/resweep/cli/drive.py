@@ -85,7 +85,7 @@ def drive(
         _replay(Path(what), output)
         return
     from resweep.drive.safety import Campaign, list_cases, run_campaign
-    from resweep.drive.safety.campaign import CAMPAIGN, TCP, make_autonomy
+    from resweep.drive.safety.campaign import CAMPAIGN, check_autonomy
     from resweep.drive.vehicles import load_vehicle
     from resweep.sensors import load_sensor
 
@@ -93,8 +93,7 @@ def drive(
         raise ResweepError(f"{what}: holds several runs; give one of them to drive it again, such as {what}/0000")
     load_vehicle(vehicle)  # mistakes are found before anything is driven
     load_sensor(sensor)
-    if not autonomy.startswith(TCP):
-        make_autonomy(autonomy)
+    check_autonomy(autonomy)
     campaign = Campaign(
         vehicle, sensor, "nine" if nine else "single", autonomy, sweeps, seed, _parse_goal(goal), duration or None,
         tuple(reactive or ()), deadline or None, timeout,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from resweep import _core
+from resweep.drive.autonomy.messages import WHAT
 from resweep.drive.autonomy.sockets import SocketAutonomy
 from resweep.drive.config import AnswerRules, LoopConfig
 from resweep.drive.idm import Idm
@@ -28,6 +29,7 @@ from resweep.drive.sensing.rig import Rig
 from resweep.errors import ResweepError, nearest_names
 from resweep.files import write_file
 from resweep.files.partial import discard_leftover
+from resweep.optional import require
 from resweep.progress import track
 from resweep.scenario import Scenario
 from resweep.sensors import load_sensor
@@ -129,6 +131,15 @@ def make_autonomy(word: str) -> Any:
         return found()
     except Exception as error:  # whatever the user's class raises
         raise ResweepError(f"autonomy '{word}': cannot be made ({type(error).__name__}: {error})") from error
+
+
+def check_autonomy(word: str) -> None:
+    """Find out what is wrong with a word of `make_autonomy` before anything is driven; no port is opened."""
+    if word.startswith(TCP):
+        _parse_address(word)
+        require("msgpack", WHAT)
+    else:
+        make_autonomy(word)
 
 
 def _parse_address(word: str) -> tuple[str, int]:
