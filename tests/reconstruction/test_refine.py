@@ -15,7 +15,7 @@ from resweep.pose import from_xyz_rpy
 from resweep.reconstruction import HybridConfig, Map, MapConfig, SurfelConfig, build_tiled
 from resweep.reconstruction.map.beams import Beams
 from resweep.reconstruction.refine.beams import find_volumes, gather
-from resweep.reconstruction.refine.config import Refine
+from resweep.reconstruction.refine.config import REFINEMENTS, Refine
 from resweep.reconstruction.refine.refine import refine
 from resweep.reconstruction.refine.steps import change_splats
 from resweep.simulate.retrace import one_ray_sensor
@@ -26,6 +26,12 @@ def test_a_wall_that_was_displaced_by_3_cm_comes_back() -> None:
     moved = work().take([wall(WALL_M + 0.03)], [("splats",)] * 3, [beams_to(WALL_M)])[0]
     assert isinstance(moved, Splats)
     np.testing.assert_allclose(np.median(moved.centre[:, 0]), WALL_M, atol=0.003)
+
+
+def test_the_rounds_that_builds_take_by_default_bring_a_displaced_wall_back() -> None:
+    moved = work().take([wall(WALL_M + 0.03)], REFINEMENTS[HybridConfig().refine].rounds, [beams_to(WALL_M)])[0]
+    assert isinstance(moved, Splats)
+    np.testing.assert_allclose(np.median(moved.centre[:, 0]), WALL_M, atol=0.01)
 
 
 def test_steps_are_chosen_while_the_kept_beams_find_them_better() -> None:

@@ -18,7 +18,7 @@ class BuildConfig(Spec):
 
     With ``calibrate: null`` lasers and poses stay as they were recorded. ``cloud`` is for logs that are clouds without
     beams. ``refine`` says whether the world is then adjusted to the recorded beams by their likelihood
-    (`refine.refine`): not at all (``none``), by two rounds of steps (``fast``, the default of hybrids), or by as many
+    (`refine.refine`): not at all (``none``), by three rounds of steps (``fast``, the default of hybrids), or by as many
     as help (``full``). With ``complete``, ground and façades are continued where nothing was
     recorded; what is made up is marked (`resweep.reconstruction.completion`).
     """

@@ -35,7 +35,11 @@ class RefineConfig(Spec):
     ``grow_max`` radii of the centre. Splats that moved or grew are carved again.
     """
 
-    rounds: tuple[Round, ...] = (("volumes", "births", "permeability"), ("volumes", "deaths", "permeability"))
+    rounds: tuple[Round, ...] = (
+        ("volumes", "births", "permeability", "splats"),
+        ("volumes", "shapes", "permeability", "splats"),
+        ("volumes", "deaths", "permeability"),
+    )
     tried: bool = False
     tries: int = 4
     kept_every: int = 5

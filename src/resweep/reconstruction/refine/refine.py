@@ -47,7 +47,7 @@ def refine(
     settings: BuildConfig | None = None,
     threads: int = 0,
 ) -> tuple[Layer, ...]:
-    """Layers of a map that make its recorded beams more likely: ``fast`` by two rounds, ``full`` by as many as help.
+    """Layers of a map that make its recorded beams more likely: ``fast`` by three rounds, ``full`` by as many as help.
 
     ``fit_rest`` gives the layers of some sweeps, for the trial of ``full``. By the ``settings`` of the build, splats
     that were moved are carved and new volumes shaped; without a hybrid's none are born. Up to 40 sweeps, spread over
