@@ -170,10 +170,10 @@ def riegl_sweep(held: Any, fast: bool) -> Sweep:
     )
 
 
-def scores(world: World, real: Sweep, pose: Array | None = None) -> dict[str, float]:
+def scores(world: World, real: Sweep, placed: Sweep | None = None) -> dict[str, float]:
     """Precision, recall and F1 of returns, median range error, share within 10 cm, log-likelihood of a sweep."""
     tracer = Retracer(world)
-    sim = tracer.predict(real, pose)
+    sim = tracer.predict(real, placed)
     ranges = np.full((2, real.n_beams), np.inf)
     for at, sweep in enumerate((sim, real)):
         np.minimum.at(ranges[at], sweep.beam, sweep.range)
@@ -188,7 +188,7 @@ def scores(world: World, real: Sweep, pose: Array | None = None) -> dict[str, fl
         "range_median_m": float(np.median(error)),
         "within_10cm": float((error < 0.1).sum() / max(true.sum(), 1)),
         "too_early": float((ranges[0, guessed] < ranges[1, guessed] - 0.1).mean()),
-        "log_likelihood": float(tracer.log_likelihood(real, pose).mean()),
+        "log_likelihood": float(tracer.log_likelihood(real, placed).mean()),
     }
 
 
@@ -207,12 +207,12 @@ def drive(fast: bool) -> dict[str, Any] | str:
         if fast and name not in ("volumes", "hybrid"):
             continue
         world = rs.build(rest, chosen)
-        pose = Retracer(world, aligned=True).find_pose(held)
-        rows.append({"world": name, **scores(world, held, pose), "classes": _classes(world, held, pose)})
+        placed = Retracer(world, aligned=True).place(held)
+        rows.append({"world": name, **scores(world, held, placed), "classes": _classes(world, held, placed)})
     return {"rows": rows}
 
 
-def _classes(world: World, held: Sweep, pose: Array) -> dict[str, float]:
+def _classes(world: World, held: Sweep, placed: Sweep) -> dict[str, float]:
     """Share within 10 cm of the beams that returned from ground, buildings, trunks and poles, and vegetation."""
     chosen = {"ground": (40, 44, 48, 49, 72), "building": (50, 51, 52), "thin": (71, 80, 81), "vegetation": (70,)}
     found = {}
@@ -220,7 +220,7 @@ def _classes(world: World, held: Sweep, pose: Array) -> dict[str, float]:
         mine = np.zeros(held.n_beams, bool)
         mine[held.beam[np.isin(held.label, ids)]] = True
         if mine.sum() > 50:
-            found[name] = scores(world, held.select_beams(mine), pose)["within_10cm"]
+            found[name] = scores(world, held.select_beams(mine), placed.select_beams(mine))["within_10cm"]
     return found
 
 

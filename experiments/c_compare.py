@@ -147,9 +147,9 @@ def judge(job: Job, predictions: KeptPredictions) -> Figures:
     real = find_real(job)
     simulated, likelihoods = [], []
     for sweep in real:
-        pose = tracer.find_pose(sweep)
-        simulated.append(tracer.predict(sweep, pose))
-        likelihoods.append(tracer.log_likelihood(sweep, pose))
+        placed = tracer.place(sweep)
+        simulated.append(tracer.predict(sweep, placed))
+        likelihoods.append(tracer.log_likelihood(sweep, placed))
     if job.labels == "stripped":
         simulated = _label_by_nearest(simulated, log)
     labels = log.labels if job.labels == "stripped" else world.labels

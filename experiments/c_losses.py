@@ -12,7 +12,6 @@ normal are spread by grazing beams, which is what `PredictionConfig.height_m` st
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -46,8 +45,8 @@ def lost_beams(place: Place, held: int, config: Any) -> dict[str, Any]:
     world = rs.build(rest, config, progress=False)
     sweep = select_mappable(log[held], config.map, labels)
     tracer = Retracer(world, aligned=True)
-    pose = tracer.find_pose(sweep)
-    found = tracer.predict(sweep, pose)
+    placed = tracer.place(sweep)
+    found = tracer.predict(sweep, placed)
     met, what = np.full(sweep.n_beams, np.inf), np.zeros(sweep.n_beams, np.int32)
     met[found.beam], what[found.beam] = found.range, found.label
     real, beam = sweep.range.astype(np.float64), sweep.beam
@@ -64,7 +63,7 @@ def lost_beams(place: Place, held: int, config: Any) -> dict[str, Any]:
         "missing": float(np.isinf(error).mean()),
         "up_to_half_a_metre": float((lost & (np.abs(error) <= 0.5)).mean()),
     }
-    spread = _scatter(world, sweep, replace(sweep, pose=pose), found)
+    spread = _scatter(world, sweep, placed, found)
     return {
         "lost": float(lost.mean()), "recovered": float(1 - lost.mean()), "causes": share, "how": how, "spread_m": spread
     }  # fmt: skip

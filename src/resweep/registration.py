@@ -17,7 +17,8 @@ from scipy.spatial.transform import Rotation
 
 from resweep import portable
 from resweep.neighbours import Neighbours
-from resweep.pose import Array, rotation_of
+from resweep.pose import Array, Trajectory, rotation_of
+from resweep.sweep import Sweep
 from resweep.voxels import voxel_means
 
 _K = 16
@@ -25,7 +26,8 @@ _FLAT_M = 0.06  # largest standard deviation across a plane
 _FLATNESS = 0.05  # variance across a plane over that along its short side
 _BREADTH = 0.05  # variance along the short side over that along the long one: a scan line spans no plane
 _MIN_COUNT = 6
-_DAMPING = 1e-6  # per residual: directions that no plane constrains stay as they are
+_KNOTS = 9  # of a motion that is not steady: between them it is taken for steady
+DAMPING = 1e-6  # per residual: directions that no plane constrains stay as they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +120,7 @@ def solve_step(jacobian: Any, error: Array, weight: Array, prior: Array, so_far:
 def rigid_step(points: Array, centre: Array, normal: Array, error: Array, weight: Array) -> Array:
     """The turn about ``centre`` (3,) and the shift (6,) that bring ``points`` (n, 3) nearer to their planes."""
     system, slope = normal_equations(motion_jacobian(points - centre, normal), error, weight)
-    return np.asarray(portable.solve(system + _DAMPING * max(len(error), 1) * np.eye(6), -slope))
+    return np.asarray(portable.solve(system + DAMPING * max(len(error), 1) * np.eye(6), -slope))
 
 
 def move_pose(pose: Array, change: Array, centre: Array | None = None) -> Array:
@@ -129,6 +131,31 @@ def move_pose(pose: Array, change: Array, centre: Array | None = None) -> Array:
     moved[:3, :3] = portable.matmul(turn, pose[:3, :3])
     moved[:3, 3] = portable.matmul(turn, pose[:3, 3] - pivot) + pivot + change[3:]
     return moved
+
+
+def correct_motion(sweep: Sweep, terms: Array) -> Trajectory:
+    """The motion of a sweep changed by turns and shifts ``terms`` (k, 6): a second, a second squared, and so on.
+
+    They are in world axes, and counted from the time of the sweep's pose. A sweep without motion gets one that covers
+    its beams.
+    """
+    motion = sweep.trajectory
+    if motion is None or len(motion) == 1:
+        first, last = float(sweep.beam_time.min()), float(sweep.beam_time.max())
+        times = np.unique([min(first, sweep.timestamp), sweep.timestamp, max(last, sweep.timestamp)])
+        motion = Trajectory(times, np.repeat(sweep.pose[None], len(times), axis=0))
+    if len(terms) > 1:
+        times = np.union1d(motion.times, np.linspace(motion.start, motion.end, _KNOTS))
+        motion = Trajectory(times, motion.at(times))
+    changes = portable.matmul(powers_of(motion.times - sweep.timestamp, len(terms)), terms)
+    centre = sweep.pose[:3, 3]
+    knots = [move_pose(knot, change, centre) for knot, change in zip(motion.poses, changes, strict=True)]
+    return Trajectory(motion.times, np.stack(knots))
+
+
+def powers_of(values: Array, count: int) -> Array:
+    """The first ``count`` powers (n, count) of ``values`` (n,), from the first power on."""
+    return np.cumprod(np.repeat(np.asarray(values, np.float64)[:, None], count, axis=1), axis=1)
 
 
 def motion_matrix(change: Array) -> Array:

@@ -38,7 +38,7 @@ def look(world: World, elevation_deg: Array, azimuth_deg: Array) -> Array:
     rise, turn = np.radians(elevation_deg), np.radians(azimuth_deg)
     direction = np.stack([np.cos(rise) * np.cos(turn), np.cos(rise) * np.sin(turn), np.sin(rise)], axis=1)
     beams = rs.Sweep.from_points(direction * 50.0, pose=from_xyz_rpy(0.0, 0.0, HEIGHT_M))
-    found = rs.simulate.Retracer(world).predict(beams, beams.pose)
+    found = rs.simulate.Retracer(world).predict(beams)
     met = np.full(len(direction), np.inf)
     met[found.beam] = found.range
     return met

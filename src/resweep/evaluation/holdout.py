@@ -121,15 +121,15 @@ class _HeldOut:
             keep = np.ones(sweep.n_beams, bool)
             keep[sweep.beam[~self.mappable(sweep)]] = False
             sweep = sweep.select_beams(keep)
-        pose = self.retracer.find_pose(sweep)
+        placed = self.retracer.place(sweep)
         begun = time.perf_counter()
         learned = self.retracer.realism is not None
-        simulated = self.retracer.sweep(sweep, at, pose) if learned else self.retracer.predict(sweep, pose)
+        simulated = self.retracer.sweep(sweep, at, placed) if learned else self.retracer.predict(sweep, placed)
         if at not in self._traced:  # figures count a sweep once, however often it is asked for
             self.tracing_s += time.perf_counter() - begun
-            self.likelihoods.append(self.retracer.log_likelihood(sweep, pose))
+            self.likelihoods.append(self.retracer.log_likelihood(sweep, placed))
             if not learned:  # predictions state no confidence, simulated returns do
-                self.stated.add(rate_confidence(self.retracer.sweep(sweep, at, pose), sweep))
+                self.stated.add(rate_confidence(self.retracer.sweep(sweep, at, placed), sweep))
             self.left_out += whole.n_beams - sweep.n_beams
             self.beams += whole.n_beams
             self._traced.add(at)

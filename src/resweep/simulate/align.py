@@ -1,16 +1,27 @@
-"""A sweep registered to the surfaces of a world, point to plane."""
+"""A sweep registered to the surfaces of a world, point to plane: its pose, and how the sensor moved within it."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from resweep import portable
 from resweep.neighbours import Neighbours
-from resweep.pose import Array, transform
-from resweep.registration import huber_weight, move_pose, plane_distances, rigid_step
+from resweep.pose import Array, inverse, transform
+from resweep.registration import (
+    DAMPING,
+    correct_motion,
+    huber_weight,
+    motion_jacobian,
+    move_pose,
+    plane_distances,
+    powers_of,
+    rigid_step,
+    solve_step,
+)
 from resweep.sweep import Sweep
 from resweep.worlds import Mesh, Splats, StreamedWorld, Volumes, World
 from resweep.worlds.cells import LayerCells, cells_in_memory
@@ -19,6 +30,11 @@ from resweep.worlds.mesh import unit_normals
 _SAMPLES = 20_000
 _REACH_M = 0.5
 _HUBER_M = 0.03
+_NOISE_M = 0.02  # of a distance from a surface
+# What the recorded motion within a sweep may be off by at its ends, with time and with its square: vehicles shake, and
+# poses of 10 Hz know nothing of it.
+_TURN_RAD, _SHIFT_M = 0.001, 0.01
+_POWERS = 2
 _NEAR_RANGE_M = 0.3  # between a recorded range and the predicted one, beyond which another surface was met
 _SPACING_M = 0.1  # between the places that stand for a mesh, unless it is so large that there would be too many
 _MOST_PLACES = 1_000_000
@@ -74,25 +90,29 @@ class Surfaces:
         pose[:3, 3] += self.origin
         return np.asarray(pose)
 
-    def align_ranges(
-        self, sweep: Sweep, pose: Array, predict: Callable[[Sweep, Array], Array], iterations: int = 3
-    ) -> Array:
-        """The pose (4, 4) near ``pose`` at which the ranges that ``predict(sweep, pose)`` (b,) gives fit the recorded.
+    def align_ranges(self, sweep: Sweep, predict: Callable[[Sweep], Array], iterations: int = 4) -> Sweep:
+        """The sweep near where it is, with the pose and motion at which ``predict(sweep)`` (b,) gives its ranges.
 
         Planes through the nearest surface are not quite what beams meet: where surfaces overlap, a ray reads a mean of
-        them that begins at the first. ``predict`` gives infinity where nothing is met.
+        them that begins at the first. ``predict`` gives infinity where nothing is met. The motion within the sweep is
+        corrected by a turn and a shift that grow with time and with its square, if its beams have times.
         """
         if self._planes is None or len(sweep) == 0:
-            return pose
+            return sweep
         rows = np.random.default_rng(0).choice(len(sweep), min(_SAMPLES, len(sweep)), replace=False)
         chosen = np.zeros(sweep.n_beams, bool)
         chosen[sweep.beam[rows]] = True
         sample = sweep.select_beams(chosen)
-        local, measured = sample.deskewed().astype(np.float64), sample.range.astype(np.float64)
-        start = sample.deskewed_beams()[0].astype(np.float64)[sample.beam]
-        pose = pose.copy()
+        when = sample.beam_time[sample.beam] - sweep.timestamp
+        lasts = float(np.abs(when).max()) if float(np.ptp(sweep.beam_time)) > 0.0 else 0.0
+        pose, terms = sweep.pose, np.zeros((_POWERS if lasts > 0 else 0, 6))
+        grown = powers_of(when / max(lasts, 1e-9), len(terms))
+        spread = np.tile(np.repeat([_TURN_RAD, _SHIFT_M], 3), len(terms))
         for _ in range(iterations):
-            ranges = predict(sample, pose)[sample.beam].astype(np.float64)
+            placed = _placed(sample, pose, terms, lasts)
+            local, measured = placed.deskewed().astype(np.float64), placed.range.astype(np.float64)
+            start = placed.deskewed_beams()[0].astype(np.float64)[placed.beam]
+            ranges = predict(placed)[placed.beam].astype(np.float64)
             near = np.abs(ranges - measured) < _NEAR_RANGE_M
             along = (ranges[near] / measured[near])[:, None]
             place = pose.copy()
@@ -100,15 +120,28 @@ class Surfaces:
             points = transform(place, local[near])
             met = transform(place, start[near] + along * (local[near] - start[near]))
             found, _, normal = self._planes.find(met)
-            points, met = points[found], met[found]
+            points, met, late = points[found], met[found], grown[near][found]
             error = plane_distances(points, met, normal)
             if len(error) < 100:
                 break
-            change = rigid_step(points, place[:3, 3], normal, error, huber_weight(error, _HUBER_M))
-            place = move_pose(place, change)
+            rigid = motion_jacobian(points - place[:3, 3], normal)
+            jacobian = np.concatenate([rigid, *(late[:, [at]] * rigid for at in range(len(terms)))], axis=1)
+            weight = huber_weight(error, _HUBER_M) / _NOISE_M**2
+            prior = np.concatenate([np.full(6, _NOISE_M / np.sqrt(DAMPING * len(error))), spread])
+            change = solve_step(jacobian, error, weight, prior, np.concatenate([np.zeros(6), terms.reshape(-1)]))
+            place = move_pose(place, change[:6])
             place[:3, 3] += self.origin
-            pose = place
-        return np.asarray(pose)
+            pose, terms = place, terms + change[6:].reshape(terms.shape)
+        return _placed(sweep, pose, terms, lasts)
+
+
+def _placed(sweep: Sweep, pose: Array, terms: Array, lasts: float) -> Sweep:
+    """The sweep at ``pose`` (4, 4), its motion changed by ``terms`` (k, 6) after ``lasts`` seconds, by powers."""
+    motion = None if sweep.trajectory is None else sweep.trajectory.moved(portable.matmul(pose, inverse(sweep.pose)))
+    placed = replace(sweep, pose=pose, trajectory=motion)
+    if not terms.any():
+        return placed
+    return replace(placed, trajectory=correct_motion(placed, terms / powers_of(np.array([lasts]), len(terms)).T))
 
 
 class _Planes:

@@ -13,7 +13,7 @@ import resweep
 from resweep import portable
 from resweep.errors import ResweepError
 from resweep.log import Log
-from resweep.pose import Array, Trajectory, inverse, transform
+from resweep.pose import Array, Trajectory, transform
 from resweep.scenario import Actor
 from resweep.scenario.actors import common_labels
 from resweep.sensors import Sensor
@@ -167,26 +167,34 @@ class Retracer:
 
     def find_pose(self, recorded: Sweep) -> Array:
         """``T_world_sensor`` (4, 4) of the recorded sweep in this world: its own, or registered if ``aligned``."""
-        if not self.aligned:
-            return recorded.pose
-        calibrated = self._calibrated(recorded)
-        pose = self._surfaces.align(calibrated)
-        return self._surfaces.align_ranges(calibrated, pose, self._predict_ranges)
+        return self.place(recorded).pose
 
-    def _predict_ranges(self, calibrated: Sweep, pose: Array) -> Array:
-        """Ranges (b,) that the world predicts for a sweep whose beams are calibrated already."""
+    def place(self, recorded: Sweep) -> Sweep:
+        """The recorded sweep where it lies in this world: as recorded or, if ``aligned``, registered.
+
+        Its pose is then found, and so is how the sensor moved within it, if its beams have times.
+        """
+        if not self.aligned:
+            return recorded
+        calibrated = self._calibrated(recorded)
+        near = calibrated.moved_to(self._surfaces.align(calibrated), calibrated.timestamp)
+        found = self._surfaces.align_ranges(near, self._predict_ranges)
+        return replace(recorded, pose=found.pose, trajectory=found.trajectory)
+
+    def _predict_ranges(self, placed: Sweep) -> Array:
+        """Ranges (b,) that the world predicts for a sweep where it lies, whose beams are calibrated already."""
         bare = copy.copy(self)
         bare.calibration = None
-        return bare._predict(calibrated, None, pose)["range"]
+        return bare._predict(placed, None, placed)["range"]
 
-    def predict(self, recorded: Sweep, pose: Array | None = None) -> Sweep:
+    def predict(self, recorded: Sweep, placed: Sweep | None = None) -> Sweep:
         """The recorded sweep's beams, each with its most likely return; nothing is drawn at random.
 
-        ``pose`` is its place in the world, if it is known already (default: `find_pose`).
+        ``placed`` is the sweep where it lies in the world, if that is known already (default: `place`).
         ``extra["probability"]`` (n,) is that of a range within ``prediction.window_m`` of it. A beam whose
         likeliest outcome is no return has none.
         """
-        found = self._predict(recorded, None, pose)
+        found = self._predict(recorded, None, placed)
         beam = np.flatnonzero(np.isfinite(found["range"]))
         ranges = found["range"][beam]
         if self.calibration is not None and self._fits(recorded):
@@ -208,7 +216,7 @@ class Retracer:
             boxes=None,
         )
 
-    def log_likelihood(self, recorded: Sweep, pose: Array | None = None) -> Array:
+    def log_likelihood(self, recorded: Sweep, placed: Sweep | None = None) -> Array:
         """Log-likelihood (b,) of each recorded beam: of its range per metre, or of no return where it has none.
 
         Of several returns on a beam the nearest counts.
@@ -219,18 +227,13 @@ class Retracer:
             direction = recorded.beam_direction[recorded.beam]
             ranges = self.calibration.ranges(ranges, recorded.ring, direction).astype(np.float32)
         np.minimum.at(measured, recorded.beam, ranges)
-        return np.asarray(self._predict(recorded, measured, pose)["log_likelihood"])
+        return np.asarray(self._predict(recorded, measured, placed)["log_likelihood"])
 
-    def _predict(self, recorded: Sweep, measured: Array | None, pose: Array | None) -> dict[str, Array]:
+    def _predict(self, recorded: Sweep, measured: Array | None, placed: Sweep | None) -> dict[str, Array]:
         """What the world predicts for each recorded beam, as native columns (b,)."""
-        place = self.find_pose(recorded) if pose is None else pose
-        sweep = replace(self._calibrated(recorded), pose=place)
-        if recorded.trajectory is not None:
-            sweep = replace(
-                sweep, trajectory=recorded.trajectory.moved(portable.matmul(sweep.pose, inverse(recorded.pose)))
-            )
+        sweep = self._calibrated(self.place(recorded) if placed is None else placed)
         start, direction = sweep.deskewed_beams()
-        place = place.copy()
+        place = sweep.pose.copy()
         place[:3, 3] -= self.world.origin
         how = self.prediction
         slope = catalog_beam_slope(recorded.sensor) if self.beam_slope is None else self.beam_slope
@@ -260,17 +263,17 @@ class Retracer:
         calibration = self.calibration if self._fits(recorded) else None
         return np.ones(len(ring), np.float32) if calibration is None else calibration.find_gain(ring)
 
-    def sweep(self, recorded: Sweep, index: int = 0, pose: Array | None = None) -> Sweep:
+    def sweep(self, recorded: Sweep, index: int = 0, placed: Sweep | None = None) -> Sweep:
         """The recorded sweep's beams, with what this world returns on them.
 
-        ``pose`` is its place in the world, if it is known already (default: `find_pose`).
+        ``placed`` is the sweep where it lies in the world, if that is known already (default: `place`).
         """
-        change = portable.matmul(self.find_pose(recorded) if pose is None else pose, inverse(recorded.pose))
-        motion = recorded.trajectory
+        there = self.place(recorded) if placed is None else placed
+        motion = there.trajectory
         if motion is None:
-            motion = Trajectory(np.array([recorded.timestamp]), recorded.pose[None])
+            motion = Trajectory(np.array([there.timestamp]), there.pose[None])
         pulses = Pulses.from_sweep(recorded, self._calibrated(recorded).beam_direction)
-        traced = self.tracer.trace(pulses, motion.moved(change), index=index).to_sweep(
+        traced = self.tracer.trace(pulses, motion, index=index).to_sweep(
             pose=recorded.pose,
             timestamp=recorded.timestamp,
             trajectory=recorded.trajectory,

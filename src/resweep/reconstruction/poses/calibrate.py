@@ -20,7 +20,7 @@ import numpy as np
 from resweep import portable
 from resweep.calibration import Calibration
 from resweep.log import Log
-from resweep.pose import Array, Trajectory, inverse
+from resweep.pose import Array, inverse
 from resweep.progress import track
 from resweep.reconstruction.poses.config import CalibrateConfig
 from resweep.reconstruction.poses.gain import estimate_gain
@@ -30,7 +30,7 @@ from resweep.reconstruction.poses.unknowns import fix_biases, fix_lasers, summar
 from resweep.reconstruction.poses.views import Keep, View, make_view, move_to_origin
 from resweep.reconstruction.poses.waves import estimate_waves
 from resweep.reconstruction.poses.windows import Refined, choose_stretches, refine_poses
-from resweep.registration import move_pose
+from resweep.registration import correct_motion
 from resweep.sweep import Sweep
 from resweep.work import OneProcess, Workers
 
@@ -134,19 +134,9 @@ def correct_log(log: Log, calibration: Calibration, poses: Array, rates: Array) 
         sweep = calibration.applied(sweep)
         change = portable.matmul(poses[at], inverse(sweep.pose))
         motion = None if sweep.trajectory is None else sweep.trajectory.moved(change)
+        placed = replace(sweep, pose=poses[at], trajectory=motion)
         if rates[at].any() and sweep.n_beams:
-            motion = _correct_motion(sweep, motion, poses[at], rates[at])
-        return replace(sweep, pose=poses[at], trajectory=motion)
+            return replace(placed, trajectory=correct_motion(placed, rates[at][None]))
+        return placed
 
     return log.map(correct, "calibrate", indexed=True, poses=poses)
-
-
-def _correct_motion(sweep: Sweep, motion: Trajectory | None, pose: Array, rate: Array) -> Trajectory:
-    """The motion within a sweep at ``pose`` (4, 4), changed by a turn and shift of ``rate`` (6,) a second."""
-    if motion is None or len(motion) == 1:
-        first, last = float(sweep.beam_time.min()), float(sweep.beam_time.max())
-        times = np.unique([min(first, sweep.timestamp), sweep.timestamp, max(last, sweep.timestamp)])
-        motion = Trajectory(times, np.repeat(pose[None], len(times), axis=0))
-    when = motion.times - sweep.timestamp
-    knots = [move_pose(knot, late * rate, pose[:3, 3]) for knot, late in zip(motion.poses, when, strict=True)]
-    return Trajectory(motion.times, np.stack(knots))
