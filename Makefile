@@ -54,8 +54,8 @@ install: $(VENV)/.installed ## install into .venv
 wheel: build/wheel.stamp ## build the sdist, and the wheel from it, into dist
 
 test: $(VENV)/.installed $(VENV)/.dev $(MINIMAL)/.installed $(JUDGES)/.installed ## test the built wheel, then its core install without any extra
-	$(COVERED) $(TEST) -m "not slow" --durations=10 $(PARALLEL) $(COVER)
-	RESWEEP_MINIMAL=1 $(MINIMAL)/bin/python -m pytest tests/minimal
+	$(COVERED) $(TEST) -m "not slow" --durations=40 $(PARALLEL) $(COVER)
+	RESWEEP_MINIMAL=1 $(MINIMAL)/bin/python -m pytest tests/minimal -n auto --maxprocesses 4
 	$(SHOW_COVERAGE)
 
 test-all: $(VENV)/.installed $(VENV)/.dev $(VENV)/.bench $(JUDGES)/.installed ## test the built wheel with the slow tests too
@@ -156,7 +156,7 @@ $(VENV)/.docs: pyproject.toml
 $(MINIMAL)/.installed: build/wheel.stamp
 	test -x $(MINIMAL)/bin/python || $(PYTHON) -m venv --upgrade-deps $(MINIMAL)
 	$(MINIMAL)/bin/python -m pip install --quiet --force-reinstall --no-deps "$(WHEEL)"
-	$(MINIMAL)/bin/python -m pip install --quiet "$(WHEEL)" "pytest>=8"
+	$(MINIMAL)/bin/python -m pip install --quiet "$(WHEEL)" "pytest>=8" pytest-xdist
 	touch $@
 
 # The field's own programs, which open what we write. Resweep itself is not in there.

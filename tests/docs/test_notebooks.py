@@ -39,6 +39,7 @@ def test_every_notebook_is_run_here() -> None:
     assert [name for name in names if f'run("{name}"' not in tests] == []
 
 
+@pytest.mark.slow
 def test_another_sensor(tmp_path: Path) -> None:
     text = run("another-sensor", tmp_path)
     assert figures(r"range_median_m: ([\d.]+)", text)[0] < 0.05
@@ -48,6 +49,7 @@ def test_another_sensor(tmp_path: Path) -> None:
     assert unknown > 1  # the other sensor looks lower and higher than the one that recorded
 
 
+@pytest.mark.slow
 def test_vegetation(tmp_path: Path) -> None:
     text = run("vegetation", tmp_path)
     real, simulated = figures(r"returns from it: ([\d.]+) recorded, ([\d.]+) simulated", text)

@@ -59,6 +59,7 @@ def test_a_side_without_returns_is_warned_of(make_sweep: MakeSweep) -> None:
     assert evaluate(Log.from_sweeps([full, full]), Log.from_sweeps([full, full])).warnings == []
 
 
+@pytest.mark.slow
 def test_a_real_drive_fired_again_is_matched_beam_by_beam(sample_data: Path) -> None:
     log = rs.open_log(sample_data / "semantickitti_mini" / "sequences" / "00")[:4]
     world = rs.build(log, SurfelConfig(voxel_m=0.08, radius_m=0.08), progress=False)

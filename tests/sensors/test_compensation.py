@@ -66,6 +66,7 @@ def test_it_travels_to_other_processes() -> None:
     np.testing.assert_array_equal(there[1].deskewed(), log[1].deskewed())
 
 
+@pytest.mark.slow
 def test_surfaces_of_a_real_drive_agree_better(sample_data: Path) -> None:
     """Points of SemanticKITTI 06 were moved by ten packets of GPS where a turn takes eleven."""
     log = rs.open_log(sample_data / "semantickitti_mini/sequences/06")[2:7]
