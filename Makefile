@@ -153,7 +153,7 @@ $(VENV)/.docs: pyproject.toml
 	touch $@
 
 # What `pip install resweep` gives, and pytest.
-$(MINIMAL)/.installed: build/wheel.stamp
+$(MINIMAL)/.installed: build/wheel.stamp Makefile
 	test -x $(MINIMAL)/bin/python || $(PYTHON) -m venv --upgrade-deps $(MINIMAL)
 	$(MINIMAL)/bin/python -m pip install --quiet --force-reinstall --no-deps "$(WHEEL)"
 	$(MINIMAL)/bin/python -m pip install --quiet "$(WHEEL)" "pytest>=8" pytest-xdist
