@@ -55,7 +55,7 @@ wheel: build/wheel.stamp ## build the sdist, and the wheel from it, into dist
 
 test: $(VENV)/.installed $(VENV)/.dev $(MINIMAL)/.installed $(JUDGES)/.installed ## test the built wheel, then its core install without any extra
 	$(COVERED) $(TEST) -m "not slow" --durations=40 $(PARALLEL) $(COVER)
-	RESWEEP_MINIMAL=1 $(MINIMAL)/bin/python -m pytest tests/minimal -n auto --maxprocesses 4
+	RESWEEP_MINIMAL=1 $(MINIMAL)/bin/python -m pytest tests/minimal
 	$(SHOW_COVERAGE)
 
 test-all: $(VENV)/.installed $(VENV)/.dev $(VENV)/.bench $(JUDGES)/.installed ## test the built wheel with the slow tests too
@@ -153,10 +153,10 @@ $(VENV)/.docs: pyproject.toml
 	touch $@
 
 # What `pip install resweep` gives, and pytest.
-$(MINIMAL)/.installed: build/wheel.stamp Makefile
+$(MINIMAL)/.installed: build/wheel.stamp
 	test -x $(MINIMAL)/bin/python || $(PYTHON) -m venv --upgrade-deps $(MINIMAL)
 	$(MINIMAL)/bin/python -m pip install --quiet --force-reinstall --no-deps "$(WHEEL)"
-	$(MINIMAL)/bin/python -m pip install --quiet "$(WHEEL)" "pytest>=8" pytest-xdist
+	$(MINIMAL)/bin/python -m pip install --quiet "$(WHEEL)" "pytest>=8"
 	touch $@
 
 # The field's own programs, which open what we write. Resweep itself is not in there.
