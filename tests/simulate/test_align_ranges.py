@@ -77,3 +77,12 @@ def test_a_sweep_without_times_keeps_its_motion() -> None:
     found = Retracer(world, aligned=True).place(replace(at_once, pose=from_xyz_rpy(0.31, -0.2, 1.71)))
     assert found.trajectory is None
     np.testing.assert_allclose(found.pose, pose, atol=0.002)
+
+
+def test_a_sweep_may_be_placed_by_its_pose_alone() -> None:
+    world, pose = room(), from_xyz_rpy(0.3, -0.2, 1.7)
+    still = scan(world, pose)
+    shaken = Retracer(world).sweep(still, placed=replace(still, trajectory=correct_motion(still, SHAKEN)))
+    rigid = Retracer(world, aligned=True).place(replace(shaken, trajectory=None), motion=False)
+    assert rigid.trajectory is None
+    assert np.abs(rigid.pose - pose).max() > 1e-4

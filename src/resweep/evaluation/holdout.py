@@ -34,6 +34,7 @@ def holdout(
     *,
     memory: int | str | None = None,
     realism: RealismModel | None = None,
+    motion: bool = True,
     **options: Any,
 ) -> Report:
     """Build from all sweeps but ``held``, trace the beams of those again at their poses, and compare.
@@ -41,8 +42,9 @@ def holdout(
     ``mappable(sweep)`` (n,) says which returns a map of the place could hold; beams that returned from
     anything else, such as moving cars, are left out on both sides, and the report says how many.
     Motion that compensation left in sweeps is corrected by the poses (`correct_compensation`), in those held out too.
-    The held-out poses are first aligned with the world (`resweep.simulate.align`), since calibrating the
-    lasers and poses of the others moves the map by centimetres. Every beam is given its most likely return, since
+    Held-out sweeps are first aligned with the world by their own ranges (`Retracer.place`), since calibrating the
+    lasers and poses of the others moves the map by centimetres: their poses and, with ``motion``, the motion within
+    them. Every beam is given its most likely return, since
     even a perfect stochastic world scatters; ``log_likelihood`` is that of the whole distribution. The recorded cloud
     of ``c2c_m`` is the whole log. Held-out sweeps are traced as they are compared, none is kept. ``memory``
     bounds what the comparison holds beside the world; it and ``options`` are those of `evaluate`. With a learned model
@@ -62,7 +64,7 @@ def holdout(
     world = build(log[rest])
     build_s = time.perf_counter() - begun
     slope = None if log.sensor is None else log.sensor.beam_slope
-    held_out = _HeldOut(log, chosen, Retracer(world, aligned=True, beam_slope=slope, realism=realism), mappable)
+    held_out = _HeldOut(log, chosen, Retracer(world, aligned=True, beam_slope=slope, realism=realism), mappable, motion)
     # A vocabulary that the build was given for an unknown log is that of the log.
     labels = log.labels if log.labels.known else world.labels
     real = replace(log[chosen], load=held_out.real, labels=labels)
@@ -92,9 +94,14 @@ class _HeldOut:
     """
 
     def __init__(
-        self, log: Log, chosen: Sequence[int], retracer: Retracer, mappable: Callable[[Sweep], Array] | None
+        self,
+        log: Log,
+        chosen: Sequence[int],
+        retracer: Retracer,
+        mappable: Callable[[Sweep], Array] | None,
+        motion: bool,
     ) -> None:
-        self.log, self.chosen, self.retracer, self.mappable = log, chosen, retracer, mappable
+        self.log, self.chosen, self.retracer, self.mappable, self.motion = log, chosen, retracer, mappable, motion
         self.left_out = self.beams = 0
         self.tracing_s = 0.0
         self.likelihoods = Column()
@@ -121,7 +128,7 @@ class _HeldOut:
             keep = np.ones(sweep.n_beams, bool)
             keep[sweep.beam[~self.mappable(sweep)]] = False
             sweep = sweep.select_beams(keep)
-        placed = self.retracer.place(sweep)
+        placed = self.retracer.place(sweep, self.motion)
         begun = time.perf_counter()
         learned = self.retracer.realism is not None
         simulated = self.retracer.sweep(sweep, at, placed) if learned else self.retracer.predict(sweep, placed)

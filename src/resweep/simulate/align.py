@@ -10,7 +10,7 @@ import numpy as np
 
 from resweep import portable
 from resweep.neighbours import Neighbours
-from resweep.pose import Array, inverse, transform
+from resweep.pose import Array, transform
 from resweep.registration import (
     DAMPING,
     correct_motion,
@@ -90,12 +90,14 @@ class Surfaces:
         pose[:3, 3] += self.origin
         return np.asarray(pose)
 
-    def align_ranges(self, sweep: Sweep, predict: Callable[[Sweep], Array], iterations: int = 4) -> Sweep:
+    def align_ranges(
+        self, sweep: Sweep, predict: Callable[[Sweep], Array], motion: bool = True, iterations: int = 4
+    ) -> Sweep:
         """The sweep near where it is, with the pose and motion at which ``predict(sweep)`` (b,) gives its ranges.
 
         Planes through the nearest surface are not quite what beams meet: where surfaces overlap, a ray reads a mean of
-        them that begins at the first. ``predict`` gives infinity where nothing is met. The motion within the sweep is
-        corrected by a turn and a shift that grow with time and with its square, if its beams have times.
+        them that begins at the first. ``predict`` gives infinity where nothing is met. With ``motion``, that within the
+        sweep is corrected by a turn and a shift that grow with time and with its square, if its beams have times.
         """
         if self._planes is None or len(sweep) == 0:
             return sweep
@@ -105,7 +107,7 @@ class Surfaces:
         sample = sweep.select_beams(chosen)
         when = sample.beam_time[sample.beam] - sweep.timestamp
         lasts = float(np.abs(when).max()) if float(np.ptp(sweep.beam_time)) > 0.0 else 0.0
-        pose, terms = sweep.pose, np.zeros((_POWERS if lasts > 0 else 0, 6))
+        pose, terms = sweep.pose, np.zeros((_POWERS if motion and lasts > 0 else 0, 6))
         grown = powers_of(when / max(lasts, 1e-9), len(terms))
         spread = np.tile(np.repeat([_TURN_RAD, _SHIFT_M], 3), len(terms))
         for _ in range(iterations):
@@ -137,8 +139,7 @@ class Surfaces:
 
 def _placed(sweep: Sweep, pose: Array, terms: Array, lasts: float) -> Sweep:
     """The sweep at ``pose`` (4, 4), its motion changed by ``terms`` (k, 6) after ``lasts`` seconds, by powers."""
-    motion = None if sweep.trajectory is None else sweep.trajectory.moved(portable.matmul(pose, inverse(sweep.pose)))
-    placed = replace(sweep, pose=pose, trajectory=motion)
+    placed = sweep.moved_to(pose, sweep.timestamp)
     if not terms.any():
         return placed
     return replace(placed, trajectory=correct_motion(placed, terms / powers_of(np.array([lasts]), len(terms)).T))

@@ -169,16 +169,16 @@ class Retracer:
         """``T_world_sensor`` (4, 4) of the recorded sweep in this world: its own, or registered if ``aligned``."""
         return self.place(recorded).pose
 
-    def place(self, recorded: Sweep) -> Sweep:
+    def place(self, recorded: Sweep, motion: bool = True) -> Sweep:
         """The recorded sweep where it lies in this world: as recorded or, if ``aligned``, registered.
 
-        Its pose is then found, and so is how the sensor moved within it, if its beams have times.
+        Its pose is then found and, with ``motion``, how the sensor moved within it, if its beams have times.
         """
         if not self.aligned:
             return recorded
         calibrated = self._calibrated(recorded)
         near = calibrated.moved_to(self._surfaces.align(calibrated), calibrated.timestamp)
-        found = self._surfaces.align_ranges(near, self._predict_ranges)
+        found = self._surfaces.align_ranges(near, self._predict_ranges, motion)
         return replace(recorded, pose=found.pose, trajectory=found.trajectory)
 
     def _predict_ranges(self, placed: Sweep) -> Array:

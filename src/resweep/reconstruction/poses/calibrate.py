@@ -20,7 +20,7 @@ import numpy as np
 from resweep import portable
 from resweep.calibration import Calibration
 from resweep.log import Log
-from resweep.pose import Array, inverse
+from resweep.pose import Array
 from resweep.progress import track
 from resweep.reconstruction.poses.config import CalibrateConfig
 from resweep.reconstruction.poses.gain import estimate_gain
@@ -131,10 +131,7 @@ def correct_log(log: Log, calibration: Calibration, poses: Array, rates: Array) 
     """The log with its lasers calibrated, its sweeps at ``poses`` (n, 4, 4) and moving by ``rates`` (n, 6) more."""
 
     def correct(sweep: Sweep, at: int) -> Sweep:
-        sweep = calibration.applied(sweep)
-        change = portable.matmul(poses[at], inverse(sweep.pose))
-        motion = None if sweep.trajectory is None else sweep.trajectory.moved(change)
-        placed = replace(sweep, pose=poses[at], trajectory=motion)
+        placed = calibration.applied(sweep).moved_to(poses[at], sweep.timestamp)
         if rates[at].any() and sweep.n_beams:
             return replace(placed, trajectory=correct_motion(placed, rates[at][None]))
         return placed
