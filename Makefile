@@ -7,7 +7,8 @@ MINIMAL ?= .venv-minimal
 DEVELOP ?= .venv-develop
 JUDGES ?= .venv-judges
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --quiet
+# Modules are compiled when they are first imported: installing all of them compiled takes a minute and a half more.
+INSTALL := -m pip --quiet install --no-compile
 WHEEL := $$(echo dist/*.whl)
 SDIST := $$(echo dist/*.tar.gz)
 BUILD_TOOLS := "build>=1.2" "cmake>=3.18" "nanobind>=2.4" ninja "scikit-build-core>=0.10"
@@ -29,8 +30,9 @@ COVER := --cov=resweep --cov-report=
 SHOW_COVERAGE = @echo "coverage: $$($(BIN)/coverage report --format=total) % of the lines of the installed package"
 endif
 
-# A PYTHONPATH of the shell could put the source tree before the installed package.
+# A PYTHONPATH of the shell could put the source tree before the installed package. What is compiled must be kept.
 unexport PYTHONPATH
+unexport PYTHONDONTWRITEBYTECODE
 # One compiler cache for every clone: paths below this folder are hashed as relative ones.
 CCACHE := $(shell command -v ccache 2>/dev/null)
 ifneq ($(CCACHE),)
@@ -77,8 +79,8 @@ stubs: $(VENV)/.installed $(VENV)/.dev ## write the types of the native core ane
 
 develop: ## install the sources in place into .venv-develop; again after a change of cpp
 	test -x $(DEVELOP)/bin/python || $(PYTHON) -m venv --upgrade-deps $(DEVELOP)
-	$(DEVELOP)/bin/python -m pip install --quiet $(BUILD_TOOLS)
-	$(DEVELOP)/bin/python -m pip install --quiet --no-build-isolation -e ".[dev]"
+	$(DEVELOP)/bin/python $(INSTALL) $(BUILD_TOOLS)
+	$(DEVELOP)/bin/python $(INSTALL) --no-build-isolation -e ".[dev]"
 
 bench: $(VENV)/.installed $(VENV)/.bench ## print the speed and memory figures
 	set -e; for name in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$name --json; done
@@ -120,48 +122,48 @@ $(BIN)/python:
 	$(PYTHON) -m venv --upgrade-deps $(VENV)
 
 $(VENV)/.build-tools: | $(BIN)/python
-	$(PIP) install $(BUILD_TOOLS)
+	$(BIN)/python $(INSTALL) $(BUILD_TOOLS)
 	touch $@
 
 # The version does not change with each wheel, so pip must be told to replace it.
 $(VENV)/.installed: build/wheel.stamp
-	$(PIP) install --force-reinstall --no-deps "$(WHEEL)"
-	$(PIP) install "$(WHEEL)"
+	$(BIN)/python $(INSTALL) --force-reinstall --no-deps "$(WHEEL)"
+	$(BIN)/python $(INSTALL) "$(WHEEL)"
 	touch $@
 
 # What the demo says to type next opens in the browser.
 $(VENV)/.viewer: $(VENV)/.installed
-	$(PIP) install "$(WHEEL)[viewer]"
+	$(BIN)/python $(INSTALL) "$(WHEEL)[viewer]"
 	touch $@
 
 # The linters need no new wheel, so these depend on pyproject.toml alone. This release of PyTorch comes first: any that
 # the extra would choose by itself may bring gigabytes for GPUs.
 $(VENV)/.dev: pyproject.toml
 	$(MAKE) $(VENV)/.installed
-	$(PIP) install "torch==2.13.0"
-	$(PIP) install "$(WHEEL)[dev,learn]"
+	$(BIN)/python $(INSTALL) "torch==2.13.0"
+	$(BIN)/python $(INSTALL) "$(WHEEL)[dev,learn]"
 	touch $@
 
 $(VENV)/.bench: pyproject.toml
 	$(MAKE) $(VENV)/.dev
-	$(PIP) install "$(WHEEL)[bench]"
+	$(BIN)/python $(INSTALL) "$(WHEEL)[bench]"
 	touch $@
 
 $(VENV)/.docs: pyproject.toml
 	$(MAKE) $(VENV)/.installed
-	$(PIP) install "$(WHEEL)[docs]"
+	$(BIN)/python $(INSTALL) "$(WHEEL)[docs]"
 	touch $@
 
 # What `pip install resweep` gives, and pytest.
 $(MINIMAL)/.installed: build/wheel.stamp
 	test -x $(MINIMAL)/bin/python || $(PYTHON) -m venv --upgrade-deps $(MINIMAL)
-	$(MINIMAL)/bin/python -m pip install --quiet --force-reinstall --no-deps "$(WHEEL)"
-	$(MINIMAL)/bin/python -m pip install --quiet "$(WHEEL)" "pytest>=8"
+	$(MINIMAL)/bin/python $(INSTALL) --force-reinstall --no-deps "$(WHEEL)"
+	$(MINIMAL)/bin/python $(INSTALL) "$(WHEEL)" "pytest>=8"
 	touch $@
 
 # The field's own programs, which open what we write. Resweep itself is not in there.
 $(JUDGES)/.installed: tests/judges/requirements.txt tests/judges/without-dependencies.txt
 	test -x $(JUDGES)/bin/python || $(PYTHON) -m venv --upgrade-deps $(JUDGES)
-	$(JUDGES)/bin/python -m pip install --quiet -r tests/judges/requirements.txt
-	$(JUDGES)/bin/python -m pip install --quiet --no-deps -r tests/judges/without-dependencies.txt
+	$(JUDGES)/bin/python $(INSTALL) -r tests/judges/requirements.txt
+	$(JUDGES)/bin/python $(INSTALL) --no-deps -r tests/judges/without-dependencies.txt
 	touch $@
