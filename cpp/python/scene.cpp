@@ -105,14 +105,14 @@ Columns closest_hits(const PyScene& self, const Matrix3<float>& origins, const M
 
 Columns predict_beams(const PyScene& self, const Matrix3<float>& origins, const Matrix3<float>& directions,
                       const std::optional<Row<float>>& measured, float sigma, float clutter, float window, float slope,
-                      float range_max, float height, int threads) {
+                      float range_max, float height, std::optional<float> reach, int threads) {
     if (directions.shape(0) != origins.shape(0) || (measured && measured->shape(0) != origins.shape(0)))
         throw std::invalid_argument("origins, directions, measured: expected one row per ray");
     Predictions predicted;
     {
         nb::gil_scoped_release release;
         predicted = predict(self.scene, origins.data(), directions.data(), measured ? measured->data() : nullptr,
-                            origins.shape(0), {sigma, clutter, window, slope, range_max, height}, threads);
+                            origins.shape(0), {sigma, clutter, window, slope, range_max, height, reach.value_or(range_max)}, threads);
     }
     check_complete(self);
     Columns columns;
@@ -196,8 +196,8 @@ void bind_scene(nb::module_& m) {
              "Closest hits of rays (n, 3) with unit directions: range in metres, infinity for a miss.")
         .def("predict", &predict_beams, nb::arg("origins"), nb::arg("directions"), nb::arg("measured").none(),
              nb::kw_only(), nb::arg("sigma"), nb::arg("clutter"), nb::arg("window"), nb::arg("slope"),
-             nb::arg("range_max"), nb::arg("height") = 0.0f, nb::arg("threads") = 0,
-             "The most likely return of rays (n, 3), without random draws.")
+             nb::arg("range_max"), nb::arg("height") = 0.0f, nb::arg("reach") = nb::none(), nb::arg("threads") = 0,
+             "The most likely return of rays (n, 3), without random draws; none from farther than `reach`, metres.")
         .def("raw_floor", &time_raw_floor, nb::arg("origins"), nb::arg("directions"), nb::arg("range_max"),
              nb::arg("packet") = 8, nb::arg("threads") = 0, nb::arg("repeats") = 3,
              "Seconds that Embree alone needs for these rays, the best of `repeats`, and how many hit.");

@@ -23,7 +23,7 @@ class Outcomes {
   public:
     void set(std::vector<Crossing>& crossings, std::vector<DiscCrossing>& discs, const float* direction,
              const Event* surface, const PredictionSettings& settings) {
-        order_stops(crossings, discs, surface ? surface->range : settings.range_max, settings.sigma, settings.slope,
+        order_stops(crossings, discs, surface ? surface->range : settings.reach, settings.sigma, settings.slope,
                     stops_);
         outcomes_.clear();
         left_ = 1.0;
@@ -157,7 +157,7 @@ Predictions predict(const Scene& scene, const float* origins, const float* direc
             for (std::size_t first = chunk * kChunk; first < end; first += kLanes) {
                 const int lanes = static_cast<int>(std::min<std::size_t>(kLanes, end - first));
                 tracer.aim(origins + 3 * first, directions + 3 * first, lanes);
-                tracer.trace(lanes, settings.range_max);
+                tracer.trace(lanes, settings.reach);
                 Event surface[kLanes];
                 bool hit[kLanes] = {};
                 tracer.events(lanes, [&](int lane, const Event& event) {

@@ -15,6 +15,7 @@ struct PredictionSettings {
     float slope;    // width of the beam at 1 m
     float range_max;
     float height;  // metres: standard deviation of a surface along its normal
+    float reach;   // metres: what lies farther off returns nothing
 };
 
 struct Predictions {

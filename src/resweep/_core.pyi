@@ -295,8 +295,10 @@ class Scene:
         Closest hits of rays (n, 3) with unit directions: range in metres, infinity for a miss.
         """
 
-    def predict(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], measured: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, *, sigma: float, clutter: float, window: float, slope: float, range_max: float, height: float = 0.0, threads: int = 0) -> dict[str, NDArray]:
-        """The most likely return of rays (n, 3), without random draws."""
+    def predict(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], measured: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, *, sigma: float, clutter: float, window: float, slope: float, range_max: float, height: float = 0.0, reach: float | None = None, threads: int = 0) -> dict[str, NDArray]:
+        """
+        The most likely return of rays (n, 3), without random draws; none from farther than `reach`, metres.
+        """
 
     def raw_floor(self, origins: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], range_max: float, packet: int = 8, threads: int = 0, repeats: int = 3) -> tuple[float, int]:
         """

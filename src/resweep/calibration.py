@@ -90,6 +90,8 @@ class Calibration:
     comes back empty whatever stands there: the vehicle itself and mounts are in its way.
     ``gain`` (k,), if it is known, is how bright each laser reports what others report as 1, ``incidence_exponent`` the
     power of the cosine of incidence by which reported intensities fall.
+    ``range_limit_m``, if it is known, is the farthest that the recording has a return from, where more would have
+    returned from beyond: sensors and writers of datasets cut off at a range.
     """
 
     elevation_rad: Array
@@ -101,6 +103,7 @@ class Calibration:
     gain: Array | None = None
     incidence_exponent: float | None = None
     range_wave_m: Array | None = None
+    range_limit_m: float | None = None
 
     def __post_init__(self) -> None:
         if self.range_slope is None:
@@ -121,6 +124,8 @@ class Calibration:
             object.__setattr__(self, "gain", np.asarray(self.gain, np.float64))
             if self.gain.shape != self.range_m.shape or not (self.gain > 0).all():
                 raise ResweepError("calibration: gain must have one value above 0 a ring")
+        if self.range_limit_m is not None and not self.range_limit_m > 0.0:
+            raise ResweepError("calibration: range_limit_m must be above 0")
         if self.incidence_exponent is not None and not 0.0 <= self.incidence_exponent <= 2.0:
             raise ResweepError("calibration: incidence_exponent must be from 0 to 2")
         if self.blind is None:
@@ -169,6 +174,8 @@ class Calibration:
             size = np.sqrt((self.range_wave_m**2).sum(axis=1).mean() / 2)
             error = np.sqrt(WAVES / 2) * np.median(known.range_wave_m)
             lines.append(f"range {1e3 * size:.1f} ± {1e3 * error:.1f} mm by azimuth")
+        if self.range_limit_m is not None:
+            lines.append(f"no return from beyond {self.range_limit_m:.1f} m")
         return lines if self.poses is None else [*lines, *_describe_poses(self.poses)]
 
     def fits(self, sweep: Sweep) -> bool:
@@ -256,11 +263,13 @@ class Calibration:
             known["incidence_exponent"] = self.incidence_exponent
         if self.range_wave_m is not None:
             known["range_wave_m"] = self.range_wave_m.tolist()
+        if self.range_limit_m is not None:
+            known["range_limit_m"] = self.range_limit_m
         return known
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Calibration:
-        """What `to_dict` gave, also by versions that knew no slopes, uncertainties, gains and waves."""
+        """What `to_dict` gave, also by versions that knew no slopes, uncertainties, gains, waves and limits."""
         blind, sigma, poses = (data.get(name) for name in ("blind_permille", "sigma", "poses"))
         return cls(
             data["elevation_rad"],
@@ -272,6 +281,7 @@ class Calibration:
             data.get("gain"),
             data.get("incidence_exponent"),
             data.get("range_wave_m"),
+            data.get("range_limit_m"),
         )
 
 

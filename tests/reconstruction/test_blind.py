@@ -1,4 +1,4 @@
-"""Blind spots: beams that come back empty in every sweep, whatever stands there, are predicted to come back empty."""
+"""Beams that come back empty whatever stands there, in blind spots and beyond a limit, are predicted to."""
 
 from __future__ import annotations
 
@@ -39,20 +39,30 @@ def in_sector(sweep: Sweep) -> Array:
     return np.asarray(np.abs(np.arctan2(sweep.beam_direction[:, 1], sweep.beam_direction[:, 0]) - np.pi / 2) < 0.3)
 
 
+def scan(range_max_m: float) -> Log:
+    """A drive through the courtyard by a sensor that returns from up to a range."""
+    sensor = one_ray_sensor(0.0, range_max_m).with_(
+        **{"pattern.azimuth_resolution_deg": 2.0, "pattern.channels.elevation_deg": np.linspace(-15, 15, 16).tolist()}
+    )
+    return rs.Simulator(courtyard(), sensor).run(np.stack([from_xyz_rpy(0.2 * at, 0.0, 1.8) for at in range(4)]))
+
+
 @pytest.fixture(scope="module")
 def drive() -> Log:
     """A drive through the courtyard by a sensor that sees nothing in its blind sector."""
-    sensor = one_ray_sensor(0.0, 100.0).with_(
-        **{"pattern.azimuth_resolution_deg": 2.0, "pattern.channels.elevation_deg": np.linspace(-15, 15, 16).tolist()}
-    )
-    poses = np.stack([from_xyz_rpy(0.2 * at, 0.0, 1.8) for at in range(4)])
-    sweeps = [sweep.select(~in_sector(sweep)[sweep.beam]) for sweep in rs.Simulator(courtyard(), sensor).run(poses)]
-    return Log.from_sweeps(sweeps, "courtyard", sensor=sensor)
+    seen = scan(100.0)
+    sweeps = [sweep.select(~in_sector(sweep)[sweep.beam]) for sweep in seen]
+    return Log.from_sweeps(sweeps, "courtyard", sensor=seen.sensor)
 
 
 @pytest.fixture(scope="module")
 def world(drive: Log) -> rs.World:
     """The true courtyard, with what the drive shows of its sensor."""
+    return known_by(drive)
+
+
+def known_by(drive: Log) -> rs.World:
+    """The true courtyard, with what a drive shows of its sensor."""
     map = replace(Map.from_log(drive, MapConfig(ego_radius_m=0.5)), calibration=Calibration(np.zeros(16), np.zeros(16)))
     seen = see_blind_spots(map, [layer.moved(_shift(-map.origin)) for layer in courtyard().layers])
     return rs.World(courtyard().layers, calibration=seen.calibration)
@@ -114,6 +124,38 @@ def test_a_saved_world_keeps_them(world: rs.World, drive: Log, tmp_path: Path) -
     np.testing.assert_allclose(again.blind, world.calibration.blind, atol=5e-4)
 
 
+def test_a_sensor_that_cuts_off_at_a_range_is_predicted_to(tmp_path: Path) -> None:
+    short = scan(9.0)
+    known = known_by(short)
+    assert known.calibration is not None
+    assert known.calibration.range_limit_m == pytest.approx(9.0, abs=0.05)
+    before, after = _ranges(courtyard(), short[1]), _ranges(known, short[1])
+    assert (before[np.isfinite(before)] > 9.0).mean() > 0.1
+    np.testing.assert_array_equal(after[before < 8.9], before[before < 8.9])
+    assert np.isinf(after[before > 9.1]).all()
+    likelihoods = [Retracer(place).log_likelihood(short[1]).mean() for place in (courtyard(), known)]
+    assert likelihoods[1] > likelihoods[0] + 0.1
+    known.save(tmp_path / "place.world")
+    again = rs.load_world(tmp_path / "place.world").calibration
+    assert again is not None
+    assert again.range_limit_m == known.calibration.range_limit_m
+
+
+def test_a_drive_that_is_fired_again_ends_at_the_range_of_its_sensor() -> None:
+    short = scan(9.0)
+    again = Retracer(known_by(short), seed=3).sweep(short[1])
+    assert again.range.max() <= 9.0
+    out = again.beam_status == BeamStatus.OUT_OF_RANGE
+    assert out.sum() > 0.1 * again.n_beams
+    assert not np.isin(again.beam, np.flatnonzero(out)).any()
+
+
+def test_a_drive_in_a_small_place_shows_no_limit(world: rs.World, drive: Log) -> None:
+    assert drive[0].range.max() < 20.0
+    assert world.calibration is not None
+    assert world.calibration.range_limit_m is None
+
+
 def test_a_calibration_without_them_saves_none() -> None:
     assert list(Calibration(np.zeros(2), np.zeros(2)).to_dict()) == ["elevation_rad", "range_m", "range_slope"]
 
@@ -125,6 +167,8 @@ def test_a_sensor_that_sees_everywhere_has_none() -> None:
 def test_shares_of_another_shape_or_size_are_refused() -> None:
     with pytest.raises(ResweepError, match="360 values a ring"):
         Calibration(np.zeros(2), np.zeros(2), np.zeros((2, 7)))
+    with pytest.raises(ResweepError, match="range_limit_m must be above 0"):
+        Calibration(np.zeros(2), np.zeros(2), range_limit_m=0.0)
     with pytest.raises(ResweepError, match="from 0 to 1"):
         Calibration(np.zeros(2), np.zeros(2), np.full((2, BLIND_BINS), 1.5))
 

@@ -250,10 +250,16 @@ class Retracer:
                 slope=slope,
                 range_max=self.sensor.range_max_m,
                 height=how.height_m,
+                reach=self._find_reach(recorded),
                 threads=self.tracer.threads,
             )
         blind = None if self.calibration is None else self.calibration.find_blind(recorded)
         return dict(found) if blind is None else _with_blind_spots(found, blind, how, self.sensor.range_max_m, measured)
+
+    def _find_reach(self, recorded: Sweep) -> float:
+        """How far off the recorded sweep's sensor can return from, metres."""
+        limit = self.calibration.range_limit_m if self.calibration is not None and self._fits(recorded) else None
+        return self.sensor.range_max_m if limit is None else min(limit, self.sensor.range_max_m)
 
     def _fits(self, recorded: Sweep) -> bool:
         return self.calibration is not None and self.calibration.fits(recorded)
@@ -285,7 +291,7 @@ class Retracer:
             beam_ring=recorded.beam_ring,
             beam_column=recorded.beam_column,
         )
-        seen = self._drop_blind(traced, index)
+        seen = self._drop_unseen(traced, index)
         if self.realism is not None:
             labels = common_labels(self.world, self.tracer.actors.actors)
             seen = self.realism.run(
@@ -302,8 +308,17 @@ class Retracer:
                 return seen  # it knows the gains of its lasers
         return replace(seen, intensity=seen.intensity * self.find_gain(seen.ring, recorded))
 
-    def _drop_blind(self, sweep: Sweep, index: int) -> Sweep:
-        """The sweep without the returns that its sensor's blind spots take, drawn by seed and number of the sweep."""
+    def _drop_unseen(self, sweep: Sweep, index: int) -> Sweep:
+        """The sweep without the returns that its sensor does not have: from too far off, or taken by blind spots.
+
+        The latter are drawn by seed and number of the sweep.
+        """
+        far = sweep.range > self._find_reach(sweep)
+        if far.any():
+            lost, sweep = sweep.beam[far], sweep.select(~far)
+            status = sweep.beam_status.copy()
+            status[lost[status[lost] == BeamStatus.DROPPED]] = BeamStatus.OUT_OF_RANGE
+            sweep = replace(sweep, beam_status=status)
         blind = None if self.calibration is None or self._keeps_blind else self.calibration.find_blind(sweep)
         if blind is None:
             return sweep

@@ -1,7 +1,8 @@
-"""Blind spots of a sensor: directions in which its beams come back empty although the world stands there.
+"""Why beams come back empty although the world stands there: blind spots of their sensor, and the limit of its range.
 
 The vehicle itself and mounts take the returns of the same beams in every sweep, and so does what lies nearer than a
-sensor measures. A world cannot show that: it would return beams that come back empty.
+sensor measures. Sensors, and writers of datasets, cut off at a range. A world cannot show that: it would return beams
+that come back empty.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from resweep.reconstruction.map.beams import Beams
 from resweep.reconstruction.map.map import Map
 from resweep.reconstruction.map.predicted import predict_beams
 from resweep.reconstruction.refine.beams import EMPTY_RANGE_M
+from resweep.reconstruction.refine.beams import RANGE_MAX_M as PREDICTED_M
 from resweep.simulate.scene import native_scene
 from resweep.sweep import Sweep
 from resweep.worlds import Layer, World
@@ -28,6 +30,8 @@ _MOST_SWEEPS = 12
 _ENOUGH_SWEEPS = 6  # of a short log; a longer one is looked at by half of its sweeps
 _PRIOR_BEAMS = 2.0  # with the share of all beams that come back empty
 _LEAST_SHARE = 0.01  # a bin with less counts as seeing
+_MARGIN_M = 0.5  # beyond the farthest return, by which a predicted one is certainly farther
+_ENOUGH_BEYOND = 30  # empty beams, each likelier to return than not: a billion to one that it is not chance
 _STEPS = 200  # to which shares are rounded, so that a world stays small
 
 
@@ -66,12 +70,33 @@ class BlindSpots:
         return np.asarray(np.round(share * _STEPS) / _STEPS)
 
 
+class RangeLimit:
+    """The farthest return of a recording, and how many empty beams should have returned from beyond it."""
+
+    def __init__(self) -> None:
+        self._farthest = 0.0
+        self._predicted: list[Array] = []
+
+    def add(self, beams: Beams, scene: _core.Scene, slope: float, empty_range_m: float) -> None:
+        """Look at the beams of a sweep, given around the scene's origin."""
+        if beams.returned.any():
+            self._farthest = max(self._farthest, float(beams.length[beams.returned].max()))
+        empty = beams[~beams.returned & ~beams.find_hidden(empty_range_m)]
+        ranges = predict_beams(scene, empty, slope, PREDICTED_M)["range"]
+        self._predicted.append(ranges[np.isfinite(ranges)])
+
+    def find(self) -> float | None:
+        """Metres beyond which nothing returns; None if too few beams show that."""
+        beyond = sum(int((ranges > self._farthest + _MARGIN_M).sum()) for ranges in self._predicted)
+        return self._farthest if self._farthest > 0.0 and beyond >= _ENOUGH_BEYOND else None
+
+
 def _with_rows(values: Array, rows: int) -> Array:
     return np.concatenate([values, np.zeros((rows - len(values), values.shape[1]))])
 
 
 def see_blind_spots(map: Map, layers: Sequence[Layer]) -> Map:
-    """The map with the blind spots of its sensor in its calibration, as its beams show them in ``layers``.
+    """The map with blind spots and range limit of its sensor in its calibration, as its beams show them in ``layers``.
 
     Half of the sweeps, spread over the log, are looked at, 6 at least and 12 at most. A map whose
     lasers were not calibrated stays as it is.
@@ -79,8 +104,12 @@ def see_blind_spots(map: Map, layers: Sequence[Layer]) -> Map:
     if map.calibration is None:
         return map
     log, scene, spots = map.beam_log, native_scene(World(list(layers))), BlindSpots()
+    limit = RangeLimit()
     count = min(len(log), max(_ENOUGH_SWEEPS, min(len(log) // 2, _MOST_SWEEPS)))
     numbers = np.unique(np.linspace(0, len(log) - 1, count).astype(int))
     for sweep in track(log[numbers.tolist()], "finding blind spots", show=map.progress):
-        spots.add(sweep, map.beams(sweep, EMPTY_RANGE_M), scene, map.beam_slope, EMPTY_RANGE_M)
-    return replace(map, calibration=replace(map.calibration, blind=spots.find_shares()))
+        beams = map.beams(sweep, EMPTY_RANGE_M)
+        spots.add(sweep, beams, scene, map.beam_slope, EMPTY_RANGE_M)
+        limit.add(beams, scene, map.beam_slope, EMPTY_RANGE_M)
+    known = replace(map.calibration, blind=spots.find_shares(), range_limit_m=limit.find())
+    return replace(map, calibration=known)
