@@ -17,6 +17,7 @@ from resweep.errors import ResweepError
 
 ROOT = Path(__file__).resolve().parents[2]
 
+SLOW = ("peers", "cluster", "learned", "memory", "streaming")
 KEYS = {
     "floor": [
         f"{place}_{rays}_{key}"
@@ -89,7 +90,7 @@ def _figures(result: dict[str, Any], keys: list[str]) -> list[float]:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.slow) if name in ("peers", "cluster", "learned") else name for name in KEYS],
+    [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in KEYS],
 )
 def test_a_fast_run_gives_positive_figures_and_tables(name: str, load: Any, few_pulses: Any) -> None:
     if name == "peers":

@@ -54,6 +54,7 @@ def test_a_leak_shows_in_resident_memory(tmp_path: Path) -> None:
     assert found["mb_per_hour_low"] > 100.0
 
 
+@pytest.mark.slow
 def test_a_short_run_simulates_in_both_ways_and_leaves_nothing() -> None:
     result = run(0.05)
     for way in WAYS:

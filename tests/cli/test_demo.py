@@ -34,6 +34,7 @@ def simulated(world: World, **changes: str) -> Simulator:
     return Simulator(world, load_sensor("velodyne-vlp-16").with_(**changes), seed=5)
 
 
+@pytest.mark.slow
 def test_a_small_meadow_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resweep: Any) -> None:
     monkeypatch.setattr(
         "resweep.cli.demos.meadow.make_meadow", lambda output, seed: make_meadow(output, seed, sweeps=2)

@@ -122,6 +122,7 @@ def street_drive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return folder / "drive", folder / "place.world"
 
 
+@pytest.mark.slow
 def test_like_alone_fires_the_recorded_beams_and_evaluation_matches_each(
     resweep: Any, street_drive: tuple[Path, Path]
 ) -> None:

@@ -82,6 +82,7 @@ def test_what_is_left_is_told_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert spare_memory(1_000_000_000, 300_000_000, "it") == 500_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from the system")
 def test_simulating_takes_no_more_memory_for_more_sweeps(room: Path, tmp_path: Path) -> None:
     peaks = [_simulate_peak_mb(room, tmp_path, sweeps) for sweeps in (3, 20)]

@@ -116,7 +116,9 @@ def kill_one(cluster: Cluster, folder: Path, files: str, ended: threading.Event,
         killed.append(pid)
 
 
-@pytest.mark.parametrize(("verb", "files"), [("simulate", "*.sweep"), ("build", "world.json")])
+@pytest.mark.parametrize(
+    ("verb", "files"), [("simulate", "*.sweep"), pytest.param("build", "world.json", marks=pytest.mark.slow)]
+)
 def test_a_worker_that_is_killed_costs_time_and_nothing_else(
     verb: str, files: str, cluster: Cluster, places: Places, resweep: Any, tmp_path: Path
 ) -> None:

@@ -48,7 +48,7 @@ SMALLER = {
     "evaluation.md": (("--holdout 2", "--holdout 2 --refine none"),),
     "datasets.md": (("edge-cases -o", "edge-cases --set scenarios=[hidden-car] -o"),),
 }
-SLOW = {"evaluation.md"}  # it draws four reports
+SLOW = {"evaluation.md", "tutorial.md", "vegetation.md"}  # the first draws four reports, the others build worlds
 NEEDS = {"rosbags.md": "rosbags", "clouds.md": "copclib", "drive.md": "cmaes", "tutorial.md": "viser"}
 OTHER_PROGRAMS = {"pip", "py3dtiles", "ssh", "python"}
 COMMAND = typer.main.get_command(app)

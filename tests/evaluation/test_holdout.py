@@ -50,6 +50,7 @@ def test_a_simulated_street_is_met_again_in_its_splats(drive: Log) -> None:
     assert report.calibration[-1]["right"] > 0.8
 
 
+@pytest.mark.slow
 def test_a_shifted_pose_is_found_again(drive: Log) -> None:
     world = build(drive, SplatConfig(method="labels", resample=False, calibrate=None), progress=False)
     sweep = drive[3]

@@ -54,6 +54,7 @@ def peak_mb(sweeps: int, memory: str) -> float:
     return float(figures["mb"])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 def test_memory_does_not_grow_with_the_sweeps() -> None:
     short, long = peak_mb(10, "256MB"), peak_mb(30, "256MB")

@@ -39,6 +39,7 @@ def test_empty_pulses_of_the_terrestrial_scan_are_known(sample_data: Path) -> No
     np.testing.assert_allclose(np.linalg.norm(sweep.beam_direction, axis=1), 1.0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_second_drive_is_met_in_worlds_of_the_first() -> None:
     result = a_mobile.run(fast=True)
     assert {row["world"] for row in result["rows"]} == {"voxels", "top-down", "hybrid"}

@@ -50,6 +50,7 @@ def test_a_world_recovers_its_own_thin_beams_and_one_without_them_does_not(place
     assert _held_out(prepared, bare)["thin_f1"] == 0.0
 
 
+@pytest.mark.slow
 def test_every_model_has_its_row(result) -> None:
     rows = result["places"][0]["rows"]
     assert [row["model"] for row in rows] == ["mesh, IMLS", "basic, as C", "labels, as C", "labels, ours"]

@@ -13,6 +13,7 @@ def result() -> dict:
     return d_hidden_car.run(fast=True)
 
 
+@pytest.mark.slow
 def test_the_reference_stack_passes_slow_cases_that_a_blind_driver_fails(result: dict) -> None:
     assert result["variants"] == len(result["rows"]) == 2
     assert result["success_rate"] == 1.0

@@ -22,6 +22,7 @@ def world(place: Place) -> rs.World:
     return rs.build(place.log, rs.HybridConfig(complete=True), progress=False)
 
 
+@pytest.mark.slow
 def test_confidence_is_calibrated_on_and_beside_the_path(place: Place, world: rs.World) -> None:
     parts = [d_confidence.compare(place, world, hdl64(COLUMNS), shift_m) for shift_m in (0.0, 3.0)]
     confidence, right = (np.concatenate([part[name] for part in parts]) for name in ("confidence", "right"))

@@ -342,6 +342,7 @@ print(run(1_000_000, sys.argv[2]) - first)
 """
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_cloud(tmp_path: Path) -> None:
     """A million points, of which 50,000 may be held: ten times as many take a few megabytes more."""
     words = [sys.executable, "-c", _WRITE, str(tmp_path / "a.copc.laz"), str(tmp_path / "b.copc.laz")]

@@ -34,6 +34,7 @@ def make_points(count: int) -> Array:
     return (points + PLACE).round(2)
 
 
+@pytest.mark.slow
 def test_3d_tiles_are_made_of_our_clouds(judges: str, tmp_path: Path) -> None:
     points = make_points(20_000)
     log = rs.Log.from_sweeps([rs.Sweep.from_points(points - PLACE, pose=from_xyz_rpy(*PLACE))])

@@ -114,6 +114,7 @@ def test_worlds_that_do_not_fit(
         assert not (tmp_path / name).exists()
 
 
+@pytest.mark.slow
 def test_learning_that_was_stopped_goes_on_to_the_same_bytes(
     tiny_log_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

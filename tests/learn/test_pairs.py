@@ -94,6 +94,7 @@ def run(*words: object) -> int:
     return int(ended.value.code or 0)
 
 
+@pytest.mark.slow
 def test_the_command_learns_and_simulate_takes_the_model(
     tiny_log_folder: Path, tiny_world: rs.World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

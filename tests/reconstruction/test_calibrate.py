@@ -90,6 +90,7 @@ def test_lasers_that_met_nothing_while_others_were_calibrated_stay_as_they_are(d
         np.testing.assert_array_equal(found.log[at].range[returned], given.range[returned])
 
 
+@pytest.mark.slow
 def test_a_slow_drift_of_poses_is_found_to_the_millimetre() -> None:
     """Planes move with the sweeps that they were fitted to: a drift that neighbouring sweeps share must not be lost."""
     quiet = {"receiver.range_noise_sigma_m": 0.0, "receiver.range_quantisation_m": 0.0, "beam.rays": "single"}

@@ -221,6 +221,7 @@ def test_checkpoints_that_were_being_discarded_are_not_used(drive: Path, tmp_pat
     assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_two_builds_at_once_do_not_mix(drive: Path, tmp_path: Path) -> None:
     slow = """
 import sys

@@ -124,6 +124,7 @@ def test_a_recorded_drive_makes_a_thinner_map_than_its_own_poses(sample_data, se
     assert calibrate(found, once).misfit_m[0] < calibrate(log, once).misfit_m[0]
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_drive(monkeypatch: pytest.MonkeyPatch) -> None:
     """A long alley of boxes: what is held after 36 sweeps is what was held after 22, but for the poses.
 

@@ -91,6 +91,7 @@ def test_a_drive_that_leaves_the_map_keeps_its_shape() -> None:
     assert steps.max() < 0.02
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_drive() -> None:
     peaks = []
     for length_m in (80.0, 160.0):

@@ -77,6 +77,7 @@ def test_surfaces_of_a_real_drive_agree_better(sample_data: Path) -> None:
     assert after < before
 
 
+@pytest.mark.slow
 def test_a_drive_fired_again_keeps_its_times_and_meets_the_corrected_map() -> None:
     log = recorded(0.9)
     world = rs.build(log, rs.SplatConfig(), progress=False)

@@ -111,6 +111,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "100"})
 
 
+@pytest.mark.slow
 def test_the_command_fits_writes_and_draws(tmp_path: Path, street: Simulator) -> None:
     from resweep.io import write_sweep
 

@@ -62,6 +62,7 @@ def drive(path: Path, memory_bytes: int, last_m: float) -> tuple[int, float]:
     return int(returns), int(kilobytes) / 1000
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kilobytes on Linux")
 def test_memory_does_not_grow_with_the_drive(street: Path) -> None:
     memory_bytes = 410_000_000  # 110 MB for tiles: a sweep needs six of them

@@ -127,6 +127,7 @@ def test_a_log_is_shown_and_its_controls_change_it(shown: Any, visit: Any, log: 
     assert page.errors == []
 
 
+@pytest.mark.slow
 def test_two_logs_have_panes_whose_cameras_move_together(shown: Any, visit: Any, log: Log, place: World) -> None:
     again = Simulator(place, load_sensor("velodyne-vlp-16"), seed=3).run(log.poses)
     show = shown(Opened(logs=[("real", log), ("simulated", again)]), 8410)
@@ -295,6 +296,7 @@ def test_a_saved_page_needs_no_server(
     assert [address for address in page.asked if not address.startswith(("file:", "data:", "blob:"))] == []
 
 
+@pytest.mark.slow
 def test_a_viewer_leaves_nothing_behind_when_it_is_stopped(log: Log, tmp_path: Path) -> None:
     from resweep.io import write_log
 

@@ -61,6 +61,7 @@ def test_boxes_near_a_path() -> None:
     assert np.flatnonzero(find_near(boxes, path[:1], 3.0)).tolist() == [10]
 
 
+@pytest.mark.slow
 def test_tiles_in_memory_are_those_on_disk(mixed_world: World, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     mean = np.c_[rng.uniform(-140, 140, (400, 2)), rng.normal(size=400)]

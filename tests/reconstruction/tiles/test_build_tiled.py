@@ -63,6 +63,7 @@ def hybrids(garden: Log, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     return worlds
 
 
+@pytest.mark.slow
 def test_a_hybrid_has_as_many_primitives_in_one_tile_as_in_many(hybrids):
     counts = {name: [layer.n_primitives for layer in world.layers] for name, world in hybrids.items()}
     assert [layer.name for layer in hybrids["many"].layers] == ["splats", "volumes"]
@@ -96,6 +97,7 @@ def test_rays_meet_the_same_surfaces_along_a_seam(hybrids):
     assert np.median(np.abs(lawns[0][both] - lawns[1][both])) < 0.005
 
 
+@pytest.mark.slow
 def test_held_out_figures_do_not_depend_on_the_tiles(garden, tmp_path):
     found = []
     for tile_m in (1000.0, TILE_M):
@@ -113,6 +115,7 @@ def test_surfaces_alone_are_built_by_tiles_too(garden, tmp_path, config):
     assert many.meta["points"] == whole.meta["points"]
 
 
+@pytest.mark.slow
 def test_without_labels_beams_decide_in_tiles_as_in_one_piece(unlabelled, tmp_path):
     whole = rs.build(unlabelled, HYBRID, progress=False)
     many = make(unlabelled, tmp_path / "many.world", HYBRID, TILE_M)
@@ -120,6 +123,7 @@ def test_without_labels_beams_decide_in_tiles_as_in_one_piece(unlabelled, tmp_pa
         assert other.n_primitives == pytest.approx(one.n_primitives, rel=0.15)
 
 
+@pytest.mark.slow
 def test_little_memory_divides_tiles_and_changes_little(garden, tmp_path, monkeypatch, hybrids):
     monkeypatch.setattr(tiled, "_FEWEST_POINTS", 1000)
     monkeypatch.setattr(tiled, "_MOST_POINTS", 15_000)
@@ -142,7 +146,9 @@ def unbroken(garden: Log, tmp_path_factory: pytest.TempPathFactory) -> str:
     return hash_folder(build_tiled(garden[:4], path, HYBRID, tile_m=TILE_M, progress=False))
 
 
-@pytest.mark.parametrize("where", ["scatter_batch", "fit_tile", "assemble_world"])
+@pytest.mark.parametrize(
+    "where", ["fit_tile", *(pytest.param(name, marks=pytest.mark.slow) for name in ("scatter_batch", "assemble_world"))]
+)
 def test_a_build_that_was_stopped_goes_on_and_gives_the_same_bytes(garden, unbroken, tmp_path, monkeypatch, where):
     monkeypatch.setattr(scatter, "_BATCH_BEAMS", 14_000)
     real, calls = getattr(tiled, where), []
