@@ -8,6 +8,9 @@ sweep; `open3d_prepared` keeps the rays in the sensor's frame from sweep to swee
 Mitsuba 3 (LLVM) gets our rays ready made, in the order of firing and in the order in which we trace, and is timed for
 tracing alone. ``ratio_mitsuba_fired`` is our speed end to end over its speed on the rays as they are fired, and
 ``ratio_mitsuba`` over the faster of its two: the stricter one, since it is given the order that we look for.
+
+Each is timed on the second of two runs in its turn: a drive is many sweeps of one program, while the scenes of six
+programs in turn do not stay in the caches.
 """
 
 from __future__ import annotations
@@ -87,7 +90,7 @@ def _measure(
     for order, make in (("fired", fired_rays), ("ordered", Simulator.rays)):
         rays = [make(sim, pose) for pose in poses]
         contenders[f"mitsuba {order}"] = timed(prepare_all(mitsuba, rays, sim.sensor.range_max_m))
-    seconds = interleaved(contenders, rounds)
+    seconds = interleaved(contenders, rounds, steady=True)
     by_order = [seconds.pop(f"mitsuba {order}") for order in ("fired", "ordered")]
     seconds["mitsuba"] = min(by_order, key=statistics.median)
     figures: Result = {f"{who}_sweeps_per_s": len(poses) / statistics.median(s) for who, s in seconds.items()}

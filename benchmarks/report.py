@@ -41,16 +41,22 @@ def timed(work: Callable[[], object]) -> Contender:
     return once
 
 
-def interleaved(contenders: Mapping[str, Contender], rounds: int, warm_up: bool = True) -> dict[str, list[float]]:
+def interleaved(
+    contenders: Mapping[str, Contender], rounds: int, warm_up: bool = True, steady: bool = False
+) -> dict[str, list[float]]:
     """Seconds of every contender in each of ``rounds``, after one round to ``warm_up``.
 
     All take their turn in every round, so that what disturbs the machine disturbs all of them; the
-    order is reversed from round to round, so that none always follows the same neighbour.
+    order is reversed from round to round, so that none always follows the same neighbour. With ``steady`` a contender
+    works twice in its turn and the second time counts: it finds its own data in the caches, as on a drive of many
+    sweeps, and not those of another program.
     """
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for number in range(rounds + warm_up):
         names = list(contenders)[:: -1 if number % 2 else 1]
         for name in names:
+            if steady:
+                contenders[name]()
             taken = contenders[name]()
             if number > 0 or not warm_up:
                 seconds[name].append(taken)

@@ -148,6 +148,11 @@ def test_every_contender_takes_its_turn_in_every_round(load: Any) -> None:
     assert report.paired_ratio(seconds["b"], seconds["a"]) == 4.0
 
 
+def test_the_second_run_of_a_steady_contender_counts(load: Any) -> None:
+    taken = iter([9.0, 1.0, 8.0, 2.0])
+    assert load("report").interleaved({"a": lambda: next(taken)}, 2, warm_up=False, steady=True) == {"a": [1.0, 2.0]}
+
+
 def test_a_measured_process_reports_its_own_memory(load: Any) -> None:
     # A large parent must not show in the figures of a child, as it does in ru_maxrss.
     ballast = bytearray(600_000_000)
