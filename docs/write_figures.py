@@ -62,6 +62,9 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "experiments/c_sparse": ("nuScenes 8 (settings were chosen on it)", "nuScenes 12", "Argoverse 2, sweep 1"),
     "experiments/c_compare": ("compared with", "better", "at most by", "on", "than"),
     "experiments/c_heldout": ("registered with its motion", "registered by its pose alone"),
+    "experiments/c_poses": tuple(
+        f"{title}, sweep {sweep}" for title in ("recovered to 10 cm", "median") for sweep in (8, 15, 22)
+    ),
     "experiments/c_refine": ("none", "fast", "full"),
     "experiments/c_semantics": ("KPConv", "random forest", "range image"),
     "experiments/c_kpconv": tuple(f"splats by {kind}" for kind in _SPLATS_BY),
@@ -256,6 +259,24 @@ ROWS: dict[str, tuple[Row, ...]] = {
         ("first failure in run", _across("rows/{}/runs_to_first_failure", 3), "{}"),
         ("least score", _across("rows/{}/least_score", 3), "{:.2f}"),
     ),
+    "experiments/c_poses": tuple(
+        (
+            title,
+            tuple(
+                f"rows/{5 * sweep + at}/{key}" for key in ("recovered_0.10m", "range_median_m") for sweep in range(3)
+            ),
+            ("{:.1%}",) * 3 + ("{:.4f} m",) * 3,
+        )
+        for at, title in enumerate(
+            (
+                "nothing corrected",
+                "poses and lasers",
+                "... range offsets by range, shared errors",
+                "... motion within each sweep by itself",
+                "... continuous motion (default)",
+            )
+        )
+    ),
     "experiments/c_compare": tuple(
         (
             title + beams,
@@ -307,6 +328,8 @@ def make_table(folder: str, name: str) -> str:
         lines.append(f"| {title} | {' | '.join(cells)} |")
     machine = f", {result['cpu']}, {result['cores']} cores" if "cpu" in result else ""
     size = "the small version (`--fast`)" if result.get("fast") else "the whole run"
+    if only := result.get("only"):
+        size = f"its `--only {only}`"
     if missing := len(result.get("missing", ())):
         size += f" but for {missing} worlds that were not built"
     return "\n".join([*lines, "", f"*`python -m {folder}.{name}`, {size}{machine}.*"])
