@@ -62,9 +62,6 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "experiments/c_sparse": ("nuScenes 8 (settings were chosen on it)", "nuScenes 12", "Argoverse 2, sweep 1"),
     "experiments/c_compare": ("compared with", "better", "at most by", "on", "than"),
     "experiments/c_heldout": ("registered with its motion", "registered by its pose alone"),
-    "experiments/c_poses": tuple(
-        f"{title}, sweep {sweep}" for title in ("recovered to 10 cm", "median") for sweep in (8, 15, 22)
-    ),
     "experiments/c_refine": ("none", "fast", "full"),
     "experiments/c_semantics": ("KPConv", "random forest", "range image"),
     "experiments/c_kpconv": tuple(f"splats by {kind}" for kind in _SPLATS_BY),
@@ -82,6 +79,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "experiments/d_hidden_car": ("all", "6 to 8 m/s", "9 to 11 m/s", "12 to 14 m/s", "15 and 16 m/s"),
     "experiments/d_search": ("random", "grid", "CMA-ES"),
     "benchmarks/drive": ("HDL-64E", "VLP-16"),
+    "benchmarks/floor": ("sweeps a second", "over Embree, rays as fired", "over Embree, rays in our order"),
 }
 ROWS: dict[str, tuple[Row, ...]] = {
     "benchmarks/tiles": (
@@ -107,6 +105,22 @@ ROWS: dict[str, tuple[Row, ...]] = {
         )
         for place in ("terrain", "vegetation")
         for rays, key in (("1 ray a pulse", "1ray"), ("9 rays", "9rays"))
+    ),
+    "benchmarks/floor": tuple(
+        (
+            f"{place}, {rays}",
+            tuple(f"{place}_{key}_{figure}" for figure in ("sweeps_per_s", "ratio", "tracing_share")),
+            ("{:.0f}", "{:.2f}", "{:.2f}"),
+        )
+        for place in ("terrain", "courtyard")
+        for rays, key in (("1 ray a pulse", "1ray"), ("9 rays", "9rays"))
+    ),
+    "benchmarks/courtyard": (
+        ("real-time factor, median of eight poses (goal 1.0)", "realtime_factor", "{:.2f}"),
+        ("slowest pose", "realtime_factor_min", "{:.2f}"),
+        ("fastest pose", "realtime_factor_max", "{:.2f}"),
+        ("triangles, copies counted", "triangles", "{:,}"),
+        ("seconds to build", "build_s", "{:.1f}"),
     ),
     "experiments/a_table1": tuple(
         (name, tuple(f"rows/{at}/{key}" for key in _OF_TABLE), "{:.3f}") for at, name in enumerate(_TARGETS)
@@ -258,24 +272,6 @@ ROWS: dict[str, tuple[Row, ...]] = {
         ("failures", _across("rows/{}/failures", 3), "{}"),
         ("first failure in run", _across("rows/{}/runs_to_first_failure", 3), "{}"),
         ("least score", _across("rows/{}/least_score", 3), "{:.2f}"),
-    ),
-    "experiments/c_poses": tuple(
-        (
-            title,
-            tuple(
-                f"rows/{5 * sweep + at}/{key}" for key in ("recovered_0.10m", "range_median_m") for sweep in range(3)
-            ),
-            ("{:.1%}",) * 3 + ("{:.4f} m",) * 3,
-        )
-        for at, title in enumerate(
-            (
-                "nothing corrected",
-                "poses and lasers",
-                "... range offsets by range, shared errors",
-                "... motion within each sweep by itself",
-                "... continuous motion (default)",
-            )
-        )
     ),
     "experiments/c_compare": tuple(
         (

@@ -152,7 +152,8 @@ def run(fast: bool = False, only: str = "", cache: Path | None = None) -> dict[s
         facts = {"recording": each.name, "sweep": held if held >= 0 else None, "used_for_choosing": each.chosen_on}
         found = kept.find(" | ".join((each.path, str(held), how, settings)), compute)
         rows.append({**facts, "how": how, **found})
-    return {"street": [measure_street(*each) for each in streets if not only or only == "street"], "rows": rows}
+    found_again = [measure_street(*each) for each in streets if not only or only == "street"]
+    return {"street": found_again, "rows": rows, "only": only}
 
 
 def show(result: dict[str, Any]) -> None:
