@@ -7,7 +7,8 @@ by its pose alone; ``pose_alone`` gives the figures of the same worlds that way.
 
 Settings were chosen on SemanticKITTI 00 and 03; the mean is over the other sequences, which were not used for choosing.
 Faults of the code were looked for on them too (rings of 02 that were not found, motion left in 02, 04 and 06, ranges
-that change with azimuth in 04 and 06, the range at which 02 ends), and mended alike for all. That moving splats pays was first seen on 05 and 06.
+that change with azimuth in 04 and 06, the range at which 02 ends), and mended alike for all. That moving splats pays
+was first seen on 05 and 06.
 
 With a cache file rows are kept one by one, and a second run goes on after them.
 """
