@@ -112,7 +112,8 @@ Columns predict_beams(const PyScene& self, const Matrix3<float>& origins, const 
     {
         nb::gil_scoped_release release;
         predicted = predict(self.scene, origins.data(), directions.data(), measured ? measured->data() : nullptr,
-                            origins.shape(0), {sigma, clutter, window, slope, range_max, height, reach.value_or(range_max)}, threads);
+                            origins.shape(0),
+                            {sigma, clutter, window, slope, range_max, height, reach.value_or(range_max)}, threads);
     }
     check_complete(self);
     Columns columns;
