@@ -131,7 +131,9 @@ def test_a_write_that_fails_is_one_error_and_keeps_the_old_file(
     assert (tmp_path / "a.txt").read_bytes() == b"old"
 
 
-@pytest.mark.parametrize("exchange", [True, False], ids=["exchange", "two renames"])
+@pytest.mark.parametrize(
+    "exchange", [pytest.param(True, id="exchange"), pytest.param(False, id="two renames", marks=pytest.mark.slow)]
+)
 def test_a_killed_writer_leaves_the_whole_old_or_the_whole_new(exchange: bool, tmp_path: Path) -> None:
     script = Path(__file__).with_name("killed_writers.py")
     options = [] if exchange else ["no-exchange"]

@@ -47,6 +47,7 @@ def suggested(out: str) -> list[str]:
     return shlex.split(line.removeprefix("next: resweep "))
 
 
+@pytest.mark.slow
 def test_a_folder_without_packets_works_with_poses(resweep: Any, folder: Path, drive: Log) -> None:
     given = ("--poses", "given/lines.txt")
     assert not rs.open_log(folder).poses_known

@@ -10,8 +10,18 @@ import pytest
 
 HERE = Path(__file__).parent
 # Those whose results other tests need are run once, in the files of those tests.
-ALONE = ("a_figure1", "a_transfer", "c_compare")
-SLOW = ("c_heldout", "c_losses", "c_refine", "c_sparse", "d_intensity", "d_raydrop", "d_realism", "d_transfer")
+ALONE = ("a_figure1", "a_transfer")
+SLOW = (
+    "c_compare",
+    "c_heldout",
+    "c_losses",
+    "c_refine",
+    "c_sparse",
+    "d_intensity",
+    "d_raydrop",
+    "d_realism",
+    "d_transfer",
+)
 ELSEWHERE = (
     "a_table1", "b_figure3", "b_figure5", "b_figure7", "b_figure8", "b_figure10", "c_tables", "d_hidden_car",
     "d_motion", "d_objects", "d_search",

@@ -138,6 +138,7 @@ def test_the_official_detection_evaluation_runs(judged: dict[str, Any], root: st
     assert shifted["mean_ap"] < 0.7 * perfect["mean_ap"]
 
 
+@pytest.mark.slow
 def test_the_page_does_what_it_says(tmp_path: Path, judges: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (commands,), (code,) = blocks("bash"), blocks("python")

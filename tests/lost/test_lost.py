@@ -35,15 +35,14 @@ def test_killed_commands_leave_whole_outputs_and_go_on_to_the_same_bytes() -> No
 
 
 def test_of_two_commands_one_refuses_and_faults_leave_the_old_output() -> None:
-    found = disturb(*verbs("build", "convert", "merge"), "--pairs", "1", "--faults")
-    assert [item["verb"] for item in found["pairs"]] == ["build", "convert", "merge"]
+    found = disturb(*verbs("convert", "merge"), "--pairs", "1", "--faults")
+    assert [item["verb"] for item in found["pairs"]] == ["convert", "merge"]
     check(found)
     said = {(item["verb"], item["fault"]): item["said"] for item in found["faults"] if not item["skipped"]}
-    for verb in ("build", "convert"):
-        assert "Permission denied" in said[verb, "lost permission"]
-        assert "no such file" in said[verb, "vanished input 000001.sweep"]
-        assert "truncated" in said[verb, "shrunk input 000001.sweep"]
-        assert "was changed while it was read" in said[verb, "changed input 000001.sweep"]
+    assert "Permission denied" in said["convert", "lost permission"]
+    assert "no such file" in said["convert", "vanished input 000001.sweep"]
+    assert "truncated" in said["convert", "shrunk input 000001.sweep"]
+    assert "was changed while it was read" in said["convert", "changed input 000001.sweep"]
 
 
 @pytest.mark.slow

@@ -56,6 +56,7 @@ def test_wrong_lasers_and_poses_are_found(drive: Log) -> None:
     assert np.linalg.norm(moved - moved.mean(axis=0), axis=1).mean() < 0.6 * before
 
 
+@pytest.mark.slow
 def test_a_true_log_is_left_nearly_as_it_is(drive: Log) -> None:
     found = calibrate(drive, CONFIG)
     many = np.bincount(drive[0].ring, minlength=64) > 300

@@ -66,6 +66,7 @@ def test_a_map_keeps_no_sweep_in_memory() -> None:
     assert [ref() for ref in counted.alive] == [None] * N
 
 
+@pytest.mark.slow
 def test_joined_and_corrected_logs_read_a_sweep_when_it_is_asked_for() -> None:
     """Neither reads ahead nor keeps a sweep, so that a drive of any length can be joined and corrected."""
     parts = [Counted(shrub_sweeps(N)) for _ in range(2)]

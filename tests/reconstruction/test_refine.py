@@ -207,6 +207,7 @@ def test_one_sweep_is_enough_to_refine_by(hedge: Log, how: Refine) -> None:
     assert not np.array_equal(first.permeability, refined.permeability)
 
 
+@pytest.mark.slow
 def test_tiles_are_refined_too(hedge: Log, tmp_path: Path) -> None:
     found = []
     for how in ("none", "fast", "full"):

@@ -67,6 +67,7 @@ def test_waves_are_found_with_their_errors(drive: Log, calibrated: Calibrated) -
     assert any("mm by azimuth" in line for line in found.describe())
 
 
+@pytest.mark.slow
 def test_lasers_that_read_alike_all_around_get_no_waves(drive: Log) -> None:
     assert calibrate(drive, CONFIG).calibration.range_wave_m is None
 

@@ -40,6 +40,7 @@ def grounds(size: int = 31) -> World:
     return World([Mesh(mesh.vertices, mesh.faces, label=mesh.label, reflectance=0.5, name="g")])
 
 
+@pytest.mark.slow
 def test_a_tiled_build_is_published_whole_and_goes_on_after_a_stop(
     bucket: str, drive: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

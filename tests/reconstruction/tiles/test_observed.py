@@ -28,6 +28,7 @@ def tiled(garden: Log, tmp_path_factory: pytest.TempPathFactory) -> World:
     return load_world(rs.build_tiled(garden, path, CONFIG, tile_m=20.0, progress=False))
 
 
+@pytest.mark.slow
 def test_tiles_observe_what_one_piece_does(whole: World, tiled: World) -> None:
     assert whole.observed is not None
     assert tiled.observed is not None
