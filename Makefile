@@ -7,7 +7,7 @@ MINIMAL ?= .venv-minimal
 DEVELOP ?= .venv-develop
 JUDGES ?= .venv-judges
 BIN := $(VENV)/bin
-# Modules are compiled when they are first imported: installing all of them compiled takes a minute and a half more.
+# Modules are compiled when they are first imported: most of those that are installed never are.
 INSTALL := -m pip --quiet install --no-compile
 WHEEL := $$(echo dist/*.whl)
 SDIST := $$(echo dist/*.tar.gz)

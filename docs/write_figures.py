@@ -324,8 +324,6 @@ def make_table(folder: str, name: str) -> str:
         lines.append(f"| {title} | {' | '.join(cells)} |")
     machine = f", {result['cpu']}, {result['cores']} cores" if "cpu" in result else ""
     size = "the small version (`--fast`)" if result.get("fast") else "the whole run"
-    if only := result.get("only"):
-        size = f"its `--only {only}`"
     if missing := len(result.get("missing", ())):
         size += f" but for {missing} worlds that were not built"
     return "\n".join([*lines, "", f"*`python -m {folder}.{name}`, {size}{machine}.*"])
