@@ -96,7 +96,7 @@ fuzz: $(VENV)/.installed $(VENV)/.dev ## feed every reader thousands of damaged 
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 
 lost: $(VENV)/.installed $(VENV)/.dev ## kill, double and disturb every command that writes; LOST="--verb build --moments 100" for others
-	$(BIN)/python -m tests.lost $(or $(LOST),--moments 100 --pairs 4 --faults)
+	$(BIN)/python -m tests.crash $(or $(LOST),--moments 100 --pairs 4 --faults)
 
 sanitize: $(VENV)/.installed $(VENV)/.dev ## run the native tests under the address, undefined-behaviour and thread sanitizers
 	$(BIN)/python tests/native/sanitize.py
@@ -162,8 +162,8 @@ $(MINIMAL)/.installed: build/wheel.stamp
 	touch $@
 
 # The field's own programs, which open what we write. Resweep itself is not in there.
-$(JUDGES)/.installed: tests/judges/requirements.txt tests/judges/without-dependencies.txt
+$(JUDGES)/.installed: tests/external/requirements.txt tests/external/without-dependencies.txt
 	test -x $(JUDGES)/bin/python || $(PYTHON) -m venv --upgrade-deps $(JUDGES)
-	$(JUDGES)/bin/python $(INSTALL) -r tests/judges/requirements.txt
-	$(JUDGES)/bin/python $(INSTALL) --no-deps -r tests/judges/without-dependencies.txt
+	$(JUDGES)/bin/python $(INSTALL) -r tests/external/requirements.txt
+	$(JUDGES)/bin/python $(INSTALL) --no-deps -r tests/external/without-dependencies.txt
 	touch $@

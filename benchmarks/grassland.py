@@ -19,11 +19,12 @@ from rich.table import Table
 from benchmarks.places import hdl64
 from benchmarks.processes import folder_bytes
 from benchmarks.report import Result, machine, main, peak_rss_gb, table
+from resweep.build import MapConfig, VolumeConfig
+from resweep.build.pipeline import build
 from resweep.pose import Trajectory, from_xyz_rpy
-from resweep.reconstruction import MapConfig, VolumeConfig, build
 from resweep.scenes import meadow
 from resweep.simulate import Simulator
-from resweep.worlds.volumes import Volumes
+from resweep.worlds.layers.volumes import Volumes
 
 VOXEL_M = 0.3  # A, VI-B
 SPEED_MPS, HEIGHT_M = 5.0, 3.5

@@ -29,7 +29,7 @@ from resweep.learn.training import TrainingConfig
 from resweep.learn.trees import TreeConfig
 from resweep.simulate.realism.channels import find_channels
 from resweep.simulate.realism.layout import find_layout
-from resweep.worlds.seen import pack_seen
+from resweep.worlds.layers.seen import pack_seen
 
 VARIANTS = ("unet", "mlp", "trees", "logistic")
 BUDGET_S = 0.05  # half of a sweep at 10 Hz

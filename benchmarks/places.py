@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from resweep.map.observed import SpaceObserver
 from resweep.pose import Array, from_xyz_rpy
-from resweep.reconstruction.map.observed import SpaceObserver
 from resweep.scenes import (
     CourtyardConfig,
     TreeConfig,
@@ -24,9 +24,9 @@ from resweep.scenes.scatter import tilings
 from resweep.sensors import Sensor, load_sensor
 from resweep.simulate import Simulator
 from resweep.worlds import Instances, Mesh, Splats, World
+from resweep.worlds.layers.seen import COLUMN as SEEN_COLUMN
+from resweep.worlds.layers.seen import pack_seen
 from resweep.worlds.observed import VOXEL_M
-from resweep.worlds.seen import COLUMN as SEEN_COLUMN
-from resweep.worlds.seen import pack_seen
 
 SENSOR_HEIGHT_M = 2.0
 _LIGHT_TREE = TreeConfig(branches=(12, 5), trunk_sides=8, leaf_segments=2)

@@ -35,13 +35,13 @@ from benchmarks.report import (
     peak_rss_gb,
     table,
 )
+from resweep.build import Cloud, Map, SplatConfig, fit, paper_c
 from resweep.labels import load_labels
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, from_xyz_rpy, transform
-from resweep.reconstruction import Cloud, Map, SplatConfig, fit, paper_c
 from resweep.scenes import StreetConfig, street
 from resweep.simulate import Simulator
-from resweep.worlds.splats import Splats
+from resweep.worlds.layers.splats import Splats
 
 TARGET = 3.0
 K = 40  # C, 3.1

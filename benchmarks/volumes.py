@@ -19,10 +19,11 @@ from benchmarks.floor import measure
 from benchmarks.places import hdl64, terrain_with_boxes
 from benchmarks.report import Result, machine, main, table
 from benchmarks.splat_trace import splats_on
-from resweep.reconstruction import MapConfig, VolumeConfig, build
+from resweep.build import MapConfig, VolumeConfig
+from resweep.build.pipeline import build
 from resweep.simulate import Simulator
 from resweep.worlds import Mesh, Volumes, World
-from resweep.worlds.volumes import packed
+from resweep.worlds.layers.volumes import packed
 
 _HEIGHT_M = 3.0  # of the vegetation that the volumes are
 

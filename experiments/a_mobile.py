@@ -28,8 +28,8 @@ from resweep import (
     World,
     load_sensor,
 )
+from resweep.build import MapConfig
 from resweep.pose import from_xyz_rpy
-from resweep.reconstruction import MapConfig
 from resweep.scenes import SCENE_LABELS, TreeConfig, fractal_terrain, placements, shrub, spaced_positions, tree
 from resweep.simulate import Retracer
 from resweep.worlds import Layer

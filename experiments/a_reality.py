@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 import resweep as rs
 from experiments.presenting import BLUE, GREEN, GREY, INK, ORANGE, console, figure, main, progress, table
 from resweep import BeamStatus, HybridConfig, Log, SplatConfig, SurfelConfig, Sweep, VolumeConfig, World
+from resweep.build import MapConfig
 from resweep.evaluation import Shots, histogram_distance, noise_floor, shots_of
 from resweep.labels import Group
+from resweep.map.accumulate import select_mappable
+from resweep.map.descriptors import describe
 from resweep.neighbours import Neighbours
-from resweep.reconstruction import MapConfig
-from resweep.reconstruction.map.accumulate import select_mappable
-from resweep.reconstruction.splats.descriptors import describe
 from resweep.sensors.infer.complete import complete_beams
 from resweep.sensors.infer.grid import estimate_grid
 from resweep.simulate import Retracer

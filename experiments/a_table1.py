@@ -5,7 +5,7 @@ builds the worlds, the rest tests them.
 
 ``hybrid`` is the product's own world: `rs.build` of the training sweeps, one after the other as they were recorded,
 with no setting made for this table. The log knows its sensor. The build notices that the sensor stood still and fired
-the same directions again and again (`resweep.reconstruction.standing`). The choices in it, all made on other targets
+the same directions again and again (`resweep.build.stationary`). The choices in it, all made on other targets
 (planes of other slopes, tree 3 with 12,000 and 3,000 leaves, grass 5 of other heights; other shots, 2 lasers, 2°):
 
 - one volume for each direction and centimetre of range in which shots ended, as wide as directions are apart (2 cm is
@@ -45,8 +45,8 @@ from experiments.presenting import BLUE, GREEN, INK, ORANGE, console, figure, ma
 from experiments.rimls import rimls_world
 from experiments.static_targets import NOISE_M, STEP_DEG, TARGETS, Target, bench_sensor, scan, scan_each, together
 from resweep import HybridConfig, Log, Sensor, SplatConfig, VolumeConfig, World
+from resweep.build import MapConfig
 from resweep.evaluation import Shots, histogram_distance, noise_floor, shots_of
-from resweep.reconstruction import MapConfig
 from resweep.worlds import Volumes
 
 KINDS = ("surface", "voxels", "top_down", "bottom_up", "splats", "dense", "hybrid")

@@ -17,9 +17,9 @@ import resweep as rs
 from experiments.presenting import BLUE, GREEN, GREY, INK, ORANGE, console, figure, main, progress, table
 from experiments.static_targets import DISTANCE_M, NOISE_M, small_tree, together
 from resweep import Log, Sensor, Simulator, Sweep, VolumeConfig, Volumes, World
+from resweep.build import MapConfig
 from resweep.evaluation import histogram_distance, shots_of
 from resweep.pose import from_xyz_rpy
-from resweep.reconstruction import MapConfig
 
 ANGLE_DEG, RANGE_M = 0.5, 0.05  # bins as wide as the volumes are, where the sensors differ
 VOXEL_M = 0.1

@@ -27,7 +27,7 @@ from experiments.c_places import Place, known_street, recordings
 from experiments.kept_results import Figures, KeptResults
 from experiments.presenting import BLUE, GREY, console, figure, main, progress, table
 from resweep.evaluation.holdout import holdout
-from resweep.reconstruction.map.accumulate import find_mappable
+from resweep.map.accumulate import find_mappable
 
 CHOSEN_ON = ("SemanticKITTI 00", "SemanticKITTI 03")
 POSE_ALONE = "pose_alone"

@@ -21,11 +21,11 @@ from matplotlib.figure import Figure
 import resweep as rs
 from experiments.c_places import Place, places
 from experiments.presenting import BLUE, ORANGE, console, figure, main, progress, table
+from resweep.build import accumulate
 from resweep.labels import Group, LabelSet
+from resweep.map.accumulate import select_mappable
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
-from resweep.reconstruction import accumulate
-from resweep.reconstruction.map.accumulate import select_mappable
 from resweep.simulate import Retracer
 
 RIGHT_M = 0.1

@@ -15,11 +15,11 @@ import numpy as np
 import resweep as rs
 from experiments.c_models import Model
 from experiments.c_places import Place, Truth
-from resweep.evaluation.nearest import Nearest, nearest_distances
+from resweep.build import CalibrateConfig, Map, fit
+from resweep.evaluation.metrics.nearest import Nearest, nearest_distances
 from resweep.labels import load_labels
+from resweep.map.accumulate import select_mappable
 from resweep.pose import Array
-from resweep.reconstruction import CalibrateConfig, Map, fit
-from resweep.reconstruction.map.accumulate import select_mappable
 from resweep.segmentation import Labeller, label_log
 from resweep.simulate import Retracer
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import resweep as rs
-from resweep.reconstruction import METHODS, BuildConfig, CarveConfig, method_config, paper_c
+from resweep.build import METHODS, BuildConfig, CarveConfig, method_config, paper_c
 
 KPCONV = Path("out/experiments/c_semantics.model")  # that `experiments.c_semantics` trains
 

@@ -28,11 +28,11 @@ from experiments.c_places import DATA
 from experiments.disturbed import MOTION, Disturbed, scan_disturbed
 from experiments.kept_results import Figures, KeptResults
 from experiments.presenting import BLUE, console, figure, main, progress, table
+from resweep.calibrate.calibrate import calibrate
+from resweep.calibrate.config import CalibrateConfig
 from resweep.calibration import Calibration
 from resweep.evaluation.holdout import holdout
-from resweep.reconstruction.map.accumulate import find_mappable
-from resweep.reconstruction.poses.calibrate import calibrate
-from resweep.reconstruction.poses.config import CalibrateConfig
+from resweep.map.accumulate import find_mappable
 
 _NONE = 1e-9
 _NO_SHARED = {"range_slope_prior": _NONE, "elevation_bias_prior_rad": _NONE, "range_bias_prior_m": _NONE}

@@ -24,14 +24,14 @@ from experiments.c_compare import strip_labels
 from experiments.c_places import Place, known_street, recordings
 from experiments.kept_results import Figures, KeptResults
 from experiments.presenting import BLUE, GREEN, ORANGE, console, figure, main, progress, table
+from resweep.build import HybridConfig, Map, fit
+from resweep.build.plan import prepare_build
+from resweep.build.refine.blind_sectors import see_blind_spots
+from resweep.build.refine.refine import refine
+from resweep.build.settings.refine import REFINEMENTS, Refine
 from resweep.evaluation.holdout import holdout
+from resweep.map.accumulate import find_mappable
 from resweep.pose import Array
-from resweep.reconstruction import HybridConfig, Map, fit
-from resweep.reconstruction.cloud.place import prepare_build
-from resweep.reconstruction.map.accumulate import find_mappable
-from resweep.reconstruction.refine.blind import see_blind_spots
-from resweep.reconstruction.refine.config import REFINEMENTS, Refine
-from resweep.reconstruction.refine.refine import refine
 from resweep.worlds import Layer
 
 HOW: tuple[Refine, ...] = ("none", "fast", "full")

@@ -31,8 +31,8 @@ from experiments.presenting import BLUE, GREY, ORANGE, console, figure, main, pr
 from experiments.reachable import find_bounds
 from resweep.evaluation.holdout import holdout
 from resweep.labels import NO_LABELS
+from resweep.map.accumulate import find_mappable
 from resweep.pose import from_xyz_rpy
-from resweep.reconstruction.map.accumulate import find_mappable
 from resweep.scenes.street import StreetConfig, street
 
 SENSORS = {"HDL-32E": "velodyne-hdl-32e", "VLP-32C": "velodyne-vlp-32c", "VLP-16": "velodyne-vlp-16"}

@@ -25,7 +25,7 @@ from experiments.c_measures import RIGHT_M, THIN, Prepared, measure, prepare
 from experiments.c_models import FAST, KPCONV, MODELS, PAPER, PAPER_THIN, Model
 from experiments.c_places import Place, hdl64, places, recordings
 from experiments.presenting import BLUE, GREEN, GREY, INK, ORANGE, console, figure, main, progress, table
-from resweep.reconstruction import CalibrateConfig
+from resweep.build import CalibrateConfig
 from resweep.segmentation import Labeller, load_labeller
 
 CLAIM = (

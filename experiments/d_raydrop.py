@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 
 from experiments.learned_places import Split, splits
 from experiments.presenting import BLUE, GREEN, GREY, ORANGE, console, figure, main, progress, table
-from resweep.evaluation.metrics import psnr
-from resweep.evaluation.pano import DEPTH_MAX_M
+from resweep.evaluation.metrics.metrics import psnr
+from resweep.evaluation.metrics.pano import DEPTH_MAX_M
 from resweep.learn.blindness import add_blindness, fill_blindness
 from resweep.learn.examples import join_layouts
 from resweep.learn.fitting import FitConfig, fit

@@ -19,10 +19,10 @@ import numpy as np
 
 import resweep as rs
 from resweep import portable
+from resweep.build import BuildConfig
+from resweep.map.accumulate import select_mappable
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
-from resweep.reconstruction import BuildConfig
-from resweep.reconstruction.map.accumulate import select_mappable
 from resweep.simulate import Retracer
 
 RIGHT_M = 0.10

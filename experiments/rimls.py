@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resweep import Mesh, Sweep, World
+from resweep.build import MeshConfig
+from resweep.build.mesh.mesh import reconstruct
+from resweep.build.splats.splats import face_sensor
 from resweep.errors import ResweepError
 from resweep.neighbours import Neighbours
-from resweep.reconstruction import MeshConfig
-from resweep.reconstruction.mesh.mesh import reconstruct
-from resweep.reconstruction.splats.splats import face_sensor
 
 Array = NDArray[Any]
 

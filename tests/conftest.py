@@ -14,15 +14,15 @@ from resweep.progress import Verbosity
 LONGEST = (
     "cluster/",
     "lost/",
-    "reconstruction/tiles/",
+    "build/tiles/",
     "experiments/",
     "reproducible/",
-    "judges/",
+    "external/",
     "benchmarks/",
     "fuzz/",
     "docs/",
     "test_examples.py",
-    "reconstruction/",
+    "build/",
     "dataset/",
     "test_files.py",
     "test_typing.py",
@@ -57,7 +57,7 @@ def sample_data() -> Path:
 
 @pytest.fixture(scope="session")
 def judges() -> str:
-    """The python that has the field's own programs (tests/judges/requirements.txt) and no resweep."""
+    """The python that has the field's own programs (tests/external/requirements.txt) and no resweep."""
     python = os.environ.get("RESWEEP_JUDGES", "")
     if not Path(python).is_file():
         pytest.skip("needs the environment of the field's programs, which make test installs (RESWEEP_JUDGES)")

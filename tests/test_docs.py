@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import resweep as rs
-from resweep.cli.schema import list_models
+from resweep.cli.shared.schema import list_models
 from resweep.cluster import ClusterSpec
 from resweep.config import validate
 from resweep.dataset import Plan

@@ -41,7 +41,7 @@ REVEALED = [
     "resweep.worlds.world.World",
     "numpy.ndarray",
     "resweep.sweep.Sweep",
-    "resweep.evaluation.report.Report",
+    "resweep.evaluation.report.report.Report",
     "resweep.log.Log",
     "resweep.labels.LabelSet",
     "resweep.sensors.spec.Sensor | None",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what editors and type checkers see; at run time modules load on first use
@@ -10,14 +12,21 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep import drive as drive
     from resweep import evaluation as evaluation
     from resweep import io as io
+    from resweep import objects as objects
     from resweep import pose as pose
-    from resweep import reconstruction as reconstruction
     from resweep import scenario as scenario
     from resweep import scenes as scenes
     from resweep import sensors as sensors
     from resweep import simulate as simulate
     from resweep import viewer as viewer
     from resweep import worlds as worlds
+    from resweep.build import HybridConfig as HybridConfig
+    from resweep.build import MeshConfig as MeshConfig
+    from resweep.build import SplatConfig as SplatConfig
+    from resweep.build import SurfelConfig as SurfelConfig
+    from resweep.build import VolumeConfig as VolumeConfig
+    from resweep.build import build_tiled as build_tiled
+    from resweep.build.pipeline import build as _build
     from resweep.dataset.replay import Replay as Replay
     from resweep.dataset.replay import replay as replay
     from resweep.drive import LidarMount as LidarMount
@@ -43,22 +52,15 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep.labels import LabelSet as LabelSet
     from resweep.labels import load_labels as load_labels
     from resweep.log import Log as Log
+    from resweep.objects import ObjectConfig as ObjectConfig
+    from resweep.objects import build_bank as build_bank
     from resweep.pose import Trajectory as Trajectory
     from resweep.pose import from_xyz_rpy as from_xyz_rpy
-    from resweep.reconstruction import AlignConfig as AlignConfig
-    from resweep.reconstruction import HybridConfig as HybridConfig
-    from resweep.reconstruction import MeshConfig as MeshConfig
-    from resweep.reconstruction import ObjectConfig as ObjectConfig
-    from resweep.reconstruction import OdometryConfig as OdometryConfig
-    from resweep.reconstruction import SplatConfig as SplatConfig
-    from resweep.reconstruction import SurfelConfig as SurfelConfig
-    from resweep.reconstruction import VolumeConfig as VolumeConfig
-    from resweep.reconstruction import align as align
-    from resweep.reconstruction import build_bank as build_bank
-    from resweep.reconstruction import build_tiled as build_tiled
-    from resweep.reconstruction import join as join
-    from resweep.reconstruction import odometry as odometry
-    from resweep.reconstruction.build import build as build
+    from resweep.register import AlignConfig as AlignConfig
+    from resweep.register import OdometryConfig as OdometryConfig
+    from resweep.register.align import align as align
+    from resweep.register.join import join as join
+    from resweep.register.odometry import odometry as odometry
     from resweep.scenario import Actor as Actor
     from resweep.scenario import Asset as Asset
     from resweep.scenario import Bank as Bank
@@ -84,17 +86,19 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep.worlds import World as World
     from resweep.worlds import load_world as load_world
 
+    build = _build  # the function; importing it has named the room
+
 __version__ = "0.1.0"
 
 # Each public name and the module it lives in. Modules load on first use, so that the command line
 # starts at once and a part of the package works without the libraries of another.
 _PUBLIC = {
     "Actor": "resweep.scenario",
-    "AlignConfig": "resweep.reconstruction",
+    "AlignConfig": "resweep.register",
     "Asset": "resweep.scenario",
     "Bank": "resweep.scenario",
     "BeamStatus": "resweep.sweep",
-    "HybridConfig": "resweep.reconstruction",
+    "HybridConfig": "resweep.build",
     "Instances": "resweep.worlds",
     "LabelSet": "resweep.labels",
     "LidarMount": "resweep.drive",
@@ -103,9 +107,9 @@ _PUBLIC = {
     "LoopConfig": "resweep.drive",
     "Material": "resweep.worlds",
     "Mesh": "resweep.worlds",
-    "MeshConfig": "resweep.reconstruction",
-    "ObjectConfig": "resweep.reconstruction",
-    "OdometryConfig": "resweep.reconstruction",
+    "MeshConfig": "resweep.build",
+    "ObjectConfig": "resweep.objects",
+    "OdometryConfig": "resweep.register",
     "RealismModel": "resweep.simulate",
     "Replay": "resweep.dataset",
     "Report": "resweep.evaluation",
@@ -117,23 +121,23 @@ _PUBLIC = {
     "Sensor": "resweep.sensors",
     "Simulator": "resweep.simulate",
     "SocketAutonomy": "resweep.drive",
-    "SplatConfig": "resweep.reconstruction",
+    "SplatConfig": "resweep.build",
     "Splats": "resweep.worlds",
     "StreamedWorld": "resweep.worlds",
-    "SurfelConfig": "resweep.reconstruction",
+    "SurfelConfig": "resweep.build",
     "Sweep": "resweep.sweep",
     "Trajectory": "resweep.pose",
     "Vehicle": "resweep.drive",
-    "VolumeConfig": "resweep.reconstruction",
+    "VolumeConfig": "resweep.build",
     "Volumes": "resweep.worlds",
     "World": "resweep.worlds",
-    "align": "resweep.reconstruction",
-    "build": "resweep.reconstruction",
-    "build_bank": "resweep.reconstruction",
-    "build_tiled": "resweep.reconstruction",
+    "align": "resweep.register",
+    "build": "resweep.build",
+    "build_bank": "resweep.objects",
+    "build_tiled": "resweep.build",
     "evaluate": "resweep.evaluation",
     "from_xyz_rpy": "resweep.pose",
-    "join": "resweep.reconstruction",
+    "join": "resweep.register",
     "load_bank": "resweep.scenario",
     "load_labels": "resweep.labels",
     "load_realism": "resweep.simulate",
@@ -142,7 +146,7 @@ _PUBLIC = {
     "load_vehicle": "resweep.drive",
     "load_world": "resweep.worlds",
     "map_labels": "resweep.label_mapping",
-    "odometry": "resweep.reconstruction",
+    "odometry": "resweep.register",
     "open_log": "resweep.io",
     "read_poses": "resweep.io",
     "read_run": "resweep.drive",
@@ -161,7 +165,7 @@ _SUBMODULES = (
     "evaluation",
     "io",
     "pose",
-    "reconstruction",
+    "objects",
     "scenario",
     "scenes",
     "sensors",
@@ -172,6 +176,20 @@ _SUBMODULES = (
 
 __all__ = sorted([*_PUBLIC, "__version__"])
 
+
+class _Package(ModuleType):
+    """The package itself, whose public names stay what they are when a room of the same name is imported.
+
+    Importing ``resweep.build.pipeline`` would otherwise put the room ``resweep.build`` in the place of the function.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _PUBLIC and isinstance(value, ModuleType):
+            return
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 if not TYPE_CHECKING:  # a type checker would take any misspelt name for Any
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,7 @@ import pytest
 
 import resweep as rs
 from resweep.pose import Array
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "reconstruction"))
-from survey_files import UTM, scan_room, write_las
+from tests.survey_files import UTM, scan_room, write_las
 
 WGS84 = 'GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]],UNIT["degree",0.0174532925199433]]'
 FEET = 'PROJCS["NAD83 / Oregon",GEOGCS["x",UNIT["degree",0.0174]],UNIT["US survey foot",0.3048006096012192]]'

@@ -70,7 +70,7 @@ def test_worlds_are_built_of_tiles_and_become_clouds(resweep: Any, survey: Path)
 
 def test_another_box_is_another_build(resweep: Any, survey: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Checkpoints of a stopped build are not those of one with other bounds."""
-    from resweep.reconstruction.checkpoints import _hash_inputs
+    from resweep.map.checkpoints import _hash_inputs
 
     logs = [rs.open_log(survey, bounds=(*UTM[:2] - 1, *UTM[:2] + 50, -9, top)) for top in (900, 901)]
     np.testing.assert_array_equal(logs[0].poses, logs[1].poses)

@@ -13,7 +13,7 @@ from PIL import Image
 from resweep.cli.demos.added_car import add_car
 from resweep.cli.demos.meadow import make_meadow
 from resweep.cli.demos.meadow_figures import passage
-from resweep.cli.made import name_command
+from resweep.cli.shared.outputs import name_command
 from resweep.io import open_log, read_poses
 from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.scenes import StreetConfig, meadow, street

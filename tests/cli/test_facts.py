@@ -75,7 +75,7 @@ def test_build_maps_by_the_vocabulary_that_is_given(
         built.append(log)
         raise rs.ResweepError("enough")
 
-    monkeypatch.setattr("resweep.reconstruction.build_tiled", stop)
+    monkeypatch.setattr("resweep.build.build_tiled", stop)
     assert "enough" in resweep("build", clouds, "-o", "w", "--labels", "semantickitti").err
     assert built[0].labels == load_labels("semantickitti")
 

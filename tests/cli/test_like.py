@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import resweep as rs
+from resweep.build import SurfelConfig
 from resweep.log import Log
 from resweep.pose import Trajectory, from_xyz_rpy
-from resweep.reconstruction import SurfelConfig
 from resweep.scenes import street
 from resweep.simulate import Simulator
 from resweep.sweep import Sweep

@@ -216,7 +216,7 @@ def test_refusals_come_before_the_work(room: Path, resweep: Any, monkeypatch: py
     def work(*_: Any, **__: Any) -> None:
         raise AssertionError("the world was made before everything was checked")
 
-    monkeypatch.setattr("resweep.cli.inputs.open_world", work)
+    monkeypatch.setattr("resweep.cli.shared.inputs.open_world", work)
     for words in (["-s", "absent"], ["-p", "absent"], ["-o", room], ["-f", "absent"], ["--set", "a.b=1"]):
         options = {"-s": SENSOR, "-p": "0,0,0", "-o": "out", words[0]: words[1]}
         assert resweep("simulate", "scene:root", *(word for pair in options.items() for word in pair)).status == 1

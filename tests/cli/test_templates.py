@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel
 
 import resweep as rs
-from resweep.cli.schema import list_models, make_schema
+from resweep.cli.shared.schema import list_models, make_schema
 from resweep.config import read_field_docs
 from resweep.dataset import Plan, load_plan
 from resweep.scenario import Scenario

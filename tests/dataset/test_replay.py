@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import resweep as rs
 from resweep.cli.app import app
-from resweep.evaluation.objects import compare_objects
+from resweep.evaluation.compare.objects import compare_objects
 from resweep.scenario import Bank, builtin_bank
 from resweep.scenes import ground_plane
 
@@ -120,7 +120,7 @@ def test_a_replay_appears_with_its_figures_or_not_at_all(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("resweep.evaluation.objects.compare_objects", stop)
+        patch.setattr("resweep.evaluation.compare.objects.compare_objects", stop)
         assert CliRunner().invoke(app, words).exit_code != 0
     assert not Path("again").exists()
     assert CliRunner().invoke(app, words).exit_code == 0

@@ -31,7 +31,7 @@ RUN = (
 )
 # Python that is compiled only, and what runs it instead.
 ELSEWHERE = {
-    "nuscenes.md": "tests/judges runs it where nuscenes-devkit is installed",
+    "nuscenes.md": "tests/external runs it where nuscenes-devkit is installed",
     "object-stores.md": "tests/remote reads and writes by URL, against a server",
     "cluster.md": "tests/cluster runs such on the workers of a cluster",
     "learning.md": "needs a trained model; tests/learn trains one",

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from resweep import Sweep
-from resweep.evaluation.beams import Match, beam_spacing, comparable_beams, match_beams, range_images, relative_pose
+from resweep.evaluation.compare.beams import (
+    Match,
+    beam_spacing,
+    comparable_beams,
+    match_beams,
+    range_images,
+    relative_pose,
+)
 from resweep.pose import Array, from_xyz_rpy
 
 MakeSweep = Callable[..., Sweep]

@@ -10,7 +10,7 @@ import pytest
 
 from resweep import Log, Sweep
 from resweep.evaluation import evaluate
-from resweep.evaluation.breakdown import Breakdown
+from resweep.evaluation.compare.breakdown import Breakdown
 from resweep.pose import from_xyz_rpy
 
 MakeSweep = Callable[..., Sweep]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from resweep.evaluation import column
-from resweep.evaluation.column import Column
+from resweep.evaluation.metrics import column
+from resweep.evaluation.metrics.column import Column
 
 
 def filled(numbers: np.ndarray, most: int) -> Column:

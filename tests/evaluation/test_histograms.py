@@ -14,7 +14,7 @@ from resweep.evaluation import (
     noise_floor,
     shots_of,
 )
-from resweep.evaluation.histograms import NO_RETURN
+from resweep.evaluation.metrics.histograms import NO_RETURN
 from resweep.sweep import Sweep
 
 

@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from resweep.build import CalibrateConfig, SplatConfig
+from resweep.build.pipeline import build
 from resweep.errors import ResweepError
 from resweep.evaluation.holdout import holdout
 from resweep.log import Log
 from resweep.pose import Array, from_xyz_rpy
-from resweep.reconstruction import CalibrateConfig, SplatConfig, build
 from resweep.scenes import SCENES
 from resweep.simulate import Simulator
 from resweep.simulate.align import align

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import resweep as rs
+from resweep.build import SurfelConfig
 from resweep.evaluation import Report, evaluate
 from resweep.log import Log
 from resweep.pose import from_xyz_rpy
-from resweep.reconstruction import SurfelConfig
 from resweep.sweep import Sweep
 
 MakeSweep = Callable[..., Sweep]

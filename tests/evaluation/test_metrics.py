@@ -9,8 +9,8 @@ import pytest
 
 from resweep import ResweepError
 from resweep.evaluation import METRICS, cloud_to_cloud, psnr, ssim
-from resweep.evaluation.metrics import PSNR_MAX_DB
-from resweep.evaluation.nearest import Nearest, nearest_distances
+from resweep.evaluation.metrics.metrics import PSNR_MAX_DB
+from resweep.evaluation.metrics.nearest import Nearest, nearest_distances
 from resweep.pose import Array
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from resweep.evaluation.recorded import TILE_M, KeptClouds, RecordedCloud
+from resweep.evaluation.compare.recorded import TILE_M, KeptClouds, RecordedCloud
 from resweep.pose import Array, from_xyz_rpy
 from resweep.sweep import Sweep
 

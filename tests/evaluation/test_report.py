@@ -14,9 +14,9 @@ import typer
 from typer.testing import CliRunner
 
 from resweep import Log, ResweepError, Sweep, write_log, write_sweep
-from resweep.cli.evaluate import evaluate as verb
+from resweep.cli.verbs.evaluate import evaluate as verb
 from resweep.evaluation import METRICS, Report, evaluate
-from resweep.evaluation.values import format_value
+from resweep.evaluation.report.values import format_value
 from resweep.labels import load_labels
 
 MakeSweep = Callable[..., Sweep]

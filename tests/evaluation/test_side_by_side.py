@@ -13,9 +13,9 @@ import typer
 from typer.testing import CliRunner
 
 from resweep import ResweepError, Sweep
-from resweep.cli.compare import compare as verb
+from resweep.cli.verbs.compare import compare as verb
 from resweep.evaluation import evaluate
-from resweep.evaluation.side_by_side import SideBySide
+from resweep.evaluation.report.side_by_side import SideBySide
 from resweep.log import Log
 
 MakeSweep = Callable[..., Sweep]

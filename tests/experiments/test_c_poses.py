@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from experiments.disturbed import MOTION, Disturbed, scan_disturbed
+from resweep.build import CalibrateConfig
+from resweep.calibrate.calibrate import Calibrated, calibrate, correct_log
+from resweep.calibrate.checkpoint import pack_calibrated, unpack_calibrated
 from resweep.calibration import Calibration
 from resweep.log import Log
-from resweep.reconstruction import CalibrateConfig
-from resweep.reconstruction.poses.calibrate import Calibrated, calibrate, correct_log
-from resweep.reconstruction.poses.keep import pack_calibrated, unpack_calibrated
 
 CONFIG = CalibrateConfig(samples=20_000, points_per_sweep=50_000, **MOTION)
 

@@ -85,8 +85,8 @@ def _read_plan(path: Path) -> None:
 
 
 def _read_config(path: Path) -> None:
+    from resweep.build import HybridConfig
     from resweep.config import read_spec
-    from resweep.reconstruction import HybridConfig
 
     read_spec(path, HybridConfig)
 
@@ -108,7 +108,7 @@ def _make_labels(folder: Path) -> Path:
 def _make_config(folder: Path) -> Path:
     import yaml
 
-    from resweep.reconstruction import HybridConfig
+    from resweep.build import HybridConfig
 
     (folder / "config.yaml").write_text(yaml.safe_dump(HybridConfig().model_dump(mode="json")))
     return folder / "config.yaml"
@@ -190,7 +190,7 @@ def _read_bank(path: Path) -> None:
 
 
 def _read_info(path: Path) -> None:
-    from resweep.cli.info import describe
+    from resweep.cli.verbs.info import describe
 
     describe(path)
 

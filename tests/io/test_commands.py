@@ -13,8 +13,8 @@ import typer
 from typer.testing import CliRunner
 
 from resweep.calibration import Calibration
-from resweep.cli.convert import convert
-from resweep.cli.info import describe, info
+from resweep.cli.verbs.convert import convert
+from resweep.cli.verbs.info import describe, info
 from resweep.errors import ResweepError
 from resweep.io import open_log, read_sweep, write_log, write_poses, write_sweep
 from resweep.labels import load_labels

@@ -16,7 +16,7 @@ from resweep.io.logs import open_recorded
 from resweep.io.source import LogSource
 from resweep.log import EmptyBeams, Log
 from resweep.pose import Trajectory, from_xyz_rpy
-from resweep.reconstruction import join
+from resweep.register import join
 from resweep.sweep import Sweep
 from resweep.work import forget
 

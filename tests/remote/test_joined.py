@@ -11,14 +11,15 @@ import pytest
 import trimesh
 
 import resweep as rs
-from resweep.cli.writing import locks
+from resweep.build import MapConfig, build_tiled
+from resweep.cli.shared.writing import locks
 from resweep.errors import ResweepError
 from resweep.log import Log
-from resweep.reconstruction import MapConfig, build_tiled
 from resweep.remote import find_path
-from resweep.worlds import Mesh, World, generations
-from resweep.worlds.sizes import estimate_memory
-from resweep.worlds.store import save_world
+from resweep.worlds import Mesh, World
+from resweep.worlds.store import generations
+from resweep.worlds.store.folder import save_world
+from resweep.worlds.store.sizes import estimate_memory
 from tests.remote.server import Server, get, list_keys, read_all, read_folder
 from tests.worlds.conftest import ground
 
@@ -57,7 +58,7 @@ def test_a_tiled_build_is_published_whole_and_goes_on_after_a_stop(
     assert list_keys(bucket) == []
     assert list((tmp_path / "cache").rglob("a.world.partial/parts/*"))
     with monkeypatch.context() as patched:
-        patched.setattr("resweep.reconstruction.tiles.scatter.write_batch", stop)  # finished steps are not made again
+        patched.setattr("resweep.map.store.scatter.write_batch", stop)  # finished steps are not made again
         assert str(build_tiled(drive, url, SURFELS, tile_m=10.0, progress=False)) == url
     files = read_folder(local)
     kept, index = json.loads(files.pop("world.json")), json.loads(get(f"{url}/world.json"))
@@ -71,7 +72,7 @@ def test_a_tiled_build_is_published_whole_and_goes_on_after_a_stop(
 def test_a_streamed_world_fetches_the_tiles_near_a_drive(
     bucket: str, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resweep.worlds.tiles.CHUNK_ROWS", 256)
+    monkeypatch.setattr("resweep.worlds.store.tiled_columns.CHUNK_ROWS", 256)
     local = save_world(grounds(), tmp_path / "a.world", tile_size_m=15.0)
     url = f"{bucket}/a.world"
     save_world(grounds(), url, tile_size_m=15.0)

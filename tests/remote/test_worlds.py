@@ -70,7 +70,7 @@ def test_a_world_that_was_copied_to_a_store_or_from_it_is_read(bucket: str, save
 def test_bounds_take_only_the_chunks_that_are_needed(
     bucket: str, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resweep.worlds.tiles.CHUNK_ROWS", 256)
+    monkeypatch.setattr("resweep.worlds.store.tiled_columns.CHUNK_ROWS", 256)
     url = f"{bucket}/a.world"
     mixed().save(url)
     server.requests.clear()
@@ -142,7 +142,7 @@ def test_readers_see_the_old_world_or_the_new_one(bucket: str) -> None:
 def test_a_reader_that_loses_its_world_takes_the_new_one(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"{bucket}/a.world"
     grounds(1).save(url)
-    from resweep.worlds import store
+    from resweep.worlds.store import folder as store
 
     read_layer, saved = store.read_layer, [1]
 

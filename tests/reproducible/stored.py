@@ -23,8 +23,8 @@ if os.environ.get("OTHER_PROCESSOR"):
 
 import resweep as rs
 from resweep import _core, scenes
+from resweep.build.methods import method_config
 from resweep.embree_library import find_embree
-from resweep.reconstruction.methods import method_config
 from resweep.sensors import fire
 
 Stored = dict[str, Any]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import resweep as rs
-from resweep.evaluation.objects import compare_objects
+from resweep.evaluation.compare.objects import compare_objects
 from resweep.scenario import builtin_bank
 from resweep.scenario.replay import find_sweep_starts, replay_actors
 from resweep.scenes import ground_plane

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from resweep.cli.sensors import sensors
+from resweep.cli.verbs.sensors import sensors
 from resweep.errors import ResweepError
 from resweep.sensors import load_sensor, sensor_names
 from resweep.sensors.plot import plot_sensor

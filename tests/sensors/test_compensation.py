@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import resweep as rs
+from resweep.calibrate.calibrate import calibrate
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.log import Log
-from resweep.reconstruction.poses.calibrate import calibrate
 from resweep.sensors.infer.compensation import correct_compensation
 from resweep.simulate import Retracer
 from tests.sensors.yard import Spin, two_blocks

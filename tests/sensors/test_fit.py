@@ -11,7 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from resweep.cli.sensors import sensors
+from resweep.cli.verbs.sensors import sensors
 from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.scenes import SCENES

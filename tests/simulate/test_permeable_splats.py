@@ -17,7 +17,7 @@ from resweep.simulate.reference.splats import disc_outcomes, disc_ranges, keyed_
 from resweep.simulate.scene import native_scene
 from resweep.sweep import Sweep
 from resweep.worlds import Splats, StreamedWorld, World
-from resweep.worlds.cells import cells_in_memory
+from resweep.worlds.stream.cells import cells_in_memory
 
 AHEAD = np.array([[1.0, 0, 0]], np.float32)
 

@@ -18,8 +18,8 @@ from resweep.simulate.realism.card import Part, write_card
 from resweep.simulate.realism.light import Light
 from resweep.simulate.realism.network import INPUT
 from resweep.simulate.reference.random import Purpose, uniform, words
+from resweep.worlds.layers.seen import pack_seen, unpack_seen
 from resweep.worlds.observed import ObservedSpace
-from resweep.worlds.seen import pack_seen, unpack_seen
 
 pytest.importorskip("onnxruntime", reason="needs resweep[realism]")
 pytest.importorskip("onnx", reason="needs resweep[learn]")

@@ -14,9 +14,9 @@ from resweep.simulate.confidence import WEIGHTS
 from resweep.simulate.tracer import SEEN_COLUMNS
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import Splats, StreamedWorld, Volumes, World
+from resweep.worlds.layers.seen import COMPLETED, pack_seen
 from resweep.worlds.observed import ObservedSpace
-from resweep.worlds.seen import COMPLETED, pack_seen
-from resweep.worlds.store import save_world
+from resweep.worlds.store.folder import save_world
 
 RANGE_M = 30.0
 SENSOR = rs.load_sensor("velodyne-vlp-16").with_(

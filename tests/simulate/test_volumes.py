@@ -14,7 +14,7 @@ from resweep.simulate.reference.random import Purpose, words
 from resweep.simulate.reference.volumes import count_beams, crossings, keyed_ranges, march, pass_probability
 from resweep.simulate.scene import native_scene
 from resweep.worlds import Mesh, Splats, Volumes, World
-from resweep.worlds.volumes import packed
+from resweep.worlds.layers.volumes import packed
 
 RANGE_MAX_M = 50.0
 

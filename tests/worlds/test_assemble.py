@@ -12,10 +12,12 @@ import pytest
 
 from resweep.errors import ResweepError
 from resweep.labels import load_labels
-from resweep.worlds import Instances, Mesh, Splats, Volumes, World, load_world, stored_arrays, tiles
-from resweep.worlds import assemble as assembling
-from resweep.worlds.assemble import assemble_world
-from resweep.worlds.store import save_world
+from resweep.worlds import Instances, Mesh, Splats, Volumes, World, load_world
+from resweep.worlds.store import assemble as assembling
+from resweep.worlds.store import stored_arrays
+from resweep.worlds.store import tiled_columns as tiles
+from resweep.worlds.store.assemble import assemble_world
+from resweep.worlds.store.folder import save_world
 
 ORIGIN = np.array([1000.5, -20.0, 3.0])
 SIZE_M = 10.0

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import zarr
 
-from resweep.cli.info import describe
+from resweep.cli.verbs.info import describe
 from resweep.errors import ResweepError
 from resweep.scenario import Asset, Bank, load_bank
 from resweep.worlds import Mesh, Splats, Volumes, World, load_world
@@ -147,7 +147,7 @@ def test_a_chunk_that_unpacks_to_more_than_a_chunk_is_not_unpacked(world: Path) 
 
 def test_more_than_the_machine_holds_is_not_read(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load_world(world)
-    monkeypatch.setattr("resweep.worlds.stored_arrays.total_memory", lambda: 2000)
+    monkeypatch.setattr("resweep.worlds.store.stored_arrays.total_memory", lambda: 2000)
     refused(world, "the world takes more than 0 GiB, the limit on this machine; read a part of it with bounds")
 
 
@@ -167,7 +167,7 @@ def test_counts_that_are_not_there_take_no_memory(world: Path, layer: int) -> No
     folder = world / entry["path"] / "tiles"
     shutil.rmtree(folder)
     group = zarr.open_group(str(world), mode="a")
-    from resweep.worlds.tiles import _write_array
+    from resweep.worlds.store.tiled_columns import _write_array
 
     _write_array(group, f"{entry['path']}/tiles", rows)
     refused(world, rf"is damaged \(it has \d+ rows, the tiles {many}\)")

@@ -13,8 +13,8 @@ from resweep import _core
 from resweep.errors import ResweepError
 from resweep.pose import Array, from_xyz_rpy
 from resweep.worlds import Splats, StreamedWorld, World, load_world
+from resweep.worlds.layers.seen import COMPLETED, pack_seen, unpack_seen
 from resweep.worlds.observed import ObservedSpace
-from resweep.worlds.seen import COMPLETED, pack_seen, unpack_seen
 
 VOXEL_M = 0.5
 

@@ -19,9 +19,10 @@ from resweep.errors import ResweepError
 from resweep.labels import LabelSet, load_labels
 from resweep.sensors import load_sensor
 from resweep.simulate import Simulator
-from resweep.worlds import Instances, Mesh, World, load_world, tiles
-from resweep.worlds.layer_files import KINDS, Reading, Writing
-from resweep.worlds.store import save_world
+from resweep.worlds import Instances, Mesh, World, load_world
+from resweep.worlds.store import tiled_columns as tiles
+from resweep.worlds.store.folder import save_world
+from resweep.worlds.store.layer_files import KINDS, Reading, Writing
 
 # Names of files of other kinds, which a folder must not have.
 FILE_NAMES = ("place.ply", "place.OBJ", "place.laz", "place.glb")

@@ -13,9 +13,9 @@ from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.worlds import Instances, StreamedWorld, Volumes, World, load_world
-from resweep.worlds.cells import CellsInMemory, cells_in_memory
-from resweep.worlds.near import find_near
-from resweep.worlds.store import save_world
+from resweep.worlds.store.folder import save_world
+from resweep.worlds.stream.cells import CellsInMemory, cells_in_memory
+from resweep.worlds.stream.near import find_near
 
 
 def poses(*x: float) -> np.ndarray:

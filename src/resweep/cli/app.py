@@ -16,25 +16,32 @@ from typing import Annotated, Any
 import typer
 
 import resweep
-from resweep.cli.build import build
-from resweep.cli.compare import compare
-from resweep.cli.convert import convert
-from resweep.cli.dataset import dataset
-from resweep.cli.demo import demo
-from resweep.cli.drive import drive
-from resweep.cli.evaluate import evaluate
-from resweep.cli.info import info
-from resweep.cli.label import label
-from resweep.cli.learn import learn
-from resweep.cli.merge import merge
-from resweep.cli.objects import objects
-from resweep.cli.options import Quiet, Verbose, choose_verbosity, describe_interruption, suggest_file, with_verbosity
-from resweep.cli.render import render
-from resweep.cli.replay import replay
-from resweep.cli.scenario import scenario
-from resweep.cli.sensors import sensors
-from resweep.cli.simulate import simulate
-from resweep.cli.view import view
+from resweep.cli.shared.options import (
+    Quiet,
+    Verbose,
+    choose_verbosity,
+    describe_interruption,
+    suggest_file,
+    with_verbosity,
+)
+from resweep.cli.verbs.build import build
+from resweep.cli.verbs.compare import compare
+from resweep.cli.verbs.convert import convert
+from resweep.cli.verbs.dataset import dataset
+from resweep.cli.verbs.demo import demo
+from resweep.cli.verbs.drive import drive
+from resweep.cli.verbs.evaluate import evaluate
+from resweep.cli.verbs.info import info
+from resweep.cli.verbs.label import label
+from resweep.cli.verbs.learn import learn
+from resweep.cli.verbs.merge import merge
+from resweep.cli.verbs.objects import objects
+from resweep.cli.verbs.render import render
+from resweep.cli.verbs.replay import replay
+from resweep.cli.verbs.scenario import scenario
+from resweep.cli.verbs.sensors import sensors
+from resweep.cli.verbs.simulate import simulate
+from resweep.cli.verbs.view import view
 from resweep.errors import FaultKind, ResweepError, SweepError, UnknownPosesError, UntimedPosesError
 from resweep.progress import Heartbeat, Verbosity, set_verbosity
 from resweep.terminal import neutral_streams

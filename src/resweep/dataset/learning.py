@@ -8,12 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
+from resweep.build import BuildConfig, HybridConfig
+from resweep.build.pipeline import build
 from resweep.errors import ResweepError
 from resweep.learn.pairs import Pair, PairConfig, make_pairs
 from resweep.log import Log
+from resweep.map.accumulate import find_mappable
+from resweep.objects import build_bank
 from resweep.pose import Array
-from resweep.reconstruction import BuildConfig, HybridConfig, build, build_bank
-from resweep.reconstruction.map.accumulate import find_mappable
 from resweep.scenario import Actor
 from resweep.scenario.replay import replay_actors
 from resweep.sweep import Sweep

@@ -19,7 +19,7 @@ from resweep.io.datasets.kitti.camera import DEFAULT_CAMERA
 from resweep.remote import find_path, is_remote
 from resweep.remote.staging import UNFINISHED
 from resweep.scenes.opening import SCENE
-from resweep.worlds.generations import FIELD, REPLACED
+from resweep.worlds.store.generations import FIELD, REPLACED
 
 RECORD = "plan.json"
 FORMAT = "resweep-dataset"

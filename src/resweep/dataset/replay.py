@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from resweep.log import Log
-from resweep.reconstruction import build_bank
+from resweep.objects import build_bank
 from resweep.scenario import Bank
 from resweep.scenario.replay import find_sweep_starts, replay_actors
 from resweep.sensors import Sensor, fire, load_sensor

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from resweep.evaluation.compare import evaluate
-from resweep.evaluation.histograms import (
+from resweep.evaluation.compare.evaluate import evaluate
+from resweep.evaluation.metrics.histograms import (
     NO_RETURN,
     Shots,
     bhattacharyya,
@@ -12,8 +12,8 @@ from resweep.evaluation.histograms import (
     noise_floor,
     shots_of,
 )
-from resweep.evaluation.metrics import METRICS, Metric, cloud_to_cloud, psnr, ssim
-from resweep.evaluation.report import Report
+from resweep.evaluation.metrics.metrics import METRICS, Metric, cloud_to_cloud, psnr, ssim
+from resweep.evaluation.report.report import Report
 
 __all__ = [
     "METRICS",

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import ResweepError
-from resweep.evaluation.breakdown import Breakdown, rate_confidence
-from resweep.evaluation.column import Column
-from resweep.evaluation.compare import evaluate
-from resweep.evaluation.metrics import METRICS
-from resweep.evaluation.report import Report
+from resweep.evaluation.compare.breakdown import Breakdown, rate_confidence
+from resweep.evaluation.compare.evaluate import evaluate
+from resweep.evaluation.metrics.column import Column
+from resweep.evaluation.metrics.metrics import METRICS
+from resweep.evaluation.report.report import Report
 from resweep.log import Log
 from resweep.memory import parse_memory, resident_memory
 from resweep.pose import Array

@@ -15,7 +15,7 @@ from resweep.errors import ResweepError
 from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array, Trajectory, check_rigid, rotation_of, transform
 from resweep.worlds import Mesh, Splats, StreamedWorld, World
-from resweep.worlds.relabel import any_labels
+from resweep.worlds.layers.relabel import any_labels
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from resweep.labels import UNKNOWN_LABELS, LabelSet, load_labels
 from resweep.pose import Array, from_xyz_rpy
 from resweep.scenario.coverage import coverage
 from resweep.worlds import Layer, Volumes, World
-from resweep.worlds.mesh_files import STATED_UP, load_mesh, upward_axis
+from resweep.worlds.layers.mesh_files import STATED_UP, load_mesh, upward_axis
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _LARGEST_M, _SMALLEST_M = 100.0, 0.02

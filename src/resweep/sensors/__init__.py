@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from resweep.sensors.catalog import find_sensor, load_sensor, sensor_names
-from resweep.sensors.character import Detection, Lasers
 from resweep.sensors.firing import Firing, fire
 from resweep.sensors.patterns import Block, Prism, Raster, Rosette, Spinning, TwoBlock
+from resweep.sensors.sensor_calibration import Detection, Lasers
 from resweep.sensors.spec import Beam, Pointing, Receiver, Sensor
 from resweep.sensors.stencil import random_offsets, stencil, tangent_frame
 

@@ -12,8 +12,8 @@ from pydantic import Field, field_validator, model_validator
 from resweep.config import Spec, SpecError
 from resweep.errors import nearest_names
 from resweep.pose import Array
-from resweep.sensors.character import Detection, Lasers
 from resweep.sensors.patterns import NotNegative, Pattern, Positive, Raster, Rosette, Spinning, TwoBlock
+from resweep.sensors.sensor_calibration import Detection, Lasers
 
 Spot = Literal["circular", "rectangular", "elliptical"]
 Mode = Literal["first", "last", "strongest", "strongest-and-last", "multiple"]

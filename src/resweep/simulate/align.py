@@ -24,8 +24,8 @@ from resweep.registration import (
 )
 from resweep.sweep import Sweep
 from resweep.worlds import Mesh, Splats, StreamedWorld, Volumes, World
-from resweep.worlds.cells import LayerCells, cells_in_memory
-from resweep.worlds.mesh import unit_normals
+from resweep.worlds.layers.mesh import unit_normals
+from resweep.worlds.stream.cells import LayerCells, cells_in_memory
 
 _SAMPLES = 20_000
 _REACH_M = 0.5

@@ -20,7 +20,7 @@ from resweep.sensors import Sensor
 from resweep.sensors.catalog import beam_slope as catalog_beam_slope
 from resweep.sensors.infer.compensation import Compensation
 from resweep.simulate.align import Surfaces
-from resweep.simulate.nothing_met import NothingMet
+from resweep.simulate.empty_sweep import NothingMet
 from resweep.simulate.pulses import Pulses
 from resweep.simulate.realism import RealismModel
 from resweep.simulate.tracer import LOOK_AHEAD, Tracer

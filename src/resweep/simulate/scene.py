@@ -8,7 +8,7 @@ from resweep import _core
 from resweep.errors import ResweepError
 from resweep.sensors import Sensor, stencil
 from resweep.worlds import World
-from resweep.worlds.cells import cells_in_memory, trace_in_cells
+from resweep.worlds.stream.cells import cells_in_memory, trace_in_cells
 from resweep.worlds.traced import traced
 
 # What the words of a sensor's spec are called natively.

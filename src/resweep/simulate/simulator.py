@@ -20,7 +20,7 @@ from resweep.scenario import Actor
 from resweep.scenario.actors import common_labels
 from resweep.sensors import Firing, Rosette, Sensor, fire, load_sensor
 from resweep.simulate.ego import Box, Ego
-from resweep.simulate.nothing_met import NothingMet
+from resweep.simulate.empty_sweep import NothingMet
 from resweep.simulate.pulses import Pulses
 from resweep.simulate.realism import RealismModel
 from resweep.simulate.tracer import LOOK_AHEAD, Tracer

@@ -12,7 +12,7 @@ from resweep.pose import Array
 from resweep.simulate.scene import native_scene
 from resweep.simulate.tile_cache import TileCache
 from resweep.worlds import StreamedWorld, World
-from resweep.worlds.cells import DividedScene
+from resweep.worlds.stream.cells import DividedScene
 
 _MARGIN_M = 10.0  # lasers sit up to metres from the origin of their sensor, and poses are aligned by less
 

@@ -14,8 +14,8 @@ from resweep import _core
 from resweep.errors import ResweepError
 from resweep.memory import format_memory
 from resweep.pose import Array
-from resweep.worlds.cells import DividedScene
-from resweep.worlds.near import find_near
+from resweep.worlds.stream.cells import DividedScene
+from resweep.worlds.stream.near import find_near
 
 # Bytes that a primitive of each kind takes while it is kept, hierarchy included, and a tile by itself.
 # Measured at 151, 310 to 633, 278 and 188; more, as reading takes some for a while.

@@ -48,7 +48,7 @@ class Discs:
 
     A ray gathers up to ``depth`` discs of one label, each within ``gap_m`` of the one before, and
     reads their weighted mean (C, eqs. 16 and 17); a depth of 1 reads the nearest. ``seen`` (n,) uint32 is how each was
-    recorded (`resweep.worlds.seen`), None if that is not known. ``permeability`` (n,) float32 is the share of rays that
+    recorded (`worlds.layers.seen`), None if that is not known. ``permeability`` (n,) float32 is the share of rays that
     each lets pass, None if all are opaque. The light they send back falls as the cosine of incidence to the power
     ``incidence_exponent``.
     """

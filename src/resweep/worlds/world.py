@@ -16,13 +16,13 @@ from resweep.errors import ResweepError
 from resweep.label_mapping import map_labels
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet, load_labels
 from resweep.pose import Array, check_rigid
-from resweep.worlds.mesh import Instances, Mesh
-from resweep.worlds.mesh_files import load_mesh
+from resweep.worlds.layers.mesh import Instances, Mesh
+from resweep.worlds.layers.mesh_files import load_mesh
+from resweep.worlds.layers.relabel import any_labels, count_labels, relabelled
+from resweep.worlds.layers.splats import Splats
+from resweep.worlds.layers.volumes import Volumes
 from resweep.worlds.native import Native
 from resweep.worlds.observed import ObservedSpace
-from resweep.worlds.relabel import any_labels, count_labels, relabelled
-from resweep.worlds.splats import Splats
-from resweep.worlds.volumes import Volumes
 
 Layer = Mesh | Instances | Splats | Volumes
 TILE_SIZE_M = 50.0
@@ -80,7 +80,7 @@ class World:
         vocabulary of the label ids (default: unknown, or none without a ``label``). ``scale`` is metres per unit,
         ``up`` the upward axis of the file, "y" or "z" (default: "y" for glTF and GLB by their specification, "z" for
         all others, which do not say), ``transform`` (4, 4) is applied last. ``default_reflectance`` is that of faces
-        without colour. Details in `resweep.worlds.mesh_files.load_mesh`.
+        without colour. Details in `resweep.worlds.layers.mesh_files.load_mesh`.
 
         Example: ``rs.World.from_mesh("hall.obj", label={"brick": 50}, labels="semantickitti")``
         """
@@ -198,7 +198,7 @@ class World:
         An old world there is replaced if ``overwrite``; anything else there is left alone and an error, and so is the
         name of a file of another kind, such as ``place.ply``. `resweep.load_world` reads it back.
         """
-        from resweep.worlds.store import save_world  # store reads worlds too: one of the two must wait
+        from resweep.worlds.store.folder import save_world  # store reads worlds too: one of the two must wait
 
         return save_world(self, path, overwrite=overwrite)
 

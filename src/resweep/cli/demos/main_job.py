@@ -85,7 +85,7 @@ def _say(step: int, what: str) -> None:
 def _record(folder: Path, seed: int, sweeps: int | None) -> Log:
     from resweep.cli.demos.street import SENSOR as RECORDER
     from resweep.cli.demos.street import SWEEPS, record_street
-    from resweep.cli.progress import Tally
+    from resweep.cli.shared.progress import Tally
     from resweep.io import open_log, write_log
     from resweep.progress import open_progress
 
@@ -107,9 +107,10 @@ def _describe_recording(log: Log) -> str:
 
 def _build_and_compare(log: Log, held: int, folder: Path) -> tuple[World, Report]:
     """The world of all sweeps but one, saved, and how it compares with that one."""
+    from resweep.build import HybridConfig, MapConfig
+    from resweep.build.pipeline import build
     from resweep.evaluation.holdout import holdout
-    from resweep.reconstruction import HybridConfig, MapConfig, build
-    from resweep.reconstruction.map.accumulate import find_mappable
+    from resweep.map.accumulate import find_mappable
 
     # Boxes say which cars drive; labels of a simulated drive do not.
     config = HybridConfig(map=MapConfig(moving="boxes" if log[held].boxes is not None else "auto"))
@@ -131,7 +132,7 @@ def _build_and_compare(log: Log, held: int, folder: Path) -> tuple[World, Report
 
 def _cut_out(log: Log, folder: Path, done: Done) -> Bank | None:
     """The objects of the log as a bank, saved; None where the log has no boxes, or none of its objects will do."""
-    from resweep.reconstruction import build_bank
+    from resweep.objects import build_bank
 
     _say(4, "cutting objects out of the recording")
     try:
@@ -150,7 +151,7 @@ def _sweep_again(
     log: Log, world: World, bank: Bank | None, sensor: Sensor, seed: int, folder: Path, done: Done, progress: Progress
 ) -> tuple[Sweep, int | None]:
     """The other sensor through the world, written; the sweep of the held-out pose, and the added car's instance."""
-    from resweep.cli.progress import Tally
+    from resweep.cli.shared.progress import Tally
     from resweep.io import open_log, write_log
     from resweep.scenario.replay import replay_actors
     from resweep.simulate import Simulator

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from resweep.cli.demos.record import RECORD
-from resweep.cli.made import name_command
+from resweep.cli.shared.outputs import name_command
 
 if TYPE_CHECKING:
     from resweep.cli.demos.meadow_figures import Passage
@@ -86,7 +86,7 @@ def _drive(
 ) -> Drive:
     """Drive one sensor, write its log and pictures into ``folder``."""
     from resweep.cli.demos.meadow_figures import draw_close_up, passage
-    from resweep.cli.progress import Tally
+    from resweep.cli.shared.progress import Tally
     from resweep.io import write_log
 
     name = simulator.sensor.name

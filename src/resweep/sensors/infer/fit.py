@@ -2,7 +2,7 @@
 
 A log shows where and when the lasers fire, how far they reach and how ranges are rounded. It does not show
 the beam's divergence or the wavelength: those are the catalog's, and the description says so. Noise, biases of lasers
-and detection need a map of the place: `resweep.reconstruction.character` adds them to the spec.
+and detection need a map of the place: `resweep.calibrate.sensor` adds them to the spec.
 """
 
 from __future__ import annotations

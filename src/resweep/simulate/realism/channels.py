@@ -14,7 +14,7 @@ from resweep.errors import ResweepError
 from resweep.labels import LabelSet, broader_categories
 from resweep.pose import Array
 from resweep.sweep import Sweep
-from resweep.worlds.seen import COMPLETED, unpack_seen
+from resweep.worlds.layers.seen import COMPLETED, unpack_seen
 
 # D, footnote 1: real-valued, integer-valued and binary ones, in this order; and one of ours.
 CHANNELS = (

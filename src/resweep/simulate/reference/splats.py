@@ -9,7 +9,7 @@ import numpy as np
 
 from resweep.pose import Array
 from resweep.simulate.reference.volumes import CELL, GOLDEN, mix
-from resweep.worlds.splats import Splats
+from resweep.worlds.layers.splats import Splats
 
 ELEMENT_M = 0.05  # rays of a pulse that meet a disc within this draw the same
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from resweep.pose import Array
-from resweep.worlds.volumes import Volumes
+from resweep.worlds.layers.volumes import Volumes
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 CELL = np.uint64(0xD6E8FEB86659FD93)

@@ -94,7 +94,7 @@ class PointCloud:
 
 
 def _read_colours(sweep: Sweep) -> Array | None:
-    from resweep.reconstruction.cloud.colours import ColourScale, read_colours
+    from resweep.prepare.clouds.colours import ColourScale, read_colours
 
     found = read_colours(sweep.extra)
     scale = None if found is None else ColourScale.find(found)

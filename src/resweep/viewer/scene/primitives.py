@@ -15,7 +15,7 @@ from resweep.viewer.scene.colours import KIND_COLOURS, _to_bytes, colour_table, 
 from resweep.viewer.scene.discs import Discs, find_axes
 from resweep.viewer.scene.levels import BUDGET, choose_level, draw_priorities
 from resweep.worlds import Instances, Mesh, Splats, Volumes, World
-from resweep.worlds.seen import COLUMN, unpack_seen
+from resweep.worlds.layers.seen import COLUMN, unpack_seen
 
 WORLD_COLOURINGS = ("label", "reflectance", "height", "kind", "instance", "times seen", "permeability", "colour")
 MAX_FACES = 1_000_000  # triangles of meshes that are sent to the browser

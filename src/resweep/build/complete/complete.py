@@ -1,0 +1,63 @@
+"""Further layers where nothing was recorded, from what was recorded around."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from resweep.build.complete.crowns import close_crowns
+from resweep.build.complete.facades import continue_facades
+from resweep.build.complete.ground import continue_ground
+from resweep.build.complete.patches import Patches
+from resweep.map.map import Map
+from resweep.pose import Array
+from resweep.worlds import Layer, Splats, Volumes
+from resweep.worlds.layers.seen import COLUMN, COMPLETED
+from resweep.worlds.observed import ObservedSpace
+
+NAME = "completed"
+
+
+def complete(map: Map, layers: Sequence[Layer], observed: ObservedSpace | None) -> tuple[Layer, ...]:
+    """The layers, and up to two more, ``completed``, of splats and volumes that no beam met, if there is room for any.
+
+    Ground is continued between ground that was recorded on opposite sides (`continue_ground`), façades upwards where
+    nobody looked (`continue_facades`), and crowns on their far side (`close_crowns`); for the latter two the
+    ``observed`` space must be known. Every primitive has the mark `COMPLETED`, so that returns from it say so.
+    """
+    splats = [layer for layer in layers if isinstance(layer, Splats)]
+    volumes = [layer for layer in layers if isinstance(layer, Volumes)]
+    made: list[Layer] = []
+    if splats:
+        found = [continue_ground(splats[0], map.cloud.points, map.labels, observed)]
+        if observed is not None:
+            found.append(continue_facades(splats[0], map.labels, observed))
+        patches = [part for part in found if len(part)]
+        made += [_cover(splats[0], patches)] if patches else []
+    if volumes and observed is not None:
+        crowns = close_crowns(volumes[0], map.cloud, observed, NAME)
+        made += [] if crowns is None else [crowns]
+    return (*layers, *made)
+
+
+def _cover(source: Splats, patches: Sequence[Patches]) -> Splats:
+    """Splats on the patches, which look like those of ``source`` that they continue."""
+
+    def join(name: str) -> Array:
+        return np.concatenate([getattr(part, name) for part in patches])
+
+    like = join("like")
+    count = len(like)
+    return Splats(
+        join("centre"),
+        join("normal"),
+        join("radius"),
+        source.label[like],
+        source.reflectance[like],
+        extra={COLUMN: np.full(count, COMPLETED, np.uint32)},
+        name=NAME,
+        depth=source.depth,
+        gap_m=source.gap_m,
+        incidence_exponent=source.incidence_exponent,
+    )

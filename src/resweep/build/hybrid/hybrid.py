@@ -1,0 +1,168 @@
+"""The hybrid world: surfaces as splats, what lets beams through as permeable volumes (papers A and C in one)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from resweep.build.hybrid.evidence import Evidence, gather_evidence
+from resweep.build.settings.hybrid import HybridConfig
+from resweep.build.splats import splats
+from resweep.build.splats.scan_lines import find_planes
+from resweep.build.splats.splats import Scales
+from resweep.build.volumes import volumes
+from resweep.errors import NothingToFitError
+from resweep.labels import Group
+from resweep.map.descriptors import describe
+from resweep.map.map import Map
+from resweep.neighbours import Neighbours
+from resweep.pose import Array
+from resweep.progress import begin_stage
+from resweep.voxels import number_voxels
+from resweep.worlds import Layer
+
+STAGES = ("finding what beams pass through", "covering surfaces with splats", "learning volumes from beams")
+_WIDER = 1.25  # than the noise of ranges: cells in which readings of one beam become one point
+_ENOUGH_UNKNOWN = 0.1  # share of points without a group from which on the beams decide as well
+
+
+def fit(map: Map, config: HybridConfig) -> tuple[Layer, ...]:
+    """Splats over the map's surfaces and volumes in the rest of it. Each point makes one or the other, never both."""
+    config = thin_repeats(map, config)
+    permeable = map.checkpoints.run(
+        "permeable",
+        lambda: find_permeable(map, config),
+        lambda found: {"permeable": found},
+        lambda columns: columns["permeable"],
+    )
+    return fit_classes(map, permeable, config)
+
+
+def fit_classes(map: Map, permeable: Array, config: HybridConfig, scales: Scales | None = None) -> tuple[Layer, ...]:
+    """Splats over the points that are not ``permeable`` (n,) bool, volumes in those that are.
+
+    ``scales`` are those of the splats, where the map is a part of one.
+    """
+    if (~permeable).sum() <= config.splats.k:  # too few for a surface
+        permeable = np.ones_like(permeable)
+    layers: tuple[Layer, ...] = ()
+    if not permeable.all():
+        begin_stage(STAGES[1])
+        with _some_of(map):
+            layers = splats.fit(map.select(np.flatnonzero(~permeable)), config.splat_config, scales)
+    if permeable.any():
+        begin_stage(STAGES[2])
+        with _some_of(map):
+            layers += volumes.fit(map.select(np.flatnonzero(permeable)), config.volume_config, layers)
+    return layers
+
+
+def thin_repeats(map: Map, config: HybridConfig) -> HybridConfig:
+    """``config``, with splats on thinned points where the sensor stood still and fired the same beams many times.
+
+    There the k neighbours of a point are other readings of its own beam, which lie along it, and no surface. That is so
+    where more than k points share a cell as wide as the noise of ranges (mean over points); cells a little wider than
+    that then become one point each. A ``thin_m`` that is given, 0 too, stays.
+    """
+    if config.splats.thin_m is not None or len(map) == 0:
+        return config
+    return thin_shared(config, sum_shared(map.cloud.points, config.volumes.noise_m), len(map))
+
+
+def sum_shared(points: Array, noise_m: float) -> float:
+    """The sum over points (n, 3) of how many of them, itself included, share the cell of side ``noise_m`` of each."""
+    shared = np.bincount(number_voxels(points, noise_m)).astype(np.float64)
+    return float((shared**2).sum())
+
+
+def thin_shared(config: HybridConfig, shared: float, count: int) -> HybridConfig:
+    """What `thin_repeats` gives for ``count`` points whose `sum_shared` is ``shared``."""
+    if shared <= config.splats.k * count:
+        return config
+    splats = config.splats.model_copy(update={"thin_m": _WIDER * config.volumes.noise_m})
+    return config.model_copy(update={"splats": splats})
+
+
+@contextmanager
+def _some_of(map: Map) -> Iterator[None]:
+    """Let a part of a map, which has stored beams, lack one of the kinds."""
+    try:
+        yield
+    except NothingToFitError:
+        if map.stored is None:
+            raise
+
+
+def asks_beams(unknown_share: float, config: HybridConfig) -> bool:
+    """Whether the beams decide as well what is permeable, where that share of a map's points has no group.
+
+    A full refinement asks them of all points.
+    """
+    return unknown_share >= _ENOUGH_UNKNOWN or config.refine == "full"
+
+
+def find_permeable(
+    map: Map, config: HybridConfig, scales: Scales | None = None, unknown_share: float | None = None
+) -> Array:
+    """Points (n,) bool that let beams through: by their label, and where that says nothing by ``config.evidence``.
+
+    A few points without a label, as an annotator leaves them, are decided by the descriptors alone. With a full
+    refinement, held-out likelihood overrules labels: it takes a gain of ``gain_min`` either way, and to become
+    permeable also ``passed_min``. ``scales`` and ``unknown_share`` are those of the whole map where this is a part of
+    one; by default they are measured on it.
+    """
+    permeable = np.isin(find_groups(map, config, scales), [Group[name.upper()] for name in config.permeable])
+    unknown = map.groups == Group.UNKNOWN
+    if not asks_beams(float(unknown.mean()) if unknown_share is None else unknown_share, config):
+        return permeable
+    found = gather_evidence(map, config, scales)
+    if found.passed is not None:
+        permeable &= ~unknown | (found.passed >= config.passed_min)
+    if found.gain is not None:
+        permeable = np.where(unknown & found.gain_known, found.gain > config.gain_min, permeable)
+        if config.refine == "full":
+            permeable = _overrule_labels(permeable, ~unknown & found.gain_known, found, config)
+    return permeable
+
+
+def _overrule_labels(permeable: Array, known: Array, found: Evidence, config: HybridConfig) -> Array:
+    """Which points (n,) are permeable, changed where that is ``known`` (n,) and held-out likelihood says otherwise."""
+    assert found.gain is not None
+    loose = found.gain > config.gain_min
+    if found.passed is not None:
+        loose &= found.passed >= config.passed_min
+    return np.asarray((permeable | (known & loose)) & ~(known & (found.gain < -config.gain_min)))
+
+
+def find_groups(map: Map, config: HybridConfig, scales: Scales | None = None) -> Array:
+    """The `Group` (n,) of each point: by its label, and where that says nothing by the shape of its surroundings.
+
+    A described group is that of most of a point's neighbours: alone, it changes from point to point.
+    """
+    if config.splats.thin_m:
+        cell = number_voxels(map.cloud.points, config.splats.thin_m, map.cloud.label)
+        return np.asarray(_vote_groups(map.with_cloud(map.cloud.merged(cell)), config, scales)[cell])
+    return _vote_groups(map, config, scales)
+
+
+def _vote_groups(map: Map, config: HybridConfig, scales: Scales | None) -> Array:
+    group = map.groups
+    unknown = np.flatnonzero(group == Group.UNKNOWN)
+    if len(unknown) == 0:
+        return group
+    points, k = map.cloud.points, config.splats.k
+    near = Neighbours(points)
+    radius = near.mean_radius(k) if scales is None else scales.radius_m
+    around = near.knn(points[unknown], config.vote_k).index
+    asked = np.zeros(len(points), np.int32)
+    asked[around[around >= 0]] = k  # only the shapes of those that vote
+    eigenvalues = near.pca(asked, radius, only=("eigenvalues",)).eigenvalues
+    described = describe(eigenvalues)
+    described[find_planes(map.cloud, near, eigenvalues, config.splats.close, radius)[0]] = Group.SURFACE
+    votes = described.astype(np.int8)[around]
+    votes[around < 0] = -1
+    count = np.stack([np.count_nonzero(votes == kind, axis=1) for kind in Group if kind != Group.UNKNOWN])
+    group[unknown] = count.argmax(axis=0)
+    return group

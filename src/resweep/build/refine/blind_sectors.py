@@ -1,0 +1,115 @@
+"""Why beams come back empty although the world stands there: blind spots of their sensor, and the limit of its range.
+
+The vehicle itself and mounts take the returns of the same beams in every sweep, and so does what lies nearer than a
+sensor measures. Sensors, and writers of datasets, cut off at a range. A world cannot show that: it would return beams
+that come back empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from resweep import _core
+from resweep.build.refine.beams import EMPTY_RANGE_M
+from resweep.build.refine.beams import RANGE_MAX_M as PREDICTED_M
+from resweep.calibration import BLIND_BINS, find_blind_bins
+from resweep.map.beams import Beams
+from resweep.map.map import Map
+from resweep.map.predicted import predict_beams
+from resweep.pose import Array
+from resweep.progress import track
+from resweep.simulate.scene import native_scene
+from resweep.sweep import Sweep
+from resweep.worlds import Layer, World
+
+RANGE_MAX_M = 60.0  # beyond it, beams come back empty because what they meet is far
+_MOST_SWEEPS = 12
+_ENOUGH_SWEEPS = 6  # of a short log; a longer one is looked at by half of its sweeps
+_PRIOR_BEAMS = 2.0  # with the share of all beams that come back empty
+_LEAST_SHARE = 0.01  # a bin with less counts as seeing
+_MARGIN_M = 0.5  # beyond the farthest return, by which a predicted one is certainly farther
+_ENOUGH_BEYOND = 30  # empty beams, each likelier to return than not: a billion to one that it is not chance
+_STEPS = 200  # to which shares are rounded, so that a world stays small
+
+
+class BlindSpots:
+    """Counts, by ring and azimuth, of beams that meet the world and of those of them that came back empty."""
+
+    def __init__(self) -> None:
+        self._met = np.zeros((0, BLIND_BINS))
+        self._empty = np.zeros((0, BLIND_BINS))
+
+    def add(self, sweep: Sweep, beams: Beams, scene: _core.Scene, slope: float, empty_range_m: float) -> None:
+        """Count the beams of a sweep, given in its own frame and as ``beams`` around the scene's origin.
+
+        A beam that returned met something; whether an empty one should have, the scene says. Beams that ended on what
+        the map does not hold say nothing.
+        """
+        counted = beams.returned & (beams.length <= RANGE_MAX_M)
+        empty = np.flatnonzero(~beams.returned & ~beams.find_hidden(empty_range_m))
+        counted[empty] = np.isfinite(predict_beams(scene, beams[empty], slope, RANGE_MAX_M)["range"])
+        ring = sweep.beam_ring[counted].astype(np.int64)
+        rings = max(len(self._met), int(ring.max()) + 1 if len(ring) else 0)
+        self._met, self._empty = (_with_rows(values, rings) for values in (self._met, self._empty))
+        row = ring * BLIND_BINS + find_blind_bins(sweep.beam_direction[counted])
+        size = rings * BLIND_BINS
+        self._met += np.bincount(row, minlength=size).reshape(rings, BLIND_BINS)
+        self._empty += np.bincount(row[~beams.returned[counted]], minlength=size).reshape(rings, BLIND_BINS)
+
+    def find_shares(self) -> Array | None:
+        """The share (k, bins) of beams that come back empty; None if hardly any does."""
+        met = self._met.sum()
+        if met == 0 or self._empty.sum() < _LEAST_SHARE * met:
+            return None
+        mean = self._empty.sum() / met
+        share = (self._empty + _PRIOR_BEAMS * mean) / (self._met + _PRIOR_BEAMS)
+        share = np.where((share >= _LEAST_SHARE) & (self._met > 0), share, 0.0)
+        return np.asarray(np.round(share * _STEPS) / _STEPS)
+
+
+class RangeLimit:
+    """The farthest return of a recording, and how many empty beams should have returned from beyond it."""
+
+    def __init__(self) -> None:
+        self._farthest = 0.0
+        self._predicted: list[Array] = []
+
+    def add(self, beams: Beams, scene: _core.Scene, slope: float, empty_range_m: float) -> None:
+        """Look at the beams of a sweep, given around the scene's origin."""
+        if beams.returned.any():
+            self._farthest = max(self._farthest, float(beams.length[beams.returned].max()))
+        empty = beams[~beams.returned & ~beams.find_hidden(empty_range_m)]
+        ranges = predict_beams(scene, empty, slope, PREDICTED_M)["range"]
+        self._predicted.append(ranges[np.isfinite(ranges)])
+
+    def find(self) -> float | None:
+        """Metres beyond which nothing returns; None if too few beams show that."""
+        beyond = sum(int((ranges > self._farthest + _MARGIN_M).sum()) for ranges in self._predicted)
+        return self._farthest if self._farthest > 0.0 and beyond >= _ENOUGH_BEYOND else None
+
+
+def _with_rows(values: Array, rows: int) -> Array:
+    return np.concatenate([values, np.zeros((rows - len(values), values.shape[1]))])
+
+
+def see_blind_spots(map: Map, layers: Sequence[Layer]) -> Map:
+    """The map with blind spots and range limit of its sensor in its calibration, as its beams show them in ``layers``.
+
+    Half of the sweeps, spread over the log, are looked at, 6 at least and 12 at most. A map whose
+    lasers were not calibrated stays as it is.
+    """
+    if map.calibration is None:
+        return map
+    log, scene, spots = map.beam_log, native_scene(World(list(layers))), BlindSpots()
+    limit = RangeLimit()
+    count = min(len(log), max(_ENOUGH_SWEEPS, min(len(log) // 2, _MOST_SWEEPS)))
+    numbers = np.unique(np.linspace(0, len(log) - 1, count).astype(int))
+    for sweep in track(log[numbers.tolist()], "finding blind spots", show=map.progress):
+        beams = map.beams(sweep, EMPTY_RANGE_M)
+        spots.add(sweep, beams, scene, map.beam_slope, EMPTY_RANGE_M)
+        limit.add(beams, scene, map.beam_slope, EMPTY_RANGE_M)
+    known = replace(map.calibration, blind=spots.find_shares(), range_limit_m=limit.find())
+    return replace(map, calibration=known)

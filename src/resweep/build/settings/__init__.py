@@ -1,0 +1,1 @@
+"""Settings of the estimators, with the papers' values as defaults."""

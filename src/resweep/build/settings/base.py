@@ -1,0 +1,38 @@
+"""What the settings of all estimators share: the map that they start from."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+from pydantic import model_validator
+
+from resweep.build.settings.refine import Refine
+from resweep.calibrate.config import CalibrateConfig
+from resweep.config import Spec, SpecError
+from resweep.map.config import MapConfig
+from resweep.prepare.clouds.config import CloudConfig
+
+
+class BuildConfig(Spec):
+    """Settings of a build: the ``map`` that the estimator covers, and how the log is calibrated before.
+
+    With ``calibrate: null`` lasers and poses stay as they were recorded. ``cloud`` is for logs that are clouds without
+    beams. ``refine`` says whether the world is then adjusted to the recorded beams by their likelihood
+    (`refine.refine`): not at all (``none``), by three rounds of steps (``fast``, the default of hybrids), or by as many
+    as help (``full``). With ``complete``, ground and façades are continued where nothing was
+    recorded; what is made up is marked (`resweep.build.complete`).
+    """
+
+    refinable: ClassVar[bool] = True
+
+    map: MapConfig = MapConfig()
+    calibrate: CalibrateConfig | None = CalibrateConfig()
+    cloud: CloudConfig = CloudConfig()
+    refine: Refine = "none"
+    complete: bool = False
+
+    @model_validator(mode="after")
+    def _refines_what_it_can(self) -> Self:
+        if self.refine != "none" and not self.refinable:
+            raise SpecError("refine", "only splats, volumes and hybrids are refined; leave it at none")
+        return self

@@ -1,0 +1,1 @@
+"""Errors of a sensor and of its poses, estimated from a recording."""

@@ -1,0 +1,139 @@
+"""Poses and laser calibration refined on the map itself.
+
+A log's lasers miss their nominal elevation by hundredths of a degree and their range by centimetres, and
+its poses by millimetres: surfaces of the map come out in several layers. Where the map is locally a
+plane, each return should lie in it. One robust least-squares problem over all sweeps finds an elevation
+and a range correction for every laser, and for every sweep a small motion of its pose and of its course within the
+sweep, each with its uncertainty. A long log is divided: its lasers are found on a few stretches along it, its poses in
+windows that overlap. Ranges of a laser also change with azimuth, which `waves` finds, and lasers differ in how bright
+they report the same surface, which `gain` finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+
+from resweep import portable
+from resweep.calibrate.azimuth_bias import estimate_waves
+from resweep.calibrate.config import CalibrateConfig
+from resweep.calibrate.gain import estimate_gain
+from resweep.calibrate.incidence import estimate_exponent
+from resweep.calibrate.local_planes import list_thicknesses, step
+from resweep.calibrate.unknowns import fix_biases, fix_lasers, summarise_poses
+from resweep.calibrate.views import Keep, View, make_view, move_to_origin
+from resweep.calibrate.windows import Refined, choose_stretches, refine_poses
+from resweep.calibration import Calibration
+from resweep.log import Log
+from resweep.pose import Array
+from resweep.progress import track
+from resweep.registration import correct_motion
+from resweep.sweep import Sweep
+from resweep.work import OneProcess, Workers
+
+_APART_M = 1.0  # from which on sweeps see a place from different sides
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrated:
+    """A log with corrected sweeps and poses, the lasers' ``calibration``, and how well surfaces agree.
+
+    ``rates`` (n, 6) are the turn and shift a second by which the motion within each sweep was corrected, in world axes.
+    ``misfit_m`` is the median distance of returns from the local plane, before and after.
+    """
+
+    log: Log
+    calibration: Calibration
+    rates: Array
+    misfit_m: tuple[float, float]
+
+
+def calibrate(
+    log: Log,
+    config: CalibrateConfig | None = None,
+    keep: Keep | None = None,
+    progress: bool = False,
+    workers: Workers | None = None,
+) -> Calibrated:
+    """The log with its lasers and poses corrected; ``keep(sweep)`` (n,) says which returns take part.
+
+    Up to ``config.sweeps`` sweeps make one problem. Of a longer log, the lasers are found on stretches along it and
+    then its poses window by window, as tasks of ``workers``: what is in memory does not depend on its length.
+    """
+    config = config or CalibrateConfig()
+    whole = len(log) <= config.sweeps
+    stretches = [(0, len(log))] if whole else choose_stretches(log.poses, config)
+    found, calibration, misfit_m = _calibrate_lasers(log, stretches, config, keep, progress)
+    if not whole:
+        found = refine_poses(log, calibration, config, keep, progress, workers or OneProcess())
+    calibration = replace(calibration, poses=summarise_poses(found.changes, found.sigmas))
+    rates = found.changes[:, 6:]
+    return Calibrated(correct_log(log, calibration, found.poses, rates), calibration, rates, misfit_m)
+
+
+def _calibrate_lasers(
+    log: Log, stretches: Sequence[tuple[int, int]], config: CalibrateConfig, keep: Keep | None, progress: bool
+) -> tuple[Refined, Calibration, tuple[float, float]]:
+    """Refined poses of the stretches, the calibration of the lasers, and the misfit before and after."""
+    rng = np.random.default_rng(0)
+    chosen = [at for begin, end in stretches for at in range(begin, end)]
+    views = [make_view(sweep, config, rng, keep) for sweep in track(log[chosen], "calibrating lasers", show=progress)]
+    rest = iter(views)
+    parts = [list(islice(rest, end - begin)) for begin, end in stretches]
+    n_rings = max(view.n_rings for view in views)
+    calibration = Calibration(np.zeros(n_rings), np.zeros(n_rings))
+    origins = [move_to_origin(part) for part in parts]
+    moves = max(map(_find_extent, parts)) >= _APART_M
+    if n_rings == 1:  # lasers cannot be distinguished: only the poses are refined
+        config = fix_lasers(config)
+    elif not moves:
+        # A mean elevation bends what one place sees, and shows between places.
+        config = fix_biases(config)
+    misfits: list[float] = []
+    wave_sigma = None
+    has_waves = config.range_wave_prior_m > 0 and moves and n_rings > 1
+    thicknesses = list_thicknesses(config, config.iterations)
+    for number, thickness_m in enumerate(thicknesses, 1):
+        # Lasers and poses agree before the last step, which mends what waves had bent of them.
+        if has_waves and number == len(thicknesses):
+            waves = estimate_waves(parts, calibration, config, thickness_m)
+            if waves is not None:
+                wave, wave_sigma = waves
+                calibration = replace(calibration, range_wave_m=wave)
+        done = step(parts, calibration, config, rng, thickness_m)
+        calibration = done.calibration
+        misfits.append(done.misfit_m)
+    if n_rings > 1:
+        calibration = replace(calibration, gain=estimate_gain(parts, calibration))
+    calibration = replace(calibration, incidence_exponent=estimate_exponent(parts, calibration))
+    for part, origin in zip(parts, origins, strict=True):
+        _move_back(part, origin)
+    known = done.estimate()
+    calibration = replace(calibration, sigma=replace(known.of_lasers(), range_wave_m=wave_sigma))
+    refined = Refined(np.stack([view.pose for view in views]), np.stack([view.change for view in views]), known.sweeps)
+    return refined, calibration, (misfits[0], misfits[-1])
+
+
+def _find_extent(part: Sequence[View]) -> float:
+    """How far apart the poses of some views lie, metres: the diagonal of their box."""
+    return float(portable.norm(np.ptp([view.pose[:3, 3] for view in part], axis=0)))
+
+
+def _move_back(part: Sequence[View], origin: Array) -> None:
+    for view in part:
+        view.pose[:3, 3] += origin
+
+
+def correct_log(log: Log, calibration: Calibration, poses: Array, rates: Array) -> Log:
+    """The log with its lasers calibrated, its sweeps at ``poses`` (n, 4, 4) and moving by ``rates`` (n, 6) more."""
+
+    def correct(sweep: Sweep, at: int) -> Sweep:
+        placed = calibration.applied(sweep).moved_to(poses[at], sweep.timestamp)
+        if rates[at].any() and sweep.n_beams:
+            return replace(placed, trajectory=correct_motion(placed, rates[at][None]))
+        return placed
+
+    return log.map(correct, "calibrate", indexed=True, poses=poses)

@@ -1,0 +1,62 @@
+"""How bright each laser reports the same surface: its gain, estimated from what several lasers saw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from resweep.calibrate.views import View
+from resweep.calibration import Calibration
+from resweep.pose import Array
+from resweep.voxels import number_voxels
+
+_VOXEL_M = 0.4  # in which lasers see about the same surface
+_LEAST_RETURNS, _LEAST_LASERS = 6, 3  # of a voxel
+_LEAST_OF_LASER = 500  # returns, for its gain to be known
+_ITERATIONS = 8
+_SAME = 0.03  # gains that differ less from 1 are left alone
+_LIMITS = (0.2, 5.0)
+
+
+def estimate_gain(parts: Sequence[Sequence[View]], calibration: Calibration) -> Array | None:
+    """The gain (k,) of each laser, 1 in the middle; None where all are alike or intensities are unknown.
+
+    In turns, each voxel's brightness is the mean over its returns, with gains taken out, and each laser's gain is what
+    it reports over that.
+    """
+    voxels, rings_of, lights, first = [], [], [], 0
+    for part in parts:  # stretches of a drive, which may pass the same place in other coordinates
+        voxel, ring, light = _gather(part, calibration)
+        voxels.append(voxel + first)
+        first += int(voxel.max()) + 1 if len(voxel) else 0
+        rings_of.append(ring)
+        lights.append(light)
+    voxel, ring, light = np.concatenate(voxels), np.concatenate(rings_of), np.concatenate(lights)
+    if len(light) == 0 or light.max() <= 0:
+        return None
+    count, cells = len(calibration.range_m), first
+    own = np.unique(voxel * count + ring)  # pairs of a voxel and a laser
+    lasers = np.bincount(own // count, minlength=cells)
+    used = (np.bincount(voxel)[voxel] >= _LEAST_RETURNS) & (lasers[voxel] >= _LEAST_LASERS)
+    voxel, ring, light = voxel[used], ring[used], light[used]
+    known = np.bincount(ring, minlength=count) >= _LEAST_OF_LASER
+    if np.count_nonzero(known) < 2:
+        return None
+    number = np.maximum(np.bincount(voxel, minlength=cells), 1)
+    gain = np.ones(count)
+    for _ in range(_ITERATIONS):
+        brightness = np.bincount(voxel, light / gain[ring], cells) / number
+        expected = np.bincount(ring, brightness[voxel], count)
+        gain = np.where(known & (expected > 0), np.bincount(ring, light, count) / np.maximum(expected, 1e-12), 1.0)
+        gain = np.where(known, np.clip(gain / np.median(gain[known]), *_LIMITS), 1.0)
+    return None if float(np.abs(gain - 1.0).max()) < _SAME else np.asarray(np.round(gain, 4))
+
+
+def _gather(part: Sequence[View], calibration: Calibration) -> tuple[Array, Array, Array]:
+    """Voxel, laser and intensity (n,) of the returns of views."""
+    points = np.concatenate([*(view.place(calibration).place for view in part), np.zeros((0, 3))])
+    ring = np.concatenate([*(view.ring for view in part), np.zeros(0, np.int64)])
+    light = np.concatenate([*(view.intensity for view in part), np.zeros(0)])
+    voxel = number_voxels(points, _VOXEL_M) if len(points) else np.zeros(0, np.int64)
+    return voxel, ring, light

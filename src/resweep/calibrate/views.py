@@ -1,0 +1,103 @@
+"""The returns of sweeps that refine poses and lasers, and where they lie once both are corrected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from resweep.calibrate.config import CalibrateConfig
+from resweep.calibration import OFFSET_RANGE_M, Calibration
+from resweep.pose import Array, transform
+from resweep.registration import move_pose
+from resweep.sweep import Sweep
+
+Keep = Callable[[Sweep], Array]
+
+
+@dataclass
+class View:
+    """The part of one sweep that takes part: beams in the frame of its pose, when they were fired, and the pose.
+
+    ``origin`` and ``direction`` (n, 3), ``range`` (n,) as measured, ``ring`` (n,), ``intensity`` (n,), ``when`` (n,) in
+    seconds from the time of the pose; zero where that is not known.
+    """
+
+    origin: Array
+    direction: Array
+    range: Array
+    ring: Array
+    intensity: Array
+    when: Array
+    pose: Array
+    n_rings: int  # of all its beams: some lasers may meet nothing
+    timestamp: float | None = None  # of the pose, seconds; None where its motion within the sweep is not known
+    # Turn and shift so far, and those a second (12,), in world axes: radians and metres.
+    change: Array = field(default_factory=lambda: np.zeros(12))
+
+    def __len__(self) -> int:
+        return len(self.ring)
+
+    @property
+    def timed(self) -> bool:
+        """Whether the motion within the sweep can be told from the pose."""
+        return len(self.when) > 0 and float(np.ptp(self.when)) > 0.0
+
+    def move(self, change: Array) -> None:
+        """Correct pose and motion by a further ``change`` (12,)."""
+        self.pose = move_pose(self.pose, change[:6])
+        self.change = self.change + change
+
+    def place(self, calibration: Calibration, rows: Array | slice = slice(None)) -> Placed:
+        """Where returns lie in the world as ``calibration`` says, and how they move with their lasers."""
+        beams = calibration.corrected(self.direction[rows], self.range[rows], self.ring[rows])
+        turn = np.broadcast_to(self.pose[:3, :3], (len(beams.range), 3, 3))
+        along, up = (np.einsum("nij,nj->ni", turn, axis) for axis in (beams.along, beams.up))
+        place = transform(self.pose, self.origin[rows]) + beams.range[:, None] * along
+        if self.change[6:].any():
+            spin = np.cross(np.broadcast_to(self.change[6:9], place.shape), place - self.pose[:3, 3])
+            place += self.when[rows][:, None] * (spin + self.change[9:])
+        return Placed(place, up * beams.range[:, None], along, self.range[rows] - OFFSET_RANGE_M)
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Returns in the world: ``place`` (n, 3), how it moves with elevation (``raise_``) and with range (``along``).
+
+    ``reach`` (n,) is the range beyond that at which offsets are counted: an offset's slope moves a return by it.
+    """
+
+    place: Array
+    raise_: Array
+    along: Array
+    reach: Array
+
+
+def make_view(sweep: Sweep, config: CalibrateConfig, rng: np.random.Generator, keep: Keep | None) -> View:
+    """The view of a sweep: at most ``config.points_per_sweep`` of its returns that ``keep`` allows, by chance."""
+    chosen = sweep.range < config.range_max_m
+    if keep is not None:
+        chosen &= keep(sweep)
+    rows = np.flatnonzero(chosen)
+    if len(rows) > config.points_per_sweep:
+        rows = np.sort(rng.choice(rows, config.points_per_sweep, replace=False))
+    beam = sweep.beam[rows]
+    origin, direction = (values[beam].astype(np.float64) for values in sweep.deskewed_beams())
+    timed = sweep.n_beams > 0 and float(np.ptp(sweep.beam_time)) > 0.0
+    when = sweep.beam_time[beam] - sweep.timestamp if timed else np.zeros(len(rows))
+    n_rings = 1 + int(sweep.beam_ring.max()) if sweep.n_beams else 1
+    ring = sweep.ring[rows].astype(np.int64)
+    range_m, intensity = sweep.range[rows].astype(np.float64), sweep.intensity[rows].astype(np.float64)
+    moves = sweep.trajectory is not None and len(sweep.trajectory) > 1
+    at = sweep.timestamp if moves else None
+    return View(origin, direction, range_m, ring, intensity, when, sweep.pose, n_rings, at)
+
+
+def move_to_origin(views: Sequence[View]) -> Array:
+    """Count the poses of views from the position (3,) of the first, which is given: sums are more exact near zero."""
+    origin: Array = views[0].pose[:3, 3].copy()
+    for view in views:
+        view.pose = view.pose.copy()
+        view.pose[:3, 3] -= origin
+    return origin

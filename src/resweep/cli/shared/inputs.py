@@ -1,0 +1,244 @@
+"""What commands are given as words: worlds, logs, poses, sensor settings and places to write to."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from resweep.errors import ResweepError
+from resweep.remote import find_path, is_remote, is_unfinished
+from resweep.scenes.opening import check_world as check_world
+from resweep.scenes.opening import open_world as open_world
+from resweep.scenes.opening import stream_world as stream_world
+
+if TYPE_CHECKING:
+    from resweep.build import BuildConfig
+    from resweep.log import Log
+    from resweep.pose import Array, Trajectory
+
+_ASSUMED_RATE_HZ = 10.0
+SENSOR_UNKNOWN = "sensor position unknown; beams are as if fired from the origin or the middle of the cloud"
+
+
+def parse_numbers(word: str) -> list[float] | None:
+    """The numbers in ``1,2.5,-3``, or None if it is anything else."""
+    try:
+        return [float(part) for part in word.split(",")] if "," in word else None
+    except ValueError:
+        return None
+
+
+def parse_cloud(
+    bounds: str | None, resolution: float | None, intensity_scale: float | None = None, scale_option: str = ""
+) -> dict[str, Any]:
+    """Options of `open_log` that ``--bounds``, ``--resolution`` and the scale of intensities give, if any.
+
+    ``scale_option`` is the name of the last, where it is not ``--intensity-scale``.
+    """
+    import math
+
+    found: dict[str, Any] = {}
+    if bounds is not None:
+        values = parse_numbers(bounds)
+        if values is None or len(values) not in (4, 6) or any(map(math.isnan, values)):
+            raise ResweepError(f"--bounds '{bounds}': expected X0,Y0,X1,Y1 or X0,Y0,X1,Y1,Z0,Z1 in metres")
+        if any(
+            low > high for low, high in ((values[0], values[2]), (values[1], values[3]), tuple(values[4:] or (0, 0)))
+        ):
+            raise ResweepError(f"--bounds '{bounds}': the lower corner comes first, as in X0,Y0,X1,Y1,Z0,Z1")
+        found["bounds"] = tuple(values)
+    for name, option, value in (
+        ("resolution", "--resolution", resolution),
+        ("intensity_scale", scale_option or "--intensity-scale", intensity_scale),
+    ):
+        if value is not None:
+            if not (math.isfinite(value) and value > 0):
+                raise ResweepError(f"{option} {value:g}: expected a number above zero")
+            found[name] = value
+    return found
+
+
+def open_recording(path: Path, keep_going: bool, **options: Any) -> Log:
+    """The log in ``path``: bad sweeps raise when they are read, or with ``keep_going`` are left out.
+
+    ``options`` are those of `open_log`.
+    """
+    from resweep.io import open_log
+    from resweep.io.faults import refuse_empty
+
+    log = open_log(path, keep_going=keep_going, **options)
+    return log if keep_going else refuse_empty(log, path)
+
+
+def open_posed(
+    path: Path,
+    keep_going: bool,
+    poses: str | Path | None = None,
+    pose_rate: float | None = None,
+    *,
+    poses_only: bool = False,
+    **options: Any,
+) -> Log:
+    """The log in ``path`` with the poses that ``--poses`` and ``--pose-rate`` give, if any: for every command.
+
+    With ``poses_only`` its sweeps are not looked at, even to ``keep_going``.
+    """
+    from resweep.io import open_log
+
+    if poses is not None:
+        options |= {"poses": poses, "pose_rate_hz": pose_rate}
+    elif pose_rate is not None:
+        options["rate_hz"] = pose_rate
+    if poses_only:
+        return open_log(path, keep_going="poses" if keep_going else False, **options)
+    return open_recording(path, keep_going, **options)
+
+
+def report_skipped(path: Path | str, log: Log) -> None:
+    """Say on stderr how many sweeps of a log were left out when it was opened, and why, if any were."""
+    from resweep.io.faults import describe_skipped
+
+    if (text := describe_skipped(log)) is not None:
+        typer.echo(f"{path}: {text}", err=True)
+
+
+def report_unknown_sensor(path: Path | str, log: Log) -> None:
+    """Say on stderr that a cloud does not tell where its sensor was, if so."""
+    if not log.sensor_position_known:
+        typer.echo(f"{path}: {SENSOR_UNKNOWN}", err=True)
+
+
+def read_motion(word: str, rate_hz: float | None, standing: bool, keep_going: bool = False) -> Trajectory | Array:
+    """The poses that ``word`` gives: a `Trajectory`, or (n, 4, 4) where the sensor stands at each.
+
+    ``word`` is a poses file, the folder of a log, or ``x,y,z[,yaw_deg]`` for one standing pose. With
+    ``keep_going``, bad poses of a log are left out.
+    """
+    from resweep.io import read_poses
+
+    if (values := parse_numbers(word)) is not None:
+        return _parse_pose(word, values)
+    path = find_path(word)
+    if not path.exists():
+        raise ResweepError(f"{word}: no such poses file; give a file, a log's folder, or x,y,z[,yaw_deg]")
+    if path.is_dir():
+        log = open_posed(path, keep_going, pose_rate=rate_hz, poses_only=True)
+        report_skipped(word, log)
+        log.require_poses()
+        log.require_beams("it gives no poses")
+        return log.poses if standing else log.trajectory
+    if standing:  # the times of a KITTI file matter only to a sensor that moves
+        return read_poses(path, rate_hz=rate_hz or _ASSUMED_RATE_HZ).poses
+    return read_poses(path, rate_hz=rate_hz)
+
+
+def _parse_pose(word: str, values: list[float]) -> Array:
+    import math
+
+    from resweep.pose import from_xyz_rpy
+
+    if len(values) not in (3, 4):
+        raise ResweepError(f"poses '{word}': {len(values)} numbers; one pose is x,y,z or x,y,z,yaw_deg")
+    if not all(map(math.isfinite, values)):
+        raise ResweepError(f"poses '{word}': every number must be finite")
+    x, y, z, yaw_deg = (*values, 0.0)[:4]
+    return from_xyz_rpy(x, y, z, yaw=math.radians(yaw_deg))[None]
+
+
+def mount_sensor(motion: Trajectory | Array, word: str | None) -> Trajectory | Array:
+    """Poses of a sensor mounted ``word`` = ``x,y,z`` metres from the frame that ``motion`` moves."""
+    from resweep.pose import Trajectory
+
+    T_frame_sensor = parse_offset(word)
+    if T_frame_sensor is None:
+        return motion
+    return motion.offset(T_frame_sensor) if isinstance(motion, Trajectory) else motion @ T_frame_sensor
+
+
+def parse_offset(word: str | None) -> Array | None:
+    """``T_frame_sensor`` (4, 4) of ``x,y,z`` metres; None for None."""
+    from resweep.pose import from_xyz_rpy
+
+    if word is None:
+        return None
+    values = parse_numbers(word)
+    if values is None or len(values) != 3 or not all(abs(value) < 1e9 for value in values):
+        raise ResweepError(f"--offset '{word}': expected three numbers x,y,z in metres, such as 0,0,1.73")
+    x, y, z = values
+    return from_xyz_rpy(x, y, z)
+
+
+def parse_settings(words: list[str]) -> dict[str, Any]:
+    """Dotted sensor fields from words such as ``receiver.range_noise_sigma_m=0.02``, values as in YAML."""
+    import yaml
+
+    changes: dict[str, Any] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or not key.strip():
+            raise ResweepError(f"--set '{word}': expected FIELD=VALUE, such as beam.rays=single")
+        try:
+            changes[key.strip()] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise ResweepError(f"--set '{word}': the value is not valid YAML") from error
+    return changes
+
+
+def build_config(
+    method: str, words: list[str], given: dict[str, Any] | None = None, where: str = "--method"
+) -> BuildConfig:
+    """The settings of a method, with dotted fields changed by words such as ``map.ego_radius_m=2``.
+
+    ``given`` are fields to begin with; ``where`` says in an error where the method was named.
+    """
+    from resweep.build.methods import method_config
+
+    return method_config(method, nest_settings(words, given), where)
+
+
+def add_refinement(words: list[str] | None, refine: str | None) -> list[str]:
+    """The words of ``--set`` with what ``--refine`` gives, if it is given."""
+    return [*(words or []), *([] if refine is None else [f"refine={refine}"])]
+
+
+def nest_settings(words: list[str], given: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Fields from words such as ``map.ego_radius_m=2``, dots as levels, put over those ``given``."""
+    data: dict[str, Any] = dict(given or {})
+    for key, value in parse_settings(words).items():
+        *path, last = key.split(".")
+        place = data
+        for part in path:
+            place = place.setdefault(part, {})
+            if not isinstance(place, dict):
+                raise ResweepError(f"--set '{key}': '{part}' has no parts")
+        place[last] = value
+    return data
+
+
+def check_folder(path: Path, overwrite: bool) -> None:
+    """Raise if a folder cannot be written at ``path``: something is there, or its place is not writable."""
+    if path.exists() and not path.is_dir():
+        raise ResweepError(f"{path}: is a file; the output is a folder, choose another name")
+    if path.is_dir() and any(path.iterdir()) and not overwrite and not is_unfinished(path):
+        raise ResweepError(f"{path}: exists and is not empty; choose another name or give --overwrite")
+    check_writable(path)
+
+
+def check_writable(path: Path) -> None:
+    """Raise if nothing can be written beside ``path``, by trying; folders that are missing do not count.
+
+    Of an object store the lock, which is held from the start, has shown it.
+    """
+    if is_remote(path):
+        return
+    place = next(parent for parent in path.absolute().parents if parent.exists())
+    try:
+        with tempfile.TemporaryDirectory(prefix=".resweep-", dir=place):
+            return
+    except OSError as error:
+        raise ResweepError(
+            f"{path}: cannot be written, {place} refuses it ({error.strerror or error}); choose another folder"
+        ) from error

@@ -1,0 +1,181 @@
+"""``resweep learn``: models of a sensor, learned from its recordings."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from resweep.cli.shared.options import METHOD_HELP, Labels, parse_local, parse_place, with_verbosity
+from resweep.cli.shared.writing import describe_work, locks
+from resweep.cli.verbs.learn_semantics import semantics
+from resweep.errors import ResweepError, nearest_names
+
+if TYPE_CHECKING:
+    from resweep.learn.realism import RealismConfig
+    from resweep.simulate.realism import Card
+
+learn = typer.Typer(
+    name="learn",
+    help="Learn from recordings: which beams do not return, how bright returns are, what each point is.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+_NONE = "none"
+_SHOWN = ("drop_rate", "drop_precision", "drop_recall", "drop_f1", "brier", "brier_base", "log_loss", "ece")
+
+
+@locks("output", reads=["logs"])
+def raydrop(
+    logs: Annotated[
+        list[Path],
+        typer.Argument(
+            parser=parse_place, metavar="LOG...", help="Recordings of one sensor; the last ones are held out."
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", parser=parse_local, metavar="MODEL", help="The folder of the model.")
+    ],
+    variant: Annotated[
+        str | None,
+        typer.Option(
+            "--variant",
+            help="What learns the drops: unet (mlp if --transferable), mlp, trees, logistic or none.",
+            show_default=False,
+        ),
+    ] = None,
+    intensity: Annotated[
+        str, typer.Option("--intensity", metavar="VARIANT", help="What learns the intensities; none leaves them.")
+    ] = "mlp",
+    transferable: Annotated[
+        bool,
+        typer.Option("--transferable", help="Learn only what means the same for other sensors: no lasers, no images."),
+    ] = False,
+    method: Annotated[
+        str, typer.Option("--method", "-m", help=f"Worlds to simulate in: {METHOD_HELP}", show_default=False)
+    ] = "hybrid",
+    folds: Annotated[int, typer.Option(min=2, metavar="N", help="Worlds a log, each without one of N parts.")] = 3,
+    epochs: Annotated[int | None, typer.Option(min=1, metavar="N", help="Epochs at most.", show_default=False)] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="FIELD=VALUE", help="Another setting, such as drop.training.learning_rate=1e-4."),
+    ] = None,
+    labels: Labels = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="The same seed gives the same model.")] = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model at MODEL.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")] = False,
+) -> None:
+    """Learn which beams of a sensor do not return, and how bright returns are.
+
+    Each sweep is simulated at its own pose in a world built from other sweeps of its log, with its annotated objects.
+    Where the simulation returns and the recording does not, a beam was dropped. The model is ONNX with a card in JSON;
+    simulate, replay, dataset and evaluate take it as --realism. Scores are those of places that were held out: the last
+    of several logs, or the last part of one.
+
+    Stopped and started again with the same words, it goes on: MODEL.partial keeps finished sweeps and the training.
+
+    Examples:
+
+      resweep learn raydrop kitti/sequences/00 kitti/sequences/02 kitti/sequences/03 -o kitti.model
+
+      resweep learn raydrop drive.bag -o quick.model --variant mlp --intensity none --method surfels
+    """
+    words = {"logs": logs, "method": method, "folds": folds, "labels": labels, "seed": seed}
+    given = describe_work(words)
+    from resweep.cli.shared.inputs import build_config, check_folder, open_posed
+    from resweep.dataset.learning import pair_log
+    from resweep.files.partial import hash_text, resumable_folder
+    from resweep.files.publication import NEW
+    from resweep.learn.realism import learn_realism
+    from resweep.optional import require
+
+    begun = time.perf_counter()
+    require("torch", "learning")
+    config = _choose(
+        variant or ("mlp" if transferable else "unet"), intensity, folds, epochs, seed, set_ or [], transferable
+    )
+    building = build_config(method, [])
+    check_folder(output, overwrite)
+    opened = [open_posed(path, False, labels=labels) for path in logs]
+    vocabularies = sorted({log.labels.name for log in opened})
+    scales = {log.intensity_scale for log in opened}
+    if len(scales) > 1:
+        listed = ", ".join(f"{log.name}: {log.intensity_scale or 'unknown'}" for log in opened)
+        raise ResweepError(f"LOG: intensities have different full scales ({listed}); learn a model for each")
+    import resweep
+
+    key = {
+        "version": resweep.__version__,
+        "config": hash_text(given["config"], config.pairs.model_dump_json()),
+        "inputs": hash_text(given["inputs"]),
+    }
+    reaches = {None if log.sensor is None else log.sensor.range_max_m for log in opened}
+    reach = config.range_max_m or (reaches.pop() if len(reaches) == 1 else None)
+    if config.transferable and reach is None:
+        raise ResweepError(
+            "--transferable: the maximum range of the LOG's sensor is unknown; give it as --set range_max_m=METRES"
+        )
+    with resumable_folder(output, key, "finished sweeps to learn from") as partial:
+        pairs = []
+        for number, log in enumerate(opened):
+            kept = partial / f"pairs-{number}"
+            kept.mkdir(exist_ok=True)
+            pairs += pair_log(log, building, config.pairs, cache=kept)
+        card = learn_realism(
+            pairs,
+            partial / NEW,
+            config,
+            labels=", ".join(vocabularies),
+            scale=scales.pop(),
+            range_max_m=reach,
+            checkpoints=partial,
+        )
+    _report(output, card, len(pairs), time.perf_counter() - begun, as_json)
+
+
+def _choose(
+    variant: str,
+    intensity: str,
+    folds: int,
+    epochs: int | None,
+    seed: int,
+    words: list[str],
+    transferable: bool = False,
+) -> RealismConfig:
+    """The settings that the options stand for."""
+    from resweep.cli.shared.inputs import nest_settings
+    from resweep.config import validate
+    from resweep.learn.fitting import VARIANTS
+    from resweep.learn.realism import RealismConfig
+
+    training = {"seed": seed, **({} if epochs is None else {"epochs": epochs})}
+    given: dict[str, Any] = {"pairs": {"folds": folds, "seed": seed}, "transferable": transferable}
+    for name, option, word in (("drop", "--variant", variant), ("intensity", "--intensity", intensity)):
+        if word != _NONE and word not in VARIANTS:
+            raise ResweepError(f"{option} '{word}': {nearest_names(word, [*VARIANTS, _NONE])}")
+        fitting = {"variant": word, "training": training, "trees": {"seed": seed}}
+        given[name] = None if word == _NONE else fitting
+    return validate(nest_settings(words, given), RealismConfig, "--set")
+
+
+def _report(output: Path, card: Card, sweeps: int, seconds: float, as_json: bool) -> None:
+    typer.echo(f"{output}: learned from {sweeps} sweeps in {seconds:.0f} s; {', '.join(card.trained_on)}")
+    typer.echo(f"held out: {', '.join(card.held_out)}")
+    if card.drop is not None:
+        shown = ", ".join(f"{name} {card.drop.scores[name]:.4f}" for name in _SHOWN)
+        typer.echo(f"drops by {card.drop.variant}, {card.drop.parameters:,} weights: {shown}")
+    if card.intensity is not None:
+        shown = ", ".join(f"{name} {value:.4f}" for name, value in card.intensity.scores.items())
+        typer.echo(f"intensity by {card.intensity.variant}, {card.intensity.parameters:,} weights: {shown}")
+    if as_json:
+        scores = {name: part.scores for name, part in card.parts.items()}
+        typer.echo(json.dumps({"output": str(output), "sweeps": sweeps, "seconds": seconds, **scores}))
+
+
+# Each a function, in a file of its own but for the first.
+for verb in (raydrop, semantics):
+    learn.command()(with_verbosity(verb))

@@ -1,0 +1,190 @@
+"""``resweep objects``: a bank of objects out of a drive, and what a bank holds."""
+
+from __future__ import annotations
+
+import json as json_format
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from resweep.cli.shared.options import PoseRate, Poses, parse_local, parse_place
+from resweep.cli.shared.outputs import print_made
+from resweep.cli.shared.writing import locks
+from resweep.errors import ResweepError
+from resweep.remote import recover_place
+
+if TYPE_CHECKING:
+    from resweep.log import Log
+    from resweep.objects import ObjectConfig
+    from resweep.scenario import Bank
+
+
+@locks("output", reads=["path"])
+def objects(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            parser=parse_place, metavar="LOG|BANK", help="A log with annotated boxes, or a bank.", show_default=False
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", parser=parse_local, metavar="OUT", help="The bank to write; with --gallery, the PNG."
+        ),
+    ] = None,
+    gallery: Annotated[bool, typer.Option("--gallery", help="Draw a contact sheet of a bank.")] = False,
+    min_points: Annotated[
+        int | None, typer.Option(min=10, metavar="N", help="Skip objects with fewer returns. [default: 200]")
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option("--format", "-f", help="The log's format, if it is not guessed.")
+    ] = None,
+    sweeps: Annotated[
+        str | None, typer.Option(metavar="A:B", help="Only these sweeps of the log, as in Python.", show_default=False)
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="FIELD=VALUE", help="One setting, such as mirror=never or icp.rounds=6."),
+    ] = None,
+    poses: Poses = None,
+    pose_rate: PoseRate = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the bank or the picture at OUT.")] = False,
+) -> None:
+    """Cut the annotated objects out of a log into a bank, or show what a bank holds.
+
+    Examples:
+
+      resweep objects kitti/2011_09_26_drive_0051_sync -o bank
+
+      resweep objects bank
+
+      resweep objects bank --gallery -o bank.png
+    """
+    from resweep.cli.shared.inputs import open_posed
+    from resweep.cli.verbs.build import parse_slice
+    from resweep.scenario.bank import is_bank, load_bank
+
+    recover_place(path)
+    if not path.exists():
+        raise ResweepError(f"{path}: no such log or bank; check the path")
+    building = {"--min-points": min_points, "--format": format, "--sweeps": sweeps, "--set": set_, "--poses": poses}
+    if is_bank(path) or gallery:
+        given = [name for name, value in building.items() if value]
+        if given:
+            raise ResweepError(
+                f"{given[0]}: is for building a bank from a log, and {path} is to be shown; leave it out"
+            )
+        bank = load_bank(path)
+        if gallery:
+            _draw(bank, path, output, overwrite)
+        elif output is not None:
+            raise ResweepError(f"{path}: is a bank; give a log to build one from, or --gallery to draw it to {output}")
+        else:
+            _show(bank, path, json)
+        return
+    if output is None:
+        raise ResweepError(f"{path}: is no bank; to build one from this log, give -o BANK")
+    config = _read_config(min_points, set_ or [])
+    _check_target(output, overwrite)
+    log = open_posed(path, False, poses, pose_rate, format=format)[parse_slice(sweeps)]
+    _build(log, output, config, json, overwrite)
+
+
+def _check_target(output: Path, overwrite: bool) -> None:
+    """Raise if no bank can be written at ``output``."""
+    from resweep.cli.shared.inputs import check_writable
+    from resweep.scenario.bank import is_bank
+
+    if output.exists() and not overwrite:
+        raise ResweepError(f"{output}: exists; choose another name or give --overwrite")
+    if output.exists() and not is_bank(output):
+        raise ResweepError(f"{output}: exists and is not a bank; choose another name or remove it")
+    check_writable(output)
+
+
+def _build(log: Log, output: Path, config: ObjectConfig, json: bool, overwrite: bool) -> None:
+    from resweep.objects import build_bank
+
+    began = time.perf_counter()
+    bank = build_bank(log, config, progress=True)
+    bank.save(output, overwrite=overwrite)
+    if not json:
+        summary = bank.meta["summary"]
+        skipped = "".join(f", {count} skipped ({why})" for why, count in summary["skipped"].items())
+        typer.echo(
+            f"{output}: {len(bank)} of {summary['objects']} objects{skipped}, {time.perf_counter() - began:.1f} s"
+        )
+    _show(bank, output, json)
+    if not json:
+        typer.echo(f"next: resweep objects {output} --gallery -o {output.name}.png")
+        print_made([("bank", output)])
+
+
+def _read_config(min_points: int | None, words: list[str]) -> ObjectConfig:
+    from resweep.cli.shared.inputs import nest_settings
+    from resweep.objects import ObjectConfig
+
+    data = nest_settings(words)
+    if min_points is not None:
+        data["min_points"] = min_points
+    return ObjectConfig(**data)
+
+
+def _show(bank: Bank, path: Path, json: bool) -> None:
+    facts = [{**item, "known": _known(item["coverage"])} for item in (bank.facts(name) for name in bank)]
+    if json:
+        typer.echo(json_format.dumps({"bank": str(path), "meta": bank.meta, "assets": facts}))
+        return
+    from rich.table import Table
+
+    from resweep.terminal import make_console
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("name", "category"):
+        table.add_column(title, no_wrap=True)
+    for title in ("size m", "points", "sweeps", "track", "known %"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("mirror", no_wrap=True)
+    for item in sorted(facts, key=lambda item: (item["category"], -item["n_points"])):
+        meta, cover = item["meta"], item["coverage"]
+        track = item["source"][1]
+        known = "-" if item["known"] is None else f"{100 * item['known']:.0f}"
+        table.add_row(
+            item["name"],
+            item["category"],
+            "×".join(f"{value:.1f}" for value in item["size_m"]),
+            f"{item['n_points']:,}" if item["n_points"] else "mesh",
+            str(meta.get("sweeps", "-")),
+            str(track) if track >= 0 else "-",
+            f"{known} ({100 * min(cover):.0f}…{100 * max(cover):.0f})",
+            "yes" if item["mirrored"] else "no",
+        )
+    table.caption = "known: 100 all around, about 50 one side alone (of the outline, worst to best side)"
+    table.caption_justify = "left"
+    make_console().print(table)
+    typer.echo(f"from {bank.meta.get('log', 'no recording')}")
+
+
+def _known(coverage: list[float]) -> float | None:
+    """`known_share` as JSON has it."""
+    from resweep.scenario.coverage import known_share
+
+    share = known_share(coverage)
+    return None if share != share else round(share, 4)
+
+
+def _draw(bank: Bank, path: Path, output: Path | None, overwrite: bool) -> None:
+    from resweep.cli.shared.inputs import check_writable
+    from resweep.viewer import gallery
+
+    target = output or Path(f"{path.absolute().name}.png")
+    if target.suffix.lower() != ".png":
+        raise ResweepError(f"{target}: pictures are PNG files; give a name that ends in .png")
+    if target.exists() and not overwrite:
+        raise ResweepError(f"{target}: exists; choose another -o or give --overwrite")
+    check_writable(target)
+    typer.echo(str(gallery(bank, target, title=f"{path.absolute().name}: {len(bank)} objects")))

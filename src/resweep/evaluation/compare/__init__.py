@@ -1,0 +1,1 @@
+"""Simulated sweeps against real ones."""

@@ -1,0 +1,1 @@
+"""Every metric and its formula."""

@@ -1,0 +1,1 @@
+"""The map on disk: points and beams by square tile."""

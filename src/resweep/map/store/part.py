@@ -1,0 +1,176 @@
+"""A part of a scattered map: the points of a square and around it, with the beams that cross it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from resweep.files import atomic_file
+from resweep.labels import LabelSet
+from resweep.map.cloud import Cloud
+from resweep.map.config import MapConfig
+from resweep.map.map import Map
+from resweep.map.moving import MovingRule
+from resweep.map.store.grid import CELLS, Square
+from resweep.map.store.square_beams import SquareBeams, StoredBeams
+from resweep.map.store.tile_store import POINT, Rows, TileStore, join_rows, no_rows, take_rows
+from resweep.pose import Array
+
+STILL, PERMEABLE = 1, 2  # flags of a point
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """A log that is scattered over tiles of ``tile_m``: its store, and what holds for all of it.
+
+    ``classes`` says whether the flags of the points were found and written, tile by tile, ``coloured`` whether points
+    have colours.
+    """
+
+    folder: Path
+    origin: Array
+    tile_m: float
+    config: MapConfig
+    labels: LabelSet
+    slope: float
+    moving: MovingRule
+    classes: bool = False
+    coloured: bool = False
+
+    @property
+    def cell_m(self) -> float:
+        """Side of the cells that points are stored by."""
+        return self.tile_m / CELLS
+
+    @property
+    def store(self) -> TileStore:
+        """The store of points and beams."""
+        return TileStore.open(self.folder)
+
+    def find_flags(self, tile: tuple[int, int]) -> Path:
+        """Where the flags of a tile's points are."""
+        return self.folder / "classes" / f"{tile[0]}_{tile[1]}.npz"
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Points (n,) of a square and of ``margin_m`` around it, in the order of sweeps and returns.
+
+    ``cell`` (n, 2) is the one that each is stored in, ``own`` (n,) bool whether it lies in the square, ``flags`` (n,)
+    uint8 what was found of it, None if nothing was yet.
+    """
+
+    ground: Ground
+    square: Square
+    rows: Rows
+    cell: Array
+    own: Array
+    flags: Array | None
+
+    @classmethod
+    def read(cls, ground: Ground, square: Square, margin_m: float) -> Part:
+        """The part from the store; only points that stand still, where that is known."""
+        wanted = set(square.cells(ground.cell_m, margin_m))
+        flags = _Flags(ground) if ground.classes else None
+        rows, cells, found = [no_rows(POINT)], [np.zeros((0, 2), np.int64)], [np.zeros(0, np.uint8)]
+        for cell, block in ground.store.read("points", wanted):
+            count = len(block["points"])
+            inside = (
+                None
+                if _lies_within(cell, ground.cell_m, square, margin_m)
+                else square.reaches(block["points"], margin_m)
+            )
+            if flags is not None:
+                of_block = flags.take(cell, count)
+                still = (of_block & STILL) > 0
+                inside = still if inside is None else inside & still
+                found.append(of_block[inside])
+            if inside is not None and not inside.all():
+                block = take_rows(block, inside)
+                count = len(block["points"])
+            rows.append(block)
+            cells.append(np.tile(np.array(cell, np.int64), (count, 1)))
+        joined = join_rows(rows)
+        order = np.argsort(_number_rows(joined), kind="stable")
+        joined = take_rows(joined, order)
+        own = square.contains(joined["points"])
+        known = None if flags is None else np.concatenate(found)[order]
+        return cls(ground, square, joined, np.concatenate(cells)[order], own, known)
+
+    @property
+    def sequence(self) -> Array:
+        """Numbers (n,) int64 that rise in the order of sweeps and returns."""
+        return _number_rows(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    def __getitem__(self, chosen: Array) -> Part:
+        flags = None if self.flags is None else self.flags[chosen]
+        return replace(
+            self, rows=take_rows(self.rows, chosen), cell=self.cell[chosen], own=self.own[chosen], flags=flags
+        )
+
+    @cached_property
+    def cloud(self) -> Cloud:
+        """The points as a cloud."""
+        columns: tuple[str, ...] = ("points", "sensor", "label", "instance", "intensity", "sweep")
+        columns += ("colour",) if self.ground.coloured else ()
+        given = {name: self.rows[name] for name in columns}
+        return Cloud(self.ground.origin, **given, seen=np.ones(len(self), bool))
+
+    def map(self) -> Map:
+        """The part as a map, with the stored beams that cross the square."""
+        ground = self.ground
+        beams = StoredBeams(SquareBeams(ground.store, ground.tile_m, self.square), ground.slope)
+        return Map(self.cloud, ground.labels, config=ground.config, stored=beams)
+
+
+def _number_rows(rows: Rows) -> Array:
+    return np.asarray((rows["sweep"].astype(np.int64) << 32) + rows["row"])
+
+
+def _lies_within(cell: tuple[int, int], cell_m: float, square: Square, margin_m: float) -> bool:
+    """Whether all of a cell lies within ``margin_m`` of a square, to the rounding of its points."""
+    low, high = np.array(cell) * cell_m, (np.array(cell) + 1) * cell_m
+    slack = 1e-6 * cell_m + 1e-9 * np.abs(high).max()
+    return bool((low >= square.low - margin_m + slack).all() and (high <= square.high + margin_m - slack).all())
+
+
+class _Flags:
+    """The flags of points as blocks of cells are read in their order."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._tiles: dict[tuple[int, int], dict[str, Array]] = {}
+        self._taken: dict[tuple[int, int], int] = {}
+
+    def take(self, cell: tuple[int, int], count: int) -> Array:
+        """The flags of the next ``count`` points of a cell."""
+        tile = cell[0] // CELLS, cell[1] // CELLS
+        if tile not in self._tiles:
+            with np.load(self._ground.find_flags(tile), allow_pickle=False) as archive:
+                self._tiles[tile] = dict(archive)
+        first = self._taken.get(cell, 0)
+        self._taken[cell] = first + count
+        return self._tiles[tile][f"{cell[0]}_{cell[1]}"][first : first + count]
+
+
+def write_flags(ground: Ground, tile: tuple[int, int], parts: list[tuple[Part, Array]]) -> None:
+    """Keep the flags (n,) of the points of a tile: those that each part owns, by cell, in the order of the store."""
+    found: dict[tuple[int, int], list[tuple[Array, Array]]] = {}
+    for part, flags in parts:
+        rows = np.flatnonzero(part.own)
+        cells, number = np.unique(part.cell[rows], axis=0, return_inverse=True)
+        for at, (x, y) in enumerate(cells.tolist()):
+            of_cell = rows[number.reshape(-1) == at]
+            found.setdefault((x, y), []).append((part.sequence[of_cell], flags[of_cell].astype(np.uint8)))
+    arrays: dict[str, Array] = {}
+    for (x, y), pieces in found.items():  # a cell may have points of several parts
+        order = np.argsort(np.concatenate([sequence for sequence, _ in pieces]), kind="stable")
+        arrays[f"{x}_{y}"] = np.concatenate([flags for _, flags in pieces])[order]
+    with atomic_file(ground.find_flags(tile)) as temporary:
+        np.savez(temporary, **arrays)  # type: ignore[arg-type]  # a dict

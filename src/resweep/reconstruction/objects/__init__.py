@@ -1,1 +1,0 @@
-"""Objects cut out of a drive into a bank (paper D, 3.2)."""

@@ -1,0 +1,1 @@
+"""The kinds of layer: one file a representation."""

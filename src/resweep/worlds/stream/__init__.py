@@ -1,0 +1,1 @@
+"""Worlds that are read tile by tile while they are traced."""

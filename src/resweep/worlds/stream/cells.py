@@ -1,0 +1,160 @@
+"""A world as the tracer sees it: divided into cells, a layer's part in a tile each, that are at hand or not.
+
+A divided scene knows the boxes of all cells of its world, so a ray visits those it meets in the same order whichever
+others are at hand. Sweeps in a world that is read tile by tile therefore have the same bytes as in one that is in
+memory as a whole. Worlds of few tiles are not divided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from resweep import _core
+from resweep.embree_library import open_embree
+from resweep.pose import Array
+from resweep.worlds.layers.mesh import Instances, Mesh
+from resweep.worlds.layers.splats import PERMEABILITY, Splats
+from resweep.worlds.layers.volumes import Volumes
+from resweep.worlds.store.tiled_columns import TileTable
+from resweep.worlds.stream.divide import divide, divide_mesh, take_rows
+from resweep.worlds.traced import add_part
+from resweep.worlds.world import Layer, World
+
+# Tiles along each axis up to which a world is one scene: a sweep needs most of it, and one hierarchy is the fastest.
+MOST_WHOLE = 8
+_KINDS = {"mesh": 1, "instances": 1, "splats": 2, "volumes": 3}  # as the native scene numbers them
+
+
+class LayerCells(Protocol):
+    """A layer that gives its parts tile by tile."""
+
+    @property
+    def kind(self) -> str:
+        """Its kind, as `Layer.kind`."""
+        ...
+
+    @property
+    def gathers(self) -> bool:
+        """Whether a ray gathers several of its discs."""
+        ...
+
+    @property
+    def permeable(self) -> bool:
+        """Whether its discs may let rays pass, which is drawn."""
+        ...
+
+    @property
+    def table(self) -> TileTable:
+        """Its tiles."""
+        ...
+
+    @property
+    def prototype(self) -> Mesh | None:
+        """The mesh that it has copies of, if so."""
+        ...
+
+    def read(self, tile: int) -> Layer:
+        """The part of the layer in one tile."""
+        ...
+
+
+class CellsInMemory:
+    """A layer in memory, tile by tile; ``first`` is the number of its first volume in the world."""
+
+    def __init__(self, layer: Layer, tile_size_m: float, first: int) -> None:
+        self.kind = layer.kind
+        self.gathers = isinstance(layer, Splats) and layer.depth > 1
+        self.permeable = isinstance(layer, Splats) and PERMEABILITY in layer.extra
+        self.prototype = layer.mesh if isinstance(layer, Instances) else None
+        self._layer, self._first = layer, first
+        self._mesh = divide_mesh(layer, tile_size_m) if isinstance(layer, Mesh) else None
+        self._division = divide(layer, tile_size_m) if self._mesh is None else self._mesh.division
+        self.table = self._division.table
+
+    def read(self, tile: int) -> Layer:
+        """The part of the layer in one tile."""
+        rows = self._division.rows(tile)
+        if isinstance(self._layer, Mesh):
+            assert self._mesh is not None
+            vertices = self._layer.vertices[self._mesh.sources[tile]]
+            part: Layer = take_rows(self._layer, rows, vertices=vertices, faces=self._mesh.faces[tile])
+        else:
+            part = take_rows(self._layer, rows)
+        if isinstance(self._layer, Volumes) and isinstance(part, Volumes):
+            numbers = self._layer.number
+            part.number = (self._first + rows if numbers is None else numbers[rows]).astype(np.uint32)
+        return part
+
+
+def cells_in_memory(world: World) -> list[CellsInMemory] | None:
+    """The layers of a world tile by tile, or None if it has so few tiles that it is not divided."""
+    low, high = (np.floor((corner - world.origin)[:2] / world.tile_size_m) for corner in world.bounds)
+    if (high - low < MOST_WHOLE).all():
+        return None
+    layers, n_volumes = [], 0
+    for layer in world.layers:
+        layers.append(CellsInMemory(layer, world.tile_size_m, n_volumes))
+        n_volumes += len(layer) if isinstance(layer, Volumes) else 0
+    return layers if is_divided([layer.table for layer in layers]) else None
+
+
+def is_divided(tables: Sequence[TileTable]) -> bool:
+    """Whether a world with these tables of tiles is traced as cells."""
+    places = np.concatenate([table.place for table in tables])
+    return bool((np.ptp(places, axis=0) >= MOST_WHOLE).any())
+
+
+class DividedScene:
+    """The native scene of a world with many tiles. ``native`` is traced; its cells are put into it and taken out.
+
+    ``boxes`` (n, 2, 3) float32 are those of the cells, metres from the origin.
+    """
+
+    def __init__(self, layers: Sequence[LayerCells]) -> None:
+        open_embree()
+        self.layers = list(layers)
+        self.cells = [(i, tile) for i, layer in enumerate(layers) for tile in range(len(layer.table.n_rows))]
+        self.boxes = _widened(np.concatenate([layer.table.bounds for layer in layers]))
+        self.native = _core.Scene()
+        for layer in layers:
+            self.native.declare(_KINDS[layer.kind], gathers=layer.gathers, permeable=layer.permeable)
+        self.native.divide(self.boxes.reshape(-1, 6))
+        self.native.commit()
+        self._prototypes: dict[int, _core.Prototype] = {}
+        for i, layer in enumerate(layers):
+            if layer.prototype is not None:
+                copies = int(layer.table.n_rows.sum())
+                self._prototypes[i] = _core.Prototype(layer.prototype.lower(), copies)
+
+    def build(self, cell: int) -> _core.Scene:
+        """The scene of one cell, which `put` takes; may be called from any thread."""
+        i, tile = self.cells[cell]
+        scene = _core.Scene(cell=True)
+        add_part(scene, self.layers[i].read(tile).lower(), group=i, prototype=self._prototypes.get(i))
+        scene.commit()
+        return scene
+
+    def put(self, cell: int, scene: _core.Scene | None) -> None:
+        """Set the scene of a cell, or None to take it out; no ray that is being traced may need it."""
+        self.native.put(cell, scene)
+
+    def n_rows(self) -> Array:
+        """The number of primitives (n,) of each cell; of copies, the number of those."""
+        return np.concatenate([layer.table.n_rows for layer in self.layers])
+
+
+def trace_in_cells(layers: Sequence[LayerCells]) -> Any:
+    """The native scene of a divided world with all of its cells."""
+    scene = DividedScene(layers)
+    for cell in range(len(scene.cells)):
+        scene.put(cell, scene.build(cell))
+    return scene.native
+
+
+def _widened(boxes: Array) -> Array:
+    """Boxes (n, 2, 3) as float32, wider by more than rounding: what is in them is found whatever their hierarchy is."""
+    margin = 1e-6 * np.abs(boxes).max(axis=(1, 2), keepdims=True, initial=1.0)
+    return np.asarray(boxes + np.array([-1.0, 1.0])[:, None] * margin, np.float32)

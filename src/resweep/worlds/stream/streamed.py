@@ -1,0 +1,195 @@
+"""A world on disk that is opened without reading its primitives, and read tile by tile."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from resweep.errors import ResweepError
+from resweep.memory import parse_memory
+from resweep.pose import Array
+from resweep.remote import find_path, recover_place
+from resweep.worlds.layers.mesh import Mesh
+from resweep.worlds.layers.relabel import count_labels
+from resweep.worlds.layers.splats import PERMEABILITY
+from resweep.worlds.store.folder import (
+    INDEX,
+    load_world,
+    read_index,
+    read_layer,
+    saved_calibration,
+    saved_label_counts,
+    saved_labels,
+    saved_origin,
+    saved_tile_size,
+)
+from resweep.worlds.store.generations import find_arrays, read_generation
+from resweep.worlds.store.layer_files import KINDS, Reading, need, open_layer, read_prototype
+from resweep.worlds.store.observed_files import read_observed
+from resweep.worlds.store.stored_arrays import Budget
+from resweep.worlds.stream.cells import is_divided
+from resweep.worlds.world import Layer, World
+
+if TYPE_CHECKING:
+    from resweep.labels import LabelSet
+
+
+class StreamedLayer:
+    """A layer of a world on disk, of which the table of tiles is read: gives the part in one tile at a time."""
+
+    def __init__(self, entry: dict[str, Any], where: str, root: Path, n_volumes: int) -> None:
+        self._entry, self._where, self._root, self._n_volumes = entry, where, root, n_volumes
+        self.kind = need(entry, "kind", str, where)
+        if self.kind not in KINDS:
+            raise ResweepError(f"{where}: layers of kind '{self.kind}' are unknown to this Resweep; upgrade it")
+        self.name = need(entry, "name", str, where)
+        self.gathers = self.kind == "splats" and need(entry, "depth", int, where) > 1
+        self.permeable = self.kind == "splats" and PERMEABILITY in need(entry, "extra", list, where)
+        self._opened = Reading(root)
+        self.columns, self.table = open_layer(entry, where, self._opened)
+        self.bounds = np.array(entry["bounds"], np.float64) if _is_box(entry.get("bounds")) else self._find_bounds()
+
+    @cached_property
+    def prototype(self) -> Mesh | None:
+        """The mesh that the layer has copies of, if so."""
+        if self.kind != "instances":
+            return None
+        self._opened.budget = Budget()
+        return read_prototype(self._entry, self._where, self._opened)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of primitives; of copies, the number of those."""
+        return int(self.table.n_rows.sum())
+
+    def read(self, tile: int) -> Layer:
+        """The part of the layer in one tile; may be called from any thread."""
+        chosen = np.zeros(len(self.table.n_rows), bool)
+        chosen[tile] = True
+        reading = Reading(self._root, lambda _: chosen, self._opened.shared, n_volumes=self._n_volumes)
+        columns = replace(self.columns, budget=reading.budget)  # arrays that are open stay open
+        reading.opened[self._entry["path"]] = columns, self.table
+        part: Layer | None = read_layer(self.kind, self._entry, self._where, reading)
+        assert part is not None
+        return part
+
+    def instances(self) -> Iterator[Array]:
+        """The instance ids in use (k,), tile by tile."""
+        if self.prototype is not None:
+            yield np.unique(self.prototype.instance)
+        ends = np.cumsum(self.table.n_rows)
+        for first, end in zip((ends - self.table.n_rows).tolist(), ends.tolist(), strict=True):
+            columns = replace(self.columns, budget=Budget())
+            yield np.unique(columns.read("instance", [(first, end)]))
+            if "instance" in self.columns.constants:
+                break
+
+    def _find_bounds(self) -> Array:
+        boxes = self.table.bounds
+        return np.array([boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)])
+
+
+class StreamedWorld:
+    """A saved world that a `Simulator` reads tile by tile while a sensor drives through it.
+
+    Opening it reads its index and tables of tiles only. ``memory_bytes`` bounds what a simulator keeps of it (default:
+    half of the machine's memory). Sweeps have the same bytes as in the whole world (`resweep.load_world`).
+    ``path`` may be a URL of an object store: tiles are then fetched as they are read, and not kept on disk. A world
+    there that is replaced twice while it is driven through is gone, and an error.
+
+    Example: ``rs.Simulator(rs.StreamedWorld("city.world", memory_bytes=4_000_000_000), "velodyne-hdl-64e")``
+    """
+
+    def __init__(self, path: str | Path, *, memory_bytes: int | None = None) -> None:
+        self.path = find_path(path)
+        recover_place(self.path)
+        self.memory_bytes = parse_memory(None) if memory_bytes is None else int(memory_bytes)
+        read_generation(self.path, lambda: read_index(self.path), self._open)
+
+    def _open(self, data: dict[str, Any]) -> None:
+        """Open the layers of which ``data`` is the index."""
+        self._data, where = data, str(self.path / INDEX)
+        arrays = find_arrays(self.path, data, where)
+        self.origin = saved_origin(self._data, where)
+        self.labels: LabelSet = saved_labels(self._data, where)
+        self.meta: dict[str, Any] = need(self._data, "meta", dict, where)
+        self.calibration = saved_calibration(self._data, where)
+        self.tile_size_m = saved_tile_size(self._data, where)
+        self.observed = read_observed(self._data, where, arrays, Budget())
+        layers: list[StreamedLayer] = []
+        for number, entry in enumerate(need(self._data, "layers", list, where)):
+            n_volumes = sum(layer.n_rows for layer in layers if layer.kind == "volumes")
+            layers.append(StreamedLayer(entry, f"{where}: layers[{number}]", arrays, n_volumes))
+        if not layers:
+            raise ResweepError(f"{where}: has no layer; save the world again")
+        self.layers = tuple(layers)
+
+    def load(self) -> World:
+        """The whole world in memory."""
+        return load_world(self.path)
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether it has so many tiles that a simulator reads them one by one; else it reads the whole."""
+        return is_divided([layer.table for layer in self.layers])
+
+    @property
+    def bounds(self) -> Array:
+        """Lowest and highest corner (2, 3) float64 in world coordinates."""
+        boxes = np.array([layer.bounds for layer in self.layers])
+        return np.array([boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)]) + self.origin
+
+    @cached_property
+    def label_counts(self) -> dict[int, int]:
+        """Number of primitives with each label id, counted in every instance."""
+        if "label_counts" in self._data:
+            return saved_label_counts(self._data, str(self.path / INDEX))
+        counts: Counter[int] = Counter()
+        for layer in self.layers:
+            for tile in range(len(layer.table.n_rows)):
+                counts.update(count_labels([layer.read(tile)]))
+        return dict(sorted(counts.items()))
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether any primitive has a label other than 0."""
+        return any(label > 0 for label in self.label_counts)
+
+    @property
+    def n_primitives(self) -> int:
+        """Number of primitives of all kinds, counted in every instance."""
+        return sum(
+            layer.n_rows * (1 if layer.prototype is None else layer.prototype.n_primitives) for layer in self.layers
+        )
+
+    def find_instance(self, wanted: Array) -> tuple[int, str] | None:
+        """The first of the instance ids ``wanted`` (k,) that is in use, and the name of the layer that uses it."""
+        for layer in self.layers:
+            for used in (np.intersect1d(wanted, ids) for ids in layer.instances()):
+                if len(used):
+                    return int(used[0]), layer.name
+        return None
+
+    @property
+    def largest_instance(self) -> int:
+        """The largest instance id in use."""
+        return max(int(ids[-1]) for layer in self.layers for ids in layer.instances())
+
+    def __repr__(self) -> str:
+        size = self.bounds[1] - self.bounds[0]
+        kinds = ", ".join(f"{layer.kind} '{layer.name}'" for layer in self.layers[:6])
+        return f"StreamedWorld({str(self.path)!r}: {kinds}; {size[0]:.1f} x {size[1]:.1f} x {size[2]:.1f} m)"
+
+
+def _is_box(value: Any) -> bool:
+    try:
+        box = np.asarray(value, np.float64)
+    except (TypeError, ValueError):
+        return False
+    return box.shape == (2, 3) and bool(np.isfinite(box).all())

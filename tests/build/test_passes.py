@@ -1,0 +1,89 @@
+"""How often a build reads its recording: decoding sweeps is a large part of a build, so each pass over them counts."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import resweep as rs
+from resweep.build import CalibrateConfig, HybridConfig, Map, MapConfig
+from resweep.calibrate.calibrate import calibrate, correct_log
+from resweep.calibration import Calibration
+from resweep.log import Log
+from resweep.register import join
+from resweep.sweep import Sweep
+from resweep.worlds import Splats, Volumes
+from tests.places import LABELS, shrub_sweeps
+
+N = 6
+QUICK = {"iterations": 1, "samples": 1000, "points_per_sweep": 2000}
+
+
+class Counted:
+    """A log that counts how often each of its sweeps is loaded, and notes which are still in memory."""
+
+    def __init__(self, sweeps: list[Sweep]) -> None:
+        self.loads: Counter[int] = Counter()
+        self.alive: list[weakref.ref[Sweep]] = []
+        log = Log.from_sweeps(sweeps, "drive", labels=LABELS)
+        self.log = log.map(self._load, indexed=True)
+
+    def _load(self, sweep: Sweep, index: int) -> Sweep:
+        self.loads[index] += 1
+        fresh = sweep.select(np.ones(len(sweep), bool))
+        self.alive.append(weakref.ref(fresh))
+        return fresh
+
+
+# The passes of a default build, and why each is needed. Before boxes and range images were gathered with the points,
+# and before both kinds of evidence shared a pass, a log with boxes was read 7 times and one with neither 6 times.
+PASSES = {
+    "labelled": (True, False, 5),  # calibrate, accumulate, follow beams through the volumes, refine, find blind spots
+    "boxed": (False, True, 6),  # and one for the evidence of the beams, since no label says what lets them through
+    "plain": (False, False, 6),
+}
+
+
+@pytest.mark.parametrize("kind", PASSES)
+def test_a_default_build_reads_every_sweep_so_many_times(kind: str) -> None:
+    labelled, boxed, passes = PASSES[kind]
+    counted = Counted(shrub_sweeps(N, labelled, boxed))
+    world = rs.build(counted.log, HybridConfig(map=MapConfig(ego_radius_m=0.5), calibrate=QUICK), progress=False)
+    assert {Splats, Volumes} == {type(layer) for layer in world.layers}
+    rings = Counter({0: 1})  # of a log that does not know its sensor, the first sweep says how far apart its rings are
+    assert counted.loads == rings + Counter(dict.fromkeys(range(N), passes))
+
+
+def test_a_map_keeps_no_sweep_in_memory() -> None:
+    counted = Counted(shrub_sweeps(N, False, True))
+    map = Map.from_log(counted.log, MapConfig(ego_radius_m=0.5))
+    gc.collect()
+    assert len(map) > 1000
+    assert len(counted.alive) == N
+    assert [ref() for ref in counted.alive] == [None] * N
+
+
+@pytest.mark.slow
+def test_joined_and_corrected_logs_read_a_sweep_when_it_is_asked_for() -> None:
+    """Neither reads ahead nor keeps a sweep, so that a drive of any length can be joined and corrected."""
+    parts = [Counted(shrub_sweeps(N)) for _ in range(2)]
+    log = join([part.log for part in parts])
+    log = correct_log(log, Calibration(np.zeros(1), np.zeros(1)), log.poses, np.zeros((len(log), 6)))
+    assert not any(part.loads for part in parts)
+    for at in range(len(log)):
+        sweep = log[at]
+        assert len(sweep) > 0
+        del sweep
+        gc.collect()
+        assert not any(kept() for part in parts for kept in part.alive)
+    assert [part.loads for part in parts] == [dict.fromkeys(range(N), 1)] * 2
+
+
+def test_a_long_log_is_calibrated_in_one_pass_and_a_sample() -> None:
+    counted = Counted(shrub_sweeps(30))
+    calibrate(counted.log, CalibrateConfig(**QUICK, sweeps=4, stretch=2, window=10, window_iterations=1))
+    assert Counter(counted.loads.values()) == {1: 26, 2: 4}
