@@ -1,4 +1,4 @@
-"""Write the figures of docs/learning.md from measured ones: python docs/write_learning.py
+"""Write the figures of docs/experiments/learning.md from measured ones: python docs/write_learning.py
 
 Figures stand between ``<!-- figures: NAME -->`` and ``<!-- end of figures -->``. They are the last lines that
 ``experiments.d_raydrop``, ``d_realism``, ``d_intensity``, ``d_transfer`` and ``benchmarks.learned`` print with
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "learning.md"
+PAGE = ROOT / "docs" / "experiments" / "learning.md"
 FIGURES = ROOT / "benchmarks" / "figures"
 BLOCK = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
 _DROPS = {

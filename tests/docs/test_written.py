@@ -62,4 +62,4 @@ def test_every_table_and_picture_of_an_experiment_is_used() -> None:
         assert (script.ROOT / folder / "figures" / f"{stem}.json").is_file()
     for name in script.DRAWN:
         assert (DOCS / "images" / "experiments" / f"{name}.webp").is_file()
-        assert f"](images/experiments/{name}.webp)" in texts
+        assert f"images/experiments/{name}.webp)" in texts
