@@ -16,8 +16,8 @@ import numpy as np
 from resweep.pose import Array
 from resweep.sensors import Sensor, load_sensor, sensor_names
 from resweep.sensors.firing import Firing, fire
+from resweep.sensors.pattern_plot import angles_deg
 from resweep.sensors.patterns import Rosette
-from resweep.sensors.plot import angles_deg
 
 DOCS = Path(__file__).parent
 PAGE = DOCS / "catalog.md"

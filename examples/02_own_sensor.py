@@ -14,7 +14,7 @@ import resweep as rs
 from resweep.pose import from_xyz_rpy
 from resweep.scenes import street
 from resweep.sensors import fire
-from resweep.sensors.plot import plot_sensor
+from resweep.sensors.pattern_plot import plot_sensor
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else "out/examples")
 folder.mkdir(parents=True, exist_ok=True)

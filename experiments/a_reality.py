@@ -23,8 +23,8 @@ from resweep.labels import Group
 from resweep.map.accumulate import select_mappable
 from resweep.map.descriptors import describe
 from resweep.neighbours import Neighbours
-from resweep.sensors.infer.complete import complete_beams
-from resweep.sensors.infer.grid import estimate_grid
+from resweep.sensors.infer.beam_grid import estimate_grid
+from resweep.sensors.infer.complete_beams import complete_beams
 from resweep.simulate import Retracer
 
 Array = NDArray[Any]

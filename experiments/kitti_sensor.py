@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from experiments.presenting import BLUE, GREY, ORANGE, console, figure, main, progress, table
 from resweep import load_sensor, open_log
 from resweep.sensors import Sensor
-from resweep.sensors.infer.grid import estimate_grid
-from resweep.sensors.infer.rings import find_stored_turns
+from resweep.sensors.infer.beam_grid import estimate_grid
+from resweep.sensors.infer.find_rings import find_stored_turns
 
 Array = NDArray[Any]
 

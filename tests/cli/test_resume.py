@@ -72,7 +72,7 @@ def test_an_interrupted_simulation_resumes_to_the_byte(
 def test_an_interrupted_conversion_resumes_to_the_byte(
     room: Path, drive: Path, resweep: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
 ) -> None:
-    import resweep.io.files.sweep as sweep_file
+    import resweep.io.files.sweep_file as sweep_file
 
     assert resweep("simulate", room, *QUICK, "-p", drive, "-o", "log").status == 0
     words = ["convert", "log", "-f", format]

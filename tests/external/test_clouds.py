@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import resweep as rs
-from resweep.io.files.copc_layout import read_layout
+from resweep.io.clouds.octree import read_layout
 from resweep.pose import Array, from_xyz_rpy
 
 pytest.importorskip("copclib")

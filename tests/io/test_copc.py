@@ -14,9 +14,9 @@ import pytest
 
 import resweep as rs
 from resweep.errors import ResweepError
-from resweep.io.clouds.copc import CopcWriter
-from resweep.io.clouds.levels import CELL_BITS
-from resweep.io.files.copc_layout import read_layout
+from resweep.io.clouds.octree import read_layout
+from resweep.io.clouds.writing.copc_file import CopcWriter
+from resweep.io.clouds.writing.octree_levels import CELL_BITS
 from resweep.pose import Array, from_xyz_rpy
 
 copclib = pytest.importorskip("copclib")
@@ -323,7 +323,7 @@ _WRITE = """
 import resource, sys
 import numpy as np
 import resweep as rs
-from resweep.io.clouds.copc import CopcWriter
+from resweep.io.clouds.writing.copc_file import CopcWriter
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 from pathlib import Path
 def run(count, name):

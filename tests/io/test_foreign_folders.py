@@ -9,7 +9,7 @@ import pytest
 
 from resweep.errors import ResweepError
 from resweep.io import open_log, write_poses, write_sweep
-from resweep.io.folder_poses import parse_stamps
+from resweep.io.folders.pose_files import parse_stamps
 from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.sweep import Sweep
 

@@ -171,7 +171,7 @@ def test_sweep_files(name: str, change: Callable[[bytes], bytes], sweep: Sweep, 
 
 def test_bags_of_chunks_that_expand_without_end(tmp_path: Path) -> None:
     pytest.importorskip("rosbags")
-    from resweep.io.ros.bounded import bound_decompression
+    from resweep.io.ros.bounded_files import bound_decompression
 
     bound_decompression()
     from rosbags.rosbag1 import reader
@@ -214,7 +214,7 @@ def test_metadata_of_bags(text: str, tmp_path: Path) -> None:
 def test_arrow_files_that_promise_more(tmp_path: Path) -> None:
     arrow = pytest.importorskip("pyarrow")
     feather = pytest.importorskip("pyarrow.feather")
-    from resweep.io.datasets.arrow_layout import check_arrow
+    from resweep.io.datasets.argoverse.arrow_file import check_arrow
 
     table = arrow.table({"x": np.arange(1000.0), "name": ["a"] * 1000})
     for compression in ("uncompressed", "lz4", "zstd"):

@@ -9,7 +9,7 @@ import pytest
 
 from resweep.boxes import Boxes
 from resweep.errors import ResweepError
-from resweep.io.datasets.kitti.camera import DEFAULT_CAMERA, read_camera
+from resweep.io.datasets.kitti.kitti_camera import DEFAULT_CAMERA, read_camera
 from resweep.pose import Trajectory, from_xyz_rpy
 
 P = "7.0e+02 0 6.0e+02 {} 0 7.0e+02 1.7e+02 0 0 0 1 0"

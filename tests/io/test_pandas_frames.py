@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from resweep.errors import ResweepError
-from resweep.io.bounds import gunzip
-from resweep.io.datasets.pandas_frames import read_frame
+from resweep.io.datasets.pandaset.pandas_frames import read_frame
+from resweep.io.limits import gunzip
 
 pd = pytest.importorskip("pandas")
 

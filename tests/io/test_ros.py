@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 
 from resweep.errors import ResweepError
 from resweep.io import open_log, write_log
-from resweep.io.ros import index
+from resweep.io.ros import bag_index
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 
@@ -158,8 +158,8 @@ def test_the_index_leads_to_the_same_messages(
         bag.cloud(step * 0.1)
     bag.close()
     file = next(path.glob(f"*.{'db3' if storage == 'sqlite3' else 'mcap'}")) if ros2 else path
-    heads = index.read_messages([file], "/points", 12)
-    whole = index.read_messages([file], "/points", None)
+    heads = bag_index.read_messages([file], "/points", 12)
+    whole = bag_index.read_messages([file], "/points", None)
     assert heads is not None
     assert whole is not None
     assert [(moment, raw[:12]) for moment, raw in whole] == heads
@@ -167,7 +167,7 @@ def test_the_index_leads_to_the_same_messages(
         clouds = [c for c in reader.connections if c.topic == "/points"]
         assert [(moment, bytes(raw)) for _, moment, raw in reader.messages(connections=clouds)] == whole
     fast = open_log(path)
-    monkeypatch.setattr(index, "read_messages", lambda *arguments: None)  # as in a compressed bag
+    monkeypatch.setattr(bag_index, "read_messages", lambda *arguments: None)  # as in a compressed bag
     slow = open_log(path)
     np.testing.assert_array_equal(fast.times, slow.times)
     np.testing.assert_array_equal(fast.poses, slow.poses)

@@ -15,9 +15,9 @@ from scipy.spatial.transform import Rotation
 from resweep.errors import ResweepError
 from resweep.io import open_log, write_log
 from resweep.io.ros import livox
+from resweep.io.ros.bag_writer import EPOCH_S, choose_scale
 from resweep.io.ros.imu import GRAVITY_MPS2, RATE_HZ, SmoothMotion
-from resweep.io.ros.layouts import LAYOUTS
-from resweep.io.ros.write import EPOCH_S, choose_scale
+from resweep.io.ros.point_layouts import LAYOUTS
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.scenes import SCENES

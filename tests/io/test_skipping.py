@@ -13,7 +13,7 @@ import pytest
 from resweep.cli import main
 from resweep.errors import FaultKind, ResweepError, SweepError
 from resweep.io import open_log, read_sweep, write_log, write_sweep
-from resweep.io.faults import describe_skipped
+from resweep.io.folders.faults import describe_skipped
 from resweep.labels import load_labels
 from resweep.log import Log
 from resweep.pose import from_xyz_rpy

@@ -11,7 +11,7 @@ import pytest
 
 from resweep.errors import ResweepError
 from resweep.io import open_log, write_log, write_poses
-from resweep.io.faults import refuse_empty
+from resweep.io.folders.faults import refuse_empty
 from resweep.io.logs import open_recorded
 from resweep.io.source import LogSource
 from resweep.log import EmptyBeams, Log

@@ -88,7 +88,7 @@ def test_bounds_leave_tiles_unread(survey: tuple[Path, Array], monkeypatch: pyte
         return original(piece, *words, **options)
 
     monkeypatch.setattr(tile_module, "read_points", watch)
-    monkeypatch.setattr("resweep.io.clouds.log.read_points", watch)
+    monkeypatch.setattr("resweep.io.clouds.cloud_log.read_points", watch)
     low, high = CORNER[:2] + 20, CORNER[:2] + np.array([90, 150])
     inside = ((points[:, :2] >= low) & (points[:, :2] <= high)).all(axis=1)
     log = rs.open_log(folder, bounds=(*low, *high), chunk_points=700)
@@ -133,7 +133,7 @@ def test_folders_of_sweeps_stay_what_they_are(tmp_path: Path) -> None:
 def test_a_file_too_large_for_a_sweep_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_tile(tmp_path / "one.laz", 0, 0)
     assert len(rs.open_log(tmp_path / "one.laz")) == 1
-    monkeypatch.setattr("resweep.io.datasets.tiles.CHUNK_POINTS", 1000)
+    monkeypatch.setattr("resweep.io.clouds.tiles.CHUNK_POINTS", 1000)
     log = rs.open_log(tmp_path / "one.laz")
     assert log.meta["format"] == "tiles"
     assert sum(len(sweep) for sweep in log) == COUNT

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from resweep.cli.verbs.sensors import sensors
 from resweep.errors import ResweepError
 from resweep.sensors import load_sensor, sensor_names
-from resweep.sensors.plot import plot_sensor
+from resweep.sensors.pattern_plot import plot_sensor
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

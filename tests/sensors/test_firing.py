@@ -9,8 +9,8 @@ import pytest
 
 from resweep.pose import Array
 from resweep.sensors import Firing, Sensor, fire, load_sensor, sensor_names
+from resweep.sensors.pattern_plot import angles_deg
 from resweep.sensors.patterns import Rosette, Spinning
-from resweep.sensors.plot import angles_deg
 
 # A raster of a few thousand pulses tests what one of millions would.
 SMALL = {"riegl-vz-400": {"pattern.azimuth_resolution_deg": 2.0, "pattern.elevation_resolution_deg": 1.0}}

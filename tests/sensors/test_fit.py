@@ -16,7 +16,7 @@ from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.scenes import SCENES
 from resweep.sensors import Spinning, load_sensor
-from resweep.sensors.infer.fit import estimate_quantum_m, find_nearest_sensor, fit_log, fit_sensor
+from resweep.sensors.infer.spec_fit import estimate_quantum_m, find_nearest_sensor, fit_log, fit_sensor
 from resweep.simulate import Simulator
 from resweep.sweep import Sweep
 

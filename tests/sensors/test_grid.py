@@ -13,8 +13,8 @@ from resweep.errors import ResweepError
 from resweep.io import open_log
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.scenes import SCENES
-from resweep.sensors.infer.complete import complete_beams
-from resweep.sensors.infer.grid import Grid, estimate_grid
+from resweep.sensors.infer.beam_grid import Grid, estimate_grid
+from resweep.sensors.infer.complete_beams import complete_beams
 from resweep.sensors.infer.grid_check import check_grid
 from resweep.simulate import Simulator
 from resweep.sweep import BeamStatus, Sweep

@@ -9,7 +9,7 @@ import pytest
 
 from resweep.pose import Array
 from resweep.sensors import Prism, fire, load_sensor
-from resweep.sensors.plot import angles_deg, coverage
+from resweep.sensors.pattern_plot import angles_deg, coverage
 
 NAMES = ["livox-avia", "livox-mid-360"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from resweep.dataset.plan import Plan, Run
-from resweep.io.datasets.kitti.camera import DEFAULT_CAMERA, KittiCamera, find_camera, read_camera
+from resweep.io.datasets.kitti.kitti_camera import DEFAULT_CAMERA, KittiCamera, find_camera, read_camera
 from resweep.remote import find_path
 
 

@@ -26,7 +26,7 @@ from resweep.dataset.record import (
 )
 from resweep.dataset.traffic import add_traffic
 from resweep.files import lock_output, write_file
-from resweep.io.datasets.kitti.camera import DEFAULT_CAMERA, KittiCamera
+from resweep.io.datasets.kitti.kitti_camera import DEFAULT_CAMERA, KittiCamera
 from resweep.io.source import name_place
 from resweep.labels import LabelSet
 from resweep.pose import Array, Trajectory, from_xyz_rpy

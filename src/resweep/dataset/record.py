@@ -15,7 +15,7 @@ from resweep.errors import ResweepError
 from resweep.files.locks import INSIDE
 from resweep.files.partial import describe_files
 from resweep.files.untrusted import read_json
-from resweep.io.datasets.kitti.camera import DEFAULT_CAMERA
+from resweep.io.datasets.kitti.kitti_camera import DEFAULT_CAMERA
 from resweep.remote import find_path, is_remote
 from resweep.remote.staging import UNFINISHED
 from resweep.scenes.opening import SCENE

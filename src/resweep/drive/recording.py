@@ -23,9 +23,9 @@ from resweep.errors import ResweepError
 from resweep.files import atomic_file
 from resweep.files.partial import hash_text, resumable_folder
 from resweep.files.publication import NEW
-from resweep.io.files import sweep as sweep_file
+from resweep.io.files import sweep_file
+from resweep.io.log_json import write_record
 from resweep.io.poses import write_poses
-from resweep.io.record import write_record
 from resweep.log import Log
 from resweep.sweep import Sweep
 

@@ -5,14 +5,14 @@ One module per format; `FORMATS` is the table of them.
 
 from __future__ import annotations
 
-from resweep.io.clouds.write import write_cloud
+from resweep.io.clouds.writing.write_cloud import write_cloud
 from resweep.io.datasets.nuscenes.merge import merge_nuscenes
 from resweep.io.format import FRAMES, Format
+from resweep.io.log_writer import write_log
 from resweep.io.logs import open_log
 from resweep.io.poses import read_poses, write_poses
 from resweep.io.registry import FORMATS
 from resweep.io.sweeps import read_sweep, write_sweep
-from resweep.io.written import write_log
 
 __all__ = [
     "FORMATS",

@@ -6,7 +6,7 @@ trusted, sweeps keep the beams that they have, and ``log.empty_beams`` says why.
 
 The grid is that of the points as measured. Points of which the log's own motion was taken out (``Rig.motion``)
 are put back where their LiDAR measured them first, and the new beams are moved as the points were; where times
-or motion are not known, the motion is found from the rings themselves (`resweep.sensors.infer.channels`).
+or motion are not known, the motion is found from the rings themselves (`resweep.sensors.infer.channel_motion`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from resweep import portable
 from resweep.errors import ResweepError
 from resweep.log import EmptyBeams, Log
 from resweep.pose import Array, Trajectory, inverse, transform
-from resweep.sensors.infer.complete import complete_beams
-from resweep.sensors.infer.grid import Grid, estimate_grid
+from resweep.sensors.infer.beam_grid import Grid, estimate_grid
+from resweep.sensors.infer.complete_beams import complete_beams
 from resweep.sensors.infer.grid_check import check_grid, is_crowded
 from resweep.sweep import Sweep
 

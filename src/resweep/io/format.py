@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from resweep.errors import FaultKind, ResweepError, SweepError, nearest_names, printable
-from resweep.io.files.header import Header
-from resweep.io.record import Facts
+from resweep.io.log_json import Facts
+from resweep.io.points.header import Header
 from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.sweep import Sweep
@@ -67,7 +67,7 @@ class Format:
     written, ``write_log(log, sweeps, folder, frame=..., **options)``, which fills an empty folder from
     the sweeps it is handed in order. It may return the log with facts that writing changed, such as its labels.
     One that ``resumes`` may find sweeps in the folder that an earlier call finished, and asks only for those missing
-    (`resweep.io.pending.Pending`). ``frame`` is the frame points are written in unless asked otherwise.
+    (`resweep.io.folders.pending.Pending`). ``frame`` is the frame points are written in unless asked otherwise.
     Every ``open_log`` takes ``rate_hz`` and ``empty_beams``. One that takes ``keep_going`` gives, if it is true, all
     sweeps, and names in ``skipped`` those without a good pose. Of a folder of sweep files, the beams without return
     are inferred if the format ``spins``: its files come from drivers of spinning LiDARs and keep only returns. A

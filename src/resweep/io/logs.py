@@ -14,11 +14,11 @@ from typing import Any, Literal
 import numpy as np
 
 from resweep.errors import FaultKind, ResweepError, nearest_names
-from resweep.io import folder as folders
-from resweep.io.datasets.tiles import asks_for_tiles
+from resweep.io.clouds.tiles import asks_for_tiles
 from resweep.io.empty_beams import infer_empty_beams
-from resweep.io.faults import skip_faulty
-from resweep.io.folder_poses import read_poses_of
+from resweep.io.folders import sweep_files
+from resweep.io.folders.faults import skip_faulty
+from resweep.io.folders.pose_files import read_poses_of
 from resweep.io.format import (
     Format,
     check_options,
@@ -29,7 +29,7 @@ from resweep.io.format import (
     peek_as,
     read_as,
 )
-from resweep.io.record import Record, read_record
+from resweep.io.log_json import Record, read_record
 from resweep.io.registry import FORMATS, format_named, format_of, sweep_suffixes
 from resweep.io.source import LogSource, name_place, with_source
 from resweep.labels import LabelSet, load_labels
@@ -152,12 +152,12 @@ def _open(
         return log if record is None else _name_sensor(_apply_record(log, record, entry))
     if not path.is_dir():
         raise ResweepError(f"{path}: is a file; {entry.title} logs are folders")
-    files = folders.list_sweep_files(path, entry.suffixes)
+    files = sweep_files.list_sweep_files(path, entry.suffixes)
     if not files:
         raise ResweepError(f"{path}: no {' or '.join(entry.suffixes)} file in it; give the folder that holds them")
     if record is not None and record.layout == entry.name:
-        absent += folders.check_count(path, len(files), record.sweeps, keep_going)
-    log = folders.open_sweeps(entry, path, files, rate_hz, empty_beams, keep_going, **options)
+        absent += sweep_files.check_count(path, len(files), record.sweeps, keep_going)
+    log = sweep_files.open_sweeps(entry, path, files, rate_hz, empty_beams, keep_going, **options)
     log = replace(log, skipped=(*log.skipped, *absent))
     return log if record is None else _apply_record(log, record, entry)
 
@@ -178,7 +178,7 @@ def _open_file(entry: Format, path: Path, empty_beams: bool, options: dict[str, 
         [sweep],
         path.stem,
         sensor=find_sensor(sweep.sensor),
-        labels=folders.find_labels(entry, [path]),
+        labels=sweep_files.find_labels(entry, [path]),
         poses_known=own or bool(np.any(sweep.pose != np.eye(4))),
         times_known=own or sweep.timestamp != 0.0,
         sensor_position_known=is_placed(entry, path),
@@ -245,7 +245,7 @@ def _guess(path: Path, record: Record | None, others: list[Fault] | None = None)
     if known is not None:
         return known
     suffixes = sweep_suffixes()
-    formats = {file: format_of(file).name for file in folders.list_sweep_files(path, suffixes)}
+    formats = {file: format_of(file).name for file in sweep_files.list_sweep_files(path, suffixes)}
     found = Counter(formats.values())
     if len(found) == 1 or (found and others is not None):
         ((name, count), *_) = found.most_common(1)

@@ -5,19 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from resweep.errors import ResweepError, nearest_names
-from resweep.io.datasets import argoverse1, argoverse2, pandaset, tiles
-from resweep.io.datasets.kitti import detection as kitti_object
-from resweep.io.datasets.kitti import kitti360, semantickitti
-from resweep.io.datasets.kitti import raw as kitti_raw
-from resweep.io.datasets.kitti import tracking as kitti_tracking
-from resweep.io.datasets.nuscenes import reader as nuscenes
-from resweep.io.files import copc, e57, kitti_bin, las, pcd, ply, sweep
+from resweep.io.clouds import copc, e57, tiles
+from resweep.io.datasets.argoverse import argoverse1, argoverse2
+from resweep.io.datasets.kitti import kitti360, kitti_object, kitti_raw, kitti_tracking, semantickitti
+from resweep.io.datasets.nuscenes import nuscenes_reader
+from resweep.io.datasets.pandaset import pandaset_reader
+from resweep.io.files import kitti_bin, las, pcd, ply, sweep_file
 from resweep.io.format import Format, explain_suffix
 from resweep.io.ros import bag
 
 # Logs are recognised in this order: the first that knows a path takes it.
 _ALL = (
-    sweep.FORMAT,
+    sweep_file.FORMAT,
     pcd.FORMAT,
     ply.FORMAT,
     las.FORMAT,
@@ -25,16 +24,16 @@ _ALL = (
     copc.FORMAT,
     e57.FORMAT,
     kitti_bin.FORMAT,
-    nuscenes.SCAN,
+    nuscenes_reader.SCAN,
     kitti_tracking.FORMAT,
     kitti_object.FORMAT,
     semantickitti.FORMAT,
     kitti360.FORMAT,
     kitti_raw.FORMAT,
-    nuscenes.FORMAT,
+    nuscenes_reader.FORMAT,
     argoverse1.FORMAT,
     argoverse2.FORMAT,
-    pandaset.FORMAT,
+    pandaset_reader.FORMAT,
     tiles.FORMAT,
     bag.BAG,
     bag.BAG2,

@@ -95,8 +95,8 @@ class Character:
 def fit_character(log: Log, sensor: Sensor, sweeps: int = _SWEEPS) -> Character:
     """What ``log`` says of the sensor that recorded it, from at most ``sweeps`` sweeps in the middle of it.
 
-    ``sensor`` has what is known already, such as how ranges are rounded (`resweep.sensors.infer.fit`). Open the log
-    with its beams without return, where they are known or can be inferred.
+    ``sensor`` has what is known already, such as how ranges are rounded (`resweep.sensors.infer.spec_fit`). Open the
+    log with its beams without return, where they are known or can be inferred.
     """
     if len(log) == 0:
         raise ResweepError("fit: the log has no sweeps; give one that has")

@@ -67,7 +67,7 @@ def open_recording(path: Path, keep_going: bool, **options: Any) -> Log:
     ``options`` are those of `open_log`.
     """
     from resweep.io import open_log
-    from resweep.io.faults import refuse_empty
+    from resweep.io.folders.faults import refuse_empty
 
     log = open_log(path, keep_going=keep_going, **options)
     return log if keep_going else refuse_empty(log, path)
@@ -99,7 +99,7 @@ def open_posed(
 
 def report_skipped(path: Path | str, log: Log) -> None:
     """Say on stderr how many sweeps of a log were left out when it was opened, and why, if any were."""
-    from resweep.io.faults import describe_skipped
+    from resweep.io.folders.faults import describe_skipped
 
     if (text := describe_skipped(log)) is not None:
         typer.echo(f"{path}: {text}", err=True)

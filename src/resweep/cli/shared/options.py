@@ -175,7 +175,7 @@ IntensityScale = Annotated[
 
 def choose_points(points: str | None, format: str | None) -> dict[str, Any]:
     """What the writer of ``format`` is told of ``--points``; a wrong name is said before the work."""
-    from resweep.io.ros.layouts import POINTS
+    from resweep.io.ros.point_layouts import POINTS
 
     if points is None:
         return {}

@@ -33,7 +33,7 @@ class Tally:
         return time.perf_counter() - self._began
 
     def begin(self, total: int, period_s: float, what: str) -> Callable[[int, int, int], None]:
-        """What counts each of ``total`` sweeps, as `resweep.io.pending.OnSweep`; a sweep lasts ``period_s``."""
+        """What counts each of ``total`` sweeps, as `resweep.io.folders.pending.OnSweep`; a sweep lasts ``period_s``."""
         self._progress.start(what, total)
         self._began, first = time.perf_counter(), self.sweeps
 

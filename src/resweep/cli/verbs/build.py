@@ -339,7 +339,7 @@ def _open_logs(
 ) -> list[tuple[Path, Log]]:
     """The logs and where they are; with a list in ``skipped``, what cannot be read is noted there and left out."""
     from resweep.cli.shared.inputs import open_posed
-    from resweep.io.faults import describe_skipped
+    from resweep.io.folders.faults import describe_skipped
 
     opened = []
     for path in paths:

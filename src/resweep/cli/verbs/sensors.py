@@ -15,7 +15,7 @@ from resweep.errors import ResweepError
 if TYPE_CHECKING:
     from resweep.calibrate.sensor.fit_sensor import Character
     from resweep.sensors import Sensor
-    from resweep.sensors.infer.fit import Fit
+    from resweep.sensors.infer.spec_fit import Fit
 
 
 def sensors(
@@ -93,7 +93,7 @@ def _fit_to_log(log: str, output: Path | None, plot: bool, json: bool) -> None:
     from resweep.files import atomic_file
     from resweep.io import open_log
     from resweep.progress import open_progress
-    from resweep.sensors.infer.fit import fit_log
+    from resweep.sensors.infer.spec_fit import fit_log
 
     if output is not None and output.suffix.lower() not in (".yaml", ".yml"):
         raise ResweepError(f"{output}: a fitted sensor is written as YAML; give -o NAME.yaml")
@@ -172,7 +172,7 @@ def _print_character(character: Character) -> None:
 
 
 def _plot(sensor: Sensor, path: Path, json: bool) -> None:
-    from resweep.sensors.plot import plot_sensor
+    from resweep.sensors.pattern_plot import plot_sensor
 
     plot_sensor(sensor, path)
     typer.echo(json_format.dumps({"name": sensor.name, "png": str(path)}) if json else str(path))
@@ -181,7 +181,7 @@ def _plot(sensor: Sensor, path: Path, json: bool) -> None:
 def _count_figures(sensor: Sensor) -> dict[str, Any]:
     """What a table shows of a sensor; counted from the firing pattern itself."""
     from resweep.sensors import fire
-    from resweep.sensors.plot import angles_deg
+    from resweep.sensors.pattern_plot import angles_deg
 
     firing = fire(sensor)
     lowest, highest = firing.direction[:, 2].argmin(), firing.direction[:, 2].argmax()

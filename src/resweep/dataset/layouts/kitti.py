@@ -16,7 +16,7 @@ from resweep.dataset.layouts.kitti_labels import format_objects
 from resweep.dataset.layouts.run_files import UNIT, RunFacts, pack_points
 from resweep.errors import ResweepError
 from resweep.files import write_file
-from resweep.io.datasets.kitti.camera import KittiCamera
+from resweep.io.datasets.kitti.kitti_camera import KittiCamera
 from resweep.pose import Array
 from resweep.sweep import Sweep
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from resweep.io import returns_image
-from resweep.io.datasets.kitti.camera import KittiCamera
+from resweep.io.datasets.kitti.kitti_camera import KittiCamera
 from resweep.pose import Array
 
 

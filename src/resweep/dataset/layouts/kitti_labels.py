@@ -13,7 +13,7 @@ import numpy as np
 
 from resweep import portable
 from resweep.boxes import Boxes
-from resweep.io.datasets.kitti.camera import KittiCamera
+from resweep.io.datasets.kitti.kitti_camera import KittiCamera
 from resweep.pose import transform
 
 # The devkits name the levels but give no shares. 0: fully visible, 1: partly, 2: largely occluded, 3: unknown.

@@ -16,7 +16,7 @@ from resweep.dataset.layouts.kitti_image import draw_returns
 from resweep.dataset.layouts.kitti_labels import format_tracks
 from resweep.dataset.layouts.run_files import UNIT, RunFacts, pack_points, read_objects
 from resweep.files import write_file
-from resweep.io.datasets.kitti.camera import KittiCamera
+from resweep.io.datasets.kitti.kitti_camera import KittiCamera
 from resweep.io.datasets.kitti.oxts import format_packets
 from resweep.pose import Trajectory
 from resweep.sweep import Sweep

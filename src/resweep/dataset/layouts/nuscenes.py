@@ -17,13 +17,13 @@ from resweep.boxes import Boxes
 from resweep.dataset.annotations import Annotations
 from resweep.dataset.layouts.run_files import RunFacts, read_objects
 from resweep.files import write_file
-from resweep.io.datasets.nuscenes.cameras import CAMERAS, picture_file
+from resweep.io.datasets.nuscenes.annotations import find_unnamed
 from resweep.io.datasets.nuscenes.classes import LABELS, warn_unnamed
-from resweep.io.datasets.nuscenes.map import GroundMask, map_file
-from resweep.io.datasets.nuscenes.objects import find_unnamed
-from resweep.io.datasets.nuscenes.records import Tables, join_tables, make_tables, write_tables
-from resweep.io.datasets.nuscenes.scene import Frame, Scene
-from resweep.io.datasets.nuscenes.write import pack_scan
+from resweep.io.datasets.nuscenes.ground_mask import GroundMask, map_file
+from resweep.io.datasets.nuscenes.nuscenes_scene import Frame, Scene
+from resweep.io.datasets.nuscenes.nuscenes_writer import pack_scan
+from resweep.io.datasets.nuscenes.returns_cameras import CAMERAS, picture_file
+from resweep.io.datasets.nuscenes.scene_tables import Tables, join_tables, make_tables, write_tables
 from resweep.io.files import kitti_bin
 from resweep.label_mapping import map_labels
 from resweep.pose import transform

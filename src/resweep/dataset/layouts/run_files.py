@@ -14,7 +14,7 @@ from resweep.boxes import BOX_MARGIN_M
 from resweep.dataset.annotations import Annotations
 from resweep.files import write_file
 from resweep.io import poses
-from resweep.io.datasets.kitti.camera import DEFAULT_CAMERA, KittiCamera
+from resweep.io.datasets.kitti.kitti_camera import DEFAULT_CAMERA, KittiCamera
 from resweep.io.files import kitti_bin
 from resweep.labels import LabelSet
 from resweep.pose import Array, Trajectory, inverse

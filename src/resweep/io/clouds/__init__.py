@@ -1,1 +1,1 @@
-"""Whole clouds in one file: points of logs and worlds as COPC, whatever their number."""
+"""Clouds without sweeps: survey tiles, COPC files and scans as logs, read piece by piece."""

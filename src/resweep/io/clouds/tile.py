@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import FaultKind, ResweepError, SweepError
-from resweep.io.clouds.bounds import Box
-from resweep.io.files.copc_layout import Node, Octree, has_octree, read_layout
+from resweep.io.clouds.box import Box
+from resweep.io.clouds.octree import Node, Octree, has_octree, read_layout
 from resweep.io.files.las import DAMAGE, find_header
 from resweep.io.files.las_crs import read_crs
 from resweep.io.files.las_layout import check_layout

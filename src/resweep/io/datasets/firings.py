@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from resweep import portable
-from resweep.io.columns import sweep_from_columns
+from resweep.io.points.columns import sweep_from_columns
 from resweep.pose import Array
-from resweep.sensors.infer.rings import elevation_deg, group_medians
+from resweep.sensors.infer.find_rings import elevation_deg, group_medians
 from resweep.sweep import Sweep
 
 LASERS = 32

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from resweep.errors import FaultKind, ResweepError, SweepError
-from resweep.io.columns import check_finite, express_points, sweep_from_columns
 from resweep.io.format import Format
+from resweep.io.points.columns import check_finite, express_points, sweep_from_columns
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array
 from resweep.remote import find_path

@@ -23,11 +23,11 @@ import numpy as np
 
 import resweep
 from resweep.errors import FaultKind, ResweepError, SweepError
-from resweep.io.columns import columns_from_sweep, sweep_from_columns
-from resweep.io.files.header import Header
 from resweep.io.files.las_crs import read_crs
 from resweep.io.files.las_layout import check_layout
 from resweep.io.format import Format
+from resweep.io.points.columns import columns_from_sweep, sweep_from_columns
+from resweep.io.points.header import Header
 from resweep.labels import UNKNOWN_LABELS, LabelSet, load_labels
 from resweep.pose import Array
 from resweep.sweep import Sweep

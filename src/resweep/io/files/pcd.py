@@ -18,12 +18,13 @@ from scipy.spatial.transform import Rotation
 
 from resweep import portable
 from resweep.errors import FaultKind, ResweepError, SweepError, nearest_names
-from resweep.io.bounds import check_expansion
-from resweep.io.columns import columns_from_sweep, has_label_field, sweep_from_columns
-from resweep.io.files import lzf, rows
-from resweep.io.files.header import Header, read_head
+from resweep.io.files import lzf
 from resweep.io.format import Format
-from resweep.io.organised import add_cells
+from resweep.io.limits import check_expansion
+from resweep.io.points import rows
+from resweep.io.points.columns import columns_from_sweep, has_label_field, sweep_from_columns
+from resweep.io.points.header import Header, read_head
+from resweep.io.points.organised import add_cells
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array, rotation_of
 from resweep.sweep import Sweep

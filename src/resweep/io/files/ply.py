@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import FaultKind, ResweepError, SweepError, nearest_names
-from resweep.io.columns import columns_from_sweep, has_label_field, sweep_from_columns
-from resweep.io.files import rows as row_codec
-from resweep.io.files.header import Header, read_head
 from resweep.io.format import Format
+from resweep.io.points.columns import columns_from_sweep, has_label_field, sweep_from_columns
+from resweep.io.points.header import Header, read_head
+from resweep.io.points.rows import from_text, pack, to_text, unpack
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array
 from resweep.sweep import Sweep
@@ -75,9 +75,9 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", encoding: str = "bina
         "end_header",
     ]
     if encoding == "ascii":
-        body = row_codec.to_text(columns)
+        body = to_text(columns)
     else:
-        body = row_codec.pack(columns, "<" if encoding == "binary_little_endian" else ">").tobytes()
+        body = pack(columns, "<" if encoding == "binary_little_endian" else ">").tobytes()
     path.write_bytes(("\n".join(lines) + "\n").encode("ascii") + body)
 
 
@@ -181,7 +181,7 @@ def _read_ascii(layout: _Layout, data: bytes, where: str) -> dict[str, Array]:
         rows = [_scalars(row, element) for row in rows]
     scalars = _Element(element.name, element.count, tuple(p for p in element.properties if p[2] is None))
     words = [word for row in rows for word in row]
-    return row_codec.unpack(row_codec.from_text(words, scalars.dtype("="), element.count, where))
+    return unpack(from_text(words, scalars.dtype("="), element.count, where))
 
 
 def _scalars(words: list[bytes], element: _Element) -> list[bytes]:
@@ -213,7 +213,7 @@ def _read_binary(layout: _Layout, data: bytes) -> dict[str, Array]:
             columns, at = _walk(element, data, at, order)
         else:
             rows = np.frombuffer(data, element.dtype(order), element.count, at)
-            columns, at = (row_codec.unpack(rows) if element.name == "vertex" else {}), at + rows.nbytes
+            columns, at = (unpack(rows) if element.name == "vertex" else {}), at + rows.nbytes
         if element.name == "vertex":
             break
     return columns

@@ -21,18 +21,18 @@ import numpy as np
 
 from resweep.config import parse_yaml, read_text
 from resweep.errors import FaultKind, ResweepError, SweepError, nearest_names
-from resweep.io.columns import has_label_field, sweep_from_columns
 from resweep.io.datasets.json_files import is_inside
 from resweep.io.empty_beams import Rig, infer_empty_beams
 from resweep.io.format import Format
+from resweep.io.points.columns import has_label_field, sweep_from_columns
 from resweep.io.rigid import trajectory_from_rows
-from resweep.io.ros import index
-from resweep.io.ros.bounded import BoundedPath, bound_decompression
+from resweep.io.ros import bag_index
+from resweep.io.ros.bag_writer import write_log
+from resweep.io.ros.bounded_files import BoundedPath, bound_decompression
+from resweep.io.ros.frames import POSE_TYPES, TF_TYPES, Frames, pose_from_message, read_topic_motion, to_seconds
 from resweep.io.ros.notes import undo_writing
 from resweep.io.ros.pointcloud2 import to_columns
-from resweep.io.ros.poses import POSE_TYPES, TF_TYPES, Frames, pose_from_message, read_topic_motion, to_seconds
 from resweep.io.ros.topics import MOTION
-from resweep.io.ros.write import write_log
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS
 from resweep.log import Log
 from resweep.optional import require
@@ -217,7 +217,7 @@ class _Bag:
         """All messages of some topics, decoded."""
         if not topics:
             return
-        indexed = [(topic, index.read_messages(self._files, topic, None)) for topic in topics]
+        indexed = [(topic, bag_index.read_messages(self._files, topic, None)) for topic in topics]
         if all(found is not None for _, found in indexed):
             for topic, found in indexed:
                 (kind, *_) = {c.msgtype for c in self._connections([topic])}
@@ -234,7 +234,7 @@ class _Bag:
         """Each message's time of recording in ns and rank among its equals, and the header stamps in seconds."""
         places: list[tuple[int, int]] = []
         stamps: list[float] = []
-        heads = index.read_messages(self._files, topic, _HEAD_BYTES)
+        heads = bag_index.read_messages(self._files, topic, _HEAD_BYTES)
         with self._errors():
             if heads is None:
                 through = self._reader.messages(connections=self._connections([topic]))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.io.ros.layouts import Cloud, make_livox_tags
+from resweep.io.ros.point_layouts import Cloud, make_livox_tags
 
 TYPE = "livox_ros_driver2/msg/CustomMsg"
 DEFINITIONS = {

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import FaultKind, ResweepError, SweepError
-from resweep.io.organised import add_cells
+from resweep.io.points.organised import add_cells
 from resweep.pose import Array
 
 # The constants of sensor_msgs/PointField.

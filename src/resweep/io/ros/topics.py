@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 
 from resweep.io.ros import livox
 from resweep.io.ros.imu import Motion
-from resweep.io.ros.layouts import Cloud, Packed, to_nanoseconds
+from resweep.io.ros.point_layouts import Cloud, Packed, to_nanoseconds
 from resweep.optional import require
 from resweep.pose import Array, Trajectory, rotation_of
 

@@ -1,9 +1,9 @@
 """Motion that was taken out of sweeps, and was not quite that of the drive.
 
 Folders of SemanticKITTI and their like keep points that were moved to where they would lie had the sensor fired all
-beams at once. What they were moved by shows in the rings (`resweep.sensors.infer.channels`), and the poses show how the
-sensor moved. KITTI's own compensation took 10 or 11 packets of 10 ms for a turn of 10.4, of the turn before: up to a
-tenth of the motion is left in its points, 6 cm at each end of a sweep at 12 m/s.
+beams at once. What they were moved by shows in the rings (`resweep.sensors.infer.channel_motion`), and the poses show
+how the sensor moved. KITTI's own compensation took 10 or 11 packets of 10 ms for a turn of 10.4, of the turn before: up
+to a tenth of the motion is left in its points, 6 cm at each end of a sweep at 12 m/s.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse, rotation_of
 from resweep.registration import move_pose
-from resweep.sensors.infer.channels import STILL, Channels, Motion, fit_motion
-from resweep.sensors.infer.grid import estimate_grid, is_timed, thin_points
-from resweep.sensors.infer.rings import azimuth_deg, beam_points
+from resweep.sensors.infer.beam_grid import estimate_grid, is_timed, thin_points
+from resweep.sensors.infer.channel_motion import STILL, Channels, Motion, fit_motion
+from resweep.sensors.infer.find_rings import azimuth_deg, beam_points
 from resweep.sweep import Sweep
 
 _SWEEPS = 5  # that the channels are found on

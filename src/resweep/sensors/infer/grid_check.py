@@ -6,9 +6,9 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from resweep.pose import Array
-from resweep.sensors.infer.complete import complete_beams
-from resweep.sensors.infer.grid import Grid, find_cells
-from resweep.sensors.infer.rings import azimuth_deg, beam_points
+from resweep.sensors.infer.beam_grid import Grid, find_cells
+from resweep.sensors.infer.complete_beams import complete_beams
+from resweep.sensors.infer.find_rings import azimuth_deg, beam_points
 from resweep.sweep import Sweep
 
 _HELD_OUT = 0.1  # share of the beams that are taken away and looked for again

@@ -14,7 +14,7 @@ import numpy as np
 
 from resweep.pose import Array, Trajectory, inverse, transform
 from resweep.sensors.firing import fire
-from resweep.sensors.infer.rings import azimuth_deg, elevation_deg, find_nearest
+from resweep.sensors.infer.find_rings import azimuth_deg, elevation_deg, find_nearest
 from resweep.sensors.patterns import Spinning, TwoBlock
 from resweep.sensors.spec import Sensor
 from resweep.sweep import Sweep

@@ -12,7 +12,7 @@ import numpy as np
 
 from resweep import portable
 from resweep.pose import Array
-from resweep.sensors.infer.rings import azimuth_deg, elevation_deg, group_medians
+from resweep.sensors.infer.find_rings import azimuth_deg, elevation_deg, group_medians
 from resweep.sweep import BeamStatus, Sweep
 
 _NEAR_M = 1.0  # nearer returns say little of a laser's angles

@@ -16,7 +16,7 @@ import numpy as np
 from resweep import portable
 from resweep.errors import ResweepError
 from resweep.io.datasets.choices import choose_one
-from resweep.io.datasets.kitti.raw import RATE_HZ, SENSOR, read_scan
+from resweep.io.datasets.kitti.kitti_raw import RATE_HZ, SENSOR, read_scan
 from resweep.io.datasets.kitti.times import read_scan_times, set_times_by_azimuth
 from resweep.io.datasets.numbered_files import list_numbered
 from resweep.io.empty_beams import infer_empty_beams

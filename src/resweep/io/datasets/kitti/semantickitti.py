@@ -22,10 +22,10 @@ from resweep.errors import ResweepError
 from resweep.io import poses
 from resweep.io.datasets.kitti.semantic_labels import LABELS, relabel_sweep
 from resweep.io.empty_beams import infer_empty_beams
-from resweep.io.faults import Faults, refuse_faulty
 from resweep.io.files import kitti_bin
+from resweep.io.folders.faults import Faults, refuse_faulty
+from resweep.io.folders.pending import OpenFile, Pending
 from resweep.io.format import Format, read_as
-from resweep.io.pending import OpenFile, Pending
 from resweep.label_mapping import map_labels
 from resweep.labels import NO_LABELS, LabelSet, load_labels
 from resweep.log import Log

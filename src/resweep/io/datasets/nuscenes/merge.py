@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from resweep.errors import ResweepError
 from resweep.files import atomic_folder, lock_output
 from resweep.io.datasets.json_files import read_json
-from resweep.io.datasets.nuscenes.records import Tables, join_tables, write_tables
+from resweep.io.datasets.nuscenes.scene_tables import Tables, join_tables, write_tables
 from resweep.io.datasets.nuscenes.tables import find_tables, read_records
 from resweep.progress import track
 from resweep.remote import find_path

@@ -1,0 +1,1 @@
+"""Writing whole clouds as COPC, whatever their number of points."""

@@ -1,0 +1,1 @@
+"""PandaSet: sequences, and the pickled pandas frames that hold them."""

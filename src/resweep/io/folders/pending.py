@@ -1,0 +1,120 @@
+"""The sweeps of a log that is being written: each is loaded where it is written, and those finished are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from resweep.files import atomic_file
+from resweep.files.partial import Say, say
+from resweep.io.files import sweep_file
+from resweep.log import Log
+from resweep.sweep import Sweep
+from resweep.work import OneProcess, Workers, is_here, map_batches
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+OpenFile = Callable[[Path], AbstractContextManager[Path]]
+# Called with the returns and beams of each sweep that was written, and the beams that look where nothing was recorded.
+OnSweep = Callable[[int, int, int], None]
+
+
+class WriteSweep(Protocol[R_co]):
+    """Writes the files of one sweep; a function of a module or a partial of one, as it may run in another process."""
+
+    def __call__(self, sweep: Sweep, at: int, open_file: OpenFile) -> R_co:
+        """Write the sweep of number ``at``, each file in the context that ``open_file`` gives for its path."""
+        ...
+
+
+class Pending:
+    """The sweeps of ``log`` on their way to a writer, which has `write` write the missing ones or iterates over all.
+
+    ``partial`` is the folder of a write that resumes, None for one that does not. A writer that needs every sweep, as
+    its files depend on all of them, gets those that were loaded before from copies that are kept there. Sweeps are
+    loaded, and those of `write` written, by ``workers``.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        what: str,
+        partial: Path | None = None,
+        progress: bool = True,
+        say: Say = say,
+        workers: Workers | None = None,
+        on_sweep: OnSweep | None = None,
+    ) -> None:
+        self._log, self._what, self._progress = log, what, progress
+        self._partial, self._say = partial, say
+        self._workers, self._on_sweep = workers or OneProcess(), on_sweep
+
+    def __len__(self) -> int:
+        return len(self._log)
+
+    def write(self, is_finished: Callable[[int], bool], write: WriteSweep[R]) -> Iterator[R]:
+        """Write all sweeps that are not finished: what ``write`` gives of each; for files that stand alone.
+
+        A sweep is finished once the last file of it has its name. If the write resumes, or several processes share in
+        it, a file gets its name once it is whole.
+        """
+        missing = self._find_missing(is_finished)
+        whole = self._partial is not None or not is_here(self._workers)
+        task = partial(_write_sweep, self._log, write, atomic_file if whole else nullcontext)
+        for result, counts in map_batches(self._workers, task, missing, self._what, show=self._progress):
+            self._report(counts)
+            yield result
+
+    def __iter__(self) -> Iterator[Sweep]:
+        copies = None if self._partial is None else self._partial / "sweeps"
+        missing = self._find_missing(lambda at: copies is not None and _copy(copies, at).is_file())
+        loaded = map_batches(
+            self._workers, partial(_load_sweep, self._log, copies), missing, self._what, show=self._progress
+        )
+        new = set(missing)
+        for at in range(len(self)):
+            if at in new:
+                sweep = next(loaded)
+                self._report(_count(sweep))
+            else:
+                assert copies is not None
+                sweep = sweep_file.read(_copy(copies, at))
+            yield sweep
+
+    def _find_missing(self, is_finished: Callable[[int], bool]) -> list[int]:
+        """The numbers of sweeps that are not finished; how many are is said if the write resumes."""
+        missing = [at for at in range(len(self)) if not is_finished(at)]
+        count = len(self) - len(missing)
+        if self._partial is not None and count:
+            self._say(f"{self._partial}: resuming; {count} of {len(self)} sweeps were finished before")
+        return missing
+
+    def _report(self, counts: tuple[int, int, int]) -> None:
+        if self._on_sweep is not None:
+            self._on_sweep(*counts)
+
+
+def _write_sweep(log: Log, write: WriteSweep[Any], open_file: OpenFile, at: int) -> tuple[Any, tuple[int, int, int]]:
+    """Load and write a sweep; what `OnSweep` is called with too."""
+    sweep = log[at]
+    return write(sweep, at, open_file), _count(sweep)
+
+
+def _count(sweep: Sweep) -> tuple[int, int, int]:
+    return len(sweep), sweep.n_beams, sweep.n_unknown
+
+
+def _load_sweep(log: Log, copies: Path | None, at: int) -> Sweep:
+    """A sweep, of which a copy is kept in ``copies``."""
+    sweep = log[at]
+    if copies is not None:
+        with atomic_file(_copy(copies, at)) as temporary:
+            sweep_file.write(sweep, temporary)
+    return sweep
+
+
+def _copy(copies: Path, at: int) -> Path:
+    return copies / f"{at:06d}.sweep"
