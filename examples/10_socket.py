@@ -11,7 +11,7 @@ from resweep.drive import Observation
 from resweep.drive.autonomy.sockets import serve
 
 world = rs.scenes.street(seed=0)
-link = rs.SocketAutonomy()  # any free port; give port=5555 for a fixed one
+link = rs.drive.SocketAutonomy()  # any free port; give port=5555 for a fixed one
 
 
 def drive(observation: Observation) -> tuple[float, float]:
@@ -25,8 +25,10 @@ def drive(observation: Observation) -> tuple[float, float]:
 
 client = threading.Thread(target=serve, args=(drive, *link.address))
 client.start()
-config = rs.LoopConfig(duration_s=1.0)
-run = rs.Loop(world, "passenger-car", "velodyne-vlp-16", link, start=(-50, -1.3, 0), speed_mps=8, config=config).run()
+config = rs.drive.LoopConfig(duration_s=1.0)
+run = rs.drive.Loop(
+    world, "passenger-car", "velodyne-vlp-16", link, start=(-50, -1.3, 0), speed_mps=8, config=config
+).run()
 client.join()
 link.close()
 print(f"{run.outcome} after {run.path_m:.1f} m, {len(run.log)} sweeps")

@@ -10,10 +10,10 @@ import resweep as rs
 from resweep.drive import Observation
 
 world = rs.scenes.street(seed=0)
-rig = rs.Rig(
+rig = rs.drive.Rig(
     lidars=(
-        rs.LidarMount(name="roof", sensor="velodyne-vlp-16", position_m=(1.3, 0.0, 1.75)),
-        rs.LidarMount(name="nose", sensor="sick-lms-291-s05", position_m=(3.6, 0.0, 0.6)),
+        rs.drive.LidarMount(name="roof", sensor="velodyne-vlp-16", position_m=(1.3, 0.0, 1.75)),
+        rs.drive.LidarMount(name="nose", sensor="sick-lms-291-s05", position_m=(3.6, 0.0, 0.6)),
     ),
     gps={"sigma_m": 0.5, "outage_share": 0.1},  # the compass and the wheel odometry keep their defaults
     imu={},
@@ -35,7 +35,7 @@ def autonomy(observation: Observation) -> tuple[float, float]:
 
 
 with tempfile.TemporaryDirectory() as folder:
-    loop = rs.Loop(world, "passenger-car", rig, autonomy, scenario=scenario, seed=7)
+    loop = rs.drive.Loop(world, "passenger-car", rig, autonomy, scenario=scenario, seed=7)
     run = loop.run(Path(folder) / "run")
     van = run.actors["van"]
     print(f"{run.outcome}: {run.path_m:.1f} m driven, {van.min_distance_m:.1f} m left to the van")

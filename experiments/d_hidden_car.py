@@ -57,7 +57,7 @@ def _describe_group(rows: list[dict[str, Any]], first: float, last: float) -> di
         "success_rate": sum(row["success"] for row in own) / len(own) if own else None,
         "failures": sum(not row["success"] for row in own),
         "avoidable": sum(row.get("avoidable") is True for row in own),
-        "standing": sum(row.get("standing") is True for row in own),
+        "stationary": sum(row.get("stationary") is True for row in own),
         "min_distance_m": min(gaps, default=None),
         "near": sum(row.get("min_distance_m") is not None for row in own),
         "mean_speed_mps": sum(speeds) / len(speeds) if speeds else None,
@@ -90,8 +90,8 @@ def show(result: dict[str, Any]) -> None:
     console.print(
         f"Success: {result['success_rate']:.0%} of all, {result['success_rate_not_chosen_on']:.0%} of those that no "
         f"setting was chosen on; D's planner: {PAPER_RATE:.0%}. Failures: {result['failures']}; of these not even "
-        f"braking from the first sight on avoids {result['unavoidable']}; in {result['struck_standing']} the ego stood "
-        "already, and the car, which follows its script, drove into it."
+        f"braking from the first sight on avoids {result['unavoidable']}; in {result['struck_stationary']} the ego "
+        "stood already, and the car, which follows its script, drove into it."
     )
     console.print(
         f"Least distance of successes to the car: {_format(result['min_distance_success_m'])}, to anything: "

@@ -10,7 +10,7 @@ import pytest
 from resweep import World
 from resweep.drive import Loop, LoopConfig, Rig
 from resweep.drive.sensing import Compass, Gps, Imu, Odometry
-from resweep.drive.sensing.instruments import Motion, make_instruments
+from resweep.drive.sensing.instruments import VehicleMotion, make_instruments
 from resweep.drive.vehicles.spec import GRAVITY_MPS2
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 
@@ -23,9 +23,9 @@ EXACT = Rig(
 )  # fmt: skip
 
 
-def standing(seconds: float) -> Motion:
+def standing(seconds: float) -> VehicleMotion:
     path = Trajectory(np.array([0.0, seconds]), np.stack([from_xyz_rpy(5.0, 6.0, 7.0, yaw=0.4)] * 2))
-    return Motion(path, np.zeros(2), np.zeros(2), 0.0, seconds)
+    return VehicleMotion(path, np.zeros(2), np.zeros(2), 0.0, seconds)
 
 
 def test_without_errors_they_read_a_steady_circle(yard: World) -> None:
@@ -105,7 +105,7 @@ def test_readings_do_not_depend_on_how_often_one_looks() -> None:
     whole = make_instruments(rig, 9)["gps"].read(standing(10.0))
     parts = make_instruments(rig, 9)["gps"]
     pieces = [
-        parts.read(Motion(standing(10.0).path, np.zeros(2), np.zeros(2), 0.0, end))
+        parts.read(VehicleMotion(standing(10.0).path, np.zeros(2), np.zeros(2), 0.0, end))
         for end in np.arange(0.05, 10.1, 0.05)
     ]
     np.testing.assert_array_equal(np.concatenate([piece.value for piece in pieces]), whole.value)

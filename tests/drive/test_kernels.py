@@ -7,7 +7,7 @@ import pytest
 
 from resweep import World, _core
 from resweep.drive import load_vehicle
-from resweep.drive.body import Footing, reference
+from resweep.drive.body import Footing
 from resweep.drive.body import collisions as kernels
 from resweep.drive.body.collisions import BoxProbe, find_actor_contact
 from resweep.labels import UNKNOWN_LABELS, LabelSet
@@ -18,6 +18,7 @@ from resweep.scenes import SCENE_LABELS, Label, box, heightfield
 from resweep.sensors import load_sensor
 from resweep.simulate import Simulator
 from resweep.sweep import BeamStatus
+from tests.drive import body_reference as reference
 
 CAR = load_vehicle("passenger-car")
 PLACE = np.array([4.2e5, 5.4e6, 100.0])  # coordinates as large as those of a map

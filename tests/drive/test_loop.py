@@ -65,7 +65,7 @@ def test_a_saved_run_is_a_log_and_replays_to_the_same_bytes(yard: rs.World, rig:
     assert files(tmp_path / "one") == files(tmp_path / "two") == files(tmp_path / "three")
     data = json.loads((tmp_path / "one" / "run.json").read_text())
     assert len(data["states"]) == len(data["decisions"]) + 1 == 11
-    assert rs.read_run(tmp_path / "one").to_bytes() == run.to_bytes()
+    assert rs.drive.read_run(tmp_path / "one").to_bytes() == run.to_bytes()
 
 
 def test_an_autonomy_sees_the_same_whether_sweeps_are_kept_or_not(yard: rs.World, rig: Rig) -> None:
@@ -179,7 +179,7 @@ def test_the_goal_ends_the_run(yard: rs.World) -> None:
 
 
 def test_commands_take_effect_after_the_delay(yard: rs.World) -> None:
-    slow = rs.Vehicle(**{**rs.load_vehicle("passenger-car").model_dump(), "delay_s": 0.25})
+    slow = rs.drive.Vehicle(**{**rs.drive.load_vehicle("passenger-car").model_dump(), "delay_s": 0.25})
     loop = Loop(
         yard, slow, Rig(), lambda o: (-7.0, 0.0), start=(0, 0, 0), speed_mps=10.0, config=LoopConfig(duration_s=3.0)
     )

@@ -13,13 +13,13 @@ from scipy.sparse.csgraph import dijkstra
 
 from resweep import World
 from resweep.drive import LidarMount, Loop, LoopConfig, Rig
+from resweep.drive.lane import Lane
 from resweep.drive.planners import Avoider, Navigator, NavigatorConfig
 from resweep.drive.planners.astar import find_path, inflate
 from resweep.drive.planners.avoider import AvoiderConfig
 from resweep.drive.planners.costmap import CostMap, CostMapConfig, point_costs
 from resweep.drive.planners.detect import DetectConfig, Obstacle, find_obstacles, find_standing
 from resweep.drive.planners.follow import find_ahead, pursue
-from resweep.drive.planners.frenet import Lane
 from resweep.drive.planners.track import TrackConfig, Tracker
 from resweep.errors import ResweepError
 from resweep.scenario import Scenario

@@ -73,7 +73,7 @@ def test_what_is_seen_too_late_cannot_be_avoided(bare: None) -> None:
     row = describe_run(case, run)
     assert row["min_distance_m"] == 0.0
     assert row["first_seen_s"] == seen
-    assert not row["standing"]
+    assert not row["stationary"]
 
 
 def test_a_failure_is_replayed_with_its_sweeps(bare: None, tmp_path: Path, capsys: Any) -> None:
@@ -83,7 +83,7 @@ def test_a_failure_is_replayed_with_its_sweeps(bare: None, tmp_path: Path, capsy
         main(["drive", str(tmp_path / "runs" / "0000"), "-o", str(tmp_path / "again")])
     assert status.value.code == 0
     assert "collision after" in capsys.readouterr().out
-    again, before = rs.read_run(tmp_path / "again"), rs.read_run(tmp_path / "runs" / "0000")
+    again, before = rs.drive.read_run(tmp_path / "again"), rs.drive.read_run(tmp_path / "runs" / "0000")
     assert again.to_bytes() == before.to_bytes()
     assert not before.logs
     assert len(rs.open_log(tmp_path / "again")) == len(again.decisions)

@@ -13,7 +13,7 @@ import resweep as rs
 from resweep.categories import category_of
 from resweep.pose import from_xyz_rpy
 from resweep.scenario import Asset, Bank, load_bank
-from resweep.scenario.coverage import coverage, interpolate_coverage, known_share
+from resweep.scenario.coverage import estimate_coverage, interpolate_coverage, known_share
 from resweep.scenes import ground_plane
 
 KITTI = rs.load_labels("semantickitti")
@@ -153,7 +153,7 @@ def test_actors_bring_their_vocabulary_to_a_world_without_labels():
 
 
 def test_coverage_knows_which_side_was_seen():
-    left = coverage(wall("a").layers, (4.0, 1.8, 1.5))
+    left = estimate_coverage(wall("a").layers, (4.0, 1.8, 1.5))
     assert left[3] > 0.85  # 90 degrees counter-clockwise from the front
     assert left[9] == 0.0
     assert 0.5 * left[3] < interpolate_coverage(left, np.radians(75)) < left[3]

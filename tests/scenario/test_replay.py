@@ -11,7 +11,7 @@ import pytest
 import resweep as rs
 from resweep.evaluation.compare.objects import compare_objects
 from resweep.scenario import builtin_bank
-from resweep.scenario.replay import find_sweep_starts, replay_actors
+from resweep.scenario.replay_actors import find_sweep_starts, replay_actors
 from resweep.scenes import ground_plane
 
 EGO = {"lane": [[-20, -3], [20, -3]], "speed_mps": 8}

@@ -11,7 +11,7 @@ import pytest
 import resweep as rs
 from resweep.scenario import builtin_bank
 from resweep.scenario.ground import Ground
-from resweep.scenario.motion import Motion
+from resweep.scenario.motion import MotionSpec
 from resweep.scenario.scenario import SCENARIOS
 from resweep.scenes import box, ground_plane, street, wall
 from resweep.scenes.parts import merged
@@ -37,7 +37,7 @@ def scene(**actor: Any) -> rs.Scenario:
 
 
 def test_a_lane_is_followed_at_its_speed() -> None:
-    path = Motion(lane=[[0, 0], [30, 0], [30, 40]], speed_mps=7).path()
+    path = MotionSpec(lane=[[0, 0], [30, 0], [30, 40]], speed_mps=7).path()
     assert path.end == pytest.approx(10.0, abs=0.01)
     speed = np.linalg.norm(np.diff(path.places[:, :2], axis=0), axis=1) / np.diff(path.times)
     assert np.median(speed) == pytest.approx(7.0, rel=1e-3)
@@ -48,7 +48,7 @@ def test_a_lane_is_followed_at_its_speed() -> None:
 
 def test_a_spline_passes_its_points_with_their_speeds() -> None:
     points, speeds = [[0, 0], [10, 3], [20, 0], [30, -3]], [2.0, 4.0, 8.0, 4.0]
-    path = Motion(spline=points, speed_mps=speeds).path()
+    path = MotionSpec(spline=points, speed_mps=speeds).path()
     for point, speed in zip(points[1:-1], speeds[1:-1], strict=True):
         at = int(np.linalg.norm(path.places[:, :2] - point, axis=1).argmin())
         assert np.linalg.norm(path.places[at, :2] - point) < 0.5

@@ -9,7 +9,7 @@ import resweep as rs
 from resweep.boxes import BOX_MARGIN_M
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.scenario import Asset, builtin_bank
-from resweep.scenario.fitting import NEAR_M, fit_splats
+from resweep.scenario.box_fit import NEAR_M, fit_splats
 from resweep.scenario.placing import make_actor
 
 SIZE = (4.52, 1.67, 1.49)

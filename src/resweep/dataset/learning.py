@@ -17,7 +17,7 @@ from resweep.map.accumulate import find_mappable
 from resweep.objects import build_bank
 from resweep.pose import Array
 from resweep.scenario import Actor
-from resweep.scenario.replay import replay_actors
+from resweep.scenario.replay_actors import replay_actors
 from resweep.sweep import Sweep
 from resweep.worlds import World
 

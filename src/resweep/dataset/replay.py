@@ -9,7 +9,7 @@ from typing import Any
 from resweep.log import Log
 from resweep.objects import build_bank
 from resweep.scenario import Bank
-from resweep.scenario.replay import find_sweep_starts, replay_actors
+from resweep.scenario.replay_actors import find_sweep_starts, replay_actors
 from resweep.sensors import Sensor, fire, load_sensor
 from resweep.simulate import Simulator
 from resweep.simulate.drive import Drive

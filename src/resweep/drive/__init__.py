@@ -1,6 +1,7 @@
 """Driving in a world: sensors, autonomy, vehicle and new poses in one closed loop."""
 
-from resweep.drive.autonomy import GiveUp, SocketAutonomy
+from resweep.drive.autonomy import SocketAutonomy
+from resweep.drive.command import GiveUp
 from resweep.drive.config import AnswerRules, LoopConfig
 from resweep.drive.loop import Loop
 from resweep.drive.run import Run, read_run

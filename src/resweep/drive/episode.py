@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from resweep.drive.body.collisions import BoxProbe, Watch, actor_bounds, find_actor_contact, find_map_contact
+from resweep.drive.body.collisions import BoxProbe, ContactMonitor, actor_bounds, find_actor_contact, find_map_contact
 from resweep.drive.body.footing import Footing
+from resweep.drive.command import Command, Event
 from resweep.drive.config import LoopConfig
-from resweep.drive.idm import Moving
+from resweep.drive.idm import RoadUser
 from resweep.drive.nearness import NearnessLog
-from resweep.drive.sensing.instruments import WIDTHS, Motion, make_instruments
-from resweep.drive.sensing.lidars import Known, Lidar
+from resweep.drive.sensing.instruments import WIDTHS, VehicleMotion, make_instruments
+from resweep.drive.sensing.lidars import Known, MountedLidar
 from resweep.drive.sensing.observation import Observation, Scan, Truth, no_readings
 from resweep.drive.sensing.rig import Rig
 from resweep.drive.traffic import Traffic
@@ -25,10 +26,8 @@ from resweep.errors import ResweepError
 from resweep.pose import Array, Trajectory
 from resweep.sweep import Sweep
 
-BRAKE = "brake"
-Command = tuple[float, float]
-Event = dict[str, Any]
 OnSweep = Callable[[str, int, Sweep], None]
+Scans = dict[str, tuple[Scan, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +50,7 @@ class Episode:
         self,
         vehicle: Vehicle,
         rig: Rig,
-        lidars: list[Lidar],
+        lidars: list[MountedLidar],
         around: Surroundings,
         start: State,
         config: LoopConfig,
@@ -70,7 +69,7 @@ class Episode:
         self._queue: deque[tuple[float, Command | str]] = deque()
         self._acting: Command | str = (start.speed, 0.0) if vehicle.model == "skid-steer" else (0.0, start.steering)
         self._touching: set[str] = set()
-        self._watch = Watch(vehicle)
+        self._watch = ContactMonitor(vehicle)
         pose = self._place_start(start)
         self._path = Trajectory(np.zeros(1), pose[None])
         self._note_state()
@@ -92,13 +91,13 @@ class Episode:
 
     def begin(self) -> Observation:
         """The observation at time 0: instruments only, as no sweep has ended."""
-        still = Motion(self._path, np.array([self.state.speed]), np.array([self.state.yaw_rate]), 0.0, 0.0)
+        still = VehicleMotion(self._path, np.array([self.state.speed]), np.array([self.state.yaw_rate]), 0.0, 0.0)
         return self._observe(still, {lidar.name: () for lidar in self.lidars})
 
     def step(self, command: Command | str, known: Known | None = None, on_sweep: OnSweep | None = None) -> Observation:
         """Drive on under a command, or under `BRAKE`, until the next one is due.
 
-        ``known`` gives sweeps that need not be made; ``on_sweep`` gets every sweep as it ends. Without it, sweeps have
+        ``known`` gives sweeps that exist already; ``on_sweep`` gets every sweep as it ends. Without it, sweeps have
         no more than the observation shows.
         """
         if self.outcome:
@@ -147,7 +146,7 @@ class Episode:
                 raise ResweepError(f"{where}: the actor '{actor.name}' stands there at the start; start elsewhere")
         return pose
 
-    def _move(self) -> Motion:
+    def _move(self) -> VehicleMotion:
         """The motion of one period, as far as it goes: cut where it leaves the ground or strikes something."""
         begin, step_s = self.time_s, self.config.physics_step_s
         states = [self.state]
@@ -168,7 +167,7 @@ class Episode:
             self.end("left-ground", float(times[lost[0]]), x=float(places[lost[0], 0]), y=float(places[lost[0], 1]))
         path = Trajectory.trusted(times, poses)
         velocity = self.state.speed * self.pose[:2, 0]
-        ego = Moving(self.pose, velocity, self.vehicle.box, is_ego=True)
+        ego = RoadUser(self.pose, velocity, self.vehicle.box, is_ego=True)
         self._around.traffic.advance(begin, end, ego, path.poses[:, :3, 3])
         contact_s = self._find_contacts(path)
         if contact_s is not None and self.config.stop_on_collision and not self.outcome:
@@ -211,7 +210,7 @@ class Episode:
     def _cut(self, states: list[State], poses: Array, last: int) -> None:
         """Let the vehicle stand at knot ``last`` for the rest of a period."""
         for at in range(last + 1, len(states)):
-            states[at] = _standing(states[last])
+            states[at] = _stopped(states[last])
             poses[at] = poses[last]
 
     def _hold(self, path: Trajectory, states: list[State], contact_s: float) -> tuple[Trajectory, list[State]]:
@@ -221,7 +220,7 @@ class Episode:
         poses[after] = pose
         last = states[max(0, int(np.flatnonzero(~after)[-1]))] if (~after).any() else states[0]
         x, y = float(pose[0, 3]), float(pose[1, 3])
-        held = replace(_standing(last), x=x, y=y, yaw=math.atan2(pose[1, 0], pose[0, 0]))
+        held = replace(_stopped(last), x=x, y=y, yaw=math.atan2(pose[1, 0], pose[0, 0]))
         return Trajectory.trusted(times, poses), [
             held if late else state for state, late in zip(states, after, strict=True)
         ]
@@ -236,7 +235,7 @@ class Episode:
             if self.config.stop_on_goal:
                 self.end("goal", float(path.times[near[0]]))
 
-    def _extend(self, path: Trajectory, states: list[State]) -> Motion:
+    def _extend(self, path: Trajectory, states: list[State]) -> VehicleMotion:
         """The motion of the period, with the knot before it; the path of all sweeps that have not ended grows by it."""
         knots, poses = self._path.times, self._path.poses
         times, poses = np.concatenate([knots[:-1], path.times]), np.concatenate([poses[:-1], path.poses])
@@ -248,22 +247,22 @@ class Episode:
         lead = len(shown) - len(states)
         speed = np.array([states[0].speed] * lead + [state.speed for state in states])
         rate = np.array([states[0].yaw_rate] * lead + [state.yaw_rate for state in states])
-        return Motion(shown, speed, rate, path.start, path.end)
+        return VehicleMotion(shown, speed, rate, path.start, path.end)
 
-    def _sweep(self, motion: Motion, known: Known | None, on_sweep: OnSweep | None) -> dict[str, tuple[Scan, ...]]:
-        scans: dict[str, tuple[Scan, ...]] = {}
+    def _sweep(self, motion: VehicleMotion, known: Known | None, on_sweep: OnSweep | None) -> Scans:
+        scans: Scans = {}
         for lidar in self.lidars:
             if lidar.simulator.actors != self._around.traffic.actors:
                 lidar.simulator = lidar.simulator.with_actors(self._around.traffic.actors)
-            made = lidar.sweeps_until(motion.end_s, self._path, known, bare=on_sweep is None)
-            for index, sweep in made:
+            ended = lidar.sweeps_until(motion.end_s, self._path, known, bare=on_sweep is None)
+            for index, sweep in ended:
                 self.nearness.note_sweep(self._around.traffic.actors, sweep, self.time_s)
                 if on_sweep is not None:
                     on_sweep(lidar.name, index, sweep)
-            scans[lidar.name] = tuple(lidar.scan(sweep) for _, sweep in made)
+            scans[lidar.name] = tuple(lidar.scan(sweep) for _, sweep in ended)
         return scans
 
-    def _observe(self, motion: Motion, scans: dict[str, tuple[Scan, ...]]) -> Observation:
+    def _observe(self, motion: VehicleMotion, scans: Scans) -> Observation:
         read = {name: instrument.read(motion) for name, instrument in self._instruments.items()}
         readings = {name: read.get(name, no_readings(width)) for name, width in WIDTHS.items()}
         truth = self._make_truth() if self._truth else None
@@ -285,5 +284,5 @@ class Episode:
         self.states.append([self.time_s, s.x, s.y, z, s.yaw, s.speed, s.lateral, s.yaw_rate, s.steering])
 
 
-def _standing(state: State) -> State:
+def _stopped(state: State) -> State:
     return replace(state, speed=0.0, lateral=0.0, yaw_rate=0.0, acceleration=0.0)

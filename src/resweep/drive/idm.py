@@ -12,11 +12,11 @@ from pydantic import Field
 from resweep import portable
 from resweep.config import NotNegative, Positive, Spec
 from resweep.drive.body.collisions import actor_bounds
-from resweep.drive.planners.frenet import Lane
+from resweep.drive.lane import Lane
 from resweep.pose import Array, Trajectory
 from resweep.scenario import Actor
 
-_KEPT_S = 3.0  # of an actor's past, for sweeps that have not ended
+_HISTORY_S = 3.0  # of an actor's past, for sweeps that have not ended
 
 
 class Idm(Spec):
@@ -33,17 +33,17 @@ class Idm(Spec):
     braking_max_mps2: Positive = 8.0
     """Hardest braking, m/s²."""
     exponent: Positive = 4.0
-    """How the acceleration falls as the speed comes near the wished one."""
+    """How the acceleration falls as the speed comes near the desired one."""
     yield_s: NotNegative = 2.0
     """It yields to the ego where that would cross its lane within this time, seconds; 0: only if it is in the way."""
     aside_m: NotNegative = Field(default=0.3)
     """Beyond its own width, what comes this near to its lane is in the way, metres."""
 
 
-def accelerate(idm: Idm, speed: float, wished: float, gap: float, closing: float) -> float:
+def accelerate(idm: Idm, speed: float, desired: float, gap: float, closing: float) -> float:
     """The acceleration of a driver, m/s²: ``gap`` metres behind the vehicle ahead (infinity: none), which comes nearer
     at ``closing`` m/s."""
-    free = 1.0 - math.pow(speed / wished, idm.exponent)
+    free = 1.0 - math.pow(speed / desired, idm.exponent)
     if not math.isfinite(gap):
         return max(idm.acceleration_mps2 * free, -idm.braking_max_mps2)
     wanted = speed * idm.headway_s + speed * closing / (2.0 * math.sqrt(idm.acceleration_mps2 * idm.braking_mps2))
@@ -52,7 +52,7 @@ def accelerate(idm: Idm, speed: float, wished: float, gap: float, closing: float
 
 
 @dataclass(frozen=True, eq=False)
-class Moving:
+class RoadUser:
     """Another vehicle as a driver sees it: pose (4, 4), velocity (2,) in the world, box (2, 3) in its own frame."""
 
     pose: Array
@@ -71,27 +71,27 @@ class Moving:
 class Driver:
     """An actor that drives along its own path by the model, not by its times."""
 
-    def __init__(self, actor: Actor, idm: Idm, wished_mps: float) -> None:
+    def __init__(self, actor: Actor, idm: Idm, desired_mps: float) -> None:
         path = actor.trajectory
-        self._idm, self._wished = idm, wished_mps
+        self._idm, self._desired = idm, desired_mps
         self.lane = Lane(path.poses[:, :2, 3])
         self._by_length = _index_by_length(path.poses)
         self._bounds = actor_bounds(actor)
-        self.s, self.speed = 0.0, wished_mps
+        self.s, self.speed = 0.0, desired_mps
         self.actor = replace(actor, trajectory=Trajectory(np.zeros(1), path.poses[:1]))
         self._times, self._poses = [0.0], [path.poses[0]]
 
     @property
-    def state(self) -> Moving:
+    def state(self) -> RoadUser:
         """The actor as others see it."""
         pose = self._poses[-1]
-        return Moving(pose, self.speed * pose[:2, 0], self._bounds)
+        return RoadUser(pose, self.speed * pose[:2, 0], self._bounds)
 
-    def advance(self, start_s: float, end_s: float, others: Sequence[Moving]) -> None:
+    def advance(self, start_s: float, end_s: float, others: Sequence[RoadUser]) -> None:
         """Drive from one time to the next, with the others where they are at the start."""
         step = end_s - start_s
         gap, closing = self._look(others)
-        rate = accelerate(self._idm, self.speed, self._wished, gap, closing)
+        rate = accelerate(self._idm, self.speed, self._desired, gap, closing)
         after = max(0.0, self.speed + rate * step)
         # One that comes to a stand stops on the way.
         braked = self.speed * self.speed / (2.0 * -rate) if after == 0.0 and rate < 0 else math.inf
@@ -99,7 +99,7 @@ class Driver:
         self.speed = 0.0 if self.s >= self.lane.length_m else after
         self._note(end_s)
 
-    def _look(self, others: Sequence[Moving]) -> tuple[float, float]:
+    def _look(self, others: Sequence[RoadUser]) -> tuple[float, float]:
         """The gap to the nearest that is in the way, metres, and how fast it shrinks, m/s."""
         front = self.s + float(self._bounds[1, 0])
         half = float(self._bounds[1, 1]) + self._idm.aside_m
@@ -121,7 +121,7 @@ class Driver:
     def _note(self, time_s: float) -> None:
         self._times.append(time_s)
         self._poses.append(self._by_length.at(min(self.s, self._by_length.end)))
-        while len(self._times) > 2 and self._times[1] < time_s - _KEPT_S:
+        while len(self._times) > 2 and self._times[1] < time_s - _HISTORY_S:
             self._times.pop(0)
             self._poses.pop(0)
         self.actor = replace(self.actor, trajectory=Trajectory.trusted(np.array(self._times), np.stack(self._poses)))

@@ -22,7 +22,7 @@ from resweep.drive.episode import Episode, Surroundings
 from resweep.drive.idm import Idm
 from resweep.drive.recording import MemoryRecorder, Recorder, check_target, open_recorder
 from resweep.drive.run import Run, read_run
-from resweep.drive.sensing.lidars import Lidar, make_lidars, reseed_lidars
+from resweep.drive.sensing.lidars import MountedLidar, make_lidars, reseed_lidars
 from resweep.drive.sensing.observation import Mission, Observation
 from resweep.drive.sensing.rig import Sensors, make_rig
 from resweep.drive.traffic import Traffic, make_traffic
@@ -89,7 +89,7 @@ class Loop:
         return BoxProbe(self.vehicle, self.ground)
 
     @cached_property
-    def _lidars(self) -> list[Lidar]:
+    def _lidars(self) -> list[MountedLidar]:
         return make_lidars(self.rig, self.vehicle, self.world, (), self.seed, self.threads)
 
     def with_seed(self, seed: int) -> Loop:
@@ -101,7 +101,7 @@ class Loop:
 
     @property
     def mission(self) -> Mission:
-        """What the autonomy is told at the start."""
+        """What the autonomy gets at the start."""
         x, y, yaw = self.start
         goal = self.config.goal
         return Mission(
@@ -111,7 +111,7 @@ class Loop:
             (x, y, yaw),
             goal,
             self.route,
-            self._wished_speed(),
+            self._choose_speed(),
             self.speed_mps,
             self.seed,
         )
@@ -124,9 +124,7 @@ class Loop:
         moving = traffic or self._make_traffic()
         x, y, yaw = self.start
         state = State(x, y, yaw, self.speed_mps)
-        lidars = [
-            Lidar(lidar.mount, lidar.sensor, lidar.simulator.with_actors(moving.actors)) for lidar in self._lidars
-        ]
+        lidars = [MountedLidar(own.mount, own.sensor, own.simulator.with_actors(moving.actors)) for own in self._lidars]
         around = Surroundings(footing, self._probe, moving)
         return Episode(
             self.vehicle, self.rig, lidars, around, state, self.config, self.seed, self.duration_s, self.truth
@@ -152,8 +150,8 @@ class Loop:
 
     def replay(self, run: Run | str | Path, output: str | Path | None = None, *, overwrite: bool = False) -> Run:
         """Drive a run again by its recorded commands, without its autonomy: the same states, events and sweeps."""
-        made = run if isinstance(run, Run) else read_run(run)
-        return self._record(output, overwrite, True, False, list(made.decisions))
+        recorded = run if isinstance(run, Run) else read_run(run)
+        return self._record(output, overwrite, True, False, list(recorded.decisions))
 
     def settings(self) -> dict[str, Any]:
         """All that decides a run but the world and the autonomy, as plain data."""
@@ -196,7 +194,7 @@ class Loop:
         episode = self.episode()
         guard = None if recorded is not None else Guard(open_channel(self.autonomy), self.vehicle, self.config.answers)
         before = recorder.decided() if recorded is None else recorded
-        made: list[Decision] = []
+        decided: list[Decision] = []
         opening = () if guard is None else guard.start(self.mission)
         add_sweep = recorder.add_sweep if recorder.keeps_sweeps else None
         try:
@@ -204,8 +202,8 @@ class Loop:
                 shown.start("driving", math.ceil(self.duration_s * self.config.control_hz - 1e-9))
                 observation = episode.begin()
                 while not episode.outcome:
-                    decision = self._decide(guard, observation, episode, before, made, opening)
-                    made.append(decision)
+                    decision = self._decide(guard, observation, episode, before, decided, opening)
+                    decided.append(decision)
                     recorder.add_decision(decision)
                     episode.events.extend(decision.events)
                     if decision.end:
@@ -216,7 +214,7 @@ class Loop:
         finally:
             if guard is not None:
                 guard.channel.stop(episode.outcome)
-        return self._make_run(episode, made, recorder)
+        return self._make_run(episode, decided, recorder)
 
     def _decide(
         self,
@@ -224,11 +222,11 @@ class Loop:
         observation: Observation,
         episode: Episode,
         before: list[Decision],
-        made: list[Decision],
+        decided: list[Decision],
         opening: tuple[Any, ...],
     ) -> Decision:
         """The decision of a step: a recorded one where there is one; the autonomy is asked all the same."""
-        at = len(made)
+        at = len(decided)
         if guard is None:
             if at >= len(before):
                 raise ResweepError(f"replay: the run has {len(before)} commands, and goes on after them here")
@@ -246,12 +244,12 @@ class Loop:
             )
         return before[at]
 
-    def _make_run(self, episode: Episode, made: list[Decision], recorder: Recorder) -> Run:
+    def _make_run(self, episode: Episode, decided: list[Decision], recorder: Recorder) -> Run:
         return Run(
             episode.outcome,
             tuple(sorted(episode.events, key=lambda event: float(event["time_s"]))),
             np.array(episode.states),
-            tuple(made),
+            tuple(decided),
             episode.nearness.actors,
             self.settings(),
             recorder.logs(episode.lidars),
@@ -301,7 +299,7 @@ class Loop:
             )
         return begin, chosen, route
 
-    def _wished_speed(self) -> float:
+    def _choose_speed(self) -> float:
         if self.scenario is None:
             return self.vehicle.speed_max_mps
         speeds = self.scenario.ego.speed_mps

@@ -13,7 +13,7 @@ from resweep.drive.body.collisions import Encounter
 from resweep.scenario import Actor
 from resweep.sweep import Sweep
 
-SEEN_RETURNS = 3
+SEEN_RETURNS = 3  # of an actor in a sweep: fewer may be strays
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,11 @@ class Nearness:
     @classmethod
     def from_plain(cls, data: Mapping[str, Any]) -> Nearness:
         """What `to_plain` gave."""
-        least = [math.inf if data[name] is None else float(data[name]) for name in ("min_distance_m", "min_ttc_s")]
+        distance, ttc = (
+            math.inf if data[name] is None else float(data[name]) for name in ("min_distance_m", "min_ttc_s")
+        )
         seen = data["first_seen_s"]
-        return cls(least[0], least[1], None if seen is None else float(seen))
+        return cls(distance, ttc, None if seen is None else float(seen))
 
 
 _NEVER = Nearness()
@@ -58,8 +60,8 @@ class NearnessLog:
         old = self.actors.setdefault(name, _NEVER)
         ttc = seen.ttc_s if moving else math.inf
         if seen.distance_m < old.min_distance_m or ttc < old.min_ttc_s:
-            least = min(old.min_distance_m, seen.distance_m)
-            self.actors[name] = replace(old, min_distance_m=least, min_ttc_s=min(old.min_ttc_s, ttc))
+            distance = min(old.min_distance_m, seen.distance_m)
+            self.actors[name] = replace(old, min_distance_m=distance, min_ttc_s=min(old.min_ttc_s, ttc))
 
     def note_sweep(self, actors: Sequence[Actor], sweep: Sweep, time_s: float) -> None:
         """Take in the returns of a sweep that was observed at a time."""

@@ -1,7 +1,7 @@
 """Where a run goes while it is driven: kept in memory, or written as it comes so that a stopped run goes on.
 
 A run that is written keeps its finished sweeps and a journal, a line for each command, in the folder ``NAME.partial``
-until it is whole. Driven again, it takes both from there: the vehicle moves as before, and no sweep is made twice.
+until it is whole. Driven again, it takes both from there: the vehicle moves as before, and no sweep is simulated twice.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 import resweep
 from resweep.drive.autonomy.guard import Decision
 from resweep.drive.run import FILE, Run
-from resweep.drive.sensing.lidars import Lidar
+from resweep.drive.sensing.lidars import MountedLidar
 from resweep.errors import ResweepError
 from resweep.files import atomic_file
 from resweep.files.partial import hash_text, resumable_folder
@@ -41,7 +41,7 @@ class Recorder(Protocol):
         ...
 
     def decided(self) -> list[Decision]:
-        """The decisions that were made before the run was stopped."""
+        """The decisions from before the run was stopped."""
         ...
 
     def known(self, name: str, index: int) -> Sweep | None:
@@ -56,7 +56,7 @@ class Recorder(Protocol):
         """Note a sweep."""
         ...
 
-    def logs(self, lidars: list[Lidar]) -> dict[str, Log]:
+    def logs(self, lidars: list[MountedLidar]) -> dict[str, Log]:
         """The sweeps, by the name of their LiDAR."""
         ...
 
@@ -84,7 +84,7 @@ class MemoryRecorder:
         if self.keeps_sweeps:
             self._sweeps.setdefault(name, []).append(sweep)
 
-    def logs(self, lidars: list[Lidar]) -> dict[str, Log]:
+    def logs(self, lidars: list[MountedLidar]) -> dict[str, Log]:
         """The logs of LiDARs that swept."""
         return {
             lidar.name: lidar.empty_log(lidar.name, {}).with_sweeps(self._sweeps[lidar.name])
@@ -140,7 +140,7 @@ class FolderRecorder:
         with atomic_file(file) as part:
             sweep_file.write(sweep, part)
 
-    def logs(self, lidars: list[Lidar]) -> dict[str, Log]:
+    def logs(self, lidars: list[MountedLidar]) -> dict[str, Log]:
         """The logs of LiDARs that swept; their sweeps are read when they are asked for."""
         return {lidar.name: self._make_log(lidar) for lidar in lidars if self._heads.get(lidar.name)}
 
@@ -161,7 +161,7 @@ class FolderRecorder:
         folder = self._partial / NEW
         return (folder if name == self._first else folder / name) / f"{index:06d}.sweep"
 
-    def _make_log(self, lidar: Lidar) -> Log:
+    def _make_log(self, lidar: MountedLidar) -> Log:
         heads = self._heads[lidar.name]
         empty = lidar.empty_log(lidar.name, {"resweep": resweep.__version__, "world": lidar.simulator.world.meta})
         return replace(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from resweep.drive.autonomy.guard import Decision
-from resweep.drive.episode import Event
+from resweep.drive.command import Event
 from resweep.drive.nearness import Nearness
 from resweep.errors import ResweepError
 from resweep.files.untrusted import read_json
@@ -41,7 +41,7 @@ class Run:
     ``outcome``: ``goal``, ``collision``, ``left-ground``, ``time``, ``gave-up`` or ``no-answer``. ``events`` are rows
     with ``time_s`` and ``kind``. ``states`` (n, 9) has the columns of `STATE_FIELDS` at the start and after each step,
     ``decisions`` the command of each step. ``actors`` says by name how near each came that was near or seen. ``logs``
-    has the sweeps by the name of their LiDAR, empty where none was kept. ``settings`` is all that made it, as plain
+    has the sweeps by the name of their LiDAR, empty where none was kept. ``settings`` is all that decided it, as plain
     data.
     """
 
@@ -127,7 +127,7 @@ class Run:
 def read_run(folder: str | Path) -> Run:
     """The run that was saved in a folder, with its sweeps as logs.
 
-    Example: ``run = rs.read_run("runs/0007")``
+    Example: ``run = rs.drive.read_run("runs/0007")``
     """
     from resweep.io import open_log
 
@@ -141,7 +141,7 @@ def read_run(folder: str | Path) -> Run:
         )
     try:
         lidars = [lidar["name"] for lidar in data["settings"]["rig"]["lidars"]]
-        made = Run(
+        run = Run(
             str(data["outcome"]),
             tuple(data["events"]),
             np.array(data["states"], float).reshape(-1, len(STATE_FIELDS)),
@@ -152,7 +152,7 @@ def read_run(folder: str | Path) -> Run:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ResweepError(f"{place / FILE}: damaged ({type(error).__name__}: {error}); run the drive again") from error
-    return made
+    return run
 
 
 def _list_logs(folder: Path, lidars: list[str]) -> list[tuple[str, Path]]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from resweep.drive.body.collisions import actor_bounds
-from resweep.drive.idm import Driver, Idm, Moving
+from resweep.drive.idm import Driver, Idm, RoadUser
 from resweep.errors import ResweepError, nearest_names
 from resweep.pose import Array, Trajectory
 from resweep.scenario import Actor, Bank, Scenario
@@ -30,14 +30,14 @@ class Traffic:
         """The same with further scripted actors."""
         return Traffic((*self._scripted, *actors), self._triggers, self._drivers)
 
-    def advance(self, start_s: float, end_s: float, ego: Moving, places: Array) -> None:
+    def advance(self, start_s: float, end_s: float, ego: RoadUser, places: Array) -> None:
         """Move on to ``end_s``, with the ego at ``places`` (k, 3) meanwhile and as ``ego`` at the start."""
         changed = [trigger.look(end_s, places) for trigger in self._triggers]
         if self._drivers:
-            standing = [driver.state for driver in self._drivers]
+            reacting = [driver.state for driver in self._drivers]
             others = [_see(actor, start_s) for actor in self._list_scripted() if actor.is_present(start_s, start_s)]
             for at, driver in enumerate(self._drivers):
-                driver.advance(start_s, end_s, [ego, *others, *standing[:at], *standing[at + 1 :]])
+                driver.advance(start_s, end_s, [ego, *others, *reacting[:at], *reacting[at + 1 :]])
         if any(changed) or self._drivers:
             self._gather()
 
@@ -48,9 +48,9 @@ class Traffic:
         self.actors = (*self._list_scripted(), *(driver.actor for driver in self._drivers))
 
 
-def _see(actor: Actor, time_s: float) -> Moving:
+def _see(actor: Actor, time_s: float) -> RoadUser:
     pose = actor.pose_at(time_s)
-    return Moving(pose, actor.velocity(pose[:3, 3], time_s)[:2], actor_bounds(actor))
+    return RoadUser(pose, actor.velocity(pose[:3, 3], time_s)[:2], actor_bounds(actor))
 
 
 class Trigger:
@@ -111,8 +111,8 @@ def make_traffic(
         if spec.name in reacting:
             if spec.speed_mps is None:
                 raise ResweepError(f"reactive: actor '{spec.name}' has no lane or spline with a speed to drive along")
-            wished = float(np.max(spec.speed_mps))
-            drivers.append(Driver(actor, reacting[spec.name], wished))
+            desired = float(np.max(spec.speed_mps))
+            drivers.append(Driver(actor, reacting[spec.name], desired))
         elif spec.start_within_m is None:
             scripted.append(actor)
         else:

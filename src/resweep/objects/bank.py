@@ -29,7 +29,7 @@ from resweep.pose import Array, transform
 from resweep.progress import track as track_progress
 from resweep.scenario.assets import Asset
 from resweep.scenario.bank import Bank
-from resweep.scenario.fitting import fit_splats
+from resweep.scenario.box_fit import fit_splats
 from resweep.worlds import Splats
 
 _FEW, _SCATTERED, _HIDDEN = "too few points", "no surface", "mostly hidden"

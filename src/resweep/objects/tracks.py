@@ -11,7 +11,7 @@ from resweep.log import Log
 from resweep.objects.config import ObjectConfig
 from resweep.pose import Array, Trajectory, inverse, transform
 from resweep.progress import track as track_progress
-from resweep.scenario.recorded import RecordedObject, box_poses, estimate_box_times, find_points_near
+from resweep.scenario.recorded_objects import RecordedObject, box_poses, estimate_box_times, find_points_near
 from resweep.sweep import Sweep
 
 AROUND_M = 1.0  # how far around an object its ground is looked for

@@ -17,12 +17,12 @@ from resweep.errors import ResweepError
 from resweep.label_mapping import map_labels
 from resweep.labels import UNKNOWN_LABELS, LabelSet, load_labels
 from resweep.pose import Array, from_xyz_rpy
-from resweep.scenario.coverage import coverage
+from resweep.scenario.coverage import estimate_coverage
 from resweep.worlds import Layer, Volumes, World
 from resweep.worlds.layers.mesh_files import STATED_UP, load_mesh, upward_axis
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
-_LARGEST_M, _SMALLEST_M = 100.0, 0.02
+_MAX_LENGTH_M, _MIN_LENGTH_M = 100.0, 0.02
 _USUAL_M = 4.0  # the order of magnitude of objects in traffic, by which a wrong unit is guessed
 _UNITS = {"millimetres": 0.001, "centimetres": 0.01, "inches": 0.0254, "kilometres": 1000.0}
 _FORWARD = {"x": 0.0, "y": -np.pi / 2, "-x": np.pi, "-y": np.pi / 2}
@@ -88,7 +88,7 @@ class Asset:
     @cached_property
     def coverage(self) -> tuple[float, ...]:
         """Share of its outline that is known, from the front and on counter-clockwise (`resweep.scenario.coverage`)."""
-        return coverage(self.layers, self.size_m) if self.stored_coverage is None else self.stored_coverage
+        return estimate_coverage(self.layers, self.size_m) if self.stored_coverage is None else self.stored_coverage
 
     @classmethod
     def from_mesh(
@@ -139,8 +139,8 @@ class Asset:
 
     def __repr__(self) -> str:
         length, width, height = self.size_m
-        made = f"{self.n_points:,} points" if self.n_points else "a mesh"
-        return f"Asset('{self.name}', {self.category}, {length:.2f} x {width:.2f} x {height:.2f} m, {made})"
+        origin = f"{self.n_points:,} points" if self.n_points else "a mesh"
+        return f"Asset('{self.name}', {self.category}, {length:.2f} x {width:.2f} x {height:.2f} m, {origin})"
 
 
 def check_name(name: str) -> None:
@@ -152,7 +152,7 @@ def check_name(name: str) -> None:
 def _check_size(size: Array, scale: float, up: str, category: str, where: str) -> None:
     """Raise if an object cannot be so large, so small or so tall, with the likely reason."""
     longest = float(size.max())
-    if not _SMALLEST_M <= longest <= _LARGEST_M:
+    if not _MIN_LENGTH_M <= longest <= _MAX_LENGTH_M:
         unit, factor = min(_UNITS.items(), key=lambda item: abs(math.log(max(longest, 1e-9) * item[1] / _USUAL_M)))
         raise ResweepError(
             f"{where}: is {longest:,.4g} m long, which no object of traffic is; its unit is probably {unit}, "

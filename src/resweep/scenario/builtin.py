@@ -19,7 +19,7 @@ SOURCE = "built-in"
 @lru_cache(maxsize=1)
 def builtin_bank() -> Bank:
     """Three cars, a van, a bus, a truck, a pedestrian, an animal, and what blocks a lane."""
-    made = {
+    shapes = {
         "hatchback": ("car", car(length_m=3.9, width_m=1.7, height_m=1.5, reflectance=0.6)),
         "saloon": ("car", car(length_m=4.7, width_m=1.85, height_m=1.45, reflectance=0.35)),
         "suv": ("car", car(length_m=4.6, width_m=1.95, height_m=1.75, reflectance=0.15)),
@@ -33,7 +33,7 @@ def builtin_bank() -> Bank:
         "debris": ("other object", debris()),
     }
     return Bank(
-        [make_builtin_asset(name, category, mesh) for name, (category, mesh) in made.items()], {"source": SOURCE}
+        [make_builtin_asset(name, category, mesh) for name, (category, mesh) in shapes.items()], {"source": SOURCE}
     )
 
 

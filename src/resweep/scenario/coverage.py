@@ -12,11 +12,12 @@ from resweep.pose import Array
 from resweep.worlds import Instances, Layer, Mesh, Splats
 
 DIRECTIONS = 12  # around the object, the first from its front, then counter-clockwise
+_FACING = 0.05  # cosine from which a surface is seen from a direction
 _CELLS = 40  # along the longest side of the object's outline
-_SAMPLES = 20_000
+_SAMPLES = 20_000  # points on the meshes of an object
 
 
-def coverage(layers: Sequence[Layer], size_m: Sequence[float]) -> tuple[float, ...]:
+def estimate_coverage(layers: Sequence[Layer], size_m: Sequence[float]) -> tuple[float, ...]:
     """Share of the box's outline that the surface fills as seen level from each of the `DIRECTIONS`.
 
     A surface that faces away does not count. A whole car fills about three quarters of its box.
@@ -27,7 +28,7 @@ def coverage(layers: Sequence[Layer], size_m: Sequence[float]) -> tuple[float, .
     shares = []
     for angle in 2 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS:
         towards = np.array([math.cos(angle), math.sin(angle), 0.0])
-        seen = (portable.matmul(normals, towards) > 0.05) | ~normals.any(axis=1)
+        seen = (portable.matmul(normals, towards) > _FACING) | ~normals.any(axis=1)
         half = (length * abs(towards[1]) + width * abs(towards[0])) / 2
         across = points[seen, 1] * towards[0] - points[seen, 0] * towards[1]
         shares.append(_filled(across + half, points[seen, 2], reach[seen], 2 * half, height, cell))

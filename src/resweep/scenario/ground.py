@@ -13,17 +13,17 @@ from resweep.pose import Array
 from resweep.worlds import Volumes, World
 from resweep.worlds.traced import traced
 
-_DEEPEST = 12  # surfaces met on the way down
-_SKIP_M = 0.01
+_MAX_SURFACES = 12  # surfaces that a ray down looks at
+_SKIP_M = 0.01  # below a surface the search for the next one goes on
 _UPWARD = 0.3  # cosine of the steepest surface that one can stand on
 _GRID = (5, 3)  # heights under an object, along and across
 _LEVEL_M = 1.0  # what is shorter stands upright
 _NEAR_M = 0.4  # heights farther from their median are kerbs, walls or strays
-_STEEPEST = 0.5
+_MAX_SLOPE = 0.5  # metres a metre: no object is tilted more
 
 
 class Ground:
-    """The surfaces of a world that are not permeable, as rays meet them. Coordinates are the world's."""
+    """The surfaces of a world that are not permeable, as rays hit them. Coordinates are the world's."""
 
     def __init__(self, world: World) -> None:
         solid = [layer.lower() for layer in world.layers if not isinstance(layer, Volumes)]
@@ -52,7 +52,7 @@ class Ground:
     def heights(self, places: Array) -> Array:
         """Height (n,) of the ground under places (n, 3); NaN where there is none.
 
-        Of what a ray meets on its way down, that is the lowest surface with a label of the ground, or the lowest one
+        Of what a ray down hits, that is the lowest surface with a label of the ground, or the lowest one
         to stand on where none has; where a place has a finite z, the one nearest to it.
         """
         count, top = len(places), float(self.bounds[1, 2]) + 1.0
@@ -61,12 +61,12 @@ class Ground:
         best, rank = np.full(count, np.nan), np.full(count, np.inf)
         active = np.arange(count)
         down = np.tile([0.0, 0.0, -1.0], (count, 1))
-        for _ in range(_DEEPEST):
+        for _ in range(_MAX_SURFACES):
             found = self.hits(np.column_stack([places[active, :2], z[active]]), down[: len(active)], depth)
-            met = np.isfinite(found["range"])
-            rows, height = active[met], z[active[met]] - found["range"][met].astype(np.float64)
-            stand = np.abs(found["cosine"][met]) >= _UPWARD
-            labelled = self.is_ground(found["label"][met])
+            hit = np.isfinite(found["range"])
+            rows, height = active[hit], z[active[hit]] - found["range"][hit].astype(np.float64)
+            stand = np.abs(found["cosine"][hit]) >= _UPWARD
+            labelled = self.is_ground(found["label"][hit])
             given = np.isfinite(wanted[rows])
             order = np.where(given, np.abs(height - wanted[rows]), height) + np.where(given | labelled, 0.0, 1e6)
             better = stand & (order <= rank[rows])
@@ -90,7 +90,7 @@ class Ground:
         plane = _planes(u, v, height)
         if max(length_m, width_m) < _LEVEL_M:
             plane[:, 1:] = 0.0
-        slope = np.clip(plane[:, 1:], -_STEEPEST, _STEEPEST)
+        slope = np.clip(plane[:, 1:], -_MAX_SLOPE, _MAX_SLOPE)
         x = np.stack([np.ones(count), np.zeros(count), slope[:, 0]], axis=1)
         z = np.stack([-slope[:, 0], -slope[:, 1], np.ones(count)], axis=1)
         x /= np.linalg.norm(x, axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""How something moves: standing, waypoints with times, smooth curves and lanes at a speed."""
+"""How something moves: at rest, on waypoints with times, smooth curves and lanes at a speed."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from resweep.pose import Array
 STEP_S = 0.1  # between the knots of a motion that is sampled
 _ALONG_M = 0.05  # between the samples of a curve
 _SECANT_M = 1.0  # half of the length over which the heading is taken: a car does not turn on the spot
-_SLOWEST_MPS = 0.05
+_MIN_SPEED_MPS = 0.05  # slower motions last without end
 
 Row = tuple[float, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class TimedPath:
     """Places over time, seconds from the start of the motion.
 
     ``times`` (n,) from 0; ``places`` (n, 3) metres in the world, z NaN where the ground decides; ``yaw`` (n,) radians.
@@ -38,7 +38,7 @@ class Path:
         return float(self.times[-1])
 
 
-class Motion(Spec):
+class MotionSpec(Spec):
     """One of: ``at`` a place, ``waypoints`` with times, a ``spline`` through points, or a ``lane`` to follow.
 
     Points are ``[x, y]`` or ``[x, y, z]``, metres in the world; without z the ground decides. Rows of waypoints begin
@@ -66,7 +66,7 @@ class Motion(Spec):
         return [name for name in ("at", "waypoints", "spline", "lane") if getattr(self, name) is not None]
 
     @model_validator(mode="after")
-    def _check_motion(self) -> Motion:
+    def _check_motion(self) -> MotionSpec:
         for name in ("waypoints", "spline", "lane"):
             rows = getattr(self, name)
             if rows is not None:
@@ -83,12 +83,12 @@ class Motion(Spec):
         self._check_speed()
         return self
 
-    def _check_rows(self, name: str, rows: tuple[Row, ...], fewest: int) -> None:
-        what = "[t, x, y] or [t, x, y, z]" if fewest == 3 else "[x, y] or [x, y, z]"
+    def _check_rows(self, name: str, rows: tuple[Row, ...], length: int) -> None:
+        what = "[t, x, y] or [t, x, y, z]" if length == 3 else "[x, y] or [x, y, z]"
         if len(rows) < 2:
             self.refuse(name, f"expected at least two points {what}, got {len(rows)}")
         for at, row in enumerate(rows):
-            if len(row) not in (fewest, fewest + 1) or len(row) != len(rows[0]):
+            if len(row) not in (length, length + 1) or len(row) != len(rows[0]):
                 self.refuse(f"{name}[{at}]", f"expected {what}, as the first row has it, got {len(row)} numbers")
 
     def _check_speed(self) -> None:
@@ -102,18 +102,18 @@ class Motion(Spec):
         speeds = np.atleast_1d(np.asarray(self.speed_mps, float))
         if len(speeds) not in (1, len(curve)):
             self.refuse("speed_mps", f"expected one speed or {len(curve)}, one at each point, got {len(speeds)}")
-        if (speeds < _SLOWEST_MPS).any():
-            self.refuse("speed_mps", f"speeds must be at least {_SLOWEST_MPS} m/s, got {speeds.min():g}")
+        if (speeds < _MIN_SPEED_MPS).any():
+            self.refuse("speed_mps", f"speeds must be at least {_MIN_SPEED_MPS} m/s, got {speeds.min():g}")
 
     def refuse(self, field: str, problem: str) -> None:
         """Raise an error that names the field, and the actor where there is one."""
         name = getattr(self, "name", "")
         raise SpecError(field, f"actor '{name}': {problem}" if name else problem)
 
-    def path(self) -> Path:
+    def path(self) -> TimedPath:
         """The motion as places over time."""
         if self.at is not None:
-            return Path(np.zeros(1), _points([self.at]), np.array([np.radians(self.yaw_deg or 0.0)]))
+            return TimedPath(np.zeros(1), _points([self.at]), np.array([np.radians(self.yaw_deg or 0.0)]))
         if self.waypoints is not None:
             rows = np.array(self.waypoints, float)
             times, points = rows[:, 0] - rows[0, 0], _points(rows[:, 1:])
@@ -139,10 +139,10 @@ class Motion(Spec):
         steps = np.union1d(np.arange(0, when[-1], STEP_S), when[-1])
         return self._turned(steps, _at(np.interp(steps, when, s), length, curve), curve)
 
-    def _turned(self, times: Array, places: Array, line: Array | None = None) -> Path:
+    def _turned(self, times: Array, places: Array, line: Array | None = None) -> TimedPath:
         """The path with headings: along the line that it follows, or as given."""
         if self.yaw_deg is not None:
-            return Path(times, places, np.full(len(times), np.radians(self.yaw_deg)))
+            return TimedPath(times, places, np.full(len(times), np.radians(self.yaw_deg)))
         if line is None:
             line, where = places, _lengths(places)
         else:
@@ -151,7 +151,7 @@ class Motion(Spec):
         length = _lengths(line)
         ahead, behind = (_at(np.clip(where + d, 0, length[-1]), length, line) for d in (_SECANT_M, -_SECANT_M))
         yaw = portable.arctan2(ahead[:, 1] - behind[:, 1], ahead[:, 0] - behind[:, 0])
-        return Path(times, places, np.unwrap(yaw))
+        return TimedPath(times, places, np.unwrap(yaw))
 
 
 def _points(rows: object) -> Array:

@@ -13,11 +13,11 @@ from resweep.pose import Array
 from resweep.scenario.actors import Actor
 from resweep.scenario.ground import Ground
 
-STEP_S = 0.1
+STEP_S = 0.1  # between two looks: at 5 m/s an actor moves half a metre
 _SHRINK_M = 0.03  # boxes may touch by this much
 _CLEAR_M = 0.25  # kerbs and bumps below this height do not count
 _SPACING_M = 0.05  # of the rays through a box: a sign's pole is not missed
-_LEVELS = 4
+_LEVELS = 4  # heights of the rays through a box
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from resweep.scenario.assets import Asset
 from resweep.scenario.bank import Bank
 from resweep.scenario.coverage import known_share
 from resweep.scenario.ground import Ground, ground_of
-from resweep.scenario.motion import Path
+from resweep.scenario.motion import TimedPath
 from resweep.scenario.overlap import Overlap, find_actor_overlaps, find_world_overlap
-from resweep.scenario.recorded import RecordedObject, find_recorded_objects
+from resweep.scenario.recorded_objects import RecordedObject, find_recorded_objects
 from resweep.scenario.spec import ActorSpec, RecordedTrack
 from resweep.worlds import Mesh, Splats, StreamedWorld, World
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from resweep.scenario.scenario import Scenario
 
 EGO = "ego"
-_APART_S = 1e-6
-_TRIGGER_S = 0.05
+_APART_S = 1e-6  # knots of a trajectory differ by more
+_TRIGGER_S = 0.05  # between the moments at which the distance of the ego is looked at
 
 
 def make_ego_trajectory(scenario: Scenario, ground: Ground) -> Trajectory:
@@ -57,7 +57,7 @@ def _read_log_motion(scenario: Scenario) -> Trajectory:
 
 
 def _cut_or_hold(motion: Trajectory, end: float) -> Trajectory:
-    """The motion cut at ``end``, or standing at its last pose until then."""
+    """The motion cut at ``end``, or at rest at its last pose until then."""
     if motion.end > end:
         return motion.window(motion.start, end)
     if motion.end < end:
@@ -65,7 +65,7 @@ def _cut_or_hold(motion: Trajectory, end: float) -> Trajectory:
     return motion
 
 
-def check_within_world(path: Path, ground: Ground, where: str) -> None:
+def check_within_world(path: TimedPath, ground: Ground, where: str) -> None:
     """Raise if a path leaves the world, seen from above."""
     low, high = ground.bounds[:, :2]
     outside = ((path.places[:, :2] < low) | (path.places[:, :2] > high)).any(axis=1)
@@ -78,7 +78,7 @@ def check_within_world(path: Path, ground: Ground, where: str) -> None:
         )
 
 
-def place_on_ground(path: Path, ground: Ground, size: tuple[float, float], where: str, field: str) -> Array:
+def place_on_ground(path: TimedPath, ground: Ground, size: tuple[float, float], where: str, field: str) -> Array:
     """Poses (n, 4, 4) of an object, ``size`` long and wide, that follows a path on the ground; raises if none."""
     poses = ground.poses(path.places, path.yaw, *size)
     lost = ~np.isfinite(poses[:, 2, 3])
@@ -117,12 +117,12 @@ class ActorPlacer:
         end = ego.start + (self.scenario.duration_s or ego.end - ego.start)
         names = [self._choose(at, ego) for at in range(len(self.scenario.actors))]
         assets: dict[str, Asset] = {}
-        made = []
+        actors = []
         for at, (spec, chosen) in enumerate(zip(self.scenario.actors, names, strict=True)):
             asset = chosen if isinstance(chosen, Asset) else assets.setdefault(chosen, self.bank[chosen])
             motion = self._motion(spec, at, asset, ego, end)
-            made.append(make_actor(asset, motion, self.first + at, spec.name, self.ground.labels))
-        return made
+            actors.append(make_actor(asset, motion, self.first + at, spec.name, self.ground.labels))
+        return actors
 
     def where(self, at: int) -> str:
         """What errors call an actor."""

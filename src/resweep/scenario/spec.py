@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from resweep.config import Spec
-from resweep.scenario.motion import Motion
+from resweep.scenario.motion import MotionSpec
 
 # A Velodyne on KITTI's car stands 1.73 m above the ground (Geiger et al., IJRR 2013, figure 3).
 SENSOR_HEIGHT_M = 1.73
@@ -39,7 +39,7 @@ class RecordedTrack(Spec):
     """Number of the object's track in the log."""
 
 
-class EgoSpec(Motion):
+class EgoSpec(MotionSpec):
     """Where the sensor goes: one of the motions, a ``poses`` file (TUM, KITTI, CSV), or the poses of a ``log``.
 
     Without z a motion follows the ground at ``height_m``; z, where given, is the sensor's own. ``offset_m`` moves the
@@ -72,11 +72,11 @@ class EgoSpec(Motion):
         return self
 
 
-class ActorSpec(Motion):
+class ActorSpec(MotionSpec):
     """An object and how it moves.
 
     The object is an ``asset`` of the bank by name, one of a ``category`` (with ``size_m`` that which fits best, D,
-    5.1), or a ``cad`` file. Besides the motions of `Motion` it may follow a recorded ``track``.
+    5.1), or a ``cad`` file. Besides the motions of `MotionSpec` it may follow a recorded ``track``.
 
     It waits at its first place until ``start_s``, or until the ego comes within ``start_within_m`` of it; after its
     motion it stays where it is, or leaves (``after``). ``snap`` sets it on the ground. Variants of the
@@ -133,7 +133,7 @@ class ActorSpec(Motion):
         return self
 
 
-def resolve_paths(data: Any, folder: FilePath) -> Any:
+def resolve_paths(data: Any, folder: Path) -> Any:
     """Scenario data in which relative paths are those in ``folder``, where they exist there."""
     if isinstance(data, dict):
         names = ("poses", "log", "file")
@@ -141,6 +141,6 @@ def resolve_paths(data: Any, folder: FilePath) -> Any:
     return [resolve_paths(item, folder) for item in data] if isinstance(data, list) else data
 
 
-def _resolve(value: Any, folder: FilePath) -> Any:
+def _resolve(value: Any, folder: Path) -> Any:
     beside = folder / value if isinstance(value, str) else None
     return str(beside) if beside is not None and os.path.exists(beside) else value

@@ -153,7 +153,7 @@ def _sweep_again(
     """The other sensor through the world, written; the sweep of the held-out pose, and the added car's instance."""
     from resweep.cli.shared.progress import Tally
     from resweep.io import open_log, write_log
-    from resweep.scenario.replay import replay_actors
+    from resweep.scenario.replay_actors import replay_actors
     from resweep.simulate import Simulator
 
     _say(5, f"sweeping the world again by a {sensor.name}, with its traffic and one car more")

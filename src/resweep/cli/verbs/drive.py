@@ -181,8 +181,8 @@ def _print(summary: dict[str, Any], output: Path, as_json: bool) -> None:
             typer.echo(f"  {row['case']:04d} {row['outcome']}: {row['detail']}")
     if summary["unavoidable"]:
         typer.echo(f"  of these {len(summary['unavoidable'])} no braking from the first sight on could have avoided")
-    if summary["struck_standing"]:
-        typer.echo(f"  in {len(summary['struck_standing'])} the vehicle stood already, and an actor drove into it")
+    if summary["struck_stationary"]:
+        typer.echo(f"  in {len(summary['struck_stationary'])} the vehicle stood already, and an actor drove into it")
     for key, text in (("min_distance_m", "least distance"), ("median_distance_m", "median distance")):
         if summary[key] is not None:
             typer.echo(f"  {text}: {summary[key]:.2f} m")

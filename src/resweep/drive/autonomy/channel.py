@@ -9,12 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from resweep.drive.command import GiveUp
 from resweep.drive.sensing.observation import Mission, Observation
 from resweep.errors import ResweepError
-
-
-class GiveUp(Exception):  # noqa: N818, it is no error but an answer
-    """Raised by an autonomy that cannot go on, such as one that finds no path to the goal: the run ends with it."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ class ThreadChannel:
         return self._put(lambda: reset(mission), timeout_s)
 
     def ask(self, observation: Observation, timeout_s: float) -> Answer:
-        """Call ``step``; while an earlier call has not come back, no other is made."""
+        """Call ``step``; while an earlier call has not returned, there is no other."""
         if self._answered < self._asked:
             found = self._wait(timeout_s)
             if self._answered < self._asked:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from resweep.drive.autonomy.channel import Answer, Channel
+from resweep.drive.command import BRAKE, Command, Event
 from resweep.drive.config import AnswerRules
-from resweep.drive.episode import BRAKE, Command, Event
 from resweep.drive.sensing.observation import Mission, Observation
 from resweep.drive.vehicles import Vehicle
 

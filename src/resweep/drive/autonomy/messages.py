@@ -13,8 +13,8 @@ from resweep.optional import require
 
 VERSION = 1
 HEADER = struct.Struct(">I")  # bytes of the message, an unsigned integer of 32 bits, most significant byte first
-LONGEST_ANSWER = 1 << 20
-LONGEST_QUESTION = 1 << 30
+MAX_ANSWER_BYTES = 1 << 20
+MAX_QUESTION_BYTES = 1 << 30
 WHAT = "an autonomy over a socket"
 
 

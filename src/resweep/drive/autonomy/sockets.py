@@ -11,8 +11,8 @@ from typing import Any
 from resweep.drive.autonomy.channel import Answer, remaining
 from resweep.drive.autonomy.messages import (
     HEADER,
-    LONGEST_ANSWER,
-    LONGEST_QUESTION,
+    MAX_ANSWER_BYTES,
+    MAX_QUESTION_BYTES,
     WHAT,
     describe_mission,
     describe_observation,
@@ -109,7 +109,7 @@ class SocketAutonomy:
             peer.settimeout(max(remaining(deadline), 1e-3))
             return peer.recv(65536)
 
-        body, self._buffer = read_message(self._buffer, more, LONGEST_ANSWER, self._keep)
+        body, self._buffer = read_message(self._buffer, more, MAX_ANSWER_BYTES, self._keep)
         return body
 
     def _keep(self, buffer: bytes) -> None:
@@ -151,7 +151,7 @@ def serve(autonomy: Any, host: str, port: int, mission_of: Callable[[dict[str, A
     buffer = b""
     with socket.create_connection((host, port)) as peer:
         while True:
-            body, buffer = read_message(buffer, lambda: peer.recv(1 << 20), LONGEST_QUESTION)
+            body, buffer = read_message(buffer, lambda: peer.recv(1 << 20), MAX_QUESTION_BYTES)
             message = unpack(body)
             if message["type"] == "end":
                 return str(message["outcome"])

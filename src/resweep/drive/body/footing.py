@@ -13,11 +13,11 @@ from resweep.drive.vehicles import Vehicle
 from resweep.pose import Array
 from resweep.scenario.ground import Ground
 
-_UPWARD = 0.3  # cosine of the steepest surface that a wheel stands on
-_STEP_M = 0.8  # a wheel looks for ground from so far above where it was
-_DROP_M = 3.0  # and so far below
-_SKIP_M = 0.01
-_DEEPEST = 8  # surfaces met on the way down
+_UPWARD = 0.3  # cosine of the steepest surface that a wheel stands on: 73 degrees, a wall beyond
+_STEP_M = 0.8  # a wheel looks for ground from so far above where it was: below a bridge's deck
+_DROP_M = 3.0  # and so far below: over an edge it hangs
+_SKIP_M = 0.01  # below a surface that is no ground the search goes on
+_MAX_SURFACES = 8  # surfaces that a ray down looks at
 
 
 class Footing:
@@ -36,7 +36,7 @@ class Footing:
             "drop": _DROP_M,
             "skip": _SKIP_M,
             "upward": _UPWARD,
-            "deepest": _DEEPEST,
+            "deepest": _MAX_SURFACES,
             "labelled": bool(ground.labels.known and ground.ground_ids),
         }
 

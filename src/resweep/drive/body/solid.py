@@ -21,7 +21,7 @@ _ABOVE_ROOF_M = 1.0  # what hangs higher than this above the roof is never struc
 
 
 def make_solid(world: World, vehicle: Vehicle) -> Ground:
-    """The surfaces of a world that carry or stop the vehicle, as rays meet them."""
+    """The surfaces of a world that carry or stop the vehicle, as rays hit them."""
     if isinstance(world, StreamedWorld):
         raise ResweepError("loop: a world that is read tile by tile cannot be driven in; load it with load_world")
     soft = find_soft_labels(world.labels)
@@ -52,7 +52,7 @@ def native_solid(ground: Ground) -> _core.Solid:
 
 
 def find_soft_labels(labels: LabelSet) -> tuple[int, ...]:
-    """The ids of vegetation that bends: not trunks, nor whole trees."""
+    """The ids of vegetation that yields: not trunks, nor whole trees."""
     found = []
     for label in labels.classes:
         chain = broader_categories(labels.category(label))

@@ -9,9 +9,9 @@ import numpy as np
 from pydantic import Field
 
 from resweep.config import NotNegative, Positive, Spec
+from resweep.drive.lane import Lane
 from resweep.drive.planners.detect import DetectConfig, Obstacle, find_obstacles, find_standing
 from resweep.drive.planners.follow import pursue
-from resweep.drive.planners.frenet import Lane
 from resweep.drive.planners.localize import Localizer
 from resweep.drive.planners.track import TrackConfig, Tracker
 from resweep.drive.sensing.observation import Mission, Observation, Scan
@@ -96,7 +96,7 @@ class Avoider:
         if mission.vehicle.model == "skid-steer":
             raise ResweepError(f"avoider: drives bicycles, '{mission.vehicle.name}' is none")
         self.vehicle: Vehicle = mission.vehicle
-        self.wished_mps = max(mission.speed_mps, self.config.speed_min_mps)
+        self.desired_mps = max(mission.speed_mps, self.config.speed_min_mps)
         self.lane = Lane(mission.route)
         self.localizer = Localizer(mission)
         self.tracker = Tracker(self.config.track)
@@ -141,20 +141,20 @@ class Avoider:
         a, offset = (np.array(column)[:, None] for column in zip(*grid, strict=True))
         a = np.clip(a, -self.vehicle.braking_max_mps2, self.vehicle.acceleration_max_mps2)
         # Speeds end at zero, or at the speed wished for.
-        target = np.where(a > 0, max(self.wished_mps, speed), 0.0)
+        target = np.where(a > 0, max(self.desired_mps, speed), 0.0)
         until = np.where(a != 0, np.abs(target - speed) / np.maximum(np.abs(a), 1e-9), np.inf)
         ramp = np.minimum(times, until)
         along = s + speed * ramp + 0.5 * a * ramp**2 + np.where(times > until, target, 0.0) * (times - ramp)
         final = np.where(times > until, target, speed + a * ramp)
         blend = np.clip((along - s) / np.maximum(2.0 * speed, 4.0), 0.0, 1.0)
         across = d + (offset - d) * blend * blend * (3.0 - 2.0 * blend)
-        slow = np.maximum(0.0, self.wished_mps - final).mean(axis=1)
+        slow = np.maximum(0.0, self.desired_mps - final).mean(axis=1)
         cost = slow + settings.comfort_weight * a[:, 0] ** 2
-        cost = cost + settings.aside_weight * offset[:, 0] ** 2 + np.maximum(0.0, final[:, -1] - self.wished_mps)
+        cost = cost + settings.aside_weight * offset[:, 0] ** 2 + np.maximum(0.0, final[:, -1] - self.desired_mps)
         return Candidates(times, along, across, final, a[:, 0], offset[:, 0], cost)
 
     def _judge(self, motions: Candidates, now_s: float) -> tuple[Array, Array]:
-        """Whether each motion (c,) meets no predicted obstacle, and how fast it passes what may drift, m/s.
+        """Whether each motion (c,) stays clear of every predicted obstacle, and how fast it passes what may drift, m/s.
 
         That is 0 where the vehicle is slow already, and stays so.
         """

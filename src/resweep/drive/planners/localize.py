@@ -10,7 +10,7 @@ from resweep import portable
 from resweep.drive.sensing.observation import Mission, Observation, Scan
 from resweep.pose import Array
 
-_KEPT_S = 2.0
+_HISTORY_S = 2.0
 
 
 class Localizer:
@@ -56,7 +56,7 @@ class Localizer:
         if self._history[-1][0] == self.time_s:
             self._history.pop()
         self._history.append((self.time_s, self.x, self.y, self.yaw))
-        while self._history[0][0] < self.time_s - _KEPT_S:
+        while self._history[0][0] < self.time_s - _HISTORY_S:
             self._history.pop(0)
 
     def _move(self, time_s: float) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from resweep.config import NotNegative, Positive, Spec
-from resweep.drive.autonomy.channel import GiveUp
+from resweep.drive.command import GiveUp
 from resweep.drive.planners.astar import find_path, inflate
 from resweep.drive.planners.costmap import LETHAL, CostMap, CostMapConfig
 from resweep.drive.planners.follow import find_ahead, pursue
@@ -103,10 +103,10 @@ class Navigator:
         target = find_ahead(path, self.localizer.pose[:2], self.config.ahead_m)
         curvature, bearing = pursue(self.localizer.pose, target)
         vehicle = self.mission.vehicle
-        most = float(vehicle.yaw_rate_max_radps or 0.0)
+        limit = float(vehicle.yaw_rate_max_radps or 0.0)
         if abs(bearing) > 1.0:  # it turns on the spot first
-            return (0.0, math.copysign(0.8 * most, bearing))
+            return (0.0, math.copysign(0.8 * limit, bearing))
         speed = vehicle.speed_max_mps
-        if abs(curvature) * speed > most:
-            speed = most / abs(curvature)
+        if abs(curvature) * speed > limit:
+            speed = limit / abs(curvature)
         return (speed, curvature * speed)

@@ -39,7 +39,7 @@ class TrackConfig(Spec):
 
 
 @dataclass
-class Track:
+class ObstacleTrack:
     """An obstacle over time: its rectangle when last seen, and filters of its edges: near, far, right and left.
 
     ``mean`` (4, 2) has place and velocity of each edge, ``covariance`` (4, 2, 2).
@@ -87,7 +87,7 @@ class Tracker:
 
     def __init__(self, config: TrackConfig) -> None:
         self.config = config
-        self.tracks: list[Track] = []
+        self.tracks: list[ObstacleTrack] = []
 
     def update(self, obstacles: list[Obstacle], time_s: float) -> None:
         """Take in the obstacles of a scan."""
@@ -110,9 +110,9 @@ class Tracker:
         self.tracks = [track for track in self.tracks if track.misses <= settings.misses_max]
         for at, obstacle in enumerate(obstacles):
             if at not in taken:
-                self.tracks.append(Track(obstacle, time_s, np.column_stack([_edges(obstacle), np.zeros(4)])))
+                self.tracks.append(ObstacleTrack(obstacle, time_s, np.column_stack([_edges(obstacle), np.zeros(4)])))
 
-    def velocity(self, track: Track) -> tuple[float, float]:
+    def velocity(self, track: ObstacleTrack) -> tuple[float, float]:
         """Velocity of a track along and across the lane, m/s; zero until it is believed."""
         if track.hits < self.config.hits_min:
             return 0.0, 0.0

@@ -26,6 +26,7 @@ from resweep.drive.run import FILE, Run, read_run
 from resweep.drive.safety.cases import STREETS, Case, open_place
 from resweep.drive.safety.judge import describe_run, is_avoidable, summarise
 from resweep.drive.sensing.rig import Rig
+from resweep.drive.vehicles import Vehicle
 from resweep.errors import ResweepError, nearest_names
 from resweep.files import write_file
 from resweep.files.partial import discard_leftover
@@ -130,7 +131,7 @@ def make_autonomy(word: str) -> Any:
     try:
         return found()
     except Exception as error:  # whatever the user's class raises
-        raise ResweepError(f"autonomy '{word}': cannot be made ({type(error).__name__}: {error})") from error
+        raise ResweepError(f"autonomy '{word}': cannot be created ({type(error).__name__}: {error})") from error
 
 
 def check_autonomy(word: str) -> None:
@@ -197,7 +198,7 @@ def _check_folder(output: Path, campaign: Campaign, cases: Sequence[Case]) -> No
             return
         if any(output.glob(f"*/{FILE}")) or any(output.glob("*.partial")):
             raise ResweepError(f"{output}: holds runs of other cases or settings; choose another folder")
-        # Nothing was driven with those settings: they were mended.
+        # Nothing was driven with those settings: they were corrected.
     elif output.is_dir() and any(output.iterdir()):
         raise ResweepError(f"{output}: exists and is no campaign; choose another folder or empty it first")
     write_file(file, (json.dumps(wanted, indent=1) + "\n").encode())
@@ -236,8 +237,8 @@ def rebuild_loop(run: Run) -> Loop:
     try:
         return Loop(
             _open_world(word or name, int(seed) if word else 0),
-            _read(settings, "vehicle"),
-            _read(settings, "rig"),
+            Vehicle(**settings["vehicle"]),
+            Rig(**settings["rig"]),
             scenario=None if settings["scenario"] is None else Scenario(**settings["scenario"]),
             start=settings["start"],
             speed_mps=settings["start_speed_mps"],
@@ -248,9 +249,3 @@ def rebuild_loop(run: Run) -> Loop:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ResweepError(f"run: its settings are damaged ({error})") from error
-
-
-def _read(settings: Any, name: str) -> Any:
-    from resweep.drive.vehicles import Vehicle
-
-    return (Vehicle if name == "vehicle" else Rig)(**settings[name])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from resweep.drive.episode import BRAKE
+from resweep.drive.command import BRAKE
 from resweep.drive.loop import Loop
 from resweep.drive.nearness import Nearness
 from resweep.drive.run import Run
@@ -16,7 +16,7 @@ def describe_run(case: Case, run: Run) -> dict[str, Any]:
     """The row of a run. ``min_distance_m`` and ``min_ttc_s`` are those to the actor that the case watches.
 
     Where it watches none they are those to any actor, as ``min_distance_any_m`` and ``min_ttc_any_s`` always are.
-    ``detail`` says why the autonomy ended the run, where it did. ``standing`` says that the vehicle already stood when
+    ``detail`` says why the autonomy ended the run, where it did. ``stationary`` says that the vehicle was at rest when
     an actor, which follows its script, drove into it.
     """
     hits = [event for event in run.events if event["kind"] == "collision"]
@@ -30,7 +30,7 @@ def describe_run(case: Case, run: Run) -> dict[str, Any]:
         "success": not hits and run.outcome in ("time", "goal"),
         "with": hits[0]["with"] if hits else None,
         "impact_mps": hits[0].get("speed_mps") if hits else None,
-        "standing": bool(hits) and hits[0].get("speed_mps") == 0.0,
+        "stationary": bool(hits) and hits[0].get("speed_mps") == 0.0,
         **figures,
         "min_distance_any_m": figures["min_distance_m"],
         "min_ttc_any_s": figures["min_ttc_s"],
@@ -78,7 +78,7 @@ def summarise(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "success_rate_avoidable": len(succeeded) / judged if judged else None,
         "failures": [row["case"] for row in rows if not row["success"]],
         "unavoidable": unavoidable,
-        "struck_standing": [row["case"] for row in rows if row.get("standing")],
+        "struck_stationary": [row["case"] for row in rows if row.get("stationary")],
         "errors": [row["case"] for row in rows if row["outcome"] == "error"],
         "min_distance_m": gaps[0] if gaps else None,
         "min_distance_any_m": min(_sort(rows, "min_distance_any_m"), default=None),

@@ -17,8 +17,8 @@ def draw_success(rows: Sequence[dict[str, Any]], x: str = "speed_mps", y: str = 
 
     A red cross is a failure, a grey one a failure that no braking from the first sight on could have avoided.
     """
-    made = Figure(figsize=(7.6, 5.2), layout="constrained")
-    axis = made.subplots()
+    figure = Figure(figsize=(7.6, 5.2), layout="constrained")
+    axis = figure.subplots()
     good = [row for row in rows if row["success"]]
     bad = [row for row in rows if not row["success"]]
     gaps = np.array([10.0 if row["min_distance_m"] is None else min(10.0, row["min_distance_m"]) for row in good])
@@ -42,5 +42,5 @@ def draw_success(rows: Sequence[dict[str, Any]], x: str = "speed_mps", y: str = 
     axis.grid(True, color="#d9dee5", linewidth=0.6)
     axis.set_axisbelow(True)
     axis.margins(0.08)
-    made.legend(loc="outside lower center", ncols=3, fontsize=9, frameon=False)
-    return made
+    figure.legend(loc="outside lower center", ncols=3, fontsize=9, frameon=False)
+    return figure

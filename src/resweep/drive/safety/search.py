@@ -23,7 +23,7 @@ from resweep.pose import Array
 
 Method = Literal["random", "grid", "cmaes"]
 METHODS: tuple[Method, ...] = ("random", "grid", "cmaes")
-_FAR_M = 20.0
+_FAR_M, _FAR_S = 20.0, 5.0  # distances and times to collision beyond these are all the same
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def score(row: dict[str, Any]) -> float:
     if row["success"]:
         gap = row.get("min_distance_m")
         ttc = row.get("min_ttc_s")
-        return min(_FAR_M, _FAR_M if gap is None else float(gap)) + min(5.0, 5.0 if ttc is None else float(ttc))
+        return min(_FAR_M, _FAR_M if gap is None else float(gap)) + min(_FAR_S, _FAR_S if ttc is None else float(ttc))
     return -1.0 - float(row.get("impact_mps") or 0.0)
 
 
@@ -113,10 +113,10 @@ def _run_cmaes(
     rows: list[dict[str, Any]] = []
     while len(rows) < budget:
         places = [optimizer.ask() for _ in range(optimizer.population_size)]
-        made = drive(places[: budget - len(rows)], len(rows))
-        rows += made
-        if len(made) == len(places):
-            optimizer.tell([(place, score(row)) for place, row in zip(places, made, strict=True)])
+        driven = drive(places[: budget - len(rows)], len(rows))
+        rows += driven
+        if len(driven) == len(places):
+            optimizer.tell([(place, score(row)) for place, row in zip(places, driven, strict=True)])
         if optimizer.should_stop():
             optimizer = cmaes.CMA(mean=np.full(size, 0.5), sigma=0.3, bounds=bounds, seed=seed + len(rows))
     return rows
@@ -125,8 +125,8 @@ def _run_cmaes(
 def draw_coverage(results: Sequence[dict[str, Any]], space: Space) -> Figure:
     """Which places of the parameter space each way of searching looked at: failures red, others green."""
     x, y = list(space.ranges)[:2]
-    made = Figure(figsize=(4.0 * len(results), 4.2), layout="constrained")
-    axes = made.subplots(1, len(results), squeeze=False, sharex=True, sharey=True)[0]
+    figure = Figure(figsize=(4.0 * len(results), 4.2), layout="constrained")
+    axes = figure.subplots(1, len(results), squeeze=False, sharex=True, sharey=True)[0]
     for axis, result in zip(axes, results, strict=True):
         rows = result["rows"]
         colours = ["#2f855a" if row["success"] else "#c53030" for row in rows]
@@ -142,4 +142,4 @@ def draw_coverage(results: Sequence[dict[str, Any]], space: Space) -> Figure:
         axis.set_xlabel(x, fontsize=8)
         axis.grid(True, color="#d9dee5", linewidth=0.6)
     axes[0].set_ylabel(y, fontsize=8)
-    return made
+    return figure

@@ -12,7 +12,7 @@ from resweep.simulate.reference.random import key, normal, philox, uniform
 _AHEAD = 64  # readings
 
 
-class Purpose(IntEnum):
+class DrawPurpose(IntEnum):
     """What a random number of an instrument is for."""
 
     NOISE = 1
@@ -29,15 +29,15 @@ class Draws:
         self._key = key(seed, 0x64726976)
         self._ahead: dict[tuple[str, int, int], tuple[int, Array]] = {}
 
-    def normal(self, index: Array, width: int, purpose: Purpose) -> Array:
+    def normal(self, index: Array, width: int, purpose: DrawPurpose) -> Array:
         """Standard normal numbers (n, width) of readings (n,), which follow each other."""
         return self._take("normal", index, width, purpose)
 
-    def uniform(self, index: Array, width: int, purpose: Purpose) -> Array:
+    def uniform(self, index: Array, width: int, purpose: DrawPurpose) -> Array:
         """Numbers between 0 and 1 (n, width) of readings (n,), which follow each other."""
         return self._take("uniform", index, width, purpose)
 
-    def _take(self, law: str, index: Array, width: int, purpose: Purpose) -> Array:
+    def _take(self, law: str, index: Array, width: int, purpose: DrawPurpose) -> Array:
         """Numbers of readings, of which many are drawn at once: a call for each step would cost far more."""
         first, last = int(index[0]), int(index[-1])
         begin, drawn = self._ahead.get((law, width, int(purpose)), (0, np.zeros((0, width))))
@@ -48,7 +48,7 @@ class Draws:
             self._ahead[law, width, int(purpose)] = (begin, drawn)
         return drawn[first - begin : last + 1 - begin]
 
-    def _words(self, index: Array, width: int, purpose: Purpose) -> Array:
+    def _words(self, index: Array, width: int, purpose: DrawPurpose) -> Array:
         blocks = -(-width // 4)
         rows, columns = np.meshgrid(np.asarray(index, np.int64), np.arange(blocks), indexing="ij")
         counter = np.stack(

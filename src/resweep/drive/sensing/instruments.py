@@ -10,7 +10,7 @@ import numpy as np
 
 from resweep import portable
 from resweep.drive.sensing import rig as specs
-from resweep.drive.sensing.draws import Draws, Purpose
+from resweep.drive.sensing.draws import DrawPurpose, Draws
 from resweep.drive.sensing.observation import Readings
 from resweep.drive.vehicles.spec import GRAVITY_MPS2
 from resweep.pose import Array, Trajectory, rotation_of
@@ -19,7 +19,7 @@ _TINY_S = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class VehicleMotion:
     """The true motion of a vehicle from one step to the next.
 
     ``path`` holds ``T_world_vehicle`` at the knots, one before the first included where there is one (for rates);
@@ -34,7 +34,7 @@ class Motion:
 
 
 class _Truth(Protocol):
-    def __call__(self, motion: Motion, times: Array) -> Array: ...
+    def __call__(self, motion: VehicleMotion, times: Array) -> Array: ...
 
 
 class Instrument:
@@ -43,13 +43,13 @@ class Instrument:
     ``truth(motion, times)`` gives what is to be read (n, k).
     """
 
-    def __init__(self, name: str, spec: specs.Instrument, errors: Errors, truth: _Truth, width: int) -> None:
+    def __init__(self, name: str, spec: specs.InstrumentSpec, errors: Errors, truth: _Truth, width: int) -> None:
         self.name, self.width = name, width
         self._spec, self._errors, self._truth = spec, errors, truth
         self._next = 0
         self._out = False
 
-    def read(self, motion: Motion) -> Readings:
+    def read(self, motion: VehicleMotion) -> Readings:
         """The readings after the motion's start, up to its end; the first of all is at time 0."""
         last = math.floor((motion.end_s + _TINY_S) * self._spec.rate_hz)
         index = np.arange(self._next, last + 1)
@@ -68,7 +68,7 @@ class Instrument:
             return np.ones(len(index), bool)
         leave = min(1.0, 1.0 / (spec.rate_hz * spec.outage_s))
         enter = min(1.0, leave * spec.outage_share / (1.0 - spec.outage_share))
-        draws = self._errors.draws.uniform(index, 1, Purpose.OUTAGE)[:, 0]
+        draws = self._errors.draws.uniform(index, 1, DrawPurpose.OUTAGE)[:, 0]
         there = np.ones(len(index), bool)
         for at, (number, draw) in enumerate(zip(index.tolist(), draws.tolist(), strict=True)):
             if number == 0:
@@ -82,7 +82,7 @@ class Instrument:
 class Errors:
     """White noise, a bias from the start, and a bias that walks; all of them per component (k,).
 
-    ``forget_s`` makes the walk a Gauss-Markov process of standard deviation ``walk``, else ``walk`` is that after a
+    ``decay_s`` makes the walk a Gauss-Markov process of standard deviation ``walk``, else ``walk`` is that after a
     second. ``scale`` is the standard deviation of an error of scale of each component.
     """
 
@@ -92,32 +92,32 @@ class Errors:
         noise: Array,
         bias: Array | float = 0.0,
         walk: Array | float = 0.0,
-        forget_s: float | None = None,
+        decay_s: float | None = None,
         scale: Array | float = 0.0,
     ) -> None:
         self.draws, self._noise = draws, noise
         width = len(noise)
-        first = draws.normal(np.zeros(1, int), 2 * width, Purpose.BIAS)[0]
+        first = draws.normal(np.zeros(1, int), 2 * width, DrawPurpose.BIAS)[0]
         self._bias = np.broadcast_to(bias, width) * first[:width]
         self._scale = 1.0 + np.broadcast_to(scale, width) * first[width:]
-        self._walk, self._forget_s = np.broadcast_to(np.asarray(walk, float), width), forget_s
+        self._walk, self._decay_s = np.broadcast_to(np.asarray(walk, float), width), decay_s
         self._walked = np.zeros(width)
 
     def add(self, truth: Array, index: Array, period_s: float) -> Array:
         """Readings (n, k) of true values; readings come in order."""
-        white = self._noise * self.draws.normal(index, len(self._noise), Purpose.NOISE)
+        white = self._noise * self.draws.normal(index, len(self._noise), DrawPurpose.NOISE)
         drift = np.zeros_like(truth)
         if self._walk.any():
-            steps = self.draws.normal(index, len(self._noise), Purpose.WALK)
+            steps = self.draws.normal(index, len(self._noise), DrawPurpose.WALK)
             for at, number in enumerate(index.tolist()):
                 self._walked = self._next_walk(self._walked, steps[at], number, period_s)
                 drift[at] = self._walked
         return np.asarray(truth * self._scale + self._bias + drift + white)
 
     def _next_walk(self, walked: Array, step: Array, number: int, period_s: float) -> Array:
-        if self._forget_s is None:
+        if self._decay_s is None:
             return walked if number == 0 else walked + self._walk * math.sqrt(period_s) * step
-        kept = math.exp(-period_s / self._forget_s)
+        kept = math.exp(-period_s / self._decay_s)
         if number == 0:
             return self._walk * step
         return kept * walked + self._walk * math.sqrt(1.0 - kept * kept) * step
@@ -125,25 +125,25 @@ class Errors:
 
 def make_instruments(rig: specs.Rig, seed: int) -> dict[str, Instrument]:
     """The instruments of a rig by name: gps, compass, imu, odometry."""
-    made = {}
+    instruments = {}
     if (gps := rig.gps) is not None:
         noise = np.array([gps.sigma_m, gps.sigma_m, gps.sigma_up_m])
         errors = Errors(Draws(seed, "gps"), noise, 0.0, gps.drift_sigma_m, gps.drift_time_s)
-        made["gps"] = Instrument("gps", gps, errors, _antenna(gps.position_m), 3)
+        instruments["gps"] = Instrument("gps", gps, errors, _antenna(gps.position_m), 3)
     if (compass := rig.compass) is not None:
         noise = np.array([compass.sigma_rad])
         errors = Errors(Draws(seed, "compass"), noise, compass.bias_sigma_rad, compass.bias_walk_radpsqrts)
-        made["compass"] = Instrument("compass", compass, errors, _heading, 1)
+        instruments["compass"] = Instrument("compass", compass, errors, _heading, 1)
     if (imu := rig.imu) is not None:
         noise = np.repeat([imu.gyro_sigma_radps, imu.accel_sigma_mps2], 3)
         bias = np.repeat([imu.gyro_bias_radps, imu.accel_bias_mps2], 3)
         walk = np.repeat([imu.gyro_walk_radps, imu.accel_walk_mps2], 3)
-        made["imu"] = Instrument("imu", imu, Errors(Draws(seed, "imu"), noise, bias, walk), _inertia, 6)
+        instruments["imu"] = Instrument("imu", imu, Errors(Draws(seed, "imu"), noise, bias, walk), _inertia, 6)
     if (wheels := rig.odometry) is not None:
         noise = np.array([wheels.speed_sigma_mps, wheels.yaw_rate_sigma_radps])
         errors = _Wheels(Draws(seed, "wheels"), noise, scale=np.array([wheels.scale_sigma, 0.0]))
-        made["odometry"] = Instrument("odometry", wheels, errors, _wheels, 2)
-    return made
+        instruments["odometry"] = Instrument("odometry", wheels, errors, _wheels, 2)
+    return instruments
 
 
 WIDTHS = {"gps": 3, "compass": 1, "imu": 6, "odometry": 2}
@@ -157,24 +157,24 @@ class _Wheels(Errors):
 
 
 def _antenna(position_m: tuple[float, float, float]) -> _Truth:
-    def place(motion: Motion, times: Array) -> Array:
+    def place(motion: VehicleMotion, times: Array) -> Array:
         poses = motion.path.at(times)
         return np.asarray(np.einsum("nij,j->ni", poses[:, :3, :3], np.array(position_m)) + poses[:, :3, 3])
 
     return place
 
 
-def _heading(motion: Motion, times: Array) -> Array:
+def _heading(motion: VehicleMotion, times: Array) -> Array:
     poses = motion.path.at(times)
     return portable.arctan2(poses[:, 1, 0], poses[:, 0, 0])[:, None]
 
 
-def _wheels(motion: Motion, times: Array) -> Array:
+def _wheels(motion: VehicleMotion, times: Array) -> Array:
     knots = motion.path.times
     return np.column_stack([np.interp(times, knots, motion.speed), np.interp(times, knots, motion.yaw_rate)])
 
 
-def _inertia(motion: Motion, times: Array) -> Array:
+def _inertia(motion: VehicleMotion, times: Array) -> Array:
     """Angular rate and specific force (n, 6) in the vehicle's frame, from differences of the knots around each time."""
     path = motion.path
     if len(path) < 3:

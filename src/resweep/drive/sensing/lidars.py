@@ -24,11 +24,11 @@ from resweep.sweep import Sweep
 from resweep.worlds import World
 
 _TINY_S = 1e-9
-# Gives a sweep that is there already, by the name of its LiDAR and its number; None if it is to be made.
+# Gives a sweep that exists already, by the name of its LiDAR and its number; None if it must be simulated.
 Known = Callable[[str, int], Sweep | None]
 
 
-class Lidar:
+class MountedLidar:
     """One LiDAR of a vehicle in a world."""
 
     def __init__(self, mount: LidarMount, sensor: Sensor, simulator: Simulator) -> None:
@@ -102,25 +102,25 @@ def _no_sweep(at: int) -> Sweep:
 
 def make_lidars(
     rig: Rig, vehicle: Vehicle, world: World, actors: Sequence[Actor], seed: int, threads: int
-) -> list[Lidar]:
+) -> list[MountedLidar]:
     """The LiDARs of a rig, which share one native scene; the vehicle's own body blocks their beams."""
-    made: list[Lidar] = []
+    lidars: list[MountedLidar] = []
     for at, mount in enumerate(rig.lidars):
         sensor = mount.load()
         own = int(key(seed, at)[0])
-        if not made:
+        if not lidars:
             simulator = Simulator(world, sensor, actors=actors, seed=own, threads=threads)
         else:
-            simulator = made[0].simulator.with_sensor(sensor).with_seed(own)
+            simulator = lidars[0].simulator.with_sensor(sensor).with_seed(own)
         simulator.ego = _make_body(vehicle, mount)
-        made.append(Lidar(mount, sensor, simulator))
-    return made
+        lidars.append(MountedLidar(mount, sensor, simulator))
+    return lidars
 
 
-def reseed_lidars(lidars: Sequence[Lidar], seed: int) -> list[Lidar]:
+def reseed_lidars(lidars: Sequence[MountedLidar], seed: int) -> list[MountedLidar]:
     """The same LiDARs with other random numbers, as `make_lidars` would give them."""
     return [
-        Lidar(lidar.mount, lidar.sensor, lidar.simulator.with_seed(int(key(seed, at)[0])))
+        MountedLidar(lidar.mount, lidar.sensor, lidar.simulator.with_seed(int(key(seed, at)[0])))
         for at, lidar in enumerate(lidars)
     ]
 

@@ -73,7 +73,7 @@ class Observation:
     """What the sensors measured between the last step and ``time_s``.
 
     ``scans`` are the sweeps that ended, by the name of their LiDAR, oldest first. ``truth`` is None unless the loop was
-    made with ``truth=True``.
+    created with ``truth=True``.
     """
 
     step: int

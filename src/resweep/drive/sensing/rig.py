@@ -46,7 +46,7 @@ class LidarMount(Spec):
         return from_xyz_rpy(*self.position_m, roll=roll, pitch=pitch, yaw=yaw)
 
 
-class Instrument(Spec):
+class InstrumentSpec(Spec):
     """What all instruments share: a rate, and times without readings.
 
     Outages come and go as a Markov chain: their share of all time, and how long one lasts on average.
@@ -60,7 +60,7 @@ class Instrument(Spec):
     """How long an outage lasts on average, seconds."""
 
 
-class Gps(Instrument):
+class Gps(InstrumentSpec):
     """A receiver of satellites: places in the world with white noise and a slow drift."""
 
     rate_hz: Positive = 10.0
@@ -72,12 +72,12 @@ class Gps(Instrument):
     drift_sigma_m: NotNegative = 0.0
     """Standard deviation of the drift of each coordinate, a Gauss-Markov process, metres."""
     drift_time_s: Positive = 60.0
-    """Seconds over which the drift forgets."""
+    """Time constant of the drift, seconds."""
     position_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """Where the antenna sits in the vehicle's frame, metres."""
 
 
-class Compass(Instrument):
+class Compass(InstrumentSpec):
     """A compass: the heading in the world."""
 
     rate_hz: Positive = 10.0
@@ -90,7 +90,7 @@ class Compass(Instrument):
     """How the bias walks: standard deviation after a second, radians a root second."""
 
 
-class Imu(Instrument):
+class Imu(InstrumentSpec):
     """An inertial unit: angular rate and specific force in the vehicle's frame."""
 
     rate_hz: Positive = 100.0
@@ -109,7 +109,7 @@ class Imu(Instrument):
     """How that bias walks: standard deviation after a second, m/s² a root second."""
 
 
-class Odometry(Instrument):
+class Odometry(InstrumentSpec):
     """Wheel odometry: forward speed and yaw rate from the wheels, with an error of scale."""
 
     rate_hz: Positive = 50.0

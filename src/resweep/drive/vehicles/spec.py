@@ -12,7 +12,7 @@ from resweep.config import NotNegative, Positive, Spec, SpecError
 from resweep.pose import Array
 
 GRAVITY_MPS2 = 9.80665
-_SLOWEST_DELAY_S = 5.0
+_MAX_DELAY_S = 5.0
 
 
 class Tyres(Spec):
@@ -143,8 +143,8 @@ class Vehicle(Spec):
         self._check_body(skid)
         if self.steering_max_rad is not None and self.steering_max_rad >= math.pi / 2:
             raise SpecError("steering_max_rad", f"{self.steering_max_rad:g} rad; wheels turn by less than pi / 2")
-        if self.delay_s > _SLOWEST_DELAY_S:
-            raise SpecError("delay_s", f"{self.delay_s:g} s; a command takes effect within {_SLOWEST_DELAY_S:g} s")
+        if self.delay_s > _MAX_DELAY_S:
+            raise SpecError("delay_s", f"{self.delay_s:g} s; a command takes effect within {_MAX_DELAY_S:g} s")
         if self.slope_max_rad >= math.pi / 2:
             raise SpecError("slope_max_rad", f"{self.slope_max_rad:g} rad is an upright wall; give less than pi / 2")
         self._check_tyres()

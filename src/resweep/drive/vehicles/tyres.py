@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from resweep.drive.vehicles.spec import GRAVITY_MPS2, Tyres, Vehicle
 
 if TYPE_CHECKING:
-    from resweep.drive.vehicles.motion import State
+    from resweep.drive.vehicles.dynamics import State
 
 Rates = tuple[float, float, float, float, float, float]
 

@@ -40,7 +40,7 @@ def advance(vehicle: Vehicle, state: State, command: tuple[float, float], step_s
     """The state after ``step_s`` seconds under a command that has taken effect.
 
     ``grade`` is the sine of the slope that the vehicle climbs. Only the dynamic model feels it: the others hold
-    the acceleration that they are told. Commands beyond the limits act as the limits.
+    the acceleration of their command. Commands beyond the limits act as the limits.
     """
     if vehicle.model == "skid-steer":
         return _advance_skid(vehicle, state, command, step_s)
@@ -121,8 +121,8 @@ def _ramp(value: float, target: float, rate: float, step_s: float) -> tuple[floa
 
 def _steer(vehicle: Vehicle, angle: float, wanted: float, step_s: float) -> tuple[float, float]:
     """The steering angle after a step, and its mean over the step."""
-    most = float(vehicle.steering_max_rad or 0.0)
-    end, integral = _ramp(angle, min(max(wanted, -most), most), float(vehicle.steering_rate_max_radps or 0.0), step_s)
+    limit = float(vehicle.steering_max_rad or 0.0)
+    end, integral = _ramp(angle, min(max(wanted, -limit), limit), float(vehicle.steering_rate_max_radps or 0.0), step_s)
     return end, integral / step_s
 
 

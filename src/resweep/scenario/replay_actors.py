@@ -14,7 +14,7 @@ from resweep.pose import Array, Trajectory
 from resweep.scenario.actors import Actor
 from resweep.scenario.bank import Bank
 from resweep.scenario.placing import find_free_instance, make_actor
-from resweep.scenario.recorded import RecordedObject, find_recorded_objects
+from resweep.scenario.recorded_objects import RecordedObject, find_recorded_objects
 from resweep.worlds import StreamedWorld, World
 
 
