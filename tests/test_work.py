@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from resweep.work import LEAST_TASK_S, LONG_TASK_S, OneProcess, Threads, choose_batch, forget, keep, map_batches
+from resweep.work import MAX_TASK_S, MIN_TASK_S, OneProcess, Threads, cache, choose_batch, clear_cache, map_batches
 
 
 class Elsewhere:
@@ -41,7 +41,7 @@ def test_items_that_take_little_time_share_a_task() -> None:
     workers = Elsewhere()
     list(map_batches(workers, lambda number: time.sleep(0.001), range(400), "waits", show=False))
     assert workers.sizes[:2] == [2, 2], "those are timed"
-    assert min(workers.sizes[2:-1]) >= 0.1 * LEAST_TASK_S / 0.001, "sleeping takes longer than asked for"
+    assert min(workers.sizes[2:-1]) >= 0.1 * MIN_TASK_S / 0.001, "sleeping takes longer than asked for"
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_items_that_take_little_time_share_a_task() -> None:
     ],
 )
 def test_the_size_of_a_batch(count: int, seconds: float, workers: int, expected: int) -> None:
-    assert (LEAST_TASK_S, LONG_TASK_S) == (0.1, 0.5)
+    assert (MIN_TASK_S, MAX_TASK_S) == (0.1, 0.5)
     assert choose_batch(count, seconds, workers) == expected
 
 
@@ -89,10 +89,10 @@ def test_threads_run_at_the_same_time_and_not_far_ahead() -> None:
     assert list(results) == list(range(1, 300))
 
 
-def test_what_is_kept_is_made_once_and_forgotten() -> None:
+def test_what_is_cached_is_computed_once_until_the_cache_is_cleared() -> None:
     made = []
 
-    @keep(2)
+    @cache(2)
     def make(name: str) -> list[str]:
         made.append(name)
         return [name]
@@ -104,6 +104,6 @@ def test_what_is_kept_is_made_once_and_forgotten() -> None:
     assert (make("a"), made) == (["a"], ["a", "b", "c"])
     make("b")
     assert made == ["a", "b", "c", "b"]
-    forget()
+    clear_cache()
     make("b")
     assert made[-2:] == ["b", "b"]

@@ -92,8 +92,8 @@ def map_batches(
 ) -> Iterator[R]:
     """As `Workers.map`, for items that take too little time to be a task each: several make one.
 
-    The first tasks have few items, and are timed. The others have as many as last for `LEAST_TASK_S` at least, and for
-    up to `LONG_TASK_S` if there is enough work for all. In one process each item is its own task.
+    The first tasks have few items, and are timed. The others have as many as last for `MIN_TASK_S` at least, and for
+    up to `MAX_TASK_S` if there is enough work for all. In one process each item is its own task.
     """
     if is_here(workers):
         yield from workers.map(function, items, what, show=show)
@@ -119,7 +119,7 @@ def is_here(workers: Workers) -> bool:
     return isinstance(workers, OneProcess | Threads)
 
 
-LEAST_TASK_S, LONG_TASK_S = 0.1, 0.5
+MIN_TASK_S, MAX_TASK_S = 0.1, 0.5
 _TIMED = 2  # items of a timed task: the first may have to open its log, the second shows what one takes
 _AHEAD = 3  # tasks for each thread that run, or whose results wait for those before them
 _EACH = 4  # tasks that each worker should get, so that all end at about the same time
@@ -127,8 +127,8 @@ _EACH = 4  # tasks that each worker should get, so that all end at about the sam
 
 def choose_batch(count: int, seconds: float, workers: int) -> int:
     """How many of ``count`` items make a task, if each takes ``seconds``."""
-    least, most = (max(1, math.ceil(limit / max(seconds, 1e-6))) for limit in (LEAST_TASK_S, LONG_TASK_S))
-    return min(max(count // (_EACH * workers), least), most)
+    shortest, longest = (max(1, math.ceil(limit / max(seconds, 1e-6))) for limit in (MIN_TASK_S, MAX_TASK_S))
+    return min(max(count // (_EACH * workers), shortest), longest)
 
 
 def _split(items: Sequence[T], size: int) -> list[Sequence[T]]:
@@ -145,11 +145,11 @@ def _run_batch(function: Callable[[T], R], items: Sequence[T]) -> tuple[list[R],
     return results, fastest
 
 
-def keep(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Keep the last ``most`` results of a function by its arguments, for the tasks of this process to share.
+def cache(size: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Cache the last ``size`` results of a function by its arguments, for the tasks of this process to share.
 
-    For logs, worlds and scenes, which tasks open by their names. Threads wait for each other. Workers forget them
-    between commands (`forget`), as the files may then be others.
+    For logs, worlds and scenes, which tasks open by their names. Threads wait for each other. Workers drop them
+    between commands (`clear_cache`), as the files may then be others.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -157,26 +157,26 @@ def keep(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
         lock = threading.RLock()  # one may call for another
 
         @wraps(function)
-        def kept(*arguments: P.args, **options: P.kwargs) -> R:
+        def cached(*arguments: P.args, **options: P.kwargs) -> R:
             key = (arguments, tuple(sorted(options.items())))
             with lock:
                 if key not in results:
                     results[key] = function(*arguments, **options)
-                    while len(results) > most:
+                    while len(results) > size:
                         results.popitem(last=False)
                 results.move_to_end(key)
                 return results[key]
 
-        _kept.append(results)
-        return kept
+        _caches.append(results)
+        return cached
 
     return decorate
 
 
-def forget() -> None:
-    """Let go of all that `keep` keeps in this process."""
-    for results in _kept:
+def clear_cache() -> None:
+    """Drop all that `cache` holds in this process."""
+    for results in _caches:
         results.clear()
 
 
-_kept: list[OrderedDict[Hashable, Any]] = []
+_caches: list[OrderedDict[Hashable, Any]] = []

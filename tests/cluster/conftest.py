@@ -57,7 +57,7 @@ class Cluster:
         import dask
         from distributed import LocalCluster
 
-        from resweep.cluster.opening import CONFIG, _hidden_script, _quiet_logs, bear_losses
+        from resweep.cluster.start import CONFIG, _hidden_script, _quiet_logs, tolerate_worker_loss
 
         # A worker that was killed is started again, however long that takes: dask gives it up after 15 s.
         self._patient = dask.config.set({"distributed.deploy.lost-worker-timeout": f"{PATIENCE_S:.0f}s"})
@@ -65,7 +65,7 @@ class Cluster:
         self._hidden.__enter__()
         self._quiet.__enter__()
         with dask.config.set(CONFIG):
-            self._cluster = bear_losses(
+            self._cluster = tolerate_worker_loss(
                 LocalCluster(
                     n_workers=1,
                     threads_per_worker=1,
@@ -113,11 +113,11 @@ async def _pause() -> None:
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No loss of a scheduler that is only slow to answer, as on a loaded machine."""
-    from resweep.cluster import opening
+    from resweep.cluster import start
 
     for name in ("_CONNECT_S", "_JOIN_S", "_START_S"):
-        monkeypatch.setattr(opening, name, PATIENCE_S)
-    monkeypatch.setitem(opening.CONFIG, "distributed.comm.timeouts.connect", f"{PATIENCE_S:.0f}s")
+        monkeypatch.setattr(start, name, PATIENCE_S)
+    monkeypatch.setitem(start.CONFIG, "distributed.comm.timeouts.connect", f"{PATIENCE_S:.0f}s")
 
 
 @pytest.fixture(scope="session")

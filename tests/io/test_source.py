@@ -18,7 +18,7 @@ from resweep.log import EmptyBeams, Log
 from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.register import join
 from resweep.sweep import Sweep
-from resweep.work import forget
+from resweep.work import clear_cache
 
 from .test_logs import OPTIONS, WRITABLE
 
@@ -28,7 +28,7 @@ cloudpickle = pytest.importorskip("cloudpickle")
 @pytest.fixture(autouse=True)
 def nothing_is_open() -> None:
     """As in a process that has opened no log yet."""
-    forget()
+    clear_cache()
 
 
 def assert_same_sweep(one: Sweep, other: Sweep) -> None:

@@ -3,7 +3,7 @@
 `open_workers` gives what runs tasks (`resweep.work.Workers`). Dask is imported only when a cluster is asked for.
 """
 
-from resweep.cluster.opening import open_workers
 from resweep.cluster.spec import ClusterSpec
+from resweep.cluster.start import open_workers
 
 __all__ = ["ClusterSpec", "open_workers"]

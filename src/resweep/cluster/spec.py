@@ -32,9 +32,9 @@ class Adapt(Spec):
     """Workers that come and go with the work."""
 
     minimum: int = Field(default=1, ge=0)
-    """Fewest workers."""
+    """Least number of workers."""
     maximum: int = Field(ge=1)
-    """Most workers."""
+    """Largest number of workers."""
 
     @model_validator(mode="after")
     def _check(self) -> Adapt:
@@ -53,7 +53,7 @@ class ClusterSpec(Spec):
     workers: int | None = Field(default=None, ge=1, le=100_000)
     """Workers to ask for; where the options do not say it."""
     adapt: Adapt | None = None
-    """Fewest and most workers, in place of a fixed number."""
+    """Least and largest number of workers, in place of a fixed number."""
     wait_s: float = Field(default=600.0, gt=0.0)
     """Seconds to wait for the first worker, such as in the queue of a scheduler."""
 
@@ -88,7 +88,7 @@ class ClusterSpec(Spec):
                 cluster.adapt(minimum=self.adapt.minimum, maximum=self.adapt.maximum)
         except (
             Exception
-        ) as error:  # what a deployer meets can be anything: a wrong option, a missing program, a network
+        ) as error:  # what a deployer raises can be anything: a wrong option, a missing program, a network
             reason = str(error) or type(error).__name__
             raise ResweepError(f"{where}: options: {self.type} cannot be started with them ({reason})") from error
         return cluster

@@ -15,14 +15,14 @@ import resweep
 from resweep import _core
 from resweep.errors import ResweepError
 from resweep.optional import require
-from resweep.work import forget, keep
+from resweep.work import cache, clear_cache
 
 
 @dataclass(frozen=True)
 class Conditions:
     """What a task needs of its worker: the ``version`` of Resweep, and how many ``processes`` share each host.
 
-    ``session`` tells commands apart: a worker keeps logs and worlds open for the tasks of one.
+    ``session`` is that of a command: a worker keeps logs and worlds open for its tasks.
     """
 
     version: str
@@ -40,8 +40,8 @@ class Outcome:
     warnings: tuple[str, ...] = ()
 
 
-def hold(data: bytes) -> bytes:
-    """``data`` itself: as the result of a task it is sent to each worker once, and made again if it is lost."""
+def return_bytes(data: bytes) -> bytes:
+    """``data`` itself: as the result of a task it is sent to each worker once, and computed again if it is lost."""
     return data
 
 
@@ -62,7 +62,7 @@ _one_at_a_time = threading.Lock()  # tasks use several cores by themselves, and 
 _session = [""]
 
 
-@keep(4)
+@cache(4)
 def _restore(data: bytes) -> Callable[[Any], Any]:
     """The function of pickled ``data``, so that tasks share what it has opened."""
     function: Callable[[Any], Any] = pickle.loads(data)
@@ -71,7 +71,7 @@ def _restore(data: bytes) -> Callable[[Any], Any]:
 
 def _check(conditions: Conditions) -> None:
     if _session != [conditions.session]:
-        forget()
+        clear_cache()
         _session[:] = [conditions.session]
     worker = require("distributed", "a cluster").get_worker()
     if resweep.__version__ != conditions.version:
@@ -81,13 +81,13 @@ def _check(conditions: Conditions) -> None:
 
 
 def describe_mismatch(worker: str, package: str, found: str | None, wanted: str) -> str:
-    """What is said of a worker with another version of a package."""
+    """The message about a worker with another version of a package."""
     has = f"has {package} {found}" if found else f"has no {package}"
     return f"worker {worker}: {has}, this command is {package} {wanted}; install the same on all workers"
 
 
 def _simplify(error: BaseException) -> BaseException:
-    """``error``, or what it says if it cannot be sent."""
+    """``error``, or its message if it cannot be sent."""
     try:
         restored = pickle.loads(pickle.dumps(error))
     except Exception:  # whatever an exception of another library does when it is pickled

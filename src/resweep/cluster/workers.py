@@ -1,4 +1,4 @@
-"""`DaskWorkers`: tasks on the workers of a dask cluster, results in order, lost workers no loss."""
+"""`DaskWorkers`: tasks on the workers of a dask cluster, results in order, whatever workers are lost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
 import resweep
-from resweep.cluster.tasks import Conditions, Outcome, hold, run_task
+from resweep.cluster.tasks import Conditions, Outcome, return_bytes, run_task
 from resweep.errors import ResweepError
 from resweep.optional import require
 from resweep.progress import open_progress
@@ -35,7 +35,7 @@ class DaskWorkers:
     def __init__(self, client: Client) -> None:
         self._client, self._session = client, uuid.uuid4().hex
         self._known = self._list_workers()
-        self._warned: set[str] = set()  # what several workers warn of is said once
+        self._warned: set[str] = set()  # what several workers warn of is shown once
 
     @property
     def count(self) -> int:
@@ -49,7 +49,7 @@ class DaskWorkers:
         flight. A task whose worker is lost runs elsewhere; an error of one ends all.
         """
         name = f"resweep-{uuid.uuid4().hex}"
-        held = self._client.submit(hold, _pickle(function), key=f"{name}-function")
+        held = self._client.submit(return_bytes, _pickle(function), key=f"{name}-function")
         submit = functools.partial(self._submit, name, held)
         numbered = iter(enumerate(items))
         flying: deque[tuple[Any, Future]] = deque()
@@ -98,7 +98,7 @@ class DaskWorkers:
             try:
                 outcome = task.result(timeout=_LOOK_S)
             except TimeoutError:
-                if self._say_lost():
+                if self._report_lost():
                     there = time.monotonic()
                 if time.monotonic() - there > _LOST_S:
                     raise ResweepError(
@@ -122,8 +122,8 @@ class DaskWorkers:
             raise outcome.error
         raise outcome.error from RuntimeError(f"in a worker:\n{outcome.trace}")
 
-    def _say_lost(self) -> bool:
-        """Whether workers are there; those that were lost are said on stderr."""
+    def _report_lost(self) -> bool:
+        """Whether workers are there; those that were lost are named on stderr."""
         now = self._list_workers() if self._client.status == "running" else set()
         for address in sorted(self._known - now):
             print(f"worker {address} was lost; its tasks run again elsewhere", file=sys.stderr, flush=True)
@@ -142,7 +142,7 @@ def _pickle(function: Callable[..., Any]) -> bytes:
     cloudpickle = require("cloudpickle", "a cluster")
     try:
         return bytes(cloudpickle.dumps(function))
-    except Exception as error:  # whatever an object of another library says when it is pickled
+    except Exception as error:  # whatever an object of another library raises when it is pickled
         raise ResweepError(
             f"this work cannot be sent to workers ({error}); save its worlds and logs to disk, and open them from there"
         ) from error

@@ -36,7 +36,7 @@ from resweep.scenario import Actor, Bank, builtin_bank, load_bank
 from resweep.scenario.actors import common_labels
 from resweep.scenes.opening import SCENE, open_world
 from resweep.simulate import RealismModel, Simulator, load_realism
-from resweep.work import Threads, Workers, forget, is_here, keep, map_batches
+from resweep.work import Threads, Workers, cache, clear_cache, is_here, map_batches
 from resweep.worlds import World
 
 RUNS = "runs.json"
@@ -94,12 +94,12 @@ def generate(plan: Plan, output: str | Path, *, workers: int | Workers = 0, prog
     if isinstance(workers, int):
         # One more than cores, as some wait for the disk.
         workers = Threads(workers or len(os.sched_getaffinity(0)) + 1)
-    forget()  # worlds of before, whose files may be others now
+    clear_cache()  # worlds of before, whose files may be others now
     try:
         with lock_place(output):
             return _generate(plan, output, workers, progress)
     finally:
-        forget()
+        clear_cache()
 
 
 def _generate(plan: Plan, output: Path, workers: Workers, progress: bool) -> Summary:
@@ -215,7 +215,7 @@ def _make_sweep(work: _Work, place: tuple[int, int]) -> None:
     write_sweep(work.output / item.run.folder, work.layout, at, sweep, found, facts)
 
 
-@keep(3)
+@cache(3)
 def _open_simulator(item: PlacedRun, threads: int) -> Simulator:
     """The simulator of a run, which shares the native scene of its world."""
     bare = _open_scene(item.run.world, item.world_seed, threads)
@@ -224,14 +224,14 @@ def _open_simulator(item: PlacedRun, threads: int) -> Simulator:
     )
 
 
-@keep(2)
+@cache(2)
 def _open_scene(word: str, seed: int, threads: int) -> Simulator:
     simulator = Simulator(_open_world(word, seed), "velodyne-vlp-16", threads=threads)  # each run has its own sensor
     _ = simulator.scene  # built here, once, and not by every thread
     return simulator
 
 
-@keep(2)
+@cache(2)
 def _open_world(word: str, seed: int) -> World:
     return open_world(word, seed)
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from resweep.log import EmptyBeams, Log
 from resweep.sweep import Sweep
-from resweep.work import keep
+from resweep.work import cache
 
 
 class Source(Protocol):
@@ -70,7 +70,7 @@ def reopen(source: Source) -> Log:
     return _reopen(key)
 
 
-@keep(8)
+@cache(8)
 def _reopen(key: bytes) -> Log:
     source: Source = pickle.loads(key)
     return source.open()

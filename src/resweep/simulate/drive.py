@@ -16,7 +16,7 @@ from resweep.sensors import Sensor
 from resweep.simulate.realism import RealismModel
 from resweep.simulate.retrace import Retracer
 from resweep.simulate.simulator import Simulator
-from resweep.work import keep
+from resweep.work import cache
 from resweep.worlds import StreamedWorld, World
 
 
@@ -81,7 +81,7 @@ class Drive:
         return simulator.run(self.motion, sweeps=self.sweeps, starts=self.starts)
 
 
-@keep(2)
+@cache(2)
 def _open_world(word: str, seed: int, up: str | None, memory_bytes: int | None) -> World | StreamedWorld:
     if not word.startswith(SCENE) and "://" not in word and not Path(word).exists():
         raise ResweepError(f"{word}: is not there for a worker; all of them must see the same files")

@@ -34,7 +34,7 @@ from resweep.optional import require
 from resweep.progress import track
 from resweep.scenario import Scenario
 from resweep.sensors import load_sensor
-from resweep.work import keep
+from resweep.work import cache
 from resweep.worlds import World
 
 SUMMARY, CAMPAIGN = "summary.json", "campaign.json"
@@ -97,7 +97,7 @@ class Campaign:
         )
 
 
-@keep(STREETS)
+@cache(STREETS)
 def _open_world(word: str, seed: int) -> World:
     return open_place(word, seed)
 

@@ -22,7 +22,7 @@ from resweep.work import OneProcess, Workers
 
 _LOCAL = "local:"
 _ADDRESS = re.compile(r"(tcp|tls|ucx|ws|wss|inproc)://[^\s/]+(:\d+)?")
-_MOST_LOCAL = 256  # workers of one machine: each takes about 150 MB by itself
+_MAX_LOCAL = 256  # workers of one machine: each takes about 150 MB by itself
 _CONNECT_S = 5.0
 _JOIN_S = 15.0  # for which a running scheduler may be without any worker
 _START_S = 60.0  # which workers of this machine may take to start
@@ -75,7 +75,7 @@ def open_workers(text: str | None) -> Iterator[Workers]:
 
 
 def _choose(text: str) -> Any:
-    """What starts or reaches the cluster of ``text``; a mistake in it is said here."""
+    """What starts or reaches the cluster of ``text``; a mistake in it is an error here."""
     if text.startswith(_LOCAL):
         _parse_local(text)
         return _start_local
@@ -93,8 +93,8 @@ def _choose(text: str) -> Any:
 
 def _parse_local(text: str) -> int:
     word = text.removeprefix(_LOCAL)
-    if not re.fullmatch(r"\d{1,9}", word) or not 1 <= int(word) <= _MOST_LOCAL:
-        raise ResweepError(f"cluster '{text}': expected a number of workers from 1 to {_MOST_LOCAL}, such as local:4")
+    if not re.fullmatch(r"\d{1,9}", word) or not 1 <= int(word) <= _MAX_LOCAL:
+        raise ResweepError(f"cluster '{text}': expected a number of workers from 1 to {_MAX_LOCAL}, such as local:4")
     return int(word)
 
 
@@ -116,7 +116,7 @@ def _start_local(text: str, stack: ExitStack) -> Any:
         )
     except (OSError, RuntimeError, TimeoutError) as error:
         raise ResweepError(f"cluster '{text}': workers cannot be started ({error})") from error
-    stack.enter_context(bear_losses(cluster))
+    stack.enter_context(tolerate_worker_loss(cluster))
     return _open_client(cluster, text, _START_S, stack, count)
 
 
@@ -148,12 +148,12 @@ def _no_answer(text: str) -> ResweepError:
 
 
 def _deploy(spec: Any, text: str, stack: ExitStack) -> Any:
-    cluster = stack.enter_context(bear_losses(spec.start(text)))
+    cluster = stack.enter_context(tolerate_worker_loss(spec.start(text)))
     return _open_client(cluster, text, spec.wait_s, stack)
 
 
-def bear_losses(cluster: Any) -> Any:
-    """The cluster, which now bears the loss of a worker that it had not heard of yet.
+def tolerate_worker_loss(cluster: Any) -> Any:
+    """The cluster, which now tolerates the loss of a worker that it did not know yet.
 
     distributed (2026.8) takes what it knows of a lost worker from a table. A worker that is killed soon after it joined
     is not in it: the watch of the workers would end there, and closing the cluster would raise its ``KeyError``.
@@ -233,7 +233,7 @@ def _hidden_script() -> Iterator[None]:
 
 @contextmanager
 def _quiet_logs() -> Iterator[None]:
-    """No lines of dask's own: what matters is said by errors, and by `DaskWorkers` of lost workers."""
+    """No lines of dask's own: what matters is in errors, and in what `DaskWorkers` prints of lost workers."""
     loggers = [logging.getLogger(name) for name in ("distributed", "tornado.application", "bokeh", "asyncio")]
     before = [logger.level for logger in loggers]
     for logger in loggers:

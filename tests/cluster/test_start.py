@@ -18,7 +18,7 @@ import psutil
 import pytest
 from cluster_tasks import die, die_once, fail, refuse_to_be_sent, square, warn
 
-from resweep.cluster import ClusterSpec, open_workers, opening
+from resweep.cluster import ClusterSpec, open_workers, start
 from resweep.cluster.spec import read_cluster
 from resweep.errors import ResweepError, UnknownPosesError
 
@@ -72,7 +72,7 @@ def test_what_is_no_address(text: str) -> None:
 
 
 def test_a_scheduler_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch, places: Places, resweep: Any) -> None:
-    monkeypatch.setattr(opening, "_CONNECT_S", 1.0)
+    monkeypatch.setattr(start, "_CONNECT_S", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:  # something that is no scheduler
         taken = silent.getsockname()[1]
         assert f"cluster 'tcp://127.0.0.1:{taken}': no dask scheduler answers there within 1 s" in refusal(
@@ -86,7 +86,7 @@ def test_a_scheduler_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch, pla
 
 
 def test_a_scheduler_without_workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(opening, "_JOIN_S", 0.5)
+    monkeypatch.setattr(start, "_JOIN_S", 0.5)
     with other_process(0, str(tmp_path)) as address:
         assert f"cluster '{address}': no worker has joined its scheduler within 0.5 s" in refusal(address)
 
@@ -114,9 +114,9 @@ def test_workers_with_another_minor_version(name: str, title: str) -> None:
         known = {"client": versions(), "workers": {"tcp://far:1": its}}
         return SimpleNamespace(get_versions=lambda: known, run=lambda _: {"tcp://far:1": resweep.__version__})
 
-    opening._check_versions(client(versions(numpy="2.1.9", python="3.11.1.final.0")))
+    start._check_versions(client(versions(numpy="2.1.9", python="3.11.1.final.0")))
     with pytest.raises(ResweepError, match=rf"^worker tcp://far:1: has {title} 4\.2\.0, this command is {title} [23]"):
-        opening._check_versions(client(versions(**{name: "4.2.0"})))
+        start._check_versions(client(versions(**{name: "4.2.0"})))
 
 
 def test_dask_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,8 +211,8 @@ def test_a_worker_that_was_lost_before_it_was_known(cluster: Cluster) -> None:
 COMMAND = f"""
 import sys
 from resweep.cli import main
-from resweep.cluster import opening
-opening._CONNECT_S = opening._START_S = {PATIENCE_S}
+from resweep.cluster import start
+start._CONNECT_S = start._START_S = {PATIENCE_S}
 main(sys.argv[1:])
 """
 
