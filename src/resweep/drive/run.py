@@ -127,7 +127,7 @@ class Run:
 def read_run(folder: str | Path) -> Run:
     """The run that was saved in a folder, with its sweeps as logs.
 
-    Example: ``run = rs.drive.read_run("runs/0007")``
+    Example: ``run = rs.read_run("runs/0007")``
     """
     from resweep.io import open_log
 
