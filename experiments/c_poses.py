@@ -81,7 +81,7 @@ def measure(recording: Recording, held: int, how: str) -> Figures:
         return world
 
     report = holdout(log, [held], build, lambda sweep: find_mappable(sweep, config.map, labels))
-    return {"misfit_m": None, **{name: report.metrics[name] for name in FIGURES}, **_list_findings(found[0])}
+    return {"plane_residual_m": None, **{name: report.metrics[name] for name in FIGURES}, **_list_findings(found[0])}
 
 
 def measure_agreement(recording: Recording, how: str) -> Figures:
@@ -95,11 +95,11 @@ def measure_agreement(recording: Recording, how: str) -> Figures:
         CalibrateConfig(**(given or {})),  # type: ignore[arg-type]
         lambda sweep: find_mappable(sweep, config, labels),
     )
-    before, after = found.misfit_m
+    before, after = found.plane_residual_m
     figures: Figures = dict.fromkeys(FIGURES)
     if given is None:
-        return {**figures, "misfit_m": before, **_list_findings(None)}
-    return {**figures, "misfit_m": after, **_list_findings(found.calibration)}
+        return {**figures, "plane_residual_m": before, **_list_findings(None)}
+    return {**figures, "plane_residual_m": after, **_list_findings(found.calibration)}
 
 
 def _list_findings(calibration: Calibration | None) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def measure_street(sensor: str, sweeps: int, seed: int) -> dict[str, Any]:
     return {
         "sensor": sensor,
         "sweeps": sweeps,
-        "misfit_m": list(found.misfit_m),
+        "plane_residual_m": list(found.plane_residual_m),
         "elevation_bias_z": float(bias),
         **{f"{name}_z_rms": float(np.sqrt((values**2).mean())) for name, values in z.items()},
         **{f"{name}_z_max": float(np.abs(values).max()) for name, values in z.items()},
@@ -143,7 +143,7 @@ def run(fast: bool = False, only: str = "", cache: Path | None = None) -> dict[s
     known = [] if fast else [each for each in RECORDINGS if (DATA / each.path).exists()]
     known = [each for each in known if only.lower() in each.name.lower()]
     jobs = [(each, held, how) for each in known for held in (each.held or (-1,)) for how in HOW]
-    kept = KeptResults(cache, ("misfit_m", *FIGURES, *_list_findings(None)))
+    kept = KeptResults(cache, ("plane_residual_m", *FIGURES, *_list_findings(None)))
     rows = []
     for each, held, how in progress(jobs, "held-out sweeps", len(jobs)):
         compute = partial(measure, each, held, how) if held >= 0 else partial(measure_agreement, each, how)
@@ -173,7 +173,7 @@ def show(result: dict[str, Any]) -> None:
         bias = row["elevation_bias_deg"]
         told = "-" if bias is None else f"{bias:+.3f} ± {row['elevation_bias_sigma_deg']:.3f}"
         if row["sweep"] is None:
-            cells = ["-", f"{100 * row['misfit_m']:.2f}", "-", "-"]
+            cells = ["-", f"{100 * row['plane_residual_m']:.2f}", "-", "-"]
         else:
             cells = [
                 f"{100 * row['recovered_0.10m']:.1f}",

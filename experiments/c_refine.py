@@ -26,7 +26,7 @@ from experiments.kept_results import Figures, KeptResults
 from experiments.presenting import BLUE, GREEN, ORANGE, console, figure, main, progress, table
 from resweep.build import HybridConfig, Map, fit
 from resweep.build.plan import prepare_build
-from resweep.build.refine.blind_sectors import see_blind_spots
+from resweep.build.refine.blind_sectors import estimate_blind_sectors
 from resweep.build.refine.refine import refine
 from resweep.build.settings.refine import REFINEMENTS, Refine
 from resweep.evaluation.holdout import holdout
@@ -113,7 +113,7 @@ class Start:
         begun = time.process_time()
         if how != "none":
             layers = refine(map, layers, how, partial(_fit_sweeps, map, config), config)
-            map = see_blind_spots(map, layers)
+            map = estimate_blind_sectors(map, layers)
         refine_s = time.process_time() - begun
         log = self.place.log
         labels = config.map.choose_labels(log)

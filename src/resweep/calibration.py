@@ -15,9 +15,10 @@ from resweep.pose import Array
 from resweep.sweep import Sweep
 
 _PERMILLE = 1000.0
-BLIND_BINS = 360  # of azimuth, in which the blind spots of a ring are counted
+BLIND_BINS = 360  # of azimuth, in which the blind sectors of a ring are counted
 OFFSET_RANGE_M = 20.0  # range offsets are those at this range
-WAVES = 4  # columns of range_wave_m
+AZIMUTH_HARMONICS = 4  # columns of azimuth_bias_m
+_AZIMUTH_BIAS_KEY = "range_wave_m"  # on disk, as since the first world that had one
 _LASERS = ("elevation_rad", "range_m", "range_slope")
 
 
@@ -33,28 +34,34 @@ class Corrected(NamedTuple):
 class LaserSigma:
     """Standard deviations (k,) of what a `Calibration` says of each ring, and that of the mean elevation.
 
-    ``range_wave_m`` (k,) is that of each of a ring's amplitudes; None where they are unknown.
+    ``azimuth_bias_m`` (k,) is that of each of a ring's amplitudes; None where they are unknown.
     """
 
     elevation_rad: Array
     range_m: Array
     range_slope: Array
     elevation_bias_rad: float
-    range_wave_m: Array | None = None
+    azimuth_bias_m: Array | None = None
 
     def __post_init__(self) -> None:
         for name in _LASERS:
             object.__setattr__(self, name, np.asarray(getattr(self, name), np.float64))
-        if self.range_wave_m is not None:
-            object.__setattr__(self, "range_wave_m", np.asarray(self.range_wave_m, np.float64))
+        if self.azimuth_bias_m is not None:
+            object.__setattr__(self, "azimuth_bias_m", np.asarray(self.azimuth_bias_m, np.float64))
 
     def to_dict(self) -> dict[str, Any]:
         """For world.json."""
         known: dict[str, Any] = {name: getattr(self, name).tolist() for name in _LASERS}
         known["elevation_bias_rad"] = self.elevation_bias_rad
-        if self.range_wave_m is not None:
-            known["range_wave_m"] = self.range_wave_m.tolist()
+        if self.azimuth_bias_m is not None:
+            known[_AZIMUTH_BIAS_KEY] = self.azimuth_bias_m.tolist()
         return known
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> LaserSigma:
+        """What `to_dict` gave."""
+        elevation, range_m, slope = (data[name] for name in _LASERS)
+        return cls(elevation, range_m, slope, data["elevation_bias_rad"], data.get(_AZIMUTH_BIAS_KEY))
 
 
 @dataclass(frozen=True)
@@ -80,8 +87,8 @@ class PoseRefinement:
 class Calibration:
     """What to add to the elevation (radians) and range (metres) of each laser, by ring (k,).
 
-    ``range_m`` is added at a range of 20 m, and ``range_slope`` for each further metre. ``range_wave_m`` (k, 4), if it
-    is known, is added by the azimuth of the sensor: amplitudes of its cosine and sine, and of those of its double.
+    ``range_m`` is added at a range of 20 m, and ``range_slope`` for each further metre. ``azimuth_bias_m`` (k, 4), if
+    known, is added by the azimuth of the sensor: amplitudes of its cosine and sine, and of those of its double.
     Rings from k on, which did not fire while the others were calibrated, are left as they are; lasers that met nothing
     have what all have in common.
     ``sigma`` says how well all this is known, and ``poses`` how the poses of the same recording were refined; None
@@ -102,7 +109,7 @@ class Calibration:
     poses: PoseRefinement | None = None
     gain: Array | None = None
     incidence_exponent: float | None = None
-    range_wave_m: Array | None = None
+    azimuth_bias_m: Array | None = None
     range_limit_m: float | None = None
 
     def __post_init__(self) -> None:
@@ -116,10 +123,10 @@ class Calibration:
             raise ResweepError("calibration: range_slope must have one value a ring")
         if self.sigma is not None and any(getattr(self.sigma, name).shape != self.range_m.shape for name in _LASERS):
             raise ResweepError("calibration: sigma must have one value a ring")
-        if self.range_wave_m is not None:
-            object.__setattr__(self, "range_wave_m", np.asarray(self.range_wave_m, np.float64))
-            if self.range_wave_m.shape != (len(self.range_m), WAVES):
-                raise ResweepError(f"calibration: range_wave_m must have {WAVES} values a ring")
+        if self.azimuth_bias_m is not None:
+            object.__setattr__(self, "azimuth_bias_m", np.asarray(self.azimuth_bias_m, np.float64))
+            if self.azimuth_bias_m.shape != (len(self.range_m), AZIMUTH_HARMONICS):
+                raise ResweepError(f"calibration: azimuth_bias_m must have {AZIMUTH_HARMONICS} values a ring")
         if self.gain is not None:
             object.__setattr__(self, "gain", np.asarray(self.gain, np.float64))
             if self.gain.shape != self.range_m.shape or not (self.gain > 0).all():
@@ -170,9 +177,9 @@ class Calibration:
             f"{1e3 * np.std(self.range_m):.1f} ± {1e3 * np.median(known.range_m):.1f} mm by ring, "
             f"{1e3 * np.std(self.slope):.2f} ± {1e3 * np.median(known.range_slope):.2f} mm per metre by ring",
         ]
-        if self.range_wave_m is not None and known.range_wave_m is not None:
-            size = np.sqrt((self.range_wave_m**2).sum(axis=1).mean() / 2)
-            error = np.sqrt(WAVES / 2) * np.median(known.range_wave_m)
+        if self.azimuth_bias_m is not None and known.azimuth_bias_m is not None:
+            size = np.sqrt((self.azimuth_bias_m**2).sum(axis=1).mean() / 2)
+            error = np.sqrt(AZIMUTH_HARMONICS / 2) * np.median(known.azimuth_bias_m)
             lines.append(f"range {1e3 * size:.1f} ± {1e3 * error:.1f} mm by azimuth")
         if self.range_limit_m is not None:
             lines.append(f"no return from beyond {self.range_limit_m:.1f} m")
@@ -202,10 +209,10 @@ class Calibration:
     def _offsets(self, ring: Array, direction: Array) -> Array:
         """What to add to ranges (n,) at 20 m."""
         offset = _look_up(self.range_m, ring)
-        if self.range_wave_m is None or not len(self.range_wave_m):
+        if self.azimuth_bias_m is None or not len(self.azimuth_bias_m):
             return offset
-        columns = [_look_up(amplitude, ring) for amplitude in self.range_wave_m.T]
-        return np.asarray(offset + (np.stack(columns, axis=1) * find_waves(direction)).sum(axis=1))
+        columns = [_look_up(amplitude, ring) for amplitude in self.azimuth_bias_m.T]
+        return np.asarray(offset + (np.stack(columns, axis=1) * find_azimuth_harmonics(direction)).sum(axis=1))
 
     def corrected(self, direction: Array, measured: Array, ring: Array) -> Corrected:
         """Beams of ``direction`` (n, 3) and ``measured`` range (n,) as the lasers ``ring`` (n,) really fired them."""
@@ -261,26 +268,26 @@ class Calibration:
             known["gain"] = self.gain.tolist()
         if self.incidence_exponent is not None:
             known["incidence_exponent"] = self.incidence_exponent
-        if self.range_wave_m is not None:
-            known["range_wave_m"] = self.range_wave_m.tolist()
+        if self.azimuth_bias_m is not None:
+            known[_AZIMUTH_BIAS_KEY] = self.azimuth_bias_m.tolist()
         if self.range_limit_m is not None:
             known["range_limit_m"] = self.range_limit_m
         return known
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Calibration:
-        """What `to_dict` gave, also by versions that knew no slopes, uncertainties, gains, waves and limits."""
+        """What `to_dict` gave, also by versions that knew no slopes, uncertainties, gains, azimuth bias and limits."""
         blind, sigma, poses = (data.get(name) for name in ("blind_permille", "sigma", "poses"))
         return cls(
             data["elevation_rad"],
             data["range_m"],
             None if blind is None else np.asarray(blind) / _PERMILLE,
             data.get("range_slope"),
-            None if sigma is None else LaserSigma(**sigma),
+            None if sigma is None else LaserSigma.from_dict(sigma),
             None if poses is None else PoseRefinement(**poses),
             data.get("gain"),
             data.get("incidence_exponent"),
-            data.get("range_wave_m"),
+            data.get(_AZIMUTH_BIAS_KEY),
             data.get("range_limit_m"),
         )
 
@@ -300,7 +307,7 @@ def _describe_poses(poses: PoseRefinement) -> list[str]:
     ]
 
 
-def find_waves(direction: Array) -> Array:
+def find_azimuth_harmonics(direction: Array) -> Array:
     """Cosine and sine of the azimuth of directions (n, 3) in the sensor's frame, and those of its double: (n, 4)."""
     x, y = (direction[:, axis].astype(np.float64) for axis in (0, 1))
     level = np.sqrt(x * x + y * y)

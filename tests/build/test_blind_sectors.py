@@ -10,7 +10,7 @@ import pytest
 
 import resweep as rs
 from resweep.build import CalibrateConfig, Map, MapConfig
-from resweep.build.refine.blind_sectors import BlindSpots, see_blind_spots
+from resweep.build.refine.blind_sectors import BlindSectors, estimate_blind_sectors
 from resweep.calibration import BLIND_BINS, Calibration, find_blind_bins
 from resweep.errors import ResweepError
 from resweep.log import Log
@@ -64,7 +64,7 @@ def world(drive: Log) -> rs.World:
 def known_by(drive: Log) -> rs.World:
     """The true courtyard, with what a drive shows of its sensor."""
     map = replace(Map.from_log(drive, MapConfig(ego_radius_m=0.5)), calibration=Calibration(np.zeros(16), np.zeros(16)))
-    seen = see_blind_spots(map, [layer.moved(_shift(-map.origin)) for layer in courtyard().layers])
+    seen = estimate_blind_sectors(map, [layer.moved(_shift(-map.origin)) for layer in courtyard().layers])
     return rs.World(courtyard().layers, calibration=seen.calibration)
 
 
@@ -161,7 +161,7 @@ def test_a_calibration_without_them_saves_none() -> None:
 
 
 def test_a_sensor_that_sees_everywhere_has_none() -> None:
-    assert BlindSpots().find_shares() is None
+    assert BlindSectors().find_shares() is None
 
 
 def test_shares_of_another_shape_or_size_are_refused() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import resweep as rs
 from resweep.build import HybridConfig, Map, MapConfig, SurfelConfig, build_tiled
-from resweep.build.refine.beams import find_volumes, gather
+from resweep.build.refine.beams import find_volumes, sum_beams
 from resweep.build.refine.refine import refine
 from resweep.build.refine.steps import change_splats
 from resweep.build.settings.refine import REFINEMENTS, Refine
@@ -78,20 +78,20 @@ def test_a_volume_is_born_where_beams_end_in_nothing() -> None:
     beams, ends = beams_to(WALL_M, 200), np.linalg.norm(pole)
     rows = np.arange(50)
     beams.direction[rows], beams.length[rows] = (pole / ends).astype(np.float32), np.float32(ends)
-    layers = work().take([wall(WALL_M), fence(1.0, 0.02)], [("births",), ("volumes",), ("volumes",)], [beams])
+    layers = work().take([wall(WALL_M), fence(1.0, 0.02)], [("densify",), ("volumes",), ("volumes",)], [beams])
     volumes = layers[1]
     assert isinstance(volumes, Volumes)
     assert len(volumes) == 2
     np.testing.assert_allclose(volumes.mean[1], pole, atol=1e-3)
     assert volumes.label[1] == POLE
     assert volumes.permeability[1] < 0.2
-    wide = gather(layers, [beams[rows]], 80.0, 0.0, 0.03, 0.02)
-    assert wide.log_likelihood > gather([wall(WALL_M)], [beams[rows]], 80.0, 0.0, 0.03, 0.02).log_likelihood + 5
+    wide = sum_beams(layers, [beams[rows]], 80.0, 0.0, 0.03, 0.02)
+    assert wide.log_likelihood > sum_beams([wall(WALL_M)], [beams[rows]], 80.0, 0.0, 0.03, 0.02).log_likelihood + 5
 
 
 def test_a_volume_is_told_of_the_beams_that_come_back_empty() -> None:
     """Those passed it, as those that end behind it do."""
-    found = gather([fence(0.5, None)], [beams_to(np.inf)], 80.0, 0.0, 0.03, 0.02)
+    found = sum_beams([fence(0.5, None)], [beams_to(np.inf)], 80.0, 0.0, 0.03, 0.02)
     passed, stopped = found.sums.let_pass()[0], found.sums.stopped()[0]
     assert passed > 3900  # of 4000; the rest is clutter's
     assert stopped == 0.0
@@ -148,7 +148,7 @@ def test_splats_that_every_beam_passes_die_and_those_that_none_passes_stay_as_th
 def test_sums_of_a_splat_say_how_far_it_is_off_and_who_passed() -> None:
     one = Splats(np.array([[WALL_M, 0, 0]]), np.array([[-1.0, 0, 0]]), np.array([3.0]), depth=8)
     ends = np.where(np.arange(4000) < 1000, WALL_M + 5.0, WALL_M + 0.02)
-    sums = gather([one], [beams_to(ends, noise_m=0.0)], 80.0, 0.0, 0.03, 0.02).sums
+    sums = sum_beams([one], [beams_to(ends, noise_m=0.0)], 80.0, 0.0, 0.03, 0.02).sums
     np.testing.assert_allclose(sums.passed(), [1000.0], rtol=1e-6)
     np.testing.assert_allclose(sums.ended(), [3000.0], rtol=1e-2)
     np.testing.assert_allclose(sums.offset() / sums.weight(), [-0.02], atol=1e-3)  # the normal looks to the sensor

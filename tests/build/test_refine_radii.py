@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from resweep.build.refine.beams import gather
+from resweep.build.refine.beams import sum_beams
 from resweep.build.refine.radii import cut_radii, grow_radii
 from resweep.build.refine.steps import change_splats
 from resweep.build.settings.refine import REFINEMENTS
@@ -32,7 +32,7 @@ def test_rings_count_the_beams_that_end_and_pass_where_they_met_the_disc() -> No
     rng = np.random.default_rng(5)
     ends = np.where(rng.random(4000) < 0.25, WALL_M + 3.0, WALL_M)
     beams = beams_to(ends, noise_m=0.0)
-    sums = gather([one_disc()], [beams], 80.0, 0.0, 0.03, 0.02, rings=True).sums
+    sums = sum_beams([one_disc()], [beams], 80.0, 0.0, 0.03, 0.02, rings=True).sums
     ring = np.floor(8 * (off_axis(beams) / RADIUS_M) ** 2).astype(int)
     for ended, counted in ((True, sums.ended_by_ring()), (False, sums.passed_by_ring())):
         own = ring[((ends == WALL_M) == ended) & (ring < 8)]
@@ -62,9 +62,9 @@ def test_a_disc_that_beams_pass_everywhere_keeps_its_radius_and_becomes_permeabl
 
 def test_a_disc_that_no_beam_meets_stays_and_one_that_all_pass_is_cut_away() -> None:
     layers = [one_disc(WALL_M - 2.0)]
-    sums = gather(layers, [beams_to(WALL_M)], 80.0, 0.0, 0.03, 0.02, rings=True).sums
+    sums = sum_beams(layers, [beams_to(WALL_M)], 80.0, 0.0, 0.03, 0.02, rings=True).sums
     assert cut_radii(sums, FULL).share[0] == 0.0
-    behind = gather([one_disc(WALL_M + 2.0)], [beams_to(WALL_M)], 80.0, 0.0, 0.03, 0.02, rings=True).sums
+    behind = sum_beams([one_disc(WALL_M + 2.0)], [beams_to(WALL_M)], 80.0, 0.0, 0.03, 0.02, rings=True).sums
     assert cut_radii(behind, FULL).share[0] == 1.0
 
 
@@ -84,9 +84,9 @@ def test_a_wall_with_gaps_closes_and_does_not_grow_beyond_its_edge() -> None:
     free.direction[:, 1] += 0.3  # beside the wall
     free.direction[:] = free.direction / np.linalg.norm(free.direction, axis=1)[:, None]
     batches = [beams, free[off_axis(free) > 1.6]]
-    before = gather([sparse], batches, 80.0, 0.0, 0.03, 0.02).log_likelihood
+    before = sum_beams([sparse], batches, 80.0, 0.0, 0.03, 0.02).log_likelihood
     grown = work().take([sparse], [("growth",)] * 2, batches)[0]
-    assert gather([grown], batches, 80.0, 0.0, 0.03, 0.02).log_likelihood > before + 1.0
+    assert sum_beams([grown], batches, 80.0, 0.0, 0.03, 0.02).log_likelihood > before + 1.0
     assert isinstance(grown, Splats)
     assert np.median(grown.radius) > 0.12
 

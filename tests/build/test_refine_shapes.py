@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from resweep.build.refine.beams import gather
-from resweep.build.refine.shapes import find_alive, reshape_volumes
+from resweep.build.refine.beams import sum_beams
+from resweep.build.refine.shapes import find_kept, reshape_volumes
 from resweep.build.settings.refine import REFINEMENTS
 from resweep.map.beams import Beams
 from resweep.pose import Array
@@ -59,7 +59,7 @@ def expected_moments(volume: Volumes, beams: Beams) -> tuple[float, Array]:
 
 def test_moments_of_ends_are_those_of_the_formulas() -> None:
     volume, beams = bush(TRUE_MEAN + 0.05, 1.5 * TRUE_SIGMA), beams_into_the_bush(300)
-    sums = gather([volume], [beams], 80.0, 0.0, SIGMA_M, CLUTTER, moments=True).sums
+    sums = sum_beams([volume], [beams], 80.0, 0.0, SIGMA_M, CLUTTER, moments=True).sums
     ends, moments = expected_moments(volume, beams)
     np.testing.assert_allclose(sums.stopped(), [ends], rtol=1e-4)
     np.testing.assert_allclose(sums.end_moments()[0], moments, rtol=1e-3, atol=1e-4)
@@ -76,7 +76,7 @@ def test_a_bush_that_is_displaced_and_too_wide_becomes_the_true_one() -> None:
 
 def test_a_volume_that_explains_no_end_keeps_its_shape() -> None:
     start = bush(TRUE_MEAN, TRUE_SIGMA)
-    sums = gather([wall(WALL_M), start], [beams_to(WALL_M)], 80.0, 0.0, SIGMA_M, CLUTTER, moments=True).sums
+    sums = sum_beams([wall(WALL_M), start], [beams_to(WALL_M)], 80.0, 0.0, SIGMA_M, CLUTTER, moments=True).sums
     same = reshape_volumes(start, sums, REFINEMENTS["full"], 0.02)
     np.testing.assert_allclose(same.mean, start.mean, atol=1e-5)
     np.testing.assert_allclose(same.covariance, start.covariance, atol=1e-6)
@@ -87,9 +87,9 @@ def test_a_volume_that_all_beams_pass_dies_and_one_that_none_meets_stays() -> No
     both = Volumes(*(np.concatenate([getattr(one, name) for one in (passed, hidden)])
                      for name in ("mean", "covariance", "permeability")))  # fmt: skip
     layers = [wall(WALL_M), both]
-    sums = gather(layers, [beams_to(WALL_M)], 80.0, 0.0, SIGMA_M, CLUTTER).sums
-    np.testing.assert_array_equal(find_alive(sums, REFINEMENTS["full"]), [False, True])
-    left = work().take(layers, [("volumes", "deaths")], [beams_to(WALL_M)])[1]
+    sums = sum_beams(layers, [beams_to(WALL_M)], 80.0, 0.0, SIGMA_M, CLUTTER).sums
+    np.testing.assert_array_equal(find_kept(sums, REFINEMENTS["full"]), [False, True])
+    left = work().take(layers, [("volumes", "prune")], [beams_to(WALL_M)])[1]
     assert isinstance(left, Volumes)
     np.testing.assert_array_equal(left.mean, hidden.mean)
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from resweep.build import CalibrateConfig
-from resweep.calibrate.calibrate import Calibrated, calibrate
-from resweep.calibrate.checkpoint import pack_calibrated, unpack_calibrated
-from resweep.calibration import WAVES, Calibration, LaserSigma, find_waves
+from resweep.calibrate.calibrate import CalibrationResult, calibrate
+from resweep.calibrate.checkpoint import pack_calibration, unpack_calibration
+from resweep.calibration import AZIMUTH_HARMONICS, Calibration, LaserSigma, find_azimuth_harmonics
 from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.pose import Array
@@ -28,15 +28,15 @@ def drive() -> Log:
     return street_drive(noise_m=0.01)
 
 
-def make_waves(size_m: float) -> Array:
+def make_biases(size_m: float) -> Array:
     """Amplitudes (k, 4) without anything in common."""
-    waves = np.random.default_rng(5).normal(0, size_m, (RINGS, WAVES))
-    return np.asarray(waves - waves.mean(axis=0))
+    biases = np.random.default_rng(5).normal(0, size_m, (RINGS, AZIMUTH_HARMONICS))
+    return np.asarray(biases - biases.mean(axis=0))
 
 
-def disturb(log: Log, waves: Array) -> Log:
-    """The log as lasers that need ``waves`` record it."""
-    lasers = Calibration(np.zeros(RINGS), np.zeros(RINGS), range_wave_m=waves)
+def disturb(log: Log, biases: Array) -> Log:
+    """The log as lasers that need ``biases`` record it."""
+    lasers = Calibration(np.zeros(RINGS), np.zeros(RINGS), azimuth_bias_m=biases)
     read = [
         replace(s, range=lasers.readings(s.range, s.ring, s.beam_direction[s.beam]).astype(np.float32)) for s in log
     ]
@@ -44,47 +44,47 @@ def disturb(log: Log, waves: Array) -> Log:
 
 
 @pytest.fixture(scope="module")
-def wavy(drive: Log) -> Log:
+def biased(drive: Log) -> Log:
     """The drive as lasers record it whose ranges change by a centimetre with azimuth."""
-    return disturb(drive, make_waves(0.01))
+    return disturb(drive, make_biases(0.01))
 
 
 @pytest.fixture(scope="module")
-def calibrated(wavy: Log) -> Calibrated:
-    return calibrate(wavy, CONFIG)
+def calibrated(biased: Log) -> CalibrationResult:
+    return calibrate(biased, CONFIG)
 
 
-def test_waves_are_found_with_their_errors(drive: Log, calibrated: Calibrated) -> None:
-    truth, found = make_waves(0.01), calibrated.calibration
-    assert found.range_wave_m is not None
+def test_biases_are_found_with_their_errors(drive: Log, calibrated: CalibrationResult) -> None:
+    truth, found = make_biases(0.01), calibrated.calibration
+    assert found.azimuth_bias_m is not None
     assert found.sigma is not None
-    assert found.sigma.range_wave_m is not None
+    assert found.sigma.azimuth_bias_m is not None
     many = np.bincount(drive[0].ring, minlength=RINGS) > 300  # lasers that meet enough
-    assert np.corrcoef(found.range_wave_m[many].ravel(), truth[many].ravel())[0, 1] > 0.9
-    error = (found.range_wave_m - truth)[many]
+    assert np.corrcoef(found.azimuth_bias_m[many].ravel(), truth[many].ravel())[0, 1] > 0.9
+    error = (found.azimuth_bias_m - truth)[many]
     assert np.sqrt((error**2).mean()) < 0.5 * np.sqrt((truth[many] ** 2).mean())
-    assert np.median(np.abs(error / found.sigma.range_wave_m[many, None])) < 1.5
+    assert np.median(np.abs(error / found.sigma.azimuth_bias_m[many, None])) < 1.5
     assert any("mm by azimuth" in line for line in found.describe())
 
 
 @pytest.mark.slow
-def test_lasers_that_read_alike_all_around_get_no_waves(drive: Log) -> None:
-    assert calibrate(drive, CONFIG).calibration.range_wave_m is None
+def test_lasers_that_read_alike_all_around_get_no_biases(drive: Log) -> None:
+    assert calibrate(drive, CONFIG).calibration.azimuth_bias_m is None
 
 
-def test_a_sensor_that_stands_gets_no_waves(wavy: Log) -> None:
+def test_a_sensor_that_stands_gets_no_biases(biased: Log) -> None:
     """From one place, a bent wall and a laser that reads long there look the same."""
     quick = CONFIG.model_copy(update={"iterations": 2})
-    assert calibrate(wavy[[3] * 8], quick).calibration.range_wave_m is None
-    without = quick.model_copy(update={"range_wave_prior_m": 0.0})
-    assert calibrate(wavy, without).calibration.range_wave_m is None
+    assert calibrate(biased[[3] * 8], quick).calibration.azimuth_bias_m is None
+    without = quick.model_copy(update={"azimuth_bias_prior_m": 0.0})
+    assert calibrate(biased, without).calibration.azimuth_bias_m is None
 
 
-def test_waves_follow_the_azimuth() -> None:
+def test_biases_follow_the_azimuth() -> None:
     """By hand: 1 cm towards the front, none to the left, 2 cm to the two diagonals where the double has its sine."""
-    waves = np.zeros((2, WAVES))
-    waves[1] = [0.01, 0.0, 0.0, 0.02]
-    lasers = Calibration(np.zeros(2), [0.0, 0.1], range_wave_m=waves)
+    biases = np.zeros((2, AZIMUTH_HARMONICS))
+    biases[1] = [0.01, 0.0, 0.0, 0.02]
+    lasers = Calibration(np.zeros(2), [0.0, 0.1], azimuth_bias_m=biases)
     half = np.sqrt(0.5)
     direction = np.array([[1.0, 0, 0], [-1.0, 0, 0], [0, 0.6, 0.8], [half, half, 0], [half, -half, 0], [0, 0, 1.0]])
     ring = np.ones(6, int)
@@ -93,36 +93,36 @@ def test_waves_follow_the_azimuth() -> None:
     np.testing.assert_allclose(got, expected, atol=1e-12)
     np.testing.assert_allclose(lasers.readings(got, ring, direction), 10.0, atol=1e-12)
     np.testing.assert_allclose(lasers.ranges(np.full(6, 10.0), np.array([0, 0, 0, 0, 7, 7]), direction), 10.0)
-    assert find_waves(np.zeros((0, 3))).shape == (0, WAVES)
+    assert find_azimuth_harmonics(np.zeros((0, 3))).shape == (0, AZIMUTH_HARMONICS)
 
 
 def test_a_world_reads_as_the_lasers_did(drive: Log) -> None:
-    """What a calibrated world predicts and simulates holds the waves of the lasers that recorded it."""
+    """What a calibrated world predicts and simulates holds the biases of the lasers that recorded it."""
     world = SCENES["street"](seed=1)
-    waves = make_waves(0.05)
-    lasers = Calibration(np.zeros(RINGS), np.zeros(RINGS), range_wave_m=waves)
-    recorded, plain = disturb(drive, waves)[0], Retracer(world)
+    biases = make_biases(0.05)
+    lasers = Calibration(np.zeros(RINGS), np.zeros(RINGS), azimuth_bias_m=biases)
+    recorded, plain = disturb(drive, biases)[0], Retracer(world)
     reading = Retracer(World(world.layers, origin=world.origin, labels=world.labels, calibration=lasers))
     beams = drive[0].beam_direction
     for make in ("predict", "sweep"):
         before, after = getattr(plain, make)(drive[0]), getattr(reading, make)(recorded)
         np.testing.assert_array_equal(before.beam, after.beam)
-        offset = (waves[before.ring] * find_waves(beams[before.beam])).sum(axis=1)
+        offset = (biases[before.ring] * find_azimuth_harmonics(beams[before.beam])).sum(axis=1)
         np.testing.assert_allclose(after.range, before.range - offset, atol=2e-4)
     likely, unlikely = (np.median(tracer.log_likelihood(recorded)) for tracer in (reading, plain))
     assert likely > unlikely + 0.5
 
 
-def test_waves_are_kept(wavy: Log, calibrated: Calibrated) -> None:
+def test_biases_are_kept(biased: Log, calibrated: CalibrationResult) -> None:
     found = calibrated
-    again = unpack_calibrated(wavy, pack_calibrated(found))
+    again = unpack_calibration(biased, pack_calibration(found))
     assert again.calibration.to_dict() == found.calibration.to_dict()
     assert Calibration.from_dict(found.calibration.to_dict()).to_dict() == found.calibration.to_dict()
-    assert "range_wave_m" in found.calibration.to_dict()
+    assert "range_wave_m" in found.calibration.to_dict()  # as on disk
     np.testing.assert_array_equal(again.log[1].range, found.log[1].range)
 
 
-def test_waves_of_another_sensor_are_refused() -> None:
-    with pytest.raises(ResweepError, match="range_wave_m must have 4 values a ring"):
-        Calibration(np.zeros(2), np.zeros(2), range_wave_m=np.zeros((3, WAVES)))
-    assert LaserSigma(np.zeros(2), np.zeros(2), np.zeros(2), 0.1).to_dict().get("range_wave_m") is None
+def test_biases_of_another_sensor_are_refused() -> None:
+    with pytest.raises(ResweepError, match="azimuth_bias_m must have 4 values a ring"):
+        Calibration(np.zeros(2), np.zeros(2), azimuth_bias_m=np.zeros((3, AZIMUTH_HARMONICS)))
+    assert LaserSigma(np.zeros(2), np.zeros(2), np.zeros(2), 0.1).to_dict().get("azimuth_bias_m") is None

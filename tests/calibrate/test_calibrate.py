@@ -43,7 +43,7 @@ def test_wrong_lasers_and_poses_are_found(drive: Log) -> None:
         pose[:3, 3] += shift
         sweeps.append(replace(wrong.applied(sweep), pose=pose))
     found = calibrate(Log.from_sweeps(sweeps), CONFIG)
-    assert found.misfit_m[1] < 0.6 * found.misfit_m[0]
+    assert found.plane_residual_m[1] < 0.6 * found.plane_residual_m[0]
     # Lasers that often see flat things are told well; only differences between lasers can be.
     many = np.bincount(drive[0].ring, minlength=64) > 300
     for got, true in (

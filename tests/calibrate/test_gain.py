@@ -9,11 +9,11 @@ import pytest
 
 import resweep as rs
 from resweep.calibrate.gain import estimate_gain
-from resweep.calibrate.views import View
+from resweep.calibrate.views import SweepView
 from resweep.calibration import Calibration
 
 
-def views(gain: np.ndarray, rng: np.random.Generator) -> list[View]:
+def views(gain: np.ndarray, rng: np.random.Generator) -> list[SweepView]:
     """Two views of a ground whose brightness changes slowly, by lasers of that gain."""
     made = []
     for _ in range(2):
@@ -23,7 +23,7 @@ def views(gain: np.ndarray, rng: np.random.Generator) -> list[View]:
         origin = np.tile([0.0, 0.0, 2.0], (len(points), 1))
         away = np.linalg.norm(points - origin, axis=1)
         direction = (points - origin) / away[:, None]
-        made.append(View(origin, direction, away, ring, light, np.zeros(len(points)), np.eye(4), len(gain)))
+        made.append(SweepView(origin, direction, away, ring, light, np.zeros(len(points)), np.eye(4), len(gain)))
     return made
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import resweep as rs
 from resweep.calibrate.incidence import estimate_exponent
-from resweep.calibrate.views import View
+from resweep.calibrate.views import SweepView
 from resweep.calibration import Calibration
 from resweep.map.config import ReflectanceConfig
 from resweep.pose import Array
@@ -17,7 +17,7 @@ from resweep.pose import Array
 POSE = np.eye(4)
 
 
-def look_at_ground(position: Array, power: float, rng: np.random.Generator) -> View:
+def look_at_ground(position: Array, power: float, rng: np.random.Generator) -> SweepView:
     """A sensor 2 m above ground with patches of other brightness, whose light falls by a power of the cosine."""
     x, y = rng.uniform(-15, 15, (2, 6000))
     hit = np.stack([x, y, np.zeros_like(x)], axis=1)
@@ -29,7 +29,7 @@ def look_at_ground(position: Array, power: float, rng: np.random.Generator) -> V
     pose = np.eye(4)
     pose[:3, 3] = position
     ring = rng.integers(0, 8, len(x))
-    return View(np.zeros_like(hit), along, reach, ring, np.maximum(light, 0), np.zeros(len(x)), pose, 8)
+    return SweepView(np.zeros_like(hit), along, reach, ring, np.maximum(light, 0), np.zeros(len(x)), pose, 8)
 
 
 @pytest.mark.parametrize("power", [0.25, 0.5, 1.0])
@@ -38,7 +38,7 @@ def test_the_exponent_of_a_sensor_is_found(power: float) -> None:
     views = [look_at_ground(np.array([2.0 * at, 0.0, 2.0]), power, rng) for at in range(-3, 4)]
     found = estimate_exponent([views], Calibration(np.zeros(8), np.zeros(8)))
     assert found == pytest.approx(power, abs=0.06)
-    dark = [View(v.origin, v.direction, v.range, v.ring, 0 * v.intensity, v.when, v.pose, 8) for v in views]
+    dark = [SweepView(v.origin, v.direction, v.range, v.ring, 0 * v.intensity, v.when, v.pose, 8) for v in views]
     assert estimate_exponent([dark], Calibration(np.zeros(8), np.zeros(8))) is None
 
 
@@ -70,11 +70,11 @@ def test_simulated_light_falls_by_the_same_law(power: float, tmp_path: Path) -> 
 def test_settings_are_settled_by_the_calibration() -> None:
     known = Calibration(np.zeros(2), np.zeros(2), incidence_exponent=0.3)
     assert Calibration.from_dict(known.to_dict()).incidence_exponent == 0.3
-    assert ReflectanceConfig().settled(known).falls_by == 0.3
-    assert ReflectanceConfig().settled(None).falls_by == 1.0
-    assert ReflectanceConfig(incidence_exponent=0.5).settled(known).falls_by == 0.5
+    assert ReflectanceConfig().settled(known).simulated_exponent == 0.3
+    assert ReflectanceConfig().settled(None).simulated_exponent == 1.0
+    assert ReflectanceConfig(incidence_exponent=0.5).settled(known).simulated_exponent == 0.5
     flat = ReflectanceConfig(incidence_exponent=0.0).settled(known)
-    assert (flat.exponent, flat.falls_by) == (0.0, 1.0)
+    assert (flat.exponent, flat.simulated_exponent) == (0.0, 1.0)
     with pytest.raises(rs.ResweepError, match="incidence_exponent"):
         Calibration(np.zeros(2), np.zeros(2), incidence_exponent=-1.0)
     with pytest.raises(rs.ResweepError, match="incidence_exponent"):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from resweep.calibrate.config import CalibrateConfig
-from resweep.calibrate.unknowns import Layout, find_slopes
-from resweep.calibrate.views import View
+from resweep.calibrate.unknowns import Unknowns, find_slopes
+from resweep.calibrate.views import SweepView
 from resweep.calibration import Calibration
 from resweep.pose import Array
 
@@ -15,9 +15,9 @@ CONFIG = CalibrateConfig()
 RATE = np.array([0.01, 0.0, -0.02, 0.1, 0.05, 0.0])  # radians and metres a second
 
 
-def view_at(time: float | None, change: Array | None = None) -> View:
+def view_at(time: float | None, change: Array | None = None) -> SweepView:
     none = np.zeros((0, 3))
-    view = View(none, none, np.zeros(0), np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.eye(4), 1, time)
+    view = SweepView(none, none, np.zeros(0), np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.eye(4), 1, time)
     view.change = np.zeros(12) if change is None else change
     return view
 
@@ -42,11 +42,11 @@ def test_motion_that_poses_show_costs_nothing_and_motion_against_them_does(conti
     def cost(rate: Array) -> float:
         """Of poses that are corrected along `RATE`, and motion within sweeps corrected by ``rate``."""
         views = [view_at(time, np.r_[RATE * time, rate]) for time in times.tolist()]
-        layout = Layout(1, len(views), True, find_slopes([views]) if continuous else None)
+        layout = Unknowns(1, len(views), True, find_slopes([views]) if continuous else None)
         unknowns = layout.join(Calibration(np.zeros(1), np.zeros(1)), views)
         return float(unknowns @ layout.precision(CONFIG) @ unknowns)
 
-    layout = Layout(1, len(times), False)
+    layout = Unknowns(1, len(times), False)
     still = [view_at(time, np.r_[RATE * time, np.zeros(6)]) for time in times.tolist()]
     alone = layout.join(Calibration(np.zeros(1), np.zeros(1)), still)
     poses = float(alone @ layout.precision(CONFIG) @ alone)

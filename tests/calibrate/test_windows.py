@@ -19,7 +19,7 @@ from resweep.build import CalibrateConfig
 from resweep.calibrate import calibrate as calibrating
 from resweep.calibrate import local_planes, views, windows
 from resweep.calibrate.calibrate import calibrate
-from resweep.calibrate.unknowns import Layout
+from resweep.calibrate.unknowns import Unknowns
 from resweep.calibrate.windows import choose_stretches, choose_windows, refine_poses
 from resweep.calibration import Calibration
 from resweep.log import Log
@@ -78,7 +78,7 @@ def test_lasers_and_poses_of_a_long_drive_are_found(street: Log) -> None:
     for name in ("elevation_rad", "range_m"):
         true = getattr(truth, name)[many]
         assert np.std(getattr(found.calibration, name)[many] - true) < 0.7 * np.std(true)
-    assert found.misfit_m[1] < 0.3 * found.misfit_m[0]
+    assert found.plane_residual_m[1] < 0.3 * found.plane_residual_m[0]
     for before, after in zip(pose_errors(log, street), pose_errors(found.log, street), strict=True):
         assert np.linalg.norm(after, axis=1).mean() < 0.6 * np.linalg.norm(before, axis=1).mean()
         # No jump where one window ends and the next begins: every step is small.
@@ -116,13 +116,13 @@ def test_windows_give_the_same_bytes_elsewhere(street: Log) -> None:
 
 
 def test_only_the_sweeps_of_a_window_are_in_memory(monkeypatch: pytest.MonkeyPatch, street: Log) -> None:
-    alive: weakref.WeakSet[views.View] = weakref.WeakSet()
+    alive: weakref.WeakSet[views.SweepView] = weakref.WeakSet()
     most = 0
 
-    class Watched(views.View):
+    class Watched(views.SweepView):
         __hash__ = object.__hash__
 
-    def make_view(*given: Any) -> views.View:
+    def make_view(*given: Any) -> views.SweepView:
         nonlocal most
         view = views.make_view(*given)
         watched = Watched(**view.__dict__)
@@ -130,9 +130,9 @@ def test_only_the_sweeps_of_a_window_are_in_memory(monkeypatch: pytest.MonkeyPat
         most = max(most, len(alive))
         return watched
 
-    def step(parts: Any, calibration: Calibration, *_: Any) -> local_planes.Step:
-        layout = Layout(len(calibration.range_m), sum(map(len, parts)), False)
-        return local_planes.Step(calibration, 0.0, layout, np.eye(layout.count))
+    def step(parts: Any, calibration: Calibration, *_: Any) -> local_planes.GaussNewtonStep:
+        layout = Unknowns(len(calibration.range_m), sum(map(len, parts)), False)
+        return local_planes.GaussNewtonStep(calibration, 0.0, layout, np.eye(layout.count))
 
     for module in (calibrating, windows):
         monkeypatch.setattr(module, "make_view", make_view)

@@ -85,7 +85,7 @@ def test_further_logs_are_moved_onto_the_first_and_it_is_told(resweep, sweeps: L
     result = resweep("build", "first", "second", "-o", "w.world", *SURFELS)
     assert result.status == 0, result.err
     assert "second: moved by 0.59" in result.err
-    assert rs.load_world("w.world").meta["aligned"][0]["misfit_m"][1] < 0.03
+    assert rs.load_world("w.world").meta["aligned"][0]["plane_residual_m"][1] < 0.03
     far = sweeps.poses.copy()
     far[:, 0, 3] += 1000
     rs.write_log(rs.open_log("first", poses=far), "third")

@@ -9,8 +9,8 @@ import pytest
 
 from experiments.disturbed import MOTION, Disturbed, scan_disturbed
 from resweep.build import CalibrateConfig
-from resweep.calibrate.calibrate import Calibrated, calibrate, correct_log
-from resweep.calibrate.checkpoint import pack_calibrated, unpack_calibrated
+from resweep.calibrate.calibrate import CalibrationResult, calibrate, correct_log
+from resweep.calibrate.checkpoint import pack_calibration, unpack_calibration
 from resweep.calibration import Calibration
 from resweep.log import Log
 
@@ -23,12 +23,12 @@ def known() -> Disturbed:
 
 
 @pytest.fixture(scope="module")
-def found(known: Disturbed) -> Calibrated:
+def found(known: Disturbed) -> CalibrationResult:
     return calibrate(known.log, CONFIG)
 
 
 @pytest.mark.parametrize("name", ["elevation_rad", "range_m", "range_slope"])
-def test_lasers_are_found_within_their_uncertainty(known: Disturbed, found: Calibrated, name: str) -> None:
+def test_lasers_are_found_within_their_uncertainty(known: Disturbed, found: CalibrationResult, name: str) -> None:
     sigma = found.calibration.sigma
     assert sigma is not None
     z = (getattr(found.calibration, name) - getattr(known.lasers, name)) / getattr(sigma, name)
@@ -37,7 +37,7 @@ def test_lasers_are_found_within_their_uncertainty(known: Disturbed, found: Cali
     assert np.sqrt((z**2).mean()) < 1.6
 
 
-def test_the_mean_elevation_is_found_within_its_uncertainty(known: Disturbed, found: Calibrated) -> None:
+def test_the_mean_elevation_is_found_within_its_uncertainty(known: Disturbed, found: CalibrationResult) -> None:
     lasers, sigma = found.calibration, found.calibration.sigma
     assert sigma is not None
     error = lasers.elevation_bias_rad - known.lasers.elevation_bias_rad
@@ -45,7 +45,7 @@ def test_the_mean_elevation_is_found_within_its_uncertainty(known: Disturbed, fo
     assert sigma.elevation_bias_rad < 0.5 * CONFIG.elevation_bias_prior_rad  # the data says it, not the prior
 
 
-def test_motion_within_sweeps_is_found(known: Disturbed, found: Calibrated) -> None:
+def test_motion_within_sweeps_is_found(known: Disturbed, found: CalibrationResult) -> None:
     poses = found.calibration.poses
     assert poses is not None
     before, after = (
@@ -74,13 +74,13 @@ def test_windows_find_the_motion_too(known: Disturbed) -> None:
     assert 0 < found.calibration.poses.turn_sigma_rad_s < config.turn_rate_prior_rad_s
 
 
-def test_a_calibrated_log_is_kept_and_read_back(known: Disturbed, found: Calibrated) -> None:
-    again = unpack_calibrated(known.log, pack_calibrated(found))
+def test_a_calibrated_log_is_kept_and_read_back(known: Disturbed, found: CalibrationResult) -> None:
+    again = unpack_calibration(known.log, pack_calibration(found))
     assert again.calibration.to_dict() == found.calibration.to_dict()
     np.testing.assert_array_equal(again.log[3].world_points(), found.log[3].world_points())
 
 
-def test_worlds_keep_what_was_found(found: Calibrated) -> None:
+def test_worlds_keep_what_was_found(found: CalibrationResult) -> None:
     data = found.calibration.to_dict()
     again = Calibration.from_dict(data)
     assert again.to_dict() == data

@@ -7,7 +7,7 @@ import pytest
 
 import resweep as rs
 from resweep.build import Map, MapConfig, SplatConfig, VolumeConfig
-from resweep.build.refine.densify import bear_volumes
+from resweep.build.refine.densify import add_volumes
 from resweep.build.splats.splats import fit
 from resweep.map.reflectance import smooth_reflectance
 from resweep.neighbours import Neighbours
@@ -94,7 +94,7 @@ def test_volumes_that_are_born_have_it_too() -> None:
     known = Volumes(
         points[~ahead], np.tile([1e-3, 0, 0, 1e-3, 0, 1e-3], (len(points[~ahead]), 1)), 0.5, reflectance=0.3
     )
-    both = bear_volumes(known, cloud, points[ahead], VolumeConfig(voxel_m=0.06))
+    both = add_volumes(known, cloud, points[ahead], VolumeConfig(voxel_m=0.06))
     born = np.arange(len(both)) >= len(known)
     assert np.all(both.reflectance[~born] == np.float32(0.3))  # those that were there stay as they are
     far = born & (both.mean[:, 2] > 0.3)

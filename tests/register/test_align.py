@@ -71,7 +71,7 @@ def test_a_second_pass_is_brought_onto_the_first(brought, back: Log) -> None:
     assert shift.shift_m == pytest.approx(1.02, abs=0.1)
     assert shift.turn_deg == pytest.approx(2.0, abs=0.1)
     assert 0.1 < shift.drift_m < 0.6
-    assert shift.misfit_m[0] > 0.1 > 0.03 > shift.misfit_m[1]
+    assert shift.plane_residual_m[0] > 0.1 > 0.03 > shift.plane_residual_m[1]
     np.testing.assert_allclose(found[3].pose, found.poses[3])
     assert "moved by 1.0" in str(shift)
 

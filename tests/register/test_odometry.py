@@ -122,7 +122,7 @@ def test_a_recorded_drive_makes_a_thinner_map_than_its_own_poses(sample_data, se
     assert distance.max() < 0.08
     assert turn.max() < 0.2
     once = CalibrateConfig(iterations=1)
-    assert calibrate(found, once).misfit_m[0] < calibrate(log, once).misfit_m[0]
+    assert calibrate(found, once).plane_residual_m[0] < calibrate(log, once).plane_residual_m[0]
 
 
 @pytest.mark.slow

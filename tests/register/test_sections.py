@@ -11,7 +11,7 @@ import pytest
 from resweep.log import Log
 from resweep.pose import Array, from_xyz_rpy, inverse, transform
 from resweep.register import AlignConfig, align
-from resweep.register.sections import MapPieces, divide_way, fade_weights
+from resweep.register.sections import MapPieces, divide_route, fade_weights
 from resweep.sweep import Sweep
 
 CONFIG = AlignConfig(section_m=40.0, segment_m=20.0, range_max_m=10.0, sweep_gap_m=2.0)
@@ -72,7 +72,7 @@ def test_a_long_drive_is_aligned_in_sections() -> None:
     assert np.linalg.norm(before, axis=1).min() > 0.1
     assert np.linalg.norm(error, axis=1).max() < 0.05
     assert np.linalg.norm(np.diff(error, axis=0), axis=1).max() < 0.01  # no step where sections meet
-    assert shift.misfit_m[1] < 0.02 < 0.05 < shift.misfit_m[0]
+    assert shift.plane_residual_m[1] < 0.02 < 0.05 < shift.plane_residual_m[0]
     assert shift.overlap > 0.9
     # One section gives the same to the noise of the sweeps.
     (_, whole), _ = align([first, second], CONFIG.model_copy(update={"section_m": 1000.0}))
@@ -116,7 +116,7 @@ def test_memory_does_not_grow_with_the_drive() -> None:
     ],
 )
 def test_sections_cover_the_drive(path_m: Array, count: int) -> None:
-    sections = divide_way(path_m, CONFIG)
+    sections = divide_route(path_m, CONFIG)
     assert len(sections) == count
     owned = np.concatenate([np.arange(*section.own) for section in sections])
     assert owned.tolist() == list(range(len(path_m)))

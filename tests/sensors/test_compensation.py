@@ -73,7 +73,7 @@ def test_surfaces_of_a_real_drive_agree_better(sample_data: Path) -> None:
     corrected = correct_compensation(log)
     moved = corrected[2].deskewed() - corrected[2].points
     assert 0.03 < np.abs(moved[:, 0]).max() < 0.08
-    before, after = (calibrate(one).misfit_m[1] for one in (log, corrected))
+    before, after = (calibrate(one).plane_residual_m[1] for one in (log, corrected))
     assert after < before
 
 

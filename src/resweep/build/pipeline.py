@@ -13,7 +13,7 @@ from resweep.build.hybrid import hybrid
 from resweep.build.mesh import mesh
 from resweep.build.plan import prepare_build
 from resweep.build.refine import refine
-from resweep.build.refine.blind_sectors import see_blind_spots
+from resweep.build.refine.blind_sectors import estimate_blind_sectors
 from resweep.build.settings.base import BuildConfig
 from resweep.build.settings.hybrid import HybridConfig
 from resweep.build.settings.mesh import MeshConfig
@@ -111,7 +111,7 @@ def _build(
         if config.refine != "none":
             begin_stage(refine.STAGE)
             layers = refine.refine(map, layers, config.refine, partial(_fit_sweeps, map, config), config)
-            map = see_blind_spots(map, layers)
+            map = estimate_blind_sectors(map, layers)
         layers = record_seen(map.cloud, layers)
         if config.complete:
             layers = complete(map, layers, map.observed)

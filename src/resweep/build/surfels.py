@@ -39,5 +39,5 @@ def cover_cloud(cloud: Cloud, config: SurfelConfig) -> Splats:
     reflectance = extra.pop("reflectance")
     radius = np.full(len(seed), config.radius_m, np.float32)
     columns = (cloud.label[seed], reflectance, cloud.instance[seed], extra, "surfels")
-    falls_by = config.reflectance.falls_by
-    return Splats(cloud.points[seed], normal, radius, *columns, incidence_exponent=falls_by)
+    simulated_exponent = config.reflectance.simulated_exponent
+    return Splats(cloud.points[seed], normal, radius, *columns, incidence_exponent=simulated_exponent)

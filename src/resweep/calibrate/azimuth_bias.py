@@ -2,7 +2,7 @@
 
 The lasers of a spinning sensor do not read alike all around: on KITTI's HDL-64E, some are millimetres long towards two
 sides and short towards the other two, and in part alike in other sequences. Where the map is locally a plane, a return
-lies off it along its beam by that much. A wave of two harmonics for each laser takes it out, by robust least squares;
+lies off it along its beam by that much. Two harmonics of azimuth for each laser take it out, by robust least squares;
 what all lasers have in common is left to the map and the poses.
 """
 
@@ -16,8 +16,8 @@ import numpy as np
 from resweep import portable
 from resweep.calibrate.config import CalibrateConfig
 from resweep.calibrate.local_planes import SHARED_ERRORS, match_parts
-from resweep.calibrate.views import View
-from resweep.calibration import WAVES, Calibration, find_waves
+from resweep.calibrate.views import SweepView
+from resweep.calibration import AZIMUTH_HARMONICS, Calibration, find_azimuth_harmonics
 from resweep.pose import Array
 from resweep.registration import huber_weight
 
@@ -25,32 +25,32 @@ _ROUNDS = 2  # the planes are made of the same lasers, so one is not enough
 _SAMPLES = 4  # times as many returns as a step of the poses takes
 _HEIGHT_M = 0.005  # spread of a plane along its normal
 _SEED = 3
-_LEAST_OF_LASER = 200  # returns, for its wave to be looked for
+_MIN_OF_LASER = 200  # returns, for its bias to be estimated
 
 
-def estimate_waves(
-    parts: Sequence[Sequence[View]],
+def estimate_azimuth_bias(
+    parts: Sequence[Sequence[SweepView]],
     calibration: Calibration,
     config: CalibrateConfig,
     thickness_m: float,
 ) -> tuple[Array, Array] | None:
-    """``range_wave_m`` (k, 4) of a calibration, and the standard deviation (k,) of each ring's amplitudes.
+    """``azimuth_bias_m`` (k, 4) of a calibration, and the standard deviation (k,) of each ring's amplitudes.
 
-    None where waves are no larger than their errors.
+    None where the biases are no larger than their errors.
     """
     views = [view for part in parts for view in part]
     ring = np.concatenate([view.ring for view in views])
-    wave = find_waves(np.concatenate([view.direction for view in views]))
+    harmonics = find_azimuth_harmonics(np.concatenate([view.direction for view in views]))
     more = config.model_copy(update={"samples": _SAMPLES * config.samples})
-    rng = np.random.default_rng(_SEED)  # of its own: where there are no waves, all is as if none were looked for
-    found = np.zeros((len(calibration.range_m), WAVES))
+    rng = np.random.default_rng(_SEED)  # of its own: without a bias, all is as if none were looked for
+    found = np.zeros((len(calibration.range_m), AZIMUTH_HARMONICS))
     for _ in range(_ROUNDS):
-        matched = match_parts(parts, replace(calibration, range_wave_m=found), more, rng, thickness_m)
+        matched = match_parts(parts, replace(calibration, azimuth_bias_m=found), more, rng, thickness_m)
         slant = matched.slant
         noise = np.sqrt((config.noise_m * slant) ** 2 + _HEIGHT_M**2)
         weight = huber_weight(matched.error / noise, config.huber_m / config.noise_m) / noise**2
         found, sigma = _solve(
-            ring[matched.row], slant[:, None] * wave[matched.row], matched.error, weight, found, config
+            ring[matched.row], slant[:, None] * harmonics[matched.row], matched.error, weight, found, config
         )
     known = found.any(axis=1)
     if not known.any():
@@ -69,17 +69,17 @@ def _solve(
     A return of laser ``ring`` (n,) lies ``error`` (n,) off its plane, and further by ``slope`` (n, 4) for each metre of
     an amplitude.
     """
-    prior = np.eye(WAVES) / config.range_wave_prior_m**2
-    found, sigma = np.zeros_like(so_far), np.full(len(so_far), config.range_wave_prior_m)
+    prior = np.eye(AZIMUTH_HARMONICS) / config.azimuth_bias_prior_m**2
+    found, sigma = np.zeros_like(so_far), np.full(len(so_far), config.azimuth_bias_prior_m)
     for laser in range(len(so_far)):
         own = ring == laser
-        if np.count_nonzero(own) < _LEAST_OF_LASER:
+        if np.count_nonzero(own) < _MIN_OF_LASER:
             continue
         rows, strength = slope[own], weight[own]
         spread = float((strength * error[own] ** 2).sum() / np.count_nonzero(own))
         variance = SHARED_ERRORS**2 * max(spread, 1.0)  # of residuals in units of their noise
         matrix = portable.matmul(rows.T, rows * strength[:, None]) / variance + prior
         pull = (rows * (strength * error[own])[:, None]).sum(axis=0) / variance
-        found[laser] = so_far[laser] - portable.solve(matrix, pull + so_far[laser] / config.range_wave_prior_m**2)
-        sigma[laser] = np.sqrt(np.diagonal(portable.solve(matrix, np.eye(WAVES))).mean())
+        found[laser] = so_far[laser] - portable.solve(matrix, pull + so_far[laser] / config.azimuth_bias_prior_m**2)
+        sigma[laser] = np.sqrt(np.diagonal(portable.solve(matrix, np.eye(AZIMUTH_HARMONICS))).mean())
     return found, sigma

@@ -5,8 +5,8 @@ its poses by millimetres: surfaces of the map come out in several layers. Where 
 plane, each return should lie in it. One robust least-squares problem over all sweeps finds an elevation
 and a range correction for every laser, and for every sweep a small motion of its pose and of its course within the
 sweep, each with its uncertainty. A long log is divided: its lasers are found on a few stretches along it, its poses in
-windows that overlap. Ranges of a laser also change with azimuth, which `waves` finds, and lasers differ in how bright
-they report the same surface, which `gain` finds.
+windows that overlap. Ranges of a laser also change with azimuth, which `azimuth_bias` finds, and lasers differ in how
+bright they report the same surface, which `gain` finds.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from itertools import islice
 import numpy as np
 
 from resweep import portable
-from resweep.calibrate.azimuth_bias import estimate_waves
+from resweep.calibrate.azimuth_bias import estimate_azimuth_bias
 from resweep.calibrate.config import CalibrateConfig
 from resweep.calibrate.gain import estimate_gain
 from resweep.calibrate.incidence import estimate_exponent
 from resweep.calibrate.local_planes import list_thicknesses, step
 from resweep.calibrate.unknowns import fix_biases, fix_lasers, summarise_poses
-from resweep.calibrate.views import Keep, View, make_view, move_to_origin
-from resweep.calibrate.windows import Refined, choose_stretches, refine_poses
+from resweep.calibrate.views import Keep, SweepView, make_view, move_to_origin
+from resweep.calibrate.windows import PoseEstimate, choose_stretches, refine_poses
 from resweep.calibration import Calibration
 from resweep.log import Log
 from resweep.pose import Array
@@ -38,17 +38,17 @@ _APART_M = 1.0  # from which on sweeps see a place from different sides
 
 
 @dataclass(frozen=True, eq=False)
-class Calibrated:
+class CalibrationResult:
     """A log with corrected sweeps and poses, the lasers' ``calibration``, and how well surfaces agree.
 
     ``rates`` (n, 6) are the turn and shift a second by which the motion within each sweep was corrected, in world axes.
-    ``misfit_m`` is the median distance of returns from the local plane, before and after.
+    ``plane_residual_m`` is the median distance of returns from the local plane, before and after.
     """
 
     log: Log
     calibration: Calibration
     rates: Array
-    misfit_m: tuple[float, float]
+    plane_residual_m: tuple[float, float]
 
 
 def calibrate(
@@ -57,7 +57,7 @@ def calibrate(
     keep: Keep | None = None,
     progress: bool = False,
     workers: Workers | None = None,
-) -> Calibrated:
+) -> CalibrationResult:
     """The log with its lasers and poses corrected; ``keep(sweep)`` (n,) says which returns take part.
 
     Up to ``config.sweeps`` sweeps make one problem. Of a longer log, the lasers are found on stretches along it and
@@ -66,18 +66,18 @@ def calibrate(
     config = config or CalibrateConfig()
     whole = len(log) <= config.sweeps
     stretches = [(0, len(log))] if whole else choose_stretches(log.poses, config)
-    found, calibration, misfit_m = _calibrate_lasers(log, stretches, config, keep, progress)
+    found, calibration, plane_residual_m = _calibrate_lasers(log, stretches, config, keep, progress)
     if not whole:
         found = refine_poses(log, calibration, config, keep, progress, workers or OneProcess())
     calibration = replace(calibration, poses=summarise_poses(found.changes, found.sigmas))
     rates = found.changes[:, 6:]
-    return Calibrated(correct_log(log, calibration, found.poses, rates), calibration, rates, misfit_m)
+    return CalibrationResult(correct_log(log, calibration, found.poses, rates), calibration, rates, plane_residual_m)
 
 
 def _calibrate_lasers(
     log: Log, stretches: Sequence[tuple[int, int]], config: CalibrateConfig, keep: Keep | None, progress: bool
-) -> tuple[Refined, Calibration, tuple[float, float]]:
-    """Refined poses of the stretches, the calibration of the lasers, and the misfit before and after."""
+) -> tuple[PoseEstimate, Calibration, tuple[float, float]]:
+    """The poses of the stretches, the calibration of the lasers, and the plane residual before and after."""
     rng = np.random.default_rng(0)
     chosen = [at for begin, end in stretches for at in range(begin, end)]
     views = [make_view(sweep, config, rng, keep) for sweep in track(log[chosen], "calibrating lasers", show=progress)]
@@ -92,37 +92,37 @@ def _calibrate_lasers(
     elif not moves:
         # A mean elevation bends what one place sees, and shows between places.
         config = fix_biases(config)
-    misfits: list[float] = []
-    wave_sigma = None
-    has_waves = config.range_wave_prior_m > 0 and moves and n_rings > 1
+    residuals: list[float] = []
+    bias_sigma = None
+    has_bias = config.azimuth_bias_prior_m > 0 and moves and n_rings > 1
     thicknesses = list_thicknesses(config, config.iterations)
     for number, thickness_m in enumerate(thicknesses, 1):
-        # Lasers and poses agree before the last step, which mends what waves had bent of them.
-        if has_waves and number == len(thicknesses):
-            waves = estimate_waves(parts, calibration, config, thickness_m)
-            if waves is not None:
-                wave, wave_sigma = waves
-                calibration = replace(calibration, range_wave_m=wave)
+        # Lasers and poses agree before the last step, which mends what biases had bent of them.
+        if has_bias and number == len(thicknesses):
+            found = estimate_azimuth_bias(parts, calibration, config, thickness_m)
+            if found is not None:
+                bias, bias_sigma = found
+                calibration = replace(calibration, azimuth_bias_m=bias)
         done = step(parts, calibration, config, rng, thickness_m)
         calibration = done.calibration
-        misfits.append(done.misfit_m)
+        residuals.append(done.plane_residual_m)
     if n_rings > 1:
         calibration = replace(calibration, gain=estimate_gain(parts, calibration))
     calibration = replace(calibration, incidence_exponent=estimate_exponent(parts, calibration))
     for part, origin in zip(parts, origins, strict=True):
         _move_back(part, origin)
-    known = done.estimate()
-    calibration = replace(calibration, sigma=replace(known.of_lasers(), range_wave_m=wave_sigma))
-    refined = Refined(np.stack([view.pose for view in views]), np.stack([view.change for view in views]), known.sweeps)
-    return refined, calibration, (misfits[0], misfits[-1])
+    known = done.find_uncertainty()
+    calibration = replace(calibration, sigma=replace(known.of_lasers(), azimuth_bias_m=bias_sigma))
+    poses, changes = (np.stack([getattr(view, name) for view in views]) for name in ("pose", "change"))
+    return PoseEstimate(poses, changes, known.sweeps), calibration, (residuals[0], residuals[-1])
 
 
-def _find_extent(part: Sequence[View]) -> float:
+def _find_extent(part: Sequence[SweepView]) -> float:
     """How far apart the poses of some views lie, metres: the diagonal of their box."""
     return float(portable.norm(np.ptp([view.pose[:3, 3] for view in part], axis=0)))
 
 
-def _move_back(part: Sequence[View], origin: Array) -> None:
+def _move_back(part: Sequence[SweepView], origin: Array) -> None:
     for view in part:
         view.pose[:3, 3] += origin
 

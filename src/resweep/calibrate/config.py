@@ -20,12 +20,12 @@ class CalibrateConfig(Spec):
     In each of ``iterations``, ``samples`` of the returns look at their ``k`` nearest, within ``neighbour_radius_m``:
     they are a plane if their variance across it is below ``thickness_m``² and ``flatness`` times that along its short
     side, which is above ``breadth`` times that along its long side. It must also be thinner than
-    ``thickness_per_misfit`` times the typical distance, or ``thickness_min_m`` if that is more. Distances weigh by
+    ``thickness_per_residual`` times the typical distance, or ``thickness_min_m`` if that is more. Distances weigh by
     their own spread, or by ``noise_m`` if that is less, and beyond ``huber_m`` less. The priors say how large
-    corrections are expected to be: of each laser, of its range by azimuth (``_wave_``; with 0 it is left out), of all
-    lasers together (``_bias_``), of each sweep, and of the motion
-    within it (``_rate_``, a second; the defaults are for GPS with an IMU, odometry wants five times as much). With
-    ``continuous``, the latter are counted from how the corrections of the poses before and after change over time, in
+    corrections are expected to be: of each laser, of its range by azimuth (``azimuth_bias_``; with 0 it is left out),
+    of all lasers together (``_bias_``), of each sweep, and of the motion within it (``_rate_``, a second; the defaults
+    are for GPS with an IMU, odometry wants five times as much). With ``continuous``, the latter are counted from how
+    the corrections of the poses before and after change over time, in
     sweeps whose motion is known: it has no jumps, and where poses jitter by a centimetre it is off by a decimetre a
     second.
     """
@@ -45,7 +45,7 @@ class CalibrateConfig(Spec):
     flatness: Positive = 0.05
     breadth: Positive = 0.02
     thickness_min_m: Positive = 0.01
-    thickness_per_misfit: Positive = 6.0
+    thickness_per_residual: Positive = 6.0
     noise_m: Positive = 0.02
     huber_m: Positive = 0.03
     elevation_prior_rad: Positive = 0.0017
@@ -53,7 +53,7 @@ class CalibrateConfig(Spec):
     range_prior_m: Positive = 0.02
     range_bias_prior_m: Positive = 0.01
     range_slope_prior: Positive = 0.0005
-    range_wave_prior_m: NotNegative = 0.005
+    azimuth_bias_prior_m: NotNegative = 0.005
     turn_prior_rad: Positive = 0.002
     shift_prior_m: Positive = 0.02
     turn_rate_prior_rad_s: Positive = 0.002

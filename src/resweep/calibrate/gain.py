@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from resweep.calibrate.views import View
+from resweep.calibrate.views import SweepView
 from resweep.calibration import Calibration
 from resweep.pose import Array
 from resweep.voxels import number_voxels
 
 _VOXEL_M = 0.4  # in which lasers see about the same surface
-_LEAST_RETURNS, _LEAST_LASERS = 6, 3  # of a voxel
-_LEAST_OF_LASER = 500  # returns, for its gain to be known
+_MIN_RETURNS, _MIN_LASERS = 6, 3  # of a voxel
+_MIN_OF_LASER = 500  # returns, for its gain to be known
 _ITERATIONS = 8
 _SAME = 0.03  # gains that differ less from 1 are left alone
 _LIMITS = (0.2, 5.0)
 
 
-def estimate_gain(parts: Sequence[Sequence[View]], calibration: Calibration) -> Array | None:
+def estimate_gain(parts: Sequence[Sequence[SweepView]], calibration: Calibration) -> Array | None:
     """The gain (k,) of each laser, 1 in the middle; None where all are alike or intensities are unknown.
 
     In turns, each voxel's brightness is the mean over its returns, with gains taken out, and each laser's gain is what
@@ -38,9 +38,9 @@ def estimate_gain(parts: Sequence[Sequence[View]], calibration: Calibration) -> 
     count, cells = len(calibration.range_m), first
     own = np.unique(voxel * count + ring)  # pairs of a voxel and a laser
     lasers = np.bincount(own // count, minlength=cells)
-    used = (np.bincount(voxel)[voxel] >= _LEAST_RETURNS) & (lasers[voxel] >= _LEAST_LASERS)
+    used = (np.bincount(voxel)[voxel] >= _MIN_RETURNS) & (lasers[voxel] >= _MIN_LASERS)
     voxel, ring, light = voxel[used], ring[used], light[used]
-    known = np.bincount(ring, minlength=count) >= _LEAST_OF_LASER
+    known = np.bincount(ring, minlength=count) >= _MIN_OF_LASER
     if np.count_nonzero(known) < 2:
         return None
     number = np.maximum(np.bincount(voxel, minlength=cells), 1)
@@ -53,7 +53,7 @@ def estimate_gain(parts: Sequence[Sequence[View]], calibration: Calibration) -> 
     return None if float(np.abs(gain - 1.0).max()) < _SAME else np.asarray(np.round(gain, 4))
 
 
-def _gather(part: Sequence[View], calibration: Calibration) -> tuple[Array, Array, Array]:
+def _gather(part: Sequence[SweepView], calibration: Calibration) -> tuple[Array, Array, Array]:
     """Voxel, laser and intensity (n,) of the returns of views."""
     points = np.concatenate([*(view.place(calibration).place for view in part), np.zeros((0, 3))])
     ring = np.concatenate([*(view.ring for view in part), np.zeros(0, np.int64)])

@@ -7,20 +7,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from resweep import portable
-from resweep.calibrate.views import View
+from resweep.calibrate.views import SweepView
 from resweep.calibration import Calibration
 from resweep.pose import Array
 from resweep.voxels import number_voxels
 
 _VOXEL_M = 0.4  # in which a surface is flat
-_LEAST_RETURNS = 6  # of a voxel
-_LEAST_OF_ALL = 2000  # returns on flat voxels, for the exponent to be known
+_MIN_RETURNS = 6  # of a voxel
+_MIN_OF_ALL = 2000  # returns on flat voxels, for the exponent to be known
 _FLAT = 0.05  # of the second largest spread of a voxel's points: the least, at most
-_LEAST_COSINE = 0.1
+_MIN_COSINE = 0.1
 _EXPONENTS = np.arange(0.125, 1.51, 0.125)  # settings have 0 for intensities that count as reflectance
 
 
-def estimate_exponent(parts: Sequence[Sequence[View]], calibration: Calibration) -> float | None:
+def estimate_exponent(parts: Sequence[Sequence[SweepView]], calibration: Calibration) -> float | None:
     """The power of the cosine of incidence by which intensities fall; None where too little shows it.
 
     Voxels that are flat give normals. For each exponent, each voxel has the reflectance that predicts the intensities
@@ -35,7 +35,7 @@ def estimate_exponent(parts: Sequence[Sequence[View]], calibration: Calibration)
         cosines.append(cosine)
         lights.append(light)
     voxel, cosine, light = np.concatenate(voxels), np.concatenate(cosines), np.concatenate(lights)
-    if len(light) < _LEAST_OF_ALL or light.max() <= 0:
+    if len(light) < _MIN_OF_ALL or light.max() <= 0:
         return None
     errors = [_measure_error(voxel, portable.power(cosine, float(power)), light, first) for power in _EXPONENTS]
     best = int(np.argmin(errors))
@@ -53,7 +53,7 @@ def _measure_error(voxel: Array, fall: Array, light: Array, cells: int) -> float
     return float(((light - reflectance[voxel] * fall) ** 2).sum())
 
 
-def _gather(part: Sequence[View], calibration: Calibration) -> tuple[Array, Array, Array]:
+def _gather(part: Sequence[SweepView], calibration: Calibration) -> tuple[Array, Array, Array]:
     """Voxel, cosine of incidence and intensity (n,) of returns in flat voxels; gains of lasers are taken out."""
     placed = [view.place(calibration) for view in part]
     points = np.concatenate([*(one.place for one in placed), np.zeros((0, 3))])
@@ -71,7 +71,7 @@ def _gather(part: Sequence[View], calibration: Calibration) -> tuple[Array, Arra
         for j in range(i, 3):
             matrices[:, i, j] = matrices[:, j, i] = np.bincount(voxel, off[:, i] * off[:, j]) / count
     spread, axes = portable.eigh3(matrices)
-    flat = (count >= _LEAST_RETURNS) & (spread[:, 0] < _FLAT * spread[:, 1])
+    flat = (count >= _MIN_RETURNS) & (spread[:, 0] < _FLAT * spread[:, 1])
     used = flat[voxel]
     cosine = np.abs((along * axes[voxel, :, 0]).sum(axis=1))[used]
-    return voxel[used], np.clip(cosine, _LEAST_COSINE, 1.0), light[used]
+    return voxel[used], np.clip(cosine, _MIN_COSINE, 1.0), light[used]

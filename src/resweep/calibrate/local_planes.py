@@ -15,15 +15,15 @@ import numpy as np
 
 from resweep import _core, portable
 from resweep.calibrate.config import CalibrateConfig
-from resweep.calibrate.unknowns import Estimate, Layout, find_slopes
-from resweep.calibrate.views import View
+from resweep.calibrate.unknowns import Uncertainty, Unknowns, find_slopes
+from resweep.calibrate.views import SweepView
 from resweep.calibration import Calibration
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.registration import huber_weight, plane_distances
 
-_GRAZING, _MOST_EXCESS_M = 0.01, 0.3  # as in the native system
-_LEAST_NOISE_M = 0.002  # ranges are not known better than that
+_GRAZING, _MAX_EXCESS_M = 0.01, 0.3  # as in the native system
+_MIN_NOISE_M = 0.002  # ranges are not known better than that
 # Residuals near each other are not independent: their planes are not quite planes, and share the noise of neighbours.
 # On synthetic streets, errors are up to twice what independent residuals would leave.
 SHARED_ERRORS = 2.0
@@ -41,29 +41,29 @@ def list_thicknesses(config: CalibrateConfig, steps: int) -> list[float]:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
-    """The ``calibration`` after a step, the misfit (metres) before it, and what its equations say of the unknowns.
+class GaussNewtonStep:
+    """The ``calibration`` after a step, the plane residual (metres) before it, and what its equations say.
 
     ``precision`` (n, n) is the inverse covariance of the unknowns of ``layout``, from the spread of the residuals.
     """
 
     calibration: Calibration
-    misfit_m: float
-    layout: Layout
+    plane_residual_m: float
+    layout: Unknowns
     precision: Array
 
-    def estimate(self) -> Estimate:
+    def find_uncertainty(self) -> Uncertainty:
         """How well the unknowns are known."""
-        return Estimate.from_precision(self.layout, self.precision)
+        return Uncertainty.from_precision(self.layout, self.precision)
 
 
 def step(
-    parts: Sequence[Sequence[View]],
+    parts: Sequence[Sequence[SweepView]],
     calibration: Calibration,
     config: CalibrateConfig,
     rng: np.random.Generator,
     thickness_m: float,
-) -> Step:
+) -> GaussNewtonStep:
     """One Gauss-Newton step, which moves the views' poses and corrects their motion.
 
     Planes up to ``thickness_m`` take part, or thicker ones where the map does not agree yet. Each part is a map of its
@@ -71,7 +71,7 @@ def step(
     """
     views = [view for part in parts for view in part]
     timed = any(view.timed for view in views)
-    layout = Layout(
+    layout = Unknowns(
         len(calibration.elevation_rad), len(views), timed, find_slopes(parts) if config.continuous else None
     )
     found = match_parts(parts, calibration, config, rng, thickness_m)
@@ -79,7 +79,7 @@ def step(
     matrix, slope = _equations(views, calibration, found, robust, layout)
     prior, so_far = layout.precision(config), layout.join(calibration, views)
     spread = float((robust * found.error**2).sum() / max(float(robust.sum()), 1.0))
-    variance = SHARED_ERRORS**2 * max(spread, _LEAST_NOISE_M**2)
+    variance = SHARED_ERRORS**2 * max(spread, _MIN_NOISE_M**2)
     trusted = min(variance, config.noise_m**2)  # what disagrees at first is what is to be corrected, no noise
     change = portable.solve(matrix / trusted + prior, -slope / trusted - portable.matmul(prior, so_far))
     lasers, motion = layout.split(change)
@@ -88,13 +88,13 @@ def step(
     kinds = zip((calibration.elevation_rad, calibration.range_m, calibration.slope), lasers, strict=True)
     elevation, range_m, range_slope = (old + new for old, new in kinds)
     precision = matrix / variance + prior
-    misfit = float(np.median(np.abs(found.error))) if len(found.error) else 0.0
+    residual = float(np.median(np.abs(found.error))) if len(found.error) else 0.0
     corrected = replace(calibration, elevation_rad=elevation, range_m=range_m, range_slope=range_slope)
-    return Step(corrected, misfit, layout, precision)
+    return GaussNewtonStep(corrected, residual, layout, precision)
 
 
 @dataclass(frozen=True, eq=False)
-class Matched:
+class PlaneMatches:
     """Returns that have a plane: their number ``row`` (m,) among those of all views, and how they lie.
 
     ``near`` (m, k) are the returns that the plane was fitted to, ``normal`` (m, 3) is its normal and ``error`` (m,)
@@ -111,12 +111,12 @@ class Matched:
 
 
 def match_parts(
-    parts: Sequence[Sequence[View]],
+    parts: Sequence[Sequence[SweepView]],
     calibration: Calibration,
     config: CalibrateConfig,
     rng: np.random.Generator,
     thickness_m: float,
-) -> Matched:
+) -> PlaneMatches:
     """The returns of all parts that lie near a plane of their own part, numbered through all parts."""
     samples = config.samples // len(parts)
     matched, first = [], 0
@@ -128,11 +128,11 @@ def match_parts(
         slant = (normal * along[row]).sum(axis=1)
         matched.append((row + first, near + first, normal, error, slant, place))
         first += len(place)
-    return Matched(*(np.concatenate(columns) for columns in zip(*matched, strict=True)))
+    return PlaneMatches(*(np.concatenate(columns) for columns in zip(*matched, strict=True)))
 
 
 def _equations(
-    views: Sequence[View], calibration: Calibration, found: Matched, weight: Array, layout: Layout
+    views: Sequence[SweepView], calibration: Calibration, found: PlaneMatches, weight: Array, layout: Unknowns
 ) -> tuple[Array, Array]:
     """JᵀWJ (n, n) and JᵀWe (n,) of the matched returns."""
     used = np.zeros(len(found.place), bool)
@@ -182,17 +182,17 @@ def _find_planes(
     slant = (normal * along[rows]).sum(axis=1)
     steep = np.abs(slant) > _GRAZING
     excess = np.where(steep, first.error[first.flat] / np.where(steep, slant, 1.0), 0.0)
-    places = points[rows] - np.clip(excess, -_MOST_EXCESS_M, _MOST_EXCESS_M)[:, None] * along[rows]
+    places = points[rows] - np.clip(excess, -_MAX_EXCESS_M, _MAX_EXCESS_M)[:, None] * along[rows]
     found = _fit_planes(index, points, places, rows, config)
     flat = found.flat
     # The better the map agrees, the flatter its planes must be: curved things would pull their lasers inwards.
     spread_of_errors = 1.48 * float(np.median(np.abs(found.error[flat]))) if flat.any() else 0.0
-    flat &= found.thickness2 < max(thickness_m, config.thickness_per_misfit * spread_of_errors) ** 2
+    flat &= found.thickness2 < max(thickness_m, config.thickness_per_residual * spread_of_errors) ** 2
     return rows[flat], found.normal[flat], found.error[flat], found.near[flat]
 
 
 @dataclass(frozen=True, eq=False)
-class _Fitted:
+class _PlaneFits:
     """Planes of the k returns ``near`` (m, k) to some places: which are ``flat`` (m,), and how returns lie in them."""
 
     near: Array
@@ -202,7 +202,7 @@ class _Fitted:
     flat: Array
 
 
-def _fit_planes(index: Neighbours, points: Array, places: Array, rows: Array, config: CalibrateConfig) -> _Fitted:
+def _fit_planes(index: Neighbours, points: Array, places: Array, rows: Array, config: CalibrateConfig) -> _PlaneFits:
     found = index.knn(places, config.k)
     flat = (found.index >= 0).all(axis=1) & (found.distance2[:, -1] < config.neighbour_radius_m**2)
     near = found.index.astype(np.int64)
@@ -215,4 +215,4 @@ def _fit_planes(index: Neighbours, points: Array, places: Array, rows: Array, co
     flat &= (spread[:, 0] < config.thickness_m**2) & (spread[:, 0] < config.flatness * spread[:, 1])
     flat &= spread[:, 1] > config.breadth * spread[:, 2]  # points on one scan line span no plane
     flat &= np.abs(error) < 5 * config.huber_m
-    return _Fitted(near, normal, error, spread[:, 0], flat)
+    return _PlaneFits(near, normal, error, spread[:, 0], flat)

@@ -17,7 +17,7 @@ import numpy as np
 
 from resweep import portable
 from resweep.calibrate.config import CalibrateConfig
-from resweep.calibrate.views import View
+from resweep.calibrate.views import SweepView
 from resweep.calibration import Calibration, LaserSigma, PoseRefinement
 from resweep.pose import Array
 
@@ -25,7 +25,7 @@ _FIXED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class Unknowns:
     """How many lasers and sweeps there are, and whether the motion within sweeps is estimated too (``rates``).
 
     ``slopes`` (sweeps, sweeps) gives the slope over time, at each sweep, of what the poses of all are corrected by
@@ -53,7 +53,7 @@ class Layout:
         motion[:, : self.width] = values[3 * self.rings :].reshape(self.sweeps, self.width)
         return values[: 3 * self.rings].reshape(3, self.rings), motion
 
-    def join(self, calibration: Calibration, views: Sequence[View]) -> Array:
+    def join(self, calibration: Calibration, views: Sequence[SweepView]) -> Array:
         """The unknowns (n,) as they are."""
         lasers = (calibration.elevation_rad, calibration.range_m, calibration.slope)
         return np.concatenate([*lasers, *(view.change[: self.width] for view in views)])
@@ -90,7 +90,7 @@ class Layout:
             found[np.ix_(turn, rate)] -= self.slopes.T / spread**2
 
 
-def find_slopes(parts: Sequence[Sequence[View]]) -> Array:
+def find_slopes(parts: Sequence[Sequence[SweepView]]) -> Array:
     """Differences over time (n, n): what makes of a value for each of n views its slope at each, by its neighbours.
 
     Neighbours are the views before and after in the same part; of the first and last it is one. A view has a slope of
@@ -133,7 +133,7 @@ def fix_biases(config: CalibrateConfig) -> CalibrateConfig:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Uncertainty:
     """Standard deviations: of ``lasers`` (3, rings) and ``sweeps`` (n, 12), and of the mean elevation."""
 
     lasers: Array
@@ -141,7 +141,7 @@ class Estimate:
     elevation_bias_rad: float
 
     @classmethod
-    def from_precision(cls, layout: Layout, precision: Array) -> Estimate:
+    def from_precision(cls, layout: Unknowns, precision: Array) -> Uncertainty:
         """Of unknowns whose inverse covariance is ``precision`` (n, n)."""
         covariance = portable.solve(precision, np.eye(layout.count))
         lasers, sweeps = layout.split(np.sqrt(np.maximum(np.diagonal(covariance), 0.0)))

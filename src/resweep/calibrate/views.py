@@ -17,7 +17,7 @@ Keep = Callable[[Sweep], Array]
 
 
 @dataclass
-class View:
+class SweepView:
     """The part of one sweep that takes part: beams in the frame of its pose, when they were fired, and the pose.
 
     ``origin`` and ``direction`` (n, 3), ``range`` (n,) as measured, ``ring`` (n,), ``intensity`` (n,), ``when`` (n,) in
@@ -49,7 +49,7 @@ class View:
         self.pose = move_pose(self.pose, change[:6])
         self.change = self.change + change
 
-    def place(self, calibration: Calibration, rows: Array | slice = slice(None)) -> Placed:
+    def place(self, calibration: Calibration, rows: Array | slice = slice(None)) -> PlacedReturns:
         """Where returns lie in the world as ``calibration`` says, and how they move with their lasers."""
         beams = calibration.corrected(self.direction[rows], self.range[rows], self.ring[rows])
         turn = np.broadcast_to(self.pose[:3, :3], (len(beams.range), 3, 3))
@@ -58,11 +58,11 @@ class View:
         if self.change[6:].any():
             spin = np.cross(np.broadcast_to(self.change[6:9], place.shape), place - self.pose[:3, 3])
             place += self.when[rows][:, None] * (spin + self.change[9:])
-        return Placed(place, up * beams.range[:, None], along, self.range[rows] - OFFSET_RANGE_M)
+        return PlacedReturns(place, up * beams.range[:, None], along, self.range[rows] - OFFSET_RANGE_M)
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class PlacedReturns:
     """Returns in the world: ``place`` (n, 3), how it moves with elevation (``raise_``) and with range (``along``).
 
     ``reach`` (n,) is the range beyond that at which offsets are counted: an offset's slope moves a return by it.
@@ -74,7 +74,7 @@ class Placed:
     reach: Array
 
 
-def make_view(sweep: Sweep, config: CalibrateConfig, rng: np.random.Generator, keep: Keep | None) -> View:
+def make_view(sweep: Sweep, config: CalibrateConfig, rng: np.random.Generator, keep: Keep | None) -> SweepView:
     """The view of a sweep: at most ``config.points_per_sweep`` of its returns that ``keep`` allows, by chance."""
     chosen = sweep.range < config.range_max_m
     if keep is not None:
@@ -91,10 +91,10 @@ def make_view(sweep: Sweep, config: CalibrateConfig, rng: np.random.Generator, k
     range_m, intensity = sweep.range[rows].astype(np.float64), sweep.intensity[rows].astype(np.float64)
     moves = sweep.trajectory is not None and len(sweep.trajectory) > 1
     at = sweep.timestamp if moves else None
-    return View(origin, direction, range_m, ring, intensity, when, sweep.pose, n_rings, at)
+    return SweepView(origin, direction, range_m, ring, intensity, when, sweep.pose, n_rings, at)
 
 
-def move_to_origin(views: Sequence[View]) -> Array:
+def move_to_origin(views: Sequence[SweepView]) -> Array:
     """Count the poses of views from the position (3,) of the first, which is given: sums are more exact near zero."""
     origin: Array = views[0].pose[:3, 3].copy()
     for view in views:

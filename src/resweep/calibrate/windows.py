@@ -18,7 +18,7 @@ from resweep import portable
 from resweep.calibrate.config import CalibrateConfig
 from resweep.calibrate.local_planes import list_thicknesses, step
 from resweep.calibrate.unknowns import fix_lasers
-from resweep.calibrate.views import Keep, View, make_view, move_to_origin
+from resweep.calibrate.views import Keep, SweepView, make_view, move_to_origin
 from resweep.calibration import Calibration
 from resweep.log import Log
 from resweep.pose import Array, rotation_of
@@ -58,7 +58,7 @@ def choose_windows(count: int, size: int) -> list[Window]:
 
 
 @dataclass(frozen=True, eq=False)
-class Refined:
+class PoseEstimate:
     """Refined ``poses`` (n, 4, 4), the turns and shifts that refine them, and the standard deviations of those (n, 12).
 
     ``changes`` are a turn and a shift of the pose, then a turn and a shift a second of the motion within the sweep.
@@ -71,10 +71,10 @@ class Refined:
 
 def refine_poses(
     log: Log, calibration: Calibration, config: CalibrateConfig, keep: Keep | None, progress: bool, workers: Workers
-) -> Refined:
+) -> PoseEstimate:
     """The poses of a log and the motion within its sweeps, refined in windows; its lasers are as in ``calibration``."""
     if config.window is None:
-        return Refined(log.poses.copy(), np.zeros((len(log), 12)), np.zeros((len(log), 12)))
+        return PoseEstimate(log.poses.copy(), np.zeros((len(log), 12)), np.zeros((len(log), 12)))
     windows = choose_windows(len(log), config.window)
     samples = config.samples * (windows[0][1] - windows[0][0]) // config.sweeps  # a sweep as many as for the lasers
     fewer = {"points_per_sweep": config.window_points, "samples": max(samples, 1)}
@@ -87,7 +87,7 @@ def refine_poses(
         weights[slice(*window)] += weight
     changes, sigmas = np.split(total / weights[:, None], 2, axis=1)
     poses = np.stack([move_pose(pose, change[:6]) for pose, change in zip(log.poses, changes, strict=True)])
-    return Refined(poses, changes, sigmas)
+    return PoseEstimate(poses, changes, sigmas)
 
 
 class _Views:
@@ -99,18 +99,18 @@ class _Views:
     def __init__(self, log: Log, calibration: Calibration, config: CalibrateConfig, keep: Keep | None) -> None:
         self.config = config
         self._log, self._calibration, self._keep = log, calibration, keep
-        self._last: dict[int, View] = {}
+        self._last: dict[int, SweepView] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_last": {}}
 
-    def of(self, window: Window) -> list[View]:
+    def of(self, window: Window) -> list[SweepView]:
         """The views of a window, which the caller may move; each is the same in every window."""
         last = self._last
         self._last = {at: last[at] if at in last else self._make(at) for at in range(*window)}
         return [replace(view) for view in self._last.values()]
 
-    def _make(self, number: int) -> View:
+    def _make(self, number: int) -> SweepView:
         view = make_view(self._log[number], self.config, np.random.default_rng([_VIEW_SEED, number]), self._keep)
         beams = self._calibration.corrected(view.direction, view.range, view.ring)
         one = np.zeros_like(view.ring)
@@ -128,7 +128,9 @@ def _refine_window(source: _Views, window: Window) -> Array:
     after = np.stack([view.pose for view in views])
     turn = rotation_of(portable.matmul(after[:, :3, :3], before[:, :3, :3].transpose(0, 2, 1))).as_rotvec()
     rates = np.stack([view.change[6:] for view in views])
-    return np.concatenate([turn, after[:, :3, 3] + origin - before[:, :3, 3], rates, done.estimate().sweeps], axis=1)
+    return np.concatenate(
+        [turn, after[:, :3, 3] + origin - before[:, :3, 3], rates, done.find_uncertainty().sweeps], axis=1
+    )
 
 
 def _fade(window: Sequence[int], count: int) -> Array:

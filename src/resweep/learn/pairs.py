@@ -55,7 +55,7 @@ class Pair:
     the simulation does not hold, such as moving cars and the vehicle itself. ``place`` names where it was recorded:
     sweeps of one place are held out together. ``simulated`` (b,) is the intensity that physics alone gives, ``hit``
     (b, 3) where simulation returned, metres in the coordinates of the log, from its first pose. ``known`` (b,) is false
-    where simulation looked where nothing was recorded, ``blind`` (b,) the chance that a blind spot of the calibration
+    where simulation looked where nothing was recorded, ``blind`` (b,) the chance that a blind sector of the calibration
     takes the return; simulated sweeps here are without those.
     """
 
@@ -145,8 +145,8 @@ def _make(retracer: Retracer, log: Log, at: int, mappable: Mappable) -> Pair:
     simulated = retracer.sweep(real, at)
     labels = retracer.world.labels
     gainless = simulated.intensity / retracer.find_gain(simulated.ring, real)
-    falls_by = None if retracer.calibration is None else retracer.calibration.incidence_exponent
-    channels = find_channels(replace(simulated, intensity=gainless), labels, labels.known, falls_by or 1.0)
+    incidence_exponent = None if retracer.calibration is None else retracer.calibration.incidence_exponent
+    channels = find_channels(replace(simulated, intensity=gainless), labels, labels.known, incidence_exponent or 1.0)
     first = np.flatnonzero(real.return_index == 0)
     ranges, light, physics = np.zeros((3, real.n_beams), np.float32)
     ranges[real.beam[first]], light[real.beam[first]] = real.range[first], real.intensity[first]
@@ -155,8 +155,8 @@ def _make(retracer: Retracer, log: Log, at: int, mappable: Mappable) -> Pair:
     hit = np.zeros((real.n_beams, 3), np.float32)
     hit[simulated.beam[nearest]] = simulated.world_points()[nearest] - log.poses[0, :3, 3]
     known = simulated.beam_status != BeamStatus.UNKNOWN
-    spots = None if retracer.calibration is None else retracer.calibration.find_blind(simulated)
-    blind = np.zeros(real.n_beams, np.float32) if spots is None else spots.astype(np.float32)
+    sectors = None if retracer.calibration is None else retracer.calibration.find_blind(simulated)
+    blind = np.zeros(real.n_beams, np.float32) if sectors is None else sectors.astype(np.float32)
     counted = np.ones(real.n_beams, bool)
     counted[real.beam[~mappable(real)]] = False
     returned = np.zeros(real.n_beams, bool)

@@ -86,7 +86,7 @@ class ReflectanceConfig(FalloffConfig):
         return 1.0 if self.incidence_exponent is None else self.incidence_exponent
 
     @property
-    def falls_by(self) -> float:
+    def simulated_exponent(self) -> float:
         """The power of the cosine by which simulated light falls."""
         return self.exponent or 1.0
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from resweep.calibrate.calibrate import Calibrated, calibrate
-from resweep.calibrate.checkpoint import pack_calibrated, unpack_calibrated
+from resweep.calibrate.calibrate import CalibrationResult, calibrate
+from resweep.calibrate.checkpoint import pack_calibration, unpack_calibration
 from resweep.calibrate.config import CalibrateConfig
 from resweep.calibration import Calibration
 from resweep.errors import ResweepError
@@ -40,8 +40,8 @@ class Map:
     but ``stored`` beams, and a map of points alone has neither. ``config`` says which returns the map holds.
     ``checkpoints`` keep finished steps of estimators. ``whole`` is the cloud that a selection was made from: the beams
     of all of its points show what is empty.
-    ``calibration`` is that of the log's lasers, ``misfit_m`` the median distance of returns from local planes before
-    and after it; None where the log is as recorded. ``observed`` is the space that the log's beams crossed.
+    ``calibration`` is that of the log's lasers, ``plane_residual_m`` the median distance of returns from local planes
+    before and after it; None where the log is as recorded. ``observed`` is the space that the log's beams crossed.
     """
 
     cloud: Cloud
@@ -51,7 +51,7 @@ class Map:
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
     progress: bool = False
     calibration: Calibration | None = None
-    misfit_m: tuple[float, float] | None = None
+    plane_residual_m: tuple[float, float] | None = None
     stored: BeamSource | None = None
     whole: Cloud | None = None
     observed: ObservedSpace | None = None
@@ -76,7 +76,11 @@ class Map:
             "accumulate", lambda: accumulate_observed(log, config, progress), _pack_accumulated, _unpack_accumulated
         )
         bare = cls(cloud, labels, log, config, kept, progress, observed=observed)
-        return bare if found is None else replace(bare, calibration=found.calibration, misfit_m=found.misfit_m)
+        return (
+            bare
+            if found is None
+            else replace(bare, calibration=found.calibration, plane_residual_m=found.plane_residual_m)
+        )
 
     @staticmethod
     def list_stages(log: Log, calibration: CalibrateConfig | None) -> tuple[str, ...]:
@@ -179,8 +183,8 @@ class Map:
     def world(self, layers: Sequence[Layer], meta: Mapping[str, Any] | None = None) -> World:
         """A world of layers around the map's origin, which keeps the calibration and the meaning of its labels."""
         facts = dict(meta or {})
-        if self.misfit_m is not None:
-            facts["misfit_m"] = list(self.misfit_m)
+        if self.plane_residual_m is not None:
+            facts["plane_residual_m"] = list(self.plane_residual_m)
         facts["points"] = len(self)
         return World(layers, self.origin, facts, self.labels, calibration=self.calibration, observed=self.observed)
 
@@ -206,7 +210,7 @@ def calibrate_log(
     progress: bool,
     checkpoints: Checkpoints,
     workers: Workers | None = None,
-) -> Calibrated | None:
+) -> CalibrationResult | None:
     """The log with its lasers and poses corrected, as a step that is kept; None where it stays as recorded.
 
     ``workers`` refine the windows of a long log (default: this process).
@@ -216,10 +220,10 @@ def calibrate_log(
     begin_stage(_CALIBRATING)
     labels = config.choose_labels(log)
 
-    def unpack(columns: dict[str, Array]) -> Calibrated:
-        return unpack_calibrated(log, columns)
+    def unpack(columns: dict[str, Array]) -> CalibrationResult:
+        return unpack_calibration(log, columns)
 
     keep = partial(find_mappable, config=config, labels=labels)
     return checkpoints.run(
-        "calibrate", lambda: calibrate(log, calibration, keep, progress, workers), pack_calibrated, unpack
+        "calibrate", lambda: calibrate(log, calibration, keep, progress, workers), pack_calibration, unpack
     )

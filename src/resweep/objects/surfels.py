@@ -38,8 +38,8 @@ def cover_object(cloud: Cloud, config: ObjectConfig) -> Splats | None:
     gap = measure_gaps(splats.centre.astype(np.float64), splats.normal.astype(np.float64), 2 * config.radius_max_m)
     radius = np.clip(config.radius_factor * gap, config.radius_min_m, config.radius_max_m)
     columns = (splats.label, splats.reflectance, 0, splats.extra)
-    falls_by = splats.incidence_exponent
-    return Splats(splats.centre, splats.normal, radius, *columns, name="surfels", incidence_exponent=falls_by)
+    incidence_exponent = splats.incidence_exponent
+    return Splats(splats.centre, splats.normal, radius, *columns, name="surfels", incidence_exponent=incidence_exponent)
 
 
 def measure_gaps(points: Array, normal: Array, reach_m: float) -> Array:

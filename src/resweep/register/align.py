@@ -16,13 +16,13 @@ from resweep.log import Log
 from resweep.pose import Array, rotation_of
 from resweep.register.config import AlignConfig
 from resweep.register.drives import Agreement
-from resweep.register.register import Registered, register_sections
+from resweep.register.register import RegistrationResult, register_sections
 from resweep.register.sections import (
     Keep,
     MapPieces,
+    Route,
     SavedSection,
-    Way,
-    divide_way,
+    divide_route,
     map_section,
     sample_section,
 )
@@ -37,7 +37,7 @@ class Shift:
     """How one drive was corrected: its mean ``shift_m`` and ``turn_deg``, how the shift varies, and how well it fits.
 
     ``drift_m`` is the largest distance of the shift along the drive from its mean, ``overlap`` the share of the points
-    within a metre of the map, ``misfit_m`` the median distance from the map's planes before and after.
+    within a metre of the map, ``plane_residual_m`` the median distance from the map's planes before and after.
     ``agreement`` is the share of its flat places that lie in planes of the map, in the direction of the least.
     """
 
@@ -47,10 +47,10 @@ class Shift:
     drift_m: float
     overlap: float
     agreement: float
-    misfit_m: tuple[float, float]
+    plane_residual_m: tuple[float, float]
 
     def __str__(self) -> str:
-        before, after = (100 * value for value in self.misfit_m)
+        before, after = (100 * value for value in self.plane_residual_m)
         return (
             f"{self.name}: moved by {self.shift_m:.2f} m and {self.turn_deg:.2f}°, varying by {self.drift_m:.2f} m; "
             f"{self.overlap:.0%} lies on the map, {before:.1f} cm from its planes before and {after:.1f} cm after"
@@ -79,7 +79,7 @@ def align(
         return list(logs), []
     origin = np.round(logs[0].poses[0][:3, 3])
     with TemporaryDirectory(prefix="resweep-align-") as folder:
-        how = _How(config, keep, progress, origin, Path(folder))
+        how = _AlignTask(config, keep, progress, origin, Path(folder))
         place = MapPieces(how.folder / "0")
         for cloud, whole in _map_sections(logs[0], how):
             place.add(cloud, whole)
@@ -101,7 +101,7 @@ def align(
 
 
 @dataclass(frozen=True, eq=False)
-class _How:
+class _AlignTask:
     """What is the same for all logs: the settings, which returns take part, the map's origin (3,), a folder."""
 
     config: AlignConfig
@@ -111,10 +111,10 @@ class _How:
     folder: Path
 
 
-def _align_log(log: Log, place: MapPieces, how: _How, number: int) -> tuple[Log, Shift, MapPieces]:
+def _align_log(log: Log, place: MapPieces, how: _AlignTask, number: int) -> tuple[Log, Shift, MapPieces]:
     """A log on the map ``place``, how it was corrected, and its own map."""
-    way = Way.of(log, how.origin, how.config)
-    found = register_sections(_sample_sections(log, way, how, number), way, place, how.config)
+    route = Route.of(log, how.origin, how.config)
+    found = register_sections(_sample_sections(log, route, how, number), route, place, how.config)
     there = _move_log(log, found.poses, how.origin)
     pieces = MapPieces(how.folder / str(number))
     agreements = []
@@ -123,28 +123,28 @@ def _align_log(log: Log, place: MapPieces, how: _How, number: int) -> tuple[Log,
         if len(cloud):
             near = place.near(cloud.min(axis=0) - _AGREE_MARGIN_M, cloud.max(axis=0) + _AGREE_MARGIN_M)
             agreements.append(near.agreement(cloud))
-    return there, _check_fit(way, found, _join_agreements(agreements), how.config), pieces
+    return there, _check_fit(route, found, _join_agreements(agreements), how.config), pieces
 
 
-def _sample_sections(log: Log, way: Way, how: _How, number: int) -> list[SavedSection]:
+def _sample_sections(log: Log, route: Route, how: _AlignTask, number: int) -> list[SavedSection]:
     """The sections of a log, each with a sample of its returns in a file."""
     saved, count = [], 0
-    for at, section in enumerate(divide_way(way.path_m, how.config)):
-        drive = sample_section(log, way, section, how.config, how.keep, how.progress)
-        saved.append(SavedSection(section, way, how.folder / f"{number}-{at:06d}.npz"))
+    for at, section in enumerate(divide_route(route.path_m, how.config)):
+        drive = sample_section(log, route, section, how.config, how.keep, how.progress)
+        saved.append(SavedSection(section, route, how.folder / f"{number}-{at:06d}.npz"))
         saved[-1].save(drive)
         count += len(drive.points)
     if count == 0:
-        raise _nothing_left(way.name)
+        raise _nothing_left(route.name)
     return saved
 
 
-def _map_sections(log: Log, how: _How) -> Iterator[tuple[Array, bool]]:
+def _map_sections(log: Log, how: _AlignTask) -> Iterator[tuple[Array, bool]]:
     """The map (n, 3) of each section of a log, and whether it is that of the whole log."""
-    way = Way.of(log, how.origin, how.config)
-    sections = divide_way(way.path_m, how.config)
+    route = Route.of(log, how.origin, how.config)
+    sections = divide_route(route.path_m, how.config)
     for section in sections:
-        yield map_section(log, way, section, how.config, how.keep, how.progress), len(sections) == 1
+        yield map_section(log, route, section, how.config, how.keep, how.progress), len(sections) == 1
 
 
 def _nothing_left(name: str) -> ResweepError:
@@ -172,15 +172,15 @@ def _join_agreements(found: Sequence[Agreement]) -> Agreement:
     return Agreement(share, [] if constrained else [at for each in found for at in each.unconstrained], count)
 
 
-def _check_fit(way: Way, found: Registered, agreement: Agreement, config: AlignConfig) -> Shift:
+def _check_fit(route: Route, found: RegistrationResult, agreement: Agreement, config: AlignConfig) -> Shift:
     """The correction of a drive; an error if it, or its map, does not fit where it was moved to."""
-    shift = _summarise(way, found, agreement.share)
-    largest = float(np.linalg.norm(found.poses[:, :3, 3] - way.poses[:, :3, 3], axis=1).max())
+    shift = _summarise(route, found, agreement.share)
+    largest = float(np.linalg.norm(found.poses[:, :3, 3] - route.poses[:, :3, 3], axis=1).max())
     what = ""
     if shift.overlap < config.overlap_min:
         what = f"only {shift.overlap:.0%} of it lies on their map"
-    elif not shift.misfit_m[1] <= config.misfit_max_m:
-        what = f"its surfaces stay {100 * shift.misfit_m[1]:.0f} cm off theirs"
+    elif not shift.plane_residual_m[1] <= config.plane_residual_max_m:
+        what = f"its surfaces stay {100 * shift.plane_residual_m[1]:.0f} cm off theirs"
     elif shift.agreement < config.agreement_min:
         what = f"in one direction only {shift.agreement:.0%} of its surfaces lie in theirs"
     elif largest > config.shift_max_m or shift.turn_deg > config.turn_max_deg:
@@ -188,26 +188,26 @@ def _check_fit(way: Way, found: Registered, agreement: Agreement, config: AlignC
     elif not found.unique and shift.shift_m > _OWN_PLACE_M:
         what = "it fits in several places, away from its own poses"
     if what:
-        raise ResweepError(f"{way.name}: does not fit onto the logs before it: {what}; give better poses")
+        raise ResweepError(f"{route.name}: does not fit onto the logs before it: {what}; give better poses")
     if agreement.unconstrained or not found.unique:
         warnings.warn(
-            f"{way.name}: fits onto the logs before it in more than one place; where no surface constrains them, "
+            f"{route.name}: fits onto the logs before it in more than one place; where no surface constrains them, "
             "its poses are kept",
             stacklevel=3,
         )
     return shift
 
 
-def _summarise(way: Way, found: Registered, agreement: float) -> Shift:
-    change = found.poses[:, :3, 3] - way.poses[:, :3, 3]
+def _summarise(route: Route, found: RegistrationResult, agreement: float) -> Shift:
+    change = found.poses[:, :3, 3] - route.poses[:, :3, 3]
     mean = change.mean(axis=0)
-    turn = rotation_of(portable.matmul(found.poses[:, :3, :3], way.poses[:, :3, :3].transpose(0, 2, 1)).mean(axis=0))
+    turn = rotation_of(portable.matmul(found.poses[:, :3, :3], route.poses[:, :3, :3].transpose(0, 2, 1)).mean(axis=0))
     return Shift(
-        way.name,
+        route.name,
         float(portable.norm(mean)),
         float(np.degrees(turn.magnitude())),
         float(np.linalg.norm(change - mean, axis=1).max()),
         found.overlap,
         agreement,
-        found.misfit_m,
+        found.plane_residual_m,
     )

@@ -17,8 +17,8 @@ class AlignConfig(Spec):
     at knots ``knot_gap_m`` apart, from one of which to the next the correction changes by about ``drift_m`` and
     ``drift_deg``. Both go along a long drive in sections of about ``section_m``, with the map around one of them in
     memory. At least ``overlap_min`` of a drive's points must lie within a metre of the map, half of those within
-    ``misfit_max_m`` of its planes, and in every direction ``agreement_min`` of its flat places must lie in planes of
-    the map.
+    ``plane_residual_max_m`` of its planes, and in every direction ``agreement_min`` of its flat places must lie in
+    planes of the map.
     """
 
     shift_max_m: Positive = 3.0
@@ -31,7 +31,7 @@ class AlignConfig(Spec):
     drift_m: Positive = 0.05
     drift_deg: Positive = 0.1
     overlap_min: Share = 0.1
-    misfit_max_m: Positive = 0.1
+    plane_residual_max_m: Positive = 0.1
     agreement_min: Share = 0.2
 
 

@@ -39,7 +39,7 @@ _SAME_PLANE_M, _SAME_COSINE, _FACING_COSINE, _MIN_PLACES = 0.1, 0.8, 0.7, 30
 COARSE_REACH_M = 3.0
 _REACHES_M = (COARSE_REACH_M, 2.0, 1.5, 1.0, 0.75, 0.5)
 _DRIFT_REACHES_M = (1.0, 0.75, 0.5, 0.5, 0.3, 0.3, 0.3, 0.3)
-_LEAST_WIDTH_M = 0.05  # of the robust weight
+_MIN_WIDTH_M = 0.05  # of the robust weight
 _TRIAL_POINTS = 4000
 _CLEARLY = 1.02  # another start must score this much higher than the log's own poses
 _DISTINCT_M = 0.5
@@ -188,7 +188,7 @@ def _register(points: Array, place: PlaneMap, start: Array) -> Array:
         world = transform(motion, points)
         found = place.coarse.match(world, reach_m)
         centre = world.mean(axis=0)
-        weight = geman_mcclure_weight(found.error, _LEAST_WIDTH_M)
+        weight = geman_mcclure_weight(found.error, _MIN_WIDTH_M)
         change = rigid_step(world[found.row], centre, found.normal, found.error, weight)
         motion = move_pose(motion, change, centre)
         if reach_m == _REACHES_M[-1] and np.abs(change).max() < 1e-3:
@@ -261,7 +261,7 @@ def _knot_step(
     steps = sparse.kron(sparse.csr_matrix(np.diff(np.eye(count), axis=0)), np.eye(6))
     stiff = steps.T.dot(sparse.diags(np.tile(1.0 / drift**2, count - 1))).dot(steps)  # sparse, no BLAS
     stiff = stiff + sparse.diags(np.tile(1.0 / (10 * drift) ** 2, count))
-    weight = geman_mcclure_weight(error, _LEAST_WIDTH_M) / _NOISE_M**2
+    weight = geman_mcclure_weight(error, _MIN_WIDTH_M) / _NOISE_M**2
     system, slope = normal_equations(jacobian, error, weight)
     right = -slope - stiff.dot(total.ravel())  # sparse, no BLAS
     if target is not None:

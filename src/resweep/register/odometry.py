@@ -39,7 +39,7 @@ from resweep.sweep import Sweep
 from resweep.voxels import first_in_voxels, voxel_means
 
 _GUESS_DIGITS = 6  # of the motion that KISS-ICP finds: micrometres
-_MIN_POINTS, _MOST_POINTS = 100, 6000
+_MIN_POINTS, _MAX_POINTS = 100, 6000
 _KEYFRAME_TURN_RAD = 0.2
 _TIME_STEP_S = 1e-4  # returns that fired within it are moved as one: under 4 mm at 130 km/h
 _RADIUS_PER_VOXEL = 3.75
@@ -170,7 +170,7 @@ class _Tracker:
         planes = self.map
         assert planes is not None
         rows = first_in_voxels(seen.points, self.voxel_m)
-        rows = rows[:: 1 + len(rows) // _MOST_POINTS]
+        rows = rows[:: 1 + len(rows) // _MAX_POINTS]
         points, later = seen.points[rows], None if seen.later is None else seen.later[rows]
 
         def place(pose: Array) -> Array:
@@ -262,7 +262,7 @@ def _pose_log(log: Log, tracker: _Tracker, config: OdometryConfig) -> Log:
             return sweep.with_motion(motion, float(log.times[at]))
         return replace(sweep, pose=poses[at], trajectory=None)
 
-    found = {"misfit_m": float(np.median(tracker.misfit)), "weak_sweeps": lost, "length_m": length_m}
+    found = {"plane_residual_m": float(np.median(tracker.misfit)), "weak_sweeps": lost, "length_m": length_m}
     meta = {**log.meta, "poses": "odometry", "odometry": found}
     return log.map(
         place, "odometry", indexed=True, poses=poses, poses_known=True, sensor_position_known=True, meta=meta

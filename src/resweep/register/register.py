@@ -16,7 +16,7 @@ from resweep.errors import ResweepError
 from resweep.pose import Array, inverse, rotation_of
 from resweep.register.config import AlignConfig
 from resweep.register.drives import COARSE_REACH_M, Drive, PlaneMap, correct_drift, register_drive
-from resweep.register.sections import MapPieces, SavedSection, Way, fade_weights
+from resweep.register.sections import MapPieces, Route, SavedSection, fade_weights
 from resweep.registration import move_pose
 
 _BETTER = 1.1
@@ -24,17 +24,17 @@ _EVERY = 16  # of the sorted errors of a section of many
 
 
 @dataclass(frozen=True, eq=False)
-class Registered:
+class RegistrationResult:
     """Where a drive was moved to: its ``poses`` (n, 4, 4), and whether it fits in one place only (``unique``).
 
-    ``overlap`` is the share of its points within a metre of the map, ``misfit_m`` their median distance from the map's
-    planes before and after.
+    ``overlap`` is the share of its points within a metre of the map, ``plane_residual_m`` their median distance from
+    the map's planes before and after.
     """
 
     poses: Array
     unique: bool
     overlap: float
-    misfit_m: tuple[float, float]
+    plane_residual_m: tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +46,11 @@ class _Fit:
     errors: Array
 
 
-def register_sections(saved: Sequence[SavedSection], way: Way, place: MapPieces, config: AlignConfig) -> Registered:
+def register_sections(
+    saved: Sequence[SavedSection], route: Route, place: MapPieces, config: AlignConfig
+) -> RegistrationResult:
     """The drive of these sections on the map; an error if it does not overlap it."""
-    best = _find_best(saved, way, place, config)
+    best = _find_best(saved, route, place, config)
     every = 1 if len(saved) == 1 else _EVERY
     found: dict[int, Array] = {}
     fits: list[tuple[_Fit, _Fit]] = []
@@ -65,11 +67,11 @@ def register_sections(saved: Sequence[SavedSection], way: Way, place: MapPieces,
         fits.append((_fit(drive, near, drive.poses, every), _fit(drive, near, found[at], every)))
     before, after = (_join_fits([pair[when] for pair in fits]) for when in (0, 1))
     if before[1] <= _BETTER * after[1]:  # hardly better: with few constraints, moving would only add noise
-        return Registered(way.poses, unique, before[0], (before[1], before[1]))
-    return Registered(_blend(saved, way, found), unique, after[0], (before[1], after[1]))
+        return RegistrationResult(route.poses, unique, before[0], (before[1], before[1]))
+    return RegistrationResult(_blend(saved, route, found), unique, after[0], (before[1], after[1]))
 
 
-def _find_best(saved: Sequence[SavedSection], way: Way, place: MapPieces, config: AlignConfig) -> int:
+def _find_best(saved: Sequence[SavedSection], route: Route, place: MapPieces, config: AlignConfig) -> int:
     """The section that overlaps the map most; an error if all of them together hardly do."""
     counts, on_map = [], []
     for section in saved:
@@ -79,7 +81,7 @@ def _find_best(saved: Sequence[SavedSection], way: Way, place: MapPieces, config
         on_map.append(share * len(drive.points))
     if sum(on_map) < config.overlap_min * sum(counts):
         raise ResweepError(
-            f"{way.name}: does not overlap the logs before it; give logs of one place with poses in one world frame"
+            f"{route.name}: does not overlap the logs before it; give logs of one place with poses in one world frame"
         )
     return int(np.argmax(on_map))
 
@@ -103,7 +105,7 @@ def _continue_beside(
     """
     here, there = saved[at].section, saved[beside].section
     last = there.end - 1 if beside < at else there.begin
-    motion = portable.matmul(found[beside][last - there.begin], inverse(saved[at].way.poses[last]))
+    motion = portable.matmul(found[beside][last - there.begin], inverse(saved[at].route.poses[last]))
     start = min(max(last, here.begin), here.end - 1) - here.begin, motion
     first, end = max(here.begin, there.begin), min(here.end, there.end)
     if first >= end:  # the log has a gap between them
@@ -126,20 +128,20 @@ def _join_fits(fits: Sequence[_Fit]) -> tuple[float, float]:
     return near / max(count, 1), float(np.median(errors)) if len(errors) else float("inf")
 
 
-def _blend(saved: Sequence[SavedSection], way: Way, found: dict[int, Array]) -> Array:
+def _blend(saved: Sequence[SavedSection], route: Route, found: dict[int, Array]) -> Array:
     """The poses (n, 4, 4) of all sweeps, those of two sections blended."""
     if len(saved) == 1:
         return found[0]
-    total, shared = np.zeros((len(way.poses), 6)), np.zeros(len(way.poses))
-    poses = way.poses.copy()
-    weights = fade_weights([each.section for each in saved], way.path_m)
+    total, shared = np.zeros((len(route.poses), 6)), np.zeros(len(route.poses))
+    poses = route.poses.copy()
+    weights = fade_weights([each.section for each in saved], route.path_m)
     for at, weight in enumerate(weights):
         rows = saved[at].section.sweeps
-        turn = portable.matmul(found[at][:, :3, :3], way.poses[rows, :3, :3].transpose(0, 2, 1))
-        shift = found[at][:, :3, 3] - way.poses[rows, :3, 3]
+        turn = portable.matmul(found[at][:, :3, :3], route.poses[rows, :3, :3].transpose(0, 2, 1))
+        shift = found[at][:, :3, 3] - route.poses[rows, :3, 3]
         total[rows] += weight[:, None] * np.concatenate([rotation_of(turn).as_rotvec(), shift], axis=1)
         shared[rows] += 1
         poses[rows] = found[at]
     for sweep in np.flatnonzero(shared > 1):
-        poses[sweep] = move_pose(way.poses[sweep], total[sweep])
+        poses[sweep] = move_pose(route.poses[sweep], total[sweep])
     return poses

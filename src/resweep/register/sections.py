@@ -1,4 +1,4 @@
-"""A drive in sections along its way, and the map of drives in pieces on disk: what alignment holds at a time.
+"""A drive in sections along its route, and the map of drives in pieces on disk: what alignment holds at a time.
 
 A drive that is not much longer than a section is one section, and its map one piece.
 """
@@ -22,13 +22,13 @@ from resweep.voxels import first_in_voxels, voxel_means
 Keep = Callable[[Sweep], Array]
 
 _SAMPLE_VOXEL_M = 0.5
-_MOST_POINTS = 2000
+_MAX_POINTS = 2000
 _MIN_SWEEPS = 4
 _OVERLAP = 0.125  # of a section, on either side
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class Route:
     """Where a log went: ``poses`` (n, 4, 4) from the map's origin, ``path_m`` (n,) and the sweeps ``chosen`` (m,)."""
 
     name: str
@@ -37,8 +37,8 @@ class Way:
     chosen: Array
 
     @classmethod
-    def of(cls, log: Log, origin: Array, config: AlignConfig) -> Way:
-        """The way of a log, of which sweeps ``config.sweep_gap_m`` apart are chosen."""
+    def of(cls, log: Log, origin: Array, config: AlignConfig) -> Route:
+        """The route of a log, of which sweeps ``config.sweep_gap_m`` apart are chosen."""
         poses = log.poses.copy()
         poses[:, :3, 3] -= origin
         path_m = np.r_[0.0, np.cumsum(np.linalg.norm(np.diff(poses[:, :3, 3], axis=0), axis=1))]
@@ -65,8 +65,8 @@ class Section:
         return slice(self.begin, self.end)
 
 
-def divide_way(path_m: Array, config: AlignConfig) -> list[Section]:
-    """Sections of about ``config.section_m`` of the way (n,), which overlap their neighbours."""
+def divide_route(path_m: Array, config: AlignConfig) -> list[Section]:
+    """Sections of about ``config.section_m`` of the route (n,), which overlap their neighbours."""
     count = max(1, round(float(path_m[-1]) / config.section_m))
     edges = np.linspace(0.0, path_m[-1], count + 1)
     overlap_m = _OVERLAP * config.section_m
@@ -90,28 +90,30 @@ def read_returns(
 
 
 def sample_section(
-    log: Log, way: Way, section: Section, config: AlignConfig, keep: Keep | None, progress: bool
+    log: Log, route: Route, section: Section, config: AlignConfig, keep: Keep | None, progress: bool
 ) -> Drive:
     """A sample of the returns of a section, as a drive of its own."""
     samples, owners = [np.zeros((0, 3))], [np.zeros(0, np.int64)]
-    inside = way.chosen[(way.chosen >= section.begin) & (way.chosen < section.end)]
+    inside = route.chosen[(route.chosen >= section.begin) & (route.chosen < section.end)]
     for number, local in read_returns(log, inside, config, keep, progress):
         rows = first_in_voxels(local, _SAMPLE_VOXEL_M)
-        rows = rows[:: 1 + len(rows) // _MOST_POINTS]
+        rows = rows[:: 1 + len(rows) // _MAX_POINTS]
         samples.append(local[rows])
         owners.append(np.full(len(rows), number - section.begin))
-    path_m = way.path_m[section.sweeps]
+    path_m = route.path_m[section.sweeps]
     return Drive(
-        way.name, np.concatenate(samples), np.concatenate(owners), way.poses[section.sweeps], path_m - path_m[0]
+        route.name, np.concatenate(samples), np.concatenate(owners), route.poses[section.sweeps], path_m - path_m[0]
     )
 
 
-def map_section(log: Log, way: Way, section: Section, config: AlignConfig, keep: Keep | None, progress: bool) -> Array:
+def map_section(
+    log: Log, route: Route, section: Section, config: AlignConfig, keep: Keep | None, progress: bool
+) -> Array:
     """The map (n, 3) of what the sweeps of a section's own saw, as means of voxels."""
     cloud = [np.zeros((0, 3))]
-    inside = way.chosen[(way.chosen >= section.own[0]) & (way.chosen < section.own[1])]
+    inside = route.chosen[(route.chosen >= section.own[0]) & (route.chosen < section.own[1])]
     for number, local in read_returns(log, inside, config, keep, progress):
-        cloud.append(voxel_means(transform(way.poses[number], local), MAP_VOXEL_M))
+        cloud.append(voxel_means(transform(route.poses[number], local), MAP_VOXEL_M))
     return voxel_means(np.concatenate(cloud), MAP_VOXEL_M)
 
 
@@ -170,7 +172,7 @@ class SavedSection:
     """A section of a drive whose sample of returns lies in a file."""
 
     section: Section
-    way: Way
+    route: Route
     path: Path
 
     def save(self, drive: Drive) -> None:
@@ -179,10 +181,10 @@ class SavedSection:
 
     def load(self) -> Drive:
         """The sample, as a drive of its own."""
-        path_m = self.way.path_m[self.section.sweeps]
+        path_m = self.route.path_m[self.section.sweeps]
         with np.load(self.path) as columns:
             points, sweep = columns["points"], columns["sweep"]
-        return Drive(self.way.name, points, sweep, self.way.poses[self.section.sweeps], path_m - path_m[0])
+        return Drive(self.route.name, points, sweep, self.route.poses[self.section.sweeps], path_m - path_m[0])
 
 
 def fade_weights(sections: Sequence[Section], path_m: Array) -> list[Array]:

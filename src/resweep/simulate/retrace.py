@@ -110,7 +110,7 @@ class Retracer:
         if realism is not None:
             self.tracer = self.tracer.with_hits()
         self.realism = realism
-        self._keeps_blind = realism is not None and realism.drops  # which knows of blind spots itself
+        self._keeps_blind = realism is not None and realism.drops  # which knows of blind sectors itself
         _ = self.tracer.source  # built here: what callers time later is tracing
 
     @classmethod
@@ -158,7 +158,7 @@ class Retracer:
     def with_hits(self) -> Retracer:
         """The same, whose sweeps also say what they know of the primitives hit (`Tracer.with_hits`).
 
-        Its sweeps keep the returns that blind spots take: models of drops are learned from them.
+        Its sweeps keep the returns that blind sectors take: models of drops are learned from them.
         """
         other = copy.copy(self)
         other.tracer = self.tracer.with_hits()
@@ -309,7 +309,7 @@ class Retracer:
         return replace(seen, intensity=seen.intensity * self.find_gain(seen.ring, recorded))
 
     def _drop_unseen(self, sweep: Sweep, index: int) -> Sweep:
-        """The sweep without the returns that its sensor does not have: from too far off, or taken by blind spots.
+        """The sweep without the returns that its sensor does not have: from too far off, or taken by blind sectors.
 
         The latter are drawn by seed and number of the sweep.
         """

@@ -33,10 +33,10 @@ from resweep.worlds import Layer, World
 _REGION_M = 0.3  # of the voxels in which passing beams are counted, A's for a drive
 _CELL_M = 0.1  # points that share what is known of their surroundings
 _MAX_GAIN_NATS = 4.0  # of one beam's likelihood; also what a range that is right to 10 cm counts
-_MOST_HELD = 10
-_FEWEST_BEAMS = 5
+_MAX_HELD = 10
+_MIN_BEAMS = 5
 _RANGE_MAX_M = 200.0  # up to which beams are predicted
-_FEWEST_SWEEPS = 3  # of which one is held out
+_MIN_SWEEPS = 3  # of which one is held out
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ def gather_evidence(map: Map, config: HybridConfig, scales: Scales | None = None
     """
     region = _count_regions(map, config) if "permeability" in config.evidence else None
     trial = None
-    if "likelihood" in config.evidence and len(map.beam_source.sweeps) >= _FEWEST_SWEEPS:
+    if "likelihood" in config.evidence and len(map.beam_source.sweeps) >= _MIN_SWEEPS:
         trial = _Trial.of(map, config, scales)
     if trial is None and region is None:
         return Evidence()
@@ -142,7 +142,7 @@ class _Trial:
 def hold_out(sweeps: Array, config: HybridConfig) -> Array:
     """Every ``held_every``-th of the numbers of sweeps (m,), at most ten of them."""
     held = sweeps[config.held_every // 2 :: config.held_every]
-    return np.asarray(held[np.unique(np.linspace(0, len(held) - 1, min(len(held), _MOST_HELD)).astype(int))])
+    return np.asarray(held[np.unique(np.linspace(0, len(held) - 1, min(len(held), _MAX_HELD)).astype(int))])
 
 
 def vote_gains(map: Map, place: Array, gain: Array, config: HybridConfig) -> tuple[Array | None, Array | None]:
@@ -159,8 +159,8 @@ def vote_gains(map: Map, place: Array, gain: Array, config: HybridConfig) -> tup
     found = near.knn(middle, min(config.vote_beams, len(place)), config.vote_m).index
     there = found >= 0
     count = there.sum(axis=1)
-    mean = np.where(there, gain[np.maximum(found, 0)], 0.0).sum(axis=1) / (count + _FEWEST_BEAMS)
-    return mean[cell], (count >= _FEWEST_BEAMS)[cell]
+    mean = np.where(there, gain[np.maximum(found, 0)], 0.0).sum(axis=1) / (count + _MIN_BEAMS)
+    return mean[cell], (count >= _MIN_BEAMS)[cell]
 
 
 def _beam_gains(beams: Beams, scenes: Sequence[_core.Scene], slope: float) -> tuple[Array, Array]:

@@ -25,7 +25,7 @@ from resweep.worlds import Layer
 
 STAGES = ("finding what beams pass through", "covering surfaces with splats", "learning volumes from beams")
 _WIDER = 1.25  # than the noise of ranges: cells in which readings of one beam become one point
-_ENOUGH_UNKNOWN = 0.1  # share of points without a group from which on the beams decide as well
+_MIN_UNKNOWN = 0.1  # share of points without a group from which on the beams decide as well
 
 
 def fit(map: Map, config: HybridConfig) -> tuple[Layer, ...]:
@@ -68,17 +68,17 @@ def thin_repeats(map: Map, config: HybridConfig) -> HybridConfig:
     """
     if config.splats.thin_m is not None or len(map) == 0:
         return config
-    return thin_shared(config, sum_shared(map.cloud.points, config.volumes.noise_m), len(map))
+    return resolve_thinning(config, count_repeats(map.cloud.points, config.volumes.noise_m), len(map))
 
 
-def sum_shared(points: Array, noise_m: float) -> float:
+def count_repeats(points: Array, noise_m: float) -> float:
     """The sum over points (n, 3) of how many of them, itself included, share the cell of side ``noise_m`` of each."""
     shared = np.bincount(number_voxels(points, noise_m)).astype(np.float64)
     return float((shared**2).sum())
 
 
-def thin_shared(config: HybridConfig, shared: float, count: int) -> HybridConfig:
-    """What `thin_repeats` gives for ``count`` points whose `sum_shared` is ``shared``."""
+def resolve_thinning(config: HybridConfig, shared: float, count: int) -> HybridConfig:
+    """What `thin_repeats` gives for ``count`` points whose `count_repeats` is ``shared``."""
     if shared <= config.splats.k * count:
         return config
     splats = config.splats.model_copy(update={"thin_m": _WIDER * config.volumes.noise_m})
@@ -100,7 +100,7 @@ def asks_beams(unknown_share: float, config: HybridConfig) -> bool:
 
     A full refinement asks them of all points.
     """
-    return unknown_share >= _ENOUGH_UNKNOWN or config.refine == "full"
+    return unknown_share >= _MIN_UNKNOWN or config.refine == "full"
 
 
 def find_permeable(

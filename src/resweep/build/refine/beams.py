@@ -23,7 +23,7 @@ PASSED_M = 0.15  # behind a splat from which on a beam has passed it
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered:
+class RefineStatistics:
     """What beams say of the present layers: native sums, and the mean log-likelihood of a beam.
 
     ``unexplained`` (m, 3) float32 are the ends of those that clutter explains better than any primitive.
@@ -44,7 +44,7 @@ def find_volumes(layers: Sequence[Layer]) -> Volumes | None:
     return next((layer for layer in layers if isinstance(layer, Volumes)), None)
 
 
-def gather(
+def sum_beams(
     layers: Sequence[Layer],
     batches: Sequence[Beams],
     empty_range_m: float,
@@ -56,7 +56,7 @@ def gather(
     offsets: bool = True,
     rings: bool = False,
     moments: bool = False,
-) -> Gathered:
+) -> RefineStatistics:
     """What ``batches`` of beams say of layers, of which there is one of each kind at most.
 
     Beams that ended on what the map does not hold say nothing. ``offsets``: how far splats are off is summed too;
@@ -85,4 +85,4 @@ def gather(
         total += float(found["log_likelihood"].astype(np.float64).sum())
         count += len(known)
         unexplained.append(known[known.returned & (found["clutter"] > _UNEXPLAINED)].ends)
-    return Gathered(sums, total / max(count, 1), np.concatenate(unexplained))
+    return RefineStatistics(sums, total / max(count, 1), np.concatenate(unexplained))

@@ -1,4 +1,4 @@
-"""Why beams come back empty although the world stands there: blind spots of their sensor, and the limit of its range.
+"""Why beams come back empty although the world stands there: blind sectors of their sensor, and the limit of its range.
 
 The vehicle itself and mounts take the returns of the same beams in every sweep, and so does what lies nearer than a
 sensor measures. Sensors, and writers of datasets, cut off at a range. A world cannot show that: it would return beams
@@ -26,16 +26,16 @@ from resweep.sweep import Sweep
 from resweep.worlds import Layer, World
 
 RANGE_MAX_M = 60.0  # beyond it, beams come back empty because what they meet is far
-_MOST_SWEEPS = 12
-_ENOUGH_SWEEPS = 6  # of a short log; a longer one is looked at by half of its sweeps
+_MAX_SWEEPS = 12
+_MIN_SWEEPS = 6  # of a short log; a longer one is looked at by half of its sweeps
 _PRIOR_BEAMS = 2.0  # with the share of all beams that come back empty
-_LEAST_SHARE = 0.01  # a bin with less counts as seeing
+_MIN_SHARE = 0.01  # a bin with less counts as seeing
 _MARGIN_M = 0.5  # beyond the farthest return, by which a predicted one is certainly farther
-_ENOUGH_BEYOND = 30  # empty beams, each likelier to return than not: a billion to one that it is not chance
+_MIN_BEYOND = 30  # empty beams, each likelier to return than not: a billion to one that it is not chance
 _STEPS = 200  # to which shares are rounded, so that a world stays small
 
 
-class BlindSpots:
+class BlindSectors:
     """Counts, by ring and azimuth, of beams that meet the world and of those of them that came back empty."""
 
     def __init__(self) -> None:
@@ -62,11 +62,11 @@ class BlindSpots:
     def find_shares(self) -> Array | None:
         """The share (k, bins) of beams that come back empty; None if hardly any does."""
         met = self._met.sum()
-        if met == 0 or self._empty.sum() < _LEAST_SHARE * met:
+        if met == 0 or self._empty.sum() < _MIN_SHARE * met:
             return None
         mean = self._empty.sum() / met
         share = (self._empty + _PRIOR_BEAMS * mean) / (self._met + _PRIOR_BEAMS)
-        share = np.where((share >= _LEAST_SHARE) & (self._met > 0), share, 0.0)
+        share = np.where((share >= _MIN_SHARE) & (self._met > 0), share, 0.0)
         return np.asarray(np.round(share * _STEPS) / _STEPS)
 
 
@@ -88,28 +88,28 @@ class RangeLimit:
     def find(self) -> float | None:
         """Metres beyond which nothing returns; None if too few beams show that."""
         beyond = sum(int((ranges > self._farthest + _MARGIN_M).sum()) for ranges in self._predicted)
-        return self._farthest if self._farthest > 0.0 and beyond >= _ENOUGH_BEYOND else None
+        return self._farthest if self._farthest > 0.0 and beyond >= _MIN_BEYOND else None
 
 
 def _with_rows(values: Array, rows: int) -> Array:
     return np.concatenate([values, np.zeros((rows - len(values), values.shape[1]))])
 
 
-def see_blind_spots(map: Map, layers: Sequence[Layer]) -> Map:
-    """The map with blind spots and range limit of its sensor in its calibration, as its beams show them in ``layers``.
+def estimate_blind_sectors(map: Map, layers: Sequence[Layer]) -> Map:
+    """The map with blind sectors and range limit of its sensor in its calibration, as beams show them in ``layers``.
 
     Half of the sweeps, spread over the log, are looked at, 6 at least and 12 at most. A map whose
     lasers were not calibrated stays as it is.
     """
     if map.calibration is None:
         return map
-    log, scene, spots = map.beam_log, native_scene(World(list(layers))), BlindSpots()
+    log, scene, sectors = map.beam_log, native_scene(World(list(layers))), BlindSectors()
     limit = RangeLimit()
-    count = min(len(log), max(_ENOUGH_SWEEPS, min(len(log) // 2, _MOST_SWEEPS)))
+    count = min(len(log), max(_MIN_SWEEPS, min(len(log) // 2, _MAX_SWEEPS)))
     numbers = np.unique(np.linspace(0, len(log) - 1, count).astype(int))
-    for sweep in track(log[numbers.tolist()], "finding blind spots", show=map.progress):
+    for sweep in track(log[numbers.tolist()], "finding blind sectors", show=map.progress):
         beams = map.beams(sweep, EMPTY_RANGE_M)
-        spots.add(sweep, beams, scene, map.beam_slope, EMPTY_RANGE_M)
+        sectors.add(sweep, beams, scene, map.beam_slope, EMPTY_RANGE_M)
         limit.add(beams, scene, map.beam_slope, EMPTY_RANGE_M)
-    known = replace(map.calibration, blind=spots.find_shares(), range_limit_m=limit.find())
+    known = replace(map.calibration, blind=sectors.find_shares(), range_limit_m=limit.find())
     return replace(map, calibration=known)

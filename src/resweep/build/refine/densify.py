@@ -1,4 +1,4 @@
-"""Births: new volumes where recorded beams end and no primitive explains it."""
+"""New volumes where recorded beams end and no primitive explains it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PERMEABILITY = 0.7  # of a new volume, before its beams are shared
 _SAME_POINT_M = 0.01
 
 
-def bear_volumes(volumes: Volumes, cloud: Cloud, ends: Array, config: VolumeConfig) -> Volumes:
+def add_volumes(volumes: Volumes, cloud: Cloud, ends: Array, config: VolumeConfig) -> Volumes:
     """The volumes and new ones at ``ends`` (m, 3) of beams that nothing explains, around the cloud's origin.
 
     There is one for each voxel of the cloud that holds such an end, as wide as the cloud's nearest points lie apart:
@@ -27,22 +27,22 @@ def bear_volumes(volumes: Volumes, cloud: Cloud, ends: Array, config: VolumeConf
         return volumes
     cluster = number_voxels(cloud.points, config.voxel_m, cloud.label if config.split_labels else None)
     found = Neighbours(cloud.points).knn(np.ascontiguousarray(ends, np.float32), 1, _SAME_POINT_M).index[:, 0]
-    born = np.unique(cluster[found[found >= 0]])
-    if len(born) == 0:
+    added = np.unique(cluster[found[found >= 0]])
+    if len(added) == 0:
         return volumes
-    shape = fit_neighbours(cloud.points, cluster, config, born, cloud.range_m)
+    shape = fit_neighbours(cloud.points, cluster, config, added, cloud.range_m)
     number = np.bincount(cluster)
     first = np.zeros(len(number), np.int64)
     first[cluster[::-1]] = np.arange(len(cluster))[::-1]
-    bright = np.bincount(cluster, compensate_range(cloud.intensity, cloud.range_m, config.reflectance))[born]
+    bright = np.bincount(cluster, compensate_range(cloud.intensity, cloud.range_m, config.reflectance))[added]
     own = Volumes(
         shape.mean,
         shape.covariance,
         PERMEABILITY,
         None if volumes.exposure_m is None else np.sqrt(shape.covariance[:, [0, 3, 5]].mean(axis=1)),
-        cloud.label[first[born]],
-        (bright / number[born]).astype(np.float32),
-        extra={name: _start(name, number[born]).astype(values.dtype) for name, values in volumes.extra.items()},
+        cloud.label[first[added]],
+        (bright / number[added]).astype(np.float32),
+        extra={name: _start(name, number[added]).astype(values.dtype) for name, values in volumes.extra.items()},
         tau=volumes.tau,
         element_m=volumes.element_m,
     )
@@ -51,7 +51,7 @@ def bear_volumes(volumes: Volumes, cloud: Cloud, ends: Array, config: VolumeConf
     if volumes.exposure_m is not None and own.exposure_m is not None:
         joined["exposure_m"] = np.concatenate([volumes.exposure_m, own.exposure_m])
     extra = {name: np.concatenate([values, own.extra[name]]) for name, values in volumes.extra.items()}
-    weight = np.concatenate([volumes.extra.get("count", np.ones(len(volumes))), number[born]])
+    weight = np.concatenate([volumes.extra.get("count", np.ones(len(volumes))), number[added]])
     joined["reflectance"][len(volumes) :] = smooth_reflectance(
         Neighbours(joined["mean"]), own.mean, joined["reflectance"], weight
     )

@@ -17,7 +17,7 @@ _BEYOND = 1.02  # of the distance of an end, so that its beam meets the splat
 
 
 @dataclass(frozen=True, eq=False)
-class Cut:
+class RadiusCut:
     """What is left of splats (n,): the share of the radius, and the beams that ended on that part and passed it."""
 
     share: Array
@@ -25,7 +25,7 @@ class Cut:
     passed: Array
 
 
-def cut_radii(sums: _core.BeamStatistics, config: RefineConfig) -> Cut:
+def cut_radii(sums: _core.BeamStatistics, config: RefineConfig) -> RadiusCut:
     """How far each splat is to be cut back, by the likelihood of the beams that met it.
 
     A splat of fewer rings lets the beams beyond them pass: those that ended there are lost, at ``lost_nats`` each.
@@ -42,7 +42,7 @@ def cut_radii(sums: _core.BeamStatistics, config: RefineConfig) -> Cut:
     score = within - config.lost_nats * (stopped[:, -1:] - stopped)
     best = rings - np.argmax(score[:, ::-1], axis=1)
     rows = np.arange(len(best))
-    return Cut(np.sqrt(best / rings), ended[rows, best], passed[rows, best])
+    return RadiusCut(np.sqrt(best / rings), ended[rows, best], passed[rows, best])
 
 
 def _within_rings(counts: Array) -> Array:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from resweep.build.refine.beams import EMPTY_RANGE_M, Gathered, find_splats, find_volumes, gather
-from resweep.build.refine.densify import bear_volumes
+from resweep.build.refine.beams import EMPTY_RANGE_M, RefineStatistics, find_splats, find_volumes, sum_beams
+from resweep.build.refine.densify import add_volumes
 from resweep.build.refine.radii import cut_radii, grow_radii
-from resweep.build.refine.shapes import find_alive, reshape_volumes, select_volumes
+from resweep.build.refine.shapes import find_kept, reshape_volumes, select_volumes
 from resweep.build.refine.steps import (
     carve_again,
     change_splats,
@@ -31,8 +31,8 @@ from resweep.progress import begin_stage
 from resweep.worlds import Layer, Splats, Volumes
 
 STAGE = "refining by likelihood"
-_MOST_SWEEPS = 40  # that take part; of a longer log these are spread over it
-_FEWEST_SWEEPS = 3  # of a trial
+_MAX_SWEEPS = 40  # that take part; of a longer log these are spread over it
+_MIN_SWEEPS = 3  # of a trial
 _REACH_M = 0.5  # beyond the points of a map, in which its primitives still lie
 
 
@@ -50,7 +50,7 @@ def refine(
     """Layers of a map that make its recorded beams more likely: ``fast`` by three rounds, ``full`` by as many as help.
 
     ``fit_rest`` gives the layers of some sweeps, for the trial of ``full``. By the ``settings`` of the build, splats
-    that were moved are carved and new volumes shaped; without a hybrid's none are born. Up to 40 sweeps, spread over
+    that were moved are carved and new volumes shaped; without a hybrid's none are added. Up to 40 sweeps, spread over
     the log, take part. Fewer than three leave none for a trial: ``full`` is then ``fast``.
     """
     if how == "none" or not layers:
@@ -59,9 +59,9 @@ def refine(
     sweeps = map.beam_source.sweeps
     if len(sweeps) == 0:
         return layers
-    if len(sweeps) < _FEWEST_SWEEPS:
+    if len(sweeps) < _MIN_SWEEPS:
         how = "fast"
-    sweeps = sweeps[np.unique(np.linspace(0, len(sweeps) - 1, min(len(sweeps), _MOST_SWEEPS)).astype(int))]
+    sweeps = sweeps[np.unique(np.linspace(0, len(sweeps) - 1, min(len(sweeps), _MAX_SWEEPS)).astype(int))]
     config = REFINEMENTS[how]
     every = min(config.kept_every, len(sweeps))
     kept = sweeps[every // 2 :: every]
@@ -101,15 +101,15 @@ class Refinement:
         """The rounds that make ``kept`` beams more likely, in ``trial`` layers that know only those of ``learn``."""
         present, chosen = tuple(trial), list[Round]()
         tried = list(dict.fromkeys(self.config.rounds))
-        best = self._gather(present, kept).log_likelihood
+        best = self._collect(present, kept).log_likelihood
         self.history = [("before", best, True)]
         for _ in range(self.config.tries):
             for steps in list(tried):
-                # A volume that is born or has another shape knows nothing of its beams yet.
-                new = "births" in steps or "shapes" in steps
+                # A volume that is new or has another shape knows nothing of its beams yet.
+                new = "densify" in steps or "shapes" in steps
                 rounds: tuple[Round, ...] = (steps, ("volumes",)) if new else (steps,)
                 changed = self.take(present, rounds, learn)
-                found = self._gather(changed, kept).log_likelihood
+                found = self._collect(changed, kept).log_likelihood
                 better = found > best + self.config.gain_min
                 self.history.append((" ".join(steps), found, better))
                 if better:
@@ -123,7 +123,7 @@ class Refinement:
         """The layers after some rounds, each by what ``batches`` of beams say of the layers before it."""
         present = tuple(layers)
         for steps in rounds:
-            found = self._gather(present, batches, steps)
+            found = self._collect(present, batches, steps)
             splats, volumes = find_splats(present), find_volumes(present)
             if volumes is not None:
                 present = _exchange(present, volumes, self._adjust_volumes(volumes, steps, found))
@@ -131,20 +131,20 @@ class Refinement:
                 present = _exchange(present, splats, self._adjust_splats(splats, steps, found, batches))
         return present
 
-    def _adjust_volumes(self, volumes: Volumes, steps: Round, found: Gathered) -> Volumes:
+    def _adjust_volumes(self, volumes: Volumes, steps: Round, found: RefineStatistics) -> Volumes:
         sums, config = found.sums, self.config
-        alive = find_alive(sums, config) if "deaths" in steps else None
+        kept = find_kept(sums, config) if "prune" in steps else None
         if "volumes" in steps:
             volumes = learn_permeability(volumes, sums, config)
         if "shapes" in steps:
             volumes = reshape_volumes(volumes, sums, config, self._volume_settings.noise_m)
-        if alive is not None and alive.any():
-            volumes = select_volumes(volumes, alive)
-        if "births" in steps and isinstance(self.settings, HybridConfig):
-            volumes = bear_volumes(volumes, self.cloud, found.unexplained, self.settings.volume_config)
+        if kept is not None and kept.any():
+            volumes = select_volumes(volumes, kept)
+        if "densify" in steps and isinstance(self.settings, HybridConfig):
+            volumes = add_volumes(volumes, self.cloud, found.unexplained, self.settings.volume_config)
         return volumes
 
-    def _adjust_splats(self, splats: Splats, steps: Round, found: Gathered, batches: Sequence[Beams]) -> Splats:
+    def _adjust_splats(self, splats: Splats, steps: Round, found: RefineStatistics, batches: Sequence[Beams]) -> Splats:
         sums, config, keep = found.sums, self.config, None
         passed, ended, shares = sums.passed(), sums.ended(), None
         if "radii" in steps:
@@ -171,10 +171,10 @@ class Refinement:
             return self.settings.volumes
         return self.settings if isinstance(self.settings, VolumeSettings) else VolumeSettings()
 
-    def _gather(self, layers: Sequence[Layer], batches: Sequence[Beams], steps: Round = ()) -> Gathered:
+    def _collect(self, layers: Sequence[Layer], batches: Sequence[Beams], steps: Round = ()) -> RefineStatistics:
         how = self.config
         wanted = {"offsets": "splats" in steps, "rings": "radii" in steps, "moments": "shapes" in steps}
-        return gather(layers, batches, EMPTY_RANGE_M, self.slope, how.sigma_m, how.clutter, self.threads, **wanted)
+        return sum_beams(layers, batches, EMPTY_RANGE_M, self.slope, how.sigma_m, how.clutter, self.threads, **wanted)
 
 
 def _exchange(layers: tuple[Layer, ...], old: Layer, new: Layer) -> tuple[Layer, ...]:

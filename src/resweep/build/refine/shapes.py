@@ -27,7 +27,7 @@ def reshape_volumes(volumes: Volumes, sums: _core.BeamStatistics, config: Refine
     return volumes.with_(mean=mean.astype(np.float32), covariance=widen(covariance, noise_m).astype(np.float32))
 
 
-def find_alive(sums: _core.BeamStatistics, config: RefineConfig) -> Array:
+def find_kept(sums: _core.BeamStatistics, config: RefineConfig) -> Array:
     """Volumes (n,) bool that are left: not those that ``met_min`` beams met and that stopped less than ``ends_min``."""
     stopped, met = sums.stopped(), sums.stopped() + sums.let_pass()
     return np.asarray((stopped >= config.ends_min) | (met < config.met_min))

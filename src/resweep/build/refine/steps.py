@@ -1,6 +1,6 @@
 """The steps of a refinement: each gives layers that explain the beams better, from what the beams say of the present.
 
-The sums are those of `refine.beams.gather`. A beam is shared among the primitives that may have stopped it, by how
+The sums are those of `refine.beams.sum_beams`. A beam is shared among the primitives that may have stopped it, by how
 likely each makes its range (the E step); each primitive then moves to where its share of the beams wants it.
 """
 
@@ -20,7 +20,7 @@ from resweep.pose import Array
 from resweep.worlds import Layer, Splats, Volumes
 from resweep.worlds.layers.splats import PERMEABILITY
 
-_LEAST_MET = 0.5  # beams below which the exposure of a volume says nothing
+_MIN_MET = 0.5  # beams below which the exposure of a volume says nothing
 
 
 def change_splats(splats: Splats, keep: Array | None = None, **changed: Any) -> Splats:
@@ -115,7 +115,7 @@ def learn_permeability(volumes: Volumes, sums: _core.BeamStatistics, config: Ref
         share = (passed + prior * present) / np.maximum(met + prior, 1e-9)
         return volumes.with_(permeability=share.astype(np.float32), extra=_count_beams(volumes, sums))
     known = volumes.exposure_m.astype(np.float64)
-    exposure = np.where(met > _LEAST_MET, sums.exposure() / np.maximum(met, 1e-9), known)
+    exposure = np.where(met > _MIN_MET, sums.exposure() / np.maximum(met, 1e-9), known)
     rate = -portable.log(np.clip(present, 1e-6, 1 - 1e-6)) / known
     share = (passed + prior * portable.exp(-rate * exposure)) / np.maximum(met + prior, 1e-9)
     kept = exposure > 0

@@ -9,7 +9,7 @@ from resweep.config import Spec
 Refine = Literal["none", "fast", "full"]
 
 
-Step = Literal["volumes", "shapes", "deaths", "births", "permeability", "radii", "growth", "splats"]
+Step = Literal["volumes", "shapes", "prune", "densify", "permeability", "radii", "growth", "splats"]
 Round = tuple[Step, ...]  # steps that one look at the beams is enough for
 
 
@@ -24,8 +24,8 @@ class RefineConfig(Spec):
 
     Steps of volumes: ``volumes`` moves the permeability of each to what its beams say, with ``prior_beams`` beams of
     the present one. ``shapes`` moves mean and covariance to those of the ends that it explains, with ``prior_ends``
-    ends of the present Gaussian. ``deaths`` takes away those that ``met_min`` beams met and that stopped fewer than
-    ``ends_min``. ``births`` adds volumes where beams end and nothing explains it.
+    ends of the present Gaussian. ``prune`` takes away those that ``met_min`` beams met and that stopped fewer than
+    ``ends_min``. ``densify`` adds volumes where beams end and nothing explains it.
 
     Steps of splats: ``splats`` moves each along its normal by what its ends say, with ``prior_weight`` beams of no
     offset, by at most ``step_m``. ``permeability`` is the share of beams that pass, with ``opaque_beams`` that do not.
@@ -36,9 +36,9 @@ class RefineConfig(Spec):
     """
 
     rounds: tuple[Round, ...] = (
-        ("volumes", "births", "permeability", "splats"),
+        ("volumes", "densify", "permeability", "splats"),
         ("volumes", "shapes", "permeability", "splats"),
-        ("volumes", "deaths", "permeability"),
+        ("volumes", "prune", "permeability"),
     )
     tried: bool = False
     tries: int = 4
@@ -64,7 +64,7 @@ class RefineConfig(Spec):
 REFINEMENTS: dict[Refine, RefineConfig] = {
     "fast": RefineConfig(),
     "full": RefineConfig(
-        rounds=(("volumes", "deaths"), ("births",), ("shapes",), ("permeability", "radii"), ("growth",), ("splats",)),
+        rounds=(("volumes", "prune"), ("densify",), ("shapes",), ("permeability", "radii"), ("growth",), ("splats",)),
         tried=True,
         gain_min=0.001,
     ),

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from resweep.build.splats.splats import Grown
 
 REACH = 4.0  # of a level's neighbourhoods, in its cells
-_LEAST_POINTS = 5
+_MIN_POINTS = 5
 LINE = 0.05  # variance across, over that along, below which neighbours are a line and have no plane
 _THIN = 0.1  # variance off the plane, over that across, below which neighbours are a plane
-_LEAST_RADIUS = 0.75  # of a splat, in cells
+_MIN_RADIUS = 0.75  # of a splat, in cells
 _FIRST, _CANDIDATES = 4, 24  # nearest splats that are looked at first, and that may cover a place
 _COVERED_M = 0.15  # from a splat's plane
 _RIM = 0.6  # of the radius, where a splat is looked at for gaps
@@ -89,7 +89,7 @@ def _close_level(
         thin.label if labelled else 0,
         beta=config.beta,
     )
-    wide = made.radius > _LEAST_RADIUS * size
+    wide = made.radius > _MIN_RADIUS * size
     seed, radius = made.seed[wide], made.radius[wide]
     normal = normal[seed]
     centre = np.asarray(thin.points[seed] + made.shift[wide, None] * normal, np.float32)
@@ -115,7 +115,7 @@ def are_flat(shape: Pca, flat_m: float) -> Array:
     """Neighbourhoods (n,) bool that are a plane, to ``flat_m`` in standard deviation, and more than one line."""
     values = shape.eigenvalues
     plane = (values[:, 1] > LINE * values[:, 0]) & (values[:, 2] < _THIN * values[:, 1])
-    return np.asarray(plane & (shape.count >= _LEAST_POINTS) & (values[:, 2] < flat_m**2))
+    return np.asarray(plane & (shape.count >= _MIN_POINTS) & (values[:, 2] < flat_m**2))
 
 
 def _find_open(centre: Array, normal: Array, radius: Array, grown: Grown, most: int) -> Array:

@@ -73,7 +73,7 @@ def _make_actor(frame: Cloud, at: int, span: tuple[float, float], config: Dynami
         name=f"frame {at}",
         depth=config.depth,
         gap_m=config.gap_m,
-        incidence_exponent=config.reflectance.falls_by,
+        incidence_exponent=config.reflectance.simulated_exponent,
     )
     pose = np.eye(4)
     pose[:3, 3] = frame.origin

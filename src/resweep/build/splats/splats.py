@@ -81,7 +81,7 @@ def fit(map: Map, config: SplatConfig, scales: Scales | None = None) -> tuple[La
         {**seen, "group": grown.group},
         depth=config.depth,
         gap_m=config.gap_m,
-        incidence_exponent=config.reflectance.falls_by,
+        incidence_exponent=config.reflectance.simulated_exponent,
     )
     return (splats,)
 

@@ -1,4 +1,4 @@
-"""The blind spots of a sensor, found in the tiles around some of its sweeps."""
+"""The blind sectors of a sensor, found in the tiles around some of its sweeps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from resweep.build.refine.beams import EMPTY_RANGE_M
-from resweep.build.refine.blind_sectors import BlindSpots
+from resweep.build.refine.blind_sectors import BlindSectors
 from resweep.build.tiles.layers import join_layers
 from resweep.build.tiles.units import TileTask
 from resweep.calibration import Calibration
@@ -24,12 +24,14 @@ _MOST_SWEEPS = 12
 _NEAR_M = 30.0  # within which the tiles around a sweep are read
 
 
-def see_blind_spots(log: Log, ground: Ground, tasks: Sequence[TileTask], calibration: Calibration) -> Calibration:
-    """The calibration with the blind spots of the log's sensor, as up to 12 sweeps show them in the built tiles.
+def estimate_blind_sectors(
+    log: Log, ground: Ground, tasks: Sequence[TileTask], calibration: Calibration
+) -> Calibration:
+    """The calibration with the blind sectors of the log's sensor, as up to 12 sweeps show them in the built tiles.
 
     What beams meet beyond the tiles near a sweep is not counted.
     """
-    spots = BlindSpots()
+    sectors = BlindSectors()
     for at in np.unique(np.linspace(0, len(log) - 1, min(len(log), _MOST_SWEEPS)).astype(int)).tolist():
         sweep = log[at]
         place = (sweep.pose[:3, 3] - ground.origin)[None]
@@ -38,5 +40,5 @@ def see_blind_spots(log: Log, ground: Ground, tasks: Sequence[TileTask], calibra
             continue
         layers = join_layers([load_world(part).layers for part in near])
         beams = extract_beams(sweep, ground.origin, find_mappable(sweep, ground.config, ground.labels), EMPTY_RANGE_M)
-        spots.add(sweep, beams, native_scene(World(layers)), ground.slope, EMPTY_RANGE_M)
-    return replace(calibration, blind=spots.find_shares())
+        sectors.add(sweep, beams, native_scene(World(layers)), ground.slope, EMPTY_RANGE_M)
+    return replace(calibration, blind=sectors.find_shares())

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from resweep import _core
-from resweep.build.hybrid.hybrid import asks_beams, thin_shared
+from resweep.build.hybrid.hybrid import asks_beams, resolve_thinning
 from resweep.build.plan import prepare_build
 from resweep.build.settings.base import BuildConfig
 from resweep.build.settings.hybrid import HybridConfig
@@ -21,10 +21,10 @@ from resweep.build.settings.splats import SplatConfig, SurfelConfig
 from resweep.build.settings.volumes import VolumeConfig
 from resweep.build.splats.settle import settle_reflectance
 from resweep.build.splats.splats import Scales
-from resweep.build.tiles.blind import see_blind_spots
-from resweep.build.tiles.survey import measure_scales, plan_survey, sum_repeats
+from resweep.build.tiles.blind import estimate_blind_sectors
+from resweep.build.tiles.survey import count_tile_repeats, measure_scales, plan_survey
 from resweep.build.tiles.units import TileTask, classify_tile, fit_tile, plan_squares
-from resweep.calibrate.calibrate import Calibrated
+from resweep.calibrate.calibrate import CalibrationResult
 from resweep.errors import ResweepError
 from resweep.files.partial import find_partial
 from resweep.log import Log
@@ -254,7 +254,7 @@ class _TiledBuild:
             pass
         begin_stage(_STAGES[4])
         if calibrated is not None and self.config.refine != "none":
-            known = see_blind_spots(log, ground, tasks, calibrated.calibration)
+            known = estimate_blind_sectors(log, ground, tasks, calibrated.calibration)
             calibrated = replace(calibrated, calibration=known)
         self._assemble(ground, tasks, points, calibrated)
 
@@ -279,9 +279,9 @@ class _TiledBuild:
         if not isinstance(config, HybridConfig) or config.splats.thin_m is not None:
             return
         tasks = plan_survey(ground, counts, config.splats.k, False, 0.0, False)
-        count = partial(sum_repeats, noise_m=config.volumes.noise_m)
+        count = partial(count_tile_repeats, noise_m=config.volumes.noise_m)
         found = list(self.workers.map(count, tasks, "looking for repeated beams", show=self.progress))
-        self.config = thin_shared(config, sum(shared for shared, _ in found), sum(points for _, points in found))
+        self.config = resolve_thinning(config, sum(shared for shared, _ in found), sum(points for _, points in found))
 
     def _needs_classes(self, ground: Ground, unknown: float) -> bool:
         """Whether points must be looked at before primitives are fitted to them."""
@@ -309,7 +309,9 @@ class _TiledBuild:
             tasks.append(replace(task, squares=squares))
         return tasks
 
-    def _assemble(self, ground: Ground, tasks: Sequence[TileTask], points: int, calibrated: Calibrated | None) -> None:
+    def _assemble(
+        self, ground: Ground, tasks: Sequence[TileTask], points: int, calibrated: CalibrationResult | None
+    ) -> None:
         parts = [task.part for task in tasks if task.part.is_dir()]
         if not parts:
             raise ResweepError(
@@ -322,7 +324,7 @@ class _TiledBuild:
             **{name: value for name, value in self.log.meta.items() if name in ("aligned", "odometry", "scanner")},
         }
         if calibrated is not None:
-            meta["misfit_m"] = list(calibrated.misfit_m)
+            meta["plane_residual_m"] = list(calibrated.plane_residual_m)
         meta["points"] = points
         assemble_world(
             parts,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from resweep.build.hybrid.hybrid import sum_shared
+from resweep.build.hybrid.hybrid import count_repeats
 from resweep.build.splats.denoise import DENOISE_COLUMNS, denoise
 from resweep.build.splats.splats import MIN_POINTS, Scales
 from resweep.map.store.grid import CELLS, Square
@@ -118,13 +118,13 @@ def sum_offsets(task: SurveyTask) -> tuple[float, float]:
     return total, count
 
 
-def sum_repeats(task: SurveyTask, noise_m: float) -> tuple[float, int]:
-    """`hybrid.sum_shared` of the points in the squares of a task, and their number."""
+def count_tile_repeats(task: SurveyTask, noise_m: float) -> tuple[float, int]:
+    """`hybrid.count_repeats` of the points in the squares of a task, and their number."""
     total, count = 0.0, 0
     for square in task.squares:
         part = Part.read(task.ground, square, 0.0)
         if len(part):
-            total += sum_shared(part.rows["points"], noise_m)
+            total += count_repeats(part.rows["points"], noise_m)
             count += len(part)
     return total, count
 

@@ -19,7 +19,7 @@ from resweep.worlds.layers.volumes import Volumes
 
 _WITHIN = 0.999  # of half a chord: an end that was put on the isosurface is still within it
 _SAME_POINT_M = 1e-3
-_LEAST_MET = 5  # simulated beams below which a volume's share of stops says nothing
+_MIN_MET = 5  # simulated beams below which a volume's share of stops says nothing
 _STEP = 3.0  # most that a round changes the rate of stops by
 
 
@@ -138,7 +138,7 @@ def match_permeability(
         shown = counter.counts
         met = shown.passed + shown.stopped
         factor = np.clip(wanted / _stop_rate((shown.stopped + 0.5) / (met + 1)), 1 / _STEP, _STEP)
-        rate = _stop_rate(1.0 - volumes.permeability.astype(np.float64)) * np.where(met >= _LEAST_MET, factor, 1.0)
+        rate = _stop_rate(1.0 - volumes.permeability.astype(np.float64)) * np.where(met >= _MIN_MET, factor, 1.0)
         volumes = volumes.with_(permeability=portable.exp(-rate).astype(np.float32))
     return volumes
 

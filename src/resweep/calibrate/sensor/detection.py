@@ -18,9 +18,9 @@ _MIN_TRIALS = 200  # of a cell
 _MIN_LOST = 50  # beams without return, for a curve to show
 _SHARED = 2.0  # neighbours share the error of their signal
 _BEYOND_M = 0.3  # from the nearest return: nearer beams may be lost for being near
-_LEAST_RISE = 0.005  # of a curve, else it says nothing of signals
-_BLIND, _EXPECTED = 0.8, 0.5  # share lost of a blind spot at least, and of returns that its signals have elsewhere
-_MIN_OF_SPOT = 5  # beams that show it
+_MIN_RISE = 0.005  # of a curve, else it says nothing of signals
+_BLIND, _EXPECTED = 0.8, 0.5  # share lost of a blind sector at least, and of returns that its signals have elsewhere
+_MIN_OF_SECTOR = 5  # beams that show it
 _SAME = 0.004  # rows of a curve that differ less are one
 
 
@@ -28,7 +28,7 @@ def fit_detection(expected: Expected, log: Log, falls: bool, reference_m: float)
     """The chance of a return (m,) at signals ``at`` (m,): relative intensities at ``reference_m``.
 
     ``falls`` says that reported intensities fall with the square of the range. Beams that met something else than the
-    surface do not count, nor do those of blind spots: the vehicle and mounts take most of the returns that are lost.
+    surface do not count, nor do those of blind sectors: the vehicle and mounts take most of the returns that are lost.
     """
     why = _find_obstacle(expected, log)
     if why:
@@ -52,15 +52,15 @@ def fit_detection(expected: Expected, log: Log, falls: bool, reference_m: float)
         return Quantity(
             NAME, "", note=f"only {count} of {len(trials)} beams to flat surfaces were lost: no curve shows"
         )
-    if not (chance[-1] - chance > np.maximum(_LEAST_RISE, 3 * np.hypot(sigma, sigma[-1]))).any():
+    if not (chance[-1] - chance > np.maximum(_MIN_RISE, 3 * np.hypot(sigma, sigma[-1]))).any():
         why = (
             f"{100 * count / len(trials):.1f} % of {len(trials)} beams to flat surfaces were lost, whatever the signal"
         )
         return Quantity(NAME, "", note=f"{why}: for other reasons")
     beams = "" if log.empty_beams.source in ("fired", "stored") else "; empty beams were inferred from the grid"
     unit = "" if log.intensity_scale else "; intensities, up to 1, are taken as relative ones"
-    spots = f"; {np.count_nonzero(blind)} beams of blind spots left out" if blind.any() else ""
-    note = f"{len(trials)} beams to flat surfaces, {count} lost{spots}; below the first signal nothing is known"
+    sectors = f"; {np.count_nonzero(blind)} beams of blind sectors left out" if blind.any() else ""
+    note = f"{len(trials)} beams to flat surfaces, {count} lost{sectors}; below the first signal nothing is known"
     note += beams + unit
     return Quantity(NAME, "", chance, sigma, note, at)
 
@@ -68,18 +68,18 @@ def fit_detection(expected: Expected, log: Log, falls: bool, reference_m: float)
 def find_blind(signal: Array, trials: Expected) -> Array:
     """Which beams (n,) look where their ring hardly ever returns, though beams of like signals do elsewhere.
 
-    The azimuths beside such a spot count as part of it: its edges move with the vehicle's springs.
+    The azimuths beside such a sector count as part of it: its edges move with the vehicle's springs.
     """
     lost = np.isinf(trials.measured_m)
     rank = np.argsort(np.argsort(signal, kind="stable"), kind="stable") * _CELLS // max(len(signal), 1)
     usual = 1.0 - np.bincount(rank, lost, _CELLS) / np.maximum(np.bincount(rank, minlength=_CELLS), 1)
-    spot = trials.ring.astype(np.int64) * BLIND_BINS + trials.azimuth.astype(np.int64)
+    sector = trials.ring.astype(np.int64) * BLIND_BINS + trials.azimuth.astype(np.int64)
     size = (int(trials.ring.max(initial=0)) + 1) * BLIND_BINS
-    count = np.bincount(spot, minlength=size)
-    shares = [np.bincount(spot, values, size) / np.maximum(count, 1) for values in (lost, usual[rank])]
-    blind = ((count >= _MIN_OF_SPOT) & (shares[0] > _BLIND) & (shares[1] > _EXPECTED)).reshape(-1, BLIND_BINS)
+    count = np.bincount(sector, minlength=size)
+    shares = [np.bincount(sector, values, size) / np.maximum(count, 1) for values in (lost, usual[rank])]
+    blind = ((count >= _MIN_OF_SECTOR) & (shares[0] > _BLIND) & (shares[1] > _EXPECTED)).reshape(-1, BLIND_BINS)
     wide = blind | np.roll(blind, 1, axis=1) | np.roll(blind, -1, axis=1)
-    return np.asarray(wide.reshape(-1)[spot])
+    return np.asarray(wide.reshape(-1)[sector])
 
 
 def _find_obstacle(expected: Expected, log: Log) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from resweep import portable
-from resweep.calibrate.calibrate import Calibrated, calibrate
+from resweep.calibrate.calibrate import CalibrationResult, calibrate
 from resweep.calibrate.config import CalibrateConfig
 from resweep.calibrate.sensor.detection import NAME as DETECTION
 from resweep.calibrate.sensor.detection import fit_detection
@@ -112,7 +112,7 @@ def fit_character(log: Log, sensor: Sensor, sweeps: int = _SWEEPS) -> Character:
     return Character({each.name: each for each in found}, len(part), basis, expected)
 
 
-def _fit_surfaces(part: Log, sensor: Sensor, done: Calibrated, expected: Expected) -> list[Quantity]:
+def _fit_surfaces(part: Log, sensor: Sensor, done: CalibrationResult, expected: Expected) -> list[Quantity]:
     """What needs surfaces that beams should have met."""
     falls = sensor.receiver.intensity_falloff == "range-squared"
     return [

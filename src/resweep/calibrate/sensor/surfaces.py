@@ -30,7 +30,7 @@ _FLATNESS, _BREADTH = 0.05, 0.04  # variance across over that along the short si
 _MIN_COUNT = 16
 _INNER = 0.25  # share of the neighbourhood's radius that its mean may lie aside: more is at the edge of a surface
 _NARROW_DEG = 0.25  # discs of sparse places are at least this wide, seen from the sensor
-_LEAST_COSINE = 0.1
+_MIN_COSINE = 0.1
 _MIN_SWEEPS = 4  # else columns are divided, not sweeps
 
 
@@ -68,7 +68,7 @@ class Expected:
     @property
     def tangent(self) -> Array:
         """Tangent of the incidence."""
-        cosine = np.clip(self.cosine, _LEAST_COSINE, 1.0)
+        cosine = np.clip(self.cosine, _MIN_COSINE, 1.0)
         return np.asarray(np.sqrt(1.0 - cosine**2) / cosine)
 
 
@@ -162,7 +162,7 @@ def _fit_discs(place: Array, along: Array, intensity: Array, distance: Array, ri
     flat &= (across < _FLATNESS * short) & (short > _BREADTH * long) & (aside < _INNER * shape.radius)
     cosine = np.abs((normal * along).sum(axis=1))
     near = index.knn(place, K, _RADIUS_M).index[:, :: K // _AROUND]
-    own = np.where(flat, intensity / np.clip(cosine, _LEAST_COSINE, 1.0), np.nan)
+    own = np.where(flat, intensity / np.clip(cosine, _MIN_COSINE, 1.0), np.nan)
     lit = np.where(near >= 0, own[near], np.nan)
     known = np.isfinite(lit)
     brightness = np.where(known, lit, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)

@@ -146,8 +146,8 @@ class RealismModel:
         return. Of several returns on a beam the first is looked at.
         """
         self.check(sweep, labels)
-        falls_by = None if calibration is None else calibration.incidence_exponent
-        channels = self.find_channels(sweep, labels, falls_by or 1.0, range_max_m)
+        incidence_exponent = None if calibration is None else calibration.incidence_exponent
+        channels = self.find_channels(sweep, labels, incidence_exponent or 1.0, range_max_m)
         extra = {name: values for name, values in sweep.extra.items() if name not in NEEDED}
         intensity = self._brighten(sweep, channels, seed, index, threads) if self.brightens else sweep.intensity
         ranges = self._scatter(sweep, channels, receiver, seed, index)

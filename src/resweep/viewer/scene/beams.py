@@ -21,7 +21,7 @@ REASONS = {
     BeamStatus.NOTHING_HIT: "met nothing within its range",
     BeamStatus.BELOW_THRESHOLD: "met something that sends back too little light",
     BeamStatus.OUT_OF_RANGE: "met something beyond its maximum range",
-    BeamStatus.DROPPED: "was dropped: by the vehicle, a blind spot or a filter",
+    BeamStatus.DROPPED: "was dropped: by the vehicle, a blind sector or a filter",
     BeamStatus.NO_RETURN: "was recorded without return; why is unknown",
     BeamStatus.EMPTY_AS_RECORDED: "met nothing, and recorded beams met nothing there either",
     BeamStatus.UNKNOWN: "left the space that was recorded: what is there is unknown",
