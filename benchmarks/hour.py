@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.report import Result, machine, table
-from resweep.files.partial import say
+from resweep.files.partial import print_line
 from resweep.io import write_log
 from resweep.log import Log
 from resweep.scenario import load_scenario
@@ -180,7 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--threads", type=int, default=0, help="threads to trace with (default: all cores)")
     given = parser.parse_args(arguments)
     minutes = given.minutes or (FAST_MINUTES if given.fast else MINUTES)
-    say(f"simulating for {minutes:g} minutes")
+    print_line(f"simulating for {minutes:g} minutes")
     result = run(minutes, given.threads)
     console = Console(width=None if sys.stdout.isatty() else 130)
     for made in tables(result):

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import resweep as rs
-from resweep.files import atomic_file, atomic_folder, disk, recover_output
+from resweep.files import atomic_file, atomic_folder, disk, recover_local
 from resweep.io import write_log as _write_log
 from resweep.log import Log
 from resweep.worlds import Mesh, World
@@ -131,7 +131,7 @@ def run(job: Callable[[Path, str], None], folder: Path) -> list[tuple[str, str, 
         shutil.copytree(folder / "old", path) if (folder / "old").is_dir() else shutil.copy(folder / "old", path)
         killed = in_child(partial(write, number))
         right_away = state()
-        recover_output(path)
+        recover_local(path)
         opened = state()
         in_child(lambda: job(path, "new"))
         assert state() == "new"

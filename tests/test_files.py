@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from resweep.errors import ResweepError
-from resweep.files import atomic_file, atomic_folder, lock_output, write_file
+from resweep.files import atomic_file, atomic_folder, lock_local, write_file
 from resweep.files.partial import discard_leftover, resumable_folder
 from tests.killed_writers import write_folder, write_one_file
 
@@ -149,8 +149,8 @@ def test_a_killed_writer_leaves_the_whole_old_or_the_whole_new(exchange: bool, t
 def hold(path: Path) -> subprocess.Popen[str]:
     """A process that holds the lock of an output until its input ends."""
     code = (
-        "import sys; from pathlib import Path; from resweep.files import lock_output\n"
-        f"with lock_output(Path({str(path)!r})): print('held', flush=True); sys.stdin.read()"
+        "import sys; from pathlib import Path; from resweep.files import lock_local\n"
+        f"with lock_local(Path({str(path)!r})): print('held', flush=True); sys.stdin.read()"
     )
     held = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert held.stdout is not None
@@ -165,17 +165,17 @@ def test_an_output_has_one_writer_at_a_time(tmp_path: Path) -> None:
         for path in (tmp_path / "out", tmp_path / "link", tmp_path / "out" / ".." / "out"):
             with pytest.raises(ResweepError, match=rf"{path.name}: another process .*\(pid {other.pid}, since 20"):
                 write_folder(path, "mixed")
-        with lock_output(tmp_path / "elsewhere"):
+        with lock_local(tmp_path / "elsewhere"):
             pass
         other.kill()  # the lock of a dead process is no lock
-    with lock_output(tmp_path / "out"), lock_output(tmp_path / "link"):
+    with lock_local(tmp_path / "out"), lock_local(tmp_path / "link"):
         pass
     assert names(tmp_path) == ["link", "out"]
 
 
 def test_another_thread_is_another_writer(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with lock_output(out), ThreadPoolExecutor(1) as pool, pytest.raises(ResweepError, match="another thread of this"):
+    with lock_local(out), ThreadPoolExecutor(1) as pool, pytest.raises(ResweepError, match="another thread of this"):
         pool.submit(fail_in_folder, out).result()
     with ThreadPoolExecutor(1) as pool, pytest.raises(KeyboardInterrupt):
         pool.submit(fail_in_folder, tmp_path / "out").result()
@@ -199,7 +199,7 @@ def test_parts_of_dead_processes_go_and_those_of_living_ones_stay(tmp_path: Path
 def test_a_folder_whose_parent_cannot_be_written_is_locked_inside(tmp_path: Path) -> None:
     (tmp_path / "place" / "out").mkdir(parents=True)
     (tmp_path / "place").chmod(0o555)
-    with lock_output(tmp_path / "place" / "out"):
+    with lock_local(tmp_path / "place" / "out"):
         assert names(tmp_path / "place" / "out") == [".resweep.lock"]
     assert names(tmp_path / "place" / "out") == []
 

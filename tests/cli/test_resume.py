@@ -161,8 +161,8 @@ def test_every_command_that_writes_refuses_an_output_that_another_process_writes
     code = """
 import sys
 from pathlib import Path
-from resweep.files import lock_output
-with lock_output(Path("out")):
+from resweep.files import lock_local
+with lock_local(Path("out")):
     print("held", flush=True)
     sys.stdin.read()
 """

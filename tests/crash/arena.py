@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from resweep.files import recover_output
+from resweep.files import recover_local
 from tests.crash.commands import Command, hash_files, hash_tree, last_line, list_names
 from tests.crash.forks import Fork, start_command
 
@@ -71,7 +71,7 @@ class Arena:
         output = self.place / self.command.output
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            recover_output(output)
+            recover_local(output)
         found = hash_tree(output)
         if found == self.whole:
             return "the whole new output", ""

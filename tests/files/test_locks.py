@@ -16,17 +16,17 @@ from pathlib import Path
 import pytest
 
 from resweep.errors import ResweepError
-from resweep.files import atomic_folder, lock_output
+from resweep.files import atomic_folder, lock_local
 
 NO_FLOCK = """
 import errno, sys
 from pathlib import Path
-from resweep.files import locks, lock_output
+from resweep.files import locks, lock_local
 def refuse(descriptor):
     raise OSError(errno.ENOLCK, "No locks available")
 locks._try_lock = refuse
 try:
-    with lock_output(Path("out")):
+    with lock_local(Path("out")):
         print("held", flush=True)
         sys.stdin.read()
 except Exception as error:
@@ -118,7 +118,7 @@ def test_a_lock_on_a_full_disk_holds_and_ends(tmp_path: Path, monkeypatch: pytes
 
     with monkeypatch.context() as patch:
         patch.setattr("os.write", full)
-        with lock_output(tmp_path / "out"):
+        with lock_local(tmp_path / "out"):
             assert (tmp_path / ".out.lock").is_file()
     write(tmp_path / "out")  # in the same process: the lock is free again
     assert os.listdir(tmp_path) == ["out"]
@@ -131,7 +131,7 @@ def test_what_is_checked_comes_before_the_old_output_goes(tmp_path: Path) -> Non
         raise ResweepError("an input has changed")
 
     def replace() -> None:
-        with lock_output(tmp_path / "out", refuse), atomic_folder(tmp_path / "out") as folder:
+        with lock_local(tmp_path / "out", refuse), atomic_folder(tmp_path / "out") as folder:
             (folder / "b").write_text("newer")
 
     with pytest.raises(ResweepError, match="an input has changed"):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from resweep.errors import ResweepError
-from resweep.files import lock_output
+from resweep.files import lock_local
 from resweep.files.partial import resumable_folder
 
 KEY = {"version": "1", "config": "a", "inputs": "b"}
@@ -67,7 +67,7 @@ def test_a_kill_during_publication_loses_nothing_and_leaves_nothing(
     kill_at(monkeypatch, function, out, before)
     assert (out / "sweep").exists() == (old or finished)
     if finished:
-        with lock_output(out):  # as any command does that looks at the output, and may then refuse to replace it
+        with lock_local(out):  # as any command does that looks at the output, and may then refuse to replace it
             pass
         assert os.listdir(tmp_path) == ["out"]
     else:
@@ -115,13 +115,13 @@ def test_a_partial_folder_that_was_being_removed_goes(tmp_path: Path, left: list
     partial.mkdir()
     for name in left:
         (partial / name).write_bytes(b"{}\n")
-    with lock_output(tmp_path / "out"):
+    with lock_local(tmp_path / "out"):
         assert os.listdir(tmp_path) == [".out.lock"]
 
 
 def test_a_partial_folder_of_something_else_stays(tmp_path: Path) -> None:
     (tmp_path / "out.partial").mkdir()
     (tmp_path / "out.partial" / "mine").write_text("keep")
-    with lock_output(tmp_path / "out"):
+    with lock_local(tmp_path / "out"):
         pass
     assert (tmp_path / "out.partial" / "mine").read_text() == "keep"

@@ -12,8 +12,7 @@ import pytest
 from resweep.errors import ResweepError
 from resweep.io import open_log, write_log, write_poses
 from resweep.io.folders.faults import refuse_empty
-from resweep.io.logs import open_recorded
-from resweep.io.source import LogSource
+from resweep.io.recorded_log import LogSource
 from resweep.log import EmptyBeams, Log
 from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.register import join
@@ -61,8 +60,8 @@ def test_what_was_done_to_a_log_is_sent_with_it(log: Log, tmp_path: Path, monkey
     both = join([opened, opened])
     back = pickle.loads(cloudpickle.dumps(both))
     assert repr(back) == repr(both)
-    opened_again = []
-    monkeypatch.setattr(LogSource, "open", lambda self: opened_again.append(self) or open_recorded(self))
+    opened_again, reopen = [], LogSource.open
+    monkeypatch.setattr(LogSource, "open", lambda self: opened_again.append(self) or reopen(self))
     for at in (0, 1, 3):
         assert_same_sweep(back[at], both[at])
     assert len(opened_again) == 1, "both are the same log"

@@ -17,8 +17,8 @@ import pytest
 
 import resweep as rs
 from resweep.build import SplatConfig, SurfelConfig, accumulate
-from resweep.files import lock_output
-from resweep.files.partial import discard_partial
+from resweep.files import lock_local
+from resweep.files.publication import discard_partial
 from resweep.log import Log
 from resweep.map.checkpoints import Checkpoints
 from resweep.worlds import load_world
@@ -197,7 +197,7 @@ def test_a_checkpoint_of_another_build_is_never_mixed_in(
 
 def test_checkpoints_have_one_build_at_a_time(drive: Path, tmp_path: Path) -> None:
     log = rs.open_log(drive)
-    with ThreadPoolExecutor(1) as pool, lock_output(tmp_path / "kept"):
+    with ThreadPoolExecutor(1) as pool, lock_local(tmp_path / "kept"):
         building = pool.submit(rs.build, log, CONFIG, progress=False, resume=tmp_path / "kept")
         with pytest.raises(rs.ResweepError, match="kept: another thread"):
             building.result()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from resweep.errors import ResweepError
-from resweep.remote import find_path, leases, lock_place
+from resweep.remote import find_path, leases, lock_output
 from resweep.remote.buckets import Bucket, Version
 from resweep.remote.leases import confirm_lock
 from tests.remote.server import get, list_keys, put
@@ -27,7 +27,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_lease_is_given_back(bucket: str) -> None:
     path = find_path(f"{bucket}/a/out")
-    with lock_place(path), lock_place(path):
+    with lock_output(path), lock_output(path):
         assert list_keys(bucket) == ["a/.out.lock"]
         assert json.loads(get(f"{bucket}/a/.out.lock"))["pid"] > 0
     assert list_keys(bucket) == []
@@ -35,7 +35,7 @@ def test_a_lease_is_given_back(bucket: str) -> None:
 
 def test_a_second_writer_refuses(bucket: str) -> None:
     path = find_path(f"{bucket}/out")
-    with lock_place(path):
+    with lock_output(path):
         refused: list[str] = []
 
         def write() -> None:
@@ -58,12 +58,12 @@ def test_another_thread_is_refused(bucket: str) -> None:
 
     def write() -> None:
         try:
-            with lock_place(path):
+            with lock_output(path):
                 pass
         except ResweepError as error:
             found.append(str(error))
 
-    with lock_place(path):
+    with lock_output(path):
         thread = threading.Thread(target=write)
         thread.start()
         thread.join()
@@ -73,16 +73,16 @@ def test_another_thread_is_refused(bucket: str) -> None:
 def test_a_lease_that_is_not_renewed_is_taken_over(bucket: str) -> None:
     put(f"{bucket}/.out.lock", json.dumps(HOLDER).encode())
     began = time.monotonic()
-    with lock_place(find_path(f"{bucket}/out")):
+    with lock_output(find_path(f"{bucket}/out")):
         assert time.monotonic() - began > leases.LOST_S
     put(f"{bucket}/.out.lock", b"no json")
-    with lock_place(find_path(f"{bucket}/out")):
+    with lock_output(find_path(f"{bucket}/out")):
         pass
 
 
 def test_a_lease_that_was_lost_publishes_nothing(bucket: str) -> None:
     path = find_path(f"{bucket}/out")
-    with lock_place(path):
+    with lock_output(path):
         put(f"{bucket}/.out.lock", json.dumps(HOLDER).encode())
         with pytest.raises(ResweepError, match="another process has taken it over"):
             confirm_lock(path)  # type: ignore[arg-type]
@@ -90,7 +90,7 @@ def test_a_lease_that_was_lost_publishes_nothing(bucket: str) -> None:
 
 
 def test_a_whole_bucket_is_no_output(bucket: str) -> None:
-    with pytest.raises(ResweepError, match="is a whole bucket"), lock_place(find_path(bucket)):
+    with pytest.raises(ResweepError, match="is a whole bucket"), lock_output(find_path(bucket)):
         pass
 
 
@@ -103,6 +103,6 @@ def test_an_answer_that_is_lost_costs_no_lease(bucket: str, monkeypatch: pytest.
         return write(self, key, data, **options)
 
     monkeypatch.setattr(Bucket, "write", write_twice)
-    with lock_place(path):
+    with lock_output(path):
         confirm_lock(path)  # type: ignore[arg-type]
     assert list_keys(bucket) == []

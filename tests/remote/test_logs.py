@@ -18,7 +18,7 @@ import resweep as rs
 from resweep.errors import ResweepError
 from resweep.io import FORMATS
 from resweep.io.poses import write_poses
-from resweep.remote import find_path, recover_place, stage
+from resweep.remote import find_path, recover_output, stage
 from resweep.remote.buckets import Bucket, Version
 from tests.fuzz.readers import READERS
 from tests.io.conftest import make_sweep
@@ -119,7 +119,7 @@ def test_a_file_that_changes_is_fetched_again(bucket: str, tmp_path: Path) -> No
     assert len(rs.read_sweep(f"{bucket}/a.pcd")) == 9
     put(f"{bucket}/a.pcd", b"another")
     path = find_path(f"{bucket}/a.pcd")
-    recover_place(path)
+    recover_output(path)
     assert path.stat().st_size == 7
     put(f"{bucket}/a.pcd", b"a third")
     with pytest.raises(ResweepError, match=f"{bucket}/a.pcd: was replaced while it was read; open it again"):

@@ -25,7 +25,7 @@ from resweep.build.stationary import fit as standing
 from resweep.build.stationary.directions import Directions
 from resweep.build.volumes import volumes
 from resweep.errors import ResweepError
-from resweep.files import lock_output
+from resweep.files import lock_local
 from resweep.log import Log
 from resweep.map.checkpoints import Checkpoints
 from resweep.map.map import Map
@@ -85,7 +85,7 @@ def build(
     if config.refine != "none":
         stages = (*stages, refine.STAGE)
     if isinstance(resume, str | Path):
-        with lock_output(Path(resume)):
+        with lock_local(Path(resume)):
             checkpoints = Checkpoints.open(resume, log, config, config.map.choose_labels(log))
             world = _build(log, config, directions, stages, progress, checkpoints)
             checkpoints.remove()

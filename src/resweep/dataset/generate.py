@@ -25,13 +25,13 @@ from resweep.dataset.record import (
     make_record,
 )
 from resweep.dataset.traffic import add_traffic
-from resweep.files import lock_output, write_file
+from resweep.files import lock_local, write_file
 from resweep.io.datasets.kitti.kitti_camera import DEFAULT_CAMERA, KittiCamera
-from resweep.io.source import name_place
+from resweep.io.source import absolute_name
 from resweep.labels import LabelSet
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.progress import Progress, open_progress
-from resweep.remote import discard_stage, find_path, is_remote, is_unfinished, lock_place, publish, stage
+from resweep.remote import discard_stage, find_path, is_remote, is_unfinished, lock_output, publish, stage
 from resweep.scenario import Actor, Bank, builtin_bank, load_bank
 from resweep.scenario.actors import common_labels
 from resweep.scenes.opening import SCENE, open_world
@@ -96,7 +96,7 @@ def generate(plan: Plan, output: str | Path, *, workers: int | Workers = 0, prog
         workers = Threads(workers or len(os.sched_getaffinity(0)) + 1)
     clear_cache()  # worlds of before, whose files may be others now
     try:
-        with lock_place(output):
+        with lock_output(output):
             return _generate(plan, output, workers, progress)
     finally:
         clear_cache()
@@ -110,7 +110,7 @@ def _generate(plan: Plan, output: Path, workers: Workers, progress: bool) -> Sum
     if is_remote(output) and (output / RUNS).is_file() and not is_unfinished(output):
         sweeps = sum(run["sweeps"] for run in json.loads((output / RUNS).read_text(encoding="utf-8")))
         return Summary(len(runs), sweeps, sweeps)
-    with lock_output(place := stage(output)):
+    with lock_local(place := stage(output)):
         made = _make(plan, place, runs, record, workers, progress)
         publish(place, output, last=RUNS, first=[RECORD])
     discard_stage(output)
@@ -187,7 +187,7 @@ _SENT = 20  # runs that are sent to workers together
 def _name_world(item: PlacedRun) -> PlacedRun:
     """The run, whose world processes in other folders find too."""
     word = item.run.world
-    return item if word.startswith(SCENE) else replace(item, run=replace(item.run, world=name_place(word)))
+    return item if word.startswith(SCENE) else replace(item, run=replace(item.run, world=absolute_name(word)))
 
 
 def _find_missing(item: PlacedRun, output: Path) -> list[int]:

@@ -3,10 +3,10 @@
 from resweep.files.atomic import (
     atomic_file,
     atomic_folder,
-    lock_output,
-    place_folder,
-    recover_output,
-    write_file,
+    lock_local,
+    recover_local,
+    replace_folder,
 )
+from resweep.files.write_file import write_file
 
-__all__ = ["atomic_file", "atomic_folder", "lock_output", "place_folder", "recover_output", "write_file"]
+__all__ = ["atomic_file", "atomic_folder", "lock_local", "recover_local", "replace_folder", "write_file"]

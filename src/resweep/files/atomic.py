@@ -2,7 +2,7 @@
 
 A folder takes the place of an old one by an exchange of the two names. Where the file system cannot exchange, the old
 folder is renamed away first; a process killed between the two steps leaves the new one, whole, in a hidden folder, and
-whoever opens or writes the output next puts it in place (`recover_output`).
+whoever opens or writes the output next puts it in place (`recover_local`).
 """
 
 from __future__ import annotations
@@ -16,25 +16,21 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
 
 from resweep.errors import ResweepError
 from resweep.files import disk
 from resweep.files.locks import Check, hold_lock, run_check
-from resweep.files.publication import NEW, OLD, name_partial, note_publication, settle_publication
+from resweep.files.publication import NEW, OLD, discard_partial, name_partial, note_publication, resolve_publication
+from resweep.files.write_file import explain_errors, locate
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-_BLOCK = 4096  # bytes, of most file systems
 _PATIENCE_S = 2.0  # for a living process between its two renames
 
 
 @contextmanager
-def lock_output(path: Path, check: Check | None = None) -> Iterator[None]:
+def lock_local(path: Path, check: Check | None = None) -> Iterator[None]:
     """Hold the lock of an output, so that no other process writes it; an error at once if another does.
 
-    What a killed process left halfway is put right: see `recover_output`. A hold within a hold is allowed. ``check`` is
+    What a killed process left halfway is put right: see `recover_local`. A hold within a hold is allowed. ``check`` is
     called before anything takes the place of the output; if it raises, the old output stays.
     """
     target = locate(path)
@@ -44,7 +40,7 @@ def lock_output(path: Path, check: Check | None = None) -> Iterator[None]:
         yield
 
 
-def recover_output(path: Path) -> None:
+def recover_local(path: Path) -> None:
     """Put an output in place that a killed process had finished but not yet put there; else do nothing.
 
     To be called before ``path`` is opened. Nothing is done while something is at ``path``.
@@ -53,7 +49,7 @@ def recover_output(path: Path) -> None:
     until = time.monotonic() + _PATIENCE_S
     while not os.path.lexists(target) and _find_interrupted(target):
         try:
-            with lock_output(path):
+            with lock_local(path):
                 return
         except ResweepError:  # its process lives, and is about to put it in place
             if time.monotonic() > until:
@@ -70,7 +66,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
     """
     if path.is_dir():
         raise ResweepError(f"{path}: is a folder; give the name of a file")
-    with explain_errors(path), lock_output(path), _temporary_folder(path.absolute()) as folder:
+    with explain_errors(path), lock_local(path), _temporary_folder(path.absolute()) as folder:
         yield folder / path.name
         run_check(locate(path))
         disk.sync_tree(folder)
@@ -88,7 +84,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     caller to have checked. On any error, and if interrupted, the temporary folder goes and the old one stays.
     """
     target = locate(path)
-    with explain_errors(path), lock_output(path), _temporary_folder(target) as folder:
+    with explain_errors(path), lock_local(path), _temporary_folder(target) as folder:
         made = folder / NEW
         made.mkdir()
         yield made
@@ -98,10 +94,10 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         _put_in_place(folder, target)
 
 
-def place_folder(made: Path, path: Path) -> None:
+def replace_folder(made: Path, path: Path) -> None:
     """Put the folder ``made``, on the same disk, in the place of ``path``, old contents included, in one step."""
     target = locate(path)
-    with explain_errors(path), lock_output(path):
+    with explain_errors(path), lock_local(path):
         run_check(target)
         disk.sync_tree(made)
         with _temporary_folder(target) as folder:
@@ -114,33 +110,6 @@ def place_folder(made: Path, path: Path) -> None:
                 if moved.is_dir() and os.path.samestat(moved.stat(), identity):  # else it is the old one by now
                     os.rename(moved, made)
                 raise
-
-
-def write_file(path: Path, data: bytes | NDArray[Any], *, sparse: bool = False) -> None:
-    """Write bytes to a file, which appears whole or not at all; folders that are missing are made.
-
-    The part that a killed process leaves has a fixed name, and the next call writes over it: work that resumes leaves
-    nothing behind. With ``sparse`` blocks of zeros take no space on disks that can leave them out; the file reads the
-    same.
-    """
-    part = path.with_name(f"{path.name}.part")
-    with explain_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("wb") as file:
-            if sparse:
-                _write_sparse(file, data)
-            else:
-                file.write(data)  # type: ignore[arg-type]  # an array is a buffer
-        disk.sync(part)
-        os.replace(part, path)
-
-
-def locate(path: Path) -> Path:
-    """Where an output really lies: links of folders are followed, one that is itself a file stays."""
-    path = Path(path)
-    if path.name in ("", "..") or path.is_dir():
-        return path.resolve()
-    return path.parent.resolve() / path.name
 
 
 def _put_in_place(folder: Path, target: Path) -> None:
@@ -180,28 +149,10 @@ def _put_right(target: Path, named: Path) -> None:
         os.rename(part / NEW, target)
         warnings.warn(f"{named}: a process was killed while it replaced it; the new data is now in place", stacklevel=6)
     parts = _list_parts(target)
-    if settle_publication(target, parts):
-        from resweep.files.partial import discard_partial  # which is made of what is here
-
+    if resolve_publication(target, parts):
         discard_partial(name_partial(target))
     for part in parts:  # only who holds the lock makes such folders, so their processes are dead
         shutil.rmtree(part, ignore_errors=True)
-
-
-def _write_sparse(file: BinaryIO, data: bytes | NDArray[Any]) -> None:
-    """Write bytes, seeking over blocks of zeros."""
-    import numpy as np  # only here: most users of this module write text
-
-    flat = np.frombuffer(data, np.uint8)
-    end = len(flat) // _BLOCK * _BLOCK
-    filled = flat[:end].reshape(-1, _BLOCK).view(np.uint64).any(axis=1)
-    edges = np.flatnonzero(np.diff(filled, prepend=False, append=False))
-    for first, last in edges.reshape(-1, 2) * _BLOCK:
-        file.seek(first)
-        file.write(flat[first:last].data)
-    file.seek(end)
-    file.write(flat[end:].data)
-    file.truncate(len(flat))
 
 
 @contextmanager
@@ -212,25 +163,3 @@ def _temporary_folder(target: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def explain_errors(named: Path) -> Iterator[None]:
-    """Turn what the system refuses into one error that names the output, or the other file that it is about."""
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or error
-        if isinstance(error.filename, str | Path) and not _belongs_to(Path(error.filename), named):
-            raise ResweepError(f"{error.filename}: {reason}; check that it is there and may be used") from error
-        raise ResweepError(
-            f"{named}: cannot be written ({reason}); check the folder, its permissions and the disk"
-        ) from error
-
-
-def _belongs_to(file: Path, named: Path) -> bool:
-    """Whether a file lies in an output, in a folder in which it is written, or above it."""
-    target, file = locate(named), Path(os.path.abspath(file))
-    if target.is_relative_to(file):
-        return True
-    return file.is_relative_to(target.parent) and target.name in file.relative_to(target.parent).parts[0]

@@ -16,16 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from resweep.errors import ResweepError
-from resweep.files.atomic import explain_errors, locate, lock_output, place_folder, write_file
-from resweep.files.publication import BLANK, NEW, PARTIAL, RECORD, name_partial
+from resweep.files.atomic import lock_local, replace_folder
+from resweep.files.publication import NEW, PARTIAL, RECORD, discard_partial, name_partial
+from resweep.files.write_file import explain_errors, locate, write_file
 
 _WHAT = {"version": "another version of Resweep", "config": "other settings", "inputs": "other inputs"}
 
 Key = Mapping[str, str]  # "version", "config" and "inputs"
-Say = Callable[[str], None]
+PrintLine = Callable[[str], None]
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     """Print a line on stderr."""
     print(line, file=sys.stderr, flush=True)
 
@@ -35,7 +36,7 @@ def find_partial(path: Path) -> Path:
     return name_partial(locate(path))
 
 
-def open_partial(folder: Path, key: Key, what: str, say: Say = say) -> bool:
+def open_partial(folder: Path, key: Key, what: str, report: PrintLine = print_line) -> bool:
     """Make ``folder`` ready for the work of ``key``; True if it was, so that it may hold finished parts.
 
     Parts of another key are removed, with a line that says why; ``what`` they are is named there. A folder of anything
@@ -47,35 +48,22 @@ def open_partial(folder: Path, key: Key, what: str, say: Say = say) -> bool:
             return True
         if old:
             differs = [text for name, text in _WHAT.items() if old.get(name) != key[name]]
-            say(f"{folder}: {what} with {' and '.join(differs)} are discarded; starting over")
+            report(f"{folder}: {what} with {' and '.join(differs)} are discarded; starting over")
         discard_partial(folder)
     write_file(folder / RECORD, (json.dumps(dict(key), indent=1) + "\n").encode())
     return False
 
 
-def discard_partial(folder: Path) -> None:
-    """Remove a partial folder; one that a killed process leaves half removed is of no key, and so never used."""
-    if (folder / RECORD).is_file():
-        write_file(folder / RECORD, BLANK)
-    for item in folder.iterdir():
-        if item.is_dir():
-            shutil.rmtree(item)
-        elif item.name != RECORD:
-            item.unlink()
-    (folder / RECORD).unlink(missing_ok=True)
-    folder.rmdir()
-
-
 @contextmanager
-def resumable_folder(path: Path, key: Key, what: str, say: Say = say) -> Iterator[Path]:
+def resumable_folder(path: Path, key: Key, what: str, report: PrintLine = print_line) -> Iterator[Path]:
     """Give the partial folder of ``path``; on success its folder `NEW` takes the place of ``path``.
 
     On errors, and if interrupted, what is in the partial folder stays for the next call with the same ``key``, unless
     nothing was finished.
     """
-    with explain_errors(path), lock_output(path):
+    with explain_errors(path), lock_local(path):
         folder = find_partial(path)
-        open_partial(folder, key, what, say)
+        open_partial(folder, key, what, report)
         made = folder / NEW
         made.mkdir(exist_ok=True)
         _remove_leftovers(folder)
@@ -85,7 +73,7 @@ def resumable_folder(path: Path, key: Key, what: str, say: Say = say) -> Iterato
             if not any(item.is_file() and item.name != RECORD for item in folder.rglob("*")):
                 discard_partial(folder)
             raise
-        place_folder(made, path)
+        replace_folder(made, path)
         discard_partial(folder)
 
 
@@ -93,7 +81,7 @@ def discard_leftover(path: Path) -> None:
     """Remove the partial folder of a finished output: a process that is killed just after placing it leaves that."""
     folder = find_partial(path)
     if folder.is_dir():
-        with explain_errors(path), lock_output(path):
+        with explain_errors(path), lock_local(path):
             if folder.is_dir():  # locking removes one that was half removed
                 discard_partial(folder)
 

@@ -7,11 +7,13 @@ changes). Who holds the lock next knows from that whether it did.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from resweep.files import disk
+from resweep.files.write_file import write_file
 
 PARTIAL = ".partial"  # after the name of an output: the folder that keeps its finished parts
 RECORD = "checkpoints.json"  # in it: what the parts belong to
@@ -36,7 +38,7 @@ def note_publication(target: Path, made: Path) -> None:
     disk.sync(note)
 
 
-def settle_publication(target: Path, parts: Sequence[Path]) -> bool:
+def resolve_publication(target: Path, parts: Sequence[Path]) -> bool:
     """Whether the partial folder of ``target`` is finished: its work has taken its place, or it was being removed.
 
     If not, a folder that had been taken out of it for that goes back from one of ``parts``, the hidden folders.
@@ -56,6 +58,19 @@ def settle_publication(target: Path, parts: Sequence[Path]) -> bool:
                 made.rename(partial / str(noted["from"]))
     note.unlink()
     return False
+
+
+def discard_partial(folder: Path) -> None:
+    """Remove a partial folder; one that a killed process leaves half removed is of no key, and so never used."""
+    if (folder / RECORD).is_file():
+        write_file(folder / RECORD, BLANK)
+    for item in folder.iterdir():
+        if item.is_dir():
+            shutil.rmtree(item)
+        elif item.name != RECORD:
+            item.unlink()
+    (folder / RECORD).unlink(missing_ok=True)
+    folder.rmdir()
 
 
 def _is_discarded(partial: Path) -> bool:

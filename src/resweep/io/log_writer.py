@@ -19,11 +19,11 @@ from resweep.io.folders import sweep_files
 from resweep.io.folders.pending import OnSweep, Pending
 from resweep.io.format import Format, check_frame, check_options, list_options
 from resweep.io.log_json import FILE, read_record, write_record
-from resweep.io.logs import known_log
+from resweep.io.recorded_log import known_log
 from resweep.io.registry import FORMATS, format_named
 from resweep.log import Log
 from resweep.pose import Trajectory
-from resweep.remote import discard_stage, find_path, is_remote, is_unfinished, lock_place, publish, stage
+from resweep.remote import discard_stage, find_path, is_remote, is_unfinished, lock_output, publish, stage
 from resweep.work import Workers
 
 
@@ -78,7 +78,7 @@ def write_log(
     if writer is not None:
         check_options(writer, options, f"writing {entry.title}")
     shared: dict[str, Any] = {"workers": workers, "on_sweep": on_sweep}
-    with lock_place(path):
+    with lock_output(path):
         _check_target(path, overwrite)
         if resume is None:
             with atomic_folder(stage(path)) as folder:

@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 from resweep import portable
 from resweep.errors import ResweepError, UntimedPosesError, nearest_names
 from resweep.pose import Array, Trajectory, inverse, rotation_of
-from resweep.remote import find_path, place_file
+from resweep.remote import find_path, write_output
 
 FORMATS = ("tum", "kitti", "csv")
 _QUATERNION_TOLERANCE = 1e-3
@@ -72,7 +72,7 @@ def write_poses(trajectory: Trajectory, path: str | Path, format: str | None = N
     separator = "," if kind == "csv" else " "
     head = "t,x,y,z,qx,qy,qz,qw\n" if kind == "csv" else ""
     text = "".join(separator.join(map(repr, row)) + "\n" for row in rows.tolist())
-    with place_file(path) as temporary:
+    with write_output(path) as temporary:
         temporary.write_text(head + text)
 
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import os
 import pickle
-import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from resweep.log import EmptyBeams, Log
 from resweep.sweep import Sweep
@@ -28,27 +27,7 @@ class Source(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class LogSource:
-    """A recorded log as `resweep.open_log` opens it: where it lies, and the options of its reader."""
-
-    path: str
-    format: str | None = None
-    rate_hz: float | None = None
-    empty_beams: bool = True
-    keep_going: bool = False
-    options: tuple[tuple[str, Any], ...] = ()
-
-    def open(self) -> Log:
-        """The log, opened anew; what its reader warns of was said when it was first opened."""
-        from resweep.io.logs import open_recorded  # which makes sources
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return open_recorded(self)
-
-
-def name_place(path: str | os.PathLike[str]) -> str:
+def absolute_name(path: str | os.PathLike[str]) -> str:
     """A path as processes in other folders know it; addresses such as ``s3://...`` stay as they are."""
     text = str(path)  # not os.fspath, which fetches what lies in an object store
     return text if "://" in text else os.path.abspath(text)

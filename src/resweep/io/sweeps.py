@@ -8,7 +8,7 @@ from typing import Any
 from resweep.errors import ResweepError
 from resweep.io.format import check_frame, check_options, list_options, read_as
 from resweep.io.registry import FORMATS, format_of, sweep_suffixes
-from resweep.remote import find_path, place_file, recover_place
+from resweep.remote import find_path, recover_output, write_output
 from resweep.sweep import Sweep
 
 
@@ -21,7 +21,7 @@ def read_sweep(path: str | Path, **options: Any) -> Sweep:
     Example: ``points = rs.read_sweep("scan.pcd", drop_nan=True).points``
     """
     path = find_path(path)
-    recover_place(path)
+    recover_output(path)
     entry = format_of(path)
     return read_as(entry, path, **options)
 
@@ -43,5 +43,5 @@ def write_sweep(sweep: Sweep, path: str | Path, frame: str | None = None, **opti
         writable = [suffix for suffix, other in sweep_suffixes().items() if other.write]
         raise ResweepError(f"{path}: {entry.title} can only be read; write one of {', '.join(writable)}")
     check_options(entry.write, options, f"writing {entry.title}")
-    with place_file(path) as temporary:
+    with write_output(path) as temporary:
         entry.write(sweep, temporary, frame=check_frame(frame or entry.frame), **options)

@@ -18,7 +18,8 @@ import numpy as np
 import resweep
 from resweep.config import Spec
 from resweep.files import atomic_file
-from resweep.files.partial import describe_files, discard_partial, hash_text, open_partial, say
+from resweep.files.partial import describe_files, hash_text, open_partial, print_line
+from resweep.files.publication import discard_partial
 from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.pose import Array
@@ -35,9 +36,9 @@ class Checkpoints:
     ``kept`` names the steps that were found there, ``made`` those that were run.
     """
 
-    def __init__(self, folder: Path | None = None, say: Callable[[str], None] = say, key: str = "") -> None:
+    def __init__(self, folder: Path | None = None, say: Callable[[str], None] = print_line, key: str = "") -> None:
         self.folder = folder
-        self._say = say
+        self._say = print_line
         self._key = key
         self.kept: list[str] = []
         self.made: list[str] = []
@@ -49,7 +50,7 @@ class Checkpoints:
         log: Log,
         config: Spec,
         labels: LabelSet,
-        say: Callable[[str], None] = say,
+        say: Callable[[str], None] = print_line,
         more: str = "",
     ) -> Checkpoints:
         """The checkpoints in ``folder`` of a build of ``log`` by ``config``; those of another build are discarded.

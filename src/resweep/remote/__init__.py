@@ -5,9 +5,9 @@ opens like a local file: it is fetched into a cache when it is opened. ``file://
 written to a local folder first (`stage`) and then uploaded, their index last. No network is used unless a URL is given.
 """
 
-from resweep.remote.leases import lock_place
-from resweep.remote.paths import RemotePath, find_path, is_remote, recover_place
-from resweep.remote.staging import check_finished, discard_stage, is_unfinished, place_file, publish, stage
+from resweep.remote.leases import lock_output
+from resweep.remote.paths import RemotePath, find_path, is_remote, recover_output
+from resweep.remote.staging import check_finished, discard_stage, is_unfinished, publish, stage, write_output
 
 __all__ = [
     "RemotePath",
@@ -16,9 +16,9 @@ __all__ = [
     "find_path",
     "is_remote",
     "is_unfinished",
-    "lock_place",
-    "place_file",
+    "lock_output",
     "publish",
-    "recover_place",
+    "recover_output",
     "stage",
+    "write_output",
 ]

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from resweep.errors import ResweepError
-from resweep.files import lock_output
+from resweep.files import lock_local
 from resweep.remote.buckets import ChangedError, Version
-from resweep.remote.paths import RemotePath, recover_place
+from resweep.remote.paths import RemotePath, recover_output
 
 RENEW_S = 5.0
 LOST_S = 20.0  # without a change, after which a lease is that of a dead process
@@ -33,14 +33,14 @@ _guard = threading.Lock()
 
 
 @contextmanager
-def lock_place(path: Path, check: Callable[[], None] | None = None) -> Iterator[None]:
+def lock_output(path: Path, check: Callable[[], None] | None = None) -> Iterator[None]:
     """Hold the lock of an output, local or remote, so that no other process writes it; an error if another does.
 
     A hold within a hold of the same thread is allowed. ``check`` is called before anything takes the place of the
     output; if it raises, the old output stays.
     """
     if not isinstance(path, RemotePath):
-        with lock_output(path, check):
+        with lock_local(path, check):
             yield
         return
     if not path.key:
@@ -55,7 +55,7 @@ def lock_place(path: Path, check: Callable[[], None] | None = None) -> Iterator[
         raise ResweepError(f"{name}: another thread of this process is writing it; wait for it or choose another name")
     lease = _Lease(path)
     lease.take()
-    recover_place(path)  # what another process wrote there before is seen
+    recover_output(path)  # what another process wrote there before is seen
     with _guard:
         _held[name] = (me, lease, check)
     try:

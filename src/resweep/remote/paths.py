@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn
 
 from resweep.errors import ResweepError, nearest_names
-from resweep.files import recover_output
+from resweep.files import recover_local
 from resweep.remote.buckets import SCHEMES, Bucket, open_bucket
 from resweep.remote.fetch import fetch_file, fetch_folder, read_many
 
@@ -51,12 +51,12 @@ def find_path(word: str | os.PathLike[str]) -> Path:
     return RemotePath(f"/{scheme}:", bucket, *parts)
 
 
-def recover_place(path: Path) -> None:
-    """Make ``path`` ready to be opened: see `recover_output`. What is known of an object store is asked for anew."""
+def recover_output(path: Path) -> None:
+    """Make ``path`` ready to be opened: see `recover_local`. What is known of an object store is asked for anew."""
     if isinstance(path, RemotePath):
         path.bucket.begin(path.key)
     else:
-        recover_output(path)
+        recover_local(path)
 
 
 def is_remote(path: object) -> bool:

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from resweep.errors import ResweepError
 from resweep.files import atomic_file
-from resweep.files.atomic import explain_errors
+from resweep.files.write_file import explain_errors
 from resweep.progress import track
 from resweep.remote.cache import find_cache
-from resweep.remote.leases import confirm_lock, lock_place
+from resweep.remote.leases import confirm_lock, lock_output
 from resweep.remote.paths import RemotePath
 
 UNFINISHED = ".resweep-unfinished"
@@ -104,13 +104,13 @@ def publish(folder: Path, path: Path, last: str, first: Sequence[str] = ()) -> N
 
 
 @contextmanager
-def place_file(path: Path) -> Iterator[Path]:
+def write_output(path: Path) -> Iterator[Path]:
     """Give a temporary path of the same name; on success it takes its place, local (`atomic_file`) or remote."""
     if not isinstance(path, RemotePath):
         with atomic_file(path) as temporary:
             yield temporary
         return
-    with lock_place(path), tempfile.TemporaryDirectory(prefix="resweep-") as folder:
+    with lock_output(path), tempfile.TemporaryDirectory(prefix="resweep-") as folder:
         yield Path(folder, path.name)
         confirm_lock(path)
         for made in sorted(Path(folder).iterdir(), key=lambda item: item.name == path.name):  # the named one last

@@ -13,9 +13,9 @@ import numpy as np
 
 from resweep import portable
 from resweep.errors import ResweepError, nearest_names
-from resweep.files import atomic_folder, lock_output
+from resweep.files import atomic_folder, lock_local
 from resweep.files.untrusted import check_no_link, read_json
-from resweep.remote import find_path, recover_place
+from resweep.remote import find_path, recover_output
 from resweep.scenario.assets import Asset, check_name
 from resweep.scenario.coverage import interpolate_coverage
 from resweep.worlds import load_world
@@ -125,7 +125,7 @@ class Bank(Mapping[str, Asset]):
         An old bank there is replaced if ``overwrite``; anything else there is left alone and an error.
         """
         path = Path(path)
-        with lock_output(path):
+        with lock_local(path):
             if path.exists():
                 if not is_bank(path):
                     raise ResweepError(f"{path}: exists and is not a bank; choose another name or remove it")
@@ -187,7 +187,7 @@ def load_bank(path: str | Path) -> Bank:
     Example: ``car = rs.load_bank("bank").best_fit("car", (4.4, 1.8, 1.5))``
     """
     path = find_path(path)
-    recover_place(path)
+    recover_output(path)
     if not path.exists():
         raise ResweepError(f"{path}: no such bank; check the path")
     path = Path(os.fspath(path))  # of an object store a local copy
@@ -221,7 +221,7 @@ def load_bank(path: str | Path) -> Bank:
 
 def is_bank(path: Path) -> bool:
     """Whether a folder has a bank's index, of any version and even if its assets are damaged."""
-    recover_place(path)
+    recover_output(path)
     try:
         data = read_json(path / INDEX, "")
     except ResweepError:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from resweep.errors import ResweepError, nearest_names
 from resweep.memory import spare_memory
-from resweep.remote import find_path, is_remote, recover_place
+from resweep.remote import find_path, is_remote, recover_output
 from resweep.worlds import StreamedWorld, World, load_world
 from resweep.worlds.store.sizes import estimate_memory
 
@@ -24,7 +24,7 @@ def check_world(word: str) -> None:
     if not _may_be_path(word):
         raise ResweepError(f"{word}: no such world, and no file can have that name")
     path = find_path(word)
-    recover_place(path)
+    recover_output(path)
     if not path.exists():
         raise ResweepError(f"{word}: no such world; give a mesh file, a saved .world folder or scene:NAME")
     if is_remote(path) and not path.is_dir():

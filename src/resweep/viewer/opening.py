@@ -9,7 +9,7 @@ from typing import Any, Literal
 from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.memory import parse_memory
-from resweep.remote import find_path, is_remote, recover_place
+from resweep.remote import find_path, is_remote, recover_output
 from resweep.scenario import Bank, Scenario, load_bank, load_scenario
 from resweep.scenario.scenario import SCENARIOS
 from resweep.scenes.opening import SCENE, open_world
@@ -55,7 +55,7 @@ def find_kind(word: str) -> Kind:
             return "scenario"
         if word in sensor_names():
             return "sensor"
-    recover_place(path)
+    recover_output(path)
     if path.is_dir():
         if (path / "bank.json").is_file():
             return "bank"

@@ -37,7 +37,7 @@ from resweep.map.store.part import Ground
 from resweep.map.store.scatter import Scatter, plan_batches, read_observed, scatter_batch
 from resweep.memory import format_memory, parse_memory
 from resweep.progress import Stages, begin_stage
-from resweep.remote import discard_stage, find_path, lock_place, stage
+from resweep.remote import discard_stage, find_path, lock_output, stage
 from resweep.sweep import Sweep
 from resweep.work import Threads, Workers, is_here
 from resweep.worlds.store.assemble import assemble_world
@@ -117,7 +117,7 @@ def build_tiled(
     if is_here(run):
         log = replace(log, load=_OneAtATime(log.load))
     most_points = _plan_memory(bound, 1 if is_here(run) else run.count)
-    with lock_place(path):
+    with lock_output(path):
         if is_taken(path) and not overwrite:
             raise ResweepError(f"{path}: exists already; choose another name or pass overwrite=True")
         folder = find_partial(stage(path))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from resweep.files.partial import Inputs, describe_files
-from resweep.remote import find_path, is_remote, lock_place, recover_place
+from resweep.remote import find_path, is_remote, lock_output, recover_output
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,7 +34,7 @@ def locks(name: str, reads: Sequence[str] = ()) -> Callable[[Callable[P, T]], Ca
                 return verb(*arguments, **options)
             words = (find_path(word) for parameter in reads for word in _list_words(given.get(parameter)))
             inputs = Inputs(path for path in words if not is_remote(path))
-            with lock_place(find_path(output), inputs.check):
+            with lock_output(find_path(output), inputs.check):
                 return verb(*arguments, **options)
 
         return locked
@@ -56,7 +56,7 @@ def _find(word: str) -> Path | None:
     """What a word names, if it names anything that exists."""
     if not is_remote(path := find_path(word)):
         return path if os.path.exists(word) else None
-    recover_place(path)
+    recover_output(path)
     return path if path.exists() else None
 
 

@@ -14,7 +14,7 @@ import typer
 from resweep.cli.shared.facts import collapse, format_fact, summarise_world
 from resweep.cli.shared.options import Bounds, IntensityScale, Labels, Resolution, parse_place
 from resweep.errors import ResweepError, UntimedPosesError
-from resweep.remote import recover_place
+from resweep.remote import recover_output
 
 if TYPE_CHECKING:
     from resweep.labels import LabelSet
@@ -80,9 +80,9 @@ def describe(path: Path, labels: str | None = None, cloud: Mapping[str, Any] | N
 
     ``labels`` names the vocabulary of a log or sweep that does not say, ``cloud`` which points of one are read.
     """
-    from resweep.io.logs import find_part
+    from resweep.io.recorded_log import find_part
 
-    recover_place(path)
+    recover_output(path)
     _, part = find_part(path)
     describer = _describe_log if part else _find_describer(path)
     if describer is _describe_log:

@@ -13,7 +13,7 @@ from resweep.cli.shared.options import PoseRate, Poses, parse_local, parse_place
 from resweep.cli.shared.outputs import print_made
 from resweep.cli.shared.writing import locks
 from resweep.errors import ResweepError
-from resweep.remote import recover_place
+from resweep.remote import recover_output
 
 if TYPE_CHECKING:
     from resweep.log import Log
@@ -68,7 +68,7 @@ def objects(
     from resweep.cli.verbs.build import parse_slice
     from resweep.scenario.bank import is_bank, load_bank
 
-    recover_place(path)
+    recover_output(path)
     if not path.exists():
         raise ResweepError(f"{path}: no such log or bank; check the path")
     building = {"--min-points": min_points, "--format": format, "--sweeps": sweeps, "--set": set_, "--poses": poses}

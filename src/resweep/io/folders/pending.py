@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from resweep.files import atomic_file
-from resweep.files.partial import Say, say
+from resweep.files.partial import PrintLine, print_line
 from resweep.io.files import sweep_file
 from resweep.log import Log
 from resweep.sweep import Sweep
@@ -44,12 +44,12 @@ class Pending:
         what: str,
         partial: Path | None = None,
         progress: bool = True,
-        say: Say = say,
+        report: PrintLine = print_line,
         workers: Workers | None = None,
         on_sweep: OnSweep | None = None,
     ) -> None:
         self._log, self._what, self._progress = log, what, progress
-        self._partial, self._say = partial, say
+        self._partial, self._print = partial, report
         self._workers, self._on_sweep = workers or OneProcess(), on_sweep
 
     def __len__(self) -> int:
@@ -89,7 +89,7 @@ class Pending:
         missing = [at for at in range(len(self)) if not is_finished(at)]
         count = len(self) - len(missing)
         if self._partial is not None and count:
-            self._say(f"{self._partial}: resuming; {count} of {len(self)} sweeps were finished before")
+            self._print(f"{self._partial}: resuming; {count} of {len(self)} sweeps were finished before")
         return missing
 
     def _report(self, counts: tuple[int, int, int]) -> None:

@@ -132,7 +132,7 @@ def check_count(folder: Path, count: int, expected: int, keep_going: bool) -> li
     problem = f"{folder}: log.json counts {expected} sweeps, the folder holds {count}"
     if not keep_going:
         raise ResweepError(f"{problem}; some are missing")
-    warnings.warn(problem, stacklevel=4)
+    warnings.warn(problem, stacklevel=5)
     return [Fault(FaultKind.MISSING, problem)] * max(0, expected - count)
 
 

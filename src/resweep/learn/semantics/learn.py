@@ -11,8 +11,9 @@ import numpy as np
 
 import resweep
 from resweep.errors import ResweepError
-from resweep.files import lock_output
-from resweep.files.partial import discard_partial, find_partial, hash_text, open_partial
+from resweep.files import lock_local
+from resweep.files.partial import find_partial, hash_text, open_partial
+from resweep.files.publication import discard_partial
 from resweep.learn.semantics.config import SemanticsConfig
 from resweep.learn.semantics.export import export
 from resweep.learn.semantics.network import Network, predict
@@ -70,7 +71,7 @@ def learn_semantics(
     vocabulary = Vocabulary.load(config.labels)
     for log in (*split.training, *split.validation, *split.test):
         check_labels(log, vocabulary)  # before any is read
-    with lock_output(path):
+    with lock_local(path):
         parts = {name: _read(getattr(split, name), vocabulary, config) for name in ("training", "validation", "test")}
         _check_classes(parts["training"], vocabulary)
         folder = find_partial(path)

@@ -27,7 +27,7 @@ from resweep.files.untrusted import MAX_JSON_BYTES, check_no_link, read_json
 from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.log import Log
 from resweep.pose import Array, Trajectory
-from resweep.remote import RemotePath, find_path, is_remote, lock_place, recover_place
+from resweep.remote import RemotePath, find_path, is_remote, lock_output, recover_output
 from resweep.remote.paths import read_objects
 from resweep.remote.staging import stage_folder
 from resweep.worlds.observed import ObservedSpace
@@ -83,7 +83,7 @@ def save_world(
 @contextmanager
 def new_world(path: Path, overwrite: bool) -> Iterator[Path]:
     """Give a local folder that becomes the world at ``path`` once all of it is written; see `save_world`."""
-    with lock_place(path):
+    with lock_output(path):
         if is_taken(path):
             if not _is_world(path):
                 raise ResweepError(f"{path}: exists and is not a world; choose another name or remove it")
@@ -115,7 +115,7 @@ def load_world(
     Example: ``part = rs.load_world("seq00.world", near=log, range_m=240)``
     """
     path = find_path(path)
-    recover_place(path)
+    recover_output(path)
     return read_generation(path, lambda: read_index(path), lambda data: _read(path, data, bounds, near, range_m))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from resweep.errors import ResweepError
 from resweep.memory import parse_memory
 from resweep.pose import Array
-from resweep.remote import find_path, recover_place
+from resweep.remote import find_path, recover_output
 from resweep.worlds.layers.mesh import Mesh
 from resweep.worlds.layers.relabel import count_labels
 from resweep.worlds.layers.splats import PERMEABILITY
@@ -108,7 +108,7 @@ class StreamedWorld:
 
     def __init__(self, path: str | Path, *, memory_bytes: int | None = None) -> None:
         self.path = find_path(path)
-        recover_place(self.path)
+        recover_output(self.path)
         self.memory_bytes = parse_memory(None) if memory_bytes is None else int(memory_bytes)
         read_generation(self.path, lambda: read_index(self.path), self._open)
 

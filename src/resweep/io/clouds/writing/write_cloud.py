@@ -16,7 +16,7 @@ from resweep.label_mapping import relabel
 from resweep.labels import LabelSet, load_labels
 from resweep.log import Log
 from resweep.progress import track
-from resweep.remote import find_path, place_file, recover_place
+from resweep.remote import find_path, recover_output, write_output
 
 if TYPE_CHECKING:  # worlds bring Zarr and trimesh, which reading a log does without
     from resweep.worlds import World
@@ -48,7 +48,7 @@ def write_cloud(
     Example: ``rs.write_cloud(rs.open_log("kitti/sequences/00"), "town.copc.laz")``
     """
     path = find_path(path)
-    recover_place(path)
+    recover_output(path)
     if not path.name.lower().endswith(SUFFIX):
         raise ResweepError(f"{path}: a cloud is written as COPC; give a name that ends in {SUFFIX}")
     if path.exists() and not overwrite:
@@ -57,7 +57,7 @@ def write_cloud(
     source = _map_labels(source, labels)
     known = source.labels.to_dict() if source.labels.known else None
     facts = {"version": 1, "labels": known, "intensity_scale": check_scale(intensity_scale)}
-    with place_file(path) as temporary, CopcWriter(temporary, scale_m, wkt, facts) as writer:
+    with write_output(path) as temporary, CopcWriter(temporary, scale_m, wkt, facts) as writer:
         if isinstance(source, Log):
             for sweep in track(source, f"reading {source.name or 'sweeps'}", show=progress):
                 add_sweep(writer, sweep, "world", intensity_scale)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from resweep.errors import ResweepError
-from resweep.files import atomic_folder, lock_output
+from resweep.files import atomic_folder, lock_local
 from resweep.io.datasets.json_files import read_json
 from resweep.io.datasets.nuscenes.scene_tables import Tables, join_tables, write_tables
 from resweep.io.datasets.nuscenes.tables import find_tables, read_records
@@ -70,7 +70,7 @@ def merge_nuscenes(
     another one has gets a number after it; ``splits.json`` follows. Sources must have tables of the same ``version``.
     """
     target = Path(target).absolute()
-    with lock_output(target):
+    with lock_local(target):
         return _merge(sources, target, version, progress)
 
 
