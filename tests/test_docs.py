@@ -19,7 +19,8 @@ from resweep.scenario.bank import _facts_of
 from resweep.scenario.builtin import builtin_bank
 from tests.docs.written import load_script
 
-DOCS = Path(__file__).parent.parent / "docs"
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
 MODELS: dict[str, Any] = {
     "sensor.md": rs.Sensor,
     "scenario.md": rs.Scenario,
@@ -91,3 +92,21 @@ def test_more_workers_take_less_time_until_something_else_is_full() -> None:
     assert work.compute_s(1000) == (pytest.approx(1e4 * (0.05 + 0.95 / 10)), 10)
     assert work.row(100_000)["limit"] == "the scheduler"
     assert work.row(work.most_workers())["efficiency"] >= 0.5 > work.row(3 * work.most_workers())["efficiency"]
+
+
+def test_files_that_the_architecture_names_are_there() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    folder = ROOT
+    named = re.findall(r"`([\w/]+\.(?:py|cpp))`", text)
+    assert len(named) > 30
+    for name in named:  # a bare name is a file beside the one before it
+        places = [base / name for base in (ROOT, ROOT / "src" / "resweep", folder)]
+        found = [path for path in places if path.is_file()]
+        assert found, name
+        folder = found[0].parent
+
+
+def test_every_decision_is_in_the_index() -> None:
+    folder = DOCS / "decisions"
+    listed = re.findall(r"\]\(([\w-]+\.md)\)", (folder / "index.md").read_text(encoding="utf-8"))
+    assert sorted(listed) == sorted(path.name for path in folder.glob("*.md") if path.name != "index.md")
