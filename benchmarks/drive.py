@@ -19,7 +19,8 @@ from benchmarks.actors import crowd
 from benchmarks.places import as_recorded, hdl64, terrain_with_boxes
 from benchmarks.report import Result, machine, main, table
 from benchmarks.splat_trace import closed_splats_on, splats_on
-from resweep import LidarMount, Loop, LoopConfig, Rig, World
+from resweep import World
+from resweep.drive import LidarMount, Loop, LoopConfig, Rig
 from resweep.drive.gym import DriveEnv
 from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.scenario import Actor

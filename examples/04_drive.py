@@ -45,5 +45,5 @@ rs.write_log(drive, folder / "drive-las", format="las", frame="world", overwrite
 again = rs.open_log(folder / "sequences/00")
 labels = ", ".join(again.labels.count(again[0].label))
 print(f"read back from SemanticKITTI: {len(again)} sweeps, {len(again[0]):,} points in the first; labels {labels}")
-cloud = rs.read_sweep(folder / "drive-las/000003.las")
+cloud = rs.load_sweep(folder / "drive-las/000003.las")
 print(f"read back from LAS, world coordinates: {np.allclose(cloud.world_points(), sweep.world_points(), atol=2e-3)}")

@@ -21,7 +21,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.presenting import GREEN, INK, ORANGE, console, figure, main, progress, table
-from resweep import Instances, LidarMount, Loop, LoopConfig, Rig, World
+from resweep import Instances, World
+from resweep.drive import LidarMount, Loop, LoopConfig, Rig
 from resweep.drive.planners import Navigator
 from resweep.drive.planners.astar import inflate
 from resweep.drive.planners.costmap import LETHAL, CostMap, point_costs

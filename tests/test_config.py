@@ -8,7 +8,7 @@ import pytest
 
 import resweep as rs
 from resweep.cli import main
-from resweep.config import SpecError
+from resweep.errors import SettingsError
 
 SENSOR = """
 name: mine
@@ -23,7 +23,7 @@ beam: {divergence_h_rad: 0.003}
 
 def test_every_wrong_or_missing_field_is_named_at_once(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(SENSOR)
-    with pytest.raises(SpecError) as error:
+    with pytest.raises(SettingsError) as error:
         rs.load_sensor(tmp_path / "mine.yaml")
     lines = str(error.value).splitlines()
     assert all(line.startswith(f"{tmp_path / 'mine.yaml'}: ") for line in lines)
@@ -56,6 +56,6 @@ def test_the_command_prints_a_line_for_each_field(tmp_path: Path, capsys: pytest
 
 
 def test_a_long_list_of_problems_is_cut() -> None:
-    error = SpecError("a", "wrong", "f.yaml", [(f"b{at}", "wrong") for at in range(40)])
+    error = SettingsError("a", "wrong", "f.yaml", [(f"b{at}", "wrong") for at in range(40)])
     assert len(str(error).splitlines()) == 21
     assert str(error).endswith("f.yaml: 21 more fields are wrong")

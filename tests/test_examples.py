@@ -51,7 +51,7 @@ def test_wall(run: Run, tmp_path: Path):
     sigma = rs.load_sensor("velodyne-vlp-16").receiver.range_noise_sigma_m
     assert x == pytest.approx(10.0, abs=4 * sigma / np.sqrt(on_wall) + 5e-4)  # the print rounds to a millimetre
     assert spread <= sigma * 1.1  # noise along the beam, which x sees at an angle
-    assert len(rs.read_sweep(tmp_path / "wall.pcd")) < rs.read_sweep(tmp_path / "wall.sweep").n_beams == 28928
+    assert len(rs.load_sweep(tmp_path / "wall.pcd")) < rs.load_sweep(tmp_path / "wall.sweep").n_beams == 28928
 
 
 def test_own_sensor(run: Run, tmp_path: Path):
@@ -72,7 +72,7 @@ def test_vegetation(run: Run, tmp_path: Path):
     assert shares["single"][1] == 0.0  # one ray ends where it hits
     assert shares["nine"][1] > 0.5
     assert shares["nine"][0] > 2 * shares["single"][0]  # a wide beam touches more blades
-    assert rs.read_sweep(tmp_path / "courtyard.laz").return_index.max() >= 1
+    assert rs.load_sweep(tmp_path / "courtyard.laz").return_index.max() >= 1
 
 
 def test_drive(run: Run, tmp_path: Path):

@@ -21,35 +21,33 @@ NAMES = [
     "Bank",
     "BeamStatus",
     "HybridConfig",
+    "InputError",
     "Instances",
     "LabelSet",
-    "LidarMount",
     "Log",
-    "Loop",
-    "LoopConfig",
+    "Map",
     "Material",
     "Mesh",
     "MeshConfig",
+    "MissingExtraError",
     "ObjectConfig",
     "OdometryConfig",
+    "OutputError",
     "RealismModel",
     "Replay",
     "Report",
     "ResweepError",
     "Retracer",
-    "Rig",
-    "Run",
     "Scenario",
     "Sensor",
+    "SettingsError",
     "Simulator",
-    "SocketAutonomy",
     "SplatConfig",
     "Splats",
     "StreamedWorld",
     "SurfelConfig",
     "Sweep",
     "Trajectory",
-    "Vehicle",
     "VolumeConfig",
     "Volumes",
     "World",
@@ -63,17 +61,15 @@ NAMES = [
     "join",
     "load_bank",
     "load_labels",
+    "load_poses",
     "load_realism",
     "load_scenario",
     "load_sensor",
-    "load_vehicle",
+    "load_sweep",
     "load_world",
     "map_labels",
     "odometry",
     "open_log",
-    "read_poses",
-    "read_run",
-    "read_sweep",
     "relabel",
     "replay",
     "resimulate",
@@ -98,6 +94,19 @@ def test_each_name_resolves_to_what_its_module_holds(name: str) -> None:
         assert getattr(importlib.import_module(resweep._PUBLIC[name]), name) is value
 
 
+def test_every_error_is_a_kind_of_one() -> None:
+    kinds = [getattr(resweep, name) for name in NAMES if name.endswith("Error")]
+    assert len(kinds) == 5
+    assert all(issubclass(kind, resweep.ResweepError) and issubclass(kind, ValueError) for kind in kinds)
+
+
+@pytest.mark.parametrize("name", resweep._SUBMODULES)
+def test_each_room_resolves_without_another_import(name: str) -> None:
+    """``rs.errors.ResweepError`` works after ``import resweep as rs`` alone."""
+    code = f"import resweep as rs; assert rs.{name}.__name__ == 'resweep.{name}', rs.{name}"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_type_checkers_see_the_same_names() -> None:
     """An editor completes `rs.` from the TYPE_CHECKING block: it holds what the table holds."""
     tree = ast.parse(Path(resweep.__file__).read_text(encoding="utf-8"))
@@ -114,7 +123,7 @@ FUNCTIONS = [name for name in NAMES if inspect.isfunction(getattr(resweep, name)
 @pytest.mark.parametrize("name", [name for name in NAMES if callable(getattr(resweep, name))])
 def test_signatures_name_every_argument(name: str) -> None:
     """``help(rs.build)`` must say what it takes: no ``*args`` or ``**options`` in what the package exports."""
-    if name == "ResweepError":  # an exception as all are
+    if inspect.isclass(value := getattr(resweep, name)) and issubclass(value, Exception):  # as all exceptions are
         return
     for parameter in inspect.signature(getattr(resweep, name)).parameters.values():
         assert parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD), f"{name}({parameter})"
@@ -138,7 +147,7 @@ def test_each_function_has_an_example_that_calls_it(name: str) -> None:
 
 
 def test_options_of_formats_are_arguments_of_the_functions() -> None:
-    for function, option in (("open_log", "scene"), ("read_sweep", "drop_nan"), ("write_sweep", "intensity_scale")):
+    for function, option in (("open_log", "scene"), ("load_sweep", "drop_nan"), ("write_sweep", "intensity_scale")):
         parameter = inspect.signature(getattr(resweep, function)).parameters[option]
         assert str(parameter).endswith("= <the format's own>")
 

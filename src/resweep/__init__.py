@@ -8,12 +8,18 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what editors and type checkers see; at run time modules load on first use
+    from resweep import calibrate as calibrate
+    from resweep import cluster as cluster
     from resweep import dataset as dataset
     from resweep import drive as drive
+    from resweep import errors as errors
     from resweep import evaluation as evaluation
     from resweep import io as io
+    from resweep import learn as learn
+    from resweep import map as map
     from resweep import objects as objects
     from resweep import pose as pose
+    from resweep import register as register
     from resweep import scenario as scenario
     from resweep import scenes as scenes
     from resweep import sensors as sensors
@@ -29,21 +35,16 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep.build.pipeline import build as _build
     from resweep.dataset.replay import Replay as Replay
     from resweep.dataset.replay import replay as replay
-    from resweep.drive import LidarMount as LidarMount
-    from resweep.drive import Loop as Loop
-    from resweep.drive import LoopConfig as LoopConfig
-    from resweep.drive import Rig as Rig
-    from resweep.drive import Run as Run
-    from resweep.drive import SocketAutonomy as SocketAutonomy
-    from resweep.drive import Vehicle as Vehicle
-    from resweep.drive import load_vehicle as load_vehicle
-    from resweep.drive import read_run as read_run
+    from resweep.errors import InputError as InputError
+    from resweep.errors import MissingExtraError as MissingExtraError
+    from resweep.errors import OutputError as OutputError
     from resweep.errors import ResweepError as ResweepError
+    from resweep.errors import SettingsError as SettingsError
     from resweep.evaluation import Report as Report
     from resweep.evaluation import evaluate as evaluate
+    from resweep.io import load_poses as load_poses
+    from resweep.io import load_sweep as load_sweep
     from resweep.io import open_log as open_log
-    from resweep.io import read_poses as read_poses
-    from resweep.io import read_sweep as read_sweep
     from resweep.io import write_cloud as write_cloud
     from resweep.io import write_log as write_log
     from resweep.io import write_sweep as write_sweep
@@ -52,6 +53,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep.labels import LabelSet as LabelSet
     from resweep.labels import load_labels as load_labels
     from resweep.log import Log as Log
+    from resweep.map import Map as Map
     from resweep.objects import ObjectConfig as ObjectConfig
     from resweep.objects import build_bank as build_bank
     from resweep.pose import Trajectory as Trajectory
@@ -99,35 +101,33 @@ _PUBLIC = {
     "Bank": "resweep.scenario",
     "BeamStatus": "resweep.sweep",
     "HybridConfig": "resweep.build",
+    "InputError": "resweep.errors",
     "Instances": "resweep.worlds",
     "LabelSet": "resweep.labels",
-    "LidarMount": "resweep.drive",
     "Log": "resweep.log",
-    "Loop": "resweep.drive",
-    "LoopConfig": "resweep.drive",
+    "Map": "resweep.map",
     "Material": "resweep.worlds",
     "Mesh": "resweep.worlds",
     "MeshConfig": "resweep.build",
+    "MissingExtraError": "resweep.errors",
     "ObjectConfig": "resweep.objects",
     "OdometryConfig": "resweep.register",
+    "OutputError": "resweep.errors",
     "RealismModel": "resweep.simulate",
     "Replay": "resweep.dataset",
     "Report": "resweep.evaluation",
     "ResweepError": "resweep.errors",
     "Retracer": "resweep.simulate",
-    "Rig": "resweep.drive",
-    "Run": "resweep.drive",
     "Scenario": "resweep.scenario",
     "Sensor": "resweep.sensors",
+    "SettingsError": "resweep.errors",
     "Simulator": "resweep.simulate",
-    "SocketAutonomy": "resweep.drive",
     "SplatConfig": "resweep.build",
     "Splats": "resweep.worlds",
     "StreamedWorld": "resweep.worlds",
     "SurfelConfig": "resweep.build",
     "Sweep": "resweep.sweep",
     "Trajectory": "resweep.pose",
-    "Vehicle": "resweep.drive",
     "VolumeConfig": "resweep.build",
     "Volumes": "resweep.worlds",
     "World": "resweep.worlds",
@@ -140,17 +140,15 @@ _PUBLIC = {
     "join": "resweep.register",
     "load_bank": "resweep.scenario",
     "load_labels": "resweep.labels",
+    "load_poses": "resweep.io",
     "load_realism": "resweep.simulate",
     "load_scenario": "resweep.scenario",
     "load_sensor": "resweep.sensors",
-    "load_vehicle": "resweep.drive",
+    "load_sweep": "resweep.io",
     "load_world": "resweep.worlds",
     "map_labels": "resweep.label_mapping",
     "odometry": "resweep.register",
     "open_log": "resweep.io",
-    "read_poses": "resweep.io",
-    "read_run": "resweep.drive",
-    "read_sweep": "resweep.io",
     "relabel": "resweep.label_mapping",
     "replay": "resweep.dataset",
     "resimulate": "resweep.simulate",
@@ -160,12 +158,18 @@ _PUBLIC = {
     "write_sweep": "resweep.io",
 }
 _SUBMODULES = (
+    "calibrate",
+    "cluster",
     "dataset",
     "drive",
+    "errors",
     "evaluation",
     "io",
-    "pose",
+    "learn",
+    "map",
     "objects",
+    "pose",
+    "register",
     "scenario",
     "scenes",
     "sensors",

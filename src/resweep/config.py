@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 import types
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -14,29 +14,11 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from resweep.errors import ResweepError, nearest_names
+from resweep.errors import InputError, ResweepError, SettingsError, nearest_names
 
 Positive = Annotated[float, Field(gt=0.0)]
 NotNegative = Annotated[float, Field(ge=0.0)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
-_SHOWN = 20  # problems of one spec that are listed
-
-
-class SpecError(ResweepError):
-    """Bad values in a spec: ``problems`` pairs the dotted name of each field with what is wrong with it.
-
-    The message has one line for each, which begins with ``where`` they came from. ``field`` and ``problem`` are the
-    first pair.
-    """
-
-    def __init__(self, field: str, problem: str, where: str = "", others: Sequence[tuple[str, str]] = ()) -> None:
-        self.field, self.problem = field, problem
-        self.problems = ((field, problem), *others)
-        shown = self.problems if len(self.problems) <= _SHOWN + 1 else self.problems[:_SHOWN]
-        lines = [": ".join(part for part in (where, *pair) if part) for pair in shown]
-        if len(shown) < len(self.problems):
-            lines.append(f"{where or 'and'}: {len(self.problems) - len(shown)} more fields are wrong")
-        super().__init__(*lines)
 
 
 class Spec(BaseModel):
@@ -115,7 +97,7 @@ def read_text(path: str | Path, what: str) -> str:
         return (path if isinstance(path, Path) else Path(path)).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:  # no text, or a name that no file can have
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise ResweepError(f"{path}: cannot be read ({reason}); give {what}") from error
+        raise InputError(f"{path}: cannot be read ({reason}); give {what}") from error
 
 
 def parse_yaml(text: str, where: str, expected: str = "keys with values") -> dict[str, Any]:
@@ -130,7 +112,7 @@ def parse_yaml(text: str, where: str, expected: str = "keys with values") -> dic
         problem = getattr(error, "problem", None) or (
             "cannot be parsed" if isinstance(error, yaml.YAMLError) else f"a value of the wrong kind: {str(error)[:80]}"
         )
-        raise ResweepError(f"{where}{line}: is not valid YAML ({problem})") from error
+        raise InputError(f"{where}{line}: is not valid YAML ({problem})") from error
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise ResweepError(f"{where}: expected {expected}, got {type(data).__name__}")
     return data
@@ -142,10 +124,10 @@ def validate(data: Any, model: type[Model], where: str) -> Model:
         return model.model_validate(data)
     except ValidationError as error:
         raise explain(error, model, where) from None
-    except SpecError as error:
-        raise SpecError(error.field, error.problem, where, error.problems[1:]) from None
+    except SettingsError as error:
+        raise SettingsError(error.field, error.problem, where, error.problems[1:]) from None
     except TypeError as error:  # a key that is no text, where fields are expected
-        raise SpecError("", f"a key of the wrong kind ({error}); give names of fields", where) from None
+        raise SettingsError("", f"a key of the wrong kind ({error}); give names of fields", where) from None
 
 
 def spec_from_yaml(text: str, model: type[Model], where: str) -> Model:
@@ -158,19 +140,19 @@ def read_spec(path: str | Path, model: type[Model]) -> Model:
     return spec_from_yaml(read_text(path, "a YAML file"), model, str(path))
 
 
-def explain(error: ValidationError, model: type[BaseModel], where: str = "") -> SpecError:
-    """All problems of ``error`` as a `SpecError`, unknown keys first; ``where`` is the file it came from."""
+def explain(error: ValidationError, model: type[BaseModel], where: str = "") -> SettingsError:
+    """All problems of ``error`` as a `SettingsError`, unknown keys first; ``where`` is the file it came from."""
     found: list[tuple[str, str]] = []
     # An unknown key often leaves a required one missing too: the unknown one is the cause.
     for item in sorted(error.errors(), key=lambda item: item["type"] != "extra_forbidden"):
         field = field_name(item["loc"])
         cause = item.get("ctx", {}).get("error")
-        if isinstance(cause, SpecError):
+        if isinstance(cause, SettingsError):
             found += [(".".join(part for part in (field, inner) if part), text) for inner, text in cause.problems]
         else:
             found.append((field, _problem(dict(item), model)))
     (first, problem), *others = _merge_elements(dict.fromkeys(found))
-    return SpecError(first, problem, where, others)
+    return SettingsError(first, problem, where, others)
 
 
 def _merge_elements(problems: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -1,14 +1,15 @@
-"""The errors that users see: one type, with kinds of it where callers decide by them."""
+"""The errors that users see: `ResweepError`, and four kinds of it: input, settings, output and missing packages."""
 
 from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any
 
-_LONGEST = 1000  # characters of a line of a message
+_MAX_LINE = 1000  # characters of a line of a message
+_MAX_PROBLEMS = 20  # of one spec that are listed
 
 
 def printable(text: str) -> str:
@@ -52,14 +53,43 @@ def _restore(kind: type[ResweepError], args: tuple[Any, ...], facts: dict[str, A
     return error
 
 
-class NothingToFitError(ResweepError):
+class InputError(ResweepError):
+    """A file, log or world that cannot be used: missing, damaged, of another format, or without what is needed."""
+
+
+class SettingsError(ResweepError):
+    """Settings with wrong values: ``problems`` pairs the dotted name of each field with what is wrong with it.
+
+    The message has one line for each, which begins with ``where`` they came from. ``field`` and ``problem`` are the
+    first pair.
+    """
+
+    def __init__(self, field: str, problem: str, where: str = "", others: Sequence[tuple[str, str]] = ()) -> None:
+        self.field, self.problem = field, problem
+        self.problems = ((field, problem), *others)
+        shown = self.problems if len(self.problems) <= _MAX_PROBLEMS + 1 else self.problems[:_MAX_PROBLEMS]
+        lines = [": ".join(part for part in (where, *pair) if part) for pair in shown]
+        if len(shown) < len(self.problems):
+            lines.append(f"{where or 'and'}: {len(self.problems) - len(shown)} more fields are wrong")
+        super().__init__(*lines)
+
+
+class OutputError(ResweepError):
+    """An output that cannot be written: something else is there, another process writes it, or the disk refuses it."""
+
+
+class MissingExtraError(ResweepError):
+    """A package beyond the core install is missing; the message has the command that installs it."""
+
+
+class NothingToFitError(InputError):
     """A map, or the part of one that a tile holds, has too little for what is fitted to it."""
 
 
 def _fit_line(text: str) -> str:
     """``text`` as one line, without its middle if it is long: what files and libraries say may be of any length."""
     line = " ".join(printable(str(text)).split("\n"))
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 200]} ... {line[-190:]}"
+    return line if len(line) <= _MAX_LINE else f"{line[: _MAX_LINE - 200]} ... {line[-190:]}"
 
 
 class FaultKind(Enum):
@@ -76,7 +106,7 @@ class FaultKind(Enum):
     UNREADABLE = "unreadable"
 
 
-class SweepError(ResweepError):
+class SweepError(InputError):
     """One sweep that cannot be used, where others of its log can; ``kind`` says what is wrong with it."""
 
     def __init__(self, message: str, kind: FaultKind = FaultKind.UNREADABLE) -> None:
@@ -84,7 +114,7 @@ class SweepError(ResweepError):
         super().__init__(message)
 
 
-class UnknownPosesError(ResweepError):
+class UnknownPosesError(InputError):
     """A log without poses, where poses are needed; ``problem`` is the message without what to do about it."""
 
     def __init__(self, problem: str) -> None:
@@ -92,7 +122,7 @@ class UnknownPosesError(ResweepError):
         super().__init__(f"{problem}; open it with poses=, or find them with resweep.odometry")
 
 
-class UntimedPosesError(ResweepError):
+class UntimedPosesError(InputError):
     """Poses without times that do not pair up with sweeps; ``problem`` is the message without what to do about it."""
 
     def __init__(self, problem: str, advice: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError, ResweepError
 from resweep.labels import LabelSet, broader_categories, load_labels
 from resweep.pose import Array
 
@@ -99,7 +99,7 @@ def relabel(
     """
     given = log.labels if source is None else load_labels(source)
     if not given.known:
-        raise ResweepError(
+        raise InputError(
             f"log '{log.name}': the meaning of its labels is unknown; name their vocabulary (source), "
             "such as semantickitti"
         )

@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from resweep.config import Spec, SpecError, read_spec, spec_from_yaml
-from resweep.errors import ResweepError, nearest_names
+from resweep.config import Spec, read_spec, spec_from_yaml
+from resweep.errors import ResweepError, SettingsError, nearest_names
 from resweep.pose import Array
 
 _SPARE_COLOURS = ("#c9d1d9", "#79c0ff", "#d2a8ff", "#ffa657", "#7ee787", "#ff7b72")
@@ -102,7 +102,9 @@ class LabelSet(Spec):
         found: dict[str, int] = {}
         for label, item in self.classes.items():
             if item.name in found:
-                raise SpecError(f"classes[{label}].name", f"'{item.name}' is also the name of label {found[item.name]}")
+                raise SettingsError(
+                    f"classes[{label}].name", f"'{item.name}' is also the name of label {found[item.name]}"
+                )
             found[item.name] = label
         return self
 

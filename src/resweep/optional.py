@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from resweep.errors import ResweepError
+from resweep.errors import MissingExtraError
 
 # Module, the package that holds it as pip names it, and the extra of Resweep that installs it.
 EXTRAS = {
@@ -39,6 +39,6 @@ def require(module: str, what: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise ResweepError(
+        raise MissingExtraError(
             f"{what} needs the package '{package}' ({error}); install it with: pip install 'resweep[{extra}]'"
         ) from error

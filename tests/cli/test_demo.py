@@ -14,7 +14,7 @@ from resweep.cli.demos.added_car import add_car
 from resweep.cli.demos.meadow import make_meadow
 from resweep.cli.demos.meadow_figures import passage
 from resweep.cli.shared.outputs import name_command
-from resweep.io import open_log, read_poses
+from resweep.io import load_poses, open_log
 from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.scenes import StreetConfig, meadow, street
 from resweep.simulate import Simulator
@@ -56,7 +56,7 @@ def test_a_small_meadow_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert counted["aimed_at_wall"] > 500
         assert counted["passed_wall"] == 0
     assert (made / "close-up.png").is_file()
-    assert read_poses(made / "poses.txt").end == pytest.approx(0.2)
+    assert load_poses(made / "poses.txt").end == pytest.approx(0.2)
     named = [word for line in ended.out.splitlines() for word in line.split() if word.startswith("made/")]
     assert all((tmp_path / word).exists() for word in named if "SENSOR" not in word)
 

@@ -126,7 +126,7 @@ def test_the_code_of_a_page_runs(page: str, inputs: Path, request: pytest.Fixtur
             Path(name).symlink_to(request.getfixturevalue("prepared") / name)
     run_page(page, names)
     if page == "README.md":
-        assert len(rs.read_sweep("sweep.ply")) == len(names["sweep"]) > 1000
+        assert len(rs.load_sweep("sweep.ply")) == len(names["sweep"]) > 1000
         assert len(rs.open_log("drive")) == 5
 
 

@@ -122,7 +122,7 @@ def test_a_goal_that_cannot_be_reached_is_a_recorded_outcome(place: Path, tmp_pa
     options = ["--vehicle", "skid-robot", "--autonomy", "navigator", "--goal", "40.2,0", "--duration", "20"]
     drive(place, tmp_path / "out", *options, ego={"lane": [[25, 0], [35, 0]], "speed_mps": 1})
     assert "gave-up after" in capsys.readouterr().out
-    run = rs.drive.read_run(tmp_path / "out" / "0000")
+    run = rs.drive.load_run(tmp_path / "out" / "0000")
     assert run.outcome == "gave-up"
     assert "no path to the goal" in next(event["detail"] for event in run.events if event["kind"] == "gave-up")
 
@@ -130,14 +130,14 @@ def test_a_goal_that_cannot_be_reached_is_a_recorded_outcome(place: Path, tmp_pa
 def test_an_autonomy_that_never_answers_is_a_recorded_outcome(place: Path, tmp_path: Path, capsys: Any) -> None:
     drive(place, tmp_path / "out", "--autonomy", NEVER, "--timeout", "0.2", duration_s=5.0)
     assert "no-answer after" in capsys.readouterr().out
-    assert rs.drive.read_run(tmp_path / "out" / "0000").states[-1, 5] == 0.0
+    assert rs.drive.load_run(tmp_path / "out" / "0000").states[-1, 5] == 0.0
 
 
 def test_what_an_autonomy_raises_is_told(place: Path, tmp_path: Path, capsys: Any) -> None:
     """Also where it tries to end the process: the run is recorded, and says why."""
     drive(place, tmp_path / "out", "--autonomy", "tests.drive.stacks:leave", duration_s=5.0)
     assert "(SystemExit: 3)" in capsys.readouterr().out
-    assert rs.drive.read_run(tmp_path / "out" / "0000").outcome == "no-answer"
+    assert rs.drive.load_run(tmp_path / "out" / "0000").outcome == "no-answer"
 
 
 def test_runs_without_sweeps_say_how_to_get_them(place: Path, tmp_path: Path, capsys: Any) -> None:

@@ -65,7 +65,7 @@ def test_a_saved_run_is_a_log_and_replays_to_the_same_bytes(yard: rs.World, rig:
     assert files(tmp_path / "one") == files(tmp_path / "two") == files(tmp_path / "three")
     data = json.loads((tmp_path / "one" / "run.json").read_text())
     assert len(data["states"]) == len(data["decisions"]) + 1 == 11
-    assert rs.drive.read_run(tmp_path / "one").to_bytes() == run.to_bytes()
+    assert rs.drive.load_run(tmp_path / "one").to_bytes() == run.to_bytes()
 
 
 def test_an_autonomy_sees_the_same_whether_sweeps_are_kept_or_not(yard: rs.World, rig: Rig) -> None:

@@ -83,7 +83,7 @@ def test_a_failure_is_replayed_with_its_sweeps(bare: None, tmp_path: Path, capsy
         main(["drive", str(tmp_path / "runs" / "0000"), "-o", str(tmp_path / "again")])
     assert status.value.code == 0
     assert "collision after" in capsys.readouterr().out
-    again, before = rs.drive.read_run(tmp_path / "again"), rs.drive.read_run(tmp_path / "runs" / "0000")
+    again, before = rs.drive.load_run(tmp_path / "again"), rs.drive.load_run(tmp_path / "runs" / "0000")
     assert again.to_bytes() == before.to_bytes()
     assert not before.logs
     assert len(rs.open_log(tmp_path / "again")) == len(again.decisions)

@@ -36,9 +36,9 @@ def _make_poses(format: str) -> Callable[[Path], Path]:
 
 
 def _read_poses(path: Path) -> None:
-    from resweep.io import read_poses
+    from resweep.io import load_poses
 
-    _ = read_poses(path).length_m
+    _ = load_poses(path).length_m
 
 
 def _make_catalog_sensor(name: str) -> Callable[[Path], Path]:

@@ -17,8 +17,7 @@ import warnings
 from pathlib import Path
 from types import FrameType
 
-from resweep.config import SpecError
-from resweep.errors import ResweepError
+from resweep.errors import ResweepError, SettingsError
 from tests.fuzz.mutate import mutate
 from tests.fuzz.reader import Reader
 from tests.fuzz.readers import READERS
@@ -65,7 +64,7 @@ def classify(error: BaseException | None) -> tuple[str, str]:
             return "memory", "".join(traceback.format_exception(chain)[-4:])
         chain = chain.__cause__ or chain.__context__
     lines = str(error).split("\n")
-    few = len(lines) <= (_LINES_MAX if isinstance(error, SpecError) else 1)
+    few = len(lines) <= (_LINES_MAX if isinstance(error, SettingsError) else 1)
     if isinstance(error, ResweepError) and few and all(0 < len(line) <= _LINE_MAX for line in lines):
         return "error", str(error)
     return "traceback", "".join(traceback.format_exception(error)[-6:])

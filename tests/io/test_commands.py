@@ -16,7 +16,7 @@ from resweep.calibration import Calibration
 from resweep.cli.verbs.convert import convert
 from resweep.cli.verbs.info import describe, info
 from resweep.errors import ResweepError
-from resweep.io import open_log, read_sweep, write_log, write_poses, write_sweep
+from resweep.io import load_sweep, open_log, write_log, write_poses, write_sweep
 from resweep.labels import load_labels
 from resweep.log import Log
 from resweep.sweep import Sweep
@@ -80,7 +80,7 @@ def test_labels_are_mapped_on_request(tmp_path: Path) -> None:
     words = ["--from-labels", "semantickitti", "--labels", "kitti360"]
     out = run("convert", tmp_path / "s.pcd", tmp_path / "t.pcd", *words)
     assert "every class has a counterpart" in out
-    assert np.unique(read_sweep(tmp_path / "t.pcd").label).tolist() == [7, 26, 31]
+    assert np.unique(load_sweep(tmp_path / "t.pcd").label).tolist() == [7, 26, 31]
     with pytest.raises(ResweepError, match="did you mean 'nuscenes-lidarseg'"):
         run("convert", tmp_path / "00", tmp_path / "b", "--format", "pcd", "--labels", "nuscenes")
 
@@ -143,7 +143,7 @@ def test_info_of_nonsense(content: str, tmp_path: Path) -> None:
 def test_convert_files(sweep: Sweep, tmp_path: Path) -> None:
     write_sweep(sweep, tmp_path / "s.sweep")
     run("convert", tmp_path / "s.sweep", tmp_path / "s.laz", "--frame", "world")
-    assert np.abs(read_sweep(tmp_path / "s.laz").world_points() - sweep.world_points()).max() < 1e-4
+    assert np.abs(load_sweep(tmp_path / "s.laz").world_points() - sweep.world_points()).max() < 1e-4
     with pytest.raises(ResweepError, match="--overwrite"):
         run("convert", tmp_path / "s.sweep", tmp_path / "s.laz")
     run("convert", tmp_path / "s.sweep", tmp_path / "s.laz", "--overwrite")

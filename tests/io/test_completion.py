@@ -14,7 +14,7 @@ import pytest
 from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
-from resweep.io import open_log, read_sweep, write_log
+from resweep.io import load_sweep, open_log, write_log
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, from_xyz_rpy
@@ -233,7 +233,7 @@ def test_empty_cells_of_an_organised_cloud_become_beams(sample_data: Path, tmp_p
     for fill in (0.0, np.nan):
         rows[zero, :3] = fill
         file.write_bytes((header + f"POINTS {len(rows)}\nDATA binary\n").encode() + rows.tobytes())
-        sweep = read_sweep(file)
+        sweep = load_sweep(file)
         assert len(sweep) == (~zero).sum()
         cell = sweep.beam_ring[empty(sweep)].astype(int) * 2048 + sweep.beam_column[empty(sweep)]
         assert np.isin(cell, np.flatnonzero(zero)).all()
@@ -245,7 +245,7 @@ def test_empty_cells_of_an_organised_cloud_become_beams(sample_data: Path, tmp_p
     true = rows[held, :3] / np.linalg.norm(rows[held, :3], axis=1, keepdims=True)
     rows[held, :3] = 0.0
     file.write_bytes((header + f"POINTS {len(rows)}\nDATA binary\n").encode() + rows.tobytes())
-    again = read_sweep(file)
+    again = load_sweep(file)
     cell = again.beam_ring.astype(int) * 2048 + again.beam_column
     order = np.argsort(cell[empty(again)])
     at = order[np.searchsorted(cell[empty(again)][order], held)]
@@ -255,7 +255,7 @@ def test_empty_cells_of_an_organised_cloud_become_beams(sample_data: Path, tmp_p
 
 def test_a_real_nuscenes_scan_tells_its_empty_beams_and_its_way(sample_data: Path) -> None:
     (file,) = (sample_data / "nuscenes_keyframe_mmdet3d").glob("*.pcd.bin")
-    sweep = read_sweep(file)
+    sweep = load_sweep(file)
     assert sweep.n_beams == 34688
     assert empty(sweep).mean() == pytest.approx(0.127, abs=0.01)
     assert (np.bincount(sweep.beam_ring) == 1084).all()
@@ -288,11 +288,11 @@ def test_whole_firings_of_a_written_nuscenes_scan(tmp_path: Path) -> None:
     distance = np.where(ring > 25, 0.0, 8.0 + 2.0 * np.sin(3 * azimuth))
     rows = np.column_stack([origin + distance[:, None] * direction, np.full(len(ring), 9.0), ring])
     rows.astype("<f4").tofile(tmp_path / "scan.pcd.bin")
-    sweep = read_sweep(tmp_path / "scan.pcd.bin")
+    sweep = load_sweep(tmp_path / "scan.pcd.bin")
     assert (sweep.n_beams, len(sweep)) == (columns * 26, columns * 26)  # six rings without any return have no place
     rows[::7, :3] = np.where(ring[::7, None] > 25, rows[::7, :3], origin[::7])
     rows.astype("<f4").tofile(tmp_path / "scan.pcd.bin")
-    sweep = read_sweep(tmp_path / "scan.pcd.bin")
+    sweep = load_sweep(tmp_path / "scan.pcd.bin")
     there = empty(sweep)
     assert there.sum() == np.sum(ring[::7] <= 25)
     cell = sweep.beam_column * lasers + sweep.beam_ring

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from resweep.errors import ResweepError
-from resweep.io import FORMATS, read_sweep, write_sweep
+from resweep.io import FORMATS, load_sweep, write_sweep
 from resweep.sweep import Sweep
 
 ALL = {"intensity", "ring", "time", "column", "label", "instance", "return_index", "pose", "extra"}
@@ -40,7 +40,7 @@ def test_round_trip(
     name: str, options: dict[str, Any], kept: set[str], tolerance: float, sweep: Sweep, tmp_path: Path
 ) -> None:
     write_sweep(sweep, tmp_path / name, **options)
-    back = read_sweep(tmp_path / name)
+    back = load_sweep(tmp_path / name)
     assert len(back) == len(sweep)
     assert np.abs(back.points - sweep.points).max() <= tolerance
     for column in kept - {"pose", "extra"}:
@@ -64,7 +64,7 @@ def test_round_trip(
 @pytest.mark.parametrize("name", ["s.pcd", "s.ply", "s.las", "s.laz"])
 def test_frames_lead_to_the_same_world_points(name: str, frame: str, sweep: Sweep, tmp_path: Path) -> None:
     write_sweep(sweep, tmp_path / name, frame=frame)
-    back = read_sweep(tmp_path / name)
+    back = load_sweep(tmp_path / name)
     assert back.trajectory is None
     # Millimetres at UTM coordinates: float32 alone would be off by a quarter of a metre.
     assert np.abs(back.world_points() - sweep.world_points()).max() < 2e-5
@@ -76,7 +76,7 @@ def test_empty_sweep(
 ) -> None:
     nothing = sweep.select(np.zeros(len(sweep), bool))
     write_sweep(nothing, tmp_path / name, **options)
-    assert len(read_sweep(tmp_path / name)) == 0
+    assert len(load_sweep(tmp_path / name)) == 0
 
 
 @pytest.mark.parametrize(("name", "options", "kept", "tolerance"), CASES, ids=IDS)
@@ -99,7 +99,7 @@ def test_truncated_files_are_named(
         cut = int(len(whole) * share)
         path.write_bytes(whole[: cut - (cut % 16 == 0)])
         with pytest.raises(ResweepError, match=name):
-            read_sweep(path)
+            load_sweep(path)
 
 
 @pytest.mark.parametrize("name", ["s.pcd", "s.ply", "s.las", "s.bin"])
@@ -115,7 +115,7 @@ def test_unknown_suffix_names_the_nearest(sweep: Sweep, tmp_path: Path) -> None:
     with pytest.raises(ResweepError, match=r"did you mean '\.pcd'"):
         write_sweep(sweep, tmp_path / "s.pcdd")
     with pytest.raises(ResweepError, match="no such file"):
-        read_sweep(tmp_path / "missing.pcd")
+        load_sweep(tmp_path / "missing.pcd")
 
 
 def test_failed_write_leaves_the_old_file(sweep: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -206,7 +206,7 @@ def test_a_log_of_it_has_no_sensor_and_the_classes_of_las(cloud: Path, hill: Arr
     np.testing.assert_allclose(sort_rows(whole), sort_rows(hill), rtol=0, atol=1e-4)
     steps = whole * 1000
     assert np.abs(steps - np.round(steps)).max() < 0.1  # rounded to the file's steps, points are exact
-    sweep = rs.read_sweep(cloud, resolution=0.5)
+    sweep = rs.load_sweep(cloud, resolution=0.5)
     assert 0 < len(sweep) < COUNT
 
 

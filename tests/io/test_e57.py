@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from resweep.errors import ResweepError
-from resweep.io import open_log, read_sweep, write_log, write_sweep
+from resweep.io import load_sweep, open_log, write_log, write_sweep
 from resweep.sweep import Sweep
 
 pye57 = pytest.importorskip("pye57")
@@ -49,7 +49,7 @@ def test_scans_of_one_file(tmp_path: Path) -> None:
 def test_single_scans_and_folders(tmp_path: Path) -> None:
     for at in range(2):
         make_file(tmp_path / f"scan_{at}.e57", 1)
-    assert read_sweep(tmp_path / "scan_1.e57").pose[0, 3] == 500_000
+    assert load_sweep(tmp_path / "scan_1.e57").pose[0, 3] == 500_000
     log = open_log(tmp_path)
     assert (len(log), log.meta["format"], log.cloud) == (2, "e57", "raw")
     assert len(log[1]) == 2
@@ -80,10 +80,10 @@ def test_merged_clouds_do_not_say_where_a_scanner_was(tmp_path: Path) -> None:
 def test_mistakes(tmp_path: Path, sweep: Sweep) -> None:
     make_file(tmp_path / "site.e57", 2)
     with pytest.raises(ResweepError, match="holds 2 scans; give scan=NUMBER"):
-        read_sweep(tmp_path / "site.e57")
-    assert len(read_sweep(tmp_path / "site.e57", scan=1)) == 2
+        load_sweep(tmp_path / "site.e57")
+    assert len(load_sweep(tmp_path / "site.e57", scan=1)) == 2
     with pytest.raises(ResweepError, match="no scan 7"):
-        read_sweep(tmp_path / "site.e57", scan=7)
+        load_sweep(tmp_path / "site.e57", scan=7)
     with pytest.raises(ResweepError, match="E57 scans can only be read"):
         write_sweep(sweep, tmp_path / "out.e57")
     whole = (tmp_path / "site.e57").read_bytes()

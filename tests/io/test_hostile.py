@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from resweep.errors import ResweepError
-from resweep.io import open_log, read_sweep, write_sweep
+from resweep.io import load_sweep, open_log, write_sweep
 from resweep.sweep import Sweep
 from tests.fuzz.mutate import page_e57, unpage_e57
 
@@ -67,7 +67,7 @@ def test_laz_layers(sweep: Sweep, tmp_path: Path) -> None:
     start, record = struct.unpack_from("<I", data, 96)[0], struct.unpack_from("<H", data, 105)[0]
     patch(file, start + 8 + record + 4, "<I", 0xFFFFFFFF)
     with pytest.raises(ResweepError, match="a chunk that reaches beyond its end"):
-        read_sweep(file)
+        load_sweep(file)
 
 
 def test_a_ring_that_no_lidar_has(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_pcd_counts(lines: str, message: str, tmp_path: Path) -> None:
     head = "FIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH 1\nHEIGHT 1\n"
     (tmp_path / "a.pcd").write_bytes((head + lines).encode("latin1"))
     with pytest.raises(ResweepError, match=message):
-        read_sweep(tmp_path / "a.pcd")
+        load_sweep(tmp_path / "a.pcd")
 
 
 @pytest.mark.parametrize("count", [-1, 10**12])
@@ -116,7 +116,7 @@ def test_ply_counts(count: int, encoding: str, kind: str, tmp_path: Path) -> Non
     body = b"-1 -1 -1 1\n" if encoding == "ascii" else b"\xff" * 40
     (tmp_path / "a.ply").write_bytes(head.encode() + body)
     with pytest.raises(ResweepError, match=r"a\.ply: (truncated|element 'face' has)"):
-        read_sweep(tmp_path / "a.ply")
+        load_sweep(tmp_path / "a.ply")
 
 
 def test_ply_lists_that_go_backwards(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_ply_lists_that_go_backwards(tmp_path: Path) -> None:
     head += "property float x\nproperty float y\nproperty float z\nend_header\n"
     (tmp_path / "a.ply").write_bytes(head.encode() + b"\xff" * 40)
     with pytest.raises(ResweepError, match="a list of -1 items"):
-        read_sweep(tmp_path / "a.ply")
+        load_sweep(tmp_path / "a.ply")
 
 
 def edit_sweep(file: Path, name: str, change: Callable[[bytes], bytes]) -> None:

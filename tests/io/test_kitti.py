@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from resweep.errors import ResweepError
-from resweep.io import open_log, read_poses, read_sweep, write_log, write_sweep
+from resweep.io import load_poses, load_sweep, open_log, write_log, write_sweep
 from resweep.log import Log
 from resweep.sweep import Sweep
 
@@ -33,7 +33,7 @@ def test_labels_of_another_scan(sweep: Sweep, tmp_path: Path) -> None:
     write_sweep(sweep, tmp_path / "s.bin")
     np.zeros(len(sweep) + 1, "<u4").tofile(tmp_path / "s.label")
     with pytest.raises(ResweepError, match=r"s\.label.*belongs to another scan"):
-        read_sweep(tmp_path / "s.bin")
+        load_sweep(tmp_path / "s.bin")
 
 
 def test_what_does_not_fit_sixteen_bits(sweep: Sweep, tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_what_does_not_fit_sixteen_bits(sweep: Sweep, tmp_path: Path) -> None:
     with pytest.raises(ResweepError, match=r"instance .* does not fit 16 bits"):
         write_sweep(wide, tmp_path / "s.bin", labels=True)
     write_sweep(wide, tmp_path / "s.bin", labels=True, instances=False)
-    assert not read_sweep(tmp_path / "s.bin").instance.any()
+    assert not load_sweep(tmp_path / "s.bin").instance.any()
 
 
 def test_world_coordinates_need_more_than_float32(sweep: Sweep, tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_world_coordinates_need_more_than_float32(sweep: Sweep, tmp_path: Path) 
 def test_points_at_the_origin_are_no_returns(tmp_path: Path) -> None:
     np.array([[1, 2, 3, 0.5], [0, 0, 0, 0], [4, 5, 6, 0.25]], "<f4").tofile(tmp_path / "s.bin")
     np.array([9, 8, 7], "<u4").tofile(tmp_path / "s.label")
-    sweep = read_sweep(tmp_path / "s.bin")
+    sweep = load_sweep(tmp_path / "s.bin")
     np.testing.assert_array_equal(sweep.label, [9, 7])
 
 
@@ -75,7 +75,7 @@ def test_sequence_by_the_letter(log: Log, tmp_path: Path) -> None:
     np.testing.assert_array_equal(back[1].label, log[1].label)
     assert (back.meta["seed"], back.sensor_name, back.name) == (7, log.sensor_name, "drive")
     assert back[1].time[0] == log.times[1]
-    np.testing.assert_allclose(read_poses(tmp_path / "00/poses.txt").poses, log.poses, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(load_poses(tmp_path / "00/poses.txt").poses, log.poses, rtol=0, atol=1e-8)
 
 
 def test_sequence_with_too_few_poses(log: Log, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from resweep.errors import ResweepError
-from resweep.io import read_sweep, write_sweep
+from resweep.io import load_sweep, write_sweep
 from resweep.sweep import Sweep
 
 
@@ -35,7 +35,7 @@ def test_another_reader_reads_ours(name: str, sweep: Sweep, tmp_path: Path) -> N
 def test_labels_that_fit_need_no_extra_dimension(sweep: Sweep, tmp_path: Path) -> None:
     write_sweep(replace(sweep, label=sweep.label % 200), tmp_path / "s.las")
     assert "label" not in list(laspy.read(str(tmp_path / "s.las")).point_format.dimension_names)
-    np.testing.assert_array_equal(read_sweep(tmp_path / "s.las").label, sweep.label % 200)
+    np.testing.assert_array_equal(load_sweep(tmp_path / "s.las").label, sweep.label % 200)
 
 
 @pytest.mark.parametrize("top", [0.01, 0.4, 1.0])
@@ -44,7 +44,7 @@ def test_the_scale_of_intensity_does_not_follow_the_data(top: float, sweep: Swee
     write_sweep(replace(sweep, intensity=intensity), tmp_path / "s.las")
     las = laspy.read(str(tmp_path / "s.las"))
     np.testing.assert_allclose(las.intensity, intensity * 65535.0, atol=0.51)
-    np.testing.assert_array_equal(read_sweep(tmp_path / "s.las").intensity, intensity)
+    np.testing.assert_array_equal(load_sweep(tmp_path / "s.las").intensity, intensity)
 
 
 def test_intensities_above_one_are_clipped_aloud_unless_a_scale_is_given(sweep: Sweep, tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_intensities_above_one_are_clipped_aloud_unless_a_scale_is_given(sweep: 
         write_sweep(bright, tmp_path / "s.las", intensity_scale=257)
     np.testing.assert_allclose(laspy.read(str(tmp_path / "s.las")).intensity, bright.intensity * 257, atol=0.51)
     for name in ("clipped.las", "s.las"):  # what we wrote comes back as it was
-        np.testing.assert_array_equal(read_sweep(tmp_path / name).intensity, bright.intensity)
+        np.testing.assert_array_equal(load_sweep(tmp_path / name).intensity, bright.intensity)
     with pytest.raises(ResweepError, match="intensity_scale"):
         write_sweep(bright, tmp_path / "t.las", intensity_scale=0)
 
@@ -80,10 +80,10 @@ def test_survey_file_far_from_the_origin(tmp_path: Path) -> None:
     las.classification = np.arange(50) % 20
     las.intensity = np.arange(50) * 100
     las.write(str(tmp_path / "survey.las"))
-    sweep = read_sweep(tmp_path / "survey.las")
+    sweep = load_sweep(tmp_path / "survey.las")
     assert np.abs(sweep.world_points() - xyz).max() < 2e-5
     np.testing.assert_array_equal(sweep.label, np.arange(50) % 20)
     np.testing.assert_allclose(sweep.intensity, np.arange(50) * 100 / 65535)  # LAS 1.4: 16 bits are the whole range
-    counts = read_sweep(tmp_path / "survey.las", intensity_scale=1)
+    counts = load_sweep(tmp_path / "survey.las", intensity_scale=1)
     np.testing.assert_array_equal(counts.intensity, np.arange(50) * 100)
-    np.testing.assert_allclose(read_sweep(tmp_path / "survey.las", intensity_scale=4900).intensity.max(), 1.0)
+    np.testing.assert_allclose(load_sweep(tmp_path / "survey.las", intensity_scale=4900).intensity.max(), 1.0)

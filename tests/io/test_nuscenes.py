@@ -11,14 +11,14 @@ import pytest
 
 from resweep.cli import main
 from resweep.errors import ResweepError
-from resweep.io import open_log, read_sweep
+from resweep.io import load_sweep, open_log
 from resweep.io.datasets.nuscenes.tables import read_records
 from resweep.pose import from_xyz_rpy
 
 
 def test_real_scan(sample_data: Path) -> None:
     (file,) = (sample_data / "nuscenes_keyframe_mmdet3d").glob("*.pcd.bin")
-    sweep = read_sweep(file)
+    sweep = load_sweep(file)
     assert (sweep.n_beams, len(np.unique(sweep.ring)), sweep.sensor) == (34688, 32, "velodyne-hdl-32e")
     # Ring 0 looks down the most, ring 31 up the most (HDL-32E: -30.67 to 10.67 degrees).
     far = sweep.range > 3

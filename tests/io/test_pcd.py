@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from resweep.errors import ResweepError
-from resweep.io import read_sweep, write_sweep
+from resweep.io import load_sweep, write_sweep
 from resweep.io.files import lzf
 from resweep.sweep import Sweep
 
@@ -40,7 +40,7 @@ def test_padding_counts_and_types(tmp_path: Path) -> None:
     text = head("x y z _ intensity _ timestamp ring label normal", "4 4 4 1 4 1 8 2 1 4", "F F F U F U F U U F",
                 "1 1 1 4 1 12 1 1 1 3", 3, "binary")  # fmt: skip
     (tmp_path / "pcl.pcd").write_bytes(text + b"".join(rows) + bytes(100))  # PCL pads to a memory page
-    sweep = read_sweep(tmp_path / "pcl.pcd")
+    sweep = load_sweep(tmp_path / "pcl.pcd")
     np.testing.assert_allclose(sweep.points, [[1, 2, 3], [2, 2, 3], [3, 2, 3]], atol=1e-6)
     np.testing.assert_allclose(sweep.intensity, [0, 0.5, 1])
     np.testing.assert_array_equal(sweep.ring, [7, 8, 9])
@@ -58,7 +58,7 @@ def test_compressed_body_goes_field_by_field(tmp_path: Path) -> None:
     packed = lzf.compress(raw)
     text = head("x y z _ t", "4 4 4 1 4", "F F F U U", "1 1 1 4 1", 4, "binary_compressed")
     (tmp_path / "c.pcd").write_bytes(text + struct.pack("<II", len(packed), len(raw)) + packed)
-    sweep = read_sweep(tmp_path / "c.pcd")
+    sweep = load_sweep(tmp_path / "c.pcd")
     np.testing.assert_allclose(sweep.points[:, 0], x, rtol=1e-6)
     np.testing.assert_allclose(sweep.time, [0, 1e-7, 2e-7, 3e-7])  # Ouster's t counts nanoseconds
 
@@ -66,15 +66,15 @@ def test_compressed_body_goes_field_by_field(tmp_path: Path) -> None:
 def test_organised_cloud_drops_its_nan(tmp_path: Path) -> None:
     body = b"1 2 3\nnan nan nan\n4 5 6\n0 0 0\n"
     (tmp_path / "o.pcd").write_bytes(head("x y z", "4 4 4", "F F F", "1 1 1", 4, "ascii", height=2) + body)
-    np.testing.assert_allclose(read_sweep(tmp_path / "o.pcd").points, [[1, 2, 3], [4, 5, 6]], rtol=1e-6)
+    np.testing.assert_allclose(load_sweep(tmp_path / "o.pcd").points, [[1, 2, 3], [4, 5, 6]], rtol=1e-6)
 
 
 def test_nan_elsewhere_is_an_error_unless_dropped(tmp_path: Path) -> None:
     path = tmp_path / "n.pcd"
     path.write_bytes(head("x y z", "4 4 4", "F F F", "1 1 1", 2, "ascii") + b"1 2 3\nnan 0 0\n")
     with pytest.raises(ResweepError, match=r"n\.pcd: 1 of 2 points hold NaN.*drop_nan"):
-        read_sweep(path)
-    assert len(read_sweep(path, drop_nan=True)) == 1
+        load_sweep(path)
+    assert len(load_sweep(path, drop_nan=True)) == 1
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_bad_headers(old: str, new: str, message: str, tmp_path: Path) -> None:
     assert old in text
     (tmp_path / "bad.pcd").write_text(text.replace(old, new))
     with pytest.raises(ResweepError, match=message) as raised:
-        read_sweep(tmp_path / "bad.pcd")
+        load_sweep(tmp_path / "bad.pcd")
     assert "bad.pcd" in str(raised.value)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from resweep.errors import ResweepError
-from resweep.io import read_sweep, write_sweep
+from resweep.io import load_sweep, write_sweep
 from resweep.io.files.ply import is_mesh
 from resweep.sweep import Sweep
 
@@ -43,7 +43,7 @@ def test_we_read_another_writer(text: bool, order: str, tmp_path: Path) -> None:
         elements = [plyfile.PlyElement.describe(before, "camera"), plyfile.PlyElement.describe(values, "vertex")]
         file = tmp_path / f"{at}.ply"
         plyfile.PlyData(elements, text=text, byte_order=order).write(str(file))
-        sweep = read_sweep(file)
+        sweep = load_sweep(file)
         np.testing.assert_allclose(sweep.points, [[1, 5, 7], [2, 5, 8], [3, 5, 9]], rtol=1e-6)
         np.testing.assert_allclose(sweep.intensity, [0.25, 0.5, 1])
         np.testing.assert_array_equal(sweep.extra["red"], [1, 128, 255])
@@ -56,11 +56,11 @@ def test_big_endian_lists_by_hand(tmp_path: Path) -> None:
     body = struct.pack(">fBHHfd", 1, 2, 700, 800, 2, 3) + struct.pack(">fBfd", 4, 0, 5, 6)
     file = tmp_path / "lists.ply"
     file.write_bytes(("\n".join(lines) + "\n").encode() + body)
-    np.testing.assert_allclose(read_sweep(file).points, [[1, 2, 3], [4, 5, 6]], rtol=1e-6)
+    np.testing.assert_allclose(load_sweep(file).points, [[1, 2, 3], [4, 5, 6]], rtol=1e-6)
     for cut in (1, 9, len(body) - 20):
         file.write_bytes(("\n".join(lines) + "\n").encode() + body[:-cut])
         with pytest.raises(ResweepError, match=r"lists\.ply: truncated"):
-            read_sweep(file)
+            load_sweep(file)
 
 
 def test_64_bit_integers_must_fit(sweep: Sweep, tmp_path: Path) -> None:
@@ -86,5 +86,5 @@ def vars_of(sweep: Sweep) -> dict[str, object]:
 def test_bad_files(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "bad.ply").write_text(text)
     with pytest.raises(ResweepError, match=message) as raised:
-        read_sweep(tmp_path / "bad.ply")
+        load_sweep(tmp_path / "bad.ply")
     assert "bad.ply" in str(raised.value)

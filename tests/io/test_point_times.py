@@ -11,7 +11,7 @@ import laspy
 import numpy as np
 import pytest
 
-from resweep.io import open_log, read_sweep, write_log, write_sweep
+from resweep.io import load_sweep, open_log, write_log, write_sweep
 from resweep.io.files import pcd, ply
 from resweep.log import Log
 from resweep.pose import Array, from_xyz_rpy
@@ -45,7 +45,7 @@ def test_no_time_column_without_times(name: str, sweep: Sweep, tmp_path: Path) -
     else:
         fields = {"s.pcd": pcd.read_fields, "s.ply": ply.read_fields}[name](tmp_path / name)
         assert not {"time", "t", "timestamp"} & set(fields)
-    back = read_sweep(tmp_path / name)
+    back = load_sweep(tmp_path / name)
     assert back.timestamp == sweep.timestamp
     np.testing.assert_array_equal(back.time, sweep.timestamp)
     assert "gps_time" not in back.extra
@@ -56,7 +56,7 @@ def test_one_time_away_from_the_timestamp_is_kept_in_motion(name: str, sweep: Sw
     """A flash fired halfway through the motion: without its time, its points would lie elsewhere."""
     flash = replace(sweep, beam_time=np.full(sweep.n_beams, sweep.timestamp + 0.05))
     write_sweep(flash, tmp_path / name)
-    np.testing.assert_allclose(read_sweep(tmp_path / name).deskewed(), flash.deskewed(), atol=2e-5)
+    np.testing.assert_allclose(load_sweep(tmp_path / name).deskewed(), flash.deskewed(), atol=2e-5)
 
 
 def test_bags_without_times(log: Log, tmp_path: Path) -> None:

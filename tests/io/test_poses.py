@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from resweep.errors import ResweepError
-from resweep.io import read_poses, write_poses
+from resweep.io import load_poses, write_poses
 from resweep.log import Log
 from resweep.pose import Trajectory, from_xyz_rpy
 
@@ -17,7 +17,7 @@ from resweep.pose import Trajectory, from_xyz_rpy
 def test_round_trip_at_utm(format: str, log: Log, tmp_path: Path) -> None:
     file = tmp_path / "poses.txt"
     write_poses(log.trajectory, file, format)
-    back = read_poses(file, times=log.times)
+    back = load_poses(file, times=log.times)
     np.testing.assert_array_equal(back.poses[:, :3, 3], log.poses[:, :3, 3])
     np.testing.assert_allclose(back.poses, log.poses, atol=1e-9)
     np.testing.assert_array_equal(back.times, log.times)
@@ -26,7 +26,7 @@ def test_round_trip_at_utm(format: str, log: Log, tmp_path: Path) -> None:
 def test_tum_by_hand(tmp_path: Path) -> None:
     file = tmp_path / "p.txt"
     file.write_text("# t x y z qx qy qz qw\n0 1 2 3 0 0 0 1\n\n0.5 1 2 4 0 0 0.70710 0.70710\n")
-    trajectory = read_poses(file)
+    trajectory = load_poses(file)
     np.testing.assert_array_equal(trajectory.times, [0, 0.5])
     np.testing.assert_allclose(trajectory.poses[1][:3], [[0, -1, 0, 1], [1, 0, 0, 2], [0, 0, 1, 4]], atol=1e-12)
 
@@ -39,20 +39,20 @@ def test_csv_with_angles(header: str, angles: tuple[float, ...], tmp_path: Path)
     file = tmp_path / "p.csv"
     file.write_text(f"{header}\n1.5,1,2,3,{','.join(map(str, angles))}\n")
     radians = np.radians(angles) if "deg" in header else np.array(angles)
-    np.testing.assert_allclose(read_poses(file).poses[0], from_xyz_rpy(1, 2, 3, *radians.tolist()), atol=1e-12)
+    np.testing.assert_allclose(load_poses(file).poses[0], from_xyz_rpy(1, 2, 3, *radians.tolist()), atol=1e-12)
 
 
 def test_kitti_needs_times(tmp_path: Path) -> None:
     file = tmp_path / "poses.txt"
     write_poses(Trajectory(np.arange(3), np.tile(np.eye(4), (3, 1, 1))), file, "kitti")
     with pytest.raises(ResweepError, match=r"rate_hz=10"):
-        read_poses(file)
-    np.testing.assert_allclose(read_poses(file, rate_hz=10).times, [0, 0.1, 0.2])
+        load_poses(file)
+    np.testing.assert_allclose(load_poses(file, rate_hz=10).times, [0, 0.1, 0.2])
     (tmp_path / "times.txt").write_text("5\n6\n8\n")
-    np.testing.assert_array_equal(read_poses(file).times, [5, 6, 8])
+    np.testing.assert_array_equal(load_poses(file).times, [5, 6, 8])
     (tmp_path / "times.txt").write_text("5\n6\n")
     with pytest.raises(ResweepError, match=r"times\.txt: 2 times for the 3 poses"):
-        read_poses(file)
+        load_poses(file)
 
 
 GOOD = "0 0 0 0 0 0 0 1\n"
@@ -79,12 +79,12 @@ def test_errors_name_file_and_line(text: str, message: str, tmp_path: Path) -> N
     file = tmp_path / "bad.txt"
     file.write_text(text)
     with pytest.raises(ResweepError, match=message) as raised:
-        read_poses(file, rate_hz=10)
+        load_poses(file, rate_hz=10)
     assert "bad.txt" in str(raised.value)
 
 
 def test_missing_and_folder(tmp_path: Path) -> None:
     with pytest.raises(ResweepError, match=r"nowhere\.txt: cannot be read"):
-        read_poses(tmp_path / "nowhere.txt")
+        load_poses(tmp_path / "nowhere.txt")
     with pytest.raises(ResweepError, match="is a folder"):
-        read_poses(tmp_path)
+        load_poses(tmp_path)

@@ -12,7 +12,7 @@ import pytest
 
 from resweep.cli import main
 from resweep.errors import FaultKind, ResweepError, SweepError
-from resweep.io import open_log, read_sweep, write_log, write_sweep
+from resweep.io import load_sweep, open_log, write_log, write_sweep
 from resweep.io.folders.faults import describe_skipped
 from resweep.labels import load_labels
 from resweep.log import Log
@@ -84,7 +84,7 @@ def cut_labels(path: Path) -> None:
 
 
 def other_fields(path: Path) -> None:
-    points = read_sweep(scan(path)).points.astype("<f4")
+    points = load_sweep(scan(path)).points.astype("<f4")
     head = "VERSION 0.7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nHEIGHT 1\nDATA binary\n"
     head = head.replace("HEIGHT", f"WIDTH {len(points)}\nHEIGHT").replace("DATA", f"POINTS {len(points)}\nDATA")
     scan(path).write_bytes(head.encode() + points.tobytes())
@@ -93,7 +93,7 @@ def other_fields(path: Path) -> None:
 def other_format(path: Path) -> None:
     (path / "log.json").unlink()
     file = scan(path)
-    write_sweep(read_sweep(file), file.with_suffix(".ply"))
+    write_sweep(load_sweep(file), file.with_suffix(".ply"))
     file.unlink()
 
 

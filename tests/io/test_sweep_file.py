@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from resweep.errors import ResweepError
-from resweep.io import read_sweep, write_sweep
+from resweep.io import load_sweep, write_sweep
 from resweep.sweep import Sweep
 
 
@@ -42,14 +42,14 @@ def test_everything_comes_back(compress: bool, sweep: Sweep, tmp_path: Path) -> 
     }
     odd = replace(sweep, extra=extra, intensity=np.where(sweep.intensity < 0.1, -0.0, np.nan), timestamp=0.1 + 0.2)
     write_sweep(odd, tmp_path / "s.sweep", compress=compress)
-    assert_same(odd, read_sweep(tmp_path / "s.sweep"))
+    assert_same(odd, load_sweep(tmp_path / "s.sweep"))
 
 
 def test_standing_still_and_moved_origins(sweep: Sweep, tmp_path: Path) -> None:
     origin = np.random.default_rng(0).normal(size=(sweep.n_beams, 3))
     still = replace(sweep, trajectory=None, beam_origin=origin, label=np.full(len(sweep), -3))
     write_sweep(still, tmp_path / "s.sweep")
-    back = read_sweep(tmp_path / "s.sweep")
+    back = load_sweep(tmp_path / "s.sweep")
     assert_same(still, back)
     back.label[0] = 5  # columns are the reader's own
 
@@ -70,12 +70,12 @@ def test_newer_version_and_flipped_byte(sweep: Sweep, tmp_path: Path) -> None:
     whole = path.read_bytes()
     path.write_bytes(whole.replace(b'"version": 1', b'"version": 9'))
     with pytest.raises(ResweepError, match=r"s\.sweep"):  # the checksum no longer fits
-        read_sweep(path)
+        load_sweep(path)
     middle = bytearray(whole)
     middle[len(whole) // 2] ^= 1
     path.write_bytes(bytes(middle))
     with pytest.raises(ResweepError, match=r"s\.sweep: truncated or not a \.sweep file"):
-        read_sweep(path)
+        load_sweep(path)
 
 
 def test_another_frame_is_refused(sweep: Sweep, tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_the_first_python_of_the_readme_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     returns = re.match(r"(\d+) returns on (\d+) beams", done.stdout)
     assert returns
-    assert len(rs.read_sweep(tmp_path / "sweep.ply")) == int(returns[1]) > 1000
+    assert len(rs.load_sweep(tmp_path / "sweep.ply")) == int(returns[1]) > 1000
     assert len(rs.open_log(tmp_path / "drive")) == 5
 
 

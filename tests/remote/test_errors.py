@@ -80,7 +80,7 @@ def test_missing_things_and_wrong_urls(bucket: str) -> None:
     with pytest.raises(ResweepError, match=f"{bucket}/no: no such file or folder"):
         rs.open_log(f"{bucket}/no")
     with pytest.raises(ResweepError, match=f"{bucket}/no.pcd: no such file"):
-        rs.read_sweep(f"{bucket}/no.pcd")
+        rs.load_sweep(f"{bucket}/no.pcd")
     for url in ("s3://", "s3:///a.world", "s3://bucket/a//b", "s3://bucket/../b", "file://elsewhere/b", "ftp://b/c"):
         with pytest.raises(ResweepError, match=url):
             rs.load_world(url)

@@ -112,11 +112,11 @@ def test_the_next_sweeps_are_fetched_ahead(bucket: str, server: Server) -> None:
 
 def test_a_file_that_changes_is_fetched_again(bucket: str, tmp_path: Path) -> None:
     rs.write_sweep(make_sweep(1), f"{bucket}/a.pcd")
-    assert len(rs.read_sweep(f"{bucket}/a.pcd")) == len(make_sweep(1))
+    assert len(rs.load_sweep(f"{bucket}/a.pcd")) == len(make_sweep(1))
     few = make_sweep(2).select(np.arange(len(make_sweep(2))) < 9)
     rs.write_sweep(few, tmp_path / "b.pcd")
     put(f"{bucket}/a.pcd", (tmp_path / "b.pcd").read_bytes())
-    assert len(rs.read_sweep(f"{bucket}/a.pcd")) == 9
+    assert len(rs.load_sweep(f"{bucket}/a.pcd")) == 9
     put(f"{bucket}/a.pcd", b"another")
     path = find_path(f"{bucket}/a.pcd")
     recover_output(path)

@@ -10,7 +10,7 @@ import pytest
 import trimesh
 
 from resweep.errors import ResweepError
-from resweep.io import read_sweep, write_sweep
+from resweep.io import load_sweep, write_sweep
 from resweep.pose import Array, Trajectory, from_xyz_rpy, transform
 from resweep.scenario import Actor
 from resweep.scenes.cars import car
@@ -324,12 +324,12 @@ def test_sweeps_with_actors_are_saved_whole(sensor: Sensor, tmp_path: Path) -> N
         ego()
     )
     write_sweep(sweep, tmp_path / "a.sweep")
-    again = read_sweep(tmp_path / "a.sweep")
+    again = load_sweep(tmp_path / "a.sweep")
     np.testing.assert_array_equal(again.extra["velocity"], sweep.extra["velocity"])
     for name in ("centre", "size", "yaw", "track", "label", "velocity", "n_points"):
         np.testing.assert_array_equal(getattr(again.boxes, name), getattr(sweep.boxes, name))
     write_sweep(sweep, tmp_path / "a.pcd")
-    np.testing.assert_allclose(read_sweep(tmp_path / "a.pcd").extra["velocity_1"], sweep.extra["velocity"][:, 1])
+    np.testing.assert_allclose(load_sweep(tmp_path / "a.pcd").extra["velocity_1"], sweep.extra["velocity"][:, 1])
 
 
 def test_instance_ids_of_actors_must_differ(sensor: Sensor) -> None:

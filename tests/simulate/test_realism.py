@@ -151,7 +151,7 @@ def test_recorded_beams_are_dropped_too_and_a_file_keeps_all_of_it(
     (sweep,) = rs.resimulate(recorded, world, realism=model)
     assert (sweep.beam_status == rs.BeamStatus.DROPPED_BY_MODEL).any()
     rs.write_sweep(sweep, tmp_path / "a.sweep")
-    again = rs.read_sweep(tmp_path / "a.sweep")
+    again = rs.load_sweep(tmp_path / "a.sweep")
     np.testing.assert_array_equal(again.beam_extra["drop_probability"], sweep.beam_extra["drop_probability"])
     np.testing.assert_array_equal(again.beam_status, sweep.beam_status)
     half = sweep.select_beams(np.arange(sweep.n_beams) % 2 == 0)

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from resweep.config import Spec, SpecError, read_spec
-from resweep.errors import ResweepError, nearest_names
+from resweep.config import Spec, read_spec
+from resweep.errors import ResweepError, SettingsError, nearest_names
 
 # Deployers by name: the module that has each, and what pip installs it with.
 _JOBQUEUE = ("dask_jobqueue", "dask-jobqueue")
@@ -39,7 +39,7 @@ class Adapt(Spec):
     @model_validator(mode="after")
     def _check(self) -> Adapt:
         if self.minimum > self.maximum:
-            raise SpecError("minimum", f"is {self.minimum}, more than the maximum of {self.maximum}")
+            raise SettingsError("minimum", f"is {self.minimum}, more than the maximum of {self.maximum}")
         return self
 
 
@@ -60,14 +60,16 @@ class ClusterSpec(Spec):
     @model_validator(mode="after")
     def _check(self) -> ClusterSpec:
         if self.type not in DEPLOYERS:
-            raise SpecError("type", f"unknown deployer {self.type!r}; {nearest_names(self.type, DEPLOYERS)}")
+            raise SettingsError("type", f"unknown deployer {self.type!r}; {nearest_names(self.type, DEPLOYERS)}")
         if self.workers is not None and self.adapt is not None:
-            raise SpecError("adapt", "goes without workers; give one of them")
+            raise SettingsError("adapt", "goes without workers; give one of them")
         fixed = self.type in _FIXED
         if fixed and (self.workers is not None or self.adapt is not None):
-            raise SpecError("workers" if self.adapt is None else "adapt", f"the options of {self.type} say how many")
+            raise SettingsError(
+                "workers" if self.adapt is None else "adapt", f"the options of {self.type} say how many"
+            )
         if not fixed and self.workers is None and self.adapt is None:
-            raise SpecError("workers", "missing; give how many workers to ask for, or adapt")
+            raise SettingsError("workers", "missing; give how many workers to ask for, or adapt")
         return self
 
     def start(self, where: str) -> Any:

@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from resweep.config import Spec, SpecError, parse_yaml, read_text, validate
+from resweep.config import Spec, parse_yaml, read_text, validate
+from resweep.errors import SettingsError
 from resweep.scenario import Scenario, load_scenario
 from resweep.scenario.scenario import SCENARIOS, validate_scenario
 from resweep.scenes.opening import SCENE, check_world
@@ -51,7 +52,9 @@ class Traffic(Spec):
         for name in ("count", "speed_mps"):
             low, high = getattr(self, name)
             if not 0 <= low <= high or (name == "speed_mps" and low < 0.1):
-                raise SpecError(name, f"expected two numbers above zero, the smaller first, got [{low:g}, {high:g}]")
+                raise SettingsError(
+                    name, f"expected two numbers above zero, the smaller first, got [{low:g}, {high:g}]"
+                )
         return self
 
 
@@ -93,7 +96,7 @@ class Plan(Spec):
     @model_validator(mode="after")
     def _check_camera(self) -> Plan:
         if self.camera is not None and not self.layout.startswith("kitti"):
-            raise SpecError("camera", f"the layout '{self.layout}' has no image boxes; leave it out")
+            raise SettingsError("camera", f"the layout '{self.layout}' has no image boxes; leave it out")
         return self
 
 
@@ -153,7 +156,7 @@ def list_runs(plan: Plan) -> list[Run]:
     ]
     count = len(plan.worlds) * len(sensors) * len(scenarios) * plan.variants
     if count > MAX_RUNS:
-        raise SpecError(
+        raise SettingsError(
             "variants",
             f"{count} runs (worlds x sensors x scenarios x variants), {MAX_RUNS} at most; split the plan into several",
         )

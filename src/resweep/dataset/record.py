@@ -11,7 +11,7 @@ from typing import Any
 import resweep
 from resweep.dataset.cameras import choose_camera
 from resweep.dataset.plan import Plan, Run, choose_sensor
-from resweep.errors import ResweepError
+from resweep.errors import OutputError, ResweepError
 from resweep.files.locks import INSIDE
 from resweep.files.partial import describe_files
 from resweep.files.untrusted import read_json
@@ -103,7 +103,7 @@ def _fingerprint_remote(path: Path) -> str:
 def check_output(output: Path, record: dict[str, Any]) -> None:
     """Raise if ``output`` holds anything but the (unfinished) dataset of this record."""
     if output.exists() and not output.is_dir():
-        raise ResweepError(f"{output}: is a file; a dataset is a folder, choose another name")
+        raise OutputError(f"{output}: is a file; a dataset is a folder, choose another name")
     if not output.exists() or all(item.name in (INSIDE, UNFINISHED) for item in output.iterdir()):
         return
     try:
@@ -111,10 +111,10 @@ def check_output(output: Path, record: dict[str, Any]) -> None:
     except (OSError, ValueError):
         old = None
     if not isinstance(old, dict) or old.get("format") != FORMAT:
-        raise ResweepError(f"{output}: is not empty and holds no dataset of resweep; choose another folder")
+        raise OutputError(f"{output}: is not empty and holds no dataset of resweep; choose another folder")
     if old.get("hash") != hash_record(record):
         what = _find_difference(old.get("record"), record) or "its settings"
-        raise ResweepError(f"{output}: was made with other settings ({what}); choose another folder or remove it")
+        raise OutputError(f"{output}: was made with other settings ({what}); choose another folder or remove it")
 
 
 def check_unchanged(output: Path, before: dict[str, Any], now: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from resweep.drive.autonomy import SocketAutonomy
 from resweep.drive.command import GiveUp
 from resweep.drive.config import AnswerRules, LoopConfig
 from resweep.drive.loop import Loop
-from resweep.drive.run import Run, read_run
+from resweep.drive.run import Run, load_run
 from resweep.drive.sensing import LidarMount, Mission, Observation, Rig
 from resweep.drive.vehicles import Vehicle, load_vehicle, vehicle_names
 
@@ -20,7 +20,7 @@ __all__ = [
     "Run",
     "SocketAutonomy",
     "Vehicle",
+    "load_run",
     "load_vehicle",
-    "read_run",
     "vehicle_names",
 ]

@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from resweep.config import Positive, Spec, SpecError
+from resweep.config import Positive, Spec
+from resweep.errors import SettingsError
 
 _TINY = 1e-9
 
@@ -55,7 +56,7 @@ class LoopConfig(Spec):
     def _check(self) -> LoopConfig:
         steps = 1.0 / (self.control_hz * self.physics_step_s)
         if abs(steps - round(steps)) > _TINY * steps or round(steps) < 1:
-            raise SpecError(
+            raise SettingsError(
                 "physics_step_s",
                 f"{self.physics_step_s:g} s does not divide the {1 / self.control_hz:g} s between two commands",
             )

@@ -21,7 +21,7 @@ from resweep.drive.config import LoopConfig
 from resweep.drive.episode import Episode, Surroundings
 from resweep.drive.idm import Idm
 from resweep.drive.recording import MemoryRecorder, Recorder, check_target, open_recorder
-from resweep.drive.run import Run, read_run
+from resweep.drive.run import Run, load_run
 from resweep.drive.sensing.lidars import MountedLidar, make_lidars, reseed_lidars
 from resweep.drive.sensing.observation import Mission, Observation
 from resweep.drive.sensing.rig import Sensors, make_rig
@@ -150,7 +150,7 @@ class Loop:
 
     def replay(self, run: Run | str | Path, output: str | Path | None = None, *, overwrite: bool = False) -> Run:
         """Drive a run again by its recorded commands, without its autonomy: the same states, events and sweeps."""
-        recorded = run if isinstance(run, Run) else read_run(run)
+        recorded = run if isinstance(run, Run) else load_run(run)
         return self._record(output, overwrite, True, False, list(recorded.decisions))
 
     def settings(self) -> dict[str, Any]:
@@ -188,7 +188,7 @@ class Loop:
         with open_recorder(place, self.settings(), world, first if keep else None) as recorder:
             run = self._drive(recorder, progress, decisions)
             recorder.write(run)
-        return read_run(place)
+        return load_run(place)
 
     def _drive(self, recorder: Recorder, progress: bool, recorded: list[Decision] | None) -> Run:
         episode = self.episode()

@@ -19,7 +19,7 @@ import resweep
 from resweep.drive.autonomy.guard import Decision
 from resweep.drive.run import FILE, Run
 from resweep.drive.sensing.lidars import MountedLidar
-from resweep.errors import ResweepError
+from resweep.errors import OutputError
 from resweep.files import atomic_file
 from resweep.files.partial import hash_text, resumable_folder
 from resweep.files.publication import NEW
@@ -191,13 +191,13 @@ def open_recorder(output: Path, settings: Mapping[str, Any], world: str, first: 
 def check_target(output: Path, overwrite: bool) -> None:
     """Raise if a run would take the place of anything but a run that may be replaced."""
     if output.exists() and not output.is_dir():
-        raise ResweepError(f"{output}: is a file; a run is written as a folder")
+        raise OutputError(f"{output}: is a file; a run is written as a folder")
     if not output.is_dir() or not any(output.iterdir()):
         return
     if not overwrite:
-        raise ResweepError(f"{output}: exists and is not empty; choose another name or overwrite it (overwrite=True)")
+        raise OutputError(f"{output}: exists and is not empty; choose another name or overwrite it (overwrite=True)")
     if not (output / FILE).is_file():
-        raise ResweepError(f"{output}: is no run, so it is not overwritten; choose another name or empty it first")
+        raise OutputError(f"{output}: is no run, so it is not overwritten; choose another name or empty it first")
 
 
 def _read_journal(file: Path) -> list[Decision]:

@@ -14,7 +14,7 @@ import numpy as np
 from resweep.drive.autonomy.guard import Decision
 from resweep.drive.command import Event
 from resweep.drive.nearness import Nearness
-from resweep.errors import ResweepError
+from resweep.errors import InputError, ResweepError
 from resweep.files.untrusted import read_json
 from resweep.log import Log
 from resweep.pose import Array
@@ -124,19 +124,19 @@ class Run:
         return (json.dumps(self.to_plain(), indent=1, allow_nan=False) + "\n").encode()
 
 
-def read_run(folder: str | Path) -> Run:
+def load_run(folder: str | Path) -> Run:
     """The run that was saved in a folder, with its sweeps as logs.
 
-    Example: ``run = rs.read_run("runs/0007")``
+    Example: ``run = rs.drive.load_run("runs/0007")``
     """
     from resweep.io import open_log
 
     place = Path(folder)
     data = read_json(place / FILE, "run the drive again")
     if not isinstance(data, dict) or data.get("format") != "resweep-run":
-        raise ResweepError(f"{place / FILE}: is no saved run; give the folder that a loop was run into")
+        raise InputError(f"{place / FILE}: is no saved run; give the folder that a loop was run into")
     if data.get("version") != VERSION:
-        raise ResweepError(
+        raise InputError(
             f"{place / FILE}: version {data.get('version')}, this Resweep reads {VERSION}; run the drive again"
         )
     try:
@@ -151,7 +151,7 @@ def read_run(folder: str | Path) -> Run:
             {name: open_log(at) for name, at in _list_logs(place, lidars)},
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ResweepError(f"{place / FILE}: damaged ({type(error).__name__}: {error}); run the drive again") from error
+        raise InputError(f"{place / FILE}: damaged ({type(error).__name__}: {error}); run the drive again") from error
     return run
 
 

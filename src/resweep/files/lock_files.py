@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from resweep.errors import ResweepError
+from resweep.errors import OutputError
 
 SUFFIX = ".owner.lock"
 _JUST_BEGUN_S = 10.0  # in which a file may still be empty
@@ -69,7 +69,7 @@ def _remove_dead(file: Path, named: Path) -> None:
     else:
         alive = holder is not None or age_s < _JUST_BEGUN_S
     if alive:
-        raise ResweepError(
+        raise OutputError(
             f"{named}: {describe_holder(holder)}; wait for it or choose another name (its file system has no locks: if "
             f"that process runs no more, remove {file})"
         )

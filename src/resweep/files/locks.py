@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from resweep.errors import ResweepError
+from resweep.errors import OutputError
 from resweep.files.lock_files import describe_holder, describe_this_process, take_lock_file
 
 INSIDE = ".resweep.lock"  # within a folder whose parent cannot be written
@@ -46,7 +46,7 @@ def hold_lock(target: Path, named: Path, check: Check | None = None) -> Iterator
         yield False
         return
     if owner is not None:
-        raise ResweepError(f"{named}: another thread of this process is writing it; wait for it or choose another name")
+        raise OutputError(f"{named}: another thread of this process is writing it; wait for it or choose another name")
     made = [parent for parent in target.parents if not parent.exists()]
     try:
         place, lock = _take(target, named)
@@ -84,7 +84,7 @@ def _take(target: Path, named: Path) -> tuple[Path, int | None]:
             place = target / INSIDE
             return _lock(place, named)
     except OSError as error:
-        raise ResweepError(
+        raise OutputError(
             f"{named}: cannot be written, {place.parent} refuses it ({error.strerror or error}); choose another folder"
         ) from error
 
@@ -95,7 +95,7 @@ def _lock(place: Path, named: Path) -> tuple[Path, int | None]:
         descriptor = os.open(place, flags, 0o666)
         try:
             if not _try_lock(descriptor):
-                raise ResweepError(f"{named}: {_describe_holder(descriptor)}; wait for it or choose another name")
+                raise OutputError(f"{named}: {_describe_holder(descriptor)}; wait for it or choose another name")
             if _is_same(descriptor, place):
                 break
         except OSError as error:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 
 MAX_JSON_BYTES = 64 << 20  # of an index; the largest of ours have a few hundred kilobytes
 
@@ -21,7 +21,7 @@ def read_json(file: Path, what_to_do: str) -> Any:
         return json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
-        raise ResweepError(f"{file}: cannot be read ({reason}); {what_to_do}") from error
+        raise InputError(f"{file}: cannot be read ({reason}); {what_to_do}") from error
 
 
 def check_name(name: str) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from resweep.errors import ResweepError
+from resweep.errors import OutputError, ResweepError
 from resweep.files import disk
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def explain_errors(named: Path) -> Iterator[None]:
         reason = error.strerror or error
         if isinstance(error.filename, str | Path) and not _belongs_to(Path(error.filename), named):
             raise ResweepError(f"{error.filename}: {reason}; check that it is there and may be used") from error
-        raise ResweepError(
+        raise OutputError(
             f"{named}: cannot be written ({reason}); check the folder, its permissions and the disk"
         ) from error
 

@@ -10,18 +10,18 @@ from resweep.io.datasets.nuscenes.merge import merge_nuscenes
 from resweep.io.format import FRAMES, Format
 from resweep.io.log_writer import write_log
 from resweep.io.logs import open_log
-from resweep.io.poses import read_poses, write_poses
+from resweep.io.poses import load_poses, write_poses
 from resweep.io.registry import FORMATS
-from resweep.io.sweeps import read_sweep, write_sweep
+from resweep.io.sweeps import load_sweep, write_sweep
 
 __all__ = [
     "FORMATS",
     "FRAMES",
     "Format",
+    "load_poses",
+    "load_sweep",
     "merge_nuscenes",
     "open_log",
-    "read_poses",
-    "read_sweep",
     "write_cloud",
     "write_log",
     "write_poses",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from resweep.errors import FaultKind, ResweepError, SweepError, nearest_names, printable
+from resweep.errors import FaultKind, InputError, ResweepError, SweepError, nearest_names, printable
 from resweep.io.log_json import Facts
 from resweep.io.points.header import Header
 from resweep.labels import LabelSet
@@ -154,11 +154,11 @@ def check_frame(frame: str) -> str:
 def read_as(entry: Format, path: Path, **options: Any) -> Sweep:
     """The sweep in ``path``, read as ``entry`` whatever the suffix."""
     if entry.read is None:
-        raise ResweepError(f"{path}: {entry.title} is a format of whole logs; use open_log")
+        raise InputError(f"{path}: {entry.title} is a format of whole logs; use open_log")
     check_options(entry.read, options, f"reading {entry.title}")
     if not path.is_file():
         if path.is_dir():
-            raise ResweepError(f"{path}: is a folder; use open_log")
+            raise InputError(f"{path}: is a folder; use open_log")
         raise SweepError(f"{path}: no such file", FaultKind.MISSING)
     with explain_errors(entry, path):
         return entry.read(path, **options)
@@ -194,7 +194,7 @@ def explain_errors(entry: Format, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ResweepError(
+        raise InputError(
             f"{error.filename or path}: cannot be read ({error.strerror or error}); check its permissions"
         ) from error
     except ResweepError as error:
@@ -203,7 +203,7 @@ def explain_errors(entry: Format, path: Path) -> Iterator[None]:
             raise
         if isinstance(error, SweepError):
             raise SweepError(f"{path}: {error}", error.kind) from error
-        raise ResweepError(f"{path}: {error}") from error
+        raise InputError(f"{path}: {error}") from error
     except _DAMAGE as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise ResweepError(f"{path}: damaged or not a {entry.title} ({reason}); fetch or write it again") from error
+        raise InputError(f"{path}: damaged or not a {entry.title} ({reason}); fetch or write it again") from error

@@ -14,7 +14,7 @@ import numpy as np
 
 import resweep
 from resweep.config import validate
-from resweep.errors import ResweepError, nearest_names
+from resweep.errors import InputError, ResweepError, nearest_names
 from resweep.files.untrusted import read_json
 from resweep.labels import LabelSet
 from resweep.log import UNKNOWN_BEAMS, BeamSource, CloudState, EmptyBeams, Log
@@ -71,7 +71,7 @@ class Facts:
         """The facts written by `to_dict`; ``where`` names the file in errors."""
         for name in ("sensor", "labels"):
             if name not in data:
-                raise ResweepError(f"{where}: damaged (no field '{name}'); write the log again")
+                raise InputError(f"{where}: damaged (no field '{name}'); write the log again")
         sensor, labels = data["sensor"], data["labels"]
         beams = _take(data, "empty_beams", dict, where)
         return cls(
@@ -114,7 +114,7 @@ def _parse_scale(value: object, where: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise ResweepError(f"{where}: damaged (intensity_scale is {value!r}); write the log again")
+        raise InputError(f"{where}: damaged (intensity_scale is {value!r}); write the log again")
     return float(value)
 
 
@@ -155,7 +155,7 @@ def read_record(folder: Path) -> Record | None:
         return None
     version = _take(data, "version", int, str(file))
     if version > VERSION:
-        raise ResweepError(f"{file}: version {version}, this Resweep reads up to {VERSION}; upgrade Resweep")
+        raise InputError(f"{file}: version {version}, this Resweep reads up to {VERSION}; upgrade Resweep")
     layout, sweeps = _take(data, "layout", str, str(file)), _take(data, "sweeps", int, str(file))
     name, meta = (
         _take({"name": "", **data}, "name", str, str(file)),
@@ -169,10 +169,10 @@ def read_record(folder: Path) -> Record | None:
 def _take(data: Mapping[str, Any], name: str, kind: type[T], where: str) -> T:
     """A field of log.json, or an error that names it."""
     if name not in data:
-        raise ResweepError(f"{where}: damaged (no field '{name}'); write the log again")
+        raise InputError(f"{where}: damaged (no field '{name}'); write the log again")
     value = data[name]
     if type(value) is not kind:
-        raise ResweepError(
+        raise InputError(
             f"{where}: damaged (field '{name}' is {value!r:.60}, {kind.__name__} expected); write the log again"
         )
     return value
@@ -182,14 +182,14 @@ def _parse_beams(source: str, detail: str, where: str) -> EmptyBeams:
     for known in get_args(BeamSource):
         if source == known:
             return EmptyBeams(known, detail)
-    raise ResweepError(f"{where}: empty_beams.source '{source}': {nearest_names(source, get_args(BeamSource))}")
+    raise InputError(f"{where}: empty_beams.source '{source}': {nearest_names(source, get_args(BeamSource))}")
 
 
 def _parse_cloud(word: str, where: str) -> CloudState:
     for known in get_args(CloudState):
         if word == known:
             return cast(CloudState, known)
-    raise ResweepError(f"{where}: cloud '{word}': {nearest_names(word, get_args(CloudState))}")
+    raise InputError(f"{where}: cloud '{word}': {nearest_names(word, get_args(CloudState))}")
 
 
 def _read_first_facts(data: Mapping[str, Any], meta: Mapping[str, Any], where: str) -> Facts:

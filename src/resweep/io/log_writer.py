@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import resweep
-from resweep.errors import ResweepError, nearest_names
+from resweep.errors import InputError, OutputError, ResweepError, nearest_names
 from resweep.files import atomic_folder
 from resweep.files.partial import hash_text, resumable_folder
 from resweep.files.publication import NEW
@@ -135,10 +135,10 @@ def _make_key(log: Log, format: str, frame: str, options: dict[str, Any], resume
 
 def _check_target(path: Path, overwrite: bool) -> None:
     if path.exists() and not path.is_dir():
-        raise ResweepError(f"{path}: is a file; a log is written as a folder")
+        raise InputError(f"{path}: is a file; a log is written as a folder")
     if not path.is_dir() or not any(path.iterdir()) or is_unfinished(path):
         return
     if not overwrite:
-        raise ResweepError(f"{path}: exists and is not empty; choose another name or overwrite it (overwrite=True)")
+        raise OutputError(f"{path}: exists and is not empty; choose another name or overwrite it (overwrite=True)")
     if read_record(path) is None and known_log(path) is None:
-        raise ResweepError(f"{path}: is no log, so it is not overwritten; choose another name or empty it first")
+        raise OutputError(f"{path}: is no log, so it is not overwritten; choose another name or empty it first")

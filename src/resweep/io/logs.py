@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 from resweep.io.folders.faults import skip_faulty
 from resweep.io.folders.pose_files import read_poses_of
 from resweep.io.format import list_options
@@ -76,9 +76,9 @@ def open_log(
         log = skip_faulty(log, path, read=keep_going != "poses")
     if poses is None:
         if raw:
-            raise ResweepError(f"{path}: raw=True needs poses= to know the motion during each sweep")
+            raise InputError(f"{path}: raw=True needs poses= to know the motion during each sweep")
         if pose_rate_hz is not None:
-            raise ResweepError(f"{path}: a rate of poses, but no poses; give both, or neither")
+            raise InputError(f"{path}: a rate of poses, but no poses; give both, or neither")
         return log
     return _replace_poses(log, poses, raw, pose_rate_hz)
 
@@ -93,7 +93,7 @@ def _replace_poses(log: Log, poses: Poses, raw: bool, rate_hz: float | None) -> 
     else:
         matrices = check_rigid(poses, "poses").reshape(-1, 4, 4)
         if len(matrices) != len(log):
-            raise ResweepError(f"poses: {len(matrices)} for the {len(log)} sweeps of '{log.name}'; they must pair up")
+            raise InputError(f"poses: {len(matrices)} for the {len(log)} sweeps of '{log.name}'; they must pair up")
         motion = Trajectory(times, matrices)
     # Interpolation at a knot is exact only to rounding; poses given for these very times stay as they are.
     matrices = motion.poses if np.array_equal(motion.times, times) else motion.at(times)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from resweep import portable
-from resweep.errors import ResweepError, UntimedPosesError, nearest_names
+from resweep.errors import InputError, ResweepError, UntimedPosesError, nearest_names
 from resweep.pose import Array, Trajectory, inverse, rotation_of
 from resweep.remote import find_path, write_output
 
@@ -23,7 +23,7 @@ _TIME_NAMES = ("t", "time", "timestamp", "time_s", "timestamp_s", "#timestamp", 
 T_CAMERA_LIDAR = np.array([[0.0, -1, 0, 0], [0, 0, -1, 0], [1, 0, 0, 0], [0, 0, 0, 1]])
 
 
-def read_poses(
+def load_poses(
     path: str | Path,
     format: str | None = None,
     times: str | Path | Array | None = None,
@@ -35,13 +35,13 @@ def read_poses(
     ``times.txt`` beside the file, else ``rate_hz``. Where a ``calib.txt`` with ``Tr`` is beside a KITTI
     file its poses are the camera's, and are turned into the LiDAR's: inv(Tr) · pose · Tr.
 
-    Example: ``path = rs.read_poses("poses/00.txt", times="times.txt")``
+    Example: ``path = rs.load_poses("poses/00.txt", times="times.txt")``
     """
     path = find_path(path)
     lines = _read_lines(path)
     kind = format or _guess_lines(path, lines)
     if kind not in FORMATS:
-        raise ResweepError(f"{path}: poses format '{kind}'; {nearest_names(kind, FORMATS)}")
+        raise InputError(f"{path}: poses format '{kind}'; {nearest_names(kind, FORMATS)}")
     if kind == "csv":
         stamps, poses = _from_csv(path, lines)
     else:
@@ -63,7 +63,7 @@ def write_poses(trajectory: Trajectory, path: str | Path, format: str | None = N
     path = find_path(path)
     kind = format or ("csv" if path.suffix.lower() == ".csv" else "tum")
     if kind not in FORMATS:
-        raise ResweepError(f"poses format '{kind}': {nearest_names(kind, FORMATS)}")
+        raise InputError(f"poses format '{kind}': {nearest_names(kind, FORMATS)}")
     if kind == "kitti":
         rows = trajectory.poses[:, :3].reshape(-1, 12)
     else:
@@ -111,7 +111,7 @@ def read_rows(path: Path) -> tuple[Array | None, Array, dict[int, str]]:
                 continue
             poses[at] = _from_quaternions(path, [line], row[:, 1:4], row[:, 4:8])[0]
             if row[0, 0] <= last:
-                raise ResweepError(f"{path}, line {line[0]}: time {float(row[0, 0])!r} of this pose was there before")
+                raise InputError(f"{path}, line {line[0]}: time {float(row[0, 0])!r} of this pose was there before")
             times[at] = last = float(row[0, 0])
         except ResweepError as error:
             bad[at] = f"no pose: {error}"
@@ -134,16 +134,16 @@ def read_calib(path: Path) -> Array | None:
 def _read_lines(path: Path, comments: bool = True) -> list[tuple[int, str]]:
     """Numbered lines that hold something; comments are left out, but for a commented CSV header."""
     if path.is_dir():
-        raise ResweepError(f"{path}: is a folder; give a poses file, or use open_log(...).trajectory")
+        raise InputError(f"{path}: is a folder; give a poses file, or use open_log(...).trajectory")
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise ResweepError(f"{path}: cannot be read as text ({error}); give a TUM, KITTI or CSV file") from error
+        raise InputError(f"{path}: cannot be read as text ({error}); give a TUM, KITTI or CSV file") from error
     kept = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if comments:
         kept = [(number, line) for number, line in kept if not line.startswith("#") or _is_head(line)]
     if not kept:
-        raise ResweepError(f"{path}: holds no line of numbers")
+        raise InputError(f"{path}: holds no line of numbers")
     return kept
 
 
@@ -169,7 +169,7 @@ def _guess_lines(path: Path, lines: list[tuple[int, str]]) -> str:
     width = len(first.split())
     if width in (8, 12):
         return "tum" if width == 8 else "kitti"
-    raise ResweepError(
+    raise InputError(
         f"{path}, line {number}: {width} values; TUM has 8 (t x y z qx qy qz qw), KITTI 12, CSV a header and commas"
     )
 
@@ -181,13 +181,13 @@ def _parse_numbers(
     for number, line in lines:
         words = line.split(separator)
         if len(words) != width:
-            raise ResweepError(f"{path}, line {number}: {len(words)} values, {kind} has {width}")
+            raise InputError(f"{path}, line {number}: {len(words)} values, {kind} has {width}")
         try:
             rows.append([float(word) for word in words])
         except ValueError as error:
-            raise ResweepError(f"{path}, line {number}: {error}") from error
+            raise InputError(f"{path}, line {number}: {error}") from error
         if not np.isfinite(rows[-1]).all():
-            raise ResweepError(f"{path}, line {number}: NaN or infinity; every value must be finite")
+            raise InputError(f"{path}, line {number}: NaN or infinity; every value must be finite")
     return np.array(rows).reshape(-1, width)
 
 
@@ -195,7 +195,7 @@ def _from_quaternions(path: Path, lines: list[tuple[int, str]], position: Array,
     norm = np.linalg.norm(quaternion, axis=1)
     bad = np.flatnonzero(np.abs(norm - 1) > _QUATERNION_TOLERANCE)
     if len(bad):
-        raise ResweepError(
+        raise InputError(
             f"{path}, line {lines[bad[0]][0]}: quaternion of length {norm[bad[0]]:.6g}, not 1; "
             "check the order qx qy qz qw"
         )
@@ -208,7 +208,7 @@ def _from_matrices(path: Path, lines: list[tuple[int, str]], rows: Array) -> Arr
     error = np.abs(portable.matmul(rotation, rotation.transpose(0, 2, 1)) - np.eye(3)).max(axis=(1, 2))
     bad = np.flatnonzero((error > _QUATERNION_TOLERANCE) | (portable.det3(rotation) < 0))
     if len(bad):
-        raise ResweepError(
+        raise InputError(
             f"{path}, line {lines[bad[0]][0]}: the 3x3 part is no rotation (deviation {error[bad[0]]:.3g}); "
             "a KITTI row is the 3x4 matrix row by row"
         )
@@ -227,14 +227,14 @@ def _from_csv(path: Path, lines: list[tuple[int, str]]) -> tuple[Array, Array]:
     number, head = lines[0]
     names = [name.strip().strip('"').lower() for name in head.split(",")]
     if not any(name in _TIME_NAMES for name in names):
-        raise ResweepError(f"{path}, line {number}: no time column; the header needs t, x, y, z and a rotation")
+        raise InputError(f"{path}, line {number}: no time column; the header needs t, x, y, z and a rotation")
     columns = dict(zip(names, _parse_numbers(path, lines[1:], len(names), "the header", ",").T, strict=True))
     if not len(lines) > 1:
-        raise ResweepError(f"{path}: a header but no pose")
+        raise InputError(f"{path}: a header but no pose")
     times = next(columns[name] for name in names if name in _TIME_NAMES)
     missing = [axis for axis in "xyz" if axis not in columns]
     if missing:
-        raise ResweepError(f"{path}, line {number}: no column '{missing[0]}'; it has {', '.join(names)}")
+        raise InputError(f"{path}, line {number}: no column '{missing[0]}'; it has {', '.join(names)}")
     position = np.stack([columns[axis] for axis in "xyz"], axis=1)
     if all(name in columns for name in ("qx", "qy", "qz", "qw")):
         quaternion = np.stack([columns[name] for name in ("qx", "qy", "qz", "qw")], axis=1)
@@ -244,9 +244,7 @@ def _from_csv(path: Path, lines: list[tuple[int, str]]) -> tuple[Array, Array]:
         if all(name in columns for name in angles):
             euler = np.stack([columns[name] * unit for name in angles], axis=1)
             return times, _make_poses(Rotation.from_euler("ZYX", euler).as_matrix(), position)
-    raise ResweepError(
-        f"{path}, line {number}: no rotation; give qx,qy,qz,qw or roll,pitch,yaw (radians, or with _deg)"
-    )
+    raise InputError(f"{path}, line {number}: no rotation; give qx,qy,qz,qw or roll,pitch,yaw (radians, or with _deg)")
 
 
 def _find_kitti_times(path: Path, count: int, times: str | Path | Array | None, rate_hz: float | None) -> Array:
@@ -262,7 +260,7 @@ def _find_kitti_times(path: Path, count: int, times: str | Path | Array | None, 
         name, stamps = str(file), read_times(file)
         _check_times(file, _read_lines(file), stamps)
     if len(stamps) != count:
-        raise ResweepError(f"{name}: {len(stamps)} times for the {count} poses of {path}; they must pair up")
+        raise InputError(f"{name}: {len(stamps)} times for the {count} poses of {path}; they must pair up")
     return stamps
 
 
@@ -272,6 +270,6 @@ def _check_times(path: Path, lines: list[tuple[int, str]], times: Array) -> None
         at = int(np.flatnonzero(steps <= 0)[0]) + 1
         number = lines[at + len(lines) - len(times)][0]
         problem = "repeats" if steps[at - 1] == 0 else "comes before"
-        raise ResweepError(
+        raise InputError(
             f"{path}, line {number}: time {float(times[at])!r} {problem} the one before it; times must increase"
         )

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.errors import FaultKind, ResweepError, nearest_names
+from resweep.errors import FaultKind, InputError, nearest_names
 from resweep.io.clouds.tiles import asks_for_tiles
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.folders import sweep_files
@@ -42,7 +42,7 @@ class LogSource:
     def open(self) -> Log:
         """The log, opened anew; what its reader warns of was said when it was first opened."""
         if "://" not in self.path and not os.path.exists(self.path):
-            raise ResweepError(f"{self.path}: is not there for a worker; all workers must see the same files")
+            raise InputError(f"{self.path}: is not there for a worker; all workers must see the same files")
         recover_output(path := find_path(self.path))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -61,7 +61,7 @@ def find_part(path: Path) -> tuple[Path, dict[str, str]]:
     for entry in FORMATS.values():
         if entry.find_part is not None and (found := entry.find_part(path)) is not None:
             return found
-    raise ResweepError(f"{path}: no such file or folder")
+    raise InputError(f"{path}: no such file or folder")
 
 
 def _open(source: LogSource, path: Path) -> Log:
@@ -84,10 +84,10 @@ def _open(source: LogSource, path: Path) -> Log:
         log = _explain_reading(entry, path, log)
         return log if record is None else _name_sensor(_apply_record(log, record, entry))
     if not path.is_dir():
-        raise ResweepError(f"{path}: is a file; {entry.title} logs are folders")
+        raise InputError(f"{path}: is a file; {entry.title} logs are folders")
     files = sweep_files.list_sweep_files(path, entry.suffixes)
     if not files:
-        raise ResweepError(f"{path}: no {' or '.join(entry.suffixes)} file in it; give the folder that holds them")
+        raise InputError(f"{path}: no {' or '.join(entry.suffixes)} file in it; give the folder that holds them")
     if record is not None and record.layout == entry.name:
         absent += sweep_files.check_count(path, len(files), record.sweeps, keep_going)
     log = sweep_files.open_sweeps(entry, path, files, rate_hz, empty_beams, keep_going, **options)
@@ -170,9 +170,7 @@ def _guess(path: Path, record: Record | None, others: list[Fault] | None = None)
     """The format of what ``path`` holds; with ``others``, the commonest of several, and the files not in it."""
     if record is not None:
         if record.layout not in FORMATS:
-            raise ResweepError(
-                f"{path / 'log.json'}: layout '{record.layout}': {nearest_names(record.layout, FORMATS)}"
-            )
+            raise InputError(f"{path / 'log.json'}: layout '{record.layout}': {nearest_names(record.layout, FORMATS)}")
         return FORMATS[record.layout]
     known = known_log(path)
     if known is not None:
@@ -191,10 +189,10 @@ def _guess(path: Path, record: Record | None, others: list[Fault] | None = None)
             ]
         return FORMATS[name]
     if found:
-        raise ResweepError(f"{path}: holds sweeps in several formats; give format= one of {', '.join(sorted(found))}")
+        raise InputError(f"{path}: holds sweeps in several formats; give format= one of {', '.join(sorted(found))}")
     if (path / "run.json").is_file():
-        raise ResweepError(f"{path}: a drive without its sweeps; `resweep drive {path} -o OUT` makes them again")
-    raise ResweepError(
+        raise InputError(f"{path}: a drive without its sweeps; `resweep drive {path} -o OUT` makes them again")
+    raise InputError(
         f"{path}: no log in it (no log.json, no sweep files {', '.join(sorted(suffixes))}, no velodyne/*.bin); "
         f"give the folder of one sequence, or format= one of {', '.join(FORMATS)}"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from resweep.errors import ResweepError, nearest_names
+from resweep.errors import InputError, ResweepError, nearest_names
 from resweep.io.clouds import copc, e57, tiles
 from resweep.io.datasets.argoverse import argoverse1, argoverse2
 from resweep.io.datasets.kitti import kitti360, kitti_object, kitti_raw, kitti_tracking, semantickitti
@@ -53,7 +53,7 @@ def format_of(path: Path) -> Format:
     suffixes = sweep_suffixes()
     known = [suffix for suffix in suffixes if path.name.lower().endswith(suffix)]
     if not known:
-        raise ResweepError(f"{path}: {explain_suffix(path, suffixes)}")
+        raise InputError(f"{path}: {explain_suffix(path, suffixes)}")
     return suffixes[max(known, key=len)]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from resweep import portable
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 from resweep.pose import Array, Trajectory
 
 _QUATERNION_TOLERANCE = 1e-2
@@ -21,7 +21,7 @@ def poses_from_quaternions(position: Any, quaternion: Any, where: str) -> Array:
     quaternion = np.asarray(quaternion, np.float64).reshape(-1, 4)
     bad = ~np.isfinite(position).all(axis=1) | ~(np.abs(np.linalg.norm(quaternion, axis=1) - 1) < _QUATERNION_TOLERANCE)
     if bad.any():
-        raise ResweepError(
+        raise InputError(
             f"{where}: row {int(np.flatnonzero(bad)[0])} is no rigid pose (a quaternion not of length 1, or NaN); "
             "fetch it again"
         )
@@ -42,14 +42,12 @@ def pose_from_matrix(numbers: Any, where: str) -> Array:
     matrix = np.eye(4)
     values = np.asarray(numbers, np.float64).reshape(-1)
     if values.size not in (12, 16):
-        raise ResweepError(f"{where}: {values.size} numbers; a pose has 12 (3x4) or 16 (4x4)")
+        raise InputError(f"{where}: {values.size} numbers; a pose has 12 (3x4) or 16 (4x4)")
     matrix[:3] = values.reshape(-1, 4)[:3]
     rotation = matrix[:3, :3]
     error = np.abs(portable.matmul(rotation, rotation.T) - np.eye(3)).max()
     if not error < 1e-3 or portable.det3(rotation) < 0 or not np.isfinite(matrix).all():
-        raise ResweepError(
-            f"{where}: no rigid pose (its 3x3 part is no rotation, deviation {error:.3g}); fetch it again"
-        )
+        raise InputError(f"{where}: no rigid pose (its 3x3 part is no rotation, deviation {error:.3g}); fetch it again")
     matrix[:3, :3] = portable.nearest_rotation(rotation)
     return matrix
 
@@ -62,7 +60,7 @@ def trajectory_from_rows(times: Array, poses: Array, where: str) -> Trajectory:
     apart = np.r_[0.0, np.abs(np.diff(poses, axis=0)).max(axis=(1, 2), initial=0.0)]
     wrong = np.flatnonzero(repeated & (apart > _SAME))
     if len(wrong):
-        raise ResweepError(
+        raise InputError(
             f"{where}: two different poses at {float(times[wrong[0]]):.6f} s; each time may have one pose only"
         )
     return Trajectory(times[~repeated], poses[~repeated])

@@ -13,12 +13,12 @@ from resweep.sweep import Sweep
 
 
 @list_options(entry.read for entry in FORMATS.values())
-def read_sweep(path: str | Path, **options: Any) -> Sweep:
+def load_sweep(path: str | Path, **options: Any) -> Sweep:
     """The sweep in a file; ``options`` are those of its format's ``read``, such as ``drop_nan=True``.
 
     Formats other than ``.sweep`` hold only returns: the sweep has one beam a point, and none without return.
 
-    Example: ``points = rs.read_sweep("scan.pcd", drop_nan=True).points``
+    Example: ``points = rs.load_sweep("scan.pcd", drop_nan=True).points``
     """
     path = find_path(path)
     recover_output(path)

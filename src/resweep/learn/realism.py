@@ -11,8 +11,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 import resweep
-from resweep.config import Spec, SpecError
-from resweep.errors import ResweepError
+from resweep.config import Spec
+from resweep.errors import ResweepError, SettingsError
 from resweep.files import write_file
 from resweep.learn.blindness import add_blindness
 from resweep.learn.examples import check_drops, hold_out, join_layouts
@@ -47,10 +47,10 @@ class RealismConfig(Spec):
     @model_validator(mode="after")
     def _check(self) -> RealismConfig:
         if self.drop is None and self.intensity is None:
-            raise SpecError("drop", "neither drop nor intensity is to be learned; set one of them")
+            raise SettingsError("drop", "neither drop nor intensity is to be learned; set one of them")
         for name, part in (("drop", self.drop), ("intensity", self.intensity)):
             if self.transferable and part is not None and part.variant == "unet":
-                raise SpecError(
+                raise SettingsError(
                     f"{name}.variant",
                     "unet looks at the grid of one sensor, and the model is to be transferable; take mlp or trees",
                 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError, ResweepError
 from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.map.boxes import find_tracks
@@ -32,7 +32,7 @@ def accumulate_observed(
     """
     config = config or MapConfig()
     if len(log) == 0:
-        raise ResweepError(f"log '{log.name}': holds no sweep; give at least one to build from")
+        raise InputError(f"log '{log.name}': holds no sweep; give at least one to build from")
     if len(log) > 1:
         log.require_poses("its sweeps make no map")
     labels = config.choose_labels(log)

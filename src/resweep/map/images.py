@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 from resweep.files import write_file
 from resweep.map.config import VisibilityConfig
 from resweep.map.visibility import RangeImage, reaches
@@ -120,4 +120,4 @@ class ImageStore:
             with np.load(path, allow_pickle=False) as archive:
                 return {name: archive[name] for name in names}
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            raise ResweepError(f"{path}: cannot be read ({error}); remove the folder and start again") from error
+            raise InputError(f"{path}: cannot be read ({error}); remove the folder and start again") from error

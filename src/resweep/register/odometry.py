@@ -20,7 +20,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from resweep import portable
-from resweep.errors import ResweepError
+from resweep.errors import InputError, ResweepError
 from resweep.log import Log
 from resweep.optional import require
 from resweep.pose import Array, Trajectory, inverse, transform
@@ -56,7 +56,7 @@ def odometry(log: Log, config: OdometryConfig | None = None, *, raw: bool | None
     """
     config = config or OdometryConfig()
     if len(log) == 0:
-        raise ResweepError(f"log '{log.name}': holds no sweep; odometry needs at least one")
+        raise InputError(f"log '{log.name}': holds no sweep; odometry needs at least one")
     if len(log) == 1:
         return log
     if (np.diff(log.times) <= 0).any():

@@ -16,7 +16,7 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError, ResweepError
 from resweep.optional import require
 
 # The schemes that are read, and what of the environment gives their credentials.
@@ -267,7 +267,7 @@ class Bucket:
                 f"{prefix}ENDPOINT_URL"
             )
         line = " ".join(text.split("Debug source:")[0].split())[:300]
-        return ResweepError(f"{url}: the store failed ({code or line}); try again, or check the URL")
+        return InputError(f"{url}: the store failed ({code or line}); try again, or check the URL")
 
 
 @lru_cache(maxsize=64)

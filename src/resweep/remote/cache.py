@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from resweep.errors import ResweepError
+from resweep.errors import OutputError, ResweepError
 from resweep.memory import format_memory, parse_memory
 
 DEFAULT_BYTES = 20 * 10**9
@@ -138,6 +138,6 @@ def _explain(root: Path) -> Iterator[None]:
             raise ResweepError(f"{root}: changed while it was written ({error}); try again") from error
         raise
     except OSError as error:
-        raise ResweepError(
+        raise OutputError(
             f"{root}: cannot be written ({error.strerror or error}); make room, or set RESWEEP_CACHE to another folder"
         ) from error

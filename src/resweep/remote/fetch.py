@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError, ResweepError
 from resweep.files.untrusted import check_name
 from resweep.progress import open_progress
 from resweep.remote.buckets import Bucket, ChangedError, Entry
@@ -133,7 +133,7 @@ def _save(bucket: Bucket, key: str, entry: Entry, file: Path) -> None:
                     progress.advance(PART_BYTES // _MB)
     except ChangedError as error:
         bucket.forget(key)
-        raise ResweepError(f"{url}: was replaced while it was read; open it again") from error
+        raise InputError(f"{url}: was replaced while it was read; open it again") from error
     if (got := file.stat().st_size) != entry.size:
         raise ResweepError(f"{url}: {got:,} bytes came, the store lists {entry.size:,}; try again")
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from resweep.errors import ResweepError
+from resweep.errors import OutputError, ResweepError
 from resweep.files import lock_local
 from resweep.remote.buckets import ChangedError, Version
 from resweep.remote.paths import RemotePath, recover_output
@@ -52,7 +52,7 @@ def lock_output(path: Path, check: Callable[[], None] | None = None) -> Iterator
         yield
         return
     if owner is not None:
-        raise ResweepError(f"{name}: another thread of this process is writing it; wait for it or choose another name")
+        raise OutputError(f"{name}: another thread of this process is writing it; wait for it or choose another name")
     lease = _Lease(path)
     lease.take()
     recover_output(path)  # what another process wrote there before is seen
@@ -115,14 +115,14 @@ class _Lease:
             self._version = version
             return
         if not _is_dead(holder) and self._watch(version):
-            raise ResweepError(
+            raise OutputError(
                 f"{self.named}: another process is writing it (pid {holder.get('pid')} on {holder.get('host')}, since "
                 f"{holder.get('since')}); wait for it or choose another name"
             )
         try:
             self._version = self.bucket.write(self.key, self._say(), replaces=version)
         except (ChangedError, FileNotFoundError) as error:
-            raise ResweepError(
+            raise OutputError(
                 f"{self.named}: another process has begun to write it; wait for it or choose another name"
             ) from error
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from resweep import portable
-from resweep.errors import ResweepError, nearest_names
+from resweep.errors import InputError, OutputError, ResweepError, nearest_names
 from resweep.files import atomic_folder, lock_local
 from resweep.files.untrusted import check_no_link, read_json
 from resweep.remote import find_path, recover_output
@@ -128,9 +128,9 @@ class Bank(Mapping[str, Asset]):
         with lock_local(path):
             if path.exists():
                 if not is_bank(path):
-                    raise ResweepError(f"{path}: exists and is not a bank; choose another name or remove it")
+                    raise OutputError(f"{path}: exists and is not a bank; choose another name or remove it")
                 if not overwrite:
-                    raise ResweepError(f"{path}: exists already; choose another name or pass overwrite=True")
+                    raise OutputError(f"{path}: exists already; choose another name or pass overwrite=True")
             assets = [self[name] for name in self]  # read before an old bank, perhaps their own, goes
             with atomic_folder(path) as folder:
                 for asset in assets:
@@ -159,11 +159,11 @@ class Bank(Mapping[str, Asset]):
         assert self._path is not None
         facts, folder = self._facts[name], self._path / _file(name)
         if not folder.is_dir():
-            raise ResweepError(f"{folder}: missing, though {INDEX} lists it; build the bank again")
+            raise InputError(f"{folder}: missing, though {INDEX} lists it; build the bank again")
         try:
             check_no_link(self._path, folder)
         except ValueError as error:
-            raise ResweepError(f"{folder}: {error}") from error
+            raise InputError(f"{folder}: {error}") from error
         world = load_world(folder)
         log, track = facts["source"]
         return Asset(
@@ -189,31 +189,31 @@ def load_bank(path: str | Path) -> Bank:
     path = find_path(path)
     recover_output(path)
     if not path.exists():
-        raise ResweepError(f"{path}: no such bank; check the path")
+        raise InputError(f"{path}: no such bank; check the path")
     path = Path(os.fspath(path))  # of an object store a local copy
     file = path / INDEX
     if not file.is_file():
-        raise ResweepError(f"{path}: not a bank (it has no {INDEX}); give a folder that 'resweep objects' wrote")
+        raise InputError(f"{path}: not a bank (it has no {INDEX}); give a folder that 'resweep objects' wrote")
     try:
         check_no_link(path, file)
     except ValueError as error:
-        raise ResweepError(f"{file}: {error}") from error
+        raise InputError(f"{file}: {error}") from error
     data = read_json(file, "build the bank again")
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ResweepError(f"{file}: not a bank's (its format is not '{FORMAT}')")
+        raise InputError(f"{file}: not a bank's (its format is not '{FORMAT}')")
     version = data.get("format_version")
     if type(version) is not int or version > FORMAT_VERSION:
-        raise ResweepError(f"{file}: format {version} is not this Resweep's {FORMAT_VERSION}; upgrade resweep")
+        raise InputError(f"{file}: format {version} is not this Resweep's {FORMAT_VERSION}; upgrade resweep")
     for key, kind in (("meta", dict), ("assets", list)):
         if not isinstance(data.get(key), kind):
-            raise ResweepError(f"{file}: field '{key}' is missing or no {kind.__name__}; build the bank again")
+            raise InputError(f"{file}: field '{key}' is missing or no {kind.__name__}; build the bank again")
     bank = Bank(meta=data["meta"])
     bank._path = path
     for at, facts in enumerate(data["assets"]):
         where = f"{file}: assets[{at}]"
         _check_facts(facts, where)
         if facts["name"] in bank._facts:
-            raise ResweepError(f"{where}: a second asset is called '{facts['name']}'; build the bank again")
+            raise InputError(f"{where}: a second asset is called '{facts['name']}'; build the bank again")
         facts.setdefault("mirrored", bool(facts["meta"].get("mirrored")))  # older banks keep it in the meta
         bank._facts[facts["name"]] = facts
     return bank
@@ -251,7 +251,7 @@ def _facts_of(asset: Asset) -> dict[str, Any]:
 def _check_facts(facts: Any, where: str) -> None:
     for key, kind in _FIELDS.items():
         if not isinstance(facts, dict) or type(facts.get(key)) is not kind:
-            raise ResweepError(f"{where}: field '{key}' is missing or no {kind.__name__}; build the bank again")
+            raise InputError(f"{where}: field '{key}' is missing or no {kind.__name__}; build the bank again")
     log, *track = facts["source"] or [None]
     right = {
         "label": abs(facts["label"]) < 2**31,
@@ -263,11 +263,11 @@ def _check_facts(facts: Any, where: str) -> None:
     }
     for key, fits in right.items():
         if not fits:
-            raise ResweepError(f"{where}: field '{key}' cannot be {facts[key]!r:.60}; build the bank again")
+            raise InputError(f"{where}: field '{key}' cannot be {facts[key]!r:.60}; build the bank again")
     try:
         check_name(facts["name"])
     except ResweepError as error:
-        raise ResweepError(f"{where}: {error}") from error
+        raise InputError(f"{where}: {error}") from error
 
 
 def _is_number(value: Any) -> bool:

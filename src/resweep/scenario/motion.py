@@ -10,7 +10,8 @@ from pydantic import Field, model_validator
 from scipy.interpolate import CubicSpline
 
 from resweep import portable
-from resweep.config import Spec, SpecError
+from resweep.config import Spec
+from resweep.errors import SettingsError
 from resweep.pose import Array
 
 STEP_S = 0.1  # between the knots of a motion that is sampled
@@ -108,7 +109,7 @@ class MotionSpec(Spec):
     def refuse(self, field: str, problem: str) -> None:
         """Raise an error that names the field, and the actor where there is one."""
         name = getattr(self, "name", "")
-        raise SpecError(field, f"actor '{name}': {problem}" if name else problem)
+        raise SettingsError(field, f"actor '{name}': {problem}" if name else problem)
 
     def path(self) -> TimedPath:
         """The motion as places over time."""
@@ -175,7 +176,7 @@ def _smooth(points: Array) -> tuple[Array, Array]:
     chord = _lengths(points)
     if (np.diff(chord) <= 0).any():
         at = int(np.flatnonzero(np.diff(chord) <= 0)[0]) + 1
-        raise SpecError(f"spline[{at}]", "is the same place as the point before; points must differ")
+        raise SettingsError(f"spline[{at}]", "is the same place as the point before; points must differ")
     fine = np.union1d(np.arange(0, chord[-1], _ALONG_M), chord)
     curve = np.full((len(fine), 3), np.nan)
     curve[:, :2] = CubicSpline(chord, points[:, :2], bc_type="natural" if len(points) > 2 else "not-a-knot")(fine)

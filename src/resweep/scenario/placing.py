@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from resweep.errors import ResweepError
-from resweep.io import open_log, read_poses
+from resweep.io import load_poses, open_log
 from resweep.labels import LabelSet
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.scenario.actors import Actor
@@ -34,7 +34,7 @@ def make_ego_trajectory(scenario: Scenario, ground: Ground) -> Trajectory:
     """``T_world_sensor`` for the scenario's duration."""
     ego = scenario.ego
     if ego.poses is not None or ego.log is not None:
-        motion = read_poses(ego.poses, rate_hz=ego.rate_hz) if ego.poses is not None else _read_log_motion(scenario)
+        motion = load_poses(ego.poses, rate_hz=ego.rate_hz) if ego.poses is not None else _read_log_motion(scenario)
         motion = motion.offset(from_xyz_rpy(*ego.offset_m))
         return motion if scenario.duration_s is None else _cut_or_hold(motion, motion.start + scenario.duration_s)
     path = ego.path()

@@ -9,8 +9,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from resweep.categories import category_of
-from resweep.config import Spec, SpecError, parse_yaml, read_text, validate
-from resweep.errors import ResweepError
+from resweep.config import Spec, parse_yaml, read_text, validate
+from resweep.errors import InputError, ResweepError, SettingsError
 from resweep.pose import Trajectory
 from resweep.scenario.actors import Actor
 from resweep.scenario.bank import Bank
@@ -48,10 +48,10 @@ class Scenario(Spec):
         seen: set[str] = set()
         for at, actor in enumerate(self.actors):
             if actor.name in seen:
-                raise SpecError(f"actors[{at}].name", f"'{actor.name}' is the name of another actor; names differ")
+                raise SettingsError(f"actors[{at}].name", f"'{actor.name}' is the name of another actor; names differ")
             seen.add(actor.name)
         if self.ego.at is not None and self.duration_s is None:
-            raise SpecError("duration_s", "missing; an ego that stands still needs a duration")
+            raise SettingsError("duration_s", "missing; an ego that stands still needs a duration")
         return self
 
     def trajectory(self, world: World | Ground) -> Trajectory:
@@ -152,5 +152,5 @@ def parse_scenario(text: str, where: str, folder: Path | None = None) -> Scenari
 def validate_scenario(data: Any, where: str, folder: Path | None = None) -> Scenario:
     """A scenario from plain data, with errors that name ``where`` it came from."""
     if not isinstance(data, dict):
-        raise ResweepError(f"{where}: not a scenario; expected keys such as ego and actors")
+        raise InputError(f"{where}: not a scenario; expected keys such as ego and actors")
     return validate(data if folder is None else resolve_paths(data, folder), Scenario, where)

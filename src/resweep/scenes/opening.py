@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from resweep.errors import ResweepError, nearest_names
+from resweep.errors import InputError, ResweepError, nearest_names
 from resweep.memory import spare_memory
 from resweep.remote import find_path, is_remote, recover_output
 from resweep.worlds import StreamedWorld, World, load_world
@@ -22,15 +22,15 @@ def check_world(word: str) -> None:
             raise ResweepError(f"world '{word}': no such scene; {nearest_names(word.removeprefix(SCENE), SCENES)}")
         return
     if not _may_be_path(word):
-        raise ResweepError(f"{word}: no such world, and no file can have that name")
+        raise InputError(f"{word}: no such world, and no file can have that name")
     path = find_path(word)
     recover_output(path)
     if not path.exists():
-        raise ResweepError(f"{word}: no such world; give a mesh file, a saved .world folder or scene:NAME")
+        raise InputError(f"{word}: no such world; give a mesh file, a saved .world folder or scene:NAME")
     if is_remote(path) and not path.is_dir():
-        raise ResweepError(f"{word}: is no saved world, and meshes are not read by URL; copy the file here first")
+        raise InputError(f"{word}: is no saved world, and meshes are not read by URL; copy the file here first")
     if path.is_dir() and not (path / "world.json").is_file():
-        raise ResweepError(f"{word}: is no saved world (no world.json in it); give a .world folder or a mesh file")
+        raise InputError(f"{word}: is no saved world (no world.json in it); give a .world folder or a mesh file")
 
 
 def open_world(word: str, seed: int = 0, up: str | None = None, *, memory_bytes: int | None = None) -> World:

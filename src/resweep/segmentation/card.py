@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from resweep.config import Positive, Share, Spec, SpecError, validate
-from resweep.errors import ResweepError, nearest_names
+from resweep.config import Positive, Share, Spec, validate
+from resweep.errors import InputError, SettingsError, nearest_names
 from resweep.files import atomic_folder
 from resweep.files.untrusted import read_json
 from resweep.labels import LabelSet
@@ -71,12 +71,12 @@ class Card(Spec):
     def _check(self) -> Card:
         for name in self.features:
             if name not in FEATURES:
-                raise SpecError("features", f"'{name}' is not known here; {nearest_names(name, FEATURES)}")
+                raise SettingsError("features", f"'{name}' is not known here; {nearest_names(name, FEATURES)}")
         for label in self.classes:
             if label not in self.labels.classes:
-                raise SpecError("classes", f"{label} is no class of the labels '{self.labels.name}'")
+                raise SettingsError("classes", f"{label} is no class of the labels '{self.labels.name}'")
         if len(self.classes) < 2 or len(set(self.classes)) < len(self.classes):
-            raise SpecError("classes", "expected at least two, none of them twice")
+            raise SettingsError("classes", "expected at least two, none of them twice")
         return self
 
     @property
@@ -101,11 +101,11 @@ def read_card(path: str | Path) -> Card:
     """The card of the model in the folder ``path``."""
     file = Path(path) / CARD
     if not file.is_file():
-        raise ResweepError(f"{path}: holds no model of labels ({CARD} is missing); {_AGAIN}")
+        raise InputError(f"{path}: holds no model of labels ({CARD} is missing); {_AGAIN}")
     data = read_json(file, _AGAIN)
     kind = data.get("kind") if isinstance(data, dict) else None
     if kind != "semantics":
-        raise ResweepError(f"{file}: is the card of a model of kind '{kind}', not of labels; {_AGAIN}")
+        raise InputError(f"{file}: is the card of a model of kind '{kind}', not of labels; {_AGAIN}")
     return validate(data, Card, str(file))
 
 
@@ -116,7 +116,7 @@ def read_model(path: str | Path) -> tuple[bytes, Card]:
         size = file.stat().st_size
         model = file.read_bytes() if size <= _MAX_BYTES else b""
     except OSError as error:
-        raise ResweepError(f"{file}: cannot be read ({error.strerror or error}); {_AGAIN}") from error
+        raise InputError(f"{file}: cannot be read ({error.strerror or error}); {_AGAIN}") from error
     if hash_model(model) != card.sha256:
-        raise ResweepError(f"{file}: is damaged, or not the network that its card describes; {_AGAIN}")
+        raise InputError(f"{file}: is damaged, or not the network that its card describes; {_AGAIN}")
     return model, card

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 from resweep.label_mapping import map_labels
 from resweep.log import Log
 from resweep.optional import require
@@ -80,7 +80,7 @@ def open_labeller(model: bytes, card: Card, file: Path) -> Labeller:
         session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # whatever its parser raises
         reason = " ".join(str(error).split())[:200]
-        raise ResweepError(f"{file}: is no network that onnxruntime takes ({reason}); train again") from None
+        raise InputError(f"{file}: is no network that onnxruntime takes ({reason}); train again") from None
     _check_fit(session, card, file)
     return Labeller(card, session)
 
@@ -95,7 +95,7 @@ def _check_fit(session: Any, card: Card, file: Path) -> None:
     (given, *more) = session.get_outputs()
     fits = set(names) == expected and names["features"][-1] == len(card.features)
     if not fits or more or given.shape[-1] != len(card.classes):
-        raise ResweepError(
+        raise InputError(
             f"{file}: does not fit its card ({len(card.features)} features, {card.levels} levels, {len(card.classes)} "
             "classes); train again"
         )

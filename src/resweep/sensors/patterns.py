@@ -13,7 +13,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from resweep import portable
-from resweep.config import Spec, SpecError
+from resweep.config import Spec
+from resweep.errors import SettingsError
 
 Direction = Literal["clockwise", "counterclockwise"]
 Elevation = Annotated[float, Field(ge=-90.0, le=90.0)]
@@ -62,22 +63,24 @@ class Block(Spec):
         span = (self.elevation_min_deg, self.elevation_max_deg, self.elevation_resolution_deg)
         if self.elevation_deg is None:
             if None in span:
-                raise SpecError(
+                raise SettingsError(
                     "elevation_deg", "give the list, or all of elevation_min_deg, _max_deg, _resolution_deg"
                 )
             _ordered(self.elevation_min_deg, self.elevation_max_deg, "elevation")
             if self._count > MAX_CHANNELS:
-                raise SpecError("elevation_resolution_deg", f"gives {self._count:.3g} channels, {MAX_CHANNELS} at most")
+                raise SettingsError(
+                    "elevation_resolution_deg", f"gives {self._count:.3g} channels, {MAX_CHANNELS} at most"
+                )
         elif any(value is not None for value in span):
-            raise SpecError("elevation_deg", "given both as a list and as a range; give one of them")
+            raise SettingsError("elevation_deg", "given both as a list and as a range; give one of them")
         elif len(self.elevation_deg) == 0:
-            raise SpecError("elevation_deg", "is empty; give at least one channel")
+            raise SettingsError("elevation_deg", "is empty; give at least one channel")
         for name in ("azimuth_offset_deg", "firing_time_s", "vertical_offset_m", "horizontal_offset_m"):
             values = getattr(self, name)
             if values is not None and len(values) != self.n_channels:
-                raise SpecError(name, f"has {len(values)} values for {self.n_channels} channels; give one each")
+                raise SettingsError(name, f"has {len(values)} values for {self.n_channels} channels; give one each")
         if self.firing_time_s is not None and max(self.firing_time_s) > 1.0:
-            raise SpecError("firing_time_s", f"{max(self.firing_time_s):g} s looks like microseconds; give seconds")
+            raise SettingsError("firing_time_s", f"{max(self.firing_time_s):g} s looks like microseconds; give seconds")
         return self
 
     @property
@@ -127,11 +130,13 @@ class Spinning(Spec):
     def _check(self) -> Spinning:
         _ordered(self.azimuth_min_deg, self.azimuth_max_deg, "azimuth")
         if self.azimuth_max_deg - self.azimuth_min_deg > 360.0:
-            raise SpecError("azimuth_max_deg", "more than 360° after azimuth_min_deg; a sweep is at most one turn")
+            raise SettingsError("azimuth_max_deg", "more than 360° after azimuth_min_deg; a sweep is at most one turn")
         if (self.azimuth_resolution_deg is None) == (self.firing_period_s is None):
-            raise SpecError("azimuth_resolution_deg", "give either this or firing_period_s, not both and not neither")
+            raise SettingsError(
+                "azimuth_resolution_deg", "give either this or firing_period_s, not both and not neither"
+            )
         if self.firing_period_s is not None and self.firing_period_s > 0.1:
-            raise SpecError("firing_period_s", f"{self.firing_period_s:g} s looks like microseconds; give seconds")
+            raise SettingsError("firing_period_s", f"{self.firing_period_s:g} s looks like microseconds; give seconds")
         return self
 
     def azimuth_step_deg(self, rotation_rate_hz: float) -> float:
@@ -167,11 +172,13 @@ class TwoBlock(Spec):
     @model_validator(mode="after")
     def _check(self) -> TwoBlock:
         if self.upper.n_channels != self.lower.n_channels:
-            raise SpecError(
+            raise SettingsError(
                 "lower", f"has {self.lower.n_channels} channels, upper has {self.upper.n_channels}; must match"
             )
         if max(self.lower.elevations_deg) >= min(self.upper.elevations_deg):
-            raise SpecError("lower", "reaches above the lowest channel of upper; swap them or correct the elevations")
+            raise SettingsError(
+                "lower", "reaches above the lowest channel of upper; swap them or correct the elevations"
+            )
         return self
 
     def steps_per_turn(self, rotation_rate_hz: float) -> float:
@@ -223,9 +230,9 @@ class Raster(Spec):
         _ordered(self.azimuth_min_deg, self.azimuth_max_deg, "azimuth")
         _ordered(self.elevation_min_deg, self.elevation_max_deg, "elevation")
         if self.azimuth_max_deg - self.azimuth_min_deg > 360.0:
-            raise SpecError("azimuth_max_deg", "more than 360° after azimuth_min_deg; a sweep is at most one turn")
+            raise SettingsError("azimuth_max_deg", "more than 360° after azimuth_min_deg; a sweep is at most one turn")
         if self.n_lines * self.n_per_line > 2**31 - 1 or self.n_per_line > 2**16:
-            raise SpecError(
+            raise SettingsError(
                 "elevation_resolution_deg", f"gives {self.n_lines} x {self.n_per_line} pulses; coarsen the steps"
             )
         return self
@@ -295,13 +302,15 @@ class Rosette(Spec):
     @model_validator(mode="after")
     def _check(self) -> Rosette:
         if self.points_per_second * self.frame_s < self.lines:
-            raise SpecError("frame_s", "is too short for one pulse on every line; lengthen it")
+            raise SettingsError("frame_s", "is too short for one pulse on every line; lengthen it")
         if self.points_per_second * self.frame_s > 5e7:
-            raise SpecError("frame_s", "gives more than fifty million pulses a frame; shorten it")
+            raise SettingsError("frame_s", "gives more than fifty million pulses a frame; shorten it")
         bends = [prism.deflection_deg for prism in self.prisms]
         reach = portable.sin(np.radians(bends)).sum() + np.radians(self.line_spacing_deg) * (self.lines - 1) / 2.0
         if reach > math.sin(math.radians(85.0)):
-            raise SpecError("prisms", "together bend the beam beyond 85°; reduce the deflections or line_spacing_deg")
+            raise SettingsError(
+                "prisms", "together bend the beam beyond 85°; reduce the deflections or line_spacing_deg"
+            )
         return self
 
 
@@ -311,11 +320,13 @@ Pattern = Annotated[Spinning | TwoBlock | Rosette | Raster, Field(discriminator=
 def count_steps(span_deg: float, step_deg: float) -> int:
     """Steps in a range: a full turn has no second seam, a smaller range includes both ends."""
     if span_deg / step_deg > MAX_STEPS:
-        raise SpecError("pattern", f"steps of {step_deg:.3g}° make more than {MAX_STEPS} of a turn; give wider ones")
+        raise SettingsError(
+            "pattern", f"steps of {step_deg:.3g}° make more than {MAX_STEPS} of a turn; give wider ones"
+        )
     steps = int(np.floor(span_deg / step_deg + 1e-6))
     return max(steps, 1) if span_deg >= 360.0 - 1e-9 else steps + 1
 
 
 def _ordered(low: float | None, high: float | None, what: str) -> None:
     if low is not None and high is not None and low > high:
-        raise SpecError(f"{what}_min_deg", f"{low:g} is above {what}_max_deg {high:g}; swap them")
+        raise SettingsError(f"{what}_min_deg", f"{low:g} is above {what}_max_deg {high:g}; swap them")

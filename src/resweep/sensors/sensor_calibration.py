@@ -10,7 +10,8 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from resweep.config import Positive, Spec, SpecError
+from resweep.config import Positive, Spec
+from resweep.errors import SettingsError
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 
@@ -28,11 +29,11 @@ class Lasers(Spec):
     """How bright each ring reports what others report as 1, one for each ring, lowest first."""
 
     def check_rings(self, count: int) -> None:
-        """Raise a `SpecError` unless there is one value for each of ``count`` rings."""
+        """Raise a `SettingsError` unless there is one value for each of ``count`` rings."""
         for name in ("range_bias_m", "intensity_gain"):
             values = getattr(self, name)
             if values is not None and len(values) != count:
-                raise SpecError(f"lasers.{name}", f"{len(values)} values for {count} rings; give one for each ring")
+                raise SettingsError(f"lasers.{name}", f"{len(values)} values for {count} rings; give one for each ring")
 
 
 class Detection(Spec):
@@ -53,11 +54,11 @@ class Detection(Spec):
     @model_validator(mode="after")
     def _check(self) -> Detection:
         if len(self.signal) != len(self.probability):
-            raise SpecError(
+            raise SettingsError(
                 "probability", f"{len(self.probability)} values for {len(self.signal)} signals; give one for each"
             )
         if any(after <= before for before, after in itertools.pairwise(self.signal)):
-            raise SpecError("signal", "must rise from each value to the next; sort them, and leave out equal ones")
+            raise SettingsError("signal", "must rise from each value to the next; sort them, and leave out equal ones")
         if any(after < before for before, after in itertools.pairwise(self.probability)):
-            raise SpecError("probability", "must not fall: stronger signals are not detected less often")
+            raise SettingsError("probability", "must not fall: stronger signals are not detected less often")
         return self

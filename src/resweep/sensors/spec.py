@@ -9,8 +9,8 @@ import numpy as np
 import yaml
 from pydantic import Field, field_validator, model_validator
 
-from resweep.config import Spec, SpecError
-from resweep.errors import nearest_names
+from resweep.config import Spec
+from resweep.errors import SettingsError, nearest_names
 from resweep.pose import Array
 from resweep.sensors.patterns import NotNegative, Pattern, Positive, Raster, Rosette, Spinning, TwoBlock
 from resweep.sensors.sensor_calibration import Detection, Lasers
@@ -54,7 +54,7 @@ class Beam(Spec):
     @model_validator(mode="after")
     def _check(self) -> Beam:
         if self.spot == "circular" and self.divergence_h_rad != self.divergence_v_rad:
-            raise SpecError("spot", "circular, but the two divergences differ; use elliptical or rectangular")
+            raise SettingsError("spot", "circular, but the two divergences differ; use elliptical or rectangular")
         return self
 
     @property
@@ -115,7 +115,7 @@ class Receiver(Spec):
     def _check(self) -> Receiver:
         exact = {"multiple": None, "strongest-and-last": 2}.get(self.mode, 1)
         if exact is not None and self.max_returns != exact:
-            raise SpecError(
+            raise SettingsError(
                 "max_returns", f"{self.max_returns}, but mode '{self.mode}' gives {exact}; set it to {exact}"
             )
         return self
@@ -189,7 +189,7 @@ class Sensor(Spec):
     @model_validator(mode="after")
     def _check(self) -> Sensor:
         if self.range_min_m >= self.range_max_m:
-            raise SpecError(
+            raise SettingsError(
                 "range_min_m", f"{self.range_min_m:g} is not below range_max_m {self.range_max_m:g}; swap them"
             )
         if self.lasers is not None:
@@ -197,7 +197,7 @@ class Sensor(Spec):
         if isinstance(self.pattern, Spinning | TwoBlock):
             self._check_rate()
         elif self.rotation_rate_hz is not None:
-            raise SpecError("rotation_rate_hz", f"a {self.pattern.kind} pattern sets its own pace; remove it")
+            raise SettingsError("rotation_rate_hz", f"a {self.pattern.kind} pattern sets its own pace; remove it")
         return self
 
     def __repr__(self) -> str:
@@ -214,16 +214,20 @@ class Sensor(Spec):
     def _check_rate(self) -> None:
         rate, low, high = self.rotation_rate_hz, self.rotation_rate_min_hz, self.rotation_rate_max_hz
         if rate is None:
-            raise SpecError("rotation_rate_hz", "missing; give the turns per second of the head")
+            raise SettingsError("rotation_rate_hz", "missing; give the turns per second of the head")
         if low is not None and high is not None and low > high:
-            raise SpecError("rotation_rate_min_hz", f"{low:g} is above rotation_rate_max_hz {high:g}; swap them")
+            raise SettingsError("rotation_rate_min_hz", f"{low:g} is above rotation_rate_max_hz {high:g}; swap them")
         if (low is not None and rate < low) or (high is not None and rate > high):
             limits = f"{low if low is not None else 0:g} to {high if high is not None else float('inf'):g} Hz"
-            raise SpecError("rotation_rate_hz", f"{rate:g} Hz is outside what the sensor can turn, {limits}")
+            raise SettingsError("rotation_rate_hz", f"{rate:g} Hz is outside what the sensor can turn, {limits}")
         if isinstance(self.pattern, Spinning) and self.pattern.azimuth_step_deg(rate) > 180.0:
-            raise SpecError("pattern.firing_period_s", "the head turns more than 180° between two steps; check units")
+            raise SettingsError(
+                "pattern.firing_period_s", "the head turns more than 180° between two steps; check units"
+            )
         if isinstance(self.pattern, TwoBlock) and self.pattern.steps_per_turn(rate) < 16.0:
-            raise SpecError("pattern.laser_rate_hz", "fewer than 16 packets a turn; give pulses per second of a block")
+            raise SettingsError(
+                "pattern.laser_rate_hz", "fewer than 16 packets a turn; give pulses per second of a block"
+            )
 
     @property
     def sweep_period_s(self) -> float:
@@ -270,12 +274,12 @@ class Sensor(Spec):
             for depth, part in enumerate(path):
                 if not isinstance(target, dict) or part not in target:
                     known = target if isinstance(target, dict) else ()
-                    raise SpecError(
+                    raise SettingsError(
                         ".".join(path[: depth + 1]), f"no such part; {nearest_names(part, known)}", self.name
                     )
                 target = target[part]
             if not isinstance(target, dict):
-                raise SpecError(".".join(path), "is a value, not a part with fields", self.name)
+                raise SettingsError(".".join(path), "is a value, not a part with fields", self.name)
             target[last] = value.model_dump() if isinstance(value, Spec) else value
         return Sensor(**data)
 

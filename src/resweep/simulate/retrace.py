@@ -11,7 +11,7 @@ import numpy as np
 
 import resweep
 from resweep import portable
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, transform
 from resweep.scenario import Actor
@@ -332,7 +332,7 @@ class Retracer:
         ``aligned`` poses and motion that compensation left in the log's sweeps only say where the world is met.
         """
         if len(log) == 0:
-            raise ResweepError(f"log '{log.name}': holds no sweep to fire again; choose a longer part of it")
+            raise InputError(f"log '{log.name}': holds no sweep to fire again; choose a longer part of it")
         if len(log) > 1:  # one sweep has a world of its own
             log.require_poses("its beams have no place in a world")
         log.require_beams("its beams are unknown too")

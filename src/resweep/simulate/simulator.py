@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 import resweep
 from resweep import _core, portable
-from resweep.errors import ResweepError
+from resweep.errors import InputError, ResweepError
 from resweep.log import EmptyBeams, Log
 from resweep.pose import Array, Trajectory, check_rigid
 from resweep.scenario import Actor
@@ -211,7 +211,7 @@ class Simulator:
         the frame of the log's poses. With ``standing``, or along a single pose, the sensor does not move.
         """
         if len(log) == 0:
-            raise ResweepError(f"log '{log.name}': holds no sweep to drive like; choose a longer part of it")
+            raise InputError(f"log '{log.name}': holds no sweep to drive like; choose a longer part of it")
         log.require_poses("there is nothing to drive like")
         log.require_beams("there is nothing to drive like")
         mount = np.eye(4) if offset is None else check_rigid(offset, "offset")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError, ResweepError
 from resweep.log import Log
 from resweep.memory import parse_memory
 from resweep.remote import find_path, is_remote, recover_output
@@ -90,7 +90,7 @@ def open_all(words: list[str], *, seed: int = 0, memory: str | None = None, **lo
         else:
             log = open_log(word, **log_options)
             if len(log) == 0:
-                raise ResweepError(f"{word}: holds no sweep, so there is nothing to show")
+                raise InputError(f"{word}: holds no sweep, so there is nothing to show")
             opened.logs.append((word, log))
     _check(opened)
     return opened

@@ -8,7 +8,8 @@ from pydantic import model_validator
 
 from resweep.build.settings.refine import Refine
 from resweep.calibrate.config import CalibrateConfig
-from resweep.config import Spec, SpecError
+from resweep.config import Spec
+from resweep.errors import SettingsError
 from resweep.map.config import MapConfig
 from resweep.prepare.clouds.config import CloudConfig
 
@@ -34,5 +35,5 @@ class BuildConfig(Spec):
     @model_validator(mode="after")
     def _refines_what_it_can(self) -> Self:
         if self.refine != "none" and not self.refinable:
-            raise SpecError("refine", "only splats, volumes and hybrids are refined; leave it at none")
+            raise SettingsError("refine", "only splats, volumes and hybrids are refined; leave it at none")
         return self

@@ -10,7 +10,8 @@ from resweep.build.settings.base import BuildConfig
 from resweep.build.settings.refine import Refine
 from resweep.build.settings.splats import SplatConfig, SplatSettings
 from resweep.build.settings.volumes import VolumeConfig, VolumeSettings
-from resweep.config import Positive, Share, Spec, SpecError
+from resweep.config import Positive, Share, Spec
+from resweep.errors import SettingsError
 from resweep.map.config import FalloffConfig, ReflectanceConfig
 
 _OF_THE_WHOLE = ("map", "calibrate", "cloud", "reflectance")
@@ -60,7 +61,7 @@ class HybridConfig(BuildConfig):
         given = value.model_fields_set if isinstance(value, Spec) else value if isinstance(value, dict) else ()
         for name in _OF_THE_WHOLE:
             if name in given:
-                raise SpecError(name, f"holds for the whole hybrid; set {name} of the hybrid itself")
+                raise SettingsError(name, f"holds for the whole hybrid; set {name} of the hybrid itself")
         if isinstance(value, SplatSettings | VolumeSettings):
             kind = SplatSettings if isinstance(value, SplatSettings) else VolumeSettings
             return kind(**{name: getattr(value, name) for name in kind.model_fields})

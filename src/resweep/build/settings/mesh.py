@@ -7,7 +7,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from resweep.build.settings.base import BuildConfig
-from resweep.config import Positive, SpecError
+from resweep.config import Positive
+from resweep.errors import SettingsError
 from resweep.map.config import ReflectanceConfig
 
 
@@ -47,5 +48,5 @@ class MeshConfig(BuildConfig):
     @model_validator(mode="after")
     def _kernel_spans_voxels(self) -> MeshConfig:
         if self.method.startswith("rimls") and not 1.0 <= self.kernel_m / self.voxel_m <= 10.0:
-            raise SpecError("kernel_m", f"{self.kernel_m:g} m is not 1 to 10 voxels of {self.voxel_m:g} m")
+            raise SettingsError("kernel_m", f"{self.kernel_m:g} m is not 1 to 10 voxels of {self.voxel_m:g} m")
         return self

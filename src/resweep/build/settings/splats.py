@@ -7,7 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from resweep.build.settings.base import BuildConfig
-from resweep.config import NotNegative, Positive, Share, Spec, SpecError
+from resweep.config import NotNegative, Positive, Share, Spec
+from resweep.errors import SettingsError
 from resweep.map.config import ReflectanceConfig
 
 LONG_SWEEPS = 40  # sweeps of a map above which points are thinned, and to which cells
@@ -105,7 +106,9 @@ class SplatSettings(Spec):
     @model_validator(mode="after")
     def _basic_is_not_resampled(self) -> SplatSettings:
         if self.method == "basic" and self.resample:
-            raise SpecError("resample", "basic splats are not resampled; leave it out, or take labels or descriptors")
+            raise SettingsError(
+                "resample", "basic splats are not resampled; leave it out, or take labels or descriptors"
+            )
         return self
 
 

@@ -7,7 +7,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from resweep.build.settings.base import BuildConfig
-from resweep.config import NotNegative, Positive, Share, Spec, SpecError
+from resweep.config import NotNegative, Positive, Share, Spec
+from resweep.errors import SettingsError
 from resweep.map.config import FalloffConfig
 
 SPARSE_RAD = 0.01  # between rings of a sparse sensor, at least
@@ -64,7 +65,7 @@ class VolumeSettings(Spec):
     def _voxels_exceed_noise(self) -> VolumeSettings:
         if self.voxel_m < self.noise_m:
             noise = f"less than the noise of ranges (noise_m: {self.noise_m:g} m)"
-            raise SpecError("voxel_m", f"{self.voxel_m:g} m is {noise}; give larger voxels")
+            raise SettingsError("voxel_m", f"{self.voxel_m:g} m is {noise}; give larger voxels")
         return self
 
 

@@ -25,7 +25,7 @@ from resweep.build.tiles.blind import estimate_blind_sectors
 from resweep.build.tiles.survey import count_tile_repeats, measure_scales, plan_survey
 from resweep.build.tiles.units import TileTask, classify_tile, fit_tile, plan_squares
 from resweep.calibrate.calibrate import CalibrationResult
-from resweep.errors import ResweepError
+from resweep.errors import InputError, OutputError, ResweepError
 from resweep.files.partial import find_partial
 from resweep.log import Log
 from resweep.map.checkpoints import Checkpoints
@@ -109,7 +109,7 @@ def build_tiled(
     if not 2.0 <= tile_m <= 10_000.0:
         raise ResweepError(f"tile_m: expected a side of 2 to 10,000 m, got {tile_m:g}")
     if len(log) == 0:
-        raise ResweepError(f"log '{log.name}': holds no sweep; give at least one to build from")
+        raise InputError(f"log '{log.name}': holds no sweep; give at least one to build from")
     if len(log) > 1:
         log.require_poses("its sweeps make no map")
     log, config = prepare_build(log, config, progress)
@@ -119,7 +119,7 @@ def build_tiled(
     most_points = _plan_memory(bound, 1 if is_here(run) else run.count)
     with lock_output(path):
         if is_taken(path) and not overwrite:
-            raise ResweepError(f"{path}: exists already; choose another name or pass overwrite=True")
+            raise OutputError(f"{path}: exists already; choose another name or pass overwrite=True")
         folder = find_partial(stage(path))
         _check_disk(log, folder)
         key = f"tiles of {tile_m:g} m, {most_points} points"
@@ -178,7 +178,7 @@ def _check_disk(log: Log, folder: Path) -> None:
     need = len(log) * max(log[0].n_beams, 1) * _STORED_BYTES
     free = shutil.disk_usage(place).free
     if need > free and not folder.exists():
-        raise ResweepError(
+        raise OutputError(
             f"{place}: no space left on the disk: it has {format_memory(free)}, and the beams of {len(log):,} sweeps "
             f"take about {format_memory(need)} there while the world is built; make room, or build from fewer sweeps"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from resweep.errors import ResweepError
+from resweep.errors import OutputError
 
 RECORD = "demo.json"
 
@@ -12,4 +12,4 @@ RECORD = "demo.json"
 def check_replaceable(output: Path) -> None:
     """Raise if ``output`` is a folder with anything in it that no demo made."""
     if output.is_dir() and any(output.iterdir()) and not (output / RECORD).is_file():
-        raise ResweepError(f"{output}: was not made by the demo, so it is not replaced; choose another name")
+        raise OutputError(f"{output}: was not made by the demo, so it is not replaced; choose another name")

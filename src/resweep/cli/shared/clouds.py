@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from resweep.errors import ResweepError
+from resweep.errors import OutputError, ResweepError
 
 if TYPE_CHECKING:
     from resweep.log import Log
@@ -22,13 +22,13 @@ def check_cloud(target: Path, format: str | None, frame: str | None, crs: Path |
             raise ResweepError(f"--crs: is written into COPC alone; give an OUT that ends in {SUFFIX}")
         return False
     if not target.name.lower().endswith(SUFFIX):
-        raise ResweepError(f"{target}: COPC is one file; give a name that ends in {SUFFIX}")
+        raise OutputError(f"{target}: COPC is one file; give a name that ends in {SUFFIX}")
     if format not in (None, "copc"):
         raise ResweepError(f"{target}: is COPC by its name, and --format is {format}; leave one of them out")
     if frame not in (None, "world"):
         raise ResweepError(f"--frame {frame}: a cloud of many sweeps is in world coordinates; leave it out")
     if target.exists() and not overwrite:
-        raise ResweepError(f"{target}: exists; choose another name or give --overwrite")
+        raise OutputError(f"{target}: exists; choose another name or give --overwrite")
     return True
 
 

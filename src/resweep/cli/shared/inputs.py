@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError, OutputError, ResweepError
 from resweep.remote import find_path, is_remote, is_unfinished
 from resweep.scenes.opening import check_world as check_world
 from resweep.scenes.opening import open_world as open_world
@@ -117,13 +117,13 @@ def read_motion(word: str, rate_hz: float | None, standing: bool, keep_going: bo
     ``word`` is a poses file, the folder of a log, or ``x,y,z[,yaw_deg]`` for one standing pose. With
     ``keep_going``, bad poses of a log are left out.
     """
-    from resweep.io import read_poses
+    from resweep.io import load_poses
 
     if (values := parse_numbers(word)) is not None:
         return _parse_pose(word, values)
     path = find_path(word)
     if not path.exists():
-        raise ResweepError(f"{word}: no such poses file; give a file, a log's folder, or x,y,z[,yaw_deg]")
+        raise InputError(f"{word}: no such poses file; give a file, a log's folder, or x,y,z[,yaw_deg]")
     if path.is_dir():
         log = open_posed(path, keep_going, pose_rate=rate_hz, poses_only=True)
         report_skipped(word, log)
@@ -131,8 +131,8 @@ def read_motion(word: str, rate_hz: float | None, standing: bool, keep_going: bo
         log.require_beams("it gives no poses")
         return log.poses if standing else log.trajectory
     if standing:  # the times of a KITTI file matter only to a sensor that moves
-        return read_poses(path, rate_hz=rate_hz or _ASSUMED_RATE_HZ).poses
-    return read_poses(path, rate_hz=rate_hz)
+        return load_poses(path, rate_hz=rate_hz or _ASSUMED_RATE_HZ).poses
+    return load_poses(path, rate_hz=rate_hz)
 
 
 def _parse_pose(word: str, values: list[float]) -> Array:
@@ -221,9 +221,9 @@ def nest_settings(words: list[str], given: dict[str, Any] | None = None) -> dict
 def check_folder(path: Path, overwrite: bool) -> None:
     """Raise if a folder cannot be written at ``path``: something is there, or its place is not writable."""
     if path.exists() and not path.is_dir():
-        raise ResweepError(f"{path}: is a file; the output is a folder, choose another name")
+        raise OutputError(f"{path}: is a file; the output is a folder, choose another name")
     if path.is_dir() and any(path.iterdir()) and not overwrite and not is_unfinished(path):
-        raise ResweepError(f"{path}: exists and is not empty; choose another name or give --overwrite")
+        raise OutputError(f"{path}: exists and is not empty; choose another name or give --overwrite")
     check_writable(path)
 
 
@@ -239,6 +239,6 @@ def check_writable(path: Path) -> None:
         with tempfile.TemporaryDirectory(prefix=".resweep-", dir=place):
             return
     except OSError as error:
-        raise ResweepError(
+        raise OutputError(
             f"{path}: cannot be written, {place} refuses it ({error.strerror or error}); choose another folder"
         ) from error

@@ -27,7 +27,7 @@ from resweep.cli.shared.options import (
 )
 from resweep.cli.shared.outputs import print_made
 from resweep.cli.shared.writing import locks
-from resweep.errors import ResweepError
+from resweep.errors import OutputError, ResweepError
 from resweep.memory import parse_memory
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def build(
 
     check_name(output)
     if is_taken(output) and not overwrite:
-        raise ResweepError(f"{output}: exists; choose another name or give --overwrite")
+        raise OutputError(f"{output}: exists; choose another name or give --overwrite")
     check_writable(output)
     settings = [*(set_ or []), *_parse_scanner(scanner, len(logs)), *(["complete=true"] if complete else [])]
     chosen = _read_config(method, config, add_refinement(settings, refine))

@@ -13,7 +13,7 @@ from resweep.cli.shared.completion import complete_formats
 from resweep.cli.shared.options import Bounds, Json, Points, PoseRate, Poses, Resolution, choose_points, parse_place
 from resweep.cli.shared.outputs import print_made
 from resweep.cli.shared.writing import describe_work, locks
-from resweep.errors import ResweepError
+from resweep.errors import InputError, OutputError, ResweepError
 
 if TYPE_CHECKING:
     from resweep.labels import LabelSet
@@ -145,7 +145,7 @@ def convert(
     as_file = target.suffix.lower() in sweep_suffixes() and not target.is_dir()
     if as_file and len(log) == 1 and format in (None, format_of(target).name):
         if target.exists() and not overwrite:
-            raise ResweepError(f"{target}: exists; choose another name or give --overwrite")
+            raise OutputError(f"{target}: exists; choose another name or give --overwrite")
         kept = {} if format_of(target).facts is None else {"part_of": log}
         write_sweep(log[0], target, frame=frame, **kept, **written)
         typer.echo(f"{target}: 1 sweep as {format_of(target).title}")
@@ -153,7 +153,7 @@ def convert(
         print_made([("sweep", target)], as_json, sweeps=1)
         return
     if format is None and as_file:
-        raise ResweepError(
+        raise OutputError(
             f"{target}: one file cannot hold the {len(log)} sweeps of {source}; give a folder and --format, "
             f"or a name that ends in {SUFFIX} for one cloud"
         )
@@ -182,7 +182,7 @@ def _with_labels(log: Log, source: Path, labels: str | None, from_labels: str | 
     if labels is None:
         return log
     if not log.labels.known:
-        raise ResweepError(
+        raise InputError(
             f"{source}: the meaning of its labels is unknown, so they cannot be mapped to {labels}; "
             "give --from-labels NAME, such as semantickitti"
         )

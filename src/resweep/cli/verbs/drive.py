@@ -127,13 +127,13 @@ def _parse_goal(text: str) -> tuple[float, float] | None:
 
 
 def _replay(folder: Path, output: Path) -> None:
-    from resweep.drive.run import read_run
+    from resweep.drive.run import load_run
     from resweep.drive.safety.campaign import rebuild_loop
-    from resweep.errors import ResweepError
+    from resweep.errors import OutputError
 
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise ResweepError(f"{output}: exists and is not empty; choose another name")
-    recorded = read_run(folder)
+        raise OutputError(f"{output}: exists and is not empty; choose another name")
+    recorded = load_run(folder)
     run = rebuild_loop(recorded).replay(recorded, output)
     sweeps = sum(len(log) for log in run.logs.values())
     typer.echo(f"{output}: {run.outcome} after {run.duration_s:.1f} s, {sweeps} sweeps")
@@ -142,13 +142,13 @@ def _replay(folder: Path, output: Path) -> None:
 def _search(what: str, method: str, budget: int, campaign: Any, output: Path, workers: int, as_json: bool) -> None:
     from resweep.drive.safety import HIDDEN_CAR, search_failures
     from resweep.drive.safety.search import draw_coverage
-    from resweep.errors import ResweepError
+    from resweep.errors import OutputError, ResweepError
     from resweep.files import write_file
 
     if what != "hidden-car":
         raise ResweepError(f"--search: has ranges for hidden-car only, not for '{what}'")
     if output.exists() and any(output.iterdir()):
-        raise ResweepError(f"{output}: exists and is not empty; choose another folder")
+        raise OutputError(f"{output}: exists and is not empty; choose another folder")
     result = search_failures(HIDDEN_CAR, method, budget, campaign, campaign.seed, workers)  # type: ignore[arg-type]
     write_file(output / "search.json", (json.dumps(result, indent=1) + "\n").encode())
     draw_coverage([result], HIDDEN_CAR).savefig(output / "coverage.png", dpi=150, facecolor="white")

@@ -13,7 +13,7 @@ import typer
 
 from resweep.cli.shared.facts import collapse, format_fact, summarise_world
 from resweep.cli.shared.options import Bounds, IntensityScale, Labels, Resolution, parse_place
-from resweep.errors import ResweepError, UntimedPosesError
+from resweep.errors import InputError, ResweepError, UntimedPosesError
 from resweep.remote import recover_output
 
 if TYPE_CHECKING:
@@ -177,12 +177,12 @@ def _describe_motion(log: Log) -> dict[str, Any]:
 
 
 def _describe_poses(path: Path) -> dict[str, Any]:
-    from resweep.io import read_poses
+    from resweep.io import load_poses
 
     try:
-        trajectory = read_poses(path)
+        trajectory = load_poses(path)
     except UntimedPosesError:
-        untimed = read_poses(path, rate_hz=1.0)
+        untimed = load_poses(path, rate_hz=1.0)
         found = {name: _describe_trajectory(untimed)[name] for name in ("path length m", "positions m")}
         return {"kind": "poses", "poses": len(untimed), "times": "none in the file", **found}
     return {"kind": "poses", "poses": len(trajectory), **_describe_trajectory(trajectory)}
@@ -206,7 +206,7 @@ def _describe_mesh(path: Path) -> dict[str, Any]:
     except ResweepError:
         raise
     except Exception as error:  # the readers raise whatever their format's parser does
-        raise ResweepError(f"{path}: cannot be read as a mesh ({error})") from error
+        raise InputError(f"{path}: cannot be read as a mesh ({error})") from error
     meshes = [mesh for mesh in scene.geometry.values() if isinstance(mesh, trimesh.Trimesh)]
     if not meshes:
         raise ResweepError(f"{path}: holds no triangles")
@@ -231,7 +231,7 @@ def _describe_world(path: Path) -> dict[str, Any]:
 
     record = read_json(file, "build or save the world again")
     if not isinstance(record, dict):
-        raise ResweepError(f"{file}: not a world's record; build or save the world again")
+        raise InputError(f"{file}: not a world's record; build or save the world again")
     labels, counts = saved_labels(record, str(file)), saved_label_counts(record, str(file))
     record.pop("label_counts", None)
     named = {labels.class_name(label): count for label, count in counts.items()}

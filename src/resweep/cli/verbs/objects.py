@@ -12,7 +12,7 @@ import typer
 from resweep.cli.shared.options import PoseRate, Poses, parse_local, parse_place
 from resweep.cli.shared.outputs import print_made
 from resweep.cli.shared.writing import locks
-from resweep.errors import ResweepError
+from resweep.errors import InputError, OutputError, ResweepError
 from resweep.remote import recover_output
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def objects(
 
     recover_output(path)
     if not path.exists():
-        raise ResweepError(f"{path}: no such log or bank; check the path")
+        raise InputError(f"{path}: no such log or bank; check the path")
     building = {"--min-points": min_points, "--format": format, "--sweeps": sweeps, "--set": set_, "--poses": poses}
     if is_bank(path) or gallery:
         given = [name for name, value in building.items() if value]
@@ -87,7 +87,7 @@ def objects(
             _show(bank, path, json)
         return
     if output is None:
-        raise ResweepError(f"{path}: is no bank; to build one from this log, give -o BANK")
+        raise InputError(f"{path}: is no bank; to build one from this log, give -o BANK")
     config = _read_config(min_points, set_ or [])
     _check_target(output, overwrite)
     log = open_posed(path, False, poses, pose_rate, format=format)[parse_slice(sweeps)]
@@ -100,9 +100,9 @@ def _check_target(output: Path, overwrite: bool) -> None:
     from resweep.scenario.bank import is_bank
 
     if output.exists() and not overwrite:
-        raise ResweepError(f"{output}: exists; choose another name or give --overwrite")
+        raise OutputError(f"{output}: exists; choose another name or give --overwrite")
     if output.exists() and not is_bank(output):
-        raise ResweepError(f"{output}: exists and is not a bank; choose another name or remove it")
+        raise OutputError(f"{output}: exists and is not a bank; choose another name or remove it")
     check_writable(output)
 
 
@@ -185,6 +185,6 @@ def _draw(bank: Bank, path: Path, output: Path | None, overwrite: bool) -> None:
     if target.suffix.lower() != ".png":
         raise ResweepError(f"{target}: pictures are PNG files; give a name that ends in .png")
     if target.exists() and not overwrite:
-        raise ResweepError(f"{target}: exists; choose another -o or give --overwrite")
+        raise OutputError(f"{target}: exists; choose another -o or give --overwrite")
     check_writable(target)
     typer.echo(str(gallery(bank, target, title=f"{path.absolute().name}: {len(bank)} objects")))

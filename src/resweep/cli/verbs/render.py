@@ -11,7 +11,7 @@ from resweep.cli.shared.completion import complete_cameras, complete_views
 from resweep.cli.shared.options import Json, Labels, parse_local
 from resweep.cli.shared.outputs import print_made
 from resweep.cli.shared.writing import locks
-from resweep.errors import ResweepError
+from resweep.errors import OutputError, ResweepError
 
 if TYPE_CHECKING:
     from resweep.pose import Array, Trajectory
@@ -119,7 +119,7 @@ def _check_words(output: Path, kind: str, projection: str, kinds: tuple[str, ...
     if suffix not in (".png", *FILMS):
         raise ResweepError(f"{output}: pictures are .png, films {' or '.join(FILMS)}; choose one of them")
     if output.exists() and not overwrite:
-        raise ResweepError(f"{output}: exists; choose another -o or give --overwrite")
+        raise OutputError(f"{output}: exists; choose another -o or give --overwrite")
     for option, word, known in (("--view", kind, kinds), ("--camera", projection, _PROJECTIONS)):
         if word not in known:
             raise ResweepError(f"{option} '{word}': unknown; {nearest_names(word, known)}")

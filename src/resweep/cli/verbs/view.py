@@ -9,7 +9,7 @@ import typer
 
 from resweep.cli.shared.options import Bounds, IntensityScale, Labels, Memory, Resolution, parse_local
 from resweep.cli.shared.outputs import print_made
-from resweep.errors import ResweepError
+from resweep.errors import OutputError, ResweepError
 
 if TYPE_CHECKING:
     from resweep.viewer.pages.pages import Show
@@ -101,7 +101,7 @@ def view(
         if save.suffix.lower() not in (".html", ".htm"):
             raise ResweepError(f"{save}: a page is an .html file; give a name that ends in .html")
         if save.exists() and not overwrite:
-            raise ResweepError(f"{save}: exists; choose another --save or give --overwrite")
+            raise OutputError(f"{save}: exists; choose another --save or give --overwrite")
         check_writable(save)
     _show(paths, save, sweep, host, port, browser, budget, seed, memory, {"labels": labels, **cloud}, as_json)
 
@@ -182,7 +182,7 @@ def _draw(
     seen = above.with_name(f"{above.stem}-range.png")
     for target in (above, seen):
         if target.exists() and not overwrite:
-            raise ResweepError(f"{target}: exists; choose another -o or give --overwrite")
+            raise OutputError(f"{target}: exists; choose another -o or give --overwrite")
     check_writable(above)
     place = parse_place(path)
     log = open_log(place, labels=labels, **cloud)

@@ -14,7 +14,7 @@ from resweep.dataset.annotations import Annotations
 from resweep.dataset.layouts.kitti_image import draw_returns
 from resweep.dataset.layouts.kitti_labels import format_objects
 from resweep.dataset.layouts.run_files import UNIT, RunFacts, pack_points
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 from resweep.files import write_file
 from resweep.io.datasets.kitti.kitti_camera import KittiCamera
 from resweep.pose import Array
@@ -61,7 +61,7 @@ def write_dataset(output: Path, runs: Sequence[RunFacts]) -> None:
 
 def _has_labels(file: Path, truth: Path) -> bool:
     if not file.is_file():
-        raise ResweepError(f"{file}: missing, though its sweep is complete; remove {truth} to make its run again")
+        raise InputError(f"{file}: missing, though its sweep is complete; remove {truth} to make its run again")
     return file.stat().st_size > 0
 
 

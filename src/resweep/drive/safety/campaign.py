@@ -22,12 +22,12 @@ from resweep.drive.config import AnswerRules, LoopConfig
 from resweep.drive.idm import Idm
 from resweep.drive.loop import Loop
 from resweep.drive.planners import Avoider, Navigator
-from resweep.drive.run import FILE, Run, read_run
+from resweep.drive.run import FILE, Run, load_run
 from resweep.drive.safety.cases import STREETS, Case, open_place
 from resweep.drive.safety.judge import describe_run, is_avoidable, summarise
 from resweep.drive.sensing.rig import Rig
 from resweep.drive.vehicles import Vehicle
-from resweep.errors import ResweepError, nearest_names
+from resweep.errors import InputError, OutputError, ResweepError, nearest_names
 from resweep.files import write_file
 from resweep.files.partial import discard_leftover
 from resweep.optional import require
@@ -69,7 +69,7 @@ class Campaign:
         """The run of a case; one that was finished before is read."""
         if output is not None and (output / FILE).is_file():
             discard_leftover(output)
-            return read_run(output)
+            return load_run(output)
         autonomy = make_autonomy(self.autonomy)
         try:
             return self.make_loop(case, autonomy).run(output, keep_sweeps=self.sweeps)
@@ -193,14 +193,14 @@ def _check_folder(output: Path, campaign: Campaign, cases: Sequence[Case]) -> No
         try:
             known = json.loads(file.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise ResweepError(f"{file}: damaged ({error}); choose another folder") from error
+            raise InputError(f"{file}: damaged ({error}); choose another folder") from error
         if known == wanted:
             return
         if any(output.glob(f"*/{FILE}")) or any(output.glob("*.partial")):
-            raise ResweepError(f"{output}: holds runs of other cases or settings; choose another folder")
+            raise OutputError(f"{output}: holds runs of other cases or settings; choose another folder")
         # Nothing was driven with those settings: they were corrected.
     elif output.is_dir() and any(output.iterdir()):
-        raise ResweepError(f"{output}: exists and is no campaign; choose another folder or empty it first")
+        raise OutputError(f"{output}: exists and is no campaign; choose another folder or empty it first")
     write_file(file, (json.dumps(wanted, indent=1) + "\n").encode())
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from pydantic import Field, model_validator
 
-from resweep.config import NotNegative, Positive, Spec, SpecError, read_spec
-from resweep.errors import ResweepError
+from resweep.config import NotNegative, Positive, Spec, read_spec
+from resweep.errors import ResweepError, SettingsError
 from resweep.pose import Array, from_xyz_rpy
 from resweep.sensors import Sensor, load_sensor
 
@@ -141,7 +141,7 @@ class Rig(Spec):
         names = [lidar.name for lidar in self.lidars]
         for at, name in enumerate(names):
             if name in names[:at]:
-                raise SpecError(f"lidars[{at}].name", f"'{name}' is the name of another LiDAR; names differ")
+                raise SettingsError(f"lidars[{at}].name", f"'{name}' is the name of another LiDAR; names differ")
         return self
 
 

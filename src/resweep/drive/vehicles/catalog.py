@@ -21,7 +21,7 @@ def vehicle_names() -> list[str]:
 def load_vehicle(name_or_path: str | PathLike[str]) -> Vehicle:
     """The vehicle of a catalog name such as ``passenger-car``, or of a YAML file.
 
-    Example: ``car = rs.load_vehicle("passenger-car")``
+    Example: ``car = rs.drive.load_vehicle("passenger-car")``
     """
     path = Path(name_or_path)
     if isinstance(name_or_path, str) and path.suffix not in (".yaml", ".yml") and not os.path.isfile(path):

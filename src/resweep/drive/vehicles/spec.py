@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from resweep.config import NotNegative, Positive, Spec, SpecError
+from resweep.config import NotNegative, Positive, Spec
+from resweep.errors import SettingsError
 from resweep.pose import Array
 
 GRAVITY_MPS2 = 9.80665
@@ -136,43 +137,45 @@ class Vehicle(Spec):
         steered = ("steering_max_rad", "steering_rate_max_radps")
         for field in needed if skid else steered:
             if getattr(self, field) is None:
-                raise SpecError(field, f"missing; a {self.model} vehicle needs it")
+                raise SettingsError(field, f"missing; a {self.model} vehicle needs it")
         for field in steered if skid else needed:
             if getattr(self, field) is not None:
-                raise SpecError(field, f"a {self.model} vehicle has none; leave it out")
+                raise SettingsError(field, f"a {self.model} vehicle has none; leave it out")
         self._check_body(skid)
         if self.steering_max_rad is not None and self.steering_max_rad >= math.pi / 2:
-            raise SpecError("steering_max_rad", f"{self.steering_max_rad:g} rad; wheels turn by less than pi / 2")
+            raise SettingsError("steering_max_rad", f"{self.steering_max_rad:g} rad; wheels turn by less than pi / 2")
         if self.delay_s > _MAX_DELAY_S:
-            raise SpecError("delay_s", f"{self.delay_s:g} s; a command takes effect within {_MAX_DELAY_S:g} s")
+            raise SettingsError("delay_s", f"{self.delay_s:g} s; a command takes effect within {_MAX_DELAY_S:g} s")
         if self.slope_max_rad >= math.pi / 2:
-            raise SpecError("slope_max_rad", f"{self.slope_max_rad:g} rad is an upright wall; give less than pi / 2")
+            raise SettingsError(
+                "slope_max_rad", f"{self.slope_max_rad:g} rad is an upright wall; give less than pi / 2"
+            )
         self._check_tyres()
         return self
 
     def _check_body(self, skid: bool) -> None:
         if self.rear_overhang_m >= self.length_m:
-            raise SpecError("rear_overhang_m", f"{self.rear_overhang_m:g} m is not shorter than the vehicle")
+            raise SettingsError("rear_overhang_m", f"{self.rear_overhang_m:g} m is not shorter than the vehicle")
         rear = -self.wheelbase_m / 2 if skid else 0.0
         if rear < -self.rear_overhang_m or rear + self.wheelbase_m > self.length_m - self.rear_overhang_m:
-            raise SpecError("wheelbase_m", f"{self.wheelbase_m:g} m: the axles lie outside of the vehicle's box")
+            raise SettingsError("wheelbase_m", f"{self.wheelbase_m:g} m: the axles lie outside of the vehicle's box")
         if self.track_m > self.width_m:
-            raise SpecError("track_m", f"{self.track_m:g} m is wider than the vehicle, {self.width_m:g} m")
+            raise SettingsError("track_m", f"{self.track_m:g} m is wider than the vehicle, {self.width_m:g} m")
         if self.clearance_m >= self.height_m:
-            raise SpecError("clearance_m", f"{self.clearance_m:g} m is not below the roof, {self.height_m:g} m")
+            raise SettingsError("clearance_m", f"{self.clearance_m:g} m is not below the roof, {self.height_m:g} m")
 
     def _check_tyres(self) -> None:
         if (self.tyres is not None) != (self.model == "dynamic"):
             problem = "missing; a dynamic vehicle needs them" if self.tyres is None else f"a {self.model} one has none"
-            raise SpecError("tyres", problem)
+            raise SettingsError("tyres", problem)
         if self.tyres is None:
             return
         if self.tyres.cg_to_rear_m >= self.wheelbase_m:
-            raise SpecError("tyres.cg_to_rear_m", "the centre of mass lies ahead of the front axle")
+            raise SettingsError("tyres.cg_to_rear_m", "the centre of mass lies ahead of the front axle")
         grip = self.tyres.friction * GRAVITY_MPS2
         for field in ("braking_max_mps2", "acceleration_max_mps2"):
             if getattr(self, field) > grip + 1e-9:
-                raise SpecError(
+                raise SettingsError(
                     field,
                     f"{getattr(self, field):g} m/s² is more than tyres of friction {self.tyres.friction:g} hold, "
                     f"{grip:.2f} m/s²; lower it, or raise tyres.friction",

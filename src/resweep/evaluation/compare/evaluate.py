@@ -282,7 +282,7 @@ def _as_log(given: Any, which: str, labels: LabelSet | str | Path | None) -> Log
         given = Log.from_sweeps([given])
     if not isinstance(given, Log):
         raise ResweepError(
-            f"evaluate: {which} side is a {type(given).__name__}; give a Log (rs.open_log) or a Sweep (rs.read_sweep)"
+            f"evaluate: {which} side is a {type(given).__name__}; give a Log (rs.open_log) or a Sweep (rs.load_sweep)"
         )
     if len(given) == 0:
         raise ResweepError(f"evaluate: {which} log '{given.name}' holds no sweep; choose a longer part of it")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from resweep.errors import ResweepError, nearest_names, printable
+from resweep.errors import InputError, ResweepError, nearest_names, printable
 from resweep.evaluation.metrics.metrics import METRICS
 from resweep.evaluation.report.caveats import WARNING
 from resweep.evaluation.report.saving import save_as
@@ -83,7 +83,7 @@ class Report:
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
-            raise ResweepError(f"{path}: cannot be read ({error.strerror or error}); check the path") from error
+            raise InputError(f"{path}: cannot be read ({error.strerror or error}); check the path") from error
         except ValueError as error:
             raise ResweepError(f"{path}: not JSON ({error}); give a report saved as .json") from error
         if not isinstance(record, dict) or record.get("format") != _FORMAT:
@@ -92,7 +92,7 @@ class Report:
             raise ResweepError(f"{path}: report version {record.get('version')}; this Resweep reads {_VERSION}")
         missing = [name for name in _FIELDS if name not in record]
         if missing:
-            raise ResweepError(f"{path}: damaged, it lacks {', '.join(missing)}; evaluate again")
+            raise InputError(f"{path}: damaged, it lacks {', '.join(missing)}; evaluate again")
         return cls(**{name: record[name] for name in _FIELDS + _BREAKDOWNS if name in record})
 
     def __repr__(self) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from resweep.config import validate
-from resweep.errors import FaultKind, ResweepError, SweepError
+from resweep.errors import FaultKind, InputError, ResweepError, SweepError
 from resweep.io.clouds.box import Box, check_resolution
 from resweep.io.clouds.tile import Piece, Tile, cut_pieces, places, read_facts, read_points, read_tile
 from resweep.io.files.las import FULL_SCALE, check_scale, columns_from_points
@@ -50,13 +50,13 @@ def open_tiles(
     tiles = _read_tiles(files, skipped if keep_going else None)
     for tile in tiles:
         if tile.posed:
-            raise ResweepError(
+            raise InputError(
                 f"{tile.path}: holds a sweep with the pose of its sensor, not a cloud; open it without bounds"
             )
     crs = _find_common_crs(tiles)
     pieces = [piece for tile in tiles for piece in cut_pieces(tile, box, resolution, chunk_points)]
     if not pieces:
-        raise ResweepError(f"{path}: {_explain_nothing(tiles, bounds)}")
+        raise InputError(f"{path}: {_explain_nothing(tiles, bounds)}")
     times = np.arange(len(pieces)) / (rate_hz or ASSUMED_RATE_HZ)
     poses = np.stack([_place(piece.tile, box) for piece in pieces])
 
@@ -114,7 +114,7 @@ def _find_common_crs(tiles: Sequence[Tile]) -> str:
     check_metres(first.crs, str(first.path))
     for tile in tiles:
         if tile.crs and not same_crs(first.crs, tile.crs):
-            raise ResweepError(
+            raise InputError(
                 f"{tile.path}: coordinate system {name_crs(tile.crs)}, {first.path.name} has {name_crs(first.crs)}; "
                 "reproject one of them, or give them folders of their own"
             )

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from resweep import portable
-from resweep.errors import FaultKind, ResweepError, SweepError
+from resweep.errors import FaultKind, InputError, ResweepError, SweepError
 from resweep.io.folders import sweep_files
 from resweep.io.format import Format
 from resweep.io.limits import check_expansion
@@ -42,7 +42,7 @@ def read(path: Path, drop_nan: bool = False, scan: int | None = None) -> Sweep:
     """The scan number ``scan`` of a file, or its only one."""
     with _open(path) as file:
         if scan is None and file.scan_count > 1:
-            raise ResweepError(f"{path}: holds {file.scan_count} scans; give scan=NUMBER, or open_log it alone")
+            raise InputError(f"{path}: holds {file.scan_count} scans; give scan=NUMBER, or open_log it alone")
         return _read_scan(file, path, scan or 0, drop_nan)
 
 
@@ -84,7 +84,7 @@ def _open(path: Path) -> Iterator[Any]:
         ) from error
     try:
         if not file.scan_count:
-            raise ResweepError(f"{path}: holds no scan")
+            raise InputError(f"{path}: holds no scan")
         yield file
     finally:
         file.close()
@@ -117,7 +117,7 @@ def _has_scanner(header: Any, where: str) -> bool:
 def _read_scan(file: Any, path: Path, at: int, drop_nan: bool) -> Sweep:
     where = f"{path}, scan {at}"
     if not 0 <= at < file.scan_count:
-        raise ResweepError(f"{path}: no scan {at}; it holds {file.scan_count}")
+        raise InputError(f"{path}: no scan {at}; it holds {file.scan_count}")
     try:
         header = file.get_header(at)
         # A field that never varies takes no bytes, so that a file may count any number of points.
@@ -126,7 +126,7 @@ def _read_scan(file: Any, path: Path, at: int, drop_nan: bool) -> Sweep:
     except ResweepError:
         raise
     except Exception as error:  # the library's errors share no base
-        raise ResweepError(f"{where}: damaged ({error}); fetch it again") from error
+        raise InputError(f"{where}: damaged ({error}); fetch it again") from error
     columns = _convert_coordinates(raw, where)
     for name in _INVALID:
         if name in raw:
@@ -146,7 +146,7 @@ def _convert_coordinates(raw: dict[str, Array], where: str) -> dict[str, Array]:
     if all(name in raw for name in _CARTESIAN):
         return {axis: raw[name].astype(np.float64) for axis, name in zip("xyz", _CARTESIAN, strict=True)}
     if not all(name in raw for name in _SPHERICAL):
-        raise ResweepError(f"{where}: neither cartesian nor spherical coordinates; it has {', '.join(raw)}")
+        raise InputError(f"{where}: neither cartesian nor spherical coordinates; it has {', '.join(raw)}")
     distance, azimuth, elevation = (raw[name].astype(np.float64) for name in _SPHERICAL)
     flat = distance * portable.cos(elevation)
     return {

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.errors import FaultKind, ResweepError, SweepError
+from resweep.errors import FaultKind, InputError, SweepError
 from resweep.io.clouds.box import Box
 from resweep.io.clouds.octree import Node, Octree, has_octree, read_layout
 from resweep.io.files.las import DAMAGE, find_header
@@ -96,7 +96,7 @@ def cut_pieces(tile: Tile, box: Box, resolution: float | None, most: int) -> lis
     if tile.octree is not None:
         return _group_nodes(tile, tile.octree, box, resolution, most)
     if resolution is not None:
-        raise ResweepError(
+        raise InputError(
             f"{tile.path}: has no levels of detail, so no resolution can be chosen; only COPC files have them"
         )
     if box.holds(tile.low, tile.high):

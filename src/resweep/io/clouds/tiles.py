@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError, ResweepError
 from resweep.io.clouds.cloud_log import CHUNK_POINTS, open_tiles
 from resweep.io.clouds.tile import Tile, read_tile
 from resweep.io.files.las import FULL_SCALE
@@ -81,7 +81,7 @@ def open_log(
     """The points of a folder of tiles, or of one file, as a log: see `open_tiles`."""
     files = [path] if path.is_file() else sweep_files.list_sweep_files(path, SUFFIXES)
     if not files:
-        raise ResweepError(f"{path}: no {' or '.join(SUFFIXES)} file in it; give the folder that holds them")
+        raise InputError(f"{path}: no {' or '.join(SUFFIXES)} file in it; give the folder that holds them")
     return open_tiles(
         files, path, rate_hz, bounds, resolution, intensity_scale, chunk_points, drop_nan, keep_going=keep_going
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from resweep.errors import ResweepError, nearest_names
+from resweep.errors import InputError, nearest_names
 
 
 def choose_one(given: str | None, names: Sequence[str], option: str, where: Path, hint: str = "") -> str:
@@ -15,11 +15,11 @@ def choose_one(given: str | None, names: Sequence[str], option: str, where: Path
     """
     if given is not None:
         if given not in names:
-            raise ResweepError(f"{where}: no {option} '{given}'; {nearest_names(given, names)}")
+            raise InputError(f"{where}: no {option} '{given}'; {nearest_names(given, names)}")
         return given
     if len(names) == 1:
         return names[0]
     if not names:
-        raise ResweepError(f"{where}: holds no {option}; is the dataset complete?")
+        raise InputError(f"{where}: holds no {option}; is the dataset complete?")
     some = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-    raise ResweepError(f"{where}: holds {len(names)} {option}s; choose one with {option}= (it has {some}){hint}")
+    raise InputError(f"{where}: holds {len(names)} {option}s; choose one with {option}= (it has {some}){hint}")

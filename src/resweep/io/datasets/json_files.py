@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError, ResweepError
 
 
 class Value:
@@ -26,14 +26,14 @@ class Value:
 
     def _error(self, expected: str) -> ResweepError:
         shown = json.dumps(self._value)[:40] if not isinstance(self._value, dict | list) else type(self._value).__name__
-        return ResweepError(f"{self.where}: expected {expected}, got {shown}; fetch it again")
+        return InputError(f"{self.where}: expected {expected}, got {shown}; fetch it again")
 
     def part(self, key: str) -> Value:
         """The value of a key of an object."""
         if not isinstance(self._value, dict):
             raise self._error(f"an object with '{key}'")
         if key not in self._value:
-            raise ResweepError(f"{self.where}: no '{key}'; it has {_shorten(self._value)}. Fetch it again")
+            raise InputError(f"{self.where}: no '{key}'; it has {_shorten(self._value)}. Fetch it again")
         return Value(self._value[key], self._file, f"{self._place}.{key}".lstrip("."))
 
     def has(self, key: str) -> bool:
@@ -77,7 +77,7 @@ class Value:
             return [self.part(key).number() for key in keys]
         items = self.items()
         if count is not None and len(items) != count:
-            raise ResweepError(f"{self.where}: {len(items)} numbers, {count} expected; fetch it again")
+            raise InputError(f"{self.where}: {len(items)} numbers, {count} expected; fetch it again")
         return [item.number() for item in items]
 
 
@@ -94,7 +94,7 @@ def parse_json(text: str | bytes, where: Path | str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ResweepError(f"{where}: damaged or not JSON ({error}); fetch it again") from error
+        raise InputError(f"{where}: damaged or not JSON ({error}); fetch it again") from error
 
 
 def read_json(path: Path) -> Value:
@@ -102,7 +102,7 @@ def read_json(path: Path) -> Value:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise ResweepError(f"{path}: cannot be read ({error.strerror or error}); is the dataset complete?") from error
+        raise InputError(f"{path}: cannot be read ({error.strerror or error}); is the dataset complete?") from error
     return Value(parse_json(data, path), path)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from resweep.errors import FaultKind, ResweepError, SweepError
+from resweep.errors import FaultKind, InputError, SweepError
 from resweep.io.format import Format
 from resweep.io.points.columns import check_finite, express_points, sweep_from_columns
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet
@@ -31,7 +31,7 @@ def write(sweep: Sweep, path: Path, frame: str = "deskewed", labels: bool = Fals
     points = express_points(sweep, frame)
     check_finite(points, path.name)
     if frame == "world" and len(points) and np.abs(points).max() > _FLOAT32_M:
-        raise ResweepError(
+        raise InputError(
             f"{path.name}: KITTI's float32 would blur world coordinates of {np.abs(points).max():.0f} m; "
             "write LAS, PLY or PCD, or frame='deskewed'"
         )
@@ -67,7 +67,7 @@ def pack_labels(sweep: Sweep, name: str, instances: bool = True) -> Array:
         ("instance", instance, "write with instances=False, or renumber them"),
     ):
         if len(values) and (values.min() < 0 or values.max() > _HALF):
-            raise ResweepError(f"{name}: {what} {int(np.abs(values).max())} does not fit 16 bits; {hint}")
+            raise InputError(f"{name}: {what} {int(np.abs(values).max())} does not fit 16 bits; {hint}")
     packed = instance.astype(np.uint32) << np.uint32(16) | sweep.label.astype(np.uint32)
     return np.asarray(packed, "<u4")
 
@@ -80,7 +80,7 @@ def read(path: Path, labels: Path | None = None, drop_nan: bool = False) -> Swee
 def read_columns(path: Path, labels: Path | None = None) -> dict[str, Array]:
     """The columns (n,) of the scan in a ``.bin`` file, in their stored order, with labels as `read` takes them."""
     if path.name.lower().endswith(".pcd.bin"):
-        raise ResweepError(f"{path}: a nuScenes scan has five numbers a point, not KITTI's four; convert it first")
+        raise InputError(f"{path}: a nuScenes scan has five numbers a point, not KITTI's four; convert it first")
     data = path.read_bytes()
     if len(data) % _ROW_BYTES:
         raise SweepError(

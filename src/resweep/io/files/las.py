@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import resweep
-from resweep.errors import FaultKind, ResweepError, SweepError
+from resweep.errors import FaultKind, InputError, ResweepError, SweepError
 from resweep.io.files.las_crs import read_crs
 from resweep.io.files.las_layout import check_layout
 from resweep.io.format import Format
@@ -73,7 +73,7 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", intensity_scale: floa
     standard = _take_standard(columns, sweep, scale)
     for name, values in columns.items():
         if len(name) > 31:
-            raise ResweepError(f"{path.name}: extra column '{name}' has a name too long for LAS (31 letters at most)")
+            raise InputError(f"{path.name}: extra column '{name}' has a name too long for LAS (31 letters at most)")
         header.add_extra_dim(laspy.ExtraBytesParams(name=name, type=values.dtype))
     las = laspy.LasData(header)
     las.points = laspy.ScaleAwarePointRecord.zeros(len(points), header=header)
@@ -135,7 +135,7 @@ def _choose_grid(points: Array, where: str) -> tuple[Array, Array]:
     reach = float(max(np.abs(high - offset).max(), np.abs(low - offset).max()))
     exponent = max(-6, math.ceil(math.log10(max(reach, 1e-3) / _INT32)))
     if exponent > 0:
-        raise ResweepError(f"{where}: points {reach:.3g} m apart do not fit LAS; check them for outliers")
+        raise InputError(f"{where}: points {reach:.3g} m apart do not fit LAS; check them for outliers")
     return offset, np.full(3, 10.0**exponent)
 
 
@@ -212,7 +212,7 @@ def peek(path: Path) -> Header | None:
     except ResweepError:
         raise
     except (laspy.LaspyException, *DAMAGE) as error:
-        raise ResweepError(f"{path}: not a LAS file ({error}); fetch or write it again") from error
+        raise InputError(f"{path}: not a LAS file ({error}); fetch or write it again") from error
 
 
 def find_header(vlrs: Any, where: str) -> Header | None:

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterable
 from typing import Any
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 
 _PROJECTION = "LASF_Projection"
 _WKT, _KEYS = 2112, 34735
@@ -88,7 +88,7 @@ def check_metres(text: str, where: str) -> None:
             lengths = [(name, float(size)) for name, size in _UNIT.findall(part) if not name.lower().startswith(_ANGLE)]
             unit = unit or next((name for name, size in lengths if abs(size - 1.0) > 1e-9), "")
     if unit:
-        raise ResweepError(
+        raise InputError(
             f"{where}: coordinates in {unit} ({name_crs(text)}), metres are needed; {explain_reprojection()}"
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 from resweep.pose import Array
 
 _LITERALS_MAX = 32
@@ -92,7 +92,7 @@ def decompress(stream: bytes, size: int, where: str = "LZF data") -> bytes:
             start = len(out) - ((control & 31) << 8 | stream[at]) - 1
             at += 1
             if start < 0:
-                raise ResweepError(f"{where}: damaged LZF data (a copy from before the beginning, at byte {at})")
+                raise InputError(f"{where}: damaged LZF data (a copy from before the beginning, at byte {at})")
             piece = out[start : start + length]
             if len(piece) < length:  # a copy that overlaps itself repeats
                 piece = (piece * (length // len(piece) + 1))[:length]
@@ -100,9 +100,7 @@ def decompress(stream: bytes, size: int, where: str = "LZF data") -> bytes:
             if len(out) > size:
                 break
     except IndexError as error:
-        raise ResweepError(
-            f"{where}: damaged LZF data (it ends within a copy); write or fetch the file again"
-        ) from error
+        raise InputError(f"{where}: damaged LZF data (it ends within a copy); write or fetch the file again") from error
     if at != end or len(out) != size:
-        raise ResweepError(f"{where}: damaged LZF data ({len(out)} bytes, {size} expected); write or fetch it again")
+        raise InputError(f"{where}: damaged LZF data ({len(out)} bytes, {size} expected); write or fetch it again")
     return bytes(out)

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from resweep import portable
-from resweep.errors import FaultKind, ResweepError, SweepError, nearest_names
+from resweep.errors import FaultKind, InputError, ResweepError, SweepError, nearest_names
 from resweep.io.files import lzf
 from resweep.io.format import Format
 from resweep.io.limits import check_expansion
@@ -134,7 +134,7 @@ def _find_header(layout: _Layout, where: str) -> Header | None:
 def _parse_layout(data: bytes, where: str) -> _Layout:
     found = re.search(rb"^DATA[ \t]+(\w+)[^\n]*(?:\n|\Z)", data[:_HEADER_MAX], re.MULTILINE)
     if found is None:
-        raise ResweepError(f"{where}: no PCD header (no DATA line); is it a PCD file, whole?")
+        raise InputError(f"{where}: no PCD header (no DATA line); is it a PCD file, whole?")
     fields: dict[str, list[str]] = {}
     comments = []
     for line in data[: found.start()].decode("ascii", "replace").splitlines():
@@ -145,22 +145,22 @@ def _parse_layout(data: bytes, where: str) -> _Layout:
             fields[key.upper()] = values
     encoding = found[1].decode().lower()
     if encoding not in ENCODINGS:
-        raise ResweepError(f"{where}: DATA {encoding} is no PCD encoding; {nearest_names(encoding, ENCODINGS)}")
+        raise InputError(f"{where}: DATA {encoding} is no PCD encoding; {nearest_names(encoding, ENCODINGS)}")
     try:
         width, height = int(fields["WIDTH"][0]), int(fields.get("HEIGHT", ["1"])[0])
         points = int(fields["POINTS"][0]) if "POINTS" in fields else width * height
         viewpoint = tuple(float(value) for value in fields.get("VIEWPOINT", _NO_VIEWPOINT))
         dtype = _parse_dtype(fields, where)
     except (KeyError, IndexError) as error:
-        raise ResweepError(f"{where}: the PCD header lacks {error}; write the file again") from error
+        raise InputError(f"{where}: the PCD header lacks {error}; write the file again") from error
     except ResweepError:
         raise
     except ValueError as error:
-        raise ResweepError(f"{where}: bad PCD header ({error})") from error
+        raise InputError(f"{where}: bad PCD header ({error})") from error
     if points < 0 or (height > 1 and points != width * height):
-        raise ResweepError(f"{where}: the PCD header says {points} points, {width} x {height}")
+        raise InputError(f"{where}: the PCD header says {points} points, {width} x {height}")
     if not dtype.itemsize:
-        raise ResweepError(f"{where}: the PCD header names no field")
+        raise InputError(f"{where}: the PCD header names no field")
     return _Layout(dtype, points, height, encoding, viewpoint, tuple(comments), found.end())
 
 
@@ -168,13 +168,13 @@ def _parse_dtype(fields: dict[str, list[str]], where: str) -> np.dtype[Any]:
     names = fields["FIELDS"]
     counts = fields.get("COUNT", ["1"] * len(names))
     if not len(names) == len(fields["SIZE"]) == len(fields["TYPE"]) == len(counts):
-        raise ResweepError(f"{where}: FIELDS, SIZE, TYPE and COUNT of the PCD header differ in length")
+        raise InputError(f"{where}: FIELDS, SIZE, TYPE and COUNT of the PCD header differ in length")
     entries: list[Any] = []
     for at, (name, size, kind, count) in enumerate(zip(names, fields["SIZE"], fields["TYPE"], counts, strict=True)):
         if int(size) not in _SIZES.get(kind.upper(), ()):
-            raise ResweepError(f"{where}: field '{name}' has TYPE {kind} SIZE {size}, which PCD does not know")
+            raise InputError(f"{where}: field '{name}' has TYPE {kind} SIZE {size}, which PCD does not know")
         if not 1 <= int(count) <= _VALUES_MAX:
-            raise ResweepError(f"{where}: field '{name}' has COUNT {count}, 1 to {_VALUES_MAX} expected")
+            raise InputError(f"{where}: field '{name}' has COUNT {count}, 1 to {_VALUES_MAX} expected")
         unique = f"_{at}" if _is_padding(name) else name
         base = f"<{kind.lower()}{size}"
         entries.append((unique, base) if int(count) == 1 else (unique, base, (int(count),)))
@@ -217,7 +217,7 @@ def _split_fields(raw: bytes, layout: _Layout, where: str) -> dict[str, Array]:
         if len(raw) == layout.points * sum(layout.dtype[name].itemsize for name in chosen):
             break
     else:
-        raise ResweepError(f"{where}: {len(raw)} bytes of points do not fit the fields of the header; write it again")
+        raise InputError(f"{where}: {len(raw)} bytes of points do not fit the fields of the header; write it again")
     columns: dict[str, Array] = {}
     at = 0
     for name in chosen:
@@ -233,7 +233,7 @@ def _parse_viewpoint(viewpoint: tuple[float, ...], where: str) -> Array:
     pose = np.eye(4)
     numbers = np.array(viewpoint)
     if numbers.shape != (7,) or not np.isfinite(numbers).all() or abs(portable.norm(numbers[3:]) - 1) > 1e-3:
-        raise ResweepError(f"{where}: VIEWPOINT must be tx ty tz qw qx qy qz with a unit quaternion, got {viewpoint}")
+        raise InputError(f"{where}: VIEWPOINT must be tx ty tz qw qx qy qz with a unit quaternion, got {viewpoint}")
     pose[:3, :3] = Rotation.from_quat(numbers[[4, 5, 6, 3]]).as_matrix()
     pose[:3, 3] = numbers[:3]
     return pose

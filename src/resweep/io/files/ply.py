@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.errors import FaultKind, ResweepError, SweepError, nearest_names
+from resweep.errors import FaultKind, InputError, ResweepError, SweepError, nearest_names
 from resweep.io.format import Format
 from resweep.io.points.columns import columns_from_sweep, has_label_field, sweep_from_columns
 from resweep.io.points.header import Header, read_head
@@ -86,7 +86,7 @@ def _narrow(name: str, values: Array, where: str) -> Array:
     if values.dtype.kind == "f" or values.dtype.itemsize < 8:
         return values
     if len(values) and (int(values.max()) > _EXACT_IN_DOUBLE or int(values.min()) < -_EXACT_IN_DOUBLE):
-        raise ResweepError(f"{where}: column '{name}' holds integers too large for PLY; write .pcd or .sweep")
+        raise InputError(f"{where}: column '{name}' holds integers too large for PLY; write .pcd or .sweep")
     return values.astype(np.float64)
 
 
@@ -124,7 +124,7 @@ def parse_header(data: bytes, where: str) -> _Layout:
     """The elements, comments and encoding of a PLY file, and where its body begins."""
     end = data.find(b"end_header", 0, _HEADER_MAX)
     if not data.startswith(b"ply") or end < 0:
-        raise ResweepError(f"{where}: no PLY header (it must begin with 'ply' and reach 'end_header')")
+        raise InputError(f"{where}: no PLY header (it must begin with 'ply' and reach 'end_header')")
     body = end + len(b"end_header")
     body += 2 if data[body : body + 2] == b"\r\n" else 1
     encoding, comments = "", []
@@ -144,18 +144,18 @@ def parse_header(data: bytes, where: str) -> _Layout:
             elif word == "property":
                 elements[-1][2].append((parts[1], _TYPES[parts[0]], None))
         except (IndexError, KeyError, ValueError) as error:
-            raise ResweepError(f"{where}, line {number}: '{line.strip()}' is no PLY header line") from error
+            raise InputError(f"{where}, line {number}: '{line.strip()}' is no PLY header line") from error
     if encoding not in ENCODINGS:
-        raise ResweepError(f"{where}: PLY format '{encoding}'; {nearest_names(encoding, ENCODINGS)}")
+        raise InputError(f"{where}: PLY format '{encoding}'; {nearest_names(encoding, ENCODINGS)}")
     for name, count, properties in elements:
         if count < 0 or (count and not properties):
-            raise ResweepError(f"{where}: element '{name}' has {count} rows of {len(properties)} properties")
+            raise InputError(f"{where}: element '{name}' has {count} rows of {len(properties)} properties")
     return _Layout(encoding, tuple(_Element(n, c, tuple(p)) for n, c, p in elements), tuple(comments), body)
 
 
 def _read_vertices(layout: _Layout, data: bytes, where: str) -> dict[str, Array]:
     if not any(element.name == "vertex" for element in layout.elements):
-        raise ResweepError(f"{where}: no 'vertex' element; it holds no points")
+        raise InputError(f"{where}: no 'vertex' element; it holds no points")
     try:
         return _read_ascii(layout, data, where) if layout.encoding == "ascii" else _read_binary(layout, data)
     except (IndexError, _TruncatedError) as error:

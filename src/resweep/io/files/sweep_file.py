@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from resweep.boxes import Boxes
-from resweep.errors import FaultKind, ResweepError, SweepError
+from resweep.errors import FaultKind, InputError, ResweepError, SweepError
 from resweep.io.format import Format
 from resweep.io.limits import UNZIP_ERRORS, parse_npy, read_member
 from resweep.io.log_json import Facts
@@ -76,7 +76,7 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", compress: bool = Fals
         for name, values in arrays.items():
             buffer = io.BytesIO()
             if values.dtype.hasobject:
-                raise ResweepError(
+                raise InputError(
                     f"{path.name}: extra column '{name}' holds Python objects; make it an array of numbers"
                 )
             np.lib.format.write_array(buffer, np.ascontiguousarray(values), allow_pickle=False)
@@ -197,7 +197,7 @@ class _Entries:
             if not isinstance(record, dict) or not isinstance(record.get(name), kind):
                 raise ValueError(f"sweep.json has no '{name}', or one of another kind")
         if record["version"] > VERSION:
-            raise ResweepError(
+            raise InputError(
                 f"{self._path}: .sweep version {record['version']}, this Resweep reads up to {VERSION}; upgrade Resweep"
             )
         if not isinstance(record.get("beam_extra", []), list):

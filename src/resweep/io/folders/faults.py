@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from resweep.errors import FaultKind, ResweepError, SweepError
+from resweep.errors import FaultKind, InputError, ResweepError, SweepError
 from resweep.log import Fault, Log
 from resweep.sweep import Sweep
 
@@ -63,7 +63,7 @@ def skip_faulty(log: Log, path: Path, read: bool = True) -> Log:
         skipped.append(fault)
     if not good:
         count = len(skipped)
-        raise ResweepError(f"{path}: none of its {count} sweeps can be read ({_count_kinds(skipped)})")
+        raise InputError(f"{path}: none of its {count} sweeps can be read ({_count_kinds(skipped)})")
     meta = {**log.meta, "skipped": [fault.message for fault in skipped]} if skipped else log.meta
     return replace(log[good], skipped=tuple(skipped), meta=meta)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from resweep import portable
-from resweep.errors import ResweepError, UntimedPosesError
+from resweep.errors import InputError, UntimedPosesError
 from resweep.io import poses
 from resweep.io.folders.faults import Faults
 from resweep.log import Log
@@ -30,7 +30,7 @@ def find_pose_file(folder: Path) -> Path | None:
     found = [folder / name for name in POSE_FILES if (folder / name).is_file()]
     if len(found) > 1 and found[0].name != "poses.txt":
         names = ", ".join(file.name for file in found)
-        raise ResweepError(f"{folder}: several pose files ({names}); give poses= the one that is meant")
+        raise InputError(f"{folder}: several pose files ({names}); give poses= the one that is meant")
     return found[0] if found else None
 
 
@@ -74,7 +74,7 @@ def pair_poses(
         rate_hz = ASSUMED_RATE_HZ if poses.guess_format(file) == "kitti" else None
     # KITTI rows have no times of their own; those of the names are theirs if they pair up.
     given = stamps if stamps is not None and not file.with_name("times.txt").is_file() and rate_hz is None else None
-    trajectory = poses.read_poses(file, times=given, rate_hz=rate_hz)
+    trajectory = poses.load_poses(file, times=given, rate_hz=rate_hz)
     if stamps is not None:
         wide = trajectory.extended(_REACH_S)
         inside = (stamps >= wide.start) & (stamps <= wide.end)
@@ -83,12 +83,12 @@ def pair_poses(
             return stamps, trajectory.poses if exact else wide.at(stamps), True
         if inside.any() or len(trajectory) != count:
             bad = int(np.flatnonzero(~inside)[0])
-            raise ResweepError(
+            raise InputError(
                 f"{file}: poses cover {trajectory.start:.3f} to {trajectory.end:.3f} s, {names[bad].name} lies at "
                 f"{stamps[bad]:.3f} s; use a longer trajectory or fewer sweeps"
             )
     if len(trajectory) != count:
-        raise ResweepError(f"{file}: {len(trajectory)} poses for {count} sweeps; they must pair up")
+        raise InputError(f"{file}: {len(trajectory)} poses for {count} sweeps; they must pair up")
     return trajectory.times, trajectory.poses, rate_hz is None or poses.guess_format(file) != "kitti"
 
 
@@ -101,18 +101,18 @@ def read_poses_of(log: Log, file: Path, rate_hz: float | None = None) -> Traject
     """
     if poses.guess_format(file) != "kitti":
         if rate_hz is not None:
-            raise ResweepError(f"{file}: its poses have times of their own; leave their rate out")
-        return poses.read_poses(file)
+            raise InputError(f"{file}: its poses have times of their own; leave their rate out")
+        return poses.load_poses(file)
     if rate_hz is not None:
         first = float(log.times[0]) if log.times_known else 0.0
-        found = poses.read_poses(file, rate_hz=rate_hz)
+        found = poses.load_poses(file, rate_hz=rate_hz)
         return Trajectory(found.times + first, found.poses)
     count = poses.count_poses(file)
     beside = file.with_name("times.txt").is_file()
     if count == len(log):
-        return poses.read_poses(file, times=log.times if log.times_known or not beside else None)
+        return poses.load_poses(file, times=log.times if log.times_known or not beside else None)
     if beside:  # poses of a longer drive, whose times say which are meant
-        return poses.read_poses(file)
+        return poses.load_poses(file)
     raise UntimedPosesError(
         f"{file}: {count} poses without times for the {len(log)} sweeps of '{log.name}', so line i is not that of "
         "sweep i",

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError, ResweepError
 from resweep.pose import Array, Trajectory
 from resweep.sweep import Sweep
 
@@ -63,7 +63,7 @@ class Header:
         try:
             record = json.loads(text)
             if record["version"] > VERSION:
-                raise ResweepError(
+                raise InputError(
                     f"{where}: written by a newer Resweep (header version {record['version']}, "
                     f"this one reads {VERSION}); upgrade Resweep"
                 )
@@ -81,7 +81,7 @@ class Header:
         except ResweepError:
             raise
         except (KeyError, TypeError, ValueError) as error:
-            raise ResweepError(f"{where}: the Resweep header is damaged ({error}); write the file again") from error
+            raise InputError(f"{where}: the Resweep header is damaged ({error}); write the file again") from error
 
     def to_lines(self) -> list[str]:
         """The header as short comment lines, each beginning with ``resweep``."""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from resweep.errors import FaultKind, ResweepError, SweepError
+from resweep.errors import FaultKind, InputError, SweepError
 from resweep.pose import Array
 
 
@@ -60,7 +60,7 @@ def from_text(words: Sequence[bytes], dtype: np.dtype[Any], count: int, where: s
         try:
             rows[name] = _numbers(cells, dtype[name].base).reshape(rows[name].shape)
         except ValueError as error:
-            raise ResweepError(f"{where}: field '{name}' holds something that is no number ({error})") from error
+            raise InputError(f"{where}: field '{name}' holds something that is no number ({error})") from error
         at += width
     return rows
 

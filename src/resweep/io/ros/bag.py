@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from resweep.config import parse_yaml, read_text
-from resweep.errors import FaultKind, ResweepError, SweepError, nearest_names
+from resweep.errors import FaultKind, InputError, ResweepError, SweepError, nearest_names
 from resweep.io.datasets.json_files import is_inside
 from resweep.io.empty_beams import Rig, infer_empty_beams
 from resweep.io.format import Format
@@ -119,7 +119,7 @@ def _find_covered(path: Path, times: Array, motion: Trajectory | None) -> tuple[
         return np.ones(len(times), bool), np.tile(np.eye(4), (len(times), 1, 1))
     keep = (times >= motion.start) & (times <= motion.end)
     if not keep.any():
-        raise ResweepError(
+        raise InputError(
             f"{path}: poses cover {motion.start:.3f} to {motion.end:.3f} s, clouds {times[0]:.3f} to "
             f"{times[-1]:.3f} s; choose another pose_topic="
         )
@@ -202,13 +202,13 @@ class _Bag:
         """The topic that is meant: the given one, or the only one with messages of these types."""
         known = self.topics(types)
         if given is not None and given not in known:
-            raise ResweepError(f"{self.path}: no {what} on '{given}'; {nearest_names(given, known)}")
+            raise InputError(f"{self.path}: no {what} on '{given}'; {nearest_names(given, known)}")
         if given is not None or len(known) == 1:
             return given or known[0]
         if not known:
             every = ", ".join(sorted({f"{c.topic} ({c.msgtype})" for c in self._reader.connections})) or "nothing"
-            raise ResweepError(f"{self.path}: no topic with {what}; it holds {every}")
-        raise ResweepError(f"{self.path}: {what} on several topics ({', '.join(known)}); choose with {option}=")
+            raise InputError(f"{self.path}: no topic with {what}; it holds {every}")
+        raise InputError(f"{self.path}: {what} on several topics ({', '.join(known)}); choose with {option}=")
 
     def _connections(self, topics: Iterable[str]) -> list[Any]:
         return [c for c in self._reader.connections if c.topic in set(topics)]
@@ -247,7 +247,7 @@ class _Bag:
         times = np.array(stamps)[order]
         repeated = np.flatnonzero(np.diff(times) <= 0)
         if len(repeated):
-            raise ResweepError(
+            raise InputError(
                 f"{self.path}, {topic}: two clouds of one stamp ({float(times[repeated[0]]):.6f} s); "
                 "do several sensors share the topic?"
             )
@@ -269,7 +269,7 @@ class _Bag:
             for at, (connection, _, raw) in enumerate(found):
                 if at == rank:
                     return self._reader.deserialize(raw, connection.msgtype)
-        raise ResweepError(f"{self.path}, {topic}: the message recorded at {moment} ns is gone; did the bag change?")
+        raise InputError(f"{self.path}, {topic}: the message recorded at {moment} ns is gone; did the bag change?")
 
     def motions(self) -> Callable[[float], Trajectory | None] | None:
         """What gives the motion through the sweep of a stamp, in bags that hold it, else None."""
@@ -298,14 +298,12 @@ def _list_files(path: Path) -> list[Path]:
     file = path / "metadata.yaml"
     information = parse_yaml(read_text(file, "the metadata of a ROS 2 bag"), str(file)).get(_INFORMATION)
     if not isinstance(information, dict):
-        raise ResweepError(f"{file}: no '{_INFORMATION}' with keys; reindex the bag")
+        raise InputError(f"{file}: no '{_INFORMATION}' with keys; reindex the bag")
     if information.get("compression_mode"):
         return [file]  # of no storage that the index knows
     names = information.get("relative_file_paths")
     if not isinstance(names, list) or not all(isinstance(name, str) and is_inside(name) for name in names):
-        raise ResweepError(
-            f"{file}: 'relative_file_paths' must be a list of files in the bag's folder; reindex the bag"
-        )
+        raise InputError(f"{file}: 'relative_file_paths' must be a list of files in the bag's folder; reindex the bag")
     return [path / name for name in names]
 
 

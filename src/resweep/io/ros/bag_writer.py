@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from resweep.errors import ResweepError, nearest_names
+from resweep.errors import OutputError, ResweepError, nearest_names
 from resweep.io.points.columns import check_finite, express_points, has_point_times
 from resweep.io.ros.imu import RATE_HZ, SmoothMotion
 from resweep.io.ros.notes import SCALE_KEY, SHIFT_KEY
@@ -121,7 +121,7 @@ class _Drive:
         times = sweep.time if known else None
         if times is None and self.points != RESWEEP and LAYOUTS[self.points].times_needed:
             why = "motion-compensated points have one time" if self.frame == "deskewed" else "its points have no times"
-            raise ResweepError(
+            raise OutputError(
                 f"log '{self.log.name}': {why} (sweep {at}), and points='{self.points}' cannot be written without; "
                 "choose another layout"
             )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from resweep import portable
-from resweep.errors import ResweepError
+from resweep.errors import InputError, ResweepError
 from resweep.io.rigid import pose_from_quaternion, trajectory_from_rows
 from resweep.pose import Array, Trajectory, inverse
 
@@ -129,7 +129,7 @@ def read_topic_motion(messages: Iterable[Any], frames: Frames, cloud: str, where
         times.append(to_seconds(message.header.stamp))
         poses.append(pose_from_message(pose, f"{where}, message {len(times) - 1}"))
     if not times:
-        raise ResweepError(f"{where}: no message, so no pose; choose another with pose_topic=")
+        raise InputError(f"{where}: no message, so no pose; choose another with pose_topic=")
     motion = trajectory_from_rows(np.array(times), np.stack(poses), where)
     for base in [child] if child else _BASES:
         mount = frames.rigid(base, cloud)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 from resweep.log import Log
 from resweep.sweep import Sweep
 
@@ -25,7 +25,7 @@ def undo_writing(log: Log, path: Path) -> Log:
     if (shift, scale) == (0.0, 1.0):
         return log
     if scale <= 0:
-        raise ResweepError(f"{path}: {SCALE_KEY} in metadata.yaml is {scale:g}, not above zero; write the bag again")
+        raise InputError(f"{path}: {SCALE_KEY} in metadata.yaml is {scale:g}, not above zero; write the bag again")
 
     def undo(sweep: Sweep) -> Sweep:
         earlier = sweep.moved_to(sweep.pose, sweep.timestamp - shift)
@@ -49,5 +49,5 @@ def _to_number(notes: Mapping[str, Any], key: str, default: float, path: Path) -
     except (TypeError, ValueError):
         value = np.nan
     if not np.isfinite(value):
-        raise ResweepError(f"{path}: {key} in metadata.yaml is '{word}', not a number; write the bag again")
+        raise InputError(f"{path}: {key} in metadata.yaml is '{word}', not a number; write the bag again")
     return value

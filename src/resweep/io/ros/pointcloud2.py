@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.errors import FaultKind, ResweepError, SweepError
+from resweep.errors import FaultKind, InputError, SweepError
 from resweep.io.points.organised import add_cells
 from resweep.pose import Array
 
@@ -57,14 +57,14 @@ def _parse_fields(message: Any, where: str) -> np.dtype[Any]:
     names, formats, offsets = [], [], []
     for field in message.fields:
         if field.datatype not in _TYPES:
-            raise ResweepError(f"{where}: field '{field.name}' has datatype {field.datatype}, which ROS does not know")
+            raise InputError(f"{where}: field '{field.name}' has datatype {field.datatype}, which ROS does not know")
         base = order + _TYPES[field.datatype]
         count = int(field.count) or 1
         names.append(str(field.name))
         formats.append(base if count == 1 else (base, (count,)))
         offsets.append(int(field.offset))
     if len(set(names)) < len(names):
-        raise ResweepError(f"{where}: two fields of one name among {', '.join(names)}")
+        raise InputError(f"{where}: two fields of one name among {', '.join(names)}")
     missing = [axis for axis in "xyz" if axis not in names]
     if missing:
         raise SweepError(
@@ -74,7 +74,7 @@ def _parse_fields(message: Any, where: str) -> np.dtype[Any]:
         layout = {"names": names, "formats": formats, "offsets": offsets, "itemsize": int(message.point_step)}
         return np.dtype(layout)  # type: ignore[call-overload,no-any-return]
     except ValueError as error:
-        raise ResweepError(f"{where}: fields do not fit point_step {message.point_step} ({error})") from error
+        raise InputError(f"{where}: fields do not fit point_step {message.point_step} ({error})") from error
 
 
 def _convert_times(name: str, values: Array, stamp: float) -> Array:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from resweep.config import NotNegative, Positive, Share, Spec, SpecError
-from resweep.errors import nearest_names
+from resweep.config import NotNegative, Positive, Share, Spec
+from resweep.errors import SettingsError, nearest_names
 from resweep.segmentation.features import FEATURES
 
 Count = Annotated[int, Field(ge=1)]
@@ -37,7 +37,7 @@ class NetworkConfig(Spec):
     def _check(self) -> NetworkConfig:
         for name in self.features:
             if name not in FEATURES:
-                raise SpecError("features", f"'{name}' is not known; {nearest_names(name, FEATURES)}")
+                raise SettingsError("features", f"'{name}' is not known; {nearest_names(name, FEATURES)}")
         return self
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numcodecs import Blosc
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError, ResweepError
 from resweep.files import atomic_file
 from resweep.pose import Array
 from resweep.voxels import number_keys
@@ -168,7 +168,7 @@ class Batch:
         except (OSError, ValueError, KeyError, TypeError) as error:
             if isinstance(error, ResweepError):
                 raise
-            raise ResweepError(
+            raise InputError(
                 f"{file}: is no batch of a tile store ({error}); remove the folder {file.parent} and build again"
             ) from error
 
@@ -185,7 +185,7 @@ class Batch:
                 try:
                     rows = _unpack(table, packed, int(entry["rows"]))
                 except (RuntimeError, ValueError) as error:
-                    raise ResweepError(
+                    raise InputError(
                         f"{self.file}: is damaged ({error}); remove the folder {self.file.parent} and build again"
                     ) from error
                 yield (int(entry["x"]), int(entry["y"])), rows

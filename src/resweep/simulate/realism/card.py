@@ -11,8 +11,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from resweep.calibration import BLIND_BINS
-from resweep.config import Share, Spec, SpecError, read_text, validate
-from resweep.errors import ResweepError
+from resweep.config import Share, Spec, read_text, validate
+from resweep.errors import InputError, SettingsError
 from resweep.files import write_file
 from resweep.pose import Array
 from resweep.simulate.realism.channels import CHANNELS, CLASSES, TRANSFERABLE, BeamChannels
@@ -80,7 +80,7 @@ class Part(Spec):
     @model_validator(mode="after")
     def _check(self) -> Part:
         if self.channels != CHANNELS:
-            raise SpecError("channels", f"this version has {', '.join(CHANNELS)}; learn the model again")
+            raise SettingsError("channels", f"this version has {', '.join(CHANNELS)}; learn the model again")
         return self
 
 
@@ -123,20 +123,20 @@ class Card(Spec):
     @model_validator(mode="after")
     def _check(self) -> Card:
         if self.drop is None and self.intensity is None:
-            raise SpecError("drop", "neither a drop nor an intensity network; learn the model again")
+            raise SettingsError("drop", "neither a drop nor an intensity network; learn the model again")
         if self.intensity is not None and self.intensity.light is None:
-            raise SpecError("intensity.light", "missing: what the network gives is unknown; learn the model again")
+            raise SettingsError("intensity.light", "missing: what the network gives is unknown; learn the model again")
         if self.transferable and self.range_max_m is None:
-            raise SpecError("range_max_m", "missing, and the model is transferable; learn the model again")
+            raise SettingsError("range_max_m", "missing, and the model is transferable; learn the model again")
         if self.transferable and any(part.kind == "image" for part in self.parts.values()):
-            raise SpecError("transferable", "an image has the grid of one sensor; learn with variant mlp or trees")
+            raise SettingsError("transferable", "an image has the grid of one sensor; learn with variant mlp or trees")
         if self.classes not in ((), CLASSES):
-            raise SpecError("classes", f"this version has {', '.join(CLASSES)}; learn the model again")
+            raise SettingsError("classes", f"this version has {', '.join(CLASSES)}; learn the model again")
         blind = self.blind_permille
         if blind and (len(blind) != self.layout.rings or any(len(row) != BLIND_BINS for row in blind)):
-            raise SpecError("blind_permille", f"expected {self.layout.rings} × {BLIND_BINS}; learn the model again")
+            raise SettingsError("blind_permille", f"expected {self.layout.rings} × {BLIND_BINS}; learn the model again")
         if len(self.layout.elevation_deg) != self.layout.rings:
-            raise SpecError("layout.elevation_deg", f"expected {self.layout.rings} values; learn the model again")
+            raise SettingsError("layout.elevation_deg", f"expected {self.layout.rings} values; learn the model again")
         return self
 
     @property
@@ -160,13 +160,13 @@ def read_card(folder: Path) -> Card:
     """The card of the model in a folder."""
     path = folder / CARD
     if not path.is_file():
-        raise ResweepError(f"{folder}: holds no learned model ({CARD}); give the folder that 'resweep learn' wrote")
+        raise InputError(f"{folder}: holds no learned model ({CARD}); give the folder that 'resweep learn' wrote")
     try:
         data: Any = json.loads(read_text(path, "the card of a model"))
     except (ValueError, RecursionError) as error:
-        raise ResweepError(f"{path}: is damaged ({error}); learn the model again") from error
+        raise InputError(f"{path}: is damaged ({error}); learn the model again") from error
     if not isinstance(data, dict):
-        raise ResweepError(f"{path}: is no card of a model; learn the model again")
+        raise InputError(f"{path}: is no card of a model; learn the model again")
     return validate(data, Card, str(path))
 
 

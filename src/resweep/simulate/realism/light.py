@@ -13,7 +13,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from resweep import _core
-from resweep.config import Spec, SpecError
+from resweep.config import Spec
+from resweep.errors import SettingsError
 from resweep.pose import Array
 from resweep.simulate.realism.channels import BeamChannels
 from resweep.simulate.realism.normal import find_normal, find_share
@@ -55,9 +56,11 @@ class Light(Spec):
     def _check(self) -> Light:
         sizes = {len(row) for row in self.knots}
         if len(self.means) < 2 or len(self.means) != len(self.knots) or len(sizes) != 1 or min(sizes) < 2:
-            raise SpecError("knots", "expected quantiles of at least two bins, with their means; learn the model again")
+            raise SettingsError(
+                "knots", "expected quantiles of at least two bins, with their means; learn the model again"
+            )
         if sum(texture.share for texture in self.textures) > 1.0:
-            raise SpecError("textures", "their shares are more than 1 together; learn the model again")
+            raise SettingsError("textures", "their shares are more than 1 together; learn the model again")
         return self
 
     def average(self, shares: Array) -> Array:

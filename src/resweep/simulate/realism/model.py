@@ -10,7 +10,7 @@ import numpy as np
 
 from resweep import _core
 from resweep.calibration import Calibration
-from resweep.errors import ResweepError
+from resweep.errors import InputError, ResweepError
 from resweep.labels import LabelSet
 from resweep.pose import Array
 from resweep.sensors.spec import Receiver
@@ -209,5 +209,5 @@ def load_realism(path: str | Path) -> RealismModel:
     """
     folder = Path(path)
     if not folder.is_dir():
-        raise ResweepError(f"{path}: there is no such folder; give the one that 'resweep learn' wrote")
+        raise InputError(f"{path}: there is no such folder; give the one that 'resweep learn' wrote")
     return RealismModel(folder)

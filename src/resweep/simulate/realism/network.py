@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 from resweep.optional import require
 from resweep.pose import Array
 from resweep.simulate.realism.card import Part
@@ -43,9 +43,9 @@ class Network:
         try:
             data = path.read_bytes() if path.stat().st_size <= _MAX_BYTES else b""
         except OSError as error:
-            raise ResweepError(f"{path}: cannot be read ({error.strerror}); learn the model again") from error
+            raise InputError(f"{path}: cannot be read ({error.strerror}); learn the model again") from error
         if hashlib.sha256(data).hexdigest() != part.sha256:
-            raise ResweepError(f"{path}: is damaged, or not the network of its card; learn the model again")
+            raise InputError(f"{path}: is damaged, or not the network of its card; learn the model again")
         return cls(data, part, layout)
 
     @property
@@ -104,15 +104,15 @@ def _open(data: bytes, part: Part) -> Any:
         session = runtime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime has a class of errors for each status
         reason = str(error).strip().splitlines()[0]
-        raise ResweepError(f"{part.file}: onnxruntime cannot run it ({reason}); learn the model again") from error
+        raise InputError(f"{part.file}: onnxruntime cannot run it ({reason}); learn the model again") from error
     inputs = [(item.name, len(item.shape), item.shape[1]) for item in session.get_inputs()]
     expected = (INPUT, 4 if part.kind == "image" else 2, len(CHANNELS))
     outputs = [(item.name, item.shape[1]) for item in session.get_outputs()]
     if inputs != [expected]:
-        raise ResweepError(
+        raise InputError(
             f"{part.file}: takes {inputs}, where beams have the {len(CHANNELS)} channels {', '.join(CHANNELS)}; learn "
             "the model again"
         )
     if outputs != [(OUTPUT, part.outputs)]:
-        raise ResweepError(f"{part.file}: gives {outputs}, its card says {part.outputs}; learn the model again")
+        raise InputError(f"{part.file}: gives {outputs}, its card says {part.outputs}; learn the model again")
     return session

@@ -8,7 +8,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from resweep import _core, portable
-from resweep.config import Spec, SpecError
+from resweep.config import Spec
+from resweep.errors import SettingsError
 from resweep.pose import Array
 from resweep.sensors.spec import Receiver
 from resweep.simulate.realism.channels import CHANNELS, BeamChannels
@@ -37,7 +38,9 @@ class RangeNoise(Spec):
     def _check(self) -> RangeNoise:
         columns = {len(row) for row in self.sigma_m}
         if len(self.sigma_m) != len(self.range_edges_m) + 1 or columns != {len(self.incidence_edges_deg) + 1}:
-            raise SpecError("sigma_m", "expected a value for each bin of range and incidence; learn the model again")
+            raise SettingsError(
+                "sigma_m", "expected a value for each bin of range and incidence; learn the model again"
+            )
         return self
 
     def find_sigma(self, channels: BeamChannels) -> Array:

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from resweep import _core
 from resweep.config import Spec
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 from resweep.pose import Array
 from resweep.simulate.realism.channels import BeamChannels
 
@@ -41,15 +41,15 @@ class Scatter(Spec):
         try:
             data = path.read_bytes()
         except OSError as error:
-            raise ResweepError(f"{path}: cannot be read ({error.strerror}); learn the model again") from error
+            raise InputError(f"{path}: cannot be read ({error.strerror}); learn the model again") from error
         if hashlib.sha256(data).hexdigest() != self.sha256:
-            raise ResweepError(f"{path}: is damaged, or not that of its card; learn the model again")
+            raise InputError(f"{path}: is damaged, or not that of its card; learn the model again")
         try:
             levels = np.load(io.BytesIO(data), allow_pickle=False)
         except (ValueError, EOFError) as error:
-            raise ResweepError(f"{path}: holds no levels ({error}); learn the model again") from error
+            raise InputError(f"{path}: holds no levels ({error}); learn the model again") from error
         if levels.dtype != np.uint8 or levels.ndim != 3 or len(levels) != self.sweeps or levels.size == 0:
-            raise ResweepError(f"{path}: holds {levels.dtype} {levels.shape}, not levels; learn the model again")
+            raise InputError(f"{path}: holds {levels.dtype} {levels.shape}, not levels; learn the model again")
         return np.asarray(levels)
 
 

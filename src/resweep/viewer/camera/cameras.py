@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from resweep import _core
-from resweep.config import Positive, Spec, SpecError
-from resweep.errors import ResweepError
+from resweep.config import Positive, Spec
+from resweep.errors import ResweepError, SettingsError
 from resweep.pose import Array
 
 MAX_PIXELS = 16384
@@ -43,7 +43,9 @@ class Camera(Spec):
     def check(self) -> None:
         """Raise if a pinhole sees half of the world or more."""
         if self.projection == "pinhole" and self.fov_deg >= 179:
-            raise SpecError("fov_deg", f"{self.fov_deg:g}: a pinhole sees less than 179 degrees; take a panoramic one")
+            raise SettingsError(
+                "fov_deg", f"{self.fov_deg:g}: a pinhole sees less than 179 degrees; take a panoramic one"
+            )
 
     @property
     def half(self) -> tuple[float, float]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from resweep import portable
-from resweep.errors import ResweepError, nearest_names
+from resweep.errors import InputError, ResweepError, nearest_names
 from resweep.pose import Array
 from resweep.worlds.layers.colours import face_reflectance
 from resweep.worlds.layers.mesh import Instances, Mesh
@@ -126,9 +126,9 @@ def _scene(mesh: Any, where: str, split_objects: bool) -> Any:
         raise ResweepError(f"mesh: expected a path, a trimesh.Trimesh or a trimesh.Scene, got {type(mesh).__name__}")
     path = Path(mesh)
     if path.suffix.lower() not in SUFFIXES:
-        raise ResweepError(f"{where}: '{path.suffix}' is not a mesh format; use one of {', '.join(SUFFIXES)}")
+        raise InputError(f"{where}: '{path.suffix}' is not a mesh format; use one of {', '.join(SUFFIXES)}")
     if not path.is_file():
-        raise ResweepError(f"{where}: no such file; check the path")
+        raise InputError(f"{where}: no such file; check the path")
     is_obj = path.suffix.lower() == ".obj"
     try:
         if path.suffix.lower() in (".glb", ".gltf"):
@@ -138,7 +138,7 @@ def _scene(mesh: Any, where: str, split_objects: bool) -> Any:
         reason = " ".join(str(error).split()) or type(error).__name__
         if is_obj and isinstance(error, IndexError):
             reason = f"a face points at a vertex that is not there: {reason}"
-        raise ResweepError(f"{where}: cannot be read ({reason}); repair it or export it again") from error
+        raise InputError(f"{where}: cannot be read ({reason}); repair it or export it again") from error
 
 
 def _check_accessors(path: Path) -> None:
@@ -165,7 +165,7 @@ def _list_nodes(scene: Any, where: str) -> dict[str, list[str]]:
         for node in scene.graph.nodes_geometry:
             nodes.setdefault(scene.graph[node][1], []).append(node)
     except (ValueError, KeyError, RecursionError) as error:
-        raise ResweepError(f"{where}: its nodes lead nowhere ({error}); repair it or export it again") from error
+        raise InputError(f"{where}: its nodes lead nowhere ({error}); repair it or export it again") from error
     return nodes
 
 
@@ -192,14 +192,14 @@ def _check_geometry(geometry: Any, where: str) -> None:
     vertices, faces = np.asarray(geometry.vertices), np.asarray(geometry.faces)
     if vertices.ndim != 2 or vertices.shape[1] != 3 or faces.ndim != 2 or faces.shape[1] != 3:
         wide = vertices.shape[-1] if vertices.ndim else 0
-        raise ResweepError(f"{where}: vertices of {wide} coordinates, or faces that are no triangles; export it again")
+        raise InputError(f"{where}: vertices of {wide} coordinates, or faces that are no triangles; export it again")
     if faces.min() < 0 or faces.max() >= len(vertices):
         bad = faces.min() if faces.min() < 0 else faces.max()
-        raise ResweepError(f"{where}: a face points at vertex {bad} of {len(vertices)}; repair the mesh")
+        raise InputError(f"{where}: a face points at vertex {bad} of {len(vertices)}; repair the mesh")
     finite = np.isfinite(vertices).all(axis=1)
     if not finite.all():
         row = int(np.flatnonzero(~finite)[0])
-        raise ResweepError(f"{where}: vertex {row} is NaN or infinite; repair the mesh")
+        raise InputError(f"{where}: vertex {row} is NaN or infinite; repair the mesh")
 
 
 def _check_invertible(matrix: Array, where: str) -> None:

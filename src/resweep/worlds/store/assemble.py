@@ -16,7 +16,7 @@ import numpy as np
 import zarr
 
 from resweep.calibration import Calibration
-from resweep.errors import ResweepError
+from resweep.errors import InputError, ResweepError
 from resweep.labels import LabelSet
 from resweep.pose import Array
 from resweep.remote import find_path
@@ -59,7 +59,7 @@ def assemble_world(
     path = find_path(path)
     check_name(path)
     if not parts:
-        raise ResweepError(f"{path}: there is no part to put together; give at least one saved world")
+        raise InputError(f"{path}: there is no part to put together; give at least one saved world")
     found, counts = _read_parts([Path(part) for part in parts], np.asarray(origin, np.float64), tile_size_m)
     layers = [_Layer(f"layers/{i:04d}", found[key]) for i, key in enumerate(_put_in_order(found, layer_order))]
     with new_world(path, overwrite) as folder:

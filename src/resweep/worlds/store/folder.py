@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from resweep.calibration import Calibration
 from resweep.config import validate
-from resweep.errors import ResweepError
+from resweep.errors import InputError, OutputError, ResweepError
 from resweep.files import atomic_folder
 from resweep.files.untrusted import MAX_JSON_BYTES, check_no_link, read_json
 from resweep.labels import UNKNOWN_LABELS, LabelSet
@@ -54,7 +54,7 @@ _SUFFIXES_OF_FILES = (
 def check_name(path: Path) -> None:
     """Raise if ``path`` is named like a file of another kind; a world is a folder."""
     if path.suffix.lower() in _SUFFIXES_OF_FILES:
-        raise ResweepError(
+        raise OutputError(
             f"{path}: a world is saved as a folder, not as a {path.suffix} file; name it {path.stem}.world. "
             "To export the triangles of a mesh layer: trimesh.Trimesh(layer.vertices, layer.faces).export(NAME); "
             "to export points: simulate sweeps and write_sweep them"
@@ -86,9 +86,9 @@ def new_world(path: Path, overwrite: bool) -> Iterator[Path]:
     with lock_output(path):
         if is_taken(path):
             if not _is_world(path):
-                raise ResweepError(f"{path}: exists and is not a world; choose another name or remove it")
+                raise OutputError(f"{path}: exists and is not a world; choose another name or remove it")
             if not overwrite:
-                raise ResweepError(f"{path}: exists already; choose another name or pass overwrite=True")
+                raise OutputError(f"{path}: exists already; choose another name or pass overwrite=True")
         if isinstance(path, RemotePath):
             with stage_folder(path) as folder:
                 yield folder
@@ -129,7 +129,7 @@ def _read(path: Path, data: dict[str, Any], bounds: Any, near: Any, range_m: flo
         here = f"{where}: layers[{number}]"
         kind = need(entry, "kind", str, here)
         if kind not in KINDS:
-            raise ResweepError(f"{here}: layers of kind '{kind}' are unknown to this Resweep; upgrade it")
+            raise InputError(f"{here}: layers of kind '{kind}' are unknown to this Resweep; upgrade it")
         layer = read_layer(kind, entry, here, reading)
         if layer is not None:
             layers.append(layer)
@@ -155,7 +155,7 @@ def saved_tile_size(data: dict[str, Any], where: str) -> float:
     """The side of the tiles in the record of a world, metres."""
     value = data.get("tile_size_m", TILE_SIZE_M)
     if not isinstance(value, int | float) or not 0 < value < np.inf:
-        raise ResweepError(f"{where}: field 'tile_size_m' cannot be {value!r:.60}; save the world again")
+        raise InputError(f"{where}: field 'tile_size_m' cannot be {value!r:.60}; save the world again")
     return float(value)
 
 
@@ -172,7 +172,7 @@ def saved_label_counts(data: dict[str, Any], where: str) -> dict[int, int]:
     try:
         return {int(label): int(count) for label, count in counts.items()}
     except (AttributeError, TypeError, ValueError, OverflowError) as error:
-        raise ResweepError(f"{where}: field 'label_counts' cannot be {counts!r:.60}; save the world again") from error
+        raise InputError(f"{where}: field 'label_counts' cannot be {counts!r:.60}; save the world again") from error
 
 
 def _write(world: World, folder: Path, tile_size_m: float, level: int) -> None:
@@ -245,16 +245,16 @@ def read_layer(kind: str, entry: dict[str, Any], where: str, reading: Reading) -
         return KINDS[kind][1](entry, where, reading)
     except ResweepError as error:
         folder = str(reading.root)
-        raise error if str(error).startswith(folder) else ResweepError(f"{where}: {error}") from error
+        raise error if str(error).startswith(folder) else InputError(f"{where}: {error}") from error
     except (LookupError, TypeError, ValueError, ArithmeticError, MemoryError) as error:
-        raise ResweepError(f"{where}: cannot be read ({error}); save the world again") from error
+        raise InputError(f"{where}: cannot be read ({error}); save the world again") from error
 
 
 def saved_origin(data: dict[str, Any], where: str) -> Array:
     """The origin in the record of a world."""
     values = need(data, "origin", list, where)
     if len(values) != 3 or not all(isinstance(value, int | float) and abs(value) < _FARTHEST_M for value in values):
-        raise ResweepError(f"{where}: field 'origin' must be three numbers, got {values!r:.60}; save the world again")
+        raise InputError(f"{where}: field 'origin' must be three numbers, got {values!r:.60}; save the world again")
     return np.array(values, dtype=np.float64)
 
 
@@ -268,7 +268,7 @@ def saved_calibration(data: dict[str, Any], where: str) -> Calibration | None:
             raise TypeError(f"expected fields by name, got {found!r:.60}")
         return Calibration.from_dict(found)
     except (ResweepError, KeyError, TypeError, ValueError, OverflowError) as error:
-        raise ResweepError(f"{where}: field 'calibration' cannot be read ({error}); save the world again") from error
+        raise InputError(f"{where}: field 'calibration' cannot be read ({error}); save the world again") from error
 
 
 def _offsets(bounds: ArrayLike, origin: Array) -> Array:
@@ -295,23 +295,23 @@ def read_index(path: Path) -> dict[str, Any]:
     file = path / INDEX
     data = _read_remote_index(path) if is_remote(path) else _read_local_index(path)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ResweepError(f"{file}: not a world's (its format is not '{FORMAT}'); give a folder that World.save wrote")
+        raise InputError(f"{file}: not a world's (its format is not '{FORMAT}'); give a folder that World.save wrote")
     version = need(data, "format_version", int, str(file))
     if version > FORMAT_VERSION:
-        raise ResweepError(f"{file}: format {version} is newer than this Resweep's {FORMAT_VERSION}; upgrade resweep")
+        raise InputError(f"{file}: format {version} is newer than this Resweep's {FORMAT_VERSION}; upgrade resweep")
     return data
 
 
 def _read_local_index(path: Path) -> Any:
     file = path / INDEX
     if not path.exists():
-        raise ResweepError(f"{path}: no such world; check the path")
+        raise InputError(f"{path}: no such world; check the path")
     if not file.is_file():
-        raise ResweepError(f"{path}: not a world (it has no {INDEX}); give the folder that World.save wrote")
+        raise InputError(f"{path}: not a world (it has no {INDEX}); give the folder that World.save wrote")
     try:
         check_no_link(path, file)
     except ValueError as error:
-        raise ResweepError(f"{file}: {error}") from error
+        raise InputError(f"{file}: {error}") from error
     return read_json(file, "save the world again")
 
 
@@ -321,12 +321,12 @@ def _read_remote_index(path: Path) -> Any:
         (text,) = read_objects([file], MAX_JSON_BYTES)
         return json.loads(text)
     except FileNotFoundError as error:
-        raise ResweepError(f"{path}: no such world (there is no {INDEX}); check the URL") from error
+        raise InputError(f"{path}: no such world (there is no {INDEX}); check the URL") from error
     except ResweepError:
         raise
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
-        raise ResweepError(f"{file}: cannot be read ({reason}); save the world again") from error
+        raise InputError(f"{file}: cannot be read ({reason}); save the world again") from error
 
 
 def _is_world(path: Path) -> bool:

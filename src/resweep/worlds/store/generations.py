@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError, OutputError, ResweepError
 from resweep.progress import track
 from resweep.remote import RemotePath, is_remote
 from resweep.remote.buckets import ChangedError, Version
@@ -38,7 +38,7 @@ def find_arrays(path: Path, data: Mapping[str, Any], where: str) -> Path:
     if name is None:
         return path
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ResweepError(f"{where}: field '{FIELD}' cannot be {name!r:.60}; save the world again")
+        raise InputError(f"{where}: field '{FIELD}' cannot be {name!r:.60}; save the world again")
     return path / FOLDER / name
 
 
@@ -60,7 +60,7 @@ def read_generation(path: Path, read_index: Callable[[], dict[str, Any]], read: 
             if now.get(FIELD) == data.get(FIELD):
                 raise
             data = now
-    raise ResweepError(f"{path}: was replaced {_TRIES} times while it was read; open it again")
+    raise InputError(f"{path}: was replaced {_TRIES} times while it was read; open it again")
 
 
 def publish_world(folder: Path, path: RemotePath, index: str) -> None:
@@ -83,7 +83,7 @@ def publish_world(folder: Path, path: RemotePath, index: str) -> None:
         bucket.write(f"{root}/{index}", text, new=version is None, replaces=version)
     except ChangedError as error:
         if bucket.read(f"{root}/{index}") != text:  # else the answer was lost, and the request repeated
-            raise ResweepError(f"{path}: another process has replaced it meanwhile; nothing was changed") from error
+            raise OutputError(f"{path}: another process has replaced it meanwhile; nothing was changed") from error
     kept = [f"{root}/{FOLDER}/{name}/" for name in (generation, replaced) if name] + [f"{root}/{index}"]
     if "layers" in old and not old.get(FIELD):  # arrays beside the index, of a world that was copied there
         kept.append(f"{root}/")

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import zarr
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 from resweep.files.untrusted import check_name
 from resweep.pose import Array
 from resweep.worlds.layers.mesh import Instances, Material, Mesh
@@ -32,10 +32,10 @@ _LARGEST = float(np.finfo(np.float32).max)
 def need(data: Any, name: str, kind: type[T], where: str) -> T:
     """A field of world.json, or an error that names it."""
     if not isinstance(data, dict) or name not in data:
-        raise ResweepError(f"{where}: field '{name}' is missing; save the world again")
+        raise InputError(f"{where}: field '{name}' is missing; save the world again")
     value = data[name]
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise ResweepError(f"{where}: field '{name}' must be {kind.__name__}, got {value!r:.60}; save the world again")
+        raise InputError(f"{where}: field '{name}' must be {kind.__name__}, got {value!r:.60}; save the world again")
     return value
 
 
@@ -177,7 +177,7 @@ def read_prototype(entry: Mapping[str, Any], where: str, reading: Reading) -> Me
     if place not in reading.shared:
         mesh = read_mesh({**prototype, "kind": "mesh"}, f"{where}.mesh", Reading(reading.root, budget=reading.budget))
         if mesh is None:
-            raise ResweepError(f"{where}.mesh: has no face; save the world again")
+            raise InputError(f"{where}.mesh: has no face; save the world again")
         reading.shared[place] = mesh
     return reading.shared[place]
 
@@ -306,15 +306,15 @@ def _columns(entry: Mapping[str, Any], where: str, reading: Reading, attributes:
     try:
         check_name(path)
     except ValueError as error:
-        raise ResweepError(f"{where}: {error}") from error
+        raise InputError(f"{where}: {error}") from error
     for name in attributes:
         if not isinstance(name, str) or set(name) & set("/\\\0"):
-            raise ResweepError(f"{where}: a column cannot be called {name!r:.60}; save the world again")
+            raise InputError(f"{where}: a column cannot be called {name!r:.60}; save the world again")
     _check_listed(constants, attributes, f"{where}: constants")
     _check_listed(counting, _COUNTING, f"{where}: counting")
     for name, value in constants.items():
         if not _is_constant(name, value):
-            raise ResweepError(f"{where}: constants: '{name}' cannot be {value!r:.60}; save the world again")
+            raise InputError(f"{where}: constants: '{name}' cannot be {value!r:.60}; save the world again")
     return StoredColumns(reading.root, path, constants, counting, reading.budget)
 
 
@@ -329,7 +329,7 @@ def _check_listed(names: Any, known: Sequence[str], where: str) -> None:
     """Raise unless ``names`` are some of the ``known``."""
     for name in names:
         if name not in known:
-            raise ResweepError(f"{where}: '{name!s:.60}' is no column of this kind of layer; save the world again")
+            raise InputError(f"{where}: '{name!s:.60}' is no column of this kind of layer; save the world again")
 
 
 def _in_order(columns: StoredColumns, runs: list[tuple[int, int]]) -> Array:
@@ -342,4 +342,4 @@ def _check_indices(columns: StoredColumns, counts: Array, local: Array, source: 
     true = local.dtype.kind in "iu" and source.dtype.kind in "iu"
     if not true or (local >= counts[:, None]).any() or (source >= total).any() or min(local.min(), source.min()) < 0:
         where = columns.root / columns.path / "faces"
-        raise ResweepError(f"{where}: is damaged (a face points at a vertex that is not there); save the world again")
+        raise InputError(f"{where}: is damaged (a face points at a vertex that is not there); save the world again")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import zarr
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 from resweep.worlds.observed import SIDE, ObservedSpace
 from resweep.worlds.store.layer_files import need
 from resweep.worlds.store.stored_arrays import Budget
@@ -32,11 +32,11 @@ def read_observed(data: Mapping[str, Any], where: str, root: Path, budget: Budge
         return None
     entry, here = data[FIELD], f"{where}: {FIELD}"
     if need(entry, "path", str, here) != FIELD:
-        raise ResweepError(f"{here}: field 'path' cannot be {entry['path']!r:.60}; save the world again")
+        raise InputError(f"{here}: field 'path' cannot be {entry['path']!r:.60}; save the world again")
     for name in ("voxel_m", "reach_m"):
         value = entry.get(name)
         if not isinstance(value, int | float) or isinstance(value, bool) or not 1e-3 <= value <= 1e6:
-            raise ResweepError(f"{here}: field '{name}' cannot be {value!r:.60}; save the world again")
+            raise InputError(f"{here}: field '{name}' cannot be {value!r:.60}; save the world again")
     voxel_m, reach_m = float(entry["voxel_m"]), float(entry["reach_m"])
     count = need(entry, "n_blocks", int, here)
     if count <= 0:
@@ -44,5 +44,5 @@ def read_observed(data: Mapping[str, Any], where: str, root: Path, budget: Budge
     columns = StoredColumns(root, FIELD, {}, budget=budget)
     place, bits = (columns.read(name, [(0, count)], row=row) for name, row in (("place", (3,)), ("bits", (SIDE,))))
     if place.dtype != np.int32 or bits.dtype != np.uint64:
-        raise ResweepError(f"{root / FIELD}: is damaged (its arrays have other types); save the world again")
+        raise InputError(f"{root / FIELD}: is damaged (its arrays have other types); save the world again")
     return ObservedSpace(voxel_m, place, bits, reach_m)

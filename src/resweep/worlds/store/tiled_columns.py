@@ -18,7 +18,7 @@ import numpy as np
 import zarr
 from zarr.codecs import BloscCodec, Crc32cCodec
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError, ResweepError
 from resweep.pose import Array
 from resweep.worlds.store.stored_arrays import CHUNK_ROWS, DTYPES, Budget, StoredArray
 
@@ -144,7 +144,7 @@ class StoredColumns:
         except Exception as error:  # the array library and its codecs raise whatever they meet
             reason = " ".join(str(error).split()) or type(error).__name__
             where = self.root / self.path / name
-            raise ResweepError(f"{where}: is damaged ({reason}); save the world again") from error
+            raise InputError(f"{where}: is damaged ({reason}); save the world again") from error
 
 
 @dataclass(frozen=True)
@@ -172,12 +172,12 @@ class TileTable:
         where = columns.root / columns.path / "tiles"
         counts = table[:, 2:4]
         if not (np.isfinite(table[:, :4]).all() and (counts >= 0).all() and (counts == np.floor(counts)).all()):
-            raise ResweepError(f"{where}: is damaged (its tiles have no true counts); save the world again")
+            raise InputError(f"{where}: is damaged (its tiles have no true counts); save the world again")
         if counts[:, 0].sum() != n_rows:
-            raise ResweepError(f"{where}: is damaged (its tiles do not add up to {n_rows} rows); save the world again")
+            raise InputError(f"{where}: is damaged (its tiles do not add up to {n_rows} rows); save the world again")
         for name, count in ((rows, counts[:, 0].sum()), (points, counts[:, 1].sum())):
             if name is not None and columns.count(name) != count:
-                raise ResweepError(
+                raise InputError(
                     f"{where.with_name(name)}: is damaged (it has {columns.count(name)} rows, the tiles {count:.0f}); "
                     "save the world again"
                 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 from resweep.memory import parse_memory
 from resweep.pose import Array
 from resweep.remote import find_path, recover_output
@@ -47,7 +47,7 @@ class StreamedLayer:
         self._entry, self._where, self._root, self._n_volumes = entry, where, root, n_volumes
         self.kind = need(entry, "kind", str, where)
         if self.kind not in KINDS:
-            raise ResweepError(f"{where}: layers of kind '{self.kind}' are unknown to this Resweep; upgrade it")
+            raise InputError(f"{where}: layers of kind '{self.kind}' are unknown to this Resweep; upgrade it")
         self.name = need(entry, "name", str, where)
         self.gathers = self.kind == "splats" and need(entry, "depth", int, where) > 1
         self.permeable = self.kind == "splats" and PERMEABILITY in need(entry, "extra", list, where)
@@ -127,7 +127,7 @@ class StreamedWorld:
             n_volumes = sum(layer.n_rows for layer in layers if layer.kind == "volumes")
             layers.append(StreamedLayer(entry, f"{where}: layers[{number}]", arrays, n_volumes))
         if not layers:
-            raise ResweepError(f"{where}: has no layer; save the world again")
+            raise InputError(f"{where}: has no layer; save the world again")
         self.layers = tuple(layers)
 
     def load(self) -> World:

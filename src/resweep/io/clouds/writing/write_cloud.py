@@ -6,7 +6,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from resweep.errors import ResweepError
+from resweep.errors import OutputError, ResweepError
 from resweep.io.clouds.copc import SUFFIX
 from resweep.io.clouds.writing.copc_file import CopcWriter
 from resweep.io.clouds.writing.sweep_points import add_sweep
@@ -52,7 +52,7 @@ def write_cloud(
     if not path.name.lower().endswith(SUFFIX):
         raise ResweepError(f"{path}: a cloud is written as COPC; give a name that ends in {SUFFIX}")
     if path.exists() and not overwrite:
-        raise ResweepError(f"{path}: exists; choose another name or overwrite it (overwrite=True)")
+        raise OutputError(f"{path}: exists; choose another name or overwrite it (overwrite=True)")
     wkt = _choose_wkt(source, crs)
     source = _map_labels(source, labels)
     known = source.labels.to_dict() if source.labels.known else None

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from resweep.boxes import Boxes
-from resweep.errors import ResweepError
+from resweep.errors import InputError, ResweepError
 from resweep.io.datasets.annotated_boxes import Tracks, boxes_from_poses
 from resweep.io.datasets.json_files import read_json, read_list
 from resweep.io.files import ply
@@ -41,7 +41,7 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
     del rate_hz
     scans = sorted((path / "lidar").glob("PC_*.ply"), key=_parse_stamp)
     if not scans:
-        raise ResweepError(f"{path}: no lidar/PC_*.ply in it; give the folder of one log")
+        raise InputError(f"{path}: no lidar/PC_*.ply in it; give the folder of one log")
     stamps = np.array([_parse_stamp(scan) for scan in scans])
     poses = np.stack([_read_pose(path / "poses" / f"city_SE3_egovehicle_{stamp}.json") for stamp in stamps.tolist()])
     times = stamps * 1e-9
@@ -77,7 +77,7 @@ def _parse_stamp(scan: Path) -> int:
 
 def _read_pose(file: Path) -> Array:
     if not file.is_file():
-        raise ResweepError(f"{file}: missing; every sweep needs the vehicle's pose at its time. Fetch the log again")
+        raise InputError(f"{file}: missing; every sweep needs the vehicle's pose at its time. Fetch the log again")
     record = read_json(file)
     translation, rotation = record.part("translation").numbers(count=3), record.part("rotation").numbers(count=4)
     return pose_from_quaternion(translation, rotation, str(file))
@@ -88,7 +88,7 @@ def _read_origin(file: Path) -> Array:
     record = read_json(file)
     missing = [name for name in _LIDARS if not record.has(name)]
     if missing:
-        raise ResweepError(f"{file}: no '{missing[0]}', so the beams' origin is unknown; fetch the log again")
+        raise InputError(f"{file}: no '{missing[0]}', so the beams' origin is unknown; fetch the log again")
     places = [record.part(name).part("translation").numbers(count=3) for name in _LIDARS]
     return np.asarray(np.mean(places, axis=0), np.float64)
 

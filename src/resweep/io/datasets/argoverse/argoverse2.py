@@ -17,7 +17,7 @@ import numpy as np
 
 from resweep import portable
 from resweep.boxes import Boxes
-from resweep.errors import FaultKind, ResweepError, SweepError
+from resweep.errors import FaultKind, InputError, ResweepError, SweepError
 from resweep.io.datasets.annotated_boxes import Tracks, boxes_from_poses
 from resweep.io.datasets.argoverse.arrow_file import check_arrow
 from resweep.io.empty_beams import Lidar, Rig, infer_empty_beams
@@ -48,13 +48,13 @@ def open_log(path: Path, rate_hz: float | None = None, drop_nan: bool = False, e
     del rate_hz
     scans = sorted((path / "sensors" / "lidar").glob("*.feather"), key=_parse_stamp)
     if not scans:
-        raise ResweepError(f"{path}: no sensors/lidar/*.feather in it; give the folder of one log")
+        raise InputError(f"{path}: no sensors/lidar/*.feather in it; give the folder of one log")
     stamps = np.array([_parse_stamp(scan) for scan in scans])
     motion = _read_motion(path / "city_SE3_egovehicle.feather")
     times = stamps * 1e-9
     outside = np.flatnonzero((times < motion.start) | (times > motion.end))
     if len(outside):
-        raise ResweepError(f"{path / 'city_SE3_egovehicle.feather'}: no pose at the time of {scans[outside[0]].name}")
+        raise InputError(f"{path / 'city_SE3_egovehicle.feather'}: no pose at the time of {scans[outside[0]].name}")
     poses = motion.at(times)
     mounts = _read_mounts(path / "calibration" / "egovehicle_SE3_sensor.feather")
     annotations = lru_cache(maxsize=1)(lambda: _read_annotations(path / "annotations.feather"))
@@ -93,7 +93,7 @@ def _read_table(file: Path, columns: tuple[str, ...]) -> dict[str, Any]:
     feather = require("pyarrow.feather", "reading Argoverse 2")
     arrow = require("pyarrow", "reading Argoverse 2")
     if not file.is_file():
-        raise ResweepError(f"{file}: missing; fetch the log again")
+        raise InputError(f"{file}: missing; fetch the log again")
     try:
         data = file.read_bytes()
         check_arrow(data, str(file))
@@ -143,7 +143,7 @@ def _read_mounts(file: Path) -> Array:
     names = [str(name) for name in table["sensor_name"]]
     missing = [name for name in _LIDARS if name not in names]
     if missing:
-        raise ResweepError(f"{file}: no sensor '{missing[0]}'; fetch the log again")
+        raise InputError(f"{file}: no sensor '{missing[0]}'; fetch the log again")
     return _parse_poses(table, str(file))[[names.index(name) for name in _LIDARS]]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from resweep import portable
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 from resweep.io.datasets.choices import choose_one
 from resweep.io.datasets.kitti.kitti_raw import RATE_HZ, SENSOR, read_scan
 from resweep.io.datasets.kitti.times import read_scan_times, set_times_by_azimuth
@@ -58,7 +58,7 @@ def open_log(
     start, times, end, recorded = read_scan_times(folder, index, rate_hz, RATE_HZ)
     posed = np.flatnonzero(np.isin(index, frames))
     if not len(posed):
-        raise ResweepError(f"{root / 'data_poses' / drive / source}: no pose for any of the {len(index)} scans")
+        raise InputError(f"{root / 'data_poses' / drive / source}: no pose for any of the {len(index)} scans")
     row = np.searchsorted(frames, index[posed])
     motion = trajectory_from_rows(times[posed], poses[row], source).extended(_REACH_S)
 
@@ -99,7 +99,7 @@ def _read_poses(root: Path, drive: str) -> tuple[Array, Array, str]:
             portable.matmul(camera, _read_named(calibration / "perspective.txt", "R_rect_00"), T_cam_velo),
             "cam0_to_world.txt",
         )
-    raise ResweepError(f"{folder}: neither poses.txt nor cam0_to_world.txt; fetch data_poses")
+    raise InputError(f"{folder}: neither poses.txt nor cam0_to_world.txt; fetch data_poses")
 
 
 def _read_framed(file: Path, width: int) -> tuple[Array, Array]:
@@ -109,30 +109,30 @@ def _read_framed(file: Path, width: int) -> tuple[Array, Array]:
         if not words:
             continue
         if len(words) != width:
-            raise ResweepError(f"{file}, line {number}: {len(words)} values, {width} expected (frame and a pose)")
+            raise InputError(f"{file}, line {number}: {len(words)} values, {width} expected (frame and a pose)")
         rows.append((int(float(words[0])), pose_from_matrix(np.array(words[1:], float), f"{file}, line {number}")))
     if not rows:
-        raise ResweepError(f"{file}: holds no pose")
+        raise InputError(f"{file}: holds no pose")
     rows.sort(key=lambda row: row[0])
     frames = np.array([frame for frame, _ in rows])
     if (np.diff(frames) == 0).any():
-        raise ResweepError(f"{file}: frame {int(frames[np.flatnonzero(np.diff(frames) == 0)[0]])} has two poses")
+        raise InputError(f"{file}: frame {int(frames[np.flatnonzero(np.diff(frames) == 0)[0]])} has two poses")
     return frames, np.stack([pose for _, pose in rows])
 
 
 def _read_matrix(file: Path) -> Array:
     if not file.is_file():
-        raise ResweepError(f"{file}: missing; the poses cannot be turned into the LiDAR's without. Fetch calibration")
+        raise InputError(f"{file}: missing; the poses cannot be turned into the LiDAR's without. Fetch calibration")
     return pose_from_matrix(np.array(file.read_text().split(), float), str(file))
 
 
 def _read_named(file: Path, name: str) -> Array:
     """The matrix ``name`` of a calibration file of ``name: numbers`` lines."""
     if not file.is_file():
-        raise ResweepError(f"{file}: missing; the poses cannot be turned into the LiDAR's without. Fetch calibration")
+        raise InputError(f"{file}: missing; the poses cannot be turned into the LiDAR's without. Fetch calibration")
     fields = dict(line.split(":", 1) for line in file.read_text().splitlines() if ":" in line)
     if name not in fields:
-        raise ResweepError(f"{file}: no {name}; fetch the calibration again")
+        raise InputError(f"{file}: no {name}; fetch the calibration again")
     numbers = np.array(fields[name].split(), float)
     if numbers.size == 9:
         numbers = np.column_stack([numbers.reshape(3, 3), np.zeros(3)]).ravel()

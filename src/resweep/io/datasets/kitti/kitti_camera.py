@@ -18,7 +18,7 @@ import numpy as np
 from resweep import portable
 from resweep.boxes import Boxes
 from resweep.config import read_text
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 from resweep.io import poses
 from resweep.io.rigid import pose_from_matrix
 from resweep.pose import Array, transform
@@ -158,14 +158,14 @@ def read_camera(path: str | Path) -> KittiCamera:
         names = (_RAW, "calib.txt")
         found = next((path / name for name in names if (path / name).is_file()), None)
         if found is None:
-            raise ResweepError(f"{path}: has neither {' nor '.join(names)}; give a calibration of KITTI")
+            raise InputError(f"{path}: has neither {' nor '.join(names)}; give a calibration of KITTI")
         path = found
     fields = read_fields(path)
     if "P_rect_02" in fields:
         return _read_raw(path, fields)
     projections = np.stack([_take(path, fields, (f"P{at}",), (3, 4)) for at in range(4)])
     if projections[2, 0, 0] == 1.0:
-        raise ResweepError(f"{path}: P2 has a focal length of one pixel, which is no camera; give another calibration")
+        raise InputError(f"{path}: P2 has a focal length of one pixel, which is no camera; give another calibration")
     rectified = "R0_rect" not in fields and "R_rect" not in fields
     rectify = np.eye(3) if rectified else _take(path, fields, ("R0_rect", "R_rect"), (3, 3))
     Tr = pose_from_matrix(_take(path, fields, ("Tr_velo_to_cam", "Tr_velo_cam", "Tr"), (3, 4)), f"{path}, Tr")
@@ -201,7 +201,7 @@ def read_fields(path: Path) -> dict[str, list[float]]:
 def read_T_rect_lidar(file: Path) -> Array:
     """``T_rect_lidar`` (4, 4) from a calibration file of the object or tracking benchmark: R0_rect · Tr_velo_to_cam."""
     if not file.is_file():
-        raise ResweepError(f"{file}: missing; the boxes cannot be turned into the LiDAR's frame without")
+        raise InputError(f"{file}: missing; the boxes cannot be turned into the LiDAR's frame without")
     fields = read_fields(file)
     rectify = np.column_stack([_take(file, fields, ("R0_rect", "R_rect"), (3, 3)), np.zeros(3)])
     Tr = _take(file, fields, ("Tr_velo_to_cam", "Tr_velo_cam"), (3, 4))
@@ -224,5 +224,5 @@ def _take(path: Path, fields: dict[str, list[float]], names: tuple[str, ...], sh
     name = next((name for name in names if name in fields), names[0])
     values = fields.get(name, [])
     if len(values) != np.prod(shape) or not np.isfinite(values).all():
-        raise ResweepError(f"{path}: no {name} of {np.prod(shape)} numbers; give a calibration of KITTI")
+        raise InputError(f"{path}: no {name} of {np.prod(shape)} numbers; give a calibration of KITTI")
     return np.array(values).reshape(shape)

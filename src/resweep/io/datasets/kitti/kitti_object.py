@@ -14,7 +14,7 @@ import numpy as np
 
 from resweep import portable
 from resweep.boxes import Boxes
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 from resweep.io.datasets.kitti.kitti_camera import read_T_rect_lidar
 from resweep.io.datasets.kitti.kitti_raw import RATE_HZ, SENSOR
 from resweep.io.datasets.numbered_files import list_numbered
@@ -76,13 +76,13 @@ def _read_boxes(file: Path, calib: Path) -> Boxes:
 def parse_label(words: Sequence[str], where: str) -> list[float]:
     """h w l x y z ry, the last of the words of a label; ``where`` names it in errors."""
     if len(words) < _COLUMNS:
-        raise ResweepError(f"{where}: {len(words)} values, a label has {_COLUMNS}")
+        raise InputError(f"{where}: {len(words)} values, a label has {_COLUMNS}")
     try:
         numbers = [float(word) for word in words[8:_COLUMNS]]
     except ValueError as error:
-        raise ResweepError(f"{where}: {error}") from error
+        raise InputError(f"{where}: {error}") from error
     if not np.isfinite(numbers).all():
-        raise ResweepError(f"{where}: holds NaN or infinity; fetch the labels again")
+        raise InputError(f"{where}: holds NaN or infinity; fetch the labels again")
     return numbers
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from resweep import portable
 from resweep.boxes import Boxes
-from resweep.errors import FaultKind, ResweepError, SweepError
+from resweep.errors import FaultKind, InputError, ResweepError, SweepError
 from resweep.io.datasets.firings import number_lasers, sweep_from_firings
 from resweep.io.datasets.kitti.oxts import project_packets
 from resweep.io.datasets.kitti.times import read_scan_times, read_stamps, set_times_by_azimuth
@@ -150,7 +150,7 @@ def read_scan(path: Path, drop_nan: bool, binary: Format = kitti_bin.FORMAT) -> 
     try:
         numbers = np.array(path.read_text().split(), np.float32)
     except (ValueError, OSError) as error:
-        raise ResweepError(f"{path}: cannot be read as numbers ({error}); fetch it again") from error
+        raise InputError(f"{path}: cannot be read as numbers ({error}); fetch it again") from error
     if len(numbers) % 4:
         raise SweepError(
             f"{path}: truncated ({len(numbers)} numbers are not rows of x y z reflectance)", FaultKind.TRUNCATED
@@ -175,7 +175,7 @@ def _read_motion(
             for at in np.flatnonzero(np.isin(index, missing)).tolist():
                 faults.add(at, f"no pose: {folder} has no packet {int(index[at]):010d}.txt")
         elif len(missing):
-            raise ResweepError(f"{folder}: no packet {int(missing[0]):010d}.txt for the scan of that number")
+            raise InputError(f"{folder}: no packet {int(missing[0]):010d}.txt for the scan of that number")
         stamps = (
             np.interp(numbers, index, times) if recorded else times[0] + (numbers - index[0]) * _mean_step(times, index)
         )
@@ -203,16 +203,16 @@ def _read_imu_to_velo(path: Path, calib: str | Path | None) -> Array:
     places = [find_path(calib)] if calib is not None else [path / name, path.absolute().parent / name]
     file = next((place for place in places if place.is_file()), None)
     if file is None:
-        raise ResweepError(
+        raise InputError(
             f"{places[-1]}: missing; without it GPS/IMU poses cannot be turned into the LiDAR's. "
             "Fetch the date's calibration, or give calib=FILE"
         )
     fields = dict(line.split(":", 1) for line in file.read_text().splitlines() if ":" in line)
     if not {"R", "T"} <= set(fields):
-        raise ResweepError(f"{file}: no R and T in it; fetch the date's calibration again")
+        raise InputError(f"{file}: no R and T in it; fetch the date's calibration again")
     R, T = np.array(fields["R"].split(), float), np.array(fields["T"].split(), float)
     if R.size != 9 or T.size != 3:
-        raise ResweepError(f"{file}: R has {R.size} numbers and T {T.size}; 9 and 3 expected")
+        raise InputError(f"{file}: R has {R.size} numbers and T {T.size}; 9 and 3 expected")
     return pose_from_matrix(np.column_stack([R.reshape(3, 3), T]), str(file))
 
 
@@ -229,7 +229,7 @@ def _read_packets(files: list[Path], index: Array, faults: Faults | None) -> tup
             for sweep in np.flatnonzero(index == int(file.stem)).tolist():
                 faults.add(sweep, f"no pose: {error}")
     if not good.any():
-        raise ResweepError(f"{files[0].parent}: no packet is readable; fetch them again")
+        raise InputError(f"{files[0].parent}: no packet is readable; fetch them again")
     return rows, good
 
 
@@ -237,13 +237,13 @@ def _read_packet(file: Path) -> Array:
     """Lat lon alt roll pitch yaw (degrees, m, rad), with which a packet begins."""
     words = file.read_text().split()
     if len(words) < 6:
-        raise ResweepError(f"{file}: {len(words)} values, a GPS/IMU packet has 30; fetch it again")
+        raise InputError(f"{file}: {len(words)} values, a GPS/IMU packet has 30; fetch it again")
     try:
         row = np.array(words[:6], float)
     except ValueError as error:
-        raise ResweepError(f"{file}: no numbers ({error}); fetch it again") from error
+        raise InputError(f"{file}: no numbers ({error}); fetch it again") from error
     if not np.isfinite(row).all():
-        raise ResweepError(f"{file}: holds NaN or infinity; fetch it again")
+        raise InputError(f"{file}: holds NaN or infinity; fetch it again")
     return row
 
 
@@ -254,7 +254,7 @@ def _check_covered(path: Path, motion: Trajectory, start: Array, end: Array, fau
             faults.add(at, f"no pose: the packets in {path / 'oxts'} do not cover it")
         return
     if len(motion) > 3 and len(bad):
-        raise ResweepError(
+        raise InputError(
             f"{path / 'oxts'}: packets cover {motion.start:.3f} to {motion.end:.3f} s, sweep {int(bad[0])} lies at "
             f"{start[bad[0]]:.3f} to {end[bad[0]]:.3f} s; the packets belong to another drive or are incomplete"
         )
@@ -270,7 +270,7 @@ def _read_tracklets(file: Path) -> dict[int, Boxes] | None:
     try:
         items = ET.parse(file).getroot().findall("tracklets/item")
     except ET.ParseError as error:
-        raise ResweepError(f"{file}: damaged ({error}); fetch it again") from error
+        raise InputError(f"{file}: damaged ({error}); fetch it again") from error
     frames: dict[int, list[tuple[Any, ...]]] = {}
     for track, item in enumerate(items):
         height, width, length = (_read_number(item, name, file) for name in ("h", "w", "l"))
@@ -309,7 +309,7 @@ def _stack(rows: list[tuple[Any, ...]]) -> Boxes:
 def _read_number(item: ET.Element, name: str, file: Path) -> float:
     text = item.findtext(name)
     if text is None:
-        raise ResweepError(f"{file}: a tracklet without '{name}'; fetch it again")
+        raise InputError(f"{file}: a tracklet without '{name}'; fetch it again")
     return float(text)
 
 

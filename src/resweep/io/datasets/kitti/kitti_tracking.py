@@ -14,7 +14,7 @@ import numpy as np
 from resweep import portable
 from resweep.boxes import Boxes
 from resweep.config import read_text
-from resweep.errors import ResweepError
+from resweep.errors import InputError, ResweepError
 from resweep.io.datasets.choices import choose_one
 from resweep.io.datasets.kitti.kitti_camera import read_fields, read_T_rect_lidar
 from resweep.io.datasets.kitti.kitti_object import parse_label, turn_boxes
@@ -86,12 +86,12 @@ def _read_poses(file: Path, calib: Path, index: Array) -> Array:
         try:
             row = np.array(line.split()[:6], float)
         except ValueError as error:
-            raise ResweepError(f"{file}, line {number}: no numbers ({error}); fetch it again") from error
+            raise InputError(f"{file}, line {number}: no numbers ({error}); fetch it again") from error
         if len(row) < 6 or not np.isfinite(row).all():
-            raise ResweepError(f"{file}, line {number}: is no GPS/IMU packet of 30 numbers; fetch it again")
+            raise InputError(f"{file}, line {number}: is no GPS/IMU packet of 30 numbers; fetch it again")
         rows.append(row)
     if index.max() >= len(rows):
-        raise ResweepError(f"{file}: {len(rows)} lines, but there is a scan {index.max():06d}; it belongs elsewhere")
+        raise InputError(f"{file}: {len(rows)} lines, but there is a scan {index.max():06d}; it belongs elsewhere")
     fields = read_fields(calib)
     numbers = fields.get("Tr_imu_velo") or fields.get("Tr_imu_to_velo")
     if numbers is None:
@@ -111,7 +111,7 @@ def _read_boxes(file: Path, calib: Path) -> dict[int, Boxes]:
             try:
                 frame, track = int(words[0]), int(words[1])
             except ValueError as error:
-                raise ResweepError(f"{where}: {error}; a label begins with frame and track") from error
+                raise InputError(f"{where}: {error}; a label begins with frame and track") from error
             frames.setdefault(frame, []).append((words[2], track, parse_label(words[2:], where)))
     return {frame: turn_boxes(rows, T_lidar_rect) for frame, rows in frames.items()}
 

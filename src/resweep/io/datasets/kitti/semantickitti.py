@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from resweep import portable
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 from resweep.io import poses
 from resweep.io.datasets.kitti.semantic_labels import LABELS, relabel_sweep
 from resweep.io.empty_beams import infer_empty_beams
@@ -53,11 +53,11 @@ def open_log(
     """
     scans = sorted((path / "velodyne").glob("*.bin"))
     if not scans:
-        raise ResweepError(f"{path}: no velodyne/*.bin in it; give one sequence, such as sequences/00")
+        raise InputError(f"{path}: no velodyne/*.bin in it; give one sequence, such as sequences/00")
     try:
         index = np.array([int(scan.stem) for scan in scans], np.int64)
     except (ValueError, OverflowError) as error:
-        raise ResweepError(f"{path / 'velodyne'}: scans must be named by number, as 000000.bin ({error})") from error
+        raise InputError(f"{path / 'velodyne'}: scans must be named by number, as 000000.bin ({error})") from error
     faults = Faults()
     times, recorded = _read_times(path, index, rate_hz, faults if keep_going else None)
     pose_file = _find_pose_file(path)
@@ -103,7 +103,7 @@ def _read_poses(path: Path, file: Path | None, index: Array, faults: Faults | No
         return np.tile(np.eye(4), (len(index), 1, 1))
     Tr = poses.read_calib(path / "calib.txt")
     if Tr is None:
-        raise ResweepError(f"{path / 'calib.txt'}: no Tr; the camera's poses cannot be turned into the LiDAR's without")
+        raise InputError(f"{path / 'calib.txt'}: no Tr; the camera's poses cannot be turned into the LiDAR's without")
     if faults is None:
         camera = poses.read_matrices(file)
     else:
@@ -121,7 +121,7 @@ def _take_lines(file: Path, rows: Array, index: Array, faults: Faults | None) ->
             faults.add(at, f"no pose: {file} ends before scan {index[at]:06d}")
         return np.asarray(rows[np.minimum(index, len(rows) - 1)])
     if index.max() >= len(rows):
-        raise ResweepError(f"{file}: {len(rows)} lines, but there is a scan {index.max():06d}; it belongs elsewhere")
+        raise InputError(f"{file}: {len(rows)} lines, but there is a scan {index.max():06d}; it belongs elsewhere")
     return np.asarray(rows[index])
 
 

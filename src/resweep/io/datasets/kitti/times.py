@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from resweep import portable
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 from resweep.pose import Array
 from resweep.sweep import Sweep
 
@@ -37,13 +37,13 @@ def read_stamps(file: Path, index: Array) -> Array | None:
         return None
     lines = file.read_text().splitlines()
     if len(index) and index.max() >= len(lines):
-        raise ResweepError(f"{file}: {len(lines)} lines, but there is a scan {int(index.max())}; it belongs elsewhere")
+        raise InputError(f"{file}: {len(lines)} lines, but there is a scan {int(index.max())}; it belongs elsewhere")
     stamps = np.empty(len(index))
     for at, number in enumerate(index.tolist()):
         try:
             stamps[at] = parse_utc(lines[number])
         except ValueError as error:
-            raise ResweepError(f"{file}, line {number + 1}: no date and time ({error})") from error
+            raise InputError(f"{file}, line {number + 1}: no date and time ({error})") from error
     return stamps
 
 

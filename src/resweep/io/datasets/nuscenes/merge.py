@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError, OutputError, ResweepError
 from resweep.files import atomic_folder, lock_local
 from resweep.io.datasets.json_files import read_json
 from resweep.io.datasets.nuscenes.scene_tables import Tables, join_tables, write_tables
@@ -39,7 +39,7 @@ class _Source:
     def open(cls, root: Path, version: str | None) -> _Source:
         found = find_tables(root, version)
         if found is None:
-            raise ResweepError(f"{root}: no nuScenes dataset; give the folder that holds samples/ and the tables")
+            raise InputError(f"{root}: no nuScenes dataset; give the folder that holds samples/ and the tables")
         names = sorted(file.stem for file in found.folder.glob("*.json") if file.stem != _SPLITS)
         return cls(root, found.folder.name, {name: list(read_records(found.folder / f"{name}.json")) for name in names})
 
@@ -77,7 +77,7 @@ def merge_nuscenes(
 def _merge(sources: Sequence[str | Path], target: Path, version: str | None, progress: bool) -> Merged:
     """Make one dataset of several in a folder that no other process writes."""
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise ResweepError(f"{target}: exists and is not empty; choose another name")
+        raise OutputError(f"{target}: exists and is not empty; choose another name")
     found = [_Source.open(find_path(source), version) for source in sources]
     if len({source.version for source in found}) != 1:
         names = ", ".join(f"{source.root} has {source.version}" for source in found)
@@ -107,7 +107,7 @@ def _join_splits(sources: Sequence[_Source], names: dict[str, str]) -> dict[str,
 
 def _copy(source: Path, target: Path) -> None:
     if not source.is_file():
-        raise ResweepError(f"{source}: missing, though the tables name it; complete the dataset")
+        raise InputError(f"{source}: missing, though the tables name it; complete the dataset")
     target.parent.mkdir(parents=True, exist_ok=True)
     if not target.exists():  # the same record in two sources has the same file
         shutil.copyfile(source, target)

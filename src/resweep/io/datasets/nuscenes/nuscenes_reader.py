@@ -17,7 +17,7 @@ import numpy as np
 
 from resweep import portable
 from resweep.boxes import Boxes
-from resweep.errors import FaultKind, ResweepError, SweepError
+from resweep.errors import FaultKind, InputError, ResweepError, SweepError
 from resweep.io.datasets.annotated_boxes import Tracks, boxes_from_poses
 from resweep.io.datasets.choices import choose_one
 from resweep.io.datasets.firings import sweep_from_firings
@@ -86,7 +86,7 @@ def open_log(
     root = path.absolute().parent if inside else path
     tables = Tables(path) if inside else find_tables(path, version)
     if tables is None:
-        raise ResweepError(f"{path}: no v1.0-*/scene.json in it; give the folder that holds samples/ and the tables")
+        raise InputError(f"{path}: no v1.0-*/scene.json in it; give the folder that holds samples/ and the tables")
     scenes = _name_scenes(read_records(tables.folder / "scene.json"))
     name = choose_one(scene, sorted(scenes), "scene", path, hint=f", or open {root}/NAME")
     facts = read_facts(scenes[name].get(FACTS), f"{tables.folder / 'scene.json'}, {name}")
@@ -148,7 +148,7 @@ def _find_frames(tables: Tables, scene: str, channel: str, keyframes_only: bool)
         ),
     )
     if not found:
-        raise ResweepError(f"{tables.folder / 'sample_data.json'}: no {channel} scan of this scene; check channel=")
+        raise InputError(f"{tables.folder / 'sample_data.json'}: no {channel} scan of this scene; check channel=")
     return sorted(found.values(), key=lambda record: record["timestamp"])
 
 
@@ -157,7 +157,7 @@ def _find_time(frame: Record, tables: Tables) -> float:
     stamp = frame.get(TIME, frame["timestamp"] / 1e6)
     if type(stamp) not in (int, float) or not np.isfinite(stamp):
         where = f"{tables.folder / 'sample_data.json'}, record {frame['token']}"
-        raise ResweepError(f"{where}: '{TIME}' must be a number, got {stamp!r:.40}; fetch the metadata again")
+        raise InputError(f"{where}: '{TIME}' must be a number, got {stamp!r:.40}; fetch the metadata again")
     return float(stamp)
 
 
@@ -232,7 +232,7 @@ class _Notes:
         """Metres a second, which only our own annotations have."""
         value = row.get(VELOCITY, [np.nan] * 3)
         if type(value) is not list or [type(item) for item in value] != [float] * 3:
-            raise ResweepError(
+            raise InputError(
                 f"{self._where}, record {row['token']}: '{VELOCITY}' must be three numbers; write it again"
             )
         return value
@@ -240,7 +240,7 @@ class _Notes:
     def _read_count(self, row: Record) -> int:
         value = row.get("num_lidar_pts", -1)
         if type(value) is not int or not -1 <= value < 1 << 32:
-            raise ResweepError(f"{self._where}, record {row['token']}: 'num_lidar_pts' must be a whole number")
+            raise InputError(f"{self._where}, record {row['token']}: 'num_lidar_pts' must be a whole number")
         return value
 
     def labels(self, root: Path, frame: Record) -> dict[str, tuple[Path, Array]]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from resweep.boxes import Boxes
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 from resweep.io.datasets.nuscenes.classes import CHANNEL, Row, make_token
 from resweep.labels import LabelSet
 from resweep.pose import Array, rotation_of
@@ -116,7 +116,7 @@ def find_keys(frames: Sequence[Frame]) -> list[bool]:
 def check_stamps(times: Array, name: str) -> None:
     """Raise if two sweeps fall on one microsecond, which is all that nuScenes can tell apart."""
     if len(np.unique(np.round(np.asarray(times) * 1e6))) < len(times):
-        raise ResweepError(f"log '{name}': two sweeps within a microsecond, nuScenes' unit of time; check its times")
+        raise InputError(f"log '{name}': two sweeps within a microsecond, nuScenes' unit of time; check its times")
 
 
 def place(scene: Scene, pose: Array) -> Row:

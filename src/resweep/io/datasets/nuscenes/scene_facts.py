@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from resweep.config import validate
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 from resweep.pose import Array
 from resweep.sensors import Sensor, load_sensor
 
@@ -34,8 +34,8 @@ def read_facts(data: Any, where: str) -> SceneFacts:
         T_world_global[:2, 3] = np.array(data["origin_m"], float).reshape(2)
         scale, name, sensor = float(data["intensity_scale"]), str(data["sensor_name"]), data["sensor"]
     except (KeyError, TypeError, ValueError) as error:
-        raise ResweepError(f"{where}: damaged ({error}); write the log again") from error
+        raise InputError(f"{where}: damaged ({error}); write the log again") from error
     if not (1e-6 < scale < 1e6 and (np.abs(T_world_global) < 1e9).all()):
-        raise ResweepError(f"{where}: damaged (origin_m or intensity_scale); write the log again")
+        raise InputError(f"{where}: damaged (origin_m or intensity_scale); write the log again")
     spec = None if sensor is None else validate(sensor, Sensor, f"{where}, sensor")
     return SceneFacts(spec, name, T_world_global, scale)

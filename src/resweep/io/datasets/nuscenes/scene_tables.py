@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 from resweep.files import write_file
 from resweep.io.datasets.nuscenes.annotations import annotate
 from resweep.io.datasets.nuscenes.classes import Row, make_common_tables, sensor_token
@@ -142,7 +142,7 @@ def join_tables(parts: Sequence[Tables], names: Sequence[str]) -> Tables:
                 if table == "scene":  # it may have been renamed when it was joined before
                     other = {**other, "name": row["name"]}
                 if other != row:
-                    raise ResweepError(
+                    raise InputError(
                         f"{name}: {table} {row['token']} is another record elsewhere; were both made from one log?"
                     )
     tables = {table: list(rows.values()) for table, rows in sorted(joined.items())}

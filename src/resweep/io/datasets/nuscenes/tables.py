@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from resweep.errors import ResweepError, nearest_names
+from resweep.errors import InputError, ResweepError, nearest_names
 from resweep.io.datasets.json_files import is_inside
 
 Record = dict[str, Any]
@@ -26,12 +26,12 @@ _BETWEEN = _SPACE + ","
 def read_records(file: Path) -> Iterator[Record]:
     """The records of one table, in order, without holding the table."""
     if not file.is_file():
-        raise ResweepError(f"{file}: missing; fetch the metadata of this version of nuScenes again")
+        raise InputError(f"{file}: missing; fetch the metadata of this version of nuScenes again")
     decoder, fields, number = json.JSONDecoder(), _FIELDS.get(file.stem, {}), 0
     with file.open(encoding="utf-8", errors="replace") as stream:
         text = stream.read(_BLOCK).lstrip(_SPACE)
         if not text.startswith("["):
-            raise ResweepError(f"{file}: not a nuScenes table (a JSON list of records)")
+            raise InputError(f"{file}: not a nuScenes table (a JSON list of records)")
         at = 1
         while True:
             while at < len(text) and text[at] in _BETWEEN:
@@ -43,7 +43,7 @@ def read_records(file: Path) -> Iterator[Record]:
             except (ValueError, RecursionError) as error:  # the record goes on in the next block
                 block = stream.read(_BLOCK) if len(text) - at < _MAX_RECORD else ""
                 if not block:
-                    raise ResweepError(f"{file}: truncated or damaged ({error}); fetch it again") from error
+                    raise InputError(f"{file}: truncated or damaged ({error}); fetch it again") from error
                 text, at = text[at:] + block, 0
                 continue
             if type(record) is not dict or not all(fits(record.get(name)) for name, fits in fields.items()):
@@ -109,10 +109,10 @@ _FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
 def _explain_misfit(record: Any, fields: dict[str, Callable[[Any], bool]], where: str) -> ResweepError:
     """What is wrong with a record; each check says in its docstring what it expects."""
     if type(record) is not dict:
-        return ResweepError(f"{where}: expected an object, got {type(record).__name__}; fetch the metadata again")
+        return InputError(f"{where}: expected an object, got {type(record).__name__}; fetch the metadata again")
     name, fits = next((name, fits) for name, fits in fields.items() if not fits(record.get(name)))
     shown = json.dumps(record[name])[:40] if name in record else "nothing"
-    return ResweepError(f"{where}: '{name}' must be {fits.__doc__}, got {shown}; fetch the metadata again")
+    return InputError(f"{where}: '{name}' must be {fits.__doc__}, got {shown}; fetch the metadata again")
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Tables:
         found = self.select(table, lambda record: record["token"] in tokens)
         missing = tokens - set(found)
         if missing:
-            raise ResweepError(f"{self.folder / table}.json: no record {min(missing)}, which another table names")
+            raise InputError(f"{self.folder / table}.json: no record {min(missing)}, which another table names")
         return found
 
     def look_up_all(self, table: str, tokens: set[str]) -> dict[str, list[Record]]:
@@ -149,9 +149,9 @@ class Tables:
 def take_single(found: list[Record], where: str) -> Record:
     """The one record of a token; none, or several that differ, are an error."""
     if not found:
-        raise ResweepError(f"{where}: no such record, which another table names; fetch the metadata again")
+        raise InputError(f"{where}: no such record, which another table names; fetch the metadata again")
     if any(record != found[0] for record in found):
-        raise ResweepError(f"{where}: {len(found)} different records of one token; fetch the metadata again")
+        raise InputError(f"{where}: {len(found)} different records of one token; fetch the metadata again")
     return found[0]
 
 
@@ -161,9 +161,9 @@ def find_tables(path: Path, version: str | None) -> Tables | None:
     if version is not None:
         named = [folder for folder in folders if folder.name == version]
         if not named:
-            raise ResweepError(f"{path}: no version '{version}'; {nearest_names(version, [f.name for f in folders])}")
+            raise InputError(f"{path}: no version '{version}'; {nearest_names(version, [f.name for f in folders])}")
         return Tables(named[0])
     if len(folders) > 1:
         names = ", ".join(folder.name for folder in folders)
-        raise ResweepError(f"{path}: several versions ({names}); choose one with version=")
+        raise InputError(f"{path}: several versions ({names}); choose one with version=")
     return Tables(folders[0]) if folders else None

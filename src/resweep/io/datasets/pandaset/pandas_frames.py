@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError, ResweepError
 from resweep.io.datasets.pandaset.pickle_data import Made, Name, read_pickle
 from resweep.pose import Array
 
@@ -64,14 +64,14 @@ class _Frame:
         return {name: table[name] for name in names}
 
     def _error(self, what: str) -> ResweepError:
-        return ResweepError(f"{self._where}: holds no pandas frame of numbers and texts ({what}); fetch it again")
+        return InputError(f"{self._where}: holds no pandas frame of numbers and texts ({what}); fetch it again")
 
     def _made(self, item: Any, module: str, names: tuple[str, ...]) -> Made:
         """``item`` if one of these names of a package makes it."""
         if not isinstance(item, Made):
             raise self._error(f"{names[0]} expected")
         if item.maker.module.partition(".")[0] != module or item.maker.name not in names:
-            raise ResweepError(f"{self._where}: asks for {item.maker}, which no table of points needs; nothing was run")
+            raise InputError(f"{self._where}: asks for {item.maker}, which no table of points needs; nothing was run")
         return item
 
     def _parts(self, manager: Any) -> tuple[list[tuple[Any, Any]], list[Any]]:

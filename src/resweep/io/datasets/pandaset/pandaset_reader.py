@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from resweep.boxes import Boxes
-from resweep.errors import FaultKind, ResweepError, SweepError
+from resweep.errors import FaultKind, InputError, ResweepError, SweepError
 from resweep.io.datasets.annotated_boxes import Tracks, boxes_from_yaws
 from resweep.io.datasets.json_files import read_list
 from resweep.io.datasets.numbered_files import list_numbered
@@ -88,7 +88,7 @@ def _read_poses(folder: Path, count: int) -> tuple[Array, Array]:
     records, stamps = read_list(folder / "poses.json"), read_list(folder / "timestamps.json")
     for name, rows in (("poses.json", records), ("timestamps.json", stamps)):
         if len(rows) != count:
-            raise ResweepError(f"{folder / name}: {len(rows)} rows for {count} sweeps; they must pair up")
+            raise InputError(f"{folder / name}: {len(rows)} rows for {count} sweeps; they must pair up")
     position = [row.part("position").numbers("x", "y", "z") for row in records]
     heading = [row.part("heading").numbers("w", "x", "y", "z") for row in records]
     times = np.array([stamp.number() for stamp in stamps])

@@ -11,7 +11,7 @@ import pickletools
 from dataclasses import dataclass
 from typing import Any
 
-from resweep.errors import ResweepError
+from resweep.errors import InputError
 
 # A table of pandas takes a few hundred opcodes, and two more for each text in it: the largest of PandaSet, thousands.
 MAX_OPCODES = 200_000
@@ -56,7 +56,7 @@ def read_pickle(data: bytes, where: str) -> Any:
     machine = _Machine()
     for count, (opcode, argument, _) in enumerate(pickletools.genops(data)):
         if count >= MAX_OPCODES:
-            raise ResweepError(f"{where}: a pickle of more than {MAX_OPCODES} steps; no table of points needs as many")
+            raise InputError(f"{where}: a pickle of more than {MAX_OPCODES} steps; no table of points needs as many")
         if opcode.name == "STOP":
             break
         machine.step(opcode.name, argument)
