@@ -75,7 +75,7 @@ class SettingsError(ResweepError):
 
 
 class OutputError(ResweepError):
-    """An output that cannot be written: something else is there, another process writes it, or the disk refuses it."""
+    """An output that cannot be written: something else is there, the disk refuses it, or its format cannot hold it."""
 
 
 class MissingExtraError(ResweepError):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from resweep.errors import FaultKind, InputError, SweepError
+from resweep.errors import FaultKind, InputError, OutputError, SweepError
 from resweep.io.format import Format
 from resweep.io.points.columns import check_finite, express_points, sweep_from_columns
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet
@@ -31,7 +31,7 @@ def write(sweep: Sweep, path: Path, frame: str = "deskewed", labels: bool = Fals
     points = express_points(sweep, frame)
     check_finite(points, path.name)
     if frame == "world" and len(points) and np.abs(points).max() > _FLOAT32_M:
-        raise InputError(
+        raise OutputError(
             f"{path.name}: KITTI's float32 would blur world coordinates of {np.abs(points).max():.0f} m; "
             "write LAS, PLY or PCD, or frame='deskewed'"
         )

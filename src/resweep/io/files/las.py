@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import resweep
-from resweep.errors import FaultKind, InputError, ResweepError, SweepError
+from resweep.errors import FaultKind, InputError, OutputError, ResweepError, SweepError
 from resweep.io.files.las_crs import read_crs
 from resweep.io.files.las_layout import check_layout
 from resweep.io.format import Format
@@ -73,7 +73,7 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", intensity_scale: floa
     standard = _take_standard(columns, sweep, scale)
     for name, values in columns.items():
         if len(name) > 31:
-            raise InputError(f"{path.name}: extra column '{name}' has a name too long for LAS (31 letters at most)")
+            raise OutputError(f"{path.name}: extra column '{name}' has a name too long for LAS (31 letters at most)")
         header.add_extra_dim(laspy.ExtraBytesParams(name=name, type=values.dtype))
     las = laspy.LasData(header)
     las.points = laspy.ScaleAwarePointRecord.zeros(len(points), header=header)

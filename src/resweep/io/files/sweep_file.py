@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from resweep.boxes import Boxes
-from resweep.errors import FaultKind, InputError, ResweepError, SweepError
+from resweep.errors import FaultKind, InputError, OutputError, ResweepError, SweepError
 from resweep.io.format import Format
 from resweep.io.limits import UNZIP_ERRORS, parse_npy, read_member
 from resweep.io.log_json import Facts
@@ -44,7 +44,7 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", compress: bool = Fals
     ``part_of`` is the log that the sweep is from: what is known of it (labels, sensor ...) is then kept too.
     """
     if frame != "sensor":
-        raise ResweepError(f"{path.name}: .sweep keeps the beams as fired; frame='{frame}' needs another format")
+        raise OutputError(f"{path.name}: .sweep keeps the beams as fired; frame='{frame}' needs another format")
     arrays: dict[str, Array] = {name: getattr(sweep, name) for name in (*_BEAM, *_RETURN)}
     for name, values in sweep.extra.items():
         arrays[_EXTRA + name] = np.asarray(values)
@@ -76,7 +76,7 @@ def write(sweep: Sweep, path: Path, frame: str = "sensor", compress: bool = Fals
         for name, values in arrays.items():
             buffer = io.BytesIO()
             if values.dtype.hasobject:
-                raise InputError(
+                raise OutputError(
                     f"{path.name}: extra column '{name}' holds Python objects; make it an array of numbers"
                 )
             np.lib.format.write_array(buffer, np.ascontiguousarray(values), allow_pickle=False)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from resweep import portable
-from resweep.errors import FaultKind, ResweepError, SweepError
+from resweep.errors import FaultKind, OutputError, ResweepError, SweepError
 from resweep.io.points.header import Header
 from resweep.pose import Array, inverse, transform
 from resweep.sensors.infer.stored_empty import add_stored_empty
@@ -95,7 +95,7 @@ def check_finite(points: Array, where: str) -> None:
     """Raise if any of the points (n, 3) to be written is not finite."""
     bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
     if len(bad):
-        raise ResweepError(
+        raise OutputError(
             f"{where}: {len(bad)} of {len(points)} points to be written hold NaN or infinity (first: {bad[0]}); "
             "leave them out with sweep.select(...)"
         )
@@ -104,13 +104,13 @@ def check_finite(points: Array, where: str) -> None:
 def _split_extra(name: str, values: Array, taken: Mapping[str, Array], where: str) -> dict[str, Array]:
     """An extra column as (n,) columns of plain numbers; wide ones become ``name_0``, ``name_1`` ..."""
     if not re.fullmatch(r"[A-Za-z_]\w*", name) or name in taken:
-        raise ResweepError(f"{where}: extra column '{name}' needs another name (letters, digits, _; not one of ours)")
+        raise OutputError(f"{where}: extra column '{name}' needs another name (letters, digits, _; not one of ours)")
     if values.dtype.kind == "b":
         values = values.astype(np.uint8)
     if values.dtype == np.float16:
         values = values.astype(np.float32)
     if values.dtype.kind not in "iuf" or values.dtype.itemsize > 8:
-        raise ResweepError(f"{where}: extra column '{name}' of type {values.dtype} has no place here; write .sweep")
+        raise OutputError(f"{where}: extra column '{name}' of type {values.dtype} has no place here; write .sweep")
     if values.ndim == 1:
         return {name: values}
     flat = values.reshape(len(values), int(np.prod(values.shape[1:])))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import resweep
-from resweep.errors import InputError, OutputError, ResweepError
+from resweep.errors import OutputError, ResweepError
 from resweep.io.clouds.octree import read_layout
 from resweep.io.clouds.writing.octree_levels import (
     CELL_BITS,
@@ -117,7 +117,7 @@ class CopcWriter:
         steps = np.round((points - self._offset) / self.scale_m)
         if np.abs(steps).max() > _INT32:
             reach = float(np.abs(points - self._offset).max())
-            raise InputError(
+            raise OutputError(
                 f"{self.path.name}: points {reach:.3g} m apart do not fit steps of {self.scale_m:g} m; "
                 "check them for outliers, or give a larger scale_m"
             )
@@ -128,7 +128,7 @@ class CopcWriter:
     def close(self, progress: bool = True) -> None:
         """Sort the points into the octree and write the file."""
         if not self.count:
-            raise InputError(f"{self.path.name}: no point to write")
+            raise OutputError(f"{self.path.name}: no point to write")
         # The cube begins at the lowest point and is as wide as the cloud: copclib's own readers take it for granted.
         side = max(1 << CELL_BITS, int((self._seen.high - self._seen.low).max()))
         bits, corner = side.bit_length(), self._seen.low
