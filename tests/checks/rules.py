@@ -1,0 +1,72 @@
+"""The rules that every file of the package keeps, and the files that each is for."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.checks.messages import find_options
+from tests.checks.meta import find_meta_branches
+from tests.checks.processor import find_processor_dependence
+
+ROOT = Path(__file__).resolve().parents[2] / "src" / "resweep"
+# Rooms that store nothing: what they show may differ in the last digit. References are for tests.
+STORES_NOTHING = re.compile(r"(viewer|cli|evaluation)/|sensors/pattern_plot\.py|portable\.py|.*reference(/|\.py)")
+
+Offence = tuple[int, str]  # line, and what to do
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule: the offences in the source of a file, and the files that it does not hold for."""
+
+    find: Callable[[str], list[Offence]]
+    except_for: re.Pattern[str] = re.compile(r"(?!)")
+
+
+def decides_by_meta(source: str) -> list[Offence]:
+    """Lines that decide by ``meta``, which is for people."""
+    return [(line, "decides by meta; make it a typed field") for line in find_meta_branches(ast.parse(source))]
+
+
+def names_options(source: str) -> list[Offence]:
+    """Errors of the library that name options of the command line."""
+    return [(line, "names an option; speak of arguments") for line in find_options(ast.parse(source))]
+
+
+def depends_on_processor(source: str) -> list[Offence]:
+    """Arithmetic of which the last digit depends on the processor."""
+    lines, found = source.splitlines(), []
+    for node in ast.walk(ast.parse(source)):
+        problem = find_processor_dependence(node)
+        if problem and "# sparse" not in lines[node.lineno - 1]:  # type: ignore[attr-defined]
+            found.append((node.lineno, problem))  # type: ignore[attr-defined]
+    return found
+
+
+RULES = {
+    "meta": Rule(decides_by_meta),
+    "messages": Rule(names_options, re.compile(r"cli/")),
+    "processor": Rule(depends_on_processor, STORES_NOTHING),
+}
+
+
+def check_file(rule: Rule, path: Path, root: Path = ROOT) -> list[Offence]:
+    """The offences of one file against a rule."""
+    module = path.relative_to(root).as_posix()
+    if rule.except_for.match(module):
+        return []
+    source = path.read_text(encoding="utf-8")
+    if module == "pose.py":  # rotation_of itself
+        source = source.replace("Rotation.from_matrix(portable.", "(portable.")
+    return rule.find(source)
+
+
+def check(root: Path = ROOT) -> Iterator[str]:
+    """One line for each offence of a file below ``root``: where, which rule, and what to do."""
+    for path in sorted(root.rglob("*.py")):
+        for name, rule in RULES.items():
+            yield from (f"{path}:{line}: {name}: {problem}" for line, problem in check_file(rule, path, root))
