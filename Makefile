@@ -1,17 +1,27 @@
 # The tests run on what a user installs: the sdist is built, the wheel is built from the sdist, and the wheel goes into
 # environments that cannot see the source tree. The wheel is built once and shared by every target.
+#
+# make check     ruff, mypy, clang-format, and the rules that every file keeps (tests/checks). It needs no wheel.
+# make test      the gate, under twelve minutes on two cores from a fresh clone: every test that is not marked slow, and
+#                the core install without extras (tests/minimal). Of other people's programs, the cluster, kills and
+#                faults, damaged files, pages, notebooks, benchmarks and experiments it runs what shows that they work.
+# make test-all  every test, the slow ones too: all programs, pages, notebooks, kills, benchmarks and experiments.
+# make crash, make fuzz and make sanitize go on for longer than any test.
 
 PYTHON ?= python3
 VENV ?= .venv
 MINIMAL ?= .venv-minimal
 DEVELOP ?= .venv-develop
-JUDGES ?= .venv-judges
+EXTERNAL ?= .venv-external
+BUILD ?= .venv-build
 BIN := $(VENV)/bin
 # Modules are compiled when they are first imported: most of those that are installed never are.
 INSTALL := -m pip --quiet install --no-compile
 WHEEL := $$(echo dist/*.whl)
 SDIST := $$(echo dist/*.tar.gz)
-BUILD_TOOLS := "build>=1.2" "cmake>=3.18" "nanobind>=2.4" ninja "scikit-build-core>=0.10"
+LISTS := build/requirements
+# This release of PyTorch: any that the extra would choose by itself may bring gigabytes for GPUs.
+TORCH := torch==2.13.0
 CPP := $(shell find cpp tests/native -name '*.cpp' -o -name '*.hpp')
 SOURCES := CMakeLists.txt pyproject.toml README.md LICENSE \
   $(shell find cpp src -type f ! -name '.*' ! -name '*.so' ! -path '*/__pycache__/*' | sort)
@@ -20,7 +30,9 @@ EXPERIMENTS := a_table1 a_figure1 a_transfer a_mobile a_reality b_figure3 b_figu
 
 # Test files go to the workers as a whole, since their fixtures are costly, the longest first (tests/conftest.py).
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
-TEST := RESWEEP_WHEEL="$(WHEEL)" RESWEEP_SDIST="$(SDIST)" RESWEEP_JUDGES="$(CURDIR)/$(JUDGES)/bin/python" $(BIN)/python -m pytest
+# One thread in each worker, in the native core and in BLAS, or workers would wait for each other.
+THREADS := RESWEEP_TEST_THREADS=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+TEST := $(THREADS) RESWEEP_WHEEL="$(WHEEL)" RESWEEP_SDIST="$(SDIST)" RESWEEP_EXTERNAL="$(CURDIR)/$(EXTERNAL)/bin/python" $(BIN)/python -m pytest
 
 # make test COVERAGE=1 measures the lines of the installed package that the tests run. It takes about a quarter more
 # processor time, and less from Python 3.12 on, which can count without slowing every line.
@@ -42,8 +54,10 @@ export CCACHE_NOHASHDIR := 1
 endif
 
 .DEFAULT_GOAL := help
+ifndef AT_ONCE
 .NOTPARALLEL:
-.PHONY: help demo install wheel test test-all check format stubs develop bench experiments docs fuzz lost sanitize clean FORCE
+endif
+.PHONY: help demo install wheel environments test test-all check format stubs develop bench experiments docs fuzz crash sanitize clean FORCE
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,18 +69,25 @@ install: $(VENV)/.installed ## install into .venv
 
 wheel: build/wheel.stamp ## build the sdist, and the wheel from it, into dist
 
-test: $(VENV)/.installed $(VENV)/.dev $(MINIMAL)/.installed $(JUDGES)/.installed ## test the built wheel, then its core install without any extra
+# Packages are fetched and unpacked while the compiler runs; the wheel goes in when all of that is done.
+environments: ## all that make test needs: the wheel, and three environments beside each other
+	$(MAKE) --no-print-directory -j4 AT_ONCE=1 build/wheel.stamp $(VENV)/.dev $(MINIMAL)/.core $(EXTERNAL)/.installed
+	$(MAKE) --no-print-directory $(VENV)/.installed $(MINIMAL)/.installed
+
+test: environments ## test the built wheel, then its core install without any extra: the gate
 	$(COVERED) $(TEST) -m "not slow" --durations=40 $(PARALLEL) $(COVER)
 	RESWEEP_MINIMAL=1 $(MINIMAL)/bin/python -m pytest tests/minimal
 	$(SHOW_COVERAGE)
 
-test-all: $(VENV)/.installed $(VENV)/.dev $(VENV)/.bench $(JUDGES)/.installed ## test the built wheel with the slow tests too
-	$(TEST) --durations=20 $(PARALLEL)
+test-all: environments $(VENV)/.bench ## test the built wheel with the slow tests too
+	$(TEST) --durations=40 $(PARALLEL)
+	RESWEEP_MINIMAL=1 $(MINIMAL)/bin/python -m pytest tests/minimal
 
-check: $(VENV)/.dev ## run the linters and the type checker
+check: $(VENV)/.dev ## run the linters, the type checker and the rules of every file
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m tests.checks
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
 
 format: $(VENV)/.dev ## fix what the linters can fix
@@ -79,7 +100,8 @@ stubs: $(VENV)/.installed $(VENV)/.dev ## write the types of the native core ane
 
 develop: ## install the sources in place into .venv-develop; again after a change of cpp
 	test -x $(DEVELOP)/bin/python || $(PYTHON) -m venv --upgrade-deps $(DEVELOP)
-	$(DEVELOP)/bin/python $(INSTALL) $(BUILD_TOOLS)
+	$(PYTHON) .ci/requirements.py $(LISTS)/develop.txt build
+	$(DEVELOP)/bin/python $(INSTALL) -r $(LISTS)/develop.txt
 	$(DEVELOP)/bin/python $(INSTALL) --no-build-isolation -e ".[dev]"
 
 bench: $(VENV)/.installed $(VENV)/.bench ## print the speed and memory figures
@@ -88,21 +110,21 @@ bench: $(VENV)/.installed $(VENV)/.bench ## print the speed and memory figures
 experiments: $(VENV)/.installed $(VENV)/.dev ## print the papers' tables and figures
 	set -e; for name in $(EXPERIMENTS); do $(BIN)/python -m experiments.$$name --json; done
 
-docs: $(VENV)/.docs ## build the documentation into site, without network
+docs: $(VENV)/.installed $(VENV)/.docs ## build the documentation into site, without network
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "open site/index.html; it needs no server"
 
 fuzz: $(VENV)/.installed $(VENV)/.dev ## feed every reader thousands of damaged files; FUZZ="--seed 2 --json" for others
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 
-lost: $(VENV)/.installed $(VENV)/.dev ## kill, double and disturb every command that writes; LOST="--verb build --moments 100" for others
-	$(BIN)/python -m tests.crash $(or $(LOST),--moments 100 --pairs 4 --faults)
+crash: $(VENV)/.installed $(VENV)/.dev ## kill, double and disturb every command that writes; CRASH="--verb build --moments 100" for others
+	$(BIN)/python -m tests.crash $(or $(CRASH),--moments 100 --pairs 4 --faults)
 
 sanitize: $(VENV)/.installed $(VENV)/.dev ## run the native tests under the address, undefined-behaviour and thread sanitizers
 	$(BIN)/python tests/native/sanitize.py
 
 clean: ## remove all that make has made
-	rm -rf $(VENV) $(MINIMAL) $(DEVELOP) $(JUDGES) build dist demo-output out site .coverage
+	rm -rf $(VENV) $(MINIMAL) $(DEVELOP) $(EXTERNAL) $(BUILD) build dist demo-output out site .coverage
 
 # The list of sources changes when a file comes or goes, which no file's time would show.
 build/sources.list: FORCE
@@ -110,60 +132,71 @@ build/sources.list: FORCE
 	@printf '%s\n' $(SOURCES) | cmp -s - $@ || printf '%s\n' $(SOURCES) > $@
 
 # The sdist keeps the files' times, so that the native build, which outlives it, compiles only what changed.
-build/wheel.stamp: build/sources.list $(SOURCES) | $(VENV)/.build-tools
+build/wheel.stamp: build/sources.list $(SOURCES) $(BUILD)/.tools
 	rm -rf dist build/source
-	$(BIN)/python -m build --no-isolation --sdist --outdir dist -C sdist.reproducible=false .
+	$(BUILD)/bin/python -m build --no-isolation --sdist --outdir dist -C sdist.reproducible=false .
 	mkdir -p build/source
 	tar -xzf $(SDIST) -C build/source --strip-components=1
-	$(BIN)/python -m build --no-isolation --wheel --outdir dist -C "build-dir=$(CURDIR)/build/native/{wheel_tag}" build/source
+	$(BUILD)/bin/python -m build --no-isolation --wheel --outdir dist -C "build-dir=$(CURDIR)/build/native/{wheel_tag}" build/source
 	touch $@
 
-$(BIN)/python:
-	$(PYTHON) -m venv --upgrade-deps $(VENV)
+# An environment is made again only if the list of what it needs changed: its stamp is the list it was made from.
+define installed_from
+	test -x $(@D)/bin/python || $(PYTHON) -m venv --upgrade-deps $(@D)
+	cmp -s $< $@ || $(@D)/bin/python $(INSTALL) -r $<
+	cp $< $@
+endef
 
-$(VENV)/.build-tools: | $(BIN)/python
-	$(BIN)/python $(INSTALL) $(BUILD_TOOLS)
-	touch $@
+# The lists change with pyproject.toml, but not with every change of it.
+$(LISTS)/build.txt: FORCE
+	@$(PYTHON) .ci/requirements.py $@ build
+$(LISTS)/core.txt: FORCE
+	@$(PYTHON) .ci/requirements.py $@ core
+$(LISTS)/minimal.txt: FORCE
+	@$(PYTHON) .ci/requirements.py $@ core "pytest>=8"
+$(LISTS)/dev.txt: FORCE
+	@$(PYTHON) .ci/requirements.py $@ core dev learn $(TORCH)
+$(LISTS)/bench.txt: FORCE
+	@$(PYTHON) .ci/requirements.py $@ core bench
+$(LISTS)/docs.txt: FORCE
+	@$(PYTHON) .ci/requirements.py $@ core docs
+$(LISTS)/viewer.txt: FORCE
+	@$(PYTHON) .ci/requirements.py $@ core viewer
+$(LISTS)/external.txt: tests/external/requirements.txt tests/external/without-dependencies.txt
+	@mkdir -p $(@D)
+	cat $^ > $@
 
-# The version does not change with each wheel, so pip must be told to replace it.
-$(VENV)/.installed: build/wheel.stamp
-	$(BIN)/python $(INSTALL) --force-reinstall --no-deps "$(WHEEL)"
-	$(BIN)/python $(INSTALL) "$(WHEEL)"
-	touch $@
+$(BUILD)/.tools: $(LISTS)/build.txt
+	$(installed_from)
+
+$(VENV)/.core: $(LISTS)/core.txt
+	$(installed_from)
+
+# The linters need no wheel. What is installed into one environment is installed one after the other.
+$(VENV)/.dev: $(LISTS)/dev.txt | $(VENV)/.core
+	$(installed_from)
+
+$(VENV)/.bench: $(LISTS)/bench.txt | $(VENV)/.dev
+	$(installed_from)
+
+$(VENV)/.docs: $(LISTS)/docs.txt | $(VENV)/.core
+	$(installed_from)
 
 # What the demo says to type next opens in the browser.
-$(VENV)/.viewer: $(VENV)/.installed
-	$(BIN)/python $(INSTALL) "$(WHEEL)[viewer]"
-	touch $@
+$(VENV)/.viewer: $(LISTS)/viewer.txt | $(VENV)/.installed
+	$(installed_from)
 
-# The linters need no new wheel, so these depend on pyproject.toml alone. This release of PyTorch comes first: any that
-# the extra would choose by itself may bring gigabytes for GPUs.
-$(VENV)/.dev: pyproject.toml
-	$(MAKE) $(VENV)/.installed
-	$(BIN)/python $(INSTALL) "torch==2.13.0"
-	$(BIN)/python $(INSTALL) "$(WHEEL)[dev,learn]"
-	touch $@
+$(MINIMAL)/.core: $(LISTS)/minimal.txt
+	$(installed_from)
 
-$(VENV)/.bench: pyproject.toml
-	$(MAKE) $(VENV)/.dev
-	$(BIN)/python $(INSTALL) "$(WHEEL)[bench]"
-	touch $@
-
-$(VENV)/.docs: pyproject.toml
-	$(MAKE) $(VENV)/.installed
-	$(BIN)/python $(INSTALL) "$(WHEEL)[docs]"
-	touch $@
-
-# What `pip install resweep` gives, and pytest.
-$(MINIMAL)/.installed: build/wheel.stamp
-	test -x $(MINIMAL)/bin/python || $(PYTHON) -m venv --upgrade-deps $(MINIMAL)
-	$(MINIMAL)/bin/python $(INSTALL) --force-reinstall --no-deps "$(WHEEL)"
-	$(MINIMAL)/bin/python $(INSTALL) "$(WHEEL)" "pytest>=8"
+# What `pip install resweep` gives; the version does not change with each wheel, so pip must be told to replace it.
+$(VENV)/.installed $(MINIMAL)/.installed: %/.installed: build/wheel.stamp %/.core
+	$*/bin/python $(INSTALL) --force-reinstall --no-deps "$(WHEEL)"
 	touch $@
 
 # The field's own programs, which open what we write. Resweep itself is not in there.
-$(JUDGES)/.installed: tests/external/requirements.txt tests/external/without-dependencies.txt
-	test -x $(JUDGES)/bin/python || $(PYTHON) -m venv --upgrade-deps $(JUDGES)
-	$(JUDGES)/bin/python $(INSTALL) -r tests/external/requirements.txt
-	$(JUDGES)/bin/python $(INSTALL) --no-deps -r tests/external/without-dependencies.txt
-	touch $@
+$(EXTERNAL)/.installed: $(LISTS)/external.txt
+	test -x $(@D)/bin/python || $(PYTHON) -m venv --upgrade-deps $(@D)
+	cmp -s $< $@ || $(@D)/bin/python $(INSTALL) -r tests/external/requirements.txt
+	cmp -s $< $@ || $(@D)/bin/python $(INSTALL) --no-deps -r tests/external/without-dependencies.txt
+	cp $< $@

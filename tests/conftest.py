@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from resweep import _core
 from resweep.progress import Verbosity
 
 # Files that take longest, and folders of such: they begin first, so that none is left for one worker at the end.
 LONGEST = (
     "cluster/",
-    "lost/",
+    "crash/",
     "build/tiles/",
     "experiments/",
     "reproducible/",
@@ -32,7 +33,11 @@ DATA = Path(os.environ.get("RESWEEP_TEST_DATA", Path(__file__).resolve().parents
 
 
 def pytest_configure() -> None:
-    """Heed Ctrl-C, also where tests run in the background of a shell: commands that they interrupt inherit this."""
+    """Heed Ctrl-C, also where tests run in the background of a shell: commands that they interrupt inherit this.
+
+    Workers beside each other take one thread each (``RESWEEP_TEST_THREADS``), where a test asks for no number.
+    """
+    _core.set_thread_limit(int(os.environ.get("RESWEEP_TEST_THREADS", "0")))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -56,11 +61,11 @@ def sample_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def judges() -> str:
+def external_python() -> str:
     """The python that has the field's own programs (tests/external/requirements.txt) and no resweep."""
-    python = os.environ.get("RESWEEP_JUDGES", "")
+    python = os.environ.get("RESWEEP_EXTERNAL", "")
     if not Path(python).is_file():
-        pytest.skip("needs the environment of the field's programs, which make test installs (RESWEEP_JUDGES)")
+        pytest.skip("needs the environment of the field's programs, which make test installs (RESWEEP_EXTERNAL)")
     return python
 
 

@@ -306,9 +306,11 @@ def test_a_tracking_sequence_reads_back(tracking: Path) -> None:
     assert [line.split()[0] for line in calib.read_text().splitlines()][4:] == ["R_rect", "Tr_velo_cam", "Tr_imu_velo"]
 
 
-def test_pykitti_loads_and_trackeval_rates_a_tracking_sequence(tracking: Path, judges: str, tmp_path: Path) -> None:
+def test_pykitti_loads_and_trackeval_rates_a_tracking_sequence(
+    tracking: Path, external_python: str, tmp_path: Path
+) -> None:
     script = Path(__file__).parents[1] / "external" / "kitti_tracking.py"
-    command = [judges, str(script), str(tracking / "training"), str(tmp_path)]
+    command = [external_python, str(script), str(tracking / "training"), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=1200, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])

@@ -1,4 +1,4 @@
-"""Make 3D Tiles of a cloud with py3dtiles and count the points of the finest tiles. Run by the judges' python."""
+"""Make 3D Tiles of a cloud with py3dtiles and count the points of the finest tiles. Run by ``external_python``."""
 
 # mypy: disable-error-code="import-not-found, import-untyped"
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write a LAS file as COPC with Whitebox, in nodes of few points. Run by the judges' python."""
+"""Write a LAS file as COPC with Whitebox, in nodes of few points. Run by ``external_python``."""
 
 # mypy: disable-error-code="import-not-found, import-untyped"
 from __future__ import annotations

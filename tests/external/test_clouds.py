@@ -35,18 +35,18 @@ def make_points(count: int) -> Array:
 
 
 @pytest.mark.slow
-def test_3d_tiles_are_made_of_our_clouds(judges: str, tmp_path: Path) -> None:
+def test_3d_tiles_are_made_of_our_clouds(external_python: str, tmp_path: Path) -> None:
     points = make_points(20_000)
     log = rs.Log.from_sweeps([rs.Sweep.from_points(points - PLACE, pose=from_xyz_rpy(*PLACE))])
     rs.write_cloud(log, tmp_path / "town.copc.laz", progress=False)
-    printed = run(judges, "clouds_3dtiles.py", str(tmp_path / "town.copc.laz"), str(tmp_path / "3dtiles"))
+    printed = run(external_python, "clouds_3dtiles.py", str(tmp_path / "town.copc.laz"), str(tmp_path / "3dtiles"))
     found = json.loads(printed.splitlines()[-1])
     assert found["points"] == 20_000
     centre = np.array(found["transform"]).reshape(4, 4)[3, :3] + np.array(found["box"][:3])
     np.testing.assert_allclose(centre, (points.min(axis=0) + points.max(axis=0)) / 2, atol=0.02)
 
 
-def test_a_cloud_of_another_writer_is_read_by_box_and_level(judges: str, tmp_path: Path) -> None:
+def test_a_cloud_of_another_writer_is_read_by_box_and_level(external_python: str, tmp_path: Path) -> None:
     points = make_points(30_000)
     header = laspy.LasHeader(point_format=6, version="1.4")
     header.offsets, header.scales = PLACE, np.full(3, 0.01)
@@ -55,7 +55,7 @@ def test_a_cloud_of_another_writer_is_read_by_box_and_level(judges: str, tmp_pat
     las.return_number = las.number_of_returns = np.ones(len(points), np.uint8)
     las.write(str(tmp_path / "f.las"))
     cloud = tmp_path / "f.copc.laz"
-    run(judges, "clouds_whitebox.py", str(tmp_path / "f.las"), str(cloud))
+    run(external_python, "clouds_whitebox.py", str(tmp_path / "f.las"), str(cloud))
     octree = read_layout(cloud)
     assert len({node.level for node in octree.nodes}) > 1
     log = rs.open_log(cloud, chunk_points=5000)

@@ -66,7 +66,7 @@ def concatenate(roots: list[Path], out: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory, judges: str) -> Path:
+def written(tmp_path_factory: pytest.TempPathFactory, external_python: str) -> Path:
     """A dataset and a simulated drive; both merged, both put together by hand; the drive as part of nuScenes mini."""
     folder = tmp_path_factory.mktemp("nuscenes")
     fields: dict[str, Any] = {"worlds": ["scene:street"], "sensors": ["velodyne-hdl-32e"], "scenarios": [SCENARIO]}
@@ -84,10 +84,10 @@ def written(tmp_path_factory: pytest.TempPathFactory, judges: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def judged(written: Path, judges: str) -> dict[str, Any]:
+def judged(written: Path, external_python: str) -> dict[str, Any]:
     roots = [f"v1.0-resweep:all:{written / name}" for name in ("data", "naive")]
     roots.append(f"v1.0-mini:mini_val:{written / 'mini'}")
-    said = run_python(judges, str(HERE / "nuscenes_devkit.py"), str(written / "judged"), *roots, cwd=written)
+    said = run_python(external_python, str(HERE / "nuscenes_devkit.py"), str(written / "judged"), *roots, cwd=written)
     found: dict[str, Any] = json.loads(said.splitlines()[-1])
     return found
 
@@ -139,14 +139,14 @@ def test_the_official_detection_evaluation_runs(judged: dict[str, Any], root: st
 
 
 @pytest.mark.slow
-def test_the_page_does_what_it_says(tmp_path: Path, judges: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_does_what_it_says(tmp_path: Path, external_python: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (commands,), (code,) = blocks("bash"), blocks("python")
     for line in commands.splitlines():
         with pytest.raises(SystemExit) as ended:
             main(shlex.split(line)[1:])
         assert ended.value.code == 0, line
-    said = run_python(judges, "-c", code, cwd=tmp_path)
+    said = run_python(external_python, "-c", code, cwd=tmp_path)
     assert "car {0.5: 1.0" in said
     assert (tmp_path / "scan.png").stat().st_size > 10_000
     assert rs.open_log("data", scene="edge-cases-0000").labels.name == "nuscenes-lidarseg"
