@@ -17,7 +17,7 @@ from benchmarks.places import hdl64, terrain_with_boxes
 from benchmarks.report import Result, machine, main, table
 from resweep.simulate import Simulator
 from resweep.worlds import Mesh, Splats, World
-from resweep.worlds.traced import traced
+from resweep.worlds.native import build_scene
 
 DEPTHS = (1, 5)
 
@@ -55,7 +55,7 @@ def closed_splats_on(mesh: Mesh, n_splats: int, depth: int) -> Splats:
     # The number of its face stands for the instance of a triangle, so that rays tell which they hit.
     numbered = Mesh(mesh.vertices, mesh.faces, instance=np.arange(len(mesh.faces)) + 1)
     down = np.tile(np.array([0.0, 0.0, -1.0], np.float32), (len(above), 1))
-    found = traced([numbered.lower()]).intersect(above, down, float(high[2] - low[2]) + 2.0)
+    found = build_scene([numbered.lower()]).intersect(above, down, float(high[2] - low[2]) + 2.0)
     hit = np.isfinite(found["range"])
     face = found["instance"][hit] - 1
     walls = splats_on(Mesh(mesh.vertices, mesh.faces[steep]), max(1, n_splats - n_level), depth)

@@ -25,7 +25,7 @@ from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.simulate import Simulator
 from resweep.worlds import Splats, StreamedWorld, Volumes, World, load_world
 from resweep.worlds.store.assemble import assemble_world
-from resweep.worlds.store.folder import save_world
+from resweep.worlds.store.save import save_world
 
 TILE_M = 50.0
 SPEED_M_S = 10.0

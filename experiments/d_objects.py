@@ -21,9 +21,9 @@ from resweep.objects.bank import build_bank
 from resweep.objects.coloured_icp import make_target, register
 from resweep.objects.config import IcpConfig, ObjectConfig
 from resweep.pose import from_xyz_rpy, transform
-from resweep.scenario.coverage import sample_points
 from resweep.simulate.scene import native_scene
 from resweep.voxels import first_in_voxels
+from resweep.worlds.layers.triangles import sample_faces
 
 SHIFT_M, TURN_DEG = 0.06, 1.0  # how far boxes are off
 NEAR_M = 0.1  # within which the true surface counts as covered, and a traced ray as right
@@ -67,7 +67,7 @@ class Truth:
 
     def __init__(self, fast: bool = False) -> None:
         self.mesh = true_car()
-        self.surface = sample_points(self.mesh, 100_000 if fast else 400_000)
+        self.surface = sample_faces(self.mesh.corners, 100_000 if fast else 400_000)
         self.origins, self.directions = views(0.1, 30.0) if fast else views(0.05, 15.0)
         self.ranges = traced(self.mesh, self.origins, self.directions)
         hit = np.isfinite(self.ranges)
@@ -129,7 +129,7 @@ def run(fast: bool = False, seed: int = 3) -> dict[str, Any]:
                 continue
             asset = next(iter(build_bank(log, config).values()))
             rows[drive.name][name] = truth.judge(asset)
-            shown[name] = asset.layers[0].centre  # type: ignore[union-attr]
+            shown[name] = asset.layers[0].centres
     return {"box_shift_m": SHIFT_M, "box_turn_deg": TURN_DEG, "drives": rows, "paper": CLAIM, "_shown": shown}
 
 
@@ -175,7 +175,7 @@ def draw(result: dict[str, Any]) -> Figure:
     names = [name for name in VARIANTS if name in result["_shown"]]
     made, axes = figure(3.0 * len(names), 4.6, 2, len(names), sharex=True)
     mesh = true_car()
-    outline = sample_points(mesh, 20_000)
+    outline = sample_faces(mesh.corners, 20_000)
     for column, name in enumerate(names):
         centre = result["_shown"][name]
         for axis, (x, y) in zip(axes[:, column], ((0, 1), (0, 2)), strict=True):

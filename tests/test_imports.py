@@ -108,9 +108,9 @@ def test_the_package_itself_imports_nothing_of_its_own_at_run_time() -> None:
 
 def test_wrong_imports_would_be_found() -> None:
     wrong = [
-        ("worlds/store/folder.py", "from resweep.io.registry import atomic_file"),
-        ("worlds/store/folder.py", "from resweep import sensors"),
-        ("worlds/store/folder.py", "def f():\n    import resweep.simulate"),
+        ("worlds/store/index.py", "from resweep.io.registry import atomic_file"),
+        ("worlds/store/index.py", "from resweep import sensors"),
+        ("worlds/store/index.py", "def f():\n    import resweep.simulate"),
         ("sensors/spec.py", "import resweep\nresweep.Simulator"),
         ("pose.py", "from resweep.sweep import Sweep"),
         ("errors.py", "from resweep import _core"),
@@ -119,7 +119,7 @@ def test_wrong_imports_would_be_found() -> None:
         assert len(upward_imports(module, source)) == 1, source
     assert (
         upward_imports(
-            "worlds/store/folder.py", "from resweep import __version__\nfrom resweep.worlds.layers.mesh import Mesh"
+            "worlds/store/index.py", "from resweep import __version__\nfrom resweep.worlds.layers.mesh import Mesh"
         )
         == []
     )

@@ -19,7 +19,7 @@ from resweep.build.splats.splats import face_sensor
 from resweep.errors import ResweepError
 from resweep.neighbours import Neighbours
 from resweep.simulate.align import align
-from resweep.worlds.layers.mesh import unit_normals
+from resweep.worlds.layers.triangles import unit_normals
 from tests.places import POLE, ROAD, at, cloud_of, log_of, plane
 
 CONFIGS = {

@@ -105,7 +105,7 @@ def test_a_replaced_world_stays_until_the_next_save(bucket: str) -> None:
     grounds(3).save(url)  # the same again replaces nothing
     assert {name.split("/")[1] for name in list_keys(url) if "/" in name} == kept
     with pytest.raises(ResweepError, match="exists already"):
-        rs.worlds.store.save_world(grounds(4), url, overwrite=False)
+        rs.worlds.store.save.save_world(grounds(4), url, overwrite=False)
 
 
 def test_readers_see_the_old_world_or_the_new_one(bucket: str) -> None:
@@ -142,9 +142,9 @@ def test_readers_see_the_old_world_or_the_new_one(bucket: str) -> None:
 def test_a_reader_that_loses_its_world_takes_the_new_one(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"{bucket}/a.world"
     grounds(1).save(url)
-    from resweep.worlds.store import folder as store
+    from resweep.worlds import load
 
-    read_layer, saved = store.read_layer, [1]
+    read_layer, saved = load.read_layer, [1]
 
     def replace_first(*given: object) -> object:
         for seed in (2, 3) if saved == [1] else ():
@@ -152,7 +152,7 @@ def test_a_reader_that_loses_its_world_takes_the_new_one(bucket: str, monkeypatc
             grounds(seed).save(url)
         return read_layer(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(store, "read_layer", replace_first)
+    monkeypatch.setattr(load, "read_layer", replace_first)
     assert_is_seed(rs.load_world(url), 3)
 
 

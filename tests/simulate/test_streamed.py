@@ -22,9 +22,9 @@ from resweep.simulate.retrace import one_ray_sensor
 from resweep.simulate.sources import StreamedScene
 from resweep.sweep import Sweep
 from resweep.worlds import Instances, Mesh, Splats, StreamedWorld, Volumes, World, load_world
-from resweep.worlds.store.folder import save_world
+from resweep.worlds.store.near import find_near
+from resweep.worlds.store.save import save_world
 from resweep.worlds.stream.cells import DividedScene
-from resweep.worlds.stream.near import find_near
 
 TILE_M = 10.0
 COLUMNS = ("beam", "range", "intensity", "return_index", "label", "instance", "beam_status", "points")

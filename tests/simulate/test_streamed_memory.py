@@ -12,7 +12,7 @@ import pytest
 from resweep.labels import load_labels
 from resweep.worlds import Splats, World
 from resweep.worlds.store.assemble import assemble_world
-from resweep.worlds.store.folder import save_world
+from resweep.worlds.store.save import save_world
 
 TILE_M, N_TILES, N_DISCS = 20.0, 60, 20_000
 DRIVE = """

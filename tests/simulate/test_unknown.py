@@ -16,7 +16,7 @@ from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import Splats, StreamedWorld, Volumes, World
 from resweep.worlds.layers.seen import COMPLETED, pack_seen
 from resweep.worlds.observed import ObservedSpace
-from resweep.worlds.store.folder import save_world
+from resweep.worlds.store.save import save_world
 
 RANGE_M = 30.0
 SENSOR = rs.load_sensor("velodyne-vlp-16").with_(

@@ -17,7 +17,7 @@ from resweep.worlds.store import assemble as assembling
 from resweep.worlds.store import stored_arrays
 from resweep.worlds.store import tiled_columns as tiles
 from resweep.worlds.store.assemble import assemble_world
-from resweep.worlds.store.folder import save_world
+from resweep.worlds.store.save import save_world
 
 ORIGIN = np.array([1000.5, -20.0, 3.0])
 SIZE_M = 10.0

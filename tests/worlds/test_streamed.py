@@ -13,9 +13,9 @@ from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.worlds import Instances, StreamedWorld, Volumes, World, load_world
-from resweep.worlds.store.folder import save_world
+from resweep.worlds.store.near import find_near
+from resweep.worlds.store.save import save_world
 from resweep.worlds.stream.cells import CellsInMemory, cells_in_memory
-from resweep.worlds.stream.near import find_near
 
 
 def poses(*x: float) -> np.ndarray:
@@ -71,7 +71,7 @@ def test_tiles_in_memory_are_those_on_disk(mixed_world: World, tmp_path: Path) -
     cells = cells_in_memory(load_world(tmp_path / "a.world"))
     assert cells is not None
     for one, other in zip(cells, stored.layers, strict=True):
-        assert (one.kind, one.gathers) == (other.kind, other.gathers)
+        assert (one.kind, one.traits) == (other.kind, other.traits)
         for name in ("place", "n_rows", "n_points", "bounds"):
             np.testing.assert_array_equal(getattr(one.table, name), getattr(other.table, name))
         for tile in range(len(one.table.n_rows)):

@@ -10,7 +10,7 @@ import numpy as np
 from resweep.map.cloud import Cloud
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
-from resweep.worlds import Layer, Splats, Volumes
+from resweep.worlds import Layer
 from resweep.worlds.layers.seen import COLUMN, COMPLETED, pack_seen
 
 _NEAR_M = 1.0  # a return farther from every primitive says nothing about any
@@ -24,23 +24,21 @@ def record_seen(cloud: Cloud, layers: Sequence[Layer]) -> tuple[Layer, ...]:
     without any takes the range and incidence of the return nearest to it, with a count of 0. Other kinds of layer, and
     primitives that are marked as completed already, stay as they are.
     """
-    chosen = [at for at, layer in enumerate(layers) if isinstance(layer, Splats | Volumes)]
+    chosen = [at for at, layer in enumerate(layers) if layer.keeps_extra]
     rows = np.flatnonzero(cloud.seen)
     if not chosen or len(rows) == 0:
         return tuple(layers)
     found: list[Layer] = list(layers)
-    scattered = [layer for layer in layers if isinstance(layer, Splats | Volumes)]
-    centre = np.concatenate([layer.centre if isinstance(layer, Splats) else layer.mean for layer in scattered])
-    normal = np.concatenate(
-        [layer.normal if isinstance(layer, Splats) else np.zeros_like(layer.mean) for layer in scattered]
-    )
+    scattered = [layers[at] for at in chosen]
+    centre = np.concatenate([layer.centres for layer in scattered])
+    normals = [(layer.normals, layer.centres) for layer in scattered]
+    normal = np.concatenate([np.zeros_like(at) if normal is None else normal for normal, at in normals])
     records = _observe(cloud, rows, centre, normal)
     ends = np.cumsum([len(layer) for layer in scattered])
     for at, layer, end in zip(chosen, scattered, ends, strict=True):
         own = slice(int(end) - len(layer), int(end))
-        surfaces = isinstance(layer, Splats)
         packed = pack_seen(records[0][own], (records[1][own], records[2][own]), None)
-        if surfaces:
+        if layer.normals is not None:
             packed = pack_seen(records[0][own], (records[1][own], records[2][own]), (records[3][own], records[4][own]))
         old = layer.extra.get(COLUMN)
         if old is not None:

@@ -14,7 +14,7 @@ from resweep.boxes import BOX_MARGIN_M, Boxes
 from resweep.errors import ResweepError
 from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array, Trajectory, check_rigid, rotation_of, transform
-from resweep.worlds import Mesh, Splats, StreamedWorld, World
+from resweep.worlds import Layer, StreamedWorld, World
 from resweep.worlds.layers.relabel import any_labels
 
 
@@ -34,7 +34,7 @@ class Actor:
     is right for meshes. ``known`` is how much of its shape is known (`Boxes.known`).
     """
 
-    layers: tuple[Mesh | Splats, ...]
+    layers: tuple[Layer, ...]
     trajectory: Trajectory
     instance: int
     label: int | None = None
@@ -49,9 +49,8 @@ class Actor:
         if not self.layers:
             raise ResweepError(f"{what}: no layer given; an actor has at least one mesh or layer of splats")
         for layer in self.layers:
-            if not isinstance(layer, Mesh | Splats):
-                kind = getattr(layer, "kind", type(layer).__name__)
-                raise ResweepError(f"{what}: a layer of kind '{kind}' cannot move; use meshes or splats")
+            if not layer.can_move:
+                raise ResweepError(f"{what}: a layer of kind '{layer.kind}' cannot move; use meshes or splats")
         if not isinstance(self.trajectory, Trajectory):
             poses = check_rigid(self.trajectory, f"{what}: pose").reshape(-1, 4, 4)
             object.__setattr__(self, "trajectory", Trajectory(np.zeros(1), poses))

@@ -18,7 +18,7 @@ from resweep.label_mapping import map_labels
 from resweep.labels import UNKNOWN_LABELS, LabelSet, load_labels
 from resweep.pose import Array, from_xyz_rpy
 from resweep.scenario.coverage import estimate_coverage
-from resweep.worlds import Layer, Volumes, World
+from resweep.worlds import Layer, World
 from resweep.worlds.layers.mesh_files import STATED_UP, load_mesh, upward_axis
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
@@ -60,7 +60,7 @@ class Asset:
             raise ResweepError(f"asset '{self.name}': size_m must be three lengths above zero, got {self.size_m}")
         if not self.layers:
             raise ResweepError(f"asset '{self.name}': has no layer; an object needs a surface")
-        if any(isinstance(layer, Volumes) for layer in self.layers):
+        if not all(layer.solid for layer in self.layers):
             raise ResweepError(f"asset '{self.name}': has permeable volumes; an object is made of splats or meshes")
         object.__setattr__(self, "size_m", size)
         object.__setattr__(self, "layers", tuple(self.layers))

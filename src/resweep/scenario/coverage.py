@@ -9,12 +9,11 @@ import numpy as np
 
 from resweep import portable
 from resweep.pose import Array
-from resweep.worlds import Instances, Layer, Mesh, Splats
+from resweep.worlds import Layer
 
 DIRECTIONS = 12  # around the object, the first from its front, then counter-clockwise
 _FACING = 0.05  # cosine from which a surface is seen from a direction
 _CELLS = 40  # along the longest side of the object's outline
-_SAMPLES = 20_000  # points on the meshes of an object
 
 
 def estimate_coverage(layers: Sequence[Layer], size_m: Sequence[float]) -> tuple[float, ...]:
@@ -23,7 +22,8 @@ def estimate_coverage(layers: Sequence[Layer], size_m: Sequence[float]) -> tuple
     A surface that faces away does not count. A whole car fills about three quarters of its box.
     """
     length, width, height = (float(value) for value in size_m)
-    points, normals, reach = (np.concatenate(parts) for parts in zip(*map(_surface, layers), strict=True))
+    outlines = [layer.list_outline() for layer in layers]
+    points, normals, reach = (np.concatenate(parts) for parts in zip(*outlines, strict=True))
     cell = max(length, width, height) / _CELLS
     shares = []
     for angle in 2 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS:
@@ -64,29 +64,3 @@ def _filled(across: Array, up: Array, reach: Array, width: float, height: float,
         inside = (column >= 0) & (column < columns) & (row >= 0) & (row < rows)
         grid[column[inside], row[inside]] = True
     return float(grid.mean())
-
-
-def _surface(layer: Layer) -> tuple[Array, Array, Array]:
-    """Points (n, 3) of a layer with outward normals (zero: seen from both sides) and the radius around each."""
-    if isinstance(layer, Splats):
-        return layer.centre.astype(np.float64), layer.normal.astype(np.float64), layer.radius.astype(np.float64)
-    if isinstance(layer, Instances):
-        points = sample_points(layer.mesh, max(100, _SAMPLES // len(layer.transforms)))
-        copies = layer.transforms.astype(np.float64)
-        points = (np.einsum("kij,nj->kni", copies[:, :, :3], points) + copies[:, None, :, 3]).reshape(-1, 3)
-    else:
-        assert isinstance(layer, Mesh)  # assets have no volumes
-        points = sample_points(layer, _SAMPLES)
-    return points, np.zeros_like(points), np.zeros(len(points))
-
-
-def sample_points(mesh: Mesh, count: int) -> Array:
-    """Points (count, 3) spread evenly over the faces of a mesh, the same each time."""
-    corners = mesh.vertices[mesh.faces].astype(np.float64)
-    area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
-    rng = np.random.default_rng(0)
-    face = rng.choice(len(area), count, p=area / area.sum()) if area.sum() > 0 else np.zeros(count, np.int64)
-    u, v = rng.random((2, count, 1))
-    u, v = np.where(u + v > 1, 1 - u, u), np.where(u + v > 1, 1 - v, v)
-    a, b, c = corners[face].transpose(1, 0, 2)
-    return np.asarray(a + u * (b - a) + v * (c - a))

@@ -10,8 +10,8 @@ from resweep import portable
 from resweep.errors import ResweepError
 from resweep.labels import Group
 from resweep.pose import Array
-from resweep.worlds import Volumes, World
-from resweep.worlds.traced import traced
+from resweep.worlds import World
+from resweep.worlds.native import build_scene
 
 _MAX_SURFACES = 12  # surfaces that a ray down looks at
 _SKIP_M = 0.01  # below a surface the search for the next one goes on
@@ -26,7 +26,7 @@ class Ground:
     """The surfaces of a world that are not permeable, as rays hit them. Coordinates are the world's."""
 
     def __init__(self, world: World) -> None:
-        solid = [layer.lower() for layer in world.layers if not isinstance(layer, Volumes)]
+        solid = [layer.lower() for layer in world.layers if layer.solid]
         if not solid:
             raise ResweepError("scenario: the world has only permeable volumes; actors need ground to stand on")
         self.origin, self.bounds = world.origin, world.bounds
@@ -34,7 +34,7 @@ class Ground:
         self.ground_ids = world.labels.in_group(Group.GROUND)
         self._is_ground_id = np.zeros(max(self.ground_ids, default=0) + 2, bool)
         self._is_ground_id[list(self.ground_ids)] = True
-        self.scene = traced(solid)
+        self.scene = build_scene(solid)
 
     def hits(self, origins: Array, directions: Array, range_max_m: float) -> dict[str, Array]:
         """Closest hits of rays (n, 3): ``range`` metres (infinity: none), ``cosine``, ``label`` and ``instance``."""

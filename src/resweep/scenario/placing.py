@@ -20,7 +20,7 @@ from resweep.scenario.motion import TimedPath
 from resweep.scenario.overlap import Overlap, find_actor_overlaps, find_world_overlap
 from resweep.scenario.recorded_objects import RecordedObject, find_recorded_objects
 from resweep.scenario.spec import ActorSpec, RecordedTrack
-from resweep.worlds import Mesh, Splats, StreamedWorld, World
+from resweep.worlds import Layer, Mesh, StreamedWorld, World
 
 if TYPE_CHECKING:
     from resweep.scenario.scenario import Scenario
@@ -245,14 +245,12 @@ def make_actor(asset: Asset, motion: Trajectory, instance: int, name: str, label
     return Actor(check_movable(asset), motion, instance, label, name, own, asset.size_m, known)
 
 
-def check_movable(asset: Asset) -> tuple[Mesh | Splats, ...]:
+def check_movable(asset: Asset) -> tuple[Layer, ...]:
     """The layers of an asset as an actor takes them; raises if one cannot move."""
-    layers: list[Mesh | Splats] = []
     for layer in asset.layers:
-        if not isinstance(layer, Mesh | Splats):
+        if not layer.can_move:
             raise ResweepError(
                 f"asset '{asset.name}': its layer '{layer.name}' is of kind '{layer.kind}', which cannot move; "
                 "export the model with its copies applied"
             )
-        layers.append(layer)
-    return tuple(layers)
+    return asset.layers

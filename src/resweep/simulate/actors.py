@@ -14,7 +14,8 @@ from resweep.embree_library import open_embree
 from resweep.errors import ResweepError
 from resweep.pose import Array, Trajectory, inverse
 from resweep.scenario import Actor
-from resweep.worlds import Mesh, Splats, StreamedWorld, World
+from resweep.worlds import Layer, StreamedWorld, World
+from resweep.worlds.native import build_shape
 
 _FAR = 2.0  # actors further away than this many times the sensor's range are left out of a sweep
 
@@ -31,7 +32,7 @@ class ActorSet:
         self,
         world: World | StreamedWorld,
         actors: Sequence[Actor],
-        shapes: dict[int, tuple[_core.Shape, Mesh | Splats]] | None = None,
+        shapes: dict[int, tuple[_core.Shape, Layer]] | None = None,
         unused: frozenset[int] = frozenset(),
     ) -> None:
         self.origin = world.origin
@@ -83,10 +84,9 @@ class ActorSet:
             self._natives[id(actor)] = (native, actor)
         return self._natives[id(actor)][0]
 
-    def _shape(self, layer: Mesh | Splats) -> _core.Shape:
+    def _shape(self, layer: Layer) -> _core.Shape:
         if id(layer) not in self.shapes:
-            make = _core.Shape.triangles if isinstance(layer, Mesh) else _core.Shape.discs
-            self.shapes[id(layer)] = (make(layer.lower()), layer)
+            self.shapes[id(layer)] = (build_shape(layer.lower()), layer)
         return self.shapes[id(layer)][0]
 
 

@@ -24,7 +24,7 @@ from resweep.registration import (
 )
 from resweep.sweep import Sweep
 from resweep.worlds import Mesh, Splats, StreamedWorld, Volumes, World
-from resweep.worlds.layers.mesh import unit_normals
+from resweep.worlds.layers.triangles import unit_normals
 from resweep.worlds.stream.cells import LayerCells, cells_in_memory
 
 _SAMPLES = 20_000

@@ -8,8 +8,8 @@ from resweep import _core
 from resweep.errors import ResweepError
 from resweep.sensors import Sensor, stencil
 from resweep.worlds import World
+from resweep.worlds.native import build_scene
 from resweep.worlds.stream.cells import cells_in_memory, trace_in_cells
-from resweep.worlds.traced import traced
 
 # What the words of a sensor's spec are called natively.
 _SPOTS = {
@@ -35,7 +35,7 @@ def native_scene(world: World) -> _core.Scene:
     """
     try:
         cells = cells_in_memory(world)
-        return traced(world.lower()) if cells is None else trace_in_cells(cells)
+        return build_scene(world.lower()) if cells is None else trace_in_cells(cells)
     except RuntimeError as error:
         raise ResweepError(f"world {world!r} cannot be traced: {error}") from error
 

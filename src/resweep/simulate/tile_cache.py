@@ -14,13 +14,11 @@ from resweep import _core
 from resweep.errors import ResweepError
 from resweep.memory import format_memory
 from resweep.pose import Array
+from resweep.worlds.layers import KINDS
+from resweep.worlds.store.near import find_near
 from resweep.worlds.stream.cells import DividedScene
-from resweep.worlds.stream.near import find_near
 
-# Bytes that a primitive of each kind takes while it is kept, hierarchy included, and a tile by itself.
-# Measured at 151, 310 to 633, 278 and 188; more, as reading takes some for a while.
-_BYTES = {"mesh": 190, "instances": 700, "splats": 330, "volumes": 220}
-_TILE_BYTES = 200_000
+_TILE_BYTES = 200_000  # of a tile by itself, beside its primitives
 _RESERVED = 300 * 10**6  # of the memory: the interpreter, its libraries, and sweeps
 _READERS = 2
 _KEPT = 3  # times what the largest sweep needed: that, what lies ahead of it, and some of what lies behind
@@ -38,7 +36,7 @@ class TileCache:
         self._scene, self._name = scene, name
         self._limit = max(0, memory_bytes - _RESERVED)
         self._allowed = 0  # as much of that as is used
-        kinds = np.array([_BYTES[scene.layers[i].kind] for i, _ in scene.cells])
+        kinds = np.array([KINDS[scene.layers[i].kind].kept_bytes for i, _ in scene.cells])
         self._cost = scene.n_rows() * kinds + _TILE_BYTES
         self._kept: OrderedDict[int, _core.Scene] = OrderedDict()  # the most recently used comes last
         self._coming: dict[int, Future[_core.Scene]] = {}

@@ -25,7 +25,7 @@ from resweep.simulate.pulses import Pulses
 from resweep.simulate.scene import native_plan
 from resweep.simulate.sources import SceneSource, WholeScene, open_scene
 from resweep.sweep import Sweep
-from resweep.worlds import StreamedWorld, Volumes, World
+from resweep.worlds import StreamedWorld, World
 
 _AHEAD_M = 60.0  # of a drive, for which a streamed world is read ahead: about a tile
 LOOK_AHEAD = 1000  # sweeps, at most
@@ -163,7 +163,7 @@ class Tracer:
     def _make_plan(self, sensor: Sensor, actors: ActorSet) -> _core.Plan:
         """The sensor as it is traced: with one ray a beam where nothing is met but volumes that hold beams' widths."""
         layers = self.world.layers if isinstance(self.world, World) else ()
-        whole = bool(layers) and all(isinstance(layer, Volumes) and layer.holds_beams for layer in layers)
+        whole = bool(layers) and all(layer.holds_beams for layer in layers)
         alone = whole and not actors.actors
         return native_plan(sensor.with_(**{"beam.rays": "single"}) if alone else sensor)
 

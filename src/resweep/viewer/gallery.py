@@ -12,7 +12,7 @@ from resweep.files import atomic_file
 from resweep.pose import Array
 from resweep.scenario import Asset, Bank
 from resweep.viewer import palette
-from resweep.worlds import Instances, Layer, Mesh, Splats
+from resweep.worlds import Layer
 
 MAX_ASSETS = 60  # assets on one sheet
 _DPI = 110
@@ -63,11 +63,7 @@ def _white(bank: Bank, names: list[str]) -> float:
 
 
 def _brightness(layer: Layer) -> Array:
-    if isinstance(layer, Splats):
-        return np.asarray(layer.extra.get("intensity", layer.reflectance), np.float64)
-    mesh = layer.mesh if isinstance(layer, Instances) else layer
-    assert isinstance(mesh, Mesh)  # assets have no volumes
-    return np.asarray(mesh.reflectance, np.float64)
+    return np.asarray(layer.extra.get("intensity", layer.reflectance), np.float64)
 
 
 def _draw(axes: Any, asset: Asset, white: float) -> None:
@@ -83,7 +79,7 @@ def _draw(axes: Any, asset: Asset, white: float) -> None:
     for layer in asset.layers:
         corners, normal = _facets(layer)
         facing = normal @ towards
-        shown = np.flatnonzero(facing > 0.0) if isinstance(layer, Splats) else np.arange(len(corners))
+        shown = np.flatnonzero(facing > 0.0) if layer.mesh is None else np.arange(len(corners))
         normal = np.where(facing[:, None] < 0.0, -normal, normal)
         light = 0.6 + 0.4 * np.clip(normal @ (_LIGHT / np.linalg.norm(_LIGHT)), 0.0, 1.0)
         rgb = colormaps[_MAP](_shade(_brightness(layer), white))[:, :3] * light[:, None]
@@ -117,18 +113,17 @@ def _view(asset: Asset) -> Array:
 
 def _facets(layer: Layer) -> tuple[Array, Array]:
     """Polygons (n, c, 3) of a layer and their unit normals (n, 3): discs as many-cornered, faces as triangles."""
-    if isinstance(layer, Splats):
-        normal = layer.normal.astype(np.float64)
+    mesh = layer.mesh
+    if mesh is None:
+        centre, normal, radius = layer.list_outline()
         side = np.where(np.abs(normal[:, 2:]) < 0.9, np.array([[0.0, 0.0, 1.0]]), np.array([[1.0, 0.0, 0.0]]))
         u = np.cross(side, normal)
         u /= np.linalg.norm(u, axis=1, keepdims=True)
         angle = 2 * np.pi * np.arange(_CORNERS) / _CORNERS
         rim = np.cos(angle)[None, :, None] * u[:, None] + np.sin(angle)[None, :, None] * np.cross(normal, u)[:, None]
-        return layer.centre[:, None] + layer.radius[:, None, None] * rim, normal
-    mesh = layer.mesh if isinstance(layer, Instances) else layer
-    assert isinstance(mesh, Mesh)  # assets have no volumes
-    corners = mesh.vertices[mesh.faces].astype(np.float64)
-    if isinstance(layer, Instances):  # what is drawn of copies is the first
+        return centre[:, None] + radius[:, None, None] * rim, normal
+    corners = mesh.corners
+    if layer.transforms is not None:  # what is drawn of copies is the first
         corners = corners @ layer.transforms[0, :, :3].T.astype(np.float64) + layer.transforms[0, :, 3]
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     return corners, normal / np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-12)

@@ -6,8 +6,11 @@ float32 metres from the world's origin.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from resweep import _core
+from resweep.embree_library import open_embree
 from resweep.pose import Array
 
 
@@ -90,3 +93,34 @@ class Gaussians:
 
 
 Native = Triangles | InstanceArray | Discs | Gaussians
+# As the native scene numbers what rays hit.
+NUMBERS: dict[type[Native], int] = {Triangles: 1, InstanceArray: 1, Discs: 2, Gaussians: 3}
+
+
+def build_scene(parts: Iterable[Native]) -> _core.Scene:
+    """The acceleration structure of lowered layers; the arrays stay shared with the world. Raises RuntimeError."""
+    open_embree()
+    scene = _core.Scene()
+    for part in parts:
+        add_part(scene, part)
+    scene.commit()
+    return scene
+
+
+def add_part(scene: _core.Scene, part: Native, group: int = -1, prototype: _core.Prototype | None = None) -> None:
+    """Add a lowered layer, or a part of the layer ``group``, to a scene; ``prototype`` is what its copies share."""
+    if isinstance(part, Triangles):
+        scene.add_triangles(part)
+    elif isinstance(part, InstanceArray):
+        scene.add_instances(part, prototype)
+    elif isinstance(part, Discs):
+        scene.add_discs(part, group=group)
+    elif isinstance(part, Gaussians):
+        scene.add_volumes(part)
+
+
+def build_shape(part: Native) -> _core.Shape:
+    """A lowered layer that moves during a sweep: triangles or discs."""
+    if isinstance(part, Discs):
+        return _core.Shape.discs(part)
+    return _core.Shape.triangles(part)

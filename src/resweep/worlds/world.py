@@ -16,16 +16,13 @@ from resweep.errors import ResweepError
 from resweep.label_mapping import map_labels
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet, load_labels
 from resweep.pose import Array, check_rigid
-from resweep.worlds.layers.mesh import Instances, Mesh
+from resweep.worlds.layers.layer import Layer, list_values
 from resweep.worlds.layers.mesh_files import load_mesh
 from resweep.worlds.layers.relabel import any_labels, count_labels, relabelled
-from resweep.worlds.layers.splats import Splats
-from resweep.worlds.layers.volumes import Volumes
+from resweep.worlds.layers.tiles import TILE_SIZE_M
 from resweep.worlds.native import Native
 from resweep.worlds.observed import ObservedSpace
-
-Layer = Mesh | Instances | Splats | Volumes
-TILE_SIZE_M = 50.0
+from resweep.worlds.store.save import save_world
 
 
 class World:
@@ -154,19 +151,13 @@ class World:
     @property
     def largest_instance(self) -> int:
         """The largest instance id in use."""
-        parts = [
-            part
-            for layer in self.layers
-            for part in ((layer, layer.mesh) if isinstance(layer, Instances) else (layer,))
-        ]
-        return max(int((part.instance[:1] if part.instance.strides == (0,) else part.instance).max()) for part in parts)
+        return max(int(list_values(part.instance).max()) for layer in self.layers for part in layer.parts)
 
     def find_instance(self, wanted: Array) -> tuple[int, str] | None:
         """The first of the instance ids ``wanted`` (k,) that is in use, and the name of the layer that uses it."""
         for layer in self.layers:
-            for part in (layer, layer.mesh) if isinstance(layer, Instances) else (layer,):
-                column = np.asarray(part.instance)
-                used = np.intersect1d(wanted, column[:1] if column.strides == (0,) else column)
+            for part in layer.parts:
+                used = np.intersect1d(wanted, list_values(np.asarray(part.instance)))
                 if len(used):
                     return int(used[0]), layer.name
         return None
@@ -198,8 +189,6 @@ class World:
         An old world there is replaced if ``overwrite``; anything else there is left alone and an error, and so is the
         name of a file of another kind, such as ``place.ply``. `resweep.load_world` reads it back.
         """
-        from resweep.worlds.store.folder import save_world  # store reads worlds too: one of the two must wait
-
         return save_world(self, path, overwrite=overwrite)
 
     def __repr__(self) -> str:
@@ -212,8 +201,8 @@ class World:
 
 
 def _unnumbered(layer: Layer) -> Layer:
-    """The layer without the numbers that its volumes have in a world that it is no longer a part of."""
-    if not isinstance(layer, Volumes) or layer.number is None:
+    """The layer without the numbers that its primitives have in a world that it is no longer a part of."""
+    if layer.number is None:
         return layer
     other = copy(layer)
     other.number = None

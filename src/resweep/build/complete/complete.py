@@ -13,6 +13,7 @@ from resweep.build.complete.patches import Patches
 from resweep.map.map import Map
 from resweep.pose import Array
 from resweep.worlds import Layer, Splats, Volumes
+from resweep.worlds.layers.layer import kinds_in
 from resweep.worlds.layers.seen import COLUMN, COMPLETED
 from resweep.worlds.observed import ObservedSpace
 
@@ -26,8 +27,8 @@ def complete(map: Map, layers: Sequence[Layer], observed: ObservedSpace | None) 
     nobody looked (`continue_facades`), and crowns on their far side (`close_crowns`); for the latter two the
     ``observed`` space must be known. Every primitive has the mark `COMPLETED`, so that returns from it say so.
     """
-    splats = [layer for layer in layers if isinstance(layer, Splats)]
-    volumes = [layer for layer in layers if isinstance(layer, Volumes)]
+    splats = kinds_in(layers, Splats)
+    volumes = kinds_in(layers, Volumes)
     made: list[Layer] = []
     if splats:
         found = [continue_ground(splats[0], map.cloud.points, map.labels, observed)]

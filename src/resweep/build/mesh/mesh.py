@@ -22,7 +22,8 @@ from resweep.neighbours import Neighbours
 from resweep.optional import require
 from resweep.pose import Array
 from resweep.worlds import Layer
-from resweep.worlds.layers.mesh import BRIGHTEST, Mesh, unit_normals
+from resweep.worlds.layers.mesh import BRIGHTEST, Mesh
+from resweep.worlds.layers.triangles import unit_normals
 
 _MIN_POINTS = 10
 _REFLECTANCE_POINTS = 8  # nearest points whose mean is the reflectance of a face

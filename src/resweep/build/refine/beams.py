@@ -14,6 +14,7 @@ from resweep.pose import Array
 from resweep.simulate.retrace import PredictionConfig
 from resweep.simulate.scene import native_scene
 from resweep.worlds import Layer, Splats, Volumes, World
+from resweep.worlds.layers.layer import kinds_in
 
 EMPTY_RANGE_M = 80.0  # where beams without return end
 RANGE_MAX_M = 200.0  # up to which beams are predicted
@@ -36,12 +37,12 @@ class RefineStatistics:
 
 def find_splats(layers: Sequence[Layer]) -> Splats | None:
     """The layer of splats, if there is one."""
-    return next((layer for layer in layers if isinstance(layer, Splats)), None)
+    return next(iter(kinds_in(layers, Splats)), None)
 
 
 def find_volumes(layers: Sequence[Layer]) -> Volumes | None:
     """The layer of volumes, if there is one."""
-    return next((layer for layer in layers if isinstance(layer, Volumes)), None)
+    return next(iter(kinds_in(layers, Volumes)), None)
 
 
 def sum_beams(

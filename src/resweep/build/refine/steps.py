@@ -18,28 +18,22 @@ from resweep.labels import Group
 from resweep.map.beams import Beams
 from resweep.pose import Array
 from resweep.worlds import Layer, Splats, Volumes
-from resweep.worlds.layers.splats import PERMEABILITY
+from resweep.worlds.layers.layer import PERMEABILITY
 
 _MIN_MET = 0.5  # beams below which the exposure of a volume says nothing
 
 
 def change_splats(splats: Splats, keep: Array | None = None, **changed: Any) -> Splats:
     """The splats with columns changed, and then only those where ``keep`` (n,) is true."""
-    columns = ("centre", "normal", "radius", "label", "reflectance", "instance")
-    given: dict[str, Any] = {name: changed.get(name, getattr(splats, name)) for name in columns}
-    extra = dict(changed.get("extra", splats.extra))
-    if keep is not None:
-        given = {name: values[keep] for name, values in given.items()}
-        extra = {name: values[keep] for name, values in extra.items()}
-    settings = {name: getattr(splats, name) for name in ("name", "depth", "gap_m", "incidence_exponent")}
-    return Splats(**given, extra=extra, **settings)
+    other = splats.with_(**changed) if changed else splats
+    return other if keep is None else other.select(keep)
 
 
 def with_permeability(layer: Layer) -> Layer:
     """A layer that says how permeable each of its splats is; other kinds stay as they are."""
     if not isinstance(layer, Splats) or PERMEABILITY in layer.extra:
         return layer
-    return change_splats(layer, extra={**layer.extra, PERMEABILITY: np.zeros(len(layer), np.float32)})
+    return layer.with_(extra={**layer.extra, PERMEABILITY: np.zeros(len(layer), np.float32)})
 
 
 def move_splats(splats: Splats, sums: _core.BeamStatistics, config: RefineConfig) -> Splats:

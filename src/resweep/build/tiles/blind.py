@@ -18,7 +18,7 @@ from resweep.map.beams import extract_beams
 from resweep.map.store.part import Ground
 from resweep.simulate.scene import native_scene
 from resweep.worlds import World
-from resweep.worlds.store.folder import load_world
+from resweep.worlds.load import load_world
 
 _MOST_SWEEPS = 12
 _NEAR_M = 30.0  # within which the tiles around a sweep are read

@@ -41,8 +41,8 @@ from resweep.remote import discard_stage, find_path, lock_output, stage
 from resweep.sweep import Sweep
 from resweep.work import Threads, Workers, is_here
 from resweep.worlds.store.assemble import assemble_world
-from resweep.worlds.store.folder import check_name
 from resweep.worlds.store.generations import is_taken
+from resweep.worlds.store.save import check_name
 
 TILE_M = 50.0
 

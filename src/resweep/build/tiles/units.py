@@ -35,7 +35,7 @@ from resweep.map.store.scatter import read_observed
 from resweep.pose import Array
 from resweep.worlds import Layer, World
 from resweep.worlds.observed import ObservedSpace
-from resweep.worlds.store.folder import save_world
+from resweep.worlds.store.save import save_world
 
 _RADII = 6.0  # times R̄: as far as the normals of a splat's neighbours depend on points
 _LEAST_MARGIN_M, _MOST_MARGIN_M = 1.0, 10.0

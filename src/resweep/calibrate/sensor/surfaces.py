@@ -19,7 +19,7 @@ from resweep.pose import Array, transform
 from resweep.sweep import Sweep
 from resweep.voxels import first_in_voxels
 from resweep.worlds.layers.splats import Splats
-from resweep.worlds.traced import traced
+from resweep.worlds.native import build_scene
 
 VOXEL_M = 0.08  # of which one return takes part in planes: nearer ones would fit the noise
 K = 32  # returns of a plane
@@ -93,7 +93,7 @@ def expect_returns(log: Log, range_max_m: float) -> Expected:
         discs = _make_discs(beams, 1 - half)
         if discs is None:
             continue
-        scene = traced([discs.splats.lower()])
+        scene = build_scene([discs.splats.lower()])
         for at, each in enumerate(beams):
             rows = np.flatnonzero(each.half == half)
             hits = scene.intersect(

@@ -127,9 +127,10 @@ def _is_grass(sweep: Sweep) -> Array:
 def _wall_box(world: World) -> Array:
     """Lowest and highest corner (2, 3) of the meadow's wall."""
     from resweep.worlds import Mesh
+    from resweep.worlds.layers.layer import kinds_in
 
-    for layer in world.layers:
-        if isinstance(layer, Mesh) and layer.name == "structures":
+    for layer in kinds_in(world.layers, Mesh):
+        if layer.name == "structures":
             corners = layer.vertices[layer.faces[layer.instance == WALL_INSTANCE].ravel()] + world.origin
             return np.array([corners.min(axis=0), corners.max(axis=0)])
     raise AssertionError("a meadow has structures")

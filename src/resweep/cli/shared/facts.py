@@ -90,11 +90,10 @@ def _is_box(value: Any) -> bool:
 
 def _describe_layer(path: Path, layer: Mapping[str, Any]) -> tuple[str, str, str, str]:
     """Kind and name, number of primitives, extent and memory of a layer."""
-    from resweep.worlds.store.sizes import COUNTS, count_bytes
+    from resweep.worlds.store.sizes import count_bytes, count_rows
 
     kind = str(layer.get("kind", "?"))
-    count = layer.get(COUNTS.get(kind, ""), 0)
-    number = f"{count:,}" if isinstance(count, int) else "?"
+    number = f"{count_rows(layer):,}"
     what = {"mesh": " triangles", "instances": " copies"}.get(kind, "")
     name = kind if layer.get("name", kind) in ("", kind) else f"{kind} '{layer['name']}'"
     size = "-"

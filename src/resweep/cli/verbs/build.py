@@ -135,8 +135,8 @@ def build(
     from resweep.cli.shared.inputs import add_refinement, check_writable, parse_cloud
     from resweep.cluster import open_workers
     from resweep.register import join
-    from resweep.worlds.store.folder import check_name
     from resweep.worlds.store.generations import is_taken
+    from resweep.worlds.store.save import check_name
 
     check_name(output)
     if is_taken(output) and not overwrite:
@@ -247,7 +247,7 @@ def _build_whole(
 
 def _summarise(output: Path, seconds: float) -> dict[str, Any]:
     """Say what a world holds and what it was made from; returns that for ``--json``."""
-    from resweep.worlds.store.folder import read_index
+    from resweep.worlds.store.index import read_index
 
     index = read_index(output)
     low, high = index["bounds"]

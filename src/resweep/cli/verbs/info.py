@@ -227,7 +227,7 @@ def _describe_mesh(path: Path) -> dict[str, Any]:
 def _describe_world(path: Path) -> dict[str, Any]:
     file = path / "world.json"
     from resweep.files.untrusted import read_json
-    from resweep.worlds.store.folder import saved_label_counts, saved_labels
+    from resweep.worlds.store.index import saved_label_counts, saved_labels
 
     record = read_json(file, "build or save the world again")
     if not isinstance(record, dict):

@@ -12,9 +12,8 @@ from resweep import _core
 from resweep.drive.vehicles import Vehicle
 from resweep.errors import ResweepError
 from resweep.labels import LabelSet, broader_categories
-from resweep.pose import Array
 from resweep.scenario.ground import Ground, ground_of
-from resweep.worlds import Instances, Layer, Mesh, Splats, StreamedWorld, World
+from resweep.worlds import Instances, Layer, StreamedWorld, World
 
 _HARD = ("tree", "trunk")
 _ABOVE_ROOF_M = 1.0  # what hangs higher than this above the roof is never struck
@@ -31,8 +30,8 @@ def make_solid(world: World, vehicle: Vehicle) -> Ground:
     layers: list[Layer] = []
     for layer in world.layers:
         if isinstance(layer, Instances):
-            kept = _cut_instances(layer, soft, vehicle)
-        elif isinstance(layer, Mesh | Splats) and np.isin(layer.label, soft).any():
+            kept: Layer | None = _cut_instances(layer, soft, vehicle)
+        elif layer.solid and np.isin(layer.label, soft).any():
             whole = ground_of(world) if whole is None else whole
             kept = _cut_layer(layer, soft, vehicle, whole)
         else:
@@ -71,54 +70,15 @@ def _cut_instances(layer: Instances, soft: tuple[int, ...], vehicle: Vehicle) ->
     low = z.max(axis=1) * float(scale.max()) <= vehicle.pushes_through_m
     high = z.min(axis=1) * float(scale.min()) > vehicle.height_m + _ABOVE_ROOF_M
     keep = ~(yields & (low | high))
-    mesh = _select_faces(layer.mesh, keep)
-    return None if mesh is None else Instances(mesh, layer.transforms, layer.instance, layer.label, layer.name)
+    return layer.with_(mesh=layer.mesh.select(keep)) if keep.any() else None
 
 
-def _cut_layer(layer: Mesh | Splats, soft: tuple[int, ...], vehicle: Vehicle, ground: Ground) -> Layer | None:
+def _cut_layer(layer: Layer, soft: tuple[int, ...], vehicle: Vehicle, ground: Ground) -> Layer | None:
     yields = np.isin(layer.label, soft)
     rows = np.flatnonzero(yields)
-    if isinstance(layer, Mesh):
-        centre = layer.vertices[layer.faces[rows]].mean(axis=1).astype(np.float64)
-    else:
-        centre = layer.centre[rows].astype(np.float64)
-    centre += ground.origin
+    centre = layer.centres[rows].astype(np.float64) + ground.origin
     below = ground.heights(np.column_stack([centre[:, :2], np.full(len(centre), np.nan)]))
     low = centre[:, 2] - below <= vehicle.pushes_through_m
     keep = np.ones(len(yields), bool)
     keep[rows[low]] = False
-    return _select_faces(layer, keep) if isinstance(layer, Mesh) else _select_discs(layer, keep)
-
-
-def _select_faces(mesh: Mesh, keep: Array) -> Mesh | None:
-    if keep.all():
-        return mesh
-    if not keep.any():
-        return None
-    return Mesh(
-        mesh.vertices,
-        mesh.faces[keep],
-        mesh.label[keep],
-        mesh.reflectance[keep],
-        mesh.material[keep],
-        mesh.instance[keep],
-        mesh.materials,
-        mesh.name,
-    )
-
-
-def _select_discs(splats: Splats, keep: Array) -> Splats | None:
-    if not keep.any():
-        return None
-    return Splats(
-        splats.centre[keep],
-        splats.normal[keep],
-        splats.radius[keep],
-        splats.label[keep],
-        splats.reflectance[keep],
-        splats.instance[keep],
-        name=splats.name,
-        depth=splats.depth,
-        gap_m=splats.gap_m,
-        incidence_exponent=splats.incidence_exponent,
-    )
+    return layer.select(keep) if keep.any() else None

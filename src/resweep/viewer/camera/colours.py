@@ -12,16 +12,16 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.pose import Array
-from resweep.worlds import Instances, Layer, World
+from resweep.worlds import Layer, World
 
 COLUMNS = ("red", "green", "blue")
 _GREY = 128
-_MOST = 2**31 - 2
+_MAX_ID = 2**31 - 2
 
 
 def has_colours(layer: Layer) -> bool:
     """Whether the primitives of a layer have colours."""
-    return not isinstance(layer, Instances) and all(name in getattr(layer, "extra", {}) for name in COLUMNS)
+    return all(name in layer.extra for name in COLUMNS)
 
 
 def find_colours(world: World) -> Array:
@@ -33,10 +33,9 @@ def find_colours(world: World) -> Array:
     parts = [np.full((1, 3), _GREY, np.uint8)]
     for layer in world.layers:
         if has_colours(layer):
-            extra = layer.extra  # type: ignore[union-attr]
-            parts.append(np.stack([np.asarray(extra[name]) for name in COLUMNS], axis=1).astype(np.uint8))
+            parts.append(np.stack([np.asarray(layer.extra[name]) for name in COLUMNS], axis=1).astype(np.uint8))
         else:
-            parts.append(np.full((_count(layer), 3), _GREY, np.uint8))
+            parts.append(np.full((len(layer), 3), _GREY, np.uint8))
     return np.concatenate(parts)
 
 
@@ -45,9 +44,9 @@ def number_primitives(world: World) -> World:
     layers: list[Layer] = []
     first = 1
     for layer in world.layers:
-        count = _count(layer)
-        if first + count > _MOST:
-            raise ResweepError(f"render: more than {_MOST:,} primitives cannot be coloured; choose another view")
+        count = len(layer)
+        if first + count > _MAX_ID:
+            raise ResweepError(f"render: more than {_MAX_ID:,} primitives cannot be coloured; choose another view")
         numbered = copy(layer)
         numbered.instance = np.arange(first, first + count, dtype=np.int32)
         layers.append(numbered)
@@ -61,7 +60,3 @@ def number_primitives(world: World) -> World:
         tile_size_m=world.tile_size_m,
         observed=world.observed,
     )
-
-
-def _count(layer: Layer) -> int:
-    return len(layer.transforms) if isinstance(layer, Instances) else layer.n_primitives

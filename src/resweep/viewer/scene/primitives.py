@@ -14,8 +14,10 @@ from resweep.viewer import palette
 from resweep.viewer.scene.colours import KIND_COLOURS, _to_bytes, colour_table, instance_colours
 from resweep.viewer.scene.discs import Discs, find_axes
 from resweep.viewer.scene.levels import BUDGET, choose_level, draw_priorities
-from resweep.worlds import Instances, Mesh, Splats, Volumes, World
+from resweep.worlds import Mesh, Splats, Volumes, World
+from resweep.worlds.layers.layer import kinds_in
 from resweep.worlds.layers.seen import COLUMN, unpack_seen
+from resweep.worlds.native import NUMBERS
 
 WORLD_COLOURINGS = ("label", "reflectance", "height", "kind", "instance", "times seen", "permeability", "colour")
 MAX_FACES = 1_000_000  # triangles of meshes that are sent to the browser
@@ -52,12 +54,12 @@ class ShownWorld:
     @cached_property
     def splats(self) -> list[Splats]:
         """The layers of discs."""
-        return [layer for layer in self.world.layers if isinstance(layer, Splats)]
+        return kinds_in(self.world.layers, Splats)
 
     @cached_property
     def volumes(self) -> list[Volumes]:
         """The layers of permeable volumes."""
-        return [layer for layer in self.world.layers if isinstance(layer, Volumes)]
+        return kinds_in(self.world.layers, Volumes)
 
     @property
     def _layers(self) -> list[Splats | Volumes]:
@@ -65,7 +67,7 @@ class ShownWorld:
 
     @cached_property
     def _centres(self) -> Array:
-        parts = [layer.centre for layer in self.splats] + [layer.mean for layer in self.volumes]
+        parts = [layer.centres for layer in self._layers]
         joined = np.concatenate(parts) if parts else np.zeros((0, 3), np.float32)
         return np.asarray(joined + self.shift, np.float32)
 
@@ -130,15 +132,15 @@ class ShownWorld:
         made: list[Triangles] = []
         left, room = 0, MAX_FACES
         for layer in self.world.layers:
-            mesh = layer.mesh if isinstance(layer, Instances) else layer
-            if not isinstance(mesh, Mesh):
+            mesh = layer.mesh
+            if mesh is None:
                 continue
             if mesh.n_triangles > room:
                 left += layer.n_triangles
                 continue
             room -= mesh.n_triangles
             shown = _shade_mesh(mesh, self.world.labels)
-            if isinstance(layer, Instances):
+            if layer.transforms is not None:
                 kept = layer.transforms[:MAX_COPIES]
                 left += (len(layer.transforms) - len(kept)) * mesh.n_triangles
                 wxyz, position, scale = split_transforms(kept)
@@ -156,22 +158,22 @@ def colour_layer(layer: Splats | Volumes, rows: Array, by: str, labels: LabelSet
     elif by == "instance":
         rgb = instance_colours(layer.instance[rows])
     elif by == "kind":
-        kind = KIND_COLOURS[2 if isinstance(layer, Splats) else 3]
+        kind = KIND_COLOURS[NUMBERS[layer.native]]
         rgb = np.tile(np.array(_to_bytes(kind), np.uint8), (len(rows), 1))
     elif by == "height":
-        centre = layer.centre if isinstance(layer, Splats) else layer.mean
         low, high = layer.bounds[:, 2]
-        rgb = _by_share((centre[rows, 2] - low) / max(high - low, 1e-6))
+        rgb = _by_share((layer.centres[rows, 2] - low) / max(high - low, 1e-6))
     elif by == "times seen" and COLUMN in layer.extra:
         rgb = _by_share(np.log2(1.0 + unpack_seen(layer.extra[COLUMN][rows]).count) / 7.0)
-    elif by == "permeability" and isinstance(layer, Volumes):
-        rgb = _by_share(layer.permeability[rows])
+    elif by == "permeability" and not layer.solid:
+        rgb = _by_share(np.asarray(layer.permeability)[rows])
     elif by == "colour" and "red" in layer.extra:
         rgb = np.stack([layer.extra[name][rows] for name in ("red", "green", "blue")], axis=1).astype(np.uint8)
     else:
         rgb = _by_share(np.sqrt(np.clip(layer.reflectance[rows], 0.0, 1.0)), "magma")
-    if isinstance(layer, Splats) and by in ("label", "kind", "reflectance", "instance"):
-        light = np.abs(layer.normal[rows] @ (_LIGHT / np.linalg.norm(_LIGHT)))
+    normals = layer.normals
+    if normals is not None and by in ("label", "kind", "reflectance", "instance"):
+        light = np.abs(normals[rows] @ (_LIGHT / np.linalg.norm(_LIGHT)))
         rgb = np.rint(rgb * (_SHADE_LEAST + (1 - _SHADE_LEAST) * light)[:, None]).astype(np.uint8)
     return np.asarray(rgb)
 

@@ -1,19 +1,27 @@
-"""Triangle meshes and instances of them: CAD models, terrain, vegetation, actors."""
+"""Triangle meshes: CAD models, terrain, actors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
-from resweep.worlds.native import InstanceArray, Triangles
+from resweep.worlds.layers.layer import ATTRIBUTES, POINT, ColumnType, Layer, per_row, pick
+from resweep.worlds.layers.tiles import Division, TileTable, group_by_tile
+from resweep.worlds.layers.triangles import sample_faces, sample_planes, sample_squares
+from resweep.worlds.native import Triangles
 
+if TYPE_CHECKING:
+    from resweep.worlds.store.layer_files import TileRows
+
+OUTLINE_POINTS = 20_000  # that a mesh's outline is known by
 # A diffuse surface reflects at most 1; measured at a grazing angle, or on a sign, the value can be higher.
 BRIGHTEST = 10.0
 
@@ -39,24 +47,15 @@ class Material:
             raise ResweepError(f"material '{self.name}': specular, specular_exponent and retro must be 0 or more")
 
 
-def per_row(values: Any, count: int, dtype: Any, what: str) -> Array:
-    """A column (count,) from one value or one per row; a ``dtype`` of None keeps that of the values."""
-    array = np.asarray(values, dtype=dtype)
-    if array.ndim == 0:
-        return np.broadcast_to(array, (count,))  # one value serves all rows
-    if array.shape != (count,):
-        raise ResweepError(f"{what}: expected one value or {count}, got shape {array.shape}")
-    return np.ascontiguousarray(array, dtype=dtype)
+@dataclass(frozen=True)
+class MeshDivision(Division):
+    """A divided mesh, whose tiles have vertices of their own: which ones (k,), and the faces (m, 3) between them."""
+
+    source: Array
+    faces: Array
 
 
-def unit_normals(corners: Array) -> Array:
-    """Normals (f, 3) of triangles (f, 3, 3), on the side from which their corners run anticlockwise."""
-    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    length = np.linalg.norm(normal, axis=1, keepdims=True)
-    return np.asarray(np.divide(normal, length, out=np.tile([0.0, 0.0, 1.0], (len(normal), 1)), where=length > 0))
-
-
-class Mesh:
+class Mesh(Layer):
     """Triangles with label, reflectance, material and instance id per face.
 
     ``vertices`` (n, 3) float32 metres from the world's origin, ``faces`` (m, 3) uint32. ``label``,
@@ -64,7 +63,14 @@ class Mesh:
     take one value or one per face.
     """
 
-    kind = "mesh"
+    kind, count_field, native = "mesh", "n_faces", Triangles
+    shape = MappingProxyType({"faces": ColumnType("uint32", (3,))})
+    attributes = MappingProxyType(
+        {name: ATTRIBUTES.get(name, ColumnType("uint8")) for name in ("label", "reflectance", "material", "instance")}
+    )
+    points = MappingProxyType({"source": ColumnType("uint32"), "vertices": POINT})
+    shared = ("vertices", "materials")
+    scene_bytes, kept_bytes = 65, 190
 
     def __init__(
         self,
@@ -108,36 +114,109 @@ class Mesh:
         self.instance = per_row(instance, count, np.int32, f"{what}: instance")
 
     @property
+    def mesh(self) -> Mesh:
+        """This mesh."""
+        return self
+
+    @property
     def n_triangles(self) -> int:
         """Number of triangles."""
         return len(self.faces)
 
     @property
-    def n_primitives(self) -> int:
-        """Number of triangles."""
-        return self.n_triangles
+    def n_points(self) -> int:
+        """Number of vertices."""
+        return len(self.vertices)
+
+    @property
+    def corners(self) -> Array:
+        """The corners (m, 3, 3) float64 of each triangle."""
+        return self.vertices.astype(np.float64)[self.faces]
+
+    @property
+    def centres(self) -> Array:
+        """The middle (m, 3) float32 of each triangle."""
+        return np.asarray(self.vertices[self.faces].mean(axis=1))
+
+    @property
+    def boxes(self) -> Array:
+        """Lowest and highest corner (m, 2, 3) of each triangle."""
+        corners = self.vertices[self.faces]
+        return np.stack([corners.min(axis=1), corners.max(axis=1)], axis=1)
 
     @cached_property
     def bounds(self) -> Array:
         """Lowest and highest corner (2, 3), metres from the world's origin."""
         return np.array([self.vertices.min(axis=0), self.vertices.max(axis=0)], dtype=np.float64)
 
-    def moved(self, transform: Array) -> Mesh:
+    def moved(self, transform: Array) -> Self:
         """A copy moved by a (4, 4) or (3, 4) transform, scale included."""
         matrix = np.asarray(transform, dtype=np.float64)
-        return self._with_vertices(portable.matmul(self.vertices.astype(np.float64), matrix[:3, :3].T) + matrix[:3, 3])
+        moved = portable.matmul(self.vertices.astype(np.float64), matrix[:3, :3].T) + matrix[:3, 3]
+        return self.with_(vertices=moved)
 
-    def _with_vertices(self, vertices: Array) -> Mesh:
-        return Mesh(
-            vertices,
-            self.faces,
-            self.label,
-            self.reflectance,
-            self.material,
-            self.instance,
-            self.materials,
-            self.name,
-        )
+    def take_part(self, rows: Array) -> Self:
+        """Some triangles, with the vertices that they need."""
+        used, faces = np.unique(self.faces[rows], return_inverse=True)
+        attributes = {name: pick(getattr(self, name), rows) for name in self.attributes}
+        return self.with_(vertices=self.vertices[used], faces=faces.reshape(-1, 3), **attributes)
+
+    def divide(self, tile_size_m: float) -> Division:
+        """The triangles by the tile of their middle, each tile with vertices of its own, which are its points."""
+        order, place, counts = group_by_tile(self.centres, tile_size_m)
+        sources, faces = zip(*self._split_vertices(order, counts), strict=True)
+        vertices = [self.vertices[used] for used in sources]
+        boxes = np.array([[part.min(axis=0), part.max(axis=0)] for part in vertices], np.float64)
+        table = TileTable(place, counts, np.array([len(used) for used in sources]), boxes)
+        return MeshDivision(order, table, np.concatenate(sources), np.concatenate(faces))
+
+    def _split_vertices(self, order: Array, n_rows: Array) -> Iterator[tuple[Array, Array]]:
+        """The vertices (k,) of each tile, in order, and its faces (f, 3) between them."""
+        slot = np.empty(len(self.vertices), np.uint32)
+        for rows in np.split(order, np.cumsum(n_rows)[:-1]):
+            corners = self.faces[rows].reshape(-1)
+            slot[corners] = np.arange(len(corners), dtype=np.uint32)
+            used = np.sort(corners[slot[corners] == np.arange(len(corners))])  # each vertex once
+            slot[used] = np.arange(len(used), dtype=np.uint32)
+            yield used, slot[corners].reshape(-1, 3)
+
+    def list_settings(self) -> dict[str, Any]:
+        """Its materials, as world.json keeps them."""
+        return {"materials": [asdict(material) for material in self.materials]}
+
+    def list_columns(self, division: Division) -> dict[str, Array]:
+        """The faces of each tile between its own vertices, which follow with their rows in the mesh."""
+        assert isinstance(division, MeshDivision)
+        return {"faces": division.faces, "source": division.source, "vertices": self.vertices[division.source]}
+
+    @classmethod
+    def read(cls, rows: TileRows) -> Self:
+        """The triangles of some tiles on disk; a vertex that several tiles have is one again."""
+        source, vertices = (rows.points(name) for name in ("source", "vertices"))
+        local, total = rows.stored("faces"), rows.need("n_vertices", int)
+        _check_indices(rows, local, source, total)
+        number = _renumber(source, total)
+        joined = np.empty((int(number.max()) + 1, 3), np.float32)
+        joined[number] = vertices
+        first = np.repeat(np.cumsum(rows.n_points) - rows.n_points, rows.n_rows)
+        faces = number[local + first[:, None]][rows.order]
+        materials = [Material(**row) for row in rows.need("materials", list)]
+        attributes = {name: rows.column(name) for name in cls.attributes}
+        return cls(joined, faces, materials=materials, name=rows.name, **attributes)
+
+    def list_planes(self) -> tuple[Array, Array]:
+        """Places on the faces by their area, and the normals there (n, 3)."""
+        return sample_planes(self.corners)
+
+    def list_outline(self) -> tuple[Array, Array, Array]:
+        """Points (n, 3) spread over the faces, which are seen from both sides."""
+        points = sample_faces(self.corners, OUTLINE_POINTS)
+        return points, np.zeros_like(points), np.zeros(len(points))
+
+    def sample(self, spacing_m: float) -> Iterator[tuple[Array, Array, Array]]:
+        """Points spread over the faces: one for each square of ``spacing_m``, at least one a face."""
+        for points, face in sample_squares(self.corners, spacing_m):
+            yield points, self.reflectance[face], self.label[face]
 
     def lower(self) -> Triangles:
         """This mesh as the tracer takes it."""
@@ -153,73 +232,18 @@ class Mesh:
         )
 
 
-class Instances:
-    """Copies of one mesh: ``transforms`` (k, 3, 4) float32 take it to the world's offsets.
+def _renumber(source: Array, total: int) -> Array:
+    """Numbers (n,) uint32 from 0 without gaps, in the order of ``source`` (n,), whose values are below ``total``."""
+    if total > 8 * len(source) + 1000:  # mostly gaps, or a wrong total: nothing is made in its size
+        return np.unique(source, return_inverse=True)[1].astype(np.uint32)
+    used = np.zeros(total, bool)
+    used[source] = True
+    return (np.cumsum(used, dtype=np.uint32) - np.uint32(1))[source]
 
-    ``instance`` (k,): an id per copy (0 keeps those of the mesh); ``label`` (k,): a label per copy
-    (-1 keeps those of the mesh). Memory does not grow with the triangles of the copies.
-    """
 
-    kind = "instances"
-
-    def __init__(self, mesh: Mesh, transforms: Array, instance: Any = 0, label: Any = -1, name: str = "") -> None:
-        what = f"instances '{name or mesh.name}'"
-        matrices = np.asarray(transforms, dtype=np.float32)
-        if matrices.ndim == 2:
-            matrices = matrices[None]
-        if matrices.ndim != 3 or matrices.shape[1] not in (3, 4) or matrices.shape[2] != 4 or len(matrices) == 0:
-            raise ResweepError(f"{what}: transforms must have shape (k, 3, 4), got {matrices.shape}")
-        matrices = np.ascontiguousarray(matrices[:, :3])
-        finite = np.isfinite(matrices).all(axis=(1, 2))
-        if not finite.all():
-            raise ResweepError(f"{what}: transform {int(np.flatnonzero(~finite)[0])} holds NaN or infinity")
-        linear = matrices[:, :, :3].astype(np.float64)
-        scale = np.abs(linear).max(axis=(1, 2))
-        flat = np.abs(portable.det3(linear)) <= 1e-9 * scale * scale**2
-        if flat.any():
-            raise ResweepError(
-                f"{what}: transform {int(np.flatnonzero(flat)[0])} is degenerate (it flattens the mesh); "
-                "its 3x3 part must be invertible"
-            )
-        self.name = name or mesh.name
-        self.mesh = mesh
-        self.transforms = matrices
-        self.instance = per_row(instance, len(matrices), np.int32, f"{what}: instance")
-        self.label = per_row(label, len(matrices), np.int32, f"{what}: label")
-
-    @property
-    def n_triangles(self) -> int:
-        """Number of triangles, counted in every copy."""
-        return self.mesh.n_triangles * len(self.transforms)
-
-    @property
-    def n_primitives(self) -> int:
-        """Number of triangles, counted in every copy."""
-        return self.n_triangles
-
-    @property
-    def boxes(self) -> Array:
-        """Lowest and highest corner of a box around each copy (k, 2, 3), metres from the world's origin."""
-        low, high = self.mesh.bounds
-        middle, half = (low + high) / 2, (high - low) / 2
-        linear = self.transforms[:, :, :3].astype(np.float64)
-        centre = portable.matmul(linear, middle) + self.transforms[:, :, 3]
-        reach = portable.matmul(np.abs(linear), half)
-        return np.stack([centre - reach, centre + reach], axis=1)
-
-    @cached_property
-    def bounds(self) -> Array:
-        """Lowest and highest corner (2, 3) that no copy exceeds, metres from the world's origin."""
-        boxes = self.boxes
-        return np.array([boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)])
-
-    def moved(self, transform: Array) -> Instances:
-        """A copy moved by a (4, 4) or (3, 4) transform."""
-        matrix = np.asarray(transform, dtype=np.float64)
-        moved = np.einsum("ij,njk->nik", matrix[:3, :3], self.transforms.astype(np.float64))
-        moved[:, :, 3] += matrix[:3, 3]
-        return Instances(self.mesh, moved, self.instance, self.label, self.name)
-
-    def lower(self) -> InstanceArray:
-        """These instances as the tracer takes them."""
-        return InstanceArray(self.mesh.lower(), self.transforms, self.instance, self.label)
+def _check_indices(rows: TileRows, local: Array, source: Array, total: int) -> None:
+    """Raise if a face points outside its tile's vertices."""
+    counts = np.repeat(rows.n_points, rows.n_rows)
+    true = local.dtype.kind in "iu" and source.dtype.kind in "iu"
+    if not true or (local >= counts[:, None]).any() or (source >= total).any() or min(local.min(), source.min()) < 0:
+        raise rows.damage_error("faces", "a face points at a vertex that is not there")

@@ -21,7 +21,8 @@ from resweep import portable
 from resweep.errors import InputError, ResweepError, nearest_names
 from resweep.pose import Array
 from resweep.worlds.layers.colours import face_reflectance
-from resweep.worlds.layers.mesh import Instances, Mesh
+from resweep.worlds.layers.instances import Instances
+from resweep.worlds.layers.mesh import Mesh
 
 SUFFIXES = (".obj", ".ply", ".stl", ".glb", ".gltf")
 FAR_M = 1000.0  # beyond this, float32 offsets from zero lose the tenth of a millimetre

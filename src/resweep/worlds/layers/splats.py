@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Self
 
 import numpy as np
 
 from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
-from resweep.worlds.layers.mesh import per_row
+from resweep.worlds.layers.layer import FLOAT, NORMAL, PERMEABILITY, POINT, Layer, Traits, per_row
 from resweep.worlds.layers.seen import COLUMN
 from resweep.worlds.native import Discs
 
-PERMEABILITY = "permeability"  # the name of its column
 MAX_DEPTH = 8  # discs that the tracer can gather along one ray
 
 
-class Splats:
+class Splats(Layer):
     """Discs with label, reflectance and what was seen of them.
 
     ``centre`` and ``normal`` (n, 3) float32, metres from the world's origin and unit; ``radius`` (n,)
@@ -35,8 +35,14 @@ class Splats:
     cosine of incidence to the power ``incidence_exponent``: 1 is the diffuse law.
     """
 
-    kind = "splats"
-    n_triangles = 0
+    kind, count_field, native = "splats", "n_splats", Discs
+    shape = MappingProxyType({"centre": POINT, "normal": NORMAL, "radius": FLOAT})
+    settings = MappingProxyType({"depth": int, "gap_m": float, "incidence_exponent": float})
+    older_settings = MappingProxyType({"incidence_exponent": 1.0})
+    keeps_extra = True
+    scene_bytes, kept_bytes = 165, 330
+
+    extra: dict[str, Array]
 
     def __init__(
         self,
@@ -96,13 +102,15 @@ class Splats:
         found = self.extra.get(PERMEABILITY)
         return None if found is None or not found.any() else np.ascontiguousarray(found, np.float32)
 
-    def __len__(self) -> int:
-        return len(self.radius)
+    @property
+    def centres(self) -> Array:
+        """The centre (n, 3) float32 of each disc."""
+        return self.centre
 
     @property
-    def n_primitives(self) -> int:
-        """Number of discs."""
-        return len(self.radius)
+    def normals(self) -> Array:
+        """The unit normal (n, 3) float32 of each disc."""
+        return self.normal
 
     @property
     def half_size(self) -> Array:
@@ -115,22 +123,19 @@ class Splats:
         reach = self.radius[:, None] * np.sqrt(np.maximum(0.0, 1.0 - self.normal.astype(np.float64) ** 2))
         return np.array([(self.centre - reach).min(axis=0), (self.centre + reach).max(axis=0)])
 
-    def moved(self, transform: Array) -> Splats:
+    @classmethod
+    def traits(cls, settings: Mapping[str, Any], extra: Iterable[str]) -> Traits:
+        """Whether a ray gathers several discs, and whether these may let it pass."""
+        return Traits(gathers=settings["depth"] > 1, permeable=PERMEABILITY in extra)
+
+    def moved(self, transform: Array) -> Self:
         """A copy moved by a (4, 4) or (3, 4) motion; a scale, if any, must be the same along all axes."""
         matrix = np.asarray(transform, dtype=np.float64)
         scale = math.cbrt(abs(portable.det3(matrix[:3, :3])))
-        return Splats(
-            portable.matmul(self.centre.astype(np.float64), matrix[:3, :3].T) + matrix[:3, 3],
-            portable.matmul(self.normal.astype(np.float64), (matrix[:3, :3] / scale).T),
-            self.radius * scale,
-            self.label,
-            self.reflectance,
-            self.instance,
-            self.extra,
-            self.name,
-            self.depth,
-            self.gap_m,
-            incidence_exponent=self.incidence_exponent,
+        return self.with_(
+            centre=portable.matmul(self.centre.astype(np.float64), matrix[:3, :3].T) + matrix[:3, 3],
+            normal=portable.matmul(self.normal.astype(np.float64), (matrix[:3, :3] / scale).T),
+            radius=self.radius * scale,
         )
 
     def lower(self) -> Discs:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Self
 
 import numpy as np
 
 from resweep import portable
 from resweep.errors import ResweepError
 from resweep.pose import Array
-from resweep.worlds.layers.mesh import per_row
+from resweep.worlds.layers.layer import ATTRIBUTES, FLOAT, POINT, ColumnType, Layer, per_row
 from resweep.worlds.layers.seen import COLUMN
 from resweep.worlds.native import Gaussians
 
@@ -21,7 +22,7 @@ WHOLE_BEAM_M = 10.0  # of element_m, from which on volumes are those of whole be
 _SYMMETRIC = (0, 1, 2, 4, 5, 8)  # xx, xy, xz, yy, yz, zz of a 3x3 matrix
 
 
-class Volumes:
+class Volumes(Layer):
     """Gaussians with a permeability, a label and what was seen of them.
 
     ``mean`` (n, 3) float32 metres from the world's origin, ``covariance`` (n, 6) float32 m² as xx, xy, xz, yy,
@@ -34,8 +35,14 @@ class Volumes:
     ``extra`` as in `Splats`.
     """
 
-    kind = "volumes"
-    n_triangles = 0
+    kind, count_field, native = "volumes", "n_volumes", Gaussians
+    shape = MappingProxyType({"mean": POINT, "covariance": ColumnType(row=(6,))})
+    attributes = MappingProxyType({"permeability": FLOAT, "exposure_m": FLOAT, **ATTRIBUTES})
+    settings = MappingProxyType({"tau": float, "element_m": float})
+    keeps_extra, numbered, solid = True, True, False
+    scene_bytes, kept_bytes = 130, 220
+
+    extra: dict[str, Array]
 
     def __init__(
         self,
@@ -57,7 +64,6 @@ class Volumes:
         if not element_m > 0:
             raise ResweepError(f"{what}: element_m is {element_m}; give the size of a leaf in metres, above 0")
         self.name = name
-        self.number: Array | None = None  # (n,) uint32 in the world, if these were read from a part of it
         self.tau = float(tau)
         self.element_m = float(element_m)
         self.mean = np.ascontiguousarray(mean, dtype=np.float32)
@@ -89,13 +95,10 @@ class Volumes:
         if self.exposure_m is not None and not (self.exposure_m > 0).all():
             raise ResweepError(f"{what}: exposure_m must be above 0 m")
 
-    def __len__(self) -> int:
-        return len(self.mean)
-
     @property
-    def n_primitives(self) -> int:
-        """Number of Gaussians."""
-        return len(self.mean)
+    def centres(self) -> Array:
+        """The mean (n, 3) float32 of each Gaussian."""
+        return self.mean
 
     @property
     def matrices(self) -> Array:
@@ -118,7 +121,7 @@ class Volumes:
         half = self.half_size.astype(np.float64)
         return np.array([(self.mean - half).min(axis=0), (self.mean + half).max(axis=0)])
 
-    def moved(self, transform: Array) -> Volumes:
+    def moved(self, transform: Array) -> Self:
         """A copy moved by a (4, 4) or (3, 4) motion."""
         matrix = np.asarray(transform, dtype=np.float64)
         turn = matrix[:3, :3]
@@ -127,13 +130,9 @@ class Volumes:
             covariance=packed(portable.matmul(turn, self.matrices, turn.T)),
         )
 
-    def with_(self, **changed: Any) -> Volumes:
-        """A checked copy with columns or settings changed, such as ``with_(element_m=0.02)``."""
-        columns = ("mean", "covariance", "permeability", "exposure_m", "label", "reflectance", "instance", "extra")
-        given = {name: getattr(self, name) for name in (*columns, "name", "tau", "element_m")}
-        other = Volumes(**{**given, **changed})
-        other.number = self.number if len(other) == len(self) else None
-        return other
+    def list_planes(self) -> tuple[Array, Array]:
+        """The means, and the shortest axis of each volume (n, 3): across it, a volume counts as a surface."""
+        return self.mean.astype(np.float64), portable.eigh3(self.matrices)[1][:, :, 0]
 
     def lower(self) -> Gaussians:
         """These volumes as the tracer takes them."""

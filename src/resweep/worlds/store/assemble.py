@@ -21,13 +21,16 @@ from resweep.labels import LabelSet
 from resweep.pose import Array
 from resweep.remote import find_path
 from resweep.work import OneProcess, Workers
+from resweep.worlds.layers import KINDS, find_kind
+from resweep.worlds.layers.layer import ColumnType
+from resweep.worlds.layers.tiles import TileTable
 from resweep.worlds.observed import ObservedSpace
-from resweep.worlds.store.folder import INDEX, check_name, new_world, read_index, saved_label_counts, write_index
+from resweep.worlds.store.index import INDEX, read_index, saved_label_counts, write_index
 from resweep.worlds.store.layer_files import need
 from resweep.worlds.store.row_tasks import Column, LayerPart, Piece, RowsTask, counts_on, cut_pieces, write_rows
-from resweep.worlds.store.stacked_kinds import StackedKind, stacked_kind
+from resweep.worlds.store.save import check_name, new_world
 from resweep.worlds.store.stored_arrays import CHUNK_ROWS
-from resweep.worlds.store.tiled_columns import TileTable, create_column
+from resweep.worlds.store.tiled_columns import create_column, read_tiles
 
 _TASK_BYTES = 16 << 20  # what one task writes, before it is compressed
 _MOST_ROWS = 1 << 32  # that a column of row numbers can tell apart
@@ -92,9 +95,18 @@ class _Layer:
 
     def __init__(self, path: str, parts: Sequence[LayerPart]) -> None:
         self.path, self.parts = path, parts
-        self.kind: StackedKind = stacked_kind(parts[0].entry["kind"], parts[0].where)
+        self.kind = find_kind(parts[0].entry["kind"], parts[0].where)
+        if self.kind.copies:
+            known = ", ".join(name for name, kind in KINDS.items() if not kind.copies)
+            raise ResweepError(
+                f"{parts[0].where}: layers of kind '{self.kind.kind}' cannot be put together; {known} can"
+            )
+        self.columns = {"order": ColumnType("uint32"), **self.kind.shape, **self.kind.points}
         self._check_alike()
-        tables = [_read_tiles(part, self.kind) for part in parts]
+        tables = [
+            read_tiles(part.columns(), self.kind, need(part.entry, self.kind.count_field, int, part.where))
+            for part in parts
+        ]
         self.n_rows = [int(table.n_rows.sum()) for table in tables]
         self.n_points = [int(part.entry.get("n_vertices", 0)) for part in parts]
         if sum(self.n_rows) > _MOST_ROWS or sum(self.n_points) > _MOST_ROWS:
@@ -159,14 +171,14 @@ class _Layer:
         point_columns: list[Column] = []
         extra = [f"extra-{name}" for name in self.parts[0].entry.get("extra", [])]
         listed = self.parts[0].entry.get("attributes", self.kind.attributes)
-        for name in (*self.kind.columns, *listed, *extra):
+        for name in (*self.columns, *listed, *extra):
             if name in counting:
                 continue
-            if name not in self.kind.columns and (value := self._constant(name)) is not None:
+            if name not in self.columns and (value := self._constant(name)) is not None:
                 constants[name] = value
                 continue
-            column = (name, self._dtype(name), self.kind.columns.get(name, ()))
-            (point_columns if name in self.kind.of_points else row_columns).append(column)
+            column = (name, self._dtype(name), self.columns[name].row if name in self.columns else ())
+            (point_columns if name in self.kind.points else row_columns).append(column)
         tasks = [
             *self._tasks(group, folder, row_columns, self.rows),
             *self._tasks(group, folder, point_columns, self.points),
@@ -175,7 +187,7 @@ class _Layer:
         entry = {
             **self.parts[0].entry,
             "path": self.path,
-            self.kind.count: sum(self.n_rows),
+            self.kind.count_field: sum(self.n_rows),
             "n_tiles": len(self.table.n_rows),
             "bounds": np.array([boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)]).tolist(),
             "counting": counting,
@@ -187,7 +199,7 @@ class _Layer:
 
     def _numbering(self) -> list[tuple[str, list[Piece]]]:
         """The columns that may count their own rows, in the order of world.json."""
-        return [("order", self.rows), *((name, self.points) for name in self.kind.of_points if name == "source")]
+        return [("order", self.rows), *((name, self.points) for name in self.kind.points if name == "source")]
 
     def _constant(self, name: str) -> Any:
         """The one value of a column in all parts, or None if there is none."""
@@ -198,9 +210,9 @@ class _Layer:
 
     def _dtype(self, name: str) -> str:
         """The type of a column: that of the parts that have an array, else of their constants."""
-        known = self.kind.dtype(name)
+        known = self.columns.get(name) or self.kind.attributes.get(name)
         if known is not None:
-            return known
+            return known.dtype
         dtypes = {
             part.columns().dtype(name).name: part.where for part in self.parts if name not in part.entry["constants"]
         }
@@ -268,8 +280,3 @@ def _put_in_order(
                 later = [order.index(other) for other in keys[keys.index(key) :] if other in order]
                 order.insert(min(later, default=len(order)), key)
     return order
-
-
-def _read_tiles(part: LayerPart, kind: StackedKind) -> TileTable:
-    points = "vertices" if kind.of_points else None
-    return TileTable.of(part.columns(), need(part.entry, kind.count, int, part.where), kind.place, points)

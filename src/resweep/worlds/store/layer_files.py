@@ -1,31 +1,27 @@
-"""The kinds of layer as columns on disk: each is written and read by one pair of functions."""
+"""Layers as columns on disk: one way to write and to read them for all kinds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import zarr
 
-from resweep.errors import InputError
+from resweep.errors import InputError, ResweepError
 from resweep.files.untrusted import check_name
 from resweep.pose import Array
-from resweep.worlds.layers.mesh import Instances, Material, Mesh
-from resweep.worlds.layers.splats import Splats
-from resweep.worlds.layers.volumes import Volumes
+from resweep.worlds.layers import Layer, Mesh, find_kind
+from resweep.worlds.layers.layer import ColumnType
+from resweep.worlds.layers.tiles import TileTable
 from resweep.worlds.store.stored_arrays import Budget
-from resweep.worlds.store.tiled_columns import LEVEL, StoredColumns, TileTable, runs_of, write_columns
-from resweep.worlds.stream.divide import divide, divide_mesh
-from resweep.worlds.world import Layer
+from resweep.worlds.store.tiled_columns import LEVEL, StoredColumns, read_tiles, runs_of, write_columns
 
 T = TypeVar("T")
-_MESH_ATTRIBUTES = ("label", "reflectance", "material", "instance")
 _COUNTING = ("order", "source")  # columns that may count their own rows
-_IDS = ("label", "instance", "material")
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -54,8 +50,8 @@ class Writing:
 class Reading:
     """A world being read: its folder, what chooses the tiles of a layer (None: all), shared meshes, and its size.
 
-    ``opened`` keeps the columns and tables of layers, for those who read tile by tile. ``n_volumes`` counts those of
-    the layers so far, which the numbers of further ones follow.
+    ``opened`` keeps the columns and tables of layers, for those who read tile by tile. ``n_numbered`` counts the
+    primitives of the layers so far that have numbers, which those of further ones follow.
     """
 
     root: Path
@@ -63,111 +59,150 @@ class Reading:
     shared: dict[str, Mesh] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     opened: dict[str, tuple[StoredColumns, TileTable]] = field(default_factory=dict)
-    n_volumes: int = 0
+    n_numbered: int = 0
 
     def chosen(self, tiles: TileTable) -> Array:
         """The tiles (t,) bool to read."""
         return np.ones(len(tiles.n_rows), bool) if self.choose is None else self.choose(tiles)
 
 
-def write_mesh(mesh: Mesh, path: str, writing: Writing) -> dict[str, Any]:
-    """Write triangles by the tile of their centroid, each tile with a vertex list of its own."""
-    divided = divide_mesh(mesh, writing.tile_size_m)
-    order, table = divided.division.order, divided.division.table
-    source = np.concatenate(divided.sources)
-    columns = {
-        "tiles": table.column(),
-        "order": order.astype(np.uint32),
-        "faces": np.concatenate(divided.faces),
-        "source": source,
-        "vertices": mesh.vertices[source],
-    }
-    attributes = {name: getattr(mesh, name) for name in _MESH_ATTRIBUTES}
-    return {
-        "kind": mesh.kind,
-        "name": mesh.name,
-        "path": path,
-        "n_faces": len(mesh.faces),
-        "n_vertices": len(mesh.vertices),
-        "n_tiles": len(table.n_rows),
-        "bounds": mesh.bounds.tolist(),
-        "materials": [asdict(material) for material in mesh.materials],
-        **write_columns(writing.group, path, columns, attributes, order, writing.level),
-    }
+def write_layer(layer: Layer, path: str, writing: Writing) -> dict[str, Any]:
+    """Write the columns of a layer, tile by tile; returns its entry in world.json.
 
-
-def read_mesh(entry: Mapping[str, Any], where: str, reading: Reading) -> Mesh | None:
-    """Read the triangles of the tiles within bounds, in their first order; None if there are none."""
-    columns, tiles = open_layer(entry, where, reading)
-    chosen = reading.chosen(tiles)
-    if not chosen.any():
-        return None
-    face_runs, vertex_runs = runs_of(chosen, tiles.n_rows), runs_of(chosen, tiles.n_points)
-    order = _in_order(columns, face_runs)
-    source = columns.read("source", vertex_runs, row=())
-    local = columns.read("faces", face_runs, row=(3,))
-    vertices = columns.read("vertices", vertex_runs, row=(3,))
-    n_points, n_rows, total = tiles.n_points[chosen], tiles.n_rows[chosen], need(entry, "n_vertices", int, where)
-    _check_indices(columns, np.repeat(n_points, n_rows), local, source, total)
-    # Tiles that share a vertex have a copy each: back to one, in the first order.
-    number = _renumber(source, total)
-    joined = np.empty((int(number.max()) + 1, 3), np.float32)
-    joined[number] = vertices
-    first = np.repeat(np.cumsum(n_points) - n_points, n_rows)
-    faces = number[local + first[:, None]]
-    attributes = {name: columns.read(name, face_runs, row=()) for name in _MESH_ATTRIBUTES}
-    attributes = {name: v[order] if isinstance(v, np.ndarray) else v for name, v in attributes.items()}
-    materials = [Material(**row) for row in need(entry, "materials", list, where)]
-    return Mesh(joined, faces[order], materials=materials, name=need(entry, "name", str, where), **attributes)
-
-
-def _renumber(source: Array, total: int) -> Array:
-    """Numbers (n,) uint32 from 0 without gaps, in the order of ``source`` (n,), whose values are below ``total``."""
-    if total > 8 * len(source) + 1000:  # mostly gaps, or a wrong total: nothing is made in its size
-        return np.unique(source, return_inverse=True)[1].astype(np.uint32)
-    used = np.zeros(total, bool)
-    used[source] = True
-    return (np.cumsum(used, dtype=np.uint32) - np.uint32(1))[source]
-
-
-def write_instances(layer: Instances, path: str, writing: Writing) -> dict[str, Any]:
-    """Write the mesh once and whole, and its copies by the tile of their position."""
-    division = divide(layer, writing.tile_size_m)
-    order, table = division.order, division.table
-    if id(layer.mesh) not in writing.shared:
-        whole = Writing(writing.group, np.inf)
-        writing.shared[id(layer.mesh)] = write_mesh(layer.mesh, f"{path}/mesh", whole)
-    columns = {
-        "tiles": table.column(),
-        "order": order.astype(np.uint32),
-        "transforms": layer.transforms[order],
-    }
-    attributes = {"instance": layer.instance, "label": layer.label}
+    The mesh that a layer has copies of is written once and whole.
+    """
+    division = layer.divide(writing.tile_size_m)
+    table = division.table
+    mesh = layer.mesh
+    if layer.copies and mesh is not None and id(mesh) not in writing.shared:
+        writing.shared[id(mesh)] = write_layer(mesh, f"{path}/mesh", Writing(writing.group, np.inf))
+    columns = {"tiles": table.column(), "order": division.order.astype(np.uint32), **layer.list_columns(division)}
+    attributes = {name: getattr(layer, name) for name in layer.attributes if getattr(layer, name) is not None}
+    listed = {"attributes": list(attributes), "extra": list(layer.extra)} if layer.keeps_extra else {}
+    attributes.update({f"extra-{name}": values for name, values in layer.extra.items()})
     return {
         "kind": layer.kind,
         "name": layer.name,
         "path": path,
-        "n_instances": len(order),
+        layer.count_field: len(layer),
+        **({"n_vertices": layer.n_points} if layer.points else {}),
         "n_tiles": len(table.n_rows),
         "bounds": layer.bounds.tolist(),
-        "mesh": writing.shared[id(layer.mesh)],
-        **write_columns(writing.group, path, columns, attributes, order, writing.level),
+        **listed,
+        **layer.list_settings(),
+        **({"mesh": writing.shared[id(mesh)]} if layer.copies else {}),
+        **write_columns(writing.group, path, columns, attributes, division.order, writing.level),
     }
 
 
-def read_instances(entry: Mapping[str, Any], where: str, reading: Reading) -> Instances | None:
-    """Read the copies in the tiles within bounds, in their first order; None if there are none."""
+@dataclass
+class TileRows:
+    """The rows of some tiles of a layer on disk: what a kind of layer is read from (`Layer.read`).
+
+    ``n_rows`` and ``n_points`` (t,) are those of the tiles that are read.
+    """
+
+    kind: type[Layer]
+    entry: Mapping[str, Any]
+    where: str
+    reading: Reading
+    stored_columns: StoredColumns
+    runs: list[tuple[int, int]]
+    point_runs: list[tuple[int, int]]
+    n_rows: Array
+    n_points: Array
+
+    @property
+    def name(self) -> str:
+        """The name of the layer."""
+        return self.need("name", str)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the layer, by the names of the constructor's arguments."""
+        return read_settings(self.kind, self.entry, self.where)
+
+    @property
+    def attributes(self) -> Sequence[str]:
+        """The attributes that the layer has; worlds of version 0.1 do not list them: they have all."""
+        return list(self.entry.get("attributes", self.kind.attributes))
+
+    @property
+    def extra(self) -> Sequence[str]:
+        """The names of its further columns."""
+        return self.need("extra", list)
+
+    @cached_property
+    def saved_order(self) -> Array:
+        """The number (n,) of each row in the whole layer, as it was saved."""
+        return np.asarray(self.stored_columns.read("order", self.runs, row=()))
+
+    @cached_property
+    def order(self) -> Array:
+        """The order (n,) int64 that puts the rows back as they were saved."""
+        return np.argsort(self.saved_order, kind="stable")
+
+    def need(self, name: str, kind: type[T]) -> T:
+        """A field of the entry in world.json, or an error that names it."""
+        return need(self.entry, name, kind, self.where)
+
+    def stored(self, name: str) -> Any:
+        """A column in the order on disk; one value if all rows share it."""
+        column = self.kind.shape.get(name) or self.kind.attributes.get(name) or ColumnType()
+        return self.stored_columns.read(name, self.runs, row=column.row)
+
+    def column(self, name: str) -> Any:
+        """A column in the order in which it was saved; one value if all rows share it."""
+        values = self.stored(name)
+        return values[self.order] if isinstance(values, np.ndarray) else values
+
+    def points(self, name: str) -> Array:
+        """A column of points, tile by tile."""
+        return np.asarray(self.stored_columns.read(name, self.point_runs, row=self.kind.points[name].row))
+
+    def mesh(self) -> Mesh:
+        """The mesh that the rows are copies of."""
+        return read_prototype(self.entry, self.where, self.reading)
+
+    def damage_error(self, column: str, reason: str) -> InputError:
+        """The error for a column that holds what it cannot."""
+        where = self.stored_columns.root / self.stored_columns.path / column
+        return InputError(f"{where}: is damaged ({reason}); save the world again")
+
+
+def read_settings(kind: type[Layer], entry: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The settings of a layer by its entry in world.json."""
+    listed = {**kind.older_settings, **entry}
+    return {name: need(listed, name, expected, where) for name, expected in kind.settings.items()}
+
+
+def read_layer(entry: dict[str, Any], where: str, reading: Reading) -> Layer | None:
+    """A layer, or None if it has nothing in the chosen tiles; errors name its entry in the index."""
+    try:
+        return _read_rows(entry, where, reading)
+    except ResweepError as error:
+        known = str(error).startswith((str(reading.root), where))
+        raise error if known else InputError(f"{where}: {error}") from error
+    except (LookupError, TypeError, ValueError, ArithmeticError, MemoryError) as error:
+        raise InputError(f"{where}: cannot be read ({error}); save the world again") from error
+
+
+def _read_rows(entry: Mapping[str, Any], where: str, reading: Reading) -> Layer | None:
+    """A layer of the rows of the chosen tiles, in the order in which they were saved; None if there are none."""
+    kind = find_kind(need(entry, "kind", str, where), where)
     columns, tiles = open_layer(entry, where, reading)
+    before = reading.n_numbered
+    reading.n_numbered += int(tiles.n_rows.sum()) if kind.numbered else 0
     chosen = reading.chosen(tiles)
     if not chosen.any():
         return None
-    mesh = read_prototype(entry, where, reading)
-    runs = runs_of(chosen, tiles.n_rows)
-    order = _in_order(columns, runs)
-    instance, label = (columns.read(name, runs, row=()) for name in ("instance", "label"))
-    instance, label = (v[order] if isinstance(v, np.ndarray) else v for v in (instance, label))
-    transforms = columns.read("transforms", runs)[order]
-    return Instances(mesh, transforms, instance, label, need(entry, "name", str, where))
+    runs, point_runs = runs_of(chosen, tiles.n_rows), runs_of(chosen, tiles.n_points)
+    n_rows, n_points = tiles.n_rows[chosen], tiles.n_points[chosen]
+    rows = TileRows(kind, entry, where, reading, columns, runs, point_runs, n_rows, n_points)
+    layer = kind.read(rows)
+    if kind.numbered and reading.choose is not None:
+        layer.number = (before + rows.saved_order[rows.order]).astype(np.uint32)
+    return layer
 
 
 def read_prototype(entry: Mapping[str, Any], where: str, reading: Reading) -> Mesh:
@@ -175,131 +210,33 @@ def read_prototype(entry: Mapping[str, Any], where: str, reading: Reading) -> Me
     prototype = need(entry, "mesh", dict, where)
     place = need(prototype, "path", str, f"{where}.mesh")
     if place not in reading.shared:
-        mesh = read_mesh({**prototype, "kind": "mesh"}, f"{where}.mesh", Reading(reading.root, budget=reading.budget))
-        if mesh is None:
+        whole = Reading(reading.root, budget=reading.budget)
+        mesh = _read_rows({**prototype, "kind": Mesh.kind}, f"{where}.mesh", whole)
+        if not isinstance(mesh, Mesh):
             raise InputError(f"{where}.mesh: has no face; save the world again")
         reading.shared[place] = mesh
     return reading.shared[place]
-
-
-@dataclass(frozen=True)
-class _Scattered:
-    """A kind of layer that is rows of primitives, each at one place: its columns and settings by name."""
-
-    layer: Callable[..., Any]
-    count: str
-    place: str
-    shape: tuple[str, ...]
-    attributes: tuple[str, ...]
-    settings: dict[str, type]
-
-
-_SPLATS = _Scattered(
-    Splats,
-    count="n_splats",
-    place="centre",
-    shape=("centre", "normal", "radius"),
-    attributes=("label", "reflectance", "instance"),
-    settings={"depth": int, "gap_m": float, "incidence_exponent": float},
-)
-_VOLUMES = _Scattered(
-    Volumes,
-    count="n_volumes",
-    place="mean",
-    shape=("mean", "covariance"),
-    attributes=("permeability", "exposure_m", "label", "reflectance", "instance"),
-    settings={"tau": float, "element_m": float},
-)
-
-
-_OLDER = {"incidence_exponent": 1.0}  # settings that older worlds do not list
-_SCATTERED = {"splats": _SPLATS, "volumes": _VOLUMES}
-
-
-def _write_scattered(what: _Scattered, layer: Splats | Volumes, path: str, writing: Writing) -> dict[str, Any]:
-    """Write primitives by the tile of their place."""
-    division = divide(layer, writing.tile_size_m)
-    order, table = division.order, division.table
-    columns = {
-        "tiles": table.column(),
-        "order": order.astype(np.uint32),
-        **{name: getattr(layer, name)[order] for name in what.shape},
-    }
-    attributes = {name: getattr(layer, name) for name in what.attributes if getattr(layer, name) is not None}
-    attributes.update({f"extra-{name}": values for name, values in layer.extra.items()})
-    return {
-        "kind": layer.kind,
-        "name": layer.name,
-        "path": path,
-        what.count: len(layer),
-        "n_tiles": len(table.n_rows),
-        "bounds": layer.bounds.tolist(),
-        "attributes": [name for name in what.attributes if name in attributes],
-        "extra": list(layer.extra),
-        **{name: getattr(layer, name) for name in what.settings},
-        **write_columns(writing.group, path, columns, attributes, order, writing.level),
-    }
-
-
-def _read_scattered(what: _Scattered, entry: Mapping[str, Any], where: str, reading: Reading) -> Any:
-    """Read the primitives in the tiles within bounds, in their first order; None if there are none."""
-    columns, tiles = open_layer(entry, where, reading)
-    before = reading.n_volumes
-    reading.n_volumes += int(tiles.n_rows.sum()) if what is _VOLUMES else 0
-    chosen = reading.chosen(tiles)
-    if not chosen.any():
-        return None
-    runs = runs_of(chosen, tiles.n_rows)
-    order = _in_order(columns, runs)
-    stored = entry.get("attributes", what.attributes)  # worlds of version 0.1 do not list them: they have all
-
-    def column(name: str) -> Any:
-        values = columns.read(name, runs)
-        return values[order] if isinstance(values, np.ndarray) else values
-
-    layer = what.layer(
-        **{name: column(name) for name in (*what.shape, *stored)},
-        extra={name: column(f"extra-{name}") for name in entry["extra"]},
-        name=need(entry, "name", str, where),
-        **{name: need({**_OLDER, **entry}, name, kind, where) for name, kind in what.settings.items()},
-    )
-    if what is _VOLUMES and not chosen.all():
-        layer.number = (before + columns.read("order", runs, row=())[order]).astype(np.uint32)
-    return layer
 
 
 def open_layer(entry: Mapping[str, Any], where: str, reading: Reading) -> tuple[StoredColumns, TileTable]:
     """The columns of a layer and its table of tiles, which are checked; nothing else is read."""
     path = need(entry, "path", str, where)
     if path not in reading.opened:
-        kind = need(entry, "kind", str, where)
-        points = None
-        if kind in _SCATTERED:
-            what = _SCATTERED[kind]
-            attributes = (*what.attributes, *(f"extra-{name}" for name in need(entry, "extra", list, where)))
-            _check_listed(entry.get("attributes", what.attributes), what.attributes, f"{where}: attributes")
-            count, rows = what.count, what.place
-        elif kind == "mesh":
-            attributes, count, rows, points = _MESH_ATTRIBUTES, "n_faces", "faces", "vertices"
-        else:
-            attributes, count, rows = ("instance", "label"), "n_instances", "transforms"
-        columns = _columns(entry, where, reading, attributes)
-        reading.opened[path] = columns, TileTable.of(columns, need(entry, count, int, where), rows, points)
+        kind = find_kind(need(entry, "kind", str, where), where)
+        attributes = tuple(kind.attributes)
+        if kind.keeps_extra:
+            _check_listed(entry.get("attributes", attributes), attributes, f"{where}: attributes")
+            attributes += tuple(f"extra-{name}" for name in need(entry, "extra", list, where))
+        columns = _columns(entry, where, reading, kind, attributes)
+        reading.opened[path] = columns, read_tiles(columns, kind, need(entry, kind.count_field, int, where))
     columns, tiles = reading.opened[path]
     columns.budget = reading.budget
     return columns, tiles
 
 
-# A kind of layer is written and read by one pair of functions; a further kind is one line here.
-KINDS: dict[str, tuple[Callable[..., dict[str, Any]], Callable[..., Layer | None]]] = {
-    "mesh": (write_mesh, read_mesh),
-    "instances": (write_instances, read_instances),
-    "splats": (partial(_write_scattered, _SPLATS), partial(_read_scattered, _SPLATS)),
-    "volumes": (partial(_write_scattered, _VOLUMES), partial(_read_scattered, _VOLUMES)),
-}
-
-
-def _columns(entry: Mapping[str, Any], where: str, reading: Reading, attributes: Sequence[str]) -> StoredColumns:
+def _columns(
+    entry: Mapping[str, Any], where: str, reading: Reading, kind: type[Layer], attributes: Sequence[str]
+) -> StoredColumns:
     """The columns of a layer, of which only ``attributes`` may be constant; names that lead elsewhere are refused."""
     path = need(entry, "path", str, where)
     constants, counting = need(entry, "constants", dict, where), need(entry, "counting", list, where)
@@ -313,16 +250,20 @@ def _columns(entry: Mapping[str, Any], where: str, reading: Reading, attributes:
     _check_listed(constants, attributes, f"{where}: constants")
     _check_listed(counting, _COUNTING, f"{where}: counting")
     for name, value in constants.items():
-        if not _is_constant(name, value):
+        if not _is_constant(kind.attributes.get(name), value):
             raise InputError(f"{where}: constants: '{name}' cannot be {value!r:.60}; save the world again")
     return StoredColumns(reading.root, path, constants, counting, reading.budget)
 
 
-def _is_constant(name: str, value: Any) -> bool:
-    """Whether a value of JSON can be that of a column: a whole number for ids, else any that float32 holds."""
+def _is_constant(column: ColumnType | None, value: Any) -> bool:
+    """Whether a value of JSON can be that of a column: a whole number for ids, else any that float32 holds.
+
+    Without ``column`` it is one of ``extra``.
+    """
     if isinstance(value, int):
-        return -(2**31) <= value < 2**31 or (name.startswith("extra-") and -(2**63) <= value < 2**64)
-    return isinstance(value, float) and name not in _IDS and not _LARGEST < abs(value) < np.inf
+        return -(2**31) <= value < 2**31 or (column is None and -(2**63) <= value < 2**64)
+    is_id = column is not None and not column.dtype.startswith("float")
+    return isinstance(value, float) and not is_id and not _LARGEST < abs(value) < np.inf
 
 
 def _check_listed(names: Any, known: Sequence[str], where: str) -> None:
@@ -330,16 +271,3 @@ def _check_listed(names: Any, known: Sequence[str], where: str) -> None:
     for name in names:
         if name not in known:
             raise InputError(f"{where}: '{name!s:.60}' is no column of this kind of layer; save the world again")
-
-
-def _in_order(columns: StoredColumns, runs: list[tuple[int, int]]) -> Array:
-    """The order (n,) int64 that puts the rows of ``runs`` back as they were saved."""
-    return np.argsort(columns.read("order", runs, row=()), kind="stable")
-
-
-def _check_indices(columns: StoredColumns, counts: Array, local: Array, source: Array, total: int) -> None:
-    """Raise if a face points outside its tile's vertices (of which it has ``counts`` (m,))."""
-    true = local.dtype.kind in "iu" and source.dtype.kind in "iu"
-    if not true or (local >= counts[:, None]).any() or (source >= total).any() or min(local.min(), source.min()) < 0:
-        where = columns.root / columns.path / "faces"
-        raise InputError(f"{where}: is damaged (a face points at a vertex that is not there); save the world again")

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 from typing import Any
 
+from resweep.worlds.layers import KINDS
 from resweep.worlds.store.generations import find_arrays
 
 ITEM_BYTES = {"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "float16": 2}
 ITEM_BYTES |= {"int32": 4, "uint32": 4, "float32": 4}
-# What a primitive takes in the native scene beside its arrays, as measured: the geometry and Embree's tree over it.
-SCENE_BYTES = {"splats": 165, "volumes": 130, "mesh": 65, "instances": 300}
-COUNTS = {"splats": "n_splats", "volumes": "n_volumes", "mesh": "n_faces", "instances": "n_instances"}
 
 
 def count_bytes(folder: Path) -> int:
@@ -34,9 +33,16 @@ def estimate_memory(path: Path) -> int:
     total = count_bytes(arrays)
     for layer in layers if isinstance(layers, list) else []:
         if isinstance(layer, dict):
-            count = layer.get(COUNTS.get(str(layer.get("kind")), ""), 0)
-            total += SCENE_BYTES.get(str(layer.get("kind")), 0) * (count if isinstance(count, int) else 0)
+            kind = KINDS.get(str(layer.get("kind")))
+            total += 0 if kind is None else kind.scene_bytes * count_rows(layer)
     return total
+
+
+def count_rows(entry: Mapping[str, Any]) -> int:
+    """The rows of a layer by its entry in world.json; 0 if it does not say."""
+    kind = KINDS.get(str(entry.get("kind")))
+    count = 0 if kind is None else entry.get(kind.count_field, 0)
+    return count if isinstance(count, int) else 0
 
 
 def _read(file: Path) -> Any:

@@ -20,29 +20,13 @@ from zarr.codecs import BloscCodec, Crc32cCodec
 
 from resweep.errors import InputError, ResweepError
 from resweep.pose import Array
+from resweep.worlds.layers import Layer
+from resweep.worlds.layers.tiles import TileTable
 from resweep.worlds.store.stored_arrays import CHUNK_ROWS, DTYPES, Budget, StoredArray
 
 WRITING: Any = {"order": "C", "write_empty_chunks": True}  # a chunk that is not there is then damage
 LEVEL = 1  # of compression; 0 only wraps the bytes
 TILE_COLUMNS = ("x", "y", "n_rows", "n_points", "x_min", "y_min", "z_min", "x_max", "y_max", "z_max")
-
-
-def group_by_tile(position: Array, tile_size_m: float) -> tuple[Array, Array, Array]:
-    """Sort rows at ``position`` (n, 2 or 3) into tiles.
-
-    Gives the order (n,) int64 that brings the rows of a tile together and keeps their sequence, the
-    tiles' places in the grid (t, 2) int64, and their numbers of rows (t,). An infinite tile size
-    puts all rows into one tile.
-    """
-    if np.isinf(tile_size_m):
-        return np.arange(len(position)), np.zeros((1, 2), np.int64), np.array([len(position)])
-    cell = np.floor(np.asarray(position, dtype=np.float64)[:, :2] / tile_size_m).astype(np.int64)
-    low = cell.min(axis=0)
-    width = int(cell[:, 1].max() - low[1]) + 1
-    key = (cell[:, 0] - low[0]) * width + (cell[:, 1] - low[1])
-    order = np.argsort(key, kind="stable")
-    keys, counts = np.unique(key, return_counts=True)
-    return order, np.stack([keys // width, keys % width], axis=1) + low, counts
 
 
 def write_columns(
@@ -147,50 +131,29 @@ class StoredColumns:
             raise InputError(f"{where}: is damaged ({reason}); save the world again") from error
 
 
-@dataclass(frozen=True)
-class TileTable:
-    """The tiles of a layer: places (t, 2), rows and points of each (t,), boxes (t, 2, 3) around them."""
+def read_tiles(columns: StoredColumns, kind: type[Layer], n_rows: int) -> TileTable:
+    """The table of tiles of a layer of this kind that has ``n_rows``.
 
-    place: Array
-    n_rows: Array
-    n_points: Array
-    bounds: Array
-
-    def column(self) -> Array:
-        """The table as one float64 column (t, 10), see `TILE_COLUMNS`."""
-        counts = np.stack([self.n_rows, self.n_points], axis=1)
-        return np.concatenate([self.place, counts, self.bounds.reshape(-1, 6)], axis=1).astype(np.float64)
-
-    @classmethod
-    def of(cls, columns: StoredColumns, n_rows: int, rows: str, points: str | None = None) -> TileTable:
-        """Read the table of a layer that has ``n_rows``.
-
-        ``rows`` and ``points`` name the columns that have as many rows as the tiles say: what is not there is found
-        before anything is made in its size.
-        """
-        table = columns.read("tiles", row=(len(TILE_COLUMNS),))
-        where = columns.root / columns.path / "tiles"
-        counts = table[:, 2:4]
-        if not (np.isfinite(table[:, :4]).all() and (counts >= 0).all() and (counts == np.floor(counts)).all()):
-            raise InputError(f"{where}: is damaged (its tiles have no true counts); save the world again")
-        if counts[:, 0].sum() != n_rows:
-            raise InputError(f"{where}: is damaged (its tiles do not add up to {n_rows} rows); save the world again")
-        for name, count in ((rows, counts[:, 0].sum()), (points, counts[:, 1].sum())):
-            if name is not None and columns.count(name) != count:
-                raise InputError(
-                    f"{where.with_name(name)}: is damaged (it has {columns.count(name)} rows, the tiles {count:.0f}); "
-                    "save the world again"
-                )
-        counts = table[:, 2:4].astype(np.int64)
-        return cls(table[:, :2].astype(np.int64), counts[:, 0], counts[:, 1], table[:, 4:].reshape(-1, 2, 3))
-
-    def within(self, bounds: Array | None) -> Array:
-        """Tiles (t,) bool whose contents reach into ``bounds`` (2, 2 or 3), metres from the origin."""
-        if bounds is None:
-            return np.ones(len(self.n_rows), bool)
-        axes = bounds.shape[1]
-        low, high = self.bounds[:, 0, :axes], self.bounds[:, 1, :axes]
-        return np.asarray(((low <= bounds[1]) & (high >= bounds[0])).all(axis=1))
+    Its first column, and that of its points, must have as many rows as the tiles say: what is not there is found before
+    anything is made in its size.
+    """
+    table = columns.read("tiles", row=(len(TILE_COLUMNS),))
+    where = columns.root / columns.path / "tiles"
+    counts = table[:, 2:4]
+    if not (np.isfinite(table[:, :4]).all() and (counts >= 0).all() and (counts == np.floor(counts)).all()):
+        raise InputError(f"{where}: is damaged (its tiles have no true counts); save the world again")
+    if counts[:, 0].sum() != n_rows:
+        raise InputError(f"{where}: is damaged (its tiles do not add up to {n_rows} rows); save the world again")
+    expected = {next(iter(kind.shape)): counts[:, 0].sum()}
+    expected.update({name: counts[:, 1].sum() for name in list(kind.points)[-1:]})
+    for name, count in expected.items():
+        if columns.count(name) != count:
+            raise InputError(
+                f"{where.with_name(name)}: is damaged (it has {columns.count(name)} rows, the tiles {count:.0f}); "
+                "save the world again"
+            )
+    counts = table[:, 2:4].astype(np.int64)
+    return TileTable(table[:, :2].astype(np.int64), counts[:, 0], counts[:, 1], table[:, 4:].reshape(-1, 2, 3))
 
 
 def runs_of(chosen: Array, counts: Array) -> list[tuple[int, int]]:

@@ -15,17 +15,14 @@ import numpy as np
 from resweep import _core
 from resweep.embree_library import open_embree
 from resweep.pose import Array
-from resweep.worlds.layers.mesh import Instances, Mesh
-from resweep.worlds.layers.splats import PERMEABILITY, Splats
-from resweep.worlds.layers.volumes import Volumes
-from resweep.worlds.store.tiled_columns import TileTable
-from resweep.worlds.stream.divide import divide, divide_mesh, take_rows
-from resweep.worlds.traced import add_part
-from resweep.worlds.world import Layer, World
+from resweep.worlds.layers import KINDS, Layer, Mesh
+from resweep.worlds.layers.layer import Traits
+from resweep.worlds.layers.tiles import TileTable
+from resweep.worlds.native import NUMBERS, add_part
+from resweep.worlds.world import World
 
 # Tiles along each axis up to which a world is one scene: a sweep needs most of it, and one hierarchy is the fastest.
-MOST_WHOLE = 8
-_KINDS = {"mesh": 1, "instances": 1, "splats": 2, "volumes": 3}  # as the native scene numbers them
+MAX_WHOLE = 8
 
 
 class LayerCells(Protocol):
@@ -37,13 +34,8 @@ class LayerCells(Protocol):
         ...
 
     @property
-    def gathers(self) -> bool:
-        """Whether a ray gathers several of its discs."""
-        ...
-
-    @property
-    def permeable(self) -> bool:
-        """Whether its discs may let rays pass, which is drawn."""
+    def traits(self) -> Traits:
+        """What the native scene must know of it."""
         ...
 
     @property
@@ -62,49 +54,41 @@ class LayerCells(Protocol):
 
 
 class CellsInMemory:
-    """A layer in memory, tile by tile; ``first`` is the number of its first volume in the world."""
+    """A layer in memory, tile by tile; ``first`` is the number of its first row in the world, of numbered kinds."""
 
     def __init__(self, layer: Layer, tile_size_m: float, first: int) -> None:
         self.kind = layer.kind
-        self.gathers = isinstance(layer, Splats) and layer.depth > 1
-        self.permeable = isinstance(layer, Splats) and PERMEABILITY in layer.extra
-        self.prototype = layer.mesh if isinstance(layer, Instances) else None
+        self.traits = layer.traits(layer.list_settings(), layer.extra)
+        self.prototype = layer.mesh if layer.copies else None
         self._layer, self._first = layer, first
-        self._mesh = divide_mesh(layer, tile_size_m) if isinstance(layer, Mesh) else None
-        self._division = divide(layer, tile_size_m) if self._mesh is None else self._mesh.division
+        self._division = layer.divide(tile_size_m)
         self.table = self._division.table
 
     def read(self, tile: int) -> Layer:
         """The part of the layer in one tile."""
         rows = self._division.rows(tile)
-        if isinstance(self._layer, Mesh):
-            assert self._mesh is not None
-            vertices = self._layer.vertices[self._mesh.sources[tile]]
-            part: Layer = take_rows(self._layer, rows, vertices=vertices, faces=self._mesh.faces[tile])
-        else:
-            part = take_rows(self._layer, rows)
-        if isinstance(self._layer, Volumes) and isinstance(part, Volumes):
-            numbers = self._layer.number
-            part.number = (self._first + rows if numbers is None else numbers[rows]).astype(np.uint32)
+        part = self._layer.take_part(rows)
+        if part.numbered and self._layer.number is None:
+            part.number = (self._first + rows).astype(np.uint32)
         return part
 
 
 def cells_in_memory(world: World) -> list[CellsInMemory] | None:
     """The layers of a world tile by tile, or None if it has so few tiles that it is not divided."""
     low, high = (np.floor((corner - world.origin)[:2] / world.tile_size_m) for corner in world.bounds)
-    if (high - low < MOST_WHOLE).all():
+    if (high - low < MAX_WHOLE).all():
         return None
-    layers, n_volumes = [], 0
+    layers, n_numbered = [], 0
     for layer in world.layers:
-        layers.append(CellsInMemory(layer, world.tile_size_m, n_volumes))
-        n_volumes += len(layer) if isinstance(layer, Volumes) else 0
+        layers.append(CellsInMemory(layer, world.tile_size_m, n_numbered))
+        n_numbered += len(layer) if layer.numbered else 0
     return layers if is_divided([layer.table for layer in layers]) else None
 
 
 def is_divided(tables: Sequence[TileTable]) -> bool:
     """Whether a world with these tables of tiles is traced as cells."""
     places = np.concatenate([table.place for table in tables])
-    return bool((np.ptp(places, axis=0) >= MOST_WHOLE).any())
+    return bool((np.ptp(places, axis=0) >= MAX_WHOLE).any())
 
 
 class DividedScene:
@@ -120,7 +104,9 @@ class DividedScene:
         self.boxes = _widened(np.concatenate([layer.table.bounds for layer in layers]))
         self.native = _core.Scene()
         for layer in layers:
-            self.native.declare(_KINDS[layer.kind], gathers=layer.gathers, permeable=layer.permeable)
+            traits = layer.traits
+            number = NUMBERS[KINDS[layer.kind].native]
+            self.native.declare(number, gathers=traits.gathers, permeable=traits.permeable)
         self.native.divide(self.boxes.reshape(-1, 6))
         self.native.commit()
         self._prototypes: dict[int, _core.Prototype] = {}

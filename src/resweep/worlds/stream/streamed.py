@@ -15,26 +15,24 @@ from resweep.errors import InputError
 from resweep.memory import parse_memory
 from resweep.pose import Array
 from resweep.remote import find_path, recover_output
-from resweep.worlds.layers.mesh import Mesh
+from resweep.worlds.layers import Layer, Mesh, find_kind
 from resweep.worlds.layers.relabel import count_labels
-from resweep.worlds.layers.splats import PERMEABILITY
-from resweep.worlds.store.folder import (
+from resweep.worlds.load import load_world
+from resweep.worlds.store.generations import find_arrays, read_generation
+from resweep.worlds.store.index import (
     INDEX,
-    load_world,
     read_index,
-    read_layer,
     saved_calibration,
     saved_label_counts,
     saved_labels,
     saved_origin,
     saved_tile_size,
 )
-from resweep.worlds.store.generations import find_arrays, read_generation
-from resweep.worlds.store.layer_files import KINDS, Reading, need, open_layer, read_prototype
+from resweep.worlds.store.layer_files import Reading, need, open_layer, read_layer, read_prototype, read_settings
 from resweep.worlds.store.observed_files import read_observed
 from resweep.worlds.store.stored_arrays import Budget
 from resweep.worlds.stream.cells import is_divided
-from resweep.worlds.world import Layer, World
+from resweep.worlds.world import World
 
 if TYPE_CHECKING:
     from resweep.labels import LabelSet
@@ -43,14 +41,13 @@ if TYPE_CHECKING:
 class StreamedLayer:
     """A layer of a world on disk, of which the table of tiles is read: gives the part in one tile at a time."""
 
-    def __init__(self, entry: dict[str, Any], where: str, root: Path, n_volumes: int) -> None:
-        self._entry, self._where, self._root, self._n_volumes = entry, where, root, n_volumes
+    def __init__(self, entry: dict[str, Any], where: str, root: Path, n_numbered: int) -> None:
+        self._entry, self._where, self._root, self._n_numbered = entry, where, root, n_numbered
         self.kind = need(entry, "kind", str, where)
-        if self.kind not in KINDS:
-            raise InputError(f"{where}: layers of kind '{self.kind}' are unknown to this Resweep; upgrade it")
+        self._kind = find_kind(self.kind, where)
         self.name = need(entry, "name", str, where)
-        self.gathers = self.kind == "splats" and need(entry, "depth", int, where) > 1
-        self.permeable = self.kind == "splats" and PERMEABILITY in need(entry, "extra", list, where)
+        extra = need(entry, "extra", list, where) if self._kind.keeps_extra else []
+        self.traits = self._kind.traits(read_settings(self._kind, entry, where), extra)
         self._opened = Reading(root)
         self.columns, self.table = open_layer(entry, where, self._opened)
         self.bounds = np.array(entry["bounds"], np.float64) if _is_box(entry.get("bounds")) else self._find_bounds()
@@ -58,10 +55,15 @@ class StreamedLayer:
     @cached_property
     def prototype(self) -> Mesh | None:
         """The mesh that the layer has copies of, if so."""
-        if self.kind != "instances":
+        if not self._kind.copies:
             return None
         self._opened.budget = Budget()
         return read_prototype(self._entry, self._where, self._opened)
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether its primitives have numbers in the world."""
+        return self._kind.numbered
 
     @property
     def n_rows(self) -> int:
@@ -72,10 +74,10 @@ class StreamedLayer:
         """The part of the layer in one tile; may be called from any thread."""
         chosen = np.zeros(len(self.table.n_rows), bool)
         chosen[tile] = True
-        reading = Reading(self._root, lambda _: chosen, self._opened.shared, n_volumes=self._n_volumes)
+        reading = Reading(self._root, lambda _: chosen, self._opened.shared, n_numbered=self._n_numbered)
         columns = replace(self.columns, budget=reading.budget)  # arrays that are open stay open
         reading.opened[self._entry["path"]] = columns, self.table
-        part: Layer | None = read_layer(self.kind, self._entry, self._where, reading)
+        part = read_layer(self._entry, self._where, reading)
         assert part is not None
         return part
 
@@ -124,8 +126,8 @@ class StreamedWorld:
         self.observed = read_observed(self._data, where, arrays, Budget())
         layers: list[StreamedLayer] = []
         for number, entry in enumerate(need(self._data, "layers", list, where)):
-            n_volumes = sum(layer.n_rows for layer in layers if layer.kind == "volumes")
-            layers.append(StreamedLayer(entry, f"{where}: layers[{number}]", arrays, n_volumes))
+            n_numbered = sum(layer.n_rows for layer in layers if layer.is_numbered)
+            layers.append(StreamedLayer(entry, f"{where}: layers[{number}]", arrays, n_numbered))
         if not layers:
             raise InputError(f"{where}: has no layer; save the world again")
         self.layers = tuple(layers)
