@@ -35,7 +35,7 @@ from benchmarks.report import (
     peak_rss_gb,
     table,
 )
-from resweep.build import Cloud, Map, SplatConfig, fit, paper_c
+from resweep.build import Cloud, Map, SplatConfig, fit_map, paper_c
 from resweep.labels import load_labels
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, from_xyz_rpy, transform
@@ -146,7 +146,7 @@ def _timed_twice(work: Callable[[], object], processor: list[float]) -> Contende
 
 def build(cloud: Cloud, config: SplatConfig) -> Splats:
     """Adaptive splats by labels."""
-    (splats,) = fit(Map(cloud, load_labels("semantickitti")), config)
+    (splats,) = fit_map(Map(cloud, load_labels("semantickitti")), config)
     assert isinstance(splats, Splats)
     return splats
 

@@ -15,7 +15,7 @@ import numpy as np
 import resweep as rs
 from experiments.c_models import Model
 from experiments.c_places import Place, Truth
-from resweep.build import CalibrateConfig, Map, fit
+from resweep.build import CalibrateConfig, Map, fit_map
 from resweep.evaluation.metrics.nearest import Nearest, nearest_distances
 from resweep.labels import load_labels
 from resweep.map.accumulate import select_mappable
@@ -78,7 +78,7 @@ def measure(prepared: Prepared, model: Model, sensor: rs.Sensor) -> dict[str, An
     map = prepared.predicted if model.predicted else prepared.map
     assert map is not None
     begun = time.perf_counter()
-    layers = fit(map, model.config)
+    layers = fit_map(map, model.config)
     seconds = time.perf_counter() - begun + (prepared.label_s if model.predicted else 0.0)
     row: dict[str, Any] = {"model": model.name, "generation_s": seconds}
     world = map.world([_label_truly(prepared, layer) for layer in layers] if model.predicted else layers)

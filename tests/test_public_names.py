@@ -55,7 +55,6 @@ NAMES = [
     "align",
     "build",
     "build_bank",
-    "build_tiled",
     "evaluate",
     "from_xyz_rpy",
     "join",

@@ -31,7 +31,6 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep.build import SplatConfig as SplatConfig
     from resweep.build import SurfelConfig as SurfelConfig
     from resweep.build import VolumeConfig as VolumeConfig
-    from resweep.build import build_tiled as build_tiled
     from resweep.build.pipeline import build as _build
     from resweep.dataset.replay import Replay as Replay
     from resweep.dataset.replay import replay as replay
@@ -134,7 +133,6 @@ _PUBLIC = {
     "align": "resweep.register",
     "build": "resweep.build",
     "build_bank": "resweep.objects",
-    "build_tiled": "resweep.build",
     "evaluate": "resweep.evaluation",
     "from_xyz_rpy": "resweep.pose",
     "join": "resweep.register",

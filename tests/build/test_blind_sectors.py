@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,11 @@ import pytest
 
 import resweep as rs
 from resweep.build import CalibrateConfig, Map, MapConfig
-from resweep.build.refine.blind_sectors import BlindSectors, estimate_blind_sectors
+from resweep.build.limits import estimate_limits
+from resweep.build.plan import resolve
+from resweep.build.refine.blind_sectors import BlindSectors
+from resweep.build.settings.refine import Refine
+from resweep.build.whole import WholeMap, WholePart
 from resweep.calibration import BLIND_BINS, Calibration, find_blind_bins
 from resweep.errors import ResweepError
 from resweep.log import Log
@@ -63,9 +66,12 @@ def world(drive: Log) -> rs.World:
 
 def known_by(drive: Log) -> rs.World:
     """The true courtyard, with what a drive shows of its sensor."""
-    map = replace(Map.from_log(drive, MapConfig(ego_radius_m=0.5)), calibration=Calibration(np.zeros(16), np.zeros(16)))
-    seen = estimate_blind_sectors(map, [layer.moved(_shift(-map.origin)) for layer in courtyard().layers])
-    return rs.World(courtyard().layers, calibration=seen.calibration)
+    plan = resolve(drive, rs.SplatConfig(map=MapConfig(ego_radius_m=0.5)))
+    map = Map.from_log(drive, plan.config.map)
+    truth = [layer.moved(_shift(-map.origin)) for layer in courtyard().layers]
+    layers = WholeMap(WholePart(map)).cover(lambda part, layers: truth, plan, None)
+    known = estimate_limits(drive, Calibration(np.zeros(16), np.zeros(16)), map.origin, layers, plan)
+    return rs.World(courtyard().layers, calibration=known)
 
 
 def _shift(by: Array) -> Array:
@@ -179,20 +185,12 @@ def test_bins_go_once_around() -> None:
     np.testing.assert_array_equal(np.sort(bins), np.arange(360))
 
 
-def test_a_build_without_refinement_looks_for_none(drive: Log) -> None:
-    config = rs.SplatConfig(map=MapConfig(ego_radius_m=0.5), calibrate=CalibrateConfig(iterations=1, samples=1000))
-    plain = rs.build(drive, config, progress=False)
-    refined = rs.build(drive, config.model_copy(update={"refine": "fast"}), progress=False)
-    assert plain.calibration is not None
-    assert plain.calibration.blind is None
-    assert refined.calibration is not None
-    assert refined.calibration.blind is not None
-
-
-def test_a_build_by_tiles_finds_them_too(drive: Log, tmp_path: Path) -> None:
+@pytest.mark.parametrize("refine", ["none", "fast"])
+@pytest.mark.parametrize("tile_m", [None, 50.0])
+def test_every_build_that_calibrates_finds_them(drive: Log, refine: Refine, tile_m: float | None) -> None:
     calibrate = CalibrateConfig(iterations=1, samples=1000)
-    config = rs.SplatConfig(map=MapConfig(ego_radius_m=0.5), calibrate=calibrate, refine="fast")
-    world = rs.load_world(rs.build_tiled(drive, tmp_path / "place.world", config, progress=False))
+    config = rs.SplatConfig(map=MapConfig(ego_radius_m=0.5), calibrate=calibrate, refine=refine)
+    world = rs.build(drive, config, tile_m=tile_m, progress=False)
     assert world.calibration is not None
     share = world.calibration.find_blind(drive[0])
     assert share is not None

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import resweep as rs
-from resweep.build import HybridConfig, Map, MapConfig, SurfelConfig, build_tiled
+from resweep.build import HybridConfig, Map, MapConfig, SurfelConfig
 from resweep.build.refine.beams import find_volumes, sum_beams
 from resweep.build.refine.refine import refine
 from resweep.build.refine.steps import change_splats
@@ -208,11 +206,11 @@ def test_one_sweep_is_enough_to_refine_by(hedge: Log, how: Refine) -> None:
 
 
 @pytest.mark.slow
-def test_tiles_are_refined_too(hedge: Log, tmp_path: Path) -> None:
+def test_tiles_are_refined_too(hedge: Log) -> None:
     found = []
     for how in ("none", "fast", "full"):
-        path = build_tiled(hedge, tmp_path / f"{how}.world", HybridConfig(**CONFIG, refine=how), progress=False)
-        volumes = find_volumes(rs.load_world(path).layers)
+        world = rs.build(hedge, HybridConfig(**CONFIG, refine=how), tile_m=50.0, progress=False)
+        volumes = find_volumes(world.layers)
         assert volumes is not None
         found.append(volumes.permeability)
     assert not np.array_equal(found[0], found[1])

@@ -30,7 +30,7 @@ from resweep.build import (
     VolumeSettings,
     dynamic_splats,
 )
-from resweep.build.plan import prepare_build
+from resweep.build.plan import resolve
 from resweep.calibrate.calibrate import calibrate
 from resweep.config import Spec
 from resweep.log import Log
@@ -50,7 +50,11 @@ def every_config() -> list[type[Spec]]:
     """Every class of settings of a build."""
     room = sys.modules["resweep.build"]  # the attribute of that name is the function
     named = (getattr(room, name) for name in room.__all__)
-    found = {item for item in named if isinstance(item, type) and issubclass(item, Spec)}
+    found = {
+        item
+        for item in (*named, ObjectConfig, AlignConfig, OdometryConfig)
+        if isinstance(item, type) and issubclass(item, Spec)
+    }
     for item in list(found):
         found |= {part for field in item.model_fields.values() for part in nested(field.annotation)}
     return sorted(found, key=lambda item: item.__name__)
@@ -207,9 +211,9 @@ def make_hybrid(**splats: float) -> HybridConfig:
 def test_long_drives_are_thinned_unless_the_settings_say_how(make):
     def choose(sweeps: int, **given: float) -> float | None:
         log = Log.from_sweeps(shrub_sweeps(2))
-        long = replace(log, times=np.arange(sweeps) * 0.1, poses=np.tile(np.eye(4), (sweeps, 1, 1)))
-        _, config = prepare_build(long, make(**given))
+        long = replace(log, times=np.arange(sweeps) * 0.1, poses=np.stack([from_xyz_rpy(at) for at in range(sweeps)]))
+        config = resolve(long, make(**given)).config
         return config.thin_m if isinstance(config, SplatConfig) else config.splats.thin_m
 
-    assert (choose(40), choose(41)) == (None, 0.03)
+    assert (choose(40), choose(41)) == (0.0, 0.03)
     assert (choose(40, thin_m=0.01), choose(41, thin_m=0.0)) == (0.01, 0.0)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import resweep as rs
-from resweep.build import HybridConfig, Map
-from resweep.build.hybrid.hybrid import thin_repeats
+from resweep.build import HybridConfig
+from resweep.build.plan import resolve
 from resweep.labels import NO_LABELS
 from resweep.pose import from_xyz_rpy
 from resweep.scenes import box
@@ -45,20 +43,24 @@ def test_a_wall_seen_by_the_same_beams_is_a_surface() -> None:
     assert np.abs(error).max() < 3 * NOISE_M
 
 
-@pytest.mark.parametrize(("step_m", "count", "thinned"), [(0.0, 120, True), (0.0, 10, False), (0.05, 40, False)])
+@pytest.mark.parametrize(("step_m", "count", "thinned"), [(0.0, 30, True), (0.0, 5, False), (0.05, 30, False)])
 def test_points_are_thinned_only_where_beams_repeat(step_m: float, count: int, thinned: bool) -> None:
-    map = Map.from_log(_drive(step_m, count), CONFIG.map)
-    assert bool(thin_repeats(map, CONFIG).splats.thin_m) is thinned
+    log = _drive(step_m, count)
+    config = HybridConfig(calibrate=None, splats={"k": 12})
+    chosen = resolve(log, config).config
+    assert isinstance(chosen, HybridConfig)
+    assert bool(chosen.splats.thin_m) is thinned
     for given in (0.0, 0.5):
-        own = CONFIG.model_copy(update={"splats": CONFIG.splats.model_copy(update={"thin_m": given})})
-        assert thin_repeats(map, own) is own
+        own = config.model_copy(update={"splats": config.splats.model_copy(update={"thin_m": given})})
+        kept = resolve(log, own).config
+        assert isinstance(kept, HybridConfig)
+        assert kept.splats.thin_m == given
 
 
-@pytest.mark.parametrize(("step_m", "given", "used"), [(0.0, None, 1.25), (0.0, 0.0, 0.0), (0.05, None, None)])
-def test_tiles_are_thinned_by_the_same_rule(
-    tmp_path: Path, step_m: float, given: float | None, used: float | None
-) -> None:
+@pytest.mark.parametrize(("step_m", "given", "used"), [(0.0, None, 1.25), (0.0, 0.0, 0.0), (0.05, None, 0.0)])
+def test_a_world_keeps_the_plan_that_it_was_built_by(step_m: float, given: float | None, used: float) -> None:
     config = HybridConfig(calibrate=None, splats={"k": 12, "thin_m": given})
-    path = rs.build_tiled(_drive(step_m, 30), tmp_path / "wall.world", config, progress=False)
-    thin_m = rs.load_world(path).meta["build"]["config"]["splats"]["thin_m"]
-    assert thin_m == (used * config.volumes.noise_m if used else used)
+    plan = rs.build(_drive(step_m, 30), config, progress=False).meta["build"]
+    assert plan["config"]["splats"]["thin_m"] == used * config.volumes.noise_m
+    assert plan["tile_m"] is None
+    assert "one piece" in plan["reasons"]["tile_m"]

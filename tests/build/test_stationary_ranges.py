@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import resweep as rs
 from resweep.build import CalibrateConfig, HybridConfig, Map, SplatConfig
+from resweep.build.plan import resolve
 from resweep.build.stationary.directions import SHOTS_MIN, find_directions
-from resweep.build.stationary.fit import find_standing, settle
 from resweep.build.stationary.learning import count_primitives, learn, predict_likelihood, read_beams
 from resweep.build.stationary.range_cells import RangeCells
 from resweep.labels import NO_LABELS
@@ -86,12 +87,28 @@ def test_directions_that_differ_from_sweep_to_sweep_are_none() -> None:
 
 def test_what_is_set_is_what_a_world_is_built_by() -> None:
     log = _log(_slanted(), _sensor(), SHOTS_MIN)
-    assert find_standing(log, HybridConfig()) is not None
-    for config in (HybridConfig(volumes={"voxel_m": 0.1}), HybridConfig(splats={"k": 20}), SplatConfig()):
-        assert find_standing(log, config) is None
-    assert settle(HybridConfig()).calibrate is None
-    assert settle(HybridConfig(calibrate=CalibrateConfig())).calibrate is not None
-    assert settle(HybridConfig(map={"moving": "visibility"})).map.moving == "visibility"
+    plan = resolve(log)
+    assert plan.stationary
+    assert not plan.calibrates
+    assert plan.config.refine == "none"
+    for config in (HybridConfig(stationary="never"), SplatConfig()):
+        assert not resolve(log, config).stationary
+    assert resolve(log, HybridConfig(splats={"k": 20})).stationary
+    assert resolve(log, HybridConfig(calibrate=CalibrateConfig())).calibrates
+    assert resolve(log, HybridConfig(map={"moving": "visibility"})).config.map.moving == "visibility"
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"volumes": {"voxel_m": 0.1}}, "volumes"),
+        ({"refine": "full"}, "refine"),
+        ({"permeable": ["ground"]}, "permeable"),
+    ],
+)
+def test_what_a_sensor_at_rest_would_ignore_is_refused(given: dict[str, Any], named: str) -> None:
+    with pytest.raises(rs.ResweepError, match=f"stood still.* and {named} would be ignored; .*stationary to never"):
+        resolve(_log(_slanted(), _sensor(), SHOTS_MIN), HybridConfig(**given))
 
 
 def test_ranges_on_a_slanted_wall_scatter_as_recorded() -> None:
@@ -113,7 +130,7 @@ def test_rounds_of_shapes_make_other_shots_likelier() -> None:
     log = _log(_slanted(), _sensor(), 120)
     directions = find_directions(log)
     assert directions is not None
-    map = Map.from_log(log, settle(HybridConfig()).map)
+    map = Map.from_log(log, resolve(log).config.map)
     (others,), beams = read_beams(map, np.arange(80, 120)), read_beams(map, np.arange(80))
     cells = RangeCells.of(map.select_sweeps(list(range(80))).cloud, directions, HybridConfig())
     found = []

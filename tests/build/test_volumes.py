@@ -7,7 +7,7 @@ import pytest
 
 import resweep as rs
 from resweep.build import HybridConfig, Map, MapConfig, VolumeConfig
-from resweep.build.plan import prepare_build
+from resweep.build.plan import resolve
 from resweep.build.volumes.clusters import bottom_up, top_down
 from resweep.build.volumes.gaussians import fit_gaussians, fit_neighbours
 from resweep.build.volumes.permeability import OwnVolumes
@@ -121,13 +121,14 @@ def test_volumes_reach_as_far_as_the_rings_of_the_recording() -> None:
     log = rs.Log.from_sweeps([sweep], "rings")
     gap = np.radians(2.0)
     assert measure_ring_gap(log) == pytest.approx(gap, rel=1e-3)
-    chosen = prepare_build(log, HybridConfig(calibrate=None))[1]
+    chosen = resolve(log, HybridConfig(calibrate=None)).config
     assert chosen.volumes.neighbour_slope == pytest.approx(gap, rel=1e-3)
     given = HybridConfig.model_validate({"calibrate": None, "volumes": {"neighbour_slope": 0.0}})
-    assert prepare_build(log, given)[1].volumes.neighbour_slope == 0.0
-    assert prepare_build(log, chosen)[1] == chosen
-    assert VolumeConfig().choose_slope(0.0074).neighbour_slope == 0.0  # an HDL-64E is dense
-    assert prepare_build(log, VolumeConfig())[1].neighbour_slope is None  # voxels have no neighbours
+    assert resolve(log, given).config.volumes.neighbour_slope == 0.0
+    assert resolve(log, chosen).config == chosen
+    dense = rs.Log.from_sweeps([sweep], "dense", sensor=rs.load_sensor("velodyne-hdl-64e"))
+    assert resolve(dense, HybridConfig(calibrate=None)).config.volumes.neighbour_slope == 0.0
+    assert resolve(log, VolumeConfig()).config.neighbour_slope is None  # voxels have no neighbours
 
 
 def test_two_means_part_two_heaps() -> None:

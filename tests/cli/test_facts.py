@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ def test_build_maps_by_the_vocabulary_that_is_given(
         built.append(log)
         raise rs.ResweepError("enough")
 
-    monkeypatch.setattr("resweep.build.build_tiled", stop)
+    monkeypatch.setattr(import_module("resweep.build.pipeline"), "resolve", stop)
     assert "enough" in resweep("build", clouds, "-o", "w", "--labels", "semantickitti").err
     assert built[0].labels == load_labels("semantickitti")
 

@@ -10,7 +10,8 @@ import pytest
 
 import resweep as rs
 from resweep.build import CloudConfig, HybridConfig, SplatConfig
-from resweep.build.plan import prepare_build
+from resweep.build.pipeline import prepare as prepare_log
+from resweep.build.plan import resolve
 from resweep.build.volumes.permeability import BeamCounter
 from resweep.map.beams import Beams
 from resweep.pose import Array, from_xyz_rpy
@@ -23,8 +24,10 @@ from tests.survey_files import SCANNER, UTM, fly, scan_room, write_las
 def prepare(path: Path, cloud: CloudConfig | None = None) -> tuple[rs.Log, HybridConfig]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        log, config = prepare_build(rs.open_log(path), HybridConfig(cloud=cloud or CloudConfig()))
-    return log, config
+        log = rs.open_log(path)
+        plan = resolve(log, HybridConfig(cloud=cloud or CloudConfig()))
+    assert isinstance(plan.config, HybridConfig)
+    return prepare_log(log, plan), plan.config
 
 
 def find_origins(sweep: rs.Sweep) -> Array:
@@ -60,9 +63,11 @@ def test_what_is_set_stays(tmp_path: Path) -> None:
     given = SplatConfig(map={"ego_radius_m": 1.0}, carve={"rounds": 2})  # type: ignore[arg-type]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        log, config = prepare_build(rs.open_log(path), given)
+        plan = resolve(rs.open_log(path), given)
+    config, placed = plan.config, prepare_log(rs.open_log(path), plan)
     assert (config.map.ego_radius_m, config.map.moving, config.carve.rounds) == (1.0, "none", 2)
-    assert prepare_build(log, config) == (log, config)  # once is enough
+    again = resolve(placed, config)  # once is enough
+    assert (again.config, prepare_log(placed, again)) == (config, placed)
 
 
 def test_a_room_is_seen_from_within_and_a_block_from_around() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import resweep as rs
 from resweep import _core
-from resweep.build import CloudConfig, HybridConfig, SplatConfig, build_tiled
+from resweep.build import CloudConfig, HybridConfig, SplatConfig
 from resweep.pose import Array, from_xyz_rpy
 from tests.survey_files import ROOM, SCANNER, UTM, meet_room, scan_room, write_las
 
@@ -111,7 +111,7 @@ def test_labels_and_colours_survive_whole_and_in_tiles(tmp_path: Path) -> None:
     whole = build(path, HybridConfig(cloud=SEEN))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        build_tiled(rs.open_log(path), tmp_path / "t.world", HybridConfig(cloud=SEEN), tile_m=4.0, progress=False)
+        rs.build(rs.open_log(path), HybridConfig(cloud=SEEN), tmp_path / "t.world", tile_m=4.0, progress=False)
     for world in (whole, rs.load_world(tmp_path / "t.world")):
         splats = world.layers[0]
         assert (world.labels.name, splats.extra["red"].dtype) == ("asprs", np.uint8)

@@ -11,7 +11,7 @@ import pytest
 import trimesh
 
 import resweep as rs
-from resweep.build import MapConfig, build_tiled
+from resweep.build import MapConfig
 from resweep.cli.shared.writing import locks
 from resweep.errors import ResweepError
 from resweep.log import Log
@@ -45,7 +45,8 @@ def grounds(size: int = 31) -> World:
 def test_a_tiled_build_is_published_whole_and_goes_on_after_a_stop(
     bucket: str, drive: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    local = build_tiled(drive, tmp_path / "a.world", SURFELS, tile_m=10.0, progress=False)
+    local = tmp_path / "a.world"
+    rs.build(drive, SURFELS, local, tile_m=10.0, progress=False)
     url = f"{bucket}/maps/a.world"
 
     def stop(*given: object) -> None:
@@ -54,19 +55,19 @@ def test_a_tiled_build_is_published_whole_and_goes_on_after_a_stop(
     with monkeypatch.context() as patched:
         patched.setattr(generations, "_upload", stop)
         with pytest.raises(KeyboardInterrupt):
-            build_tiled(drive, url, SURFELS, tile_m=10.0, progress=False)
+            rs.build(drive, SURFELS, url, tile_m=10.0, progress=False)
     assert list_keys(bucket) == []
     assert list((tmp_path / "cache").rglob("a.world.partial/parts/*"))
     with monkeypatch.context() as patched:
         patched.setattr("resweep.map.store.scatter.write_batch", stop)  # finished steps are not made again
-        assert str(build_tiled(drive, url, SURFELS, tile_m=10.0, progress=False)) == url
+        assert isinstance(rs.build(drive, SURFELS, url, tile_m=10.0, progress=False), rs.StreamedWorld)
     files = read_folder(local)
     kept, index = json.loads(files.pop("world.json")), json.loads(get(f"{url}/world.json"))
     assert read_all(f"{url}/generations/{index['generation']}") == files
     assert {key: index[key] for key in kept} == kept
     assert not list((tmp_path / "cache").rglob("a.world*"))
     with pytest.raises(ResweepError, match="exists already"):
-        build_tiled(drive, url, SURFELS, progress=False)
+        rs.build(drive, SURFELS, url, progress=False)
 
 
 def test_a_streamed_world_fetches_the_tiles_near_a_drive(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from resweep.build.methods import METHODS, method_config
-from resweep.build.pipeline import build, fit
+from resweep.build.parts import fit_map
+from resweep.build.pipeline import build
+from resweep.build.plan import Plan, resolve
 from resweep.build.settings.base import BuildConfig
 from resweep.build.settings.hybrid import HybridConfig, HybridVolumes
 from resweep.build.settings.mesh import MeshConfig
@@ -19,7 +21,6 @@ from resweep.build.settings.splats import (
 )
 from resweep.build.settings.volumes import VolumeConfig, VolumeSettings
 from resweep.build.splats.dynamic import dynamic_splats
-from resweep.build.tiles.build import build_tiled
 from resweep.calibrate.calibrate import calibrate
 from resweep.calibrate.config import CalibrateConfig
 from resweep.map.accumulate import accumulate
@@ -46,6 +47,7 @@ __all__ = [
     "Map",
     "MapConfig",
     "MeshConfig",
+    "Plan",
     "ReflectanceConfig",
     "SplatConfig",
     "SplatSettings",
@@ -55,10 +57,10 @@ __all__ = [
     "VolumeSettings",
     "accumulate",
     "build",
-    "build_tiled",
     "calibrate",
     "dynamic_splats",
-    "fit",
+    "fit_map",
     "method_config",
     "paper_c",
+    "resolve",
 ]

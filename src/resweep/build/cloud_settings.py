@@ -64,4 +64,4 @@ def _adapt_splats(settings: Any, survey: Survey, origins: Origins) -> Any:
 def _adapt_volumes(settings: Any, survey: Survey) -> Any:
     wide = max(settings.voxel_m, survey.spacing_m)
     reach = max(settings.neighbour_radius_m, _REACH * survey.spacing_m)
-    return _with(settings, voxel_m=wide, neighbour_radius_m=reach)
+    return _with(settings, voxel_m=wide, neighbour_radius_m=reach, neighbour_slope=0.0)

@@ -2,49 +2,346 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+import yaml
+
 from resweep.build.cloud_settings import adapt_settings
+from resweep.build.settings.base import BuildConfig
 from resweep.build.settings.hybrid import HybridConfig
-from resweep.build.settings.splats import SplatSettings
-from resweep.build.settings.volumes import VolumeSettings
-from resweep.errors import ResweepError
+from resweep.build.settings.mesh import MeshConfig
+from resweep.build.settings.splats import LONG_SWEEPS, LONG_THIN_M, SplatSettings
+from resweep.build.settings.volumes import SPARSE_RAD, VolumeSettings
+from resweep.build.stationary.directions import Directions, find_directions
+from resweep.calibration import Calibration
+from resweep.config import Spec
+from resweep.errors import InputError, ResweepError
+from resweep.labels import LabelSet
 from resweep.log import Log
+from resweep.map.accumulate import find_mappable
+from resweep.map.config import ReflectanceConfig
 from resweep.map.observed import measure_ring_gap
+from resweep.memory import format_memory, parse_memory
+from resweep.pose import Array
 from resweep.prepare.clouds.place import is_cloud, place_cloud
-from resweep.sensors.infer.compensation import correct_compensation
+from resweep.voxels import number_voxels
 
-Config = Any  # of any estimator; the same comes back
+TILE_M = 50.0
+# A log of more points is built by tiles, however much memory there is, so that most bounds give the same bytes. Fitting
+# takes about `POINT_BYTES` for each point (30 sweeps of KITTI raw 0051, 3.6 million points, took 2.4 GB in one piece).
+WHOLE_POINTS = 3_000_000
+BASE_BYTES = 700 * 10**6  # an interpreter with the libraries and one batch of sweeps, an estimate on the safe side
+POINT_BYTES = 700
+AT_ONCE = 2  # tiles in one process: while one of them waits for the disk or for Python, the other computes
+MAX_SQUARE_POINTS = 1_800_000  # that are fitted at once, however much memory there is
+MIN_SQUARE_POINTS = 200_000
+CLOUD_PARTS = 4  # of a cloud, by which it is known whether its points lie as close as the noise of ranges
+AT_REST_M = 0.1  # that positions differ by at most, where readings of one beam may share a cell in many sweeps
+WIDER = 1.25  # than the noise of ranges: cells in which readings of one beam become one point
+MIN_TRIAL_SWEEPS = 3  # of which one is held out to judge a full refinement
+# What the estimator of a sensor at rest has no use for.
+UNREAD_AT_REST = ("volumes", "permeable", "vote_k", "evidence", "passed_min", "gain_min")
 
 
-def prepare_build(log: Log, config: Config, progress: bool = False) -> tuple[Log, Config]:
-    """The log with known beams and the settings that it is built with.
+@dataclass(frozen=True)
+class Plan:
+    """All that decides what a build gives, as data: printed, stored in the world and compared.
 
-    Of a drive that is calibrated, motion that compensation left in its sweeps is corrected first
-    (`correct_compensation`). Its settings say how its map is thinned (`SplatSettings.choose_thinning`) and how far
-    volumes reach between rings (`VolumeSettings.choose_slope`). Of what `is_cloud` both are made new (`place_cloud`,
-    `adapt_settings`). A log that was prepared is not prepared again.
+    ``config`` holds no setting that is left open, but what only calibration can tell (`with_lasers`). ``labels`` is the
+    vocabulary of the returns. ``calibrates`` says whether lasers and poses are corrected, ``stationary`` whether the
+    sensor stood still and fired the same directions again and again. With ``tile_m`` None the whole map is one tile;
+    else at most ``square_points`` points are fitted at once. ``reasons`` say what each choice rests on.
     """
-    if not is_cloud(log, config.cloud):
-        corrected = log if config.calibrate is None else correct_compensation(log)
-        return corrected, _choose_reach(_choose_thinning(config, len(log)), log)
-    if config.refine != "none" and "refine" in config.model_fields_set:
+
+    config: BuildConfig
+    labels: LabelSet
+    sweeps: int
+    calibrates: bool
+    stationary: bool
+    tile_m: float | None
+    square_points: int
+    reasons: dict[str, str] = field(default_factory=dict, compare=False)
+    placed: Log | None = field(default=None, compare=False, repr=False)  # a cloud that had to be read for its settings
+    directions: Directions | None = field(default=None, compare=False, repr=False)  # of a stationary sensor
+
+    @property
+    def method(self) -> str:
+        """The kind of world, by the type of the settings."""
+        return type(self.config).__name__
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON and YAML can hold it."""
+        return {
+            "kind": self.method,
+            "sweeps": self.sweeps,
+            "labels": self.labels.name,
+            "calibrates": self.calibrates,
+            "stationary": self.stationary,
+            "tile_m": self.tile_m,
+            "square_points": self.square_points,
+            "reasons": dict(self.reasons),
+            "config": self.config.model_dump(mode="json"),
+        }
+
+    def __str__(self) -> str:
+        return str(yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True))
+
+    def with_lasers(self, calibration: Calibration | None) -> Plan:
+        """The plan with the exponent by which intensities fall with incidence, as the calibrated lasers show it.
+
+        Volumes have no incidence, and meshes are diffuse.
+        """
+        reflectance = getattr(self.config, "reflectance", None)
+        if not isinstance(reflectance, ReflectanceConfig) or isinstance(self.config, MeshConfig):
+            return self
+        config = self.config.model_copy(update={"reflectance": reflectance.settled(calibration)})
+        return replace(self, config=config)
+
+
+def resolve(
+    log: Log,
+    config: BuildConfig | None = None,
+    *,
+    tile_m: float | None = None,
+    memory: int | str | None = None,
+    progress: bool = False,
+) -> Plan:
+    """The plan by which a log is built. The first sweep is read, a cloud once, and some sweeps of a sensor at rest.
+
+    ``config`` says which kind of world (default: `HybridConfig`) and what is given; what it leaves open is decided here
+    and nowhere else. What cannot be built so, or would be ignored, is an error.
+    """
+    config = HybridConfig() if config is None else config
+    if not isinstance(log, Log):
+        raise ResweepError(f"build: expected a log (resweep.open_log), got {type(log).__name__}")
+    if not isinstance(config, BuildConfig):
+        raise ResweepError(f"build: expected settings such as HybridConfig, got {type(config).__name__}")
+    if len(log) == 0:
+        raise InputError(f"log '{log.name}': holds no sweep; give at least one to build from")
+    if tile_m is not None and not 2.0 <= tile_m <= 10_000.0:
+        raise ResweepError(f"tile_m: expected a side of 2 to 10,000 m, got {tile_m:g}")
+    bound = parse_memory(memory)
+    reasons: dict[str, str] = {}
+    placed: Log | None = None
+    directions: Directions | None = None
+    given: Any = config
+    if is_cloud(log, config.cloud):
+        _check_refinement(log, config, is_cloud=True)
+        cloud = place_cloud(log, config.cloud, progress)
+        placed = cloud.log
+        given = _choose_thinning(adapt_settings(config, cloud), placed, reasons)
+        reasons["cloud"] = cloud.origins.words
+    else:
+        if len(log) > 1:
+            log.require_poses("its sweeps make no map")
+        _check_refinement(log, config)
+        given = _choose_volumes_reach(_choose_thinning(given, log, reasons), log, reasons)
+        directions = _find_directions(log, given, bound, tile_m, reasons)
+        if directions is not None:
+            given = _settings_at_rest(given)
+    tile, square = _choose_tiles(placed or log, given, tile_m, bound, directions is not None, reasons)
+    return Plan(
+        config=given,
+        labels=given.map.choose_labels(log),
+        sweeps=len(log),
+        calibrates=given.calibrate is not None and len(log) > 1 and log.poses_known and placed is None,
+        stationary=directions is not None,
+        tile_m=tile,
+        square_points=square,
+        reasons=reasons,
+        placed=placed,
+        directions=directions,
+    )
+
+
+def _check_refinement(log: Log, config: BuildConfig, is_cloud: bool = False) -> None:
+    if is_cloud and config.refine != "none" and "refine" in config.model_fields_set:
         raise ResweepError(f"log '{log.name}': refining follows beams, which a cloud does not have; set refine to none")
-    placed = place_cloud(log, config.cloud, progress)
-    return placed.log, adapt_settings(config, placed)
+    if config.refine == "full" and len(log) < MIN_TRIAL_SWEEPS:
+        raise ResweepError(
+            f"log '{log.name}': refine full holds sweeps out for a trial and needs {MIN_TRIAL_SWEEPS}, this log has "
+            f"{len(log)}; take fast"
+        )
 
 
-def _choose_thinning(config: Config, sweeps: int) -> Config:
-    if isinstance(config, SplatSettings):
-        return config.choose_thinning(sweeps)
-    if isinstance(config, HybridConfig):
-        return config.model_copy(update={"splats": config.splats.choose_thinning(sweeps)})
-    return config
+def _choose_thinning(config: Any, log: Log, reasons: dict[str, str]) -> Any:
+    """``config`` with the cells in which its splats' points become one, where that was left open.
 
-
-def _choose_reach(config: Config, log: Log) -> Config:
-    volumes = config.volumes if isinstance(config, HybridConfig) else config
-    if not isinstance(volumes, VolumeSettings) or volumes.method != "neighbours":
+    The mean of many readings tells as much as they do, with half of the splats. Of a sensor at rest, the k neighbours
+    of a point are other readings of its own beam, which lie along it, and no surface.
+    """
+    settings = config.splats if isinstance(config, HybridConfig) else config
+    if not isinstance(settings, SplatSettings) or settings.thin_m is not None:
         return config
-    chosen = volumes.choose_slope(measure_ring_gap(log))
+    thin_m = 0.0
+    if log.cloud == "no" and len(log) > LONG_SWEEPS:
+        thin_m = LONG_THIN_M
+        reasons["thin_m"] = f"more than {LONG_SWEEPS} sweeps"
+    elif isinstance(config, HybridConfig) and _repeats_beams(log, config):
+        thin_m = WIDER * config.volumes.noise_m
+        reasons["thin_m"] = f"more than {settings.k} readings share a cell as wide as the noise of ranges"
+    chosen = settings.model_copy(update={"thin_m": thin_m})
+    return config.model_copy(update={"splats": chosen}) if isinstance(config, HybridConfig) else chosen
+
+
+def _repeats_beams(log: Log, config: HybridConfig) -> bool:
+    """Whether more than k points of a map share a cell as wide as the noise of ranges, mean over its points."""
+    looked_at = list(range(len(log)))
+    if log.cloud != "no":
+        looked_at = np.unique(np.linspace(0, len(log) - 1, min(len(log), CLOUD_PARTS)).astype(int)).tolist()
+    elif len(log) < 2 or float(np.ptp(log.poses[:, :3, 3], axis=0).max()) > AT_REST_M:
+        return False
+    labels = config.map.choose_labels(log)
+    points = np.concatenate([_read_points(log, at, config, labels) for at in looked_at])
+    return count_repeats(points, config.volumes.noise_m) > config.splats.k * len(points)
+
+
+def _read_points(log: Log, at: int, config: HybridConfig, labels: LabelSet) -> Array:
+    sweep = log[at]
+    return np.asarray(sweep.world_points()[find_mappable(sweep, config.map, labels)] - log.poses[0][:3, 3])
+
+
+def count_repeats(points: Array, noise_m: float) -> float:
+    """The sum over points (n, 3) of how many of them, itself included, share the cell of side ``noise_m`` of each."""
+    if len(points) == 0:
+        return 0.0
+    shared = np.bincount(number_voxels(points.astype(np.float32), noise_m)).astype(np.float64)
+    return float((shared**2).sum())
+
+
+def _choose_volumes_reach(config: Any, log: Log, reasons: dict[str, str]) -> Any:
+    """``config`` with how far volumes on neighbours reach between rings, where that was left open.
+
+    It is 0 for rings closer than `SPARSE_RAD`: there a reach gives more returns from far trees, and less precise ones.
+    """
+    volumes = config.volumes if isinstance(config, HybridConfig) else config
+    if not isinstance(volumes, VolumeSettings) or volumes.method != "neighbours" or volumes.neighbour_slope is not None:
+        return config
+    gap = measure_ring_gap(log)
+    reasons["neighbour_slope"] = f"rings are {gap:.4f} rad apart"
+    chosen = volumes.model_copy(update={"neighbour_slope": gap if gap >= SPARSE_RAD else 0.0})
     return config.model_copy(update={"volumes": chosen}) if isinstance(config, HybridConfig) else chosen
+
+
+def _find_directions(
+    log: Log, config: BuildConfig, bound: int, tile_m: float | None, reasons: dict[str, str]
+) -> Directions | None:
+    """The directions of a sensor at rest whose world is learned shot by shot; None where it is built as a drive."""
+    if not isinstance(config, HybridConfig) or config.stationary == "never" or log.cloud != "no":
+        return None
+    directions = find_directions(log)
+    if directions is None:
+        return None
+    if _count_bytes(_count_points(log)) > bound:
+        reasons["stationary"] = f"the sensor stood still, but its map does not fit into {format_memory(bound)}"
+        return None
+    _refuse_unread(log, config, tile_m)
+    reasons["stationary"] = "the sensor stood still and fired the same directions again and again"
+    return directions
+
+
+def _refuse_unread(log: Log, config: HybridConfig, tile_m: float | None) -> None:
+    """Raise for settings that would be accepted and ignored where a sensor stood still."""
+    unread = [name for name in UNREAD_AT_REST if _differs(config, name)]
+    if tile_m is not None:
+        unread.append("tile_m")
+    if config.refine != "none" and "refine" in config.model_fields_set:
+        unread.append("refine")
+    if unread:
+        raise ResweepError(
+            f"log '{log.name}': its sensor stood still, so that each direction is learned by itself and "
+            f"{', '.join(unread)} would be ignored; leave that out, or set stationary to never"
+        )
+
+
+def _differs(config: HybridConfig, name: str) -> bool:
+    default, given = type(config).model_fields[name].get_default(), getattr(config, name)
+    if isinstance(given, Spec):  # the reach was left open, and chosen above
+        given, default = (part.model_copy(update={"neighbour_slope": None}) for part in (given, default))
+        return dict(given) != dict(default)
+    return bool(given != default)
+
+
+def _settings_at_rest(config: HybridConfig) -> HybridConfig:
+    """The settings of a sensor at rest, as far as they were left open.
+
+    From one place, lasers and poses cannot be calibrated: readings are as the sensor gives them. What beams pass
+    through sometimes is a leaf as likely as something that moved, so visibility says nothing. Nothing is refined
+    further, since EM has been done already.
+    """
+    changes: dict[str, Any] = {"refine": "none"}
+    if "calibrate" not in config.model_fields_set:
+        changes["calibrate"] = None
+    if "moving" not in config.map.model_fields_set:
+        changes["map"] = config.map.model_copy(update={"moving": "none"})
+    return config.model_copy(update=changes)
+
+
+def _choose_tiles(
+    log: Log, config: BuildConfig, tile_m: float | None, bound: int, at_rest: bool, reasons: dict[str, str]
+) -> tuple[float | None, int]:
+    """The side of the tiles, None for one tile, and how many points are fitted at once."""
+    points = _count_points(log)
+    need = _count_bytes(points)
+    if at_rest:
+        return None, MAX_SQUARE_POINTS
+    if not config.can_be_tiled:
+        if tile_m is not None:
+            raise ResweepError(
+                "tile_m: this method needs the whole map in one piece; leave it out, or take a method that builds by "
+                "tiles, such as hybrid or splats"
+            )
+        if need > bound:
+            raise ResweepError(_too_large(log, points, need, bound))
+        reasons["tile_m"] = "this method needs the whole map in one piece"
+        return None, MAX_SQUARE_POINTS
+    if tile_m is None and points <= WHOLE_POINTS and need <= bound:
+        reasons["tile_m"] = f"about {points:,} points are built in one piece"
+        return None, MAX_SQUARE_POINTS
+    reasons["tile_m"] = "as given" if tile_m is not None else f"about {points:,} points"
+    return tile_m or TILE_M, _count_square_points(bound)
+
+
+def _count_points(log: Log) -> int:
+    """The points of a log, about, by its first sweep."""
+    return len(log) * max(len(log[0]), 1)
+
+
+def _count_bytes(points: int) -> int:
+    """Bytes that a build takes which holds so many points in memory, about."""
+    return BASE_BYTES + points * POINT_BYTES
+
+
+def _count_square_points(bound: int) -> int:
+    """The most points of a square that fit into ``bound`` bytes; an error if hardly any do.
+
+    It does not depend on the number of workers, so that these change no byte.
+    """
+    most = min(MAX_SQUARE_POINTS, (bound - BASE_BYTES) // (AT_ONCE * POINT_BYTES))
+    if most < MIN_SQUARE_POINTS:
+        need = BASE_BYTES + AT_ONCE * MIN_SQUARE_POINTS * POINT_BYTES
+        raise ResweepError(
+            f"memory: {format_memory(bound)} is too little for one tile; give at least {format_memory(need)}"
+        )
+    return int(most)
+
+
+def check_workers(plan: Plan, workers: int, memory: int | str | None) -> None:
+    """Raise if so many workers, each with a tile at a time, take more memory than they may."""
+    bound, together = parse_memory(memory), workers * _count_bytes(plan.square_points)
+    if workers > 1 and plan.tile_m is not None and bound < together:
+        raise ResweepError(
+            f"memory: {format_memory(bound)} is too little for {workers} workers, which take up to "
+            f"{format_memory(together)}; give that much, or fewer workers"
+        )
+
+
+def _too_large(log: Log, points: int, need: int, bound: int) -> str:
+    less = "build from fewer sweeps" if log.cloud == "no" else "build from the part of it within bounds"
+    return (
+        f"log '{log.name}': this method holds all of its about {points:,} points in memory, which takes about "
+        f"{format_memory(need)} of the {format_memory(bound)} allowed; {less}, allow more, or take a method that "
+        "builds by tiles, such as hybrid or splats"
+    )

@@ -10,10 +10,9 @@ import pytest
 from scipy.spatial import cKDTree
 
 import resweep as rs
-from resweep.build import MapConfig, build_tiled
+from resweep.build import MapConfig, plan
 from resweep.build.settings.base import BuildConfig
-from resweep.build.tiles import build as tiled
-from resweep.build.tiles import units
+from resweep.build.tiles import tiled
 from resweep.errors import ResweepError
 from resweep.evaluation.holdout import holdout
 from resweep.log import Log
@@ -26,7 +25,8 @@ TILE_M = 40.0  # four tiles; each takes its time, however little is in it
 
 
 def make(log: Log, path: Path, config: BuildConfig, tile_m: float, **options) -> rs.World:
-    return rs.load_world(build_tiled(log, path, config, tile_m=tile_m, progress=False, **options))
+    rs.build(log, config, path, tile_m=tile_m, progress=False, **options)
+    return rs.load_world(path)
 
 
 def hash_folder(folder: Path) -> str:
@@ -126,11 +126,13 @@ def test_without_labels_beams_decide_in_tiles_as_in_one_piece(unlabelled, tmp_pa
 
 @pytest.mark.slow
 def test_little_memory_divides_tiles_and_changes_little(garden, tmp_path, monkeypatch, hybrids):
-    monkeypatch.setattr(tiled, "_FEWEST_POINTS", 1000)
-    monkeypatch.setattr(tiled, "_MOST_POINTS", 15_000)
+    monkeypatch.setattr(plan, "MIN_SQUARE_POINTS", 1000)
+    monkeypatch.setattr(plan, "MAX_SQUARE_POINTS", 15_000)
     seen: list[int] = []
-    fit = units.fit_tile
-    monkeypatch.setattr(tiled, "fit_tile", lambda task: seen.append(len(task.squares)) or fit(task))
+    build_tile = tiled.build_tile
+    monkeypatch.setattr(
+        tiled, "build_tile", lambda task, **steps: seen.append(len(task.squares)) or build_tile(task, **steps)
+    )
     world = make(garden, tmp_path / "small.world", HYBRID, 40.0)
     assert max(seen) > 3
     assert world.n_primitives == pytest.approx(hybrids["one"].n_primitives, rel=0.02)
@@ -144,11 +146,13 @@ class StopHereError(Exception):
 def unbroken(garden: Log, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The hash of the world of four sweeps that no build was stopped of."""
     path = tmp_path_factory.mktemp("unbroken") / "whole.world"
-    return hash_folder(build_tiled(garden[:4], path, HYBRID, tile_m=TILE_M, progress=False))
+    rs.build(garden[:4], HYBRID, path, tile_m=TILE_M, progress=False)
+    return hash_folder(path)
 
 
 @pytest.mark.parametrize(
-    "where", ["fit_tile", *(pytest.param(name, marks=pytest.mark.slow) for name in ("scatter_batch", "assemble_world"))]
+    "where",
+    ["build_tile", *(pytest.param(name, marks=pytest.mark.slow) for name in ("scatter_batch", "assemble_world"))],
 )
 def test_a_build_that_was_stopped_goes_on_and_gives_the_same_bytes(garden, unbroken, tmp_path, monkeypatch, where):
     monkeypatch.setattr(scatter, "_BATCH_BEAMS", 14_000)
@@ -162,7 +166,7 @@ def test_a_build_that_was_stopped_goes_on_and_gives_the_same_bytes(garden, unbro
 
     monkeypatch.setattr(tiled, where, stop)
     with pytest.raises(StopHereError):
-        build_tiled(garden[:4], tmp_path / "again.world", HYBRID, tile_m=TILE_M, progress=False)
+        rs.build(garden[:4], HYBRID, tmp_path / "again.world", tile_m=TILE_M, progress=False)
     assert not (tmp_path / "again.world").exists()
     monkeypatch.setattr(tiled, where, real)
     kept = {file: file.stat().st_mtime_ns for file in (tmp_path / "again.world.partial").rglob("*.tiles")}
@@ -170,43 +174,43 @@ def test_a_build_that_was_stopped_goes_on_and_gives_the_same_bytes(garden, unbro
     written: list[Path] = []
     write = scatter.write_batch
     monkeypatch.setattr(scatter, "write_batch", lambda file, *rest: written.append(file) or write(file, *rest))
-    again = build_tiled(garden[:4], tmp_path / "again.world", HYBRID, tile_m=TILE_M, progress=False)
+    again = tmp_path / "again.world"
+    rs.build(garden[:4], HYBRID, again, tile_m=TILE_M, progress=False)
     assert not set(written) & set(kept)  # what was scattered before is not read again
     assert hash_folder(again) == unbroken
     assert not (tmp_path / "again.world.partial").exists()
 
 
 def test_a_world_that_is_there_is_kept_unless_it_may_be_replaced(garden, tmp_path):
-    path = build_tiled(garden[:1], tmp_path / "a.world", HYBRID, progress=False)
+    path = tmp_path / "a.world"
+    rs.build(garden[:1], HYBRID, path, progress=False)
     before = hash_folder(path)
     with pytest.raises(ResweepError, match="exists already"):
-        build_tiled(garden[:1], path, HYBRID, progress=False)
+        rs.build(garden[:1], HYBRID, path, progress=False)
     assert hash_folder(path) == before
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"memory": 300_000_000}, "is too little for one tile; give at least"),
+        ({"memory": 300_000_000, "tile_m": 40.0}, "is too little for one tile; give at least"),
         ({"tile_m": 0.5}, "tile_m: expected a side of"),
-        ({"config": rs.MeshConfig()}, "need the whole map in memory"),
-        ({"config": rs.VolumeConfig(method="top-down")}, "need the whole map in memory"),
+        ({"config": rs.MeshConfig(), "tile_m": 40.0}, "tile_m: this method needs the whole map in one piece"),
+        ({"config": rs.VolumeConfig(method="top-down"), "tile_m": 40.0}, "needs the whole map in one piece"),
+        (
+            {"config": rs.MeshConfig(), "memory": 300_000_000},
+            r"in memory, which takes about .* of the 300\.0 MB allowed",
+        ),
     ],
 )
 def test_what_cannot_be_built_is_said_before_anything_is_read(garden, tmp_path, options, message):
     with pytest.raises(ResweepError, match=message):
-        build_tiled(garden, tmp_path / "a.world", progress=False, **options)
+        rs.build(garden, options.pop("config", None), tmp_path / "a.world", progress=False, **options)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_method_that_needs_the_whole_map_says_what_it_takes(garden):
-    tiled.check_whole(garden, 8_000_000_000)
-    with pytest.raises(ResweepError, match=r"points in memory, which takes about .* of the 300\.0 MB allowed"):
-        tiled.check_whole(garden, 300_000_000)
 
 
 def test_a_disk_without_room_is_said_before_anything_is_read(garden, tmp_path, monkeypatch):
     usage = type("Usage", (), {"free": 1000})
-    monkeypatch.setattr(tiled.shutil, "disk_usage", lambda _: usage)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
     with pytest.raises(ResweepError, match=r"no space left on the disk: it has .* and the beams of 6 sweeps"):
-        build_tiled(garden, tmp_path / "a.world", HYBRID, progress=False)
+        rs.build(garden, HYBRID, tmp_path / "a.world", tile_m=40.0, progress=False)

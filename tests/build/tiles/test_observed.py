@@ -11,7 +11,7 @@ import resweep as rs
 from resweep.log import Log
 from resweep.map.seen import record_seen
 from resweep.sweep import BeamStatus
-from resweep.worlds import Splats, World, load_world
+from resweep.worlds import Splats, World
 from resweep.worlds.layers.seen import COMPLETED, unpack_seen
 
 CONFIG = rs.HybridConfig(calibrate=None)
@@ -23,9 +23,8 @@ def whole(garden: Log) -> World:
 
 
 @pytest.fixture(scope="module")
-def tiled(garden: Log, tmp_path_factory: pytest.TempPathFactory) -> World:
-    path: Path = tmp_path_factory.mktemp("tiled") / "garden.world"
-    return load_world(rs.build_tiled(garden, path, CONFIG, tile_m=20.0, progress=False))
+def tiled(garden: Log) -> World:
+    return rs.build(garden, CONFIG, tile_m=20.0, progress=False)
 
 
 @pytest.mark.slow
@@ -75,7 +74,7 @@ def test_a_build_that_resumes_keeps_the_record(garden: Log, whole: World, tmp_pa
         kept = Checkpoints.open(
             tmp_path / "steps", garden, config, config.map.choose_labels(garden), say=lambda _: None
         )
-        worlds.append(rs.build(garden, config, progress=False, resume=kept))
+        worlds.append(rs.build(garden, config, progress=False, checkpoints=kept))
     assert kept.kept == ["accumulate"]
     for world in worlds:
         assert world.observed is not None

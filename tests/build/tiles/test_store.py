@@ -13,7 +13,7 @@ from resweep.map.config import MapConfig
 from resweep.map.moving import MovingRule
 from resweep.map.store import tile_store as store
 from resweep.map.store.grid import Square, find_squares
-from resweep.map.store.part import PERMEABLE, STILL, Ground, Part, write_flags
+from resweep.map.store.part import PERMEABLE, STILL, SquarePart, TiledLog, write_flags
 from resweep.map.store.tile_store import (
     BEAM,
     POINT,
@@ -44,7 +44,7 @@ def write(folder, name: str, seed: int, count: int = 500) -> tuple[dict[str, Row
 def test_rows_come_back_by_square_in_the_order_of_batches(tmp_path, table):
     written = [write(tmp_path, f"{at:07d}.tiles", at) for at in (0, 1)]
     found = TileStore.open(tmp_path)
-    assert [batch.says["seed"] for batch in found.batches] == [0, 1]
+    assert [batch.stats["seed"] for batch in found.batches] == [0, 1]
     for square in [(-3, -3), (0, 2), (2, -1)]:
         rows = join_rows([block for _, block in found.read(table, {square})])
         expected = [take_rows(tables[table], (squares == square).all(axis=1)) for tables, squares in written]
@@ -94,7 +94,7 @@ def test_a_damaged_block_is_said_to_be_one(tmp_path):
         list(batch.read("points", {(int(e["x"]), int(e["y"])) for e in batch.index["points"]}))
 
 
-def write_ground(folder) -> tuple[Ground, np.ndarray]:
+def write_ground(folder) -> tuple[TiledLog, np.ndarray]:
     """Two sweeps of 400 points in one tile of 8 m, and all points in their order."""
     points = []
     for at in (0, 1):
@@ -106,16 +106,16 @@ def write_ground(folder) -> tuple[Ground, np.ndarray]:
         write_batch(folder / f"{at:07d}.tiles", tables, {})
         points.append(rows["points"])
     rule = MovingRule("none", np.zeros((2, 4, 4)))
-    return Ground(folder, np.zeros(3), 8.0, MapConfig(), UNKNOWN_LABELS, 0.0, rule), np.concatenate(points)
+    return TiledLog(folder, np.zeros(3), 8.0, MapConfig(), UNKNOWN_LABELS, 0.0, rule), np.concatenate(points)
 
 
 @pytest.mark.parametrize("margin_m", [0.0, 0.4, 1.0, 1.3])
 def test_a_part_holds_the_points_within_its_margin_in_their_order(tmp_path, margin_m):
-    ground, points = write_ground(tmp_path)
+    tiled, points = write_ground(tmp_path)
     square = Square(1, 0, 4.0)
     low, high = square.low - margin_m, square.high + margin_m
     inside = ((points[:, :2] >= low) & (points[:, :2] < high)).all(axis=1)
-    part = Part.read(ground, square, margin_m)
+    part = SquarePart.read(tiled, square, margin_m)
     assert np.array_equal(part.rows["points"], points[inside])
     assert np.array_equal(part.cell, find_squares(points[inside], 1.0))
 
@@ -130,15 +130,15 @@ def test_a_row_may_lie_in_several_squares(tmp_path):
 
 
 def test_flags_come_back_in_the_order_of_points_however_a_cell_was_divided(tmp_path):
-    ground, _ = write_ground(tmp_path)
+    tiled, _ = write_ground(tmp_path)
 
-    def flag(part: Part) -> np.ndarray:
+    def flag(part: SquarePart) -> np.ndarray:
         return STILL + PERMEABLE * ((part.rows["row"] + part.rows["sweep"]) % 2).astype(np.uint8)
 
     squares = [square for half in Square(0, 0, 1.0).quarters() for square in half.quarters()]
-    parts = [Part.read(ground, square, 0.3) for square in (*squares, *(Square(0, y, 1.0) for y in range(1, 8)))]
-    parts += [Part.read(ground, Square(x, y, 1.0), 0.3) for x in range(1, 8) for y in range(8)]
-    write_flags(ground, (0, 0), [(part, flag(part)) for part in parts])
-    whole = Part.read(replace(ground, classes=True), Square(0, 0, 8.0), 0.0)
+    parts = [SquarePart.read(tiled, square, 0.3) for square in (*squares, *(Square(0, y, 1.0) for y in range(1, 8)))]
+    parts += [SquarePart.read(tiled, Square(x, y, 1.0), 0.3) for x in range(1, 8) for y in range(8)]
+    write_flags(tiled, (0, 0), [(part, flag(part)) for part in parts])
+    whole = SquarePart.read(replace(tiled, classes=True), Square(0, 0, 8.0), 0.0)
     assert len(whole) == 800
     assert np.array_equal(whole.flags, flag(whole))

@@ -24,20 +24,7 @@ from resweep.voxels import number_voxels
 from resweep.worlds import Layer
 
 STAGES = ("finding what beams pass through", "covering surfaces with splats", "learning volumes from beams")
-_WIDER = 1.25  # than the noise of ranges: cells in which readings of one beam become one point
 _MIN_UNKNOWN = 0.1  # share of points without a group from which on the beams decide as well
-
-
-def fit(map: Map, config: HybridConfig) -> tuple[Layer, ...]:
-    """Splats over the map's surfaces and volumes in the rest of it. Each point makes one or the other, never both."""
-    config = thin_repeats(map, config)
-    permeable = map.checkpoints.run(
-        "permeable",
-        lambda: find_permeable(map, config),
-        lambda found: {"permeable": found},
-        lambda columns: columns["permeable"],
-    )
-    return fit_classes(map, permeable, config)
 
 
 def fit_classes(map: Map, permeable: Array, config: HybridConfig, scales: Scales | None = None) -> tuple[Layer, ...]:
@@ -57,32 +44,6 @@ def fit_classes(map: Map, permeable: Array, config: HybridConfig, scales: Scales
         with _some_of(map):
             layers += volumes.fit(map.select(np.flatnonzero(permeable)), config.volume_config, layers)
     return layers
-
-
-def thin_repeats(map: Map, config: HybridConfig) -> HybridConfig:
-    """``config``, with splats on thinned points where the sensor stood still and fired the same beams many times.
-
-    There the k neighbours of a point are other readings of its own beam, which lie along it, and no surface. That is so
-    where more than k points share a cell as wide as the noise of ranges (mean over points); cells a little wider than
-    that then become one point each. A ``thin_m`` that is given, 0 too, stays.
-    """
-    if config.splats.thin_m is not None or len(map) == 0:
-        return config
-    return resolve_thinning(config, count_repeats(map.cloud.points, config.volumes.noise_m), len(map))
-
-
-def count_repeats(points: Array, noise_m: float) -> float:
-    """The sum over points (n, 3) of how many of them, itself included, share the cell of side ``noise_m`` of each."""
-    shared = np.bincount(number_voxels(points, noise_m)).astype(np.float64)
-    return float((shared**2).sum())
-
-
-def resolve_thinning(config: HybridConfig, shared: float, count: int) -> HybridConfig:
-    """What `thin_repeats` gives for ``count`` points whose `count_repeats` is ``shared``."""
-    if shared <= config.splats.k * count:
-        return config
-    splats = config.splats.model_copy(update={"thin_m": _WIDER * config.volumes.noise_m})
-    return config.model_copy(update={"splats": splats})
 
 
 @contextmanager

@@ -7,27 +7,17 @@ that come back empty.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 import numpy as np
 
 from resweep import _core
-from resweep.build.refine.beams import EMPTY_RANGE_M
 from resweep.build.refine.beams import RANGE_MAX_M as PREDICTED_M
 from resweep.calibration import BLIND_BINS, find_blind_bins
 from resweep.map.beams import Beams
-from resweep.map.map import Map
 from resweep.map.predicted import predict_beams
 from resweep.pose import Array
-from resweep.progress import track
-from resweep.simulate.scene import native_scene
 from resweep.sweep import Sweep
-from resweep.worlds import Layer, World
 
 RANGE_MAX_M = 60.0  # beyond it, beams come back empty because what they meet is far
-_MAX_SWEEPS = 12
-_MIN_SWEEPS = 6  # of a short log; a longer one is looked at by half of its sweeps
 _PRIOR_BEAMS = 2.0  # with the share of all beams that come back empty
 _MIN_SHARE = 0.01  # a bin with less counts as seeing
 _MARGIN_M = 0.5  # beyond the farthest return, by which a predicted one is certainly farther
@@ -93,23 +83,3 @@ class RangeLimit:
 
 def _with_rows(values: Array, rows: int) -> Array:
     return np.concatenate([values, np.zeros((rows - len(values), values.shape[1]))])
-
-
-def estimate_blind_sectors(map: Map, layers: Sequence[Layer]) -> Map:
-    """The map with blind sectors and range limit of its sensor in its calibration, as beams show them in ``layers``.
-
-    Half of the sweeps, spread over the log, are looked at, 6 at least and 12 at most. A map whose
-    lasers were not calibrated stays as it is.
-    """
-    if map.calibration is None:
-        return map
-    log, scene, sectors = map.beam_log, native_scene(World(list(layers))), BlindSectors()
-    limit = RangeLimit()
-    count = min(len(log), max(_MIN_SWEEPS, min(len(log) // 2, _MAX_SWEEPS)))
-    numbers = np.unique(np.linspace(0, len(log) - 1, count).astype(int))
-    for sweep in track(log[numbers.tolist()], "finding blind sectors", show=map.progress):
-        beams = map.beams(sweep, EMPTY_RANGE_M)
-        sectors.add(sweep, beams, scene, map.beam_slope, EMPTY_RANGE_M)
-        limit.add(beams, scene, map.beam_slope, EMPTY_RANGE_M)
-    known = replace(map.calibration, blind=sectors.find_shares(), range_limit_m=limit.find())
-    return replace(map, calibration=known)

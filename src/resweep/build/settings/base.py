@@ -32,6 +32,11 @@ class BuildConfig(Spec):
     refine: Refine = "none"
     complete: bool = False
 
+    @property
+    def can_be_tiled(self) -> bool:
+        """Whether a map can be built tile by tile, each with what lies around it; else it is needed in one piece."""
+        return False
+
     @model_validator(mode="after")
     def _refines_what_it_can(self) -> Self:
         if self.refine != "none" and not self.refinable:

@@ -38,7 +38,9 @@ class HybridConfig(BuildConfig):
     alone. If ``refine`` is ``full``, likelihood is asked of points with labels too: a gain of ``gain_min`` makes
     volumes of what labels call a surface, and a loss of as much splats of what they call vegetation. ``map``,
     ``calibrate``, ``cloud`` and ``reflectance`` hold for both parts. Unlike splats or volumes
-    alone, a hybrid is refined by the likelihood of its beams unless ``refine`` is ``none``.
+    alone, a hybrid is refined by the likelihood of its beams unless ``refine`` is ``none``. The world of a sensor that
+    stood still and fired the same directions again and again is learned direction by direction (`build.stationary`),
+    unless ``stationary`` is ``never``.
     """
 
     splats: SplatSettings = SplatSettings()
@@ -53,6 +55,12 @@ class HybridConfig(BuildConfig):
     vote_m: Positive = 0.7
     reflectance: ReflectanceConfig = ReflectanceConfig()
     refine: Refine = "fast"
+    stationary: Literal["auto", "never"] = "auto"
+
+    @property
+    def can_be_tiled(self) -> bool:
+        """Whether its volumes depend on what is around them only."""
+        return self.volumes.is_local
 
     @field_validator("splats", "volumes", mode="before")
     @classmethod

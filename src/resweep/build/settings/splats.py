@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -97,12 +97,6 @@ class SplatSettings(Spec):
     close: CloseConfig = CloseConfig()
     carve: CarveConfig = CarveConfig()
 
-    def choose_thinning(self, sweeps: int) -> Self:
-        """The settings with ``thin_m`` as it is for a map of so many sweeps; None where that does not decide it."""
-        if self.thin_m is not None or sweeps <= LONG_SWEEPS:
-            return self
-        return self.model_copy(update={"thin_m": LONG_THIN_M})
-
     @model_validator(mode="after")
     def _basic_is_not_resampled(self) -> SplatSettings:
         if self.method == "basic" and self.resample:
@@ -116,6 +110,11 @@ class SplatConfig(BuildConfig, SplatSettings):
     """A world of splats: how they grow (`SplatSettings`), on which map, and how bright they are."""
 
     reflectance: ReflectanceConfig = ReflectanceConfig()
+
+    @property
+    def can_be_tiled(self) -> bool:
+        """Always: a disc depends on what is around it only."""
+        return True
 
 
 class SurfelConfig(BuildConfig):
@@ -132,6 +131,11 @@ class SurfelConfig(BuildConfig):
     max_neighbours: Annotated[int, Field(ge=3, le=1000)] = 200
     radius_m: Positive = 0.04
     reflectance: ReflectanceConfig = ReflectanceConfig()
+
+    @property
+    def can_be_tiled(self) -> bool:
+        """Always: a disc depends on what is around it only."""
+        return True
 
 
 class DynamicConfig(Spec):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -23,7 +23,7 @@ class VolumeSettings(Spec):
     ``size_max_m``; or one volume for each voxel around its ``neighbours`` nearest points within
     ``neighbour_radius_m``, which is as wide as the map is sparse (ours, not A's). Points that were seen from afar may
     lie ``neighbour_slope`` times that distance from it; None takes the mean angle between the rings of a sparse
-    recording, radians (`choose_slope`). ``split_labels`` keeps labels apart. `fit_gaussians` says what ``min_points``
+    recording, radians (`build.plan`). ``split_labels`` keeps labels apart. `fit_gaussians` says what ``min_points``
     and ``noise_m`` do. Beams meet a volume within ``tau``; those without return count up to ``empty_range_m``.
     ``permeability``: ``constant`` is A's, ``extinction`` takes out path length and the width of the beam, against
     leaves of ``element_m`` (`resweep.worlds.Volumes`). ``prior_beams`` beams of ``prior_permeability``
@@ -52,14 +52,10 @@ class VolumeSettings(Spec):
     prior_permeability: Share = 0.5
     rounds: Annotated[int, Field(ge=0, le=50)] = 0
 
-    def choose_slope(self, ring_gap_rad: float) -> Self:
-        """The settings with ``neighbour_slope`` as it is for rings so far apart; one that is given stays.
-
-        It is 0 for rings closer than `SPARSE_RAD`: there it gives more returns from far trees, and less precise ones.
-        """
-        if self.neighbour_slope is not None:
-            return self
-        return self.model_copy(update={"neighbour_slope": ring_gap_rad if ring_gap_rad >= SPARSE_RAD else 0.0})
+    @property
+    def is_local(self) -> bool:
+        """Whether a volume depends on what is around it only."""
+        return self.method in ("voxels", "neighbours") and self.rounds == 0
 
     @model_validator(mode="after")
     def _voxels_exceed_noise(self) -> VolumeSettings:
@@ -76,3 +72,8 @@ class VolumeConfig(BuildConfig, VolumeSettings):
     """
 
     reflectance: FalloffConfig = FalloffConfig()
+
+    @property
+    def can_be_tiled(self) -> bool:
+        """Whether volumes depend on what is around them only."""
+        return self.is_local

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from resweep import _core, portable
 from resweep.build.hybrid.evidence import hold_out, vote_gains
-from resweep.build.settings.base import BuildConfig
-from resweep.build.settings.hybrid import HybridConfig, HybridVolumes
-from resweep.build.settings.splats import SplatSettings
+from resweep.build.settings.hybrid import HybridConfig
 from resweep.build.splats import splats
-from resweep.build.stationary.directions import Directions, find_directions
+from resweep.build.stationary.directions import Directions
 from resweep.build.stationary.learning import DRAWS, count_primitives, learn, predict_likelihood, read_beams
 from resweep.build.stationary.range_cells import RangeCells
 from resweep.errors import NothingToFitError
-from resweep.log import Log
 from resweep.map.beams import Beams
 from resweep.map.map import Map
 from resweep.pose import Array
-from resweep.prepare.clouds.place import is_cloud
 from resweep.progress import begin_stage
 from resweep.simulate.scene import native_scene
 from resweep.worlds import Layer, World
@@ -28,38 +22,6 @@ from resweep.worlds import Layer, World
 STAGES = ("comparing splats and volumes", "learning the ranges of each direction")
 _TRIAL_SWEEPS, _TRIAL_ROUNDS = 60, 5  # that the volumes of the trial are learned by: they need not be the best
 _MAX_GAIN_NATS = 4.0  # of one beam's likelihood
-
-
-def find_standing(log: Log, config: BuildConfig) -> Directions | None:
-    """The directions of a log that is built as one of a standing sensor, None where it is not.
-
-    Only hybrids whose splats and volumes are the default ones are: what is set is what a world is built by.
-    """
-    if not isinstance(config, HybridConfig) or is_cloud(log, config.cloud) or log.cloud != "no":
-        return None
-    default = HybridConfig()
-    # These two are chosen by the log itself where they were left open.
-    splat_settings = config.splats.model_copy(update={"thin_m": None})
-    volume_settings = config.volumes.model_copy(update={"neighbour_slope": None})
-    kept = splat_settings == SplatSettings() and dict(volume_settings) == dict(HybridVolumes())
-    if not kept or config.permeable != default.permeable or "likelihood" not in config.evidence:
-        return None
-    return find_directions(log)
-
-
-def settle(config: HybridConfig) -> HybridConfig:
-    """The settings of a hybrid for a standing sensor, as far as they were left open.
-
-    From one place, lasers and poses cannot be calibrated: readings are as the sensor gives them. What beams pass
-    through sometimes is a leaf as likely as something that moved, so visibility says nothing. Nothing is refined
-    further, since EM has been done already.
-    """
-    changes: dict[str, Any] = {"refine": "none"}
-    if "calibrate" not in config.model_fields_set:
-        changes["calibrate"] = None
-    if "moving" not in config.map.model_fields_set:
-        changes["map"] = config.map.model_copy(update={"moving": "none"})
-    return config.model_copy(update=changes)
 
 
 def fit(map: Map, config: HybridConfig, directions: Directions) -> tuple[Layer, ...]:

@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from resweep.build.hybrid.hybrid import count_repeats
 from resweep.build.splats.denoise import DENOISE_COLUMNS, denoise
 from resweep.build.splats.splats import MIN_POINTS, Scales
 from resweep.map.store.grid import CELLS, Square
-from resweep.map.store.part import PERMEABLE, Ground, Part
+from resweep.map.store.part import PERMEABLE, SquarePart, TiledLog
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
 from resweep.voxels import number_voxels
@@ -34,7 +33,7 @@ class SurveyTask:
     With ``surfaces`` only points that are not permeable count. ``radius_m`` is R̄ once that is known.
     """
 
-    ground: Ground
+    tiled: TiledLog
     squares: tuple[Square, ...]
     k: int
     share: float
@@ -45,7 +44,7 @@ class SurveyTask:
 
 
 def plan_survey(
-    ground: Ground, counts: Mapping[tuple[int, int], int], k: int, surfaces: bool, thin_m: float, clean: bool
+    tiled: TiledLog, counts: Mapping[tuple[int, int], int], k: int, surfaces: bool, thin_m: float, clean: bool
 ) -> list[SurveyTask]:
     """The tasks that survey a map whose cells hold ``counts`` points."""
     total = sum(counts.values())
@@ -59,8 +58,8 @@ def plan_survey(
     tasks = []
     for (x, y), cells in tiles.items():
         all_of_it = len(chosen) == len(counts)
-        squares = [Square(x, y, ground.tile_m)] if all_of_it else [Square(*cell, ground.cell_m) for cell in cells]
-        tasks.append(SurveyTask(ground, tuple(squares), k, share, surfaces, thin_m, clean))
+        squares = [Square(x, y, tiled.tile_m)] if all_of_it else [Square(*cell, tiled.cell_m) for cell in cells]
+        tasks.append(SurveyTask(tiled, tuple(squares), k, share, surfaces, thin_m, clean))
     return tasks
 
 
@@ -118,20 +117,9 @@ def sum_offsets(task: SurveyTask) -> tuple[float, float]:
     return total, count
 
 
-def count_tile_repeats(task: SurveyTask, noise_m: float) -> tuple[float, int]:
-    """`hybrid.count_repeats` of the points in the squares of a task, and their number."""
-    total, count = 0.0, 0
-    for square in task.squares:
-        part = Part.read(task.ground, square, 0.0)
-        if len(part):
-            total += count_repeats(part.rows["points"], noise_m)
-            count += len(part)
-    return total, count
-
-
 def _read_points(task: SurveyTask, square: Square) -> tuple[Array, Array]:
     """Points (n, 3) of a square and around it, and the rows (m,) of those in it that are asked."""
-    part = Part.read(task.ground, square, _MARGIN_M)
+    part = SquarePart.read(task.tiled, square, _MARGIN_M)
     if task.surfaces and part.flags is not None:
         part = part[np.flatnonzero((part.flags & PERMEABLE) == 0)]
     if len(part) == 0:

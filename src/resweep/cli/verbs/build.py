@@ -100,16 +100,24 @@ def build(
         bool, typer.Option("--resume/--no-resume", help="Keep finished steps in WORLD.partial until the end.")
     ] = True,
     tile: Annotated[
-        float, typer.Option("--tile", min=2.0, max=10_000.0, metavar="M", help="Side of the tiles, metres.")
-    ] = 50.0,
+        float | None,
+        typer.Option(
+            "--tile",
+            min=2.0,
+            max=10_000.0,
+            metavar="M",
+            help="Side of the tiles, metres; by default a short log is one tile, and a long one has tiles of 50 m.",
+            show_default=False,
+        ),
+    ] = None,
     memory: Memory = None,
     cluster: Cluster = None,
     as_json: Json = False,
 ) -> None:
     """Build a world from recordings, without what moved: splats over surfaces, permeable volumes in vegetation.
 
-    The ground is divided into tiles that are built one by one, so that drives of any length fit into memory. A build
-    that was stopped goes on where it was when it is called again with the same words.
+    The ground of a long drive is divided into tiles that are built one by one, so that any length fits into memory. A
+    build that was stopped goes on where it was when it is called again with the same arguments.
 
     Examples:
 
@@ -128,12 +136,10 @@ def build(
       resweep build s3://drives/seq00 -o s3://maps/seq00.world
     """
     bound = parse_memory(memory)
-    from resweep.build import build_tiled
-    from resweep.build.plan import prepare_build
-    from resweep.build.stationary.fit import find_standing
-    from resweep.build.tiles.build import count_whole, is_tiled
+    from resweep.build.pipeline import build as build_world
     from resweep.cli.shared.inputs import add_refinement, check_writable, parse_cloud
     from resweep.cluster import open_workers
+    from resweep.prepare.clouds.place import is_cloud
     from resweep.register import join
     from resweep.worlds.store.generations import is_taken
     from resweep.worlds.store.save import check_name
@@ -155,23 +161,16 @@ def build(
     if align:
         recordings = _align(recordings, chosen, tolerant)
     log = join(recordings)
-    log, chosen = prepare_build(log, chosen, progress=True)  # before anything is kept beside the world
-    # What a standing sensor saw is of one place: it is built in one piece where that fits.
-    whole = cluster is None and find_standing(log, chosen) is not None and count_whole(log) <= bound
-    if is_tiled(chosen) and not whole:
-        with open_workers(cluster) as workers:
-            build_tiled(
-                log, output, chosen, tile_m=tile, memory=bound, workers=workers, overwrite=overwrite, resume=resume
-            )
-    else:
-        _build_whole(output, log, chosen, overwrite, resume, bound, cluster)
+    with open_workers(cluster) as workers:
+        build_world(log, chosen, output, tile_m=tile, memory=bound, workers=workers, overwrite=overwrite, resume=resume)
     for line in skipped:
         typer.echo(line, err=True)
     facts = _summarise(output, time.perf_counter() - began)
-    like = None if odometry or format is not None else _like(opened[0][0], recordings[0], parse_slice(sweeps))
+    placed = is_cloud(recordings[0], chosen.cloud)
+    named = not (odometry or placed or format)
+    like = _like(opened[0][0], recordings[0], parse_slice(sweeps)) if named else None
     given = {"--poses": poses, "--pose-rate": pose_rate}
-    shown = log if log.cloud == "placed" else recordings[0]
-    typer.echo(f"next: {_suggest_next(output, shown, like, given, bool(skipped))}")
+    typer.echo(f"next: {_suggest_next(output, recordings[0], placed, like, given, bool(skipped))}")
     print_made([("world", output)], as_json, **facts)
 
 
@@ -221,30 +220,6 @@ def _align(recordings: list[Log], config: BuildConfig, left_out: list[str] | Non
     return logs
 
 
-def _build_whole(
-    output: Path, log: Log, config: BuildConfig, overwrite: bool, resume: bool, memory: int, cluster: str | None
-) -> None:
-    """Write a world by a method that needs the whole map in memory; checkpoints lie beside it until then."""
-    from resweep.build import Checkpoints
-    from resweep.build.pipeline import build as estimate
-    from resweep.build.tiles.build import check_whole
-    from resweep.remote import discard_stage, stage
-
-    if cluster is not None:
-        raise ResweepError("--cluster: this method needs the whole map in one process; leave --cluster out")
-    check_whole(log, memory)
-    partial = stage(output).with_name(output.name + ".partial")
-    checkpoints = Checkpoints()
-    if resume:
-        checkpoints = Checkpoints.open(
-            partial, log, config, config.map.choose_labels(log), lambda line: typer.echo(line, err=True)
-        )
-    world = estimate(log, config, progress=True, resume=checkpoints)
-    world.save(output, overwrite=overwrite)
-    checkpoints.remove()
-    discard_stage(output)
-
-
 def _summarise(output: Path, seconds: float) -> dict[str, Any]:
     """Say what a world holds and what it was made from; returns that for ``--json``."""
     from resweep.worlds.store.index import read_index
@@ -270,7 +245,9 @@ def _like(path: Path, log: Log, chosen: slice) -> list[str] | None:
     return ["--like", str(path), *([] if stop is None else ["--sweeps", str(len(log))])]
 
 
-def _suggest_next(output: Path, log: Log, like: list[str] | None, given: Mapping[str, object], keep_going: bool) -> str:
+def _suggest_next(
+    output: Path, log: Log, is_cloud: bool, like: list[str] | None, given: Mapping[str, object], keep_going: bool
+) -> str:
     """A command that sweeps the new world and meets it: as the log drove, else from its first pose."""
     import numpy as np
 
@@ -282,7 +259,7 @@ def _suggest_next(output: Path, log: Log, like: list[str] | None, given: Mapping
     else:
         pose = log.poses[0]
         yaw_deg = np.degrees(np.arctan2(pose[1, 0], pose[0, 0]))
-        seat = pose[:3, 3] if log.cloud == "no" else _find_seat(log)
+        seat = _find_seat(log) if is_cloud else pose[:3, 3]
         place = ",".join(f"{value:.2f}" for value in (*seat, yaw_deg))
         words += ["--sensor", "velodyne-hdl-32e", "--poses", place]
     return shlex.join([*words, "-o", "out"])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -254,30 +252,18 @@ class _Kept:
     def __init__(self, output: Path | None, memory: int) -> None:
         self._output, self._memory = output, memory
         self._checkpoints: Checkpoints | None = None
-        self._temporary: TemporaryDirectory[str] | None = None
 
     def build(self, log: Log, config: BuildConfig) -> World | StreamedWorld:
         """The world of the sweeps that are not held out."""
-        from resweep.build import Checkpoints, build_tiled
-        from resweep.build.pipeline import build
-        from resweep.build.plan import prepare_build
-        from resweep.build.tiles.build import check_whole, count_whole, is_tiled
+        from resweep.build.pipeline import build, open_checkpoints
+        from resweep.build.plan import resolve
         from resweep.files.partial import find_partial
-        from resweep.worlds import StreamedWorld
 
-        if is_tiled(config) and count_whole(log) > self._memory:
-            self._temporary = TemporaryDirectory(prefix="resweep-")
-            path = build_tiled(log, Path(self._temporary.name) / "rest.world", config, memory=self._memory)
-            return StreamedWorld(path, memory_bytes=self._memory)
-        check_whole(log, self._memory)
         if self._output is None:
-            return build(log, config)
-        say = functools.partial(typer.echo, err=True)
-        log, config = prepare_build(log, config)
-        self._checkpoints = Checkpoints.open(
-            find_partial(self._output), log, config, config.map.choose_labels(log), say
-        )
-        return build(log, config, resume=self._checkpoints)
+            return build(log, config, memory=self._memory)
+        plan = resolve(log, config, memory=self._memory)
+        self._checkpoints = open_checkpoints(find_partial(self._output), log, plan)
+        return build(log, config, memory=self._memory, checkpoints=self._checkpoints)
 
     def qualify(self, report: Report) -> Report:
         """The report without the time of a build of which some stages were finished before."""
@@ -288,7 +274,5 @@ class _Kept:
 
     def remove(self) -> None:
         """Remove what was kept: the report is written."""
-        if self._temporary is not None:
-            self._temporary.cleanup()
         if self._checkpoints is not None:
             self._checkpoints.remove()

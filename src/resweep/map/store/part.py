@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -15,15 +15,17 @@ from resweep.map.config import MapConfig
 from resweep.map.map import Map
 from resweep.map.moving import MovingRule
 from resweep.map.store.grid import CELLS, Square
+from resweep.map.store.scatter import read_observed
 from resweep.map.store.square_beams import SquareBeams, StoredBeams
 from resweep.map.store.tile_store import POINT, Rows, TileStore, join_rows, no_rows, take_rows
 from resweep.pose import Array
+from resweep.worlds.observed import ObservedSpace
 
 STILL, PERMEABLE = 1, 2  # flags of a point
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
+class TiledLog:
     """A log that is scattered over tiles of ``tile_m``: its store, and what holds for all of it.
 
     ``classes`` says whether the flags of the points were found and written, tile by tile, ``coloured`` whether points
@@ -56,14 +58,14 @@ class Ground:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class SquarePart:
     """Points (n,) of a square and of ``margin_m`` around it, in the order of sweeps and returns.
 
     ``cell`` (n, 2) is the one that each is stored in, ``own`` (n,) bool whether it lies in the square, ``flags`` (n,)
     uint8 what was found of it, None if nothing was yet.
     """
 
-    ground: Ground
+    tiled: TiledLog
     square: Square
     rows: Rows
     cell: Array
@@ -71,16 +73,16 @@ class Part:
     flags: Array | None
 
     @classmethod
-    def read(cls, ground: Ground, square: Square, margin_m: float) -> Part:
+    def read(cls, tiled: TiledLog, square: Square, margin_m: float) -> SquarePart:
         """The part from the store; only points that stand still, where that is known."""
-        wanted = set(square.cells(ground.cell_m, margin_m))
-        flags = _Flags(ground) if ground.classes else None
+        wanted = set(square.cells(tiled.cell_m, margin_m))
+        flags = _Flags(tiled) if tiled.classes else None
         rows, cells, found = [no_rows(POINT)], [np.zeros((0, 2), np.int64)], [np.zeros(0, np.uint8)]
-        for cell, block in ground.store.read("points", wanted):
+        for cell, block in tiled.store.read("points", wanted):
             count = len(block["points"])
             inside = (
                 None
-                if _lies_within(cell, ground.cell_m, square, margin_m)
+                if _lies_within(cell, tiled.cell_m, square, margin_m)
                 else square.reaches(block["points"], margin_m)
             )
             if flags is not None:
@@ -98,7 +100,7 @@ class Part:
         joined = take_rows(joined, order)
         own = square.contains(joined["points"])
         known = None if flags is None else np.concatenate(found)[order]
-        return cls(ground, square, joined, np.concatenate(cells)[order], own, known)
+        return cls(tiled, square, joined, np.concatenate(cells)[order], own, known)
 
     @property
     def sequence(self) -> Array:
@@ -108,7 +110,7 @@ class Part:
     def __len__(self) -> int:
         return len(self.own)
 
-    def __getitem__(self, chosen: Array) -> Part:
+    def __getitem__(self, chosen: Array) -> SquarePart:
         flags = None if self.flags is None else self.flags[chosen]
         return replace(
             self, rows=take_rows(self.rows, chosen), cell=self.cell[chosen], own=self.own[chosen], flags=flags
@@ -118,15 +120,30 @@ class Part:
     def cloud(self) -> Cloud:
         """The points as a cloud."""
         columns: tuple[str, ...] = ("points", "sensor", "label", "instance", "intensity", "sweep")
-        columns += ("colour",) if self.ground.coloured else ()
+        columns += ("colour",) if self.tiled.coloured else ()
         given = {name: self.rows[name] for name in columns}
-        return Cloud(self.ground.origin, **given, seen=np.ones(len(self), bool))
+        return Cloud(self.tiled.origin, **given, seen=np.ones(len(self), bool))
 
     def map(self) -> Map:
         """The part as a map, with the stored beams that cross the square."""
-        ground = self.ground
-        beams = StoredBeams(SquareBeams(ground.store, ground.tile_m, self.square), ground.slope)
-        return Map(self.cloud, ground.labels, config=ground.config, stored=beams)
+        tiled = self.tiled
+        beams = StoredBeams(SquareBeams(tiled.store, tiled.tile_m, self.square), tiled.slope)
+        return Map(self.cloud, tiled.labels, config=tiled.config, stored=beams)
+
+    @property
+    def observed(self) -> ObservedSpace | None:
+        """The space that all beams of the log crossed."""
+        return _read_observed(self.tiled.folder)
+
+    @property
+    def is_whole(self) -> bool:
+        """Never: there are other squares around it."""
+        return False
+
+
+@lru_cache(maxsize=1)
+def _read_observed(folder: Path) -> ObservedSpace | None:
+    return read_observed(folder)
 
 
 def _number_rows(rows: Rows) -> Array:
@@ -143,8 +160,8 @@ def _lies_within(cell: tuple[int, int], cell_m: float, square: Square, margin_m:
 class _Flags:
     """The flags of points as blocks of cells are read in their order."""
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(self, tiled: TiledLog) -> None:
+        self._ground = tiled
         self._tiles: dict[tuple[int, int], dict[str, Array]] = {}
         self._taken: dict[tuple[int, int], int] = {}
 
@@ -159,7 +176,7 @@ class _Flags:
         return self._tiles[tile][f"{cell[0]}_{cell[1]}"][first : first + count]
 
 
-def write_flags(ground: Ground, tile: tuple[int, int], parts: list[tuple[Part, Array]]) -> None:
+def write_flags(tiled: TiledLog, tile: tuple[int, int], parts: list[tuple[SquarePart, Array]]) -> None:
     """Keep the flags (n,) of the points of a tile: those that each part owns, by cell, in the order of the store."""
     found: dict[tuple[int, int], list[tuple[Array, Array]]] = {}
     for part, flags in parts:
@@ -172,5 +189,5 @@ def write_flags(ground: Ground, tile: tuple[int, int], parts: list[tuple[Part, A
     for (x, y), pieces in found.items():  # a cell may have points of several parts
         order = np.argsort(np.concatenate([sequence for sequence, _ in pieces]), kind="stable")
         arrays[f"{x}_{y}"] = np.concatenate([flags for _, flags in pieces])[order]
-    with atomic_file(ground.find_flags(tile)) as temporary:
+    with atomic_file(tiled.find_flags(tile)) as temporary:
         np.savez(temporary, **arrays)  # type: ignore[arg-type]  # a dict

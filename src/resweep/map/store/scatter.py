@@ -26,7 +26,7 @@ from resweep.worlds.observed import ObservedSpace
 
 BEAM_MARGIN_M = 2.0  # beams that come so near to a tile are stored with it: its primitives reach beyond it
 _BATCH_BEAMS = 1_000_000
-_MOST_SWEEPS = 64  # of a batch
+_MAX_SWEEPS = 64  # of a batch
 _OBSERVED = ".observed"  # files with the space that the beams of a batch crossed
 
 
@@ -68,15 +68,15 @@ class ScatterTask:
 def plan_batches(scatter: Scatter) -> list[ScatterTask]:
     """The log in batches of about a million beams, by the size of its first sweep."""
     beams = max(scatter.log[0].n_beams, 1)
-    step = int(np.clip(_BATCH_BEAMS // beams, 1, _MOST_SWEEPS))
+    step = int(np.clip(_BATCH_BEAMS // beams, 1, _MAX_SWEEPS))
     count = len(scatter.log)
     return [ScatterTask(scatter, first, min(first + step, count)) for first in range(0, count, step)]
 
 
 def scatter_batch(task: ScatterTask) -> dict[str, Any]:
-    """Write a batch, if it is not there yet; what it says of itself."""
+    """Write a batch, if it is not there yet; its statistics (`Batch.stats`)."""
     if task.file.is_file():
-        return Batch.open(task.file).says
+        return Batch.open(task.file).stats
     scatter = task.scatter
     moving = MovingFinder(scatter.log, scatter.config, scatter.labels, ImageStore(scatter.images), task.first)
     space = SpaceObserver.of(scatter.log, scatter.origin, scatter.config)
@@ -98,18 +98,17 @@ def scatter_batch(task: ScatterTask) -> dict[str, Any]:
         fired["origin"], fired["direction"], fired["length"], scatter.tile_m, BEAM_MARGIN_M
     )
     label = rows["label"]
-    says = {"sweeps": [task.first, task.end], "points": len(label), "moving": moving.pack()}
-    says["coloured"] = coloured
-    says["labelled"] = bool(label.any())
-    says["unknown"] = int((scatter.labels.group(label) < 0).sum()) if scatter.labels.known else len(label)
+    stats = {"sweeps": [task.first, task.end], "points": len(label), "moving": moving.pack()}
+    stats["coloured"] = coloured
+    stats["labelled"] = bool(label.any())
+    stats["unknown"] = int((scatter.labels.group(label) < 0).sum()) if scatter.labels.known else len(label)
     cells = find_squares(rows["points"], scatter.tile_m / CELLS)
     tiles = np.stack([tile_x, tile_y], axis=1).astype(np.int64)
     if space is not None:
-        _write_observed(
-            task.file.with_suffix(_OBSERVED), space.observed
-        )  # before the batch, which says that all is there
-    write_batch(task.file, {"points": (rows, cells, None), "beams": (fired, tiles, row)}, says)
-    return says
+        # Before the batch, whose file says that all is there.
+        _write_observed(task.file.with_suffix(_OBSERVED), space.observed)
+    write_batch(task.file, {"points": (rows, cells, None), "beams": (fired, tiles, row)}, stats)
+    return stats
 
 
 def _write_observed(file: Path, space: ObservedSpace) -> None:

@@ -1,6 +1,6 @@
 """The tile store: points by cell and beams by tile, as a log is scattered over them.
 
-A batch of sweeps is one file. It holds an index, what the batch says of itself, and blocks: the rows of one table in
+A batch of sweeps is one file. It holds an index, statistics of the batch, and blocks: the rows of one table in
 one square, column after column, packed. A file appears whole or not at all, so that batches can be written by several
 processes and a stopped build goes on with those that are missing.
 """
@@ -74,11 +74,11 @@ def join_rows(parts: Sequence[Rows]) -> Rows:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def write_batch(file: Path, tables: Mapping[str, tuple[Rows, Array, Array | None]], says: Mapping[str, Any]) -> None:
+def write_batch(file: Path, tables: Mapping[str, tuple[Rows, Array, Array | None]], stats: Mapping[str, Any]) -> None:
     """Write a batch: for each table its rows (n,), and squares (m, 2) with the row that lies in each of them.
 
-    The numbers (m,) of these rows are None where they are all rows in their order. ``says`` is what the batch says of
-    itself, as JSON can hold it. Rows keep their order within a square.
+    The numbers (m,) of these rows are None where they are all rows in their order. ``stats`` are statistics of the
+    batch, as JSON can hold them. Rows keep their order within a square.
     """
     blocks: list[bytes] = []
     index: dict[str, Array] = {}
@@ -93,7 +93,7 @@ def write_batch(file: Path, tables: Mapping[str, tuple[Rows, Array, Array | None
                 blocks.append(packed)
                 offset += len(packed)
         index[name] = np.array(entries, _INDEX)
-    head = {"version": VERSION, "tables": {name: len(rows) for name, rows in index.items()}, "says": dict(says)}
+    head = {"version": VERSION, "tables": {name: len(rows) for name, rows in index.items()}, "stats": dict(stats)}
     text = json.dumps(head).encode()
     with atomic_file(file) as temporary, temporary.open("wb") as stream:
         stream.write(_MAGIC + len(text).to_bytes(8, "little") + text)
@@ -140,10 +140,10 @@ def _split(rows: Rows, square: Array, chosen: Array | None) -> Iterator[tuple[in
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """One file of a store: what it ``says``, and where the blocks of each table are."""
+    """One file of a store: its statistics, and where the blocks of each table are."""
 
     file: Path
-    says: dict[str, Any]
+    stats: dict[str, Any]
     index: dict[str, Array]
     body: int
 
@@ -164,7 +164,7 @@ class Batch:
                     name: np.frombuffer(stream.read(_INDEX.itemsize * count), _INDEX)
                     for name, count in head["tables"].items()
                 }
-                return cls(file, head["says"], index, stream.tell())
+                return cls(file, head["stats"], index, stream.tell())
         except (OSError, ValueError, KeyError, TypeError) as error:
             if isinstance(error, ResweepError):
                 raise
