@@ -135,6 +135,7 @@ def test_replay(run: Run, tmp_path: Path):
     assert len(rs.open_log(tmp_path / "replayed")) == len(rs.open_log(tmp_path / "record")) == 5
 
 
+@pytest.mark.slow
 def test_loop(run: Run):
     text = run("11_loop")
     driven, left = figures(r"time: ([\d.]+) m driven, ([\d.]+) m left to the van", text)

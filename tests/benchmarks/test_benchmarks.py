@@ -17,7 +17,7 @@ from resweep.errors import ResweepError
 
 ROOT = Path(__file__).resolve().parents[2]
 
-SLOW = ("peers", "cluster", "learned", "memory", "streaming")
+SLOW = ("peers", "cluster", "learned", "memory", "streaming", "view", "dataset", "volumes")
 KEYS = {
     "floor": [
         f"{place}_{rays}_{key}"

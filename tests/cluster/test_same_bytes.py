@@ -50,7 +50,10 @@ def address(cluster: Cluster, request: pytest.FixtureRequest) -> str:
     return cluster.scale(request.param)
 
 
-@pytest.mark.parametrize("verb", VERBS)
+# The gate simulates and builds on two workers; other commands, formats and numbers are for make test-all.
+@pytest.mark.parametrize(
+    "verb", [pytest.param(verb, marks=pytest.mark.slow if verb in ("replay", "dataset") else ()) for verb in VERBS]
+)
 def test_commands_give_the_same_bytes(
     verb: str, address: str, places: Places, plain: Callable[..., Path], resweep: Any, tmp_path: Path
 ) -> None:
@@ -76,6 +79,7 @@ def report(places: Places, plain: Callable[..., Path]) -> bytes:
     return (places.folder / "report.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_evaluations_are_the_same(
     address: str, report: bytes, places: Places, plain: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -85,6 +89,7 @@ def test_evaluations_are_the_same(
     assert (tmp_path / "report.json").read_bytes() == report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", OTHERS)
 def test_other_formats_and_drives_give_the_same_bytes(
     verb: str, cluster: Cluster, places: Places, plain: Callable[..., Path], resweep: Any, tmp_path: Path
@@ -92,6 +97,7 @@ def test_other_formats_and_drives_give_the_same_bytes(
     assert_same(verb, cluster.scale(2), places, plain, resweep, tmp_path)
 
 
+@pytest.mark.slow
 def test_evaluate_takes_a_cluster(
     cluster: Cluster, places: Places, plain: Callable[..., Path], resweep: Any, tmp_path: Path
 ) -> None:
@@ -144,6 +150,7 @@ def test_a_worker_that_is_killed_costs_time_and_nothing_else(
     assert "Traceback" not in done.err
 
 
+@pytest.mark.slow
 def test_a_world_that_changed_between_two_commands_is_read_again(
     cluster: Cluster, places: Places, resweep: Any, tmp_path: Path
 ) -> None:

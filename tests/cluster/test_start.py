@@ -162,6 +162,7 @@ def test_a_deployer_that_is_missing(kind: str, package: str, monkeypatch: pytest
     assert refusal(str(tmp_path / "cluster.yml")).endswith(f"install it with: pip install {package}")
 
 
+@pytest.mark.slow
 def test_a_cluster_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "cluster.yaml").write_text(
         "type: LocalCluster\noptions: {n_workers: 1, threads_per_worker: 1, processes: false, protocol: 'tcp://',\n"
@@ -190,6 +191,7 @@ def test_results_errors_and_warnings_arrive(cluster: Cluster, tmp_path: Path) ->
         assert (tmp_path / "died").is_file()
 
 
+@pytest.mark.slow
 def test_a_task_that_kills_every_worker_is_given_up(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster.scale(2)
     monkeypatch.setattr("resweep.cluster.workers._ATTEMPTS", 1)
@@ -201,6 +203,7 @@ def test_a_task_that_kills_every_worker_is_given_up(cluster: Cluster, monkeypatc
         list(workers.map(die, [1], "deaths"))
 
 
+@pytest.mark.slow
 def test_a_worker_that_was_lost_before_it_was_known(cluster: Cluster) -> None:
     cluster.scale(1)
     cluster.hear("remove", "tcp://127.0.0.1:9")
@@ -230,6 +233,7 @@ if not any("resource_tracker" in word for word in sys.orig_argv):
 """
 
 
+@pytest.mark.slow
 def test_an_interrupted_command_leaves_no_process_and_can_be_resumed(
     places: Places, resweep: Any, tmp_path: Path
 ) -> None:

@@ -26,17 +26,18 @@ def verbs(*names: str) -> list[str]:
     return [word for name in names for word in ("--verb", name)]
 
 
-def test_killed_commands_leave_whole_outputs_and_go_on_to_the_same_bytes() -> None:
-    found = disturb(*verbs("build", "dataset", "simulate"), "--moments", "3", "--seed", "5")["kills"]
-    assert [item["verb"] for item in found] == ["build", "dataset", "simulate"]
+@pytest.mark.parametrize("names", [["simulate"], pytest.param(["build", "dataset"], marks=pytest.mark.slow)])
+def test_killed_commands_leave_whole_outputs_and_go_on_to_the_same_bytes(names: list[str]) -> None:
+    found = disturb(*verbs(*names), "--moments", "3", "--seed", "5")["kills"]
+    assert [item["verb"] for item in found] == names
     for item in found:
         assert item["wrong"] == []
         assert item["phases"] == {"run": 1, "work": 1, "publication": 1}
 
 
 def test_of_two_commands_one_refuses_and_faults_leave_the_old_output() -> None:
-    found = disturb(*verbs("convert", "merge"), "--pairs", "1", "--faults")
-    assert [item["verb"] for item in found["pairs"]] == ["convert", "merge"]
+    found = disturb(*verbs("convert"), "--pairs", "1", "--faults")
+    assert [item["verb"] for item in found["pairs"]] == ["convert"]
     check(found)
     said = {(item["verb"], item["fault"]): item["said"] for item in found["faults"] if not item["skipped"]}
     assert "Permission denied" in said["convert", "lost permission"]

@@ -221,10 +221,12 @@ def open_kind(kind: str, log: Log, place: World, folder: Path) -> Opened:
     )
 
 
-_SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("world and log", "bank")]
+# The gate draws the page of a log, and a saved one; make test-all all the others.
+_KINDS = ("world", "scenario", "sensor", "world and log", "bank")
 
 
-@pytest.mark.parametrize("kind", ["world", "scenario", "sensor", *_SLOW])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", _KINDS)
 def test_every_kind_of_page_is_drawn_without_errors(
     kind: str, shown: Any, visit: Any, log: Log, place: World, tmp_path: Path
 ) -> None:
@@ -250,6 +252,7 @@ def test_every_kind_of_page_is_drawn_without_errors(
     assert page.errors == []
 
 
+@pytest.mark.slow
 def test_a_world_is_swept_live_where_the_sensor_is_dragged(shown: Any, visit: Any, place: World) -> None:
     show = shown(Opened(worlds=[("place", place)]), 8420)
     show.page.form.value = "points"
@@ -280,7 +283,9 @@ def test_a_world_is_swept_live_where_the_sensor_is_dragged(shown: Any, visit: An
         assert show.page.counts.content.startswith(words)
 
 
-@pytest.mark.parametrize("kind", ["log", "world", "two logs"])
+@pytest.mark.parametrize(
+    "kind", ["log", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("world", "two logs"))]
+)
 def test_a_saved_page_needs_no_server(
     kind: str, shown: Any, visit: Any, log: Log, place: World, tmp_path: Path
 ) -> None:
