@@ -57,7 +57,7 @@ endif
 ifndef AT_ONCE
 .NOTPARALLEL:
 endif
-.PHONY: help demo install wheel environments test test-all check format stubs develop bench experiments docs fuzz crash sanitize clean FORCE
+.PHONY: help demo install wheel environments test gate minimal test-all check format stubs develop bench experiments docs fuzz crash sanitize clean FORCE
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,14 +74,20 @@ environments: ## all that make test needs: the wheel, and three environments bes
 	$(MAKE) --no-print-directory -j4 AT_ONCE=1 build/wheel.stamp $(VENV)/.dev $(MINIMAL)/.core $(EXTERNAL)/.installed
 	$(MAKE) --no-print-directory $(VENV)/.installed $(MINIMAL)/.installed
 
-test: environments ## test the built wheel, then its core install without any extra: the gate
-	$(COVERED) $(TEST) -m "not slow" --durations=40 $(PARALLEL) $(COVER)
-	RESWEEP_MINIMAL=1 $(MINIMAL)/bin/python -m pytest tests/minimal
+test: environments ## test the built wheel, and its core install without any extra: the gate
+	$(MAKE) --no-print-directory -j2 AT_ONCE=1 gate minimal
 	$(SHOW_COVERAGE)
+
+gate:
+	$(COVERED) $(TEST) -m "not slow" --durations=40 $(PARALLEL) $(COVER)
+
+# The core install has no pytest-xdist, so that its tests run beside the others.
+minimal:
+	$(THREADS) RESWEEP_MINIMAL=1 $(MINIMAL)/bin/python -m pytest -p no:cacheprovider tests/minimal
 
 test-all: environments $(VENV)/.bench ## test the built wheel with the slow tests too
 	$(TEST) --durations=40 $(PARALLEL)
-	RESWEEP_MINIMAL=1 $(MINIMAL)/bin/python -m pytest tests/minimal
+	$(MAKE) --no-print-directory minimal
 
 check: $(VENV)/.dev ## run the linters, the type checker and the rules of every file
 	$(BIN)/ruff check .

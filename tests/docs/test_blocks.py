@@ -6,7 +6,7 @@ import contextlib
 import io
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -142,15 +142,9 @@ def test_the_code_of_a_page_runs(page: str, inputs: Path, request: pytest.Fixtur
         assert len(rs.open_log("drive")) == 5
 
 
-def commands() -> Iterator[tuple[str, str]]:
-    for page in PAGES:
-        for block in find_blocks(page):
-            yield from ((page, line) for line in block.commands)
-
-
-@pytest.mark.parametrize("page", sorted({page for page, _ in commands()}))
-def test_commands_are_understood(page: str) -> None:
-    for line in (line for name, line in commands() if name == page):
+def check_commands(page: str) -> None:
+    """The commands of a page are understood."""
+    for line in (line for block in find_blocks(page) for line in block.commands):
         words, _ = split_command(line)
         if words[0] == "resweep":
             parse(words)
@@ -167,8 +161,8 @@ def test_a_wrong_command_would_be_found() -> None:
         parse(["resweep", "biuld", "log"])
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_commands_within_the_text_are_understood(page: str) -> None:
+def check_inline_commands(page: str) -> None:
+    """The commands within the text of a page are understood."""
     for code in find_inline(page):
         words = code.split()
         if words[0] == "resweep" and len(words) > 1 and not {"...", "…"} & set(words) and "|" not in code:
@@ -179,8 +173,8 @@ def test_commands_within_the_text_are_understood(page: str) -> None:
                 assert words[1] in COMMAND.list_commands(COMMAND.make_context("resweep", ["info", "x"])), code
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_what_a_page_names_is_there(page: str) -> None:
+def check_names(page: str) -> None:
+    """The extras, modules and files that a page names are there."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     texts = find_inline(page) + [line for block in find_blocks(page) for line in block.commands]
@@ -191,6 +185,23 @@ def test_what_a_page_names_is_there(page: str) -> None:
             assert (ROOT / module.replace(".", "/")).with_suffix(".py").is_file() or "tests" in module, text
         if re.fullmatch(r"(?:src|cpp|docs|tests|benchmarks|experiments|examples)/[\w./-]+", text):
             assert (ROOT / text).exists(), f"{page}: {text}"
+
+
+def find_refused(check: Callable[[str], None]) -> list[str]:
+    """One line for each page that a check refuses, with the reason."""
+    found = []
+    for page in PAGES:
+        try:
+            check(page)
+        except Exception as error:
+            found.append(f"{page}: {error}")
+    return found
+
+
+@pytest.mark.parametrize("check", [check_commands, check_inline_commands, check_names])
+def test_every_page_passes(check: Callable[[str], None]) -> None:
+    refused = find_refused(check)
+    assert not refused, "\n".join(refused)
 
 
 @pytest.mark.parametrize("page", ELSEWHERE)
