@@ -20,9 +20,9 @@ from benchmarks.report import Result, machine, main, table
 from resweep.labels import load_labels
 from resweep.learn.semantics.config import NetworkConfig
 from resweep.learn.semantics.export import export
-from resweep.learn.semantics.network import Network
+from resweep.learn.semantics.kpconv import KpConvNetwork
 from resweep.pose import from_xyz_rpy
-from resweep.segmentation import Card, Labeller, load_labeller, write_model
+from resweep.segmentation import Labeller, SegmentationCard, load_labeller, write_model
 from resweep.segmentation.card import Trained, hash_model
 from resweep.work import Threads
 
@@ -33,9 +33,9 @@ def untrained(config: NetworkConfig, folder: Path) -> Labeller:
     """A model of that shape with drawn weights."""
     labels = load_labels("semantickitti-19")
     classes = tuple(label for label in sorted(labels.classes) if label not in labels.unlabelled)
-    model = export(Network(config, len(classes)))
+    model = export(KpConvNetwork(config, len(classes)))
     shape = {name: getattr(config, name) for name in ("cell_m", "levels", "neighbours", "features")}
-    card = Card(
+    card = SegmentationCard(
         version=rs.__version__,
         labels=labels,
         classes=classes,
@@ -65,7 +65,7 @@ def run(fast: bool = False, threads: int = 0) -> Result:
 
 
 def _count_parameters(config: NetworkConfig) -> int:
-    return sum(parameter.numel() for parameter in Network(config, 19).module.parameters())
+    return sum(parameter.numel() for parameter in KpConvNetwork(config, 19).module.parameters())
 
 
 def tables(result: Result) -> list[Table]:

@@ -21,12 +21,12 @@ import resweep as rs
 from benchmarks import labelling
 from benchmarks.report import Result, interleaved, machine, main, table, timed
 from resweep.labels import load_labels
+from resweep.learn.beam_pairs import BeamPair
+from resweep.learn.boosting import BoostingConfig
 from resweep.learn.examples import hold_out, join_layouts
 from resweep.learn.fitting import FitConfig, fit
-from resweep.learn.pairs import Pair
-from resweep.learn.realism import RealismConfig, learn_realism
+from resweep.learn.realism import RealismConfig, fit_realism
 from resweep.learn.training import TrainingConfig
-from resweep.learn.trees import TreeConfig
 from resweep.simulate.realism.channels import find_channels
 from resweep.simulate.realism.layout import find_layout
 from resweep.worlds.layers.seen import pack_seen
@@ -66,7 +66,7 @@ def made_up_sweep(seed: int, rings: int, columns: int) -> rs.Sweep:
     )
 
 
-def made_up_pair(seed: int, rings: int, columns: int, place: str) -> Pair:
+def made_up_pair(seed: int, rings: int, columns: int, place: str) -> BeamPair:
     """A pair whose drops grow with range."""
     sweep = made_up_sweep(seed, rings, columns)
     channels = find_channels(sweep, load_labels("semantickitti"))
@@ -79,7 +79,7 @@ def made_up_pair(seed: int, rings: int, columns: int, place: str) -> Pair:
     hit = np.zeros((len(channels), 3), np.float32)
     hit[sweep.beam] = sweep.points
     rest = (counted, hit, counted, np.zeros(len(channels), np.float32))
-    return Pair(channels, returned, ranges, light, light, *rest, place, find_layout(sweep), True)
+    return BeamPair(channels, returned, ranges, light, light, *rest, place, find_layout(sweep), True)
 
 
 def measure_processor(model: rs.RealismModel, sweep: rs.Sweep, labels: rs.LabelSet, times: int = 3) -> float:
@@ -104,11 +104,15 @@ def run(fast: bool, threads: int) -> Result:
         for variant in VARIANTS:
             config = RealismConfig(
                 drop=FitConfig.model_validate(
-                    {"variant": variant, "training": TrainingConfig(epochs=1), "trees": TreeConfig(most_rays=50_000)}
+                    {
+                        "variant": variant,
+                        "training": TrainingConfig(epochs=1),
+                        "trees": BoostingConfig(most_rays=50_000),
+                    }
                 )
             )
             (place := Path(folder) / variant).mkdir()
-            learn_realism(quick, place, config, progress=False)
+            fit_realism(quick, place, config, progress=False)
             models[variant] = rs.load_realism(place)
         work = {
             name: timed(partial(model.run, sweep, labels, seed=1, index=0, threads=threads))

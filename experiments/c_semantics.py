@@ -25,17 +25,17 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import resweep as rs
+from experiments.c_forest import score_forest, train_forest
 from experiments.c_models import KPCONV
 from experiments.c_places import DATA, known_street
+from experiments.c_range_image import read_images, score_images, train_images
 from experiments.presenting import BLUE, GREEN, GREY, console, figure, main, progress, table
 from resweep.files import atomic_file
-from resweep.learn.semantics import SemanticsConfig, learn_semantics
-from resweep.learn.semantics.forest import score_forest, train_forest
-from resweep.learn.semantics.learn import Split
-from resweep.learn.semantics.range_image import read_images, score_images, train_images
+from resweep.learn.semantics import SemanticsConfig
+from resweep.learn.semantics.iou import count_pairs, make_scores
+from resweep.learn.semantics.rounds import class_weights
 from resweep.learn.semantics.samples import Sample, Vocabulary, read_samples
-from resweep.learn.semantics.scores import count_pairs, make_scores
-from resweep.learn.semantics.training import class_weights
+from resweep.learn.semantics.trainer import Split
 from resweep.segmentation import Scores, load_labeller, read_card
 
 TRAINING, VALIDATION, TEST = ("00", "03", "05"), ("06",), ("02", "04")
@@ -83,7 +83,8 @@ def by_kpconv(task: Task) -> dict[str, Any]:
     """The network, trained unless its model is there, run by onnxruntime."""
     began = time.perf_counter()
     if not task.model.exists():
-        learn_semantics(task.split, task.model, task.config, console.print)
+        split = task.split
+        rs.learn_semantics(split.training, task.model, task.config, validate=split.validation, test=split.test)
     trained_s = time.perf_counter() - began
     card, labeller = read_card(task.model), load_labeller(task.model)
     number = task.vocabulary.number

@@ -30,7 +30,7 @@ _RIDGE = 1.0
 
 
 def run(fast: bool) -> dict[str, Any]:
-    """Fitted weights, and how well the weights in use are calibrated on a street that they were not fitted to."""
+    """FittedModel weights, and how well the weights in use are calibrated on a street that they were not fitted to."""
     size: dict[str, Any] = (
         {"length_m": 40.0, "sweeps": 3, "columns": 450} if fast else {"length_m": 60.0, "columns": 1200}
     )

@@ -19,11 +19,11 @@ from matplotlib.figure import Figure
 from experiments.d_raydrop import configure
 from experiments.learned_places import Split, splits
 from experiments.presenting import BLUE, GREY, console, figure, main, progress, table
+from resweep.learn.beam_pairs import BeamPair
 from resweep.learn.blindness import add_blindness, fill_blindness
 from resweep.learn.examples import join_layouts, select_beams
-from resweep.learn.fitting import Fitted, fit, score_light
-from resweep.learn.light import find_neighbours
-from resweep.learn.pairs import Pair
+from resweep.learn.fitting import FittedModel, fit, score_intensities
+from resweep.learn.intensity_bins import find_neighbours
 from resweep.learn.scores import score_intensity
 from resweep.pose import Array
 
@@ -44,7 +44,7 @@ def compare(split: Split, fast: bool) -> list[dict[str, Any]]:
     layout = join_layouts([*split.train, *split.choose])
     train, choose, share = add_blindness(split.train, split.choose, layout.rings)
     score = [fill_blindness(pair, share) for pair in split.score]
-    models: dict[str, Fitted] = {}
+    models: dict[str, FittedModel] = {}
     for variant in progress(VARIANTS[:2] if fast else VARIANTS, f"training on {split.name}"):
         config = configure(variant, fast, epochs=_EPOCHS.get(variant, 8))
         models[variant] = fit("intensity", train, choose, layout, config, progress=False)
@@ -59,22 +59,22 @@ def compare(split: Split, fast: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def _score(model: Fitted, pairs: Sequence[Pair]) -> dict[str, float]:
+def _score(model: FittedModel, pairs: Sequence[BeamPair]) -> dict[str, float]:
     light = model.part.light
     assert light is not None
     rows = [select_beams(pair, "intensity") for pair in pairs]
     shares = [model.network.run(pair.channels)[own] for pair, own in zip(pairs, rows, strict=True)]
-    drawn = [model.draw_light(pair, at)[own] for at, (pair, own) in enumerate(zip(pairs, rows, strict=True))]
-    return score_light(light, shares, _take(pairs, rows), drawn)
+    drawn = [model.draw_intensities(pair, at)[own] for at, (pair, own) in enumerate(zip(pairs, rows, strict=True))]
+    return score_intensities(light, shares, _take(pairs, rows), drawn)
 
 
-def _score_physics(pairs: Sequence[Pair]) -> dict[str, float]:
+def _score_physics(pairs: Sequence[BeamPair]) -> dict[str, float]:
     rows = [select_beams(pair, "intensity") for pair in pairs]
     said = np.concatenate([pair.simulated[own] for pair, own in zip(pairs, rows, strict=True)])
     return score_intensity(said, np.concatenate(_take(pairs, rows)))
 
 
-def _score_neighbour(pairs: Sequence[Pair]) -> dict[str, float]:
+def _score_neighbour(pairs: Sequence[BeamPair]) -> dict[str, float]:
     """The scores of what the next beam but one of the same laser recorded: neighbours themselves alternate."""
     said, true = [], []
     for pair in pairs:
@@ -89,7 +89,7 @@ def _score_neighbour(pairs: Sequence[Pair]) -> dict[str, float]:
     return {name: value for name, value in found.items() if name != "intensity_js"}  # of the same returns
 
 
-def _take(pairs: Sequence[Pair], rows: Sequence[Array]) -> list[Array]:
+def _take(pairs: Sequence[BeamPair], rows: Sequence[Array]) -> list[Array]:
     return [pair.intensity[own] for pair, own in zip(pairs, rows, strict=True)]
 
 

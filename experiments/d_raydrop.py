@@ -18,13 +18,13 @@ from experiments.learned_places import Split, splits
 from experiments.presenting import BLUE, GREEN, GREY, ORANGE, console, figure, main, progress, table
 from resweep.evaluation.metrics.metrics import psnr
 from resweep.evaluation.metrics.pano import DEPTH_MAX_M
+from resweep.learn.beam_pairs import BeamPair
 from resweep.learn.blindness import add_blindness, fill_blindness
+from resweep.learn.boosting import BoostingConfig
 from resweep.learn.examples import join_layouts
 from resweep.learn.fitting import FitConfig, fit
-from resweep.learn.pairs import Pair
 from resweep.learn.scores import measure_reliability, score_drops
 from resweep.learn.training import PAPER_RATE, TrainingConfig
-from resweep.learn.trees import TreeConfig
 from resweep.pose import Array
 from resweep.simulate.realism.channels import CHANNELS
 
@@ -77,11 +77,13 @@ def configure(variant: str, fast: bool, epochs: int = 12) -> FitConfig:
         return FitConfig(variant="unet", width=16, training=paper)
     most = 50_000 if fast else 300_000
     return FitConfig.model_validate(
-        {"variant": variant, "training": training, "trees": TreeConfig(trees=trees, most_rays=most)}
+        {"variant": variant, "training": training, "trees": BoostingConfig(trees=trees, most_rays=most)}
     )
 
 
-def _score_places(split: Split, pairs: list[Pair], variant: str, said: list[Array], cut: float) -> list[dict[str, Any]]:
+def _score_places(
+    split: Split, pairs: list[BeamPair], variant: str, said: list[Array], cut: float
+) -> list[dict[str, Any]]:
     rows = []
     for place in dict.fromkeys(pair.place for pair in pairs):
         own = [at for at, pair in enumerate(pairs) if pair.place == place]
@@ -104,7 +106,7 @@ def draw_mask(probability: Array, seed: int) -> Array:
     return np.asarray(np.random.default_rng(seed).random(len(probability)) < probability)
 
 
-def measure_depth(pair: Pair, dropped: Array) -> tuple[float, float]:
+def measure_depth(pair: BeamPair, dropped: Array) -> tuple[float, float]:
     """RMSE (metres) and PSNR of depth by the protocol of neural papers: every beam counts, no return is 0."""
     sim = np.where(dropped, 0.0, pair.channels.values[:, _RANGE].astype(np.float64))
     sides = [np.clip(side[pair.counted], 1e-6, DEPTH_MAX_M) for side in (sim, pair.range.astype(np.float64))]
@@ -112,7 +114,7 @@ def measure_depth(pair: Pair, dropped: Array) -> tuple[float, float]:
     return float(np.sqrt(square)), float(psnr(square, DEPTH_MAX_M))
 
 
-def _keep_picture(name: str, pairs: list[Pair], said: dict[str, list[Array]]) -> dict[str, Any]:
+def _keep_picture(name: str, pairs: list[BeamPair], said: dict[str, list[Array]]) -> dict[str, Any]:
     """Images of the first sweep, and reliability diagrams of all."""
     pair, columns = pairs[0], pairs[0].layout.columns
     cells = pair.channels.find_cells(columns)
@@ -178,7 +180,7 @@ def _draw_diagrams(axis: Any, diagrams: dict[str, Any]) -> None:
     axis.plot([0, 1], [0, 1], "--", color=GREY, linewidth=1)
     for (name, diagram), colour in zip(diagrams.items(), (GREY, BLUE, GREEN, ORANGE), strict=False):
         used = np.array(diagram["count"]) > 20
-        said, true = np.array(diagram["said"])[used], np.array(diagram["true"])[used]
+        said, true = np.array(diagram["predicted"])[used], np.array(diagram["true"])[used]
         axis.plot(said, true, "o-", color=colour, markersize=3, label=f"{name}, error {diagram['error']:.3f}")
     axis.set_xlabel("predicted probability of a drop")
     axis.set_ylabel("share that was dropped")

@@ -25,11 +25,11 @@ from experiments.d_raydrop import configure, draw_mask
 from experiments.learned_places import Split, splits
 from experiments.presenting import BLUE, GREY, ORANGE, console, figure, main, progress, table
 from experiments.sector_statistics import NAMES, describe
+from resweep.learn.beam_pairs import BeamPair
 from resweep.learn.blindness import add_blindness, fill_blindness
 from resweep.learn.examples import join_layouts
-from resweep.learn.fitting import Fitted, fit
-from resweep.learn.noise import estimate_noise
-from resweep.learn.pairs import Pair
+from resweep.learn.fitting import FittedModel, fit
+from resweep.learn.range_noise import estimate_noise
 from resweep.learn.scores import score_intensity
 from resweep.optional import require
 from resweep.pose import Array
@@ -49,8 +49,8 @@ class Learned:
     """What was learned of a sensor: its noise, its drops and its intensities."""
 
     noise: RangeNoise | None
-    drop: Fitted
-    light: Fitted
+    drop: FittedModel
+    light: FittedModel
 
 
 def run(fast: bool, only: str = "", cache: Path | None = None) -> dict[str, Any]:
@@ -92,26 +92,26 @@ def compare(split: Split, fast: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def simulate(pair: Pair, index: int, part: str, learned: Learned) -> tuple[Array, Array, Array]:
+def simulate(pair: BeamPair, index: int, part: str, learned: Learned) -> tuple[Array, Array, Array]:
     """Range, intensity and mark of a return (b,) of a simulated sweep, with the learned parts that ``part`` names."""
     channels = pair.channels
     ranges, light = channels.values[:, _RANGE], pair.simulated
     if part in ("noise", "learned") and learned.noise is not None:
         ranges = learned.noise.add(ranges, learned.noise.draw(channels, None, seed=0, index=index))
     if part in ("intensity", "learned"):
-        light = learned.light.draw_light(pair, index)
+        light = learned.light.draw_intensities(pair, index)
     drops = learned.drop.draw_drops(pair, index) if part in ("drop", "learned") else draw_mask(pair.blind, index)
     return ranges, light, channels.occupied & ~drops
 
 
-def _score_light(pairs: Sequence[Pair], given: Sequence[Array]) -> dict[str, float]:
+def _score_light(pairs: Sequence[BeamPair], given: Sequence[Array]) -> dict[str, float]:
     """Scores of the intensities, of beams that returned in both."""
     rows = [pair.chosen[pair.returned[pair.chosen]] for pair in pairs]
     said = np.concatenate([light[own] for light, own in zip(given, rows, strict=True)])
     return score_intensity(said, np.concatenate([pair.intensity[own] for pair, own in zip(pairs, rows, strict=True)]))
 
 
-def gather(pairs: Sequence[Pair], sectors: int, columns: Sequence[tuple[Array, Array, Array]]) -> Array:
+def gather(pairs: Sequence[BeamPair], sectors: int, columns: Sequence[tuple[Array, Array, Array]]) -> Array:
     """Sectors (n, 4, rings, columns) of the images of sweeps: range, intensity, return, and whether the cell counts."""
     found = []
     width = min(pair.layout.columns for pair in pairs) // sectors * sectors

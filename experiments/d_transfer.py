@@ -29,9 +29,9 @@ from experiments.c_places import DATA
 from experiments.learned_places import street_sensor
 from experiments.presenting import BLUE, GREEN, GREY, ORANGE, console, figure, main, progress, table
 from resweep.calibration import find_blind_bins
+from resweep.learn.beam_pairs import BeamPair
 from resweep.learn.examples import join_layouts
-from resweep.learn.fitting import FitConfig, Fitted, fit
-from resweep.learn.pairs import Pair
+from resweep.learn.fitting import FitConfig, FittedModel, fit
 from resweep.learn.scores import measure_reliability, score_drops
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, from_xyz_rpy
@@ -81,7 +81,7 @@ def sensors(fast: bool) -> dict[str, rs.Sensor]:
     }
 
 
-def _street_pairs(fast: bool) -> dict[str, dict[str, list[Pair]]]:
+def _street_pairs(fast: bool) -> dict[str, dict[str, list[BeamPair]]]:
     """Pairs of each sensor, by what they are for."""
     return {
         name: {
@@ -92,14 +92,14 @@ def _street_pairs(fast: bool) -> dict[str, dict[str, list[Pair]]]:
     }
 
 
-def _pair_street(name: str, sensor: rs.Sensor, seed: int, sweeps: int) -> list[Pair]:
+def _pair_street(name: str, sensor: rs.Sensor, seed: int, sweeps: int) -> list[BeamPair]:
     """Pairs of a drive through a street: what was simulated, and what the law left of it."""
     simulator = rs.Simulator(street(seed, StreetConfig(length_m=60.0)), sensor, seed=seed)
     poses = np.stack([from_xyz_rpy(1.5 * (at - sweeps / 2), -1.0, 1.73) for at in range(sweeps)])
     return [_pair_sweep(sweep, simulator, name, [seed, at]) for at, sweep in enumerate(simulator.run(poses))]
 
 
-def _pair_sweep(sweep: rs.Sweep, simulator: rs.Simulator, name: str, key: Sequence[int]) -> Pair:
+def _pair_sweep(sweep: rs.Sweep, simulator: rs.Simulator, name: str, key: Sequence[int]) -> BeamPair:
     incidence, reach = _find_incidence(sweep, simulator), simulator.sensor.range_max_m
     values = np.zeros((sweep.n_beams, len(CHANNELS)), np.float32)
     values[:, CHANNELS.index("laser")] = sweep.beam_ring
@@ -117,11 +117,11 @@ def _pair_sweep(sweep: rs.Sweep, simulator: rs.Simulator, name: str, key: Sequen
     return _join(channels, returned, ranges, light, f"street {key[0]}", find_layout(sweep))
 
 
-def _join(channels: BeamChannels, returned: Array, ranges: Array, light: Array, place: str, layout: Layout) -> Pair:
+def _join(channels: BeamChannels, returned: Array, ranges: Array, light: Array, place: str, layout: Layout) -> BeamPair:
     """A pair of beams that all count and all look where something was recorded, with no blind spots."""
     whole, none = np.ones(len(channels), bool), np.zeros(len(channels), np.float32)
     hit = np.zeros((len(channels), 3), np.float32)  # of use to intensities alone
-    return Pair(channels, returned, ranges, light, light, whole, hit, whole, none, place, layout, False)
+    return BeamPair(channels, returned, ranges, light, light, whole, hit, whole, none, place, layout, False)
 
 
 def _find_incidence(sweep: rs.Sweep, simulator: rs.Simulator) -> Array:
@@ -138,7 +138,11 @@ def find_weak(ring: Array, name: str) -> Array:
 
 
 def compare_streets(
-    source: dict[str, list[Pair]], target: dict[str, list[Pair]], source_name: str, target_name: str, fast: bool
+    source: dict[str, list[BeamPair]],
+    target: dict[str, list[BeamPair]],
+    source_name: str,
+    target_name: str,
+    fast: bool,
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The rows of one direction, and reliability diagrams."""
     reach = {name: sensor.range_max_m for name, sensor in sensors(fast).items()}
@@ -169,14 +173,14 @@ def _row(place: str, variant: str, said: Array, true: Array, cut: float) -> dict
     return {"place": place, "variant": variant, "beams": len(true), "mean_said": float(said.mean()), **scores}
 
 
-def _transfer(pairs: dict[str, list[Pair]], range_max_m: float) -> dict[str, list[Pair]]:
+def _transfer(pairs: dict[str, list[BeamPair]], range_max_m: float) -> dict[str, list[BeamPair]]:
     return {
         role: [replace(pair, channels=pair.channels.transferred(range_max_m)) for pair in part]
         for role, part in pairs.items()
     }
 
 
-def _limit_lasers(pairs: list[Pair], source: dict[str, list[Pair]]) -> list[Pair]:
+def _limit_lasers(pairs: list[BeamPair], source: dict[str, list[BeamPair]]) -> list[BeamPair]:
     """The pairs with lasers that the source sensor has: those beyond its last count as the last."""
     last, at = join_layouts(source["train"]).rings - 1, CHANNELS.index("laser")
     found = []
@@ -187,13 +191,13 @@ def _limit_lasers(pairs: list[Pair], source: dict[str, list[Pair]]) -> list[Pair
     return found
 
 
-def _fit(pairs: dict[str, list[Pair]], fast: bool) -> Fitted:
+def _fit(pairs: dict[str, list[BeamPair]], fast: bool) -> FittedModel:
     training = {"epochs": 12, "patience": 6, "learning_rate": 5e-3 if fast else 2e-3, "threads": 1}
     config = FitConfig.model_validate({"variant": _MODEL, "training": training})
     return fit("drop", pairs["train"], pairs["choose"], join_layouts(pairs["train"]), config, progress=False)
 
 
-def _apply_law(pair: Pair, name: str, range_max_m: float) -> Array:
+def _apply_law(pair: BeamPair, name: str, range_max_m: float) -> Array:
     """What the law itself says of the chosen beams, where the simulation has them."""
     column = {channel: pair.channels.values[pair.chosen, at] for at, channel in enumerate(CHANNELS)}
     weak = find_weak(column["laser"], name)
@@ -221,7 +225,7 @@ def compare_rellis(fast: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def _pair_frame(file: str, range_max_m: float) -> tuple[Pair, Array]:
+def _pair_frame(file: str, range_max_m: float) -> tuple[BeamPair, Array]:
     """Beams of one frame whose neighbours met a surface, with its range and incidence; and their azimuth."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "000000.bin").write_bytes((DATA / "rellis3d_frame" / file).read_bytes())
@@ -263,7 +267,7 @@ def expect_from_neighbours(sweep: rs.Sweep) -> tuple[Array, Array, Array]:
     return beam, middle, np.degrees(np.arccos(np.clip(cosine, 0.0, 1.0)))
 
 
-def _split_sectors(frame: tuple[Pair, Array]) -> dict[str, list[Pair]]:
+def _split_sectors(frame: tuple[BeamPair, Array]) -> dict[str, list[BeamPair]]:
     """The beams of a frame in twelve sectors: of each six, three to train, one to choose and two to score."""
     pair, azimuth = frame
     sector = np.floor((azimuth / (2 * np.pi) + 0.5) * 12).astype(int) % 6
@@ -271,7 +275,7 @@ def _split_sectors(frame: tuple[Pair, Array]) -> dict[str, list[Pair]]:
     return {role: [_select(pair, np.isin(sector, chosen))] for role, chosen in roles.items()}
 
 
-def _select(pair: Pair, rows: Array) -> Pair:
+def _select(pair: BeamPair, rows: Array) -> BeamPair:
     channels = pair.channels
     some = BeamChannels(*(getattr(channels, name)[rows] for name in ("values", "turn", "azimuth", "surface")))
     columns = ("returned", "range", "intensity", "simulated", "counted", "hit", "known", "blind")
@@ -298,7 +302,7 @@ def draw(result: dict[str, Any]) -> Figure:
         axis.plot([0, 1], [0, 1], "--", color=GREY, linewidth=1)
         for variant, diagram in found.items():
             used = np.array(diagram["count"]) > 20
-            said, true = np.array(diagram["said"])[used], np.array(diagram["true"])[used]
+            said, true = np.array(diagram["predicted"])[used], np.array(diagram["true"])[used]
             label = f"{variant}, error {diagram['error']:.3f}"
             axis.plot(said, true, "o-", color=_COLOURS[variant], markersize=3, label=label)
         axis.set_title(f"sensor {name}", fontsize=9, loc="left")

@@ -241,7 +241,7 @@ def show(result: dict[str, Any]) -> None:
         return
     console.print(result["yaml"], markup=False, soft_wrap=True)
     made = table(
-        f"Fitted on {result['fitted_on']} sweeps, tested on {result['tested_on']} others", "figure", FITTED, EVEN
+        f"FittedModel on {result['fitted_on']} sweeps, tested on {result['tested_on']} others", "figure", FITTED, EVEN
     )
     for key, value in result[FITTED].items():
         other = result[EVEN][key]

@@ -18,7 +18,7 @@ import resweep as rs
 from experiments.c_places import DATA
 from experiments.presenting import progress
 from resweep.dataset.learning import pair_log
-from resweep.learn.pairs import Pair, PairConfig
+from resweep.learn.beam_pairs import BeamPair, PairConfig
 from resweep.pose import Array, from_xyz_rpy
 from resweep.scenes.street import StreetConfig, street
 
@@ -33,9 +33,9 @@ class Split:
     """Pairs of one kind of place: to train on, to choose by, and to score."""
 
     name: str
-    train: list[Pair]
-    choose: list[Pair]
-    score: list[Pair]
+    train: list[BeamPair]
+    choose: list[BeamPair]
+    score: list[BeamPair]
 
 
 def drop_law(ranges: Array, intensity: Array, ring: Array) -> Array:
@@ -56,7 +56,7 @@ def splits(fast: bool, only: str = "", cache: Path | None = None) -> list[Split]
     return found
 
 
-def _split(name: str, parts: Mapping[str, Sequence[int | str]], make: Callable[[int | str], list[Pair]]) -> Split:
+def _split(name: str, parts: Mapping[str, Sequence[int | str]], make: Callable[[int | str], list[BeamPair]]) -> Split:
     pairs = {
         role: [pair for item in progress(items, f"{name}, to {role}") for pair in make(item)]
         for role, items in parts.items()
@@ -64,14 +64,14 @@ def _split(name: str, parts: Mapping[str, Sequence[int | str]], make: Callable[[
     return Split(name, **pairs)
 
 
-def recorded_pairs(number: str, cache: Path | None) -> list[Pair]:
+def recorded_pairs(number: str, cache: Path | None) -> list[BeamPair]:
     """Every other sweep of one sequence of SemanticKITTI, simulated in a hybrid world of the others."""
     log = rs.open_log(DATA / "semantickitti_mini" / "sequences" / number)
     config = PairConfig(folds=2, most_folds=1)  # one build a sequence
     return pair_log(log, rs.HybridConfig(), config, cache=_folder(cache, f"semantickitti-{number}"))
 
 
-def street_pairs(seed: int, rings: int, columns: int, sweeps: int, cache: Path | None = None) -> list[Pair]:
+def street_pairs(seed: int, rings: int, columns: int, sweeps: int, cache: Path | None = None) -> list[BeamPair]:
     """The pairs of a street whose returns were dropped by the law, in worlds of splats."""
     log = street_log(seed, rings, columns, sweeps)
     folder = _folder(cache, f"street-{seed}-{rings}-{columns}-{sweeps}")

@@ -58,6 +58,8 @@ NAMES = [
     "evaluate",
     "from_xyz_rpy",
     "join",
+    "learn_realism",
+    "learn_semantics",
     "load_bank",
     "load_labels",
     "load_poses",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep.build import SurfelConfig as SurfelConfig
     from resweep.build import VolumeConfig as VolumeConfig
     from resweep.build.pipeline import build as _build
+    from resweep.dataset.learning import learn_realism as learn_realism
     from resweep.dataset.replay import Replay as Replay
     from resweep.dataset.replay import replay as replay
     from resweep.errors import InputError as InputError
@@ -51,6 +52,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep.label_mapping import relabel as relabel
     from resweep.labels import LabelSet as LabelSet
     from resweep.labels import load_labels as load_labels
+    from resweep.learn.semantics import learn_semantics as learn_semantics
     from resweep.log import Log as Log
     from resweep.map import Map as Map
     from resweep.objects import ObjectConfig as ObjectConfig
@@ -136,6 +138,8 @@ _PUBLIC = {
     "evaluate": "resweep.evaluation",
     "from_xyz_rpy": "resweep.pose",
     "join": "resweep.register",
+    "learn_realism": "resweep.dataset.learning",
+    "learn_semantics": "resweep.learn.semantics",
     "load_bank": "resweep.scenario",
     "load_labels": "resweep.labels",
     "load_poses": "resweep.io",

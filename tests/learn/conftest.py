@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import resweep as rs
-from resweep.learn.pairs import Pair
+from resweep.learn.beam_pairs import BeamPair
 from resweep.pose import Array, from_xyz_rpy
 from resweep.scenes.street import StreetConfig, street
 from resweep.simulate.realism import CHANNELS, BeamChannels, Layout
@@ -69,7 +69,7 @@ def tiny_log_folder(tiny_log: rs.Log, tmp_path_factory: pytest.TempPathFactory) 
     return folder
 
 
-MakePairs = Callable[..., list[Pair]]
+MakePairs = Callable[..., list[BeamPair]]
 
 
 @pytest.fixture(scope="session")
@@ -77,14 +77,14 @@ def make_made_up() -> MakePairs:
     """Pairs made up of random channels, with drops by the known law and intensities by another: ``f(count, seed)``."""
     layout = Layout(rings=RINGS, columns=COLUMNS, elevation_deg=np.linspace(-20, 5, RINGS).tolist())
 
-    def make(count: int, seed: int = 0, places: int = 2) -> list[Pair]:
+    def make(count: int, seed: int = 0, places: int = 2) -> list[BeamPair]:
         rng = np.random.default_rng(seed)
         return [_make_up(rng, layout, f"place {at % places}") for at in range(count)]
 
     return make
 
 
-def _make_up(rng: np.random.Generator, layout: Layout, place: str) -> Pair:
+def _make_up(rng: np.random.Generator, layout: Layout, place: str) -> BeamPair:
     beams = layout.rings * layout.columns
     values = np.zeros((beams, len(CHANNELS)), np.float32)
     column = {name: values[:, at] for at, name in enumerate(CHANNELS)}
@@ -109,9 +109,9 @@ def _make_up(rng: np.random.Generator, layout: Layout, place: str) -> Pair:
     angle, hit = 2 * np.pi * turn, np.zeros((beams, 3), np.float32)
     hit[:, 0], hit[:, 1] = column["range_m"] * np.cos(angle), column["range_m"] * np.sin(angle)
     rest = (np.ones(beams, bool), hit, np.ones(beams, bool), np.zeros(beams, np.float32))
-    return Pair(channels, *columns, column["intensity"].copy(), *rest, place, layout, True)
+    return BeamPair(channels, *columns, column["intensity"].copy(), *rest, place, layout, True)
 
 
-def without_blind(pairs: list[Pair]) -> list[Pair]:
+def without_blind(pairs: list[BeamPair]) -> list[BeamPair]:
     """The same pairs, whose channel of blindness is empty."""
     return [replace(pair, channels=pair.channels.with_blind(None)) for pair in pairs]

@@ -15,7 +15,7 @@ import pytest
 import resweep as rs
 from resweep.dataset import learning
 from resweep.learn import training
-from resweep.learn.pairs import Pair
+from resweep.learn.beam_pairs import BeamPair
 from tests.learn.conftest import COLUMNS, RINGS
 from tests.learn.test_pairs import run
 from tests.simulate.test_realism import write_model
@@ -49,7 +49,7 @@ def test_too_few_sweeps(tiny_log: rs.Log, tmp_path: Path, capsys: pytest.Capture
 
 def test_one_class_only(
     tiny_log_folder: Path,
-    make_made_up: Callable[..., list[Pair]],
+    make_made_up: Callable[..., list[BeamPair]],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,

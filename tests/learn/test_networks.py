@@ -12,16 +12,16 @@ import pytest
 
 from resweep.errors import ResweepError
 from resweep.learn.blindness import add_blindness
+from resweep.learn.boosting import BoostingConfig, boost, export_trees, predict_intensities, tabulate_scatter
 from resweep.learn.examples import check_drops, hold_out, join_layouts, make_images, make_rays, measure_channels
 from resweep.learn.fitting import FitConfig, fit, gather
 from resweep.learn.graphs import TOLERANCE
-from resweep.learn.light import find_bins, make_light
-from resweep.learn.networks import NETWORKS, Shape, export, make_weights, predict
+from resweep.learn.intensity_bins import find_bins, make_intensity_model
+from resweep.learn.networks import NETWORKS, NetworkShape, export, make_weights, predict
 from resweep.learn.scores import score_intensity
 from resweep.learn.training import TrainingConfig, train
-from resweep.learn.trees import TreeConfig, boost, export_trees, predict_light, tabulate_scatter
 from resweep.simulate.realism.card import Part
-from resweep.simulate.realism.light import Light
+from resweep.simulate.realism.intensity import IntensityModel
 from resweep.simulate.realism.network import HALO, Network
 from tests.learn.conftest import known_law
 
@@ -36,7 +36,9 @@ BIAS = {"drop": (0.0,), "intensity": (0.0, 0.5, -0.2)}
 
 
 def part(kind: str, data: bytes, outputs: int = 1) -> Part:
-    light = Light(knots=[[at, at + 1.0] for at in range(outputs)], means=range(outputs)) if outputs > 1 else None
+    light = (
+        IntensityModel(knots=[[at, at + 1.0] for at in range(outputs)], means=range(outputs)) if outputs > 1 else None
+    )
     facts = {"file": "drop.onnx", "sha256": hashlib.sha256(data).hexdigest(), "variant": "test"}
     return Part(**facts, kind=kind, light=light)
 
@@ -47,7 +49,7 @@ def test_onnx_gives_what_pytorch_gives(variant: str, task: Any, make_made_up: An
     pair = make_made_up(1)[0]
     layout = pair.layout
     mean, spread = measure_channels(make_rays([pair], "drop"))
-    shape = Shape(variant, task, 8, layout.rings, layout.rows, mean, spread, BIAS[task])
+    shape = NetworkShape(variant, task, 8, layout.rings, layout.rows, mean, spread, BIAS[task])
     random = torch.Generator().manual_seed(3)
     weights = {name: w + 0.05 * torch.randn(w.shape, generator=random) for name, w in make_weights(shape, 1).items()}
     channels = pair.channels.with_blind(np.random.default_rng(0).random((layout.rings, 360)).astype(np.float32))
@@ -72,22 +74,22 @@ def test_onnx_gives_what_pytorch_gives(variant: str, task: Any, make_made_up: An
 def test_onnx_gives_what_boosted_trees_give(task: Any, make_made_up: Any) -> None:
     pairs = make_made_up(2)
     rays = make_rays(pairs, task)
-    trees = boost(task, rays.values, rays.target, TreeConfig(trees=10, leaves=8))
+    trees = boost(task, rays.values, rays.target, BoostingConfig(trees=10, leaves=8))
     network = Network(data := export_trees(task, trees), part("ray", data), pairs[0].layout)
-    expected = trees.predict_proba(rays.values)[:, 1] if task == "drop" else predict_light(trees, rays.values)
+    expected = trees.predict_proba(rays.values)[:, 1] if task == "drop" else predict_intensities(trees, rays.values)
     np.testing.assert_allclose(network.run_rays(rays.values)[:, 0], expected, atol=TOLERANCE)
 
 
 def test_trees_tell_how_intensities_scatter(make_made_up: Any) -> None:
     """The shares that ONNX gives are those of the table, between its centres by distance."""
     rays = make_rays(pairs := make_made_up(2), "intensity")
-    trees = boost("intensity", rays.values, rays.target, TreeConfig(trees=10, leaves=8))
-    light, edges = make_light(rays.target)
-    table = tabulate_scatter(predict_light(trees, rays.values), find_bins(rays.target, edges), len(edges))
+    trees = boost("intensity", rays.values, rays.target, BoostingConfig(trees=10, leaves=8))
+    light, edges = make_intensity_model(rays.target)
+    table = tabulate_scatter(predict_intensities(trees, rays.values), find_bins(rays.target, edges), len(edges))
     data = export_trees("intensity", trees, table=table)
     named = part("ray", data).model_copy(update={"light": light})
     shares = Network(data, named, pairs[0].layout).run_rays(rays.values)
-    expected = [np.interp(predict_light(trees, rays.values), table.centre, column) for column in table.shares.T]
+    expected = [np.interp(predict_intensities(trees, rays.values), table.centre, column) for column in table.shares.T]
     np.testing.assert_allclose(shares, np.stack(expected, axis=1), atol=TOLERANCE)
     np.testing.assert_allclose(shares.sum(axis=1), 1.0, atol=1e-4)
 
@@ -97,7 +99,7 @@ def test_training_is_the_same_for_a_seed_and_after_a_stop(variant: Any, make_mad
     pairs = make_made_up(3)
     layout = pairs[0].layout
     mean, spread = measure_channels(make_rays(pairs, "drop"))
-    shape = Shape(variant, "drop", 4, layout.rings, layout.rows, mean, spread)
+    shape = NetworkShape(variant, "drop", 4, layout.rings, layout.rows, mean, spread)
     make = (lambda part: make_images(part, "drop", layout)) if variant == "unet" else (lambda p: make_rays(p, "drop"))
     both = make(pairs[:2]), make(pairs[2:])
     whole = train(shape, *both, QUICK, progress=False)

@@ -14,8 +14,8 @@ from resweep.cli import main
 from resweep.dataset.learning import pair_log
 from resweep.errors import ResweepError
 from resweep.io import write_poses
-from resweep.learn.pairs import Pair, PairConfig, read_pair
-from resweep.learn.realism import RealismConfig, learn_realism
+from resweep.learn.beam_pairs import BeamPair, PairConfig, read_pair
+from resweep.learn.realism import RealismConfig, fit_realism
 from resweep.log import EmptyBeams
 from resweep.pose import Trajectory, from_xyz_rpy
 from tests.learn.conftest import known_law
@@ -30,11 +30,11 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def pairs(tiny_log: rs.Log, cache: Path) -> list[Pair]:
+def pairs(tiny_log: rs.Log, cache: Path) -> list[BeamPair]:
     return pair_log(tiny_log, rs.SurfelConfig(), PairConfig(folds=2), cache=cache, progress=False)
 
 
-def test_a_pair_says_where_a_return_is_missing(pairs: list[Pair], tiny_log: rs.Log) -> None:
+def test_a_pair_says_where_a_return_is_missing(pairs: list[BeamPair], tiny_log: rs.Log) -> None:
     assert len(pairs) == len(tiny_log)
     for pair, sweep in zip(pairs, tiny_log, strict=True):
         assert len(pair.channels) == sweep.n_beams
@@ -51,7 +51,7 @@ def test_a_pair_says_where_a_return_is_missing(pairs: list[Pair], tiny_log: rs.L
     assert dropped.sum() > 20
 
 
-def test_pairs_are_kept_and_read_back(pairs: list[Pair], cache: Path, tiny_log: rs.Log) -> None:
+def test_pairs_are_kept_and_read_back(pairs: list[BeamPair], cache: Path, tiny_log: rs.Log) -> None:
     again = read_pair(cache, 3)
     assert again is not None
     np.testing.assert_array_equal(again.channels.values, pairs[3].channels.values)
@@ -82,10 +82,10 @@ def test_bad_logs_are_refused(tiny_log: rs.Log) -> None:
         pair_log(replace(tiny_log, empty_beams=EmptyBeams("unknown", "no grid")), rs.SurfelConfig(), progress=False)
 
 
-def test_logs_with_and_without_labels_do_not_mix(pairs: list[Pair], tmp_path: Path) -> None:
+def test_logs_with_and_without_labels_do_not_mix(pairs: list[BeamPair], tmp_path: Path) -> None:
     mixed = [*pairs[:3], *(replace(pair, labelled=False) for pair in pairs[3:])]
     with pytest.raises(ResweepError, match="some logs have labels and others none"):
-        learn_realism(mixed, tmp_path, RealismConfig())
+        fit_realism(mixed, tmp_path, RealismConfig())
 
 
 def run(*words: object) -> int:
@@ -160,12 +160,16 @@ def test_the_scale_of_kitti(sample_data: Path) -> None:
 
 
 def test_a_dataset_is_made_with_a_model(
-    tiny_world: rs.World, tiny_sensor: rs.Sensor, pairs: list[Pair], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tiny_world: rs.World,
+    tiny_sensor: rs.Sensor,
+    pairs: list[BeamPair],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     model = tmp_path / "model"
     model.mkdir()
     quick = {"variant": "mlp", "training": {"epochs": 1, "threads": 1}}
-    learn_realism(pairs, model, RealismConfig.model_validate({"drop": quick}), progress=False)
+    fit_realism(pairs, model, RealismConfig.model_validate({"drop": quick}), progress=False)
     tiny_world.save(tmp_path / "tiny.world")
     (tmp_path / "tiny.yaml").write_text(tiny_sensor.to_yaml())
     course = Trajectory(np.array([0.0, 1.0]), np.stack([from_xyz_rpy(x, -1.0, 1.7) for x in (0.0, 2.0)]))

@@ -10,7 +10,7 @@ import pytest
 
 import resweep as rs
 from resweep.errors import ResweepError
-from resweep.learn.realism import RealismConfig, learn_realism
+from resweep.learn.realism import RealismConfig, fit_realism
 from resweep.simulate.realism import CHANNELS
 from resweep.simulate.realism.channels import TRANSFERABLE
 from tests.simulate.test_realism import POSE, sensor, world, write_model  # noqa: F401, the fixtures
@@ -60,7 +60,7 @@ def test_images_and_unknown_maximum_ranges_do_not_transfer(tmp_path: Path, make_
         RealismConfig(transferable=True)
     config = RealismConfig.model_validate({"drop": QUICK, "transferable": True})
     with pytest.raises(ResweepError, match=r"maximum range .* is unknown.*set range_max_m"):
-        learn_realism(make_made_up(4), tmp_path / "n", config, progress=False)
+        fit_realism(make_made_up(4), tmp_path / "n", config, progress=False)
 
 
 def test_what_is_learned_does_not_depend_on_the_laser(tmp_path: Path, make_made_up: Any) -> None:
@@ -70,7 +70,7 @@ def test_what_is_learned_does_not_depend_on_the_laser(tmp_path: Path, make_made_
     for transferable in (True, False):
         folder = tmp_path / str(transferable)
         config = RealismConfig.model_validate({"drop": QUICK, "transferable": transferable, "blind": False})
-        card = learn_realism(pairs, folder, config, range_max_m=50.0, progress=False)
+        card = fit_realism(pairs, folder, config, range_max_m=50.0, progress=False)
         assert (card.transferable, card.range_max_m) == (transferable, 50.0)
         model, channels = rs.load_realism(folder), pairs[0].channels
         said[transferable] = model.predict_drops(channels.transferred(50.0) if transferable else channels)

@@ -41,14 +41,14 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("torch", reason="needs PyTorch to make a model")
     from resweep.learn.semantics.config import NetworkConfig
     from resweep.learn.semantics.export import export
-    from resweep.learn.semantics.network import Network
-    from resweep.segmentation import Card, write_model
-    from resweep.segmentation.card import Trained, hash_model
+    from resweep.learn.semantics.kpconv import KpConvNetwork
+    from resweep.segmentation import SegmentationCard, write_model
+    from resweep.segmentation.card import TrainingLog, hash_model
 
     labels = load_labels("semantickitti-19")
     shape = NetworkConfig(width=8, levels=2, cell_m=0.5, neighbours=8, kernel_points=5)
-    network = export(Network(shape, 3))
-    card = Card(
+    network = export(KpConvNetwork(shape, 3))
+    card = SegmentationCard(
         version="0",
         labels=labels,
         classes=tuple(labels.id_of(name) for name in ("road", "building", "pole")),
@@ -56,7 +56,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
         levels=shape.levels,
         neighbours=shape.neighbours,
         features=shape.features,
-        trained_on=(Trained(log="nothing", sweeps=1),),
+        trained_on=(TrainingLog(log="nothing", sweeps=1),),
         sha256=hash_model(network),
     )
     path = tmp_path_factory.mktemp("models") / "tiny.model"

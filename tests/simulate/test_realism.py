@@ -15,7 +15,7 @@ from resweep.errors import ResweepError
 from resweep.learn.graphs import OnnxOps
 from resweep.simulate.realism import CHANNELS, Card, find_channels, find_layout, load_realism
 from resweep.simulate.realism.card import Part, write_card
-from resweep.simulate.realism.light import Light
+from resweep.simulate.realism.intensity import IntensityModel
 from resweep.simulate.realism.network import INPUT
 from resweep.simulate.reference.random import Purpose, uniform, words
 from resweep.worlds.layers.seen import pack_seen, unpack_seen
@@ -247,7 +247,7 @@ def write_light(folder: Path, **changes: object) -> Path:
     data = ops.finish(flat, ["n", len(CHANNELS)], 2)
     folder.mkdir(exist_ok=True)
     (folder / "intensity.onnx").write_bytes(data)
-    light = Light(knots=((0.0, 0.0), (0.46, 0.54)), means=(0.0, 0.5), step=0.1)
+    light = IntensityModel(knots=((0.0, 0.0), (0.46, 0.54)), means=(0.0, 0.5), step=0.1)
     facts = {"file": "intensity.onnx", "sha256": hashlib.sha256(data).hexdigest(), "kind": "ray", "variant": "by hand"}
     layout = {"rings": RINGS, "columns": COLUMNS, "elevation_deg": np.linspace(-15, 15, RINGS).tolist()}
     noise = {"range_edges_m": (5.0,), "incidence_edges_deg": (), "sigma_m": ((0.5,), (0.02,))}

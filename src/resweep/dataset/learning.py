@@ -1,25 +1,114 @@
-"""Pairs of recorded logs, for learning: worlds of some of their sweeps, with their traffic (D, 5.1)."""
+"""Models of a sensor from its recordings: sweeps are simulated again in worlds of other sweeps (D, 5.1)."""
 
 from __future__ import annotations
 
+import uuid
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+import resweep
 from resweep.build import BuildConfig, HybridConfig
 from resweep.build.pipeline import build
 from resweep.errors import ResweepError
-from resweep.learn.pairs import Pair, PairConfig, make_pairs
+from resweep.files.partial import hash_text, resumable_folder
+from resweep.files.publication import NEW
+from resweep.learn.beam_pairs import BeamPair, PairConfig, make_pairs
+from resweep.learn.outputs import check_output
+from resweep.learn.realism import RealismConfig, fit_realism
 from resweep.log import Log
 from resweep.map.accumulate import find_mappable
 from resweep.objects import build_bank
+from resweep.optional import require
 from resweep.pose import Array
 from resweep.scenario import Actor
 from resweep.scenario.replay_actors import replay_actors
+from resweep.simulate.realism.card import Card
 from resweep.sweep import Sweep
 from resweep.worlds import World
+
+
+def learn_realism(
+    logs: Log | Sequence[Log],
+    path: str | Path,
+    config: RealismConfig | None = None,
+    *,
+    method: BuildConfig | None = None,
+    overwrite: bool = False,
+    resume: Mapping[str, str] | None = None,
+    progress: bool = True,
+) -> Card:
+    """Learn which beams of a sensor do not return and how bright returns are; writes a model and gives its card.
+
+    Each sweep of ``logs``, which are of one sensor, is simulated at its own pose in a world built by ``method``
+    (default: `HybridConfig`) from other sweeps of its log, with its annotated objects. Where the simulation returns and
+    the recording does not, a beam was dropped. Scores in the card are those of places that were held out: the last of
+    several logs, or the last part of one. `load_realism` reads the folder ``path``.
+
+    With ``resume`` finished sweeps and the training are kept beside ``path``, in a folder of its name and ``.partial``;
+    the same call goes on from there. ``resume`` is as in `write_log`: "inputs" (what the logs are) and "config".
+
+    Example: ``rs.learn_realism(rs.open_log("kitti/sequences/00"), "kitti.model")``
+    """
+    require("torch", "learning")
+    logs, path, config = [logs] if isinstance(logs, Log) else list(logs), Path(path), config or RealismConfig()
+    method = HybridConfig() if method is None else method
+    check_output(path, overwrite)
+    scale, range_max_m = _find_scale(logs), _find_range(logs, config)
+    key = _make_key(config, method, logs, resume or {"inputs": uuid.uuid4().hex})
+    with resumable_folder(path, key, "finished sweeps to learn from") as partial:
+        pairs = []
+        for number, log in enumerate(logs):
+            cache = partial / f"pairs-{number}"
+            cache.mkdir(exist_ok=True)
+            pairs += pair_log(log, method, config.pairs, cache=cache, progress=progress)
+        return fit_realism(
+            pairs,
+            partial / NEW,
+            config,
+            labels=", ".join(sorted({log.labels.name for log in logs})),
+            scale=scale,
+            range_max_m=range_max_m,
+            checkpoints=partial,
+            progress=progress,
+        )
+
+
+def _find_scale(logs: Sequence[Log]) -> float | None:
+    """The full scale of the intensities of logs, which must be the same."""
+    if not logs:
+        raise ResweepError("logs: none given; learning needs recordings of a sensor")
+    scales = {log.intensity_scale for log in logs}
+    if len(scales) > 1:
+        listed = ", ".join(f"{log.name}: {log.intensity_scale or 'unknown'}" for log in logs)
+        raise ResweepError(f"logs: intensities have different full scales ({listed}); learn a model for each")
+    return scales.pop()
+
+
+def _find_range(logs: Sequence[Log], config: RealismConfig) -> float | None:
+    """The maximum range of the logs' sensor, metres; an error if it is unknown and the model is to be transferable."""
+    ranges = {None if log.sensor is None else log.sensor.range_max_m for log in logs}
+    found = config.range_max_m or (ranges.pop() if len(ranges) == 1 else None)
+    if config.transferable and found is None:
+        raise ResweepError(
+            "range_max_m: the maximum range of the logs' sensor is unknown, and a transferable model takes ranges "
+            "against it; set range_max_m"
+        )
+    return found
+
+
+def _make_key(
+    config: RealismConfig, method: BuildConfig, logs: Sequence[Log], resume: Mapping[str, str]
+) -> dict[str, str]:
+    """What decides the pairs; checkpoints of the training have keys of their own."""
+    settings = (config.pairs.model_dump_json(), type(method).__name__, method.model_dump_json())
+    return {
+        "version": resweep.__version__,
+        "config": hash_text(*settings, *(log.labels.name for log in logs), resume.get("config")),
+        "inputs": hash_text(*(f"{log.name} {len(log)}" for log in logs), resume.get("inputs")),
+    }
 
 
 def pair_log(
@@ -29,7 +118,7 @@ def pair_log(
     *,
     cache: Path | None = None,
     progress: bool = True,
-) -> list[Pair]:
+) -> list[BeamPair]:
     """The sweeps of a log, each with its re-simulation in a world of the others, by the method that ``method`` names.
 
     Annotated objects are actors, cut out of the other sweeps too. Of logs without, beams that returned from what moves

@@ -7,24 +7,24 @@ from collections.abc import Sequence
 import numpy as np
 
 from resweep.errors import ResweepError
-from resweep.learn.light import find_bins
+from resweep.learn.beam_pairs import BeamPair
+from resweep.learn.intensity_bins import find_bins
 from resweep.learn.networks import Task
-from resweep.learn.pairs import Pair
 from resweep.learn.training import ImageExamples, RayExamples
 from resweep.pose import Array
 from resweep.simulate.realism.channels import REAL
 from resweep.simulate.realism.layout import Layout
 
-_LEAST_SHARE = 1e-4  # of drops, or of returns, below which there is nothing to learn
+_MIN_SHARE = 1e-4  # of drops, or of returns, below which there is nothing to learn
 
 
-def select_beams(pair: Pair, task: Task) -> Array:
+def select_beams(pair: BeamPair, task: Task) -> Array:
     """The beams (n,) of a pair that say something: of intensity those that returned in both."""
     chosen = pair.chosen
     return chosen if task == "drop" else chosen[pair.returned[chosen]]
 
 
-def select_target(pair: Pair, task: Task, edges: Array | None = None) -> Array:
+def select_target(pair: BeamPair, task: Task, edges: Array | None = None) -> Array:
     """What a network should say of every beam (b,): 1 for a drop, or the recorded intensity.
 
     With the ``edges`` of bins of intensity it is the number of the bin.
@@ -34,7 +34,7 @@ def select_target(pair: Pair, task: Task, edges: Array | None = None) -> Array:
     return pair.intensity if edges is None else find_bins(pair.intensity, edges).astype(np.float32)
 
 
-def make_rays(pairs: Sequence[Pair], task: Task, edges: Array | None = None) -> RayExamples:
+def make_rays(pairs: Sequence[BeamPair], task: Task, edges: Array | None = None) -> RayExamples:
     """The rays of pairs."""
     rows = [select_beams(pair, task) for pair in pairs]
     values = np.concatenate([pair.channels.values[own] for pair, own in zip(pairs, rows, strict=True)])
@@ -42,7 +42,7 @@ def make_rays(pairs: Sequence[Pair], task: Task, edges: Array | None = None) -> 
     return RayExamples(values, target)
 
 
-def make_images(pairs: Sequence[Pair], task: Task, layout: Layout, edges: Array | None = None) -> ImageExamples:
+def make_images(pairs: Sequence[BeamPair], task: Task, layout: Layout, edges: Array | None = None) -> ImageExamples:
     """The sweeps of pairs as images."""
     images, targets, weights = [], [], []
     for pair in pairs:
@@ -62,7 +62,7 @@ def measure_channels(rays: RayExamples) -> tuple[tuple[float, ...], tuple[float,
     return tuple(np.round(mean, 4).tolist()), tuple(np.round(spread, 4).tolist())
 
 
-def join_layouts(pairs: Sequence[Pair]) -> Layout:
+def join_layouts(pairs: Sequence[BeamPair]) -> Layout:
     """The common grid of pairs, which must be of one sensor."""
     first = pairs[0].layout
     rings = max(pair.layout.rings for pair in pairs)
@@ -83,7 +83,7 @@ def join_layouts(pairs: Sequence[Pair]) -> Layout:
     return Layout(rings=rings, columns=columns, elevation_deg=np.round(mean, 3).tolist(), sensor=first.sensor)
 
 
-def hold_out(pairs: Sequence[Pair], share: float) -> tuple[list[Pair], list[Pair]]:
+def hold_out(pairs: Sequence[BeamPair], share: float) -> tuple[list[BeamPair], list[BeamPair]]:
     """Pairs to train on, and those of other places: whole logs, or the last part of a single one."""
     places = list(dict.fromkeys(pair.place for pair in pairs))
     if len(places) > 1:
@@ -94,13 +94,13 @@ def hold_out(pairs: Sequence[Pair], share: float) -> tuple[list[Pair], list[Pair
     return list(pairs[:first]), list(pairs[first:])
 
 
-def check_drops(pairs: Sequence[Pair]) -> None:
+def check_drops(pairs: Sequence[BeamPair]) -> None:
     """Raise unless there are both drops and returns to learn from."""
     total = sum(len(pair.chosen) for pair in pairs)
     drops = sum(int(pair.dropped.sum()) for pair in pairs)
     if total == 0:
         raise ResweepError("pairs: no beam returned in simulation, so there is nothing to learn; check the poses")
-    if min(drops, total - drops) <= _LEAST_SHARE * total:
+    if min(drops, total - drops) <= _MIN_SHARE * total:
         what = "hardly any beam was dropped" if drops < total / 2 else "hardly any beam returned"
         raise ResweepError(
             f"pairs: {what} ({drops:,} of {total:,}), so there is one class only and nothing to learn; give logs whose "

@@ -14,28 +14,28 @@ from pydantic import Field
 
 from resweep import portable
 from resweep.config import Spec
-from resweep.learn.examples import make_images, make_rays, measure_channels, select_beams, select_target
-from resweep.learn.light import estimate_textures, find_bins, find_levels, make_light
-from resweep.learn.networks import Shape, Task, count_weights, export
-from resweep.learn.pairs import Pair
-from resweep.learn.runs import estimate_patches, estimate_volume_drops
-from resweep.learn.scatter import keep_scatter, pack_scatter
-from resweep.learn.scores import find_cut, find_temperature, score_drops, score_intensity, score_shares
-from resweep.learn.training import RayExamples, TrainingConfig, train
-from resweep.learn.trees import (
+from resweep.learn.beam_pairs import BeamPair
+from resweep.learn.boosting import (
+    BoostingConfig,
     ScatterTable,
-    TreeConfig,
     boost,
     count_nodes,
     export_trees,
-    predict_light,
+    predict_intensities,
     tabulate_scatter,
 )
+from resweep.learn.drop_patches import estimate_patches, estimate_volume_drops
+from resweep.learn.examples import make_images, make_rays, measure_channels, select_beams, select_target
+from resweep.learn.intensity_bins import estimate_textures, find_bins, find_levels, make_intensity_model
+from resweep.learn.networks import NetworkShape, Task, count_weights, export
+from resweep.learn.scatter_levels import keep_scatter, pack_scatter
+from resweep.learn.scores import find_cut, find_temperature, score_drops, score_intensity, score_shares
+from resweep.learn.training import RayExamples, TrainingConfig, train
 from resweep.pose import Array
 from resweep.simulate.realism.card import Part
 from resweep.simulate.realism.channels import CHANNELS, REAL
+from resweep.simulate.realism.intensity import IntensityModel
 from resweep.simulate.realism.layout import Layout
-from resweep.simulate.realism.light import Light
 from resweep.simulate.realism.model import draw_drop_levels
 from resweep.simulate.realism.network import Network
 
@@ -52,13 +52,13 @@ class FitConfig(Spec):
     """Channels of the first layer of the U-Net."""
     training: TrainingConfig = TrainingConfig()
     """How networks are trained."""
-    trees: TreeConfig = TreeConfig()
+    trees: BoostingConfig = BoostingConfig()
     """How trees are boosted."""
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
-    """A fitted model of one task: the bytes of its ONNX file, what the card says of it, and itself, ready to run.
+class FittedModel:
+    """A fitted model of one task: the bytes of its ONNX file, its part of the card, and itself, ready to run.
 
     ``scatter`` (s, rings, columns) are the levels of recorded sweeps that an intensity model replays.
     """
@@ -69,19 +69,19 @@ class Fitted:
     history: list[tuple[float, float]]
     scatter: Array | None = None
 
-    def predict(self, pair: Pair, threads: int = 0) -> Array:
-        """What it says of each beam of a pair: the probability (b,) of a drop, or the mean intensity (b,)."""
-        said = self.network.run(pair.channels, threads)
-        return said if self.part.light is None else self.part.light.average(said)
+    def predict(self, pair: BeamPair, threads: int = 0) -> Array:
+        """Its prediction for each beam of a pair: the probability (b,) of a drop, or the mean intensity (b,)."""
+        output = self.network.run(pair.channels, threads)
+        return output if self.part.light is None else self.part.light.average(output)
 
-    def draw_drops(self, pair: Pair, index: int, seed: int = 0) -> Array:
+    def draw_drops(self, pair: BeamPair, index: int, seed: int = 0) -> Array:
         """Whether each beam (b,) of a pair is dropped, as simulation draws it for sweep ``index``."""
         level = draw_drop_levels(pair.channels, self.part.drop_patches, seed=seed, index=index)
         return np.asarray(level < self.part.draw_by(self.predict(pair), pair.channels))
 
-    def draw_light(self, pair: Pair, index: int, seed: int = 0) -> Array:
+    def draw_intensities(self, pair: BeamPair, index: int, seed: int = 0) -> Array:
         """The intensities (b,) of a pair as simulation draws them for sweep ``index``."""
-        return draw_light(self.network, pair, index, self.scatter, seed)
+        return draw_intensities(self.network, pair, index, self.scatter, seed)
 
     def list_files(self) -> dict[str, bytes]:
         """What the folder of a model holds of it, by name."""
@@ -92,8 +92,8 @@ class Fitted:
         return files
 
 
-def draw_light(network: Network, pair: Pair, index: int, scatter: Array | None, seed: int = 0) -> Array:
-    """Intensities (b,) drawn from what a network says of a pair, for sweep ``index``."""
+def draw_intensities(network: Network, pair: BeamPair, index: int, scatter: Array | None, seed: int = 0) -> Array:
+    """Intensities (b,) drawn from what a network predicts for a pair, for sweep ``index``."""
     light = network.part.light
     assert light is not None  # of an intensity network
     level = light.draw_levels(pair.channels, pair.hit, scatter, seed=seed, index=index)
@@ -102,21 +102,21 @@ def draw_light(network: Network, pair: Pair, index: int, scatter: Array | None, 
 
 def fit(
     task: Task,
-    pairs: Sequence[Pair],
-    held_out: Sequence[Pair],
+    pairs: Sequence[BeamPair],
+    held_out: Sequence[BeamPair],
     layout: Layout,
     config: FitConfig,
     *,
     checkpoint: Path | None = None,
     progress: bool = True,
-) -> Fitted:
+) -> FittedModel:
     """A model fitted to ``pairs``; its temperature and cut, and when to stop, are chosen on ``held_out``."""
     rays = make_rays(pairs, task)
     mean, spread = measure_channels(rays)
     history: list[tuple[float, float]] = []
     facts: dict[str, Any] = {"file": f"{task}.onnx", "variant": config.variant, "sha256": "0" * 64}
     facts["normalisation"] = dict(zip(CHANNELS[:REAL], zip(mean, spread, strict=True), strict=True))
-    light, edges = make_light(rays.target) if task == "intensity" else (None, None)
+    light, edges = make_intensity_model(rays.target) if task == "intensity" else (None, None)
     facts["light"] = light
     if config.variant == "trees":
         boosted = boost(task, rays.values, rays.target, config.trees)
@@ -127,7 +127,7 @@ def fit(
             return export_trees(task, boosted, temperature, table)
     else:
         bias = _find_bias(rays.target if edges is None else find_bins(rays.target, edges), edges)
-        shape = Shape(config.variant, task, config.width, layout.rings, layout.rows, mean, spread, bias)
+        shape = NetworkShape(config.variant, task, config.width, layout.rings, layout.rows, mean, spread, bias)
         if shape.is_image:
             both: Any = [make_images(part, task, layout, edges) for part in (pairs, held_out)]
         else:
@@ -156,30 +156,30 @@ def _find_bias(target: Array, edges: Array | None) -> tuple[float, ...]:
 
 def _tabulate(trees: Any, rays: RayExamples, edges: Array) -> ScatterTable:
     """How recorded intensities of held-out rays scatter about what trees predict."""
-    return tabulate_scatter(predict_light(trees, rays.values), find_bins(rays.target, edges), len(edges))
+    return tabulate_scatter(predict_intensities(trees, rays.values), find_bins(rays.target, edges), len(edges))
 
 
 def _calibrate(
     make: Callable[[float], bytes],
     part: Part,
-    held_out: Sequence[Pair],
+    held_out: Sequence[BeamPair],
     layout: Layout,
     history: list[tuple[float, float]],
-) -> Fitted:
+) -> FittedModel:
     """The exported model of drops, with the temperature that suits the held-out pairs, and its scores on them."""
     data = make(1.0)
-    said, true, values = gather(Network(data, part, layout), held_out, "drop")
-    temperature = find_temperature(said, true > 0.5)
+    output, true, values = gather(Network(data, part, layout), held_out, "drop")
+    temperature = find_temperature(output, true > 0.5)
     if temperature != 1.0:
         data = make(temperature)
-        said = gather(Network(data, part, layout), held_out, "drop")[0]
-    scores = score_drops(said, true > 0.5, find_cut(said, true > 0.5), values)
+        output = gather(Network(data, part, layout), held_out, "drop")[0]
+    scores = score_drops(output, true > 0.5, find_cut(output, true > 0.5), values)
     network = Network(data, part, layout)
     predicted = [network.run(pair.channels) for pair in held_out]
     found = part.model_copy(
         update={"temperature": temperature, "volume_drops": estimate_volume_drops(held_out, predicted)}
     )
-    drawn_by = [found.draw_by(said, pair.channels) for said, pair in zip(predicted, held_out, strict=True)]
+    drawn_by = [found.draw_by(output, pair.channels) for output, pair in zip(predicted, held_out, strict=True)]
     found = found.model_copy(update={"patches": estimate_patches(held_out, drawn_by)})
     return _finish(data, found, layout, scores, history)
 
@@ -187,39 +187,44 @@ def _calibrate(
 def _estimate_scatter(
     data: bytes,
     part: Part,
-    held_out: Sequence[Pair],
+    held_out: Sequence[BeamPair],
     layout: Layout,
     edges: Array,
     history: list[tuple[float, float]],
-) -> Fitted:
+) -> FittedModel:
     """The exported model of intensities, with its scores, and how much of the scatter belongs to surfaces."""
     assert part.light is not None
     network, random = Network(data, part, layout), np.random.default_rng(0)
     rows = [select_beams(pair, "intensity") for pair in held_out]
     shares = [network.run(pair.channels)[own] for pair, own in zip(held_out, rows, strict=True)]
     true = [pair.intensity[own] for pair, own in zip(held_out, rows, strict=True)]
-    levels = [find_levels(said, own, edges, part.light, random) for said, own in zip(shares, true, strict=True)]
+    levels = [find_levels(output, own, edges, part.light, random) for output, own in zip(shares, true, strict=True)]
     textures = estimate_textures(held_out, rows, levels)
     scatter = keep_scatter(held_out, rows, levels)
     light = part.light.model_copy(update={"textures": textures, "scatter": pack_scatter(scatter)[1]})
     part = part.model_copy(update={"light": light})
     network = Network(data, part, layout)
     drawn = [
-        draw_light(network, pair, at, scatter)[own] for at, (pair, own) in enumerate(zip(held_out, rows, strict=True))
+        draw_intensities(network, pair, at, scatter)[own]
+        for at, (pair, own) in enumerate(zip(held_out, rows, strict=True))
     ]
-    return _finish(data, part, layout, score_light(light, shares, true, drawn, edges), history, scatter)
+    return _finish(data, part, layout, score_intensities(light, shares, true, drawn, edges), history, scatter)
 
 
-def score_light(
-    light: Light, shares: Sequence[Array], true: Sequence[Array], drawn: Sequence[Array], edges: Array | None = None
+def score_intensities(
+    light: IntensityModel,
+    shares: Sequence[Array],
+    true: Sequence[Array],
+    drawn: Sequence[Array],
+    edges: Array | None = None,
 ) -> dict[str, float]:
     """Scores of intensities: of their mean, of their distribution, and of the histogram of those drawn."""
-    said, actual = np.concatenate(shares), np.concatenate(true)
+    output, actual = np.concatenate(shares), np.concatenate(true)
     # Cards have six digits: values that are rounded up would fall into the bin above.
     upper = np.array([row[-1] for row in light.knots]) + 1e-5 if edges is None else edges
     return {
-        **score_intensity(light.average(said), actual, np.concatenate(drawn)),
-        **score_shares(said, find_bins(actual, upper), np.array(light.means), actual),
+        **score_intensity(light.average(output), actual, np.concatenate(drawn)),
+        **score_shares(output, find_bins(actual, upper), np.array(light.means), actual),
     }
 
 
@@ -230,18 +235,18 @@ def _finish(
     scores: dict[str, float],
     history: list[tuple[float, float]],
     scatter: Array | None = None,
-) -> Fitted:
+) -> FittedModel:
     rounded = {name: round(value, 5) for name, value in scores.items()}
     named = part.model_copy(update={"sha256": hashlib.sha256(data).hexdigest(), "scores": rounded})
-    return Fitted(data, named, Network(data, named, layout), history, scatter)
+    return FittedModel(data, named, Network(data, named, layout), history, scatter)
 
 
-def gather(network: Network, pairs: Sequence[Pair], task: Task) -> tuple[Array, Array, Array]:
-    """What a network says of the beams of pairs (n, ...), what is true of them (n,), and their channels (n, 9)."""
-    said, true, values = [], [], []
+def gather(network: Network, pairs: Sequence[BeamPair], task: Task) -> tuple[Array, Array, Array]:
+    """What a network predicts for the beams of pairs (n, ...), what is true of them (n,), and their channels (n, 9)."""
+    output, true, values = [], [], []
     for pair in pairs:
         rows = select_beams(pair, task)
-        said.append(network.run(pair.channels)[rows])
+        output.append(network.run(pair.channels)[rows])
         true.append(select_target(pair, task)[rows])
         values.append(pair.channels.values[rows])
-    return np.concatenate(said), np.concatenate(true), np.concatenate(values)
+    return np.concatenate(output), np.concatenate(true), np.concatenate(values)

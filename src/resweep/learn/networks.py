@@ -21,7 +21,7 @@ from resweep.simulate.realism.network import INPUT
 
 Task = Literal["drop", "intensity"]
 NETWORKS = ("logistic", "mlp", "unet")
-_MOST = 6.0  # spreads from the mean, beyond which values are cut off
+_MAX_SPREADS = 6.0  # spreads from the mean, beyond which values are cut off
 _LASER, _CLASS, _OCCUPANCY, _BLIND = (CHANNELS.index(name) for name in ("laser", "class", "occupancy", "blind"))
 _FEATURES = REAL + len(CLASSES) + 1  # the mark of occupancy stands in place of background; and blindness
 _LAYERS = 4  # of the perceptron
@@ -29,11 +29,11 @@ _HIDDEN = 128
 
 
 @dataclass(frozen=True)
-class Shape:
+class NetworkShape:
     """What a network is made for: ``variant``, ``task``, ``width`` of a U-Net, ``rings``, and ``rows`` of images.
 
-    ``mean`` and ``spread`` (5) normalise the real-valued channels. ``bias`` (k,) is what its k outputs say of all beams
-    at first: one logit of a drop, or one for each bin of intensity.
+    ``mean`` and ``spread`` (5) normalise the real-valued channels. ``bias`` (k,) are its k outputs for all beams at
+    first: one logit of a drop, or one for each bin of intensity.
     """
 
     variant: str
@@ -51,7 +51,7 @@ class Shape:
         return self.variant == "unet"
 
 
-def make_weights(shape: Shape, seed: int) -> dict[str, Any]:
+def make_weights(shape: NetworkShape, seed: int) -> dict[str, Any]:
     """Tensors to begin training with, by name; the same for a seed."""
     torch = require("torch", "training a network")
     random = torch.Generator().manual_seed(seed)
@@ -83,26 +83,26 @@ def make_weights(shape: Shape, seed: int) -> dict[str, Any]:
     return weights
 
 
-def run(ops: Any, shape: Shape, weights: dict[str, Any], x: Any) -> Any:
-    """What a network says of channels: rays (n, 9) or images (n, 9, rows, columns).
+def run(ops: Any, shape: NetworkShape, weights: dict[str, Any], x: Any) -> Any:
+    """What a network predicts from channels: rays (n, 9) or images (n, 9, rows, columns).
 
     Of drops it gives the logit, of intensity the logits of its bins.
     """
     return {"logistic": _logistic, "mlp": _mlp, "unet": _unet}[shape.variant](ops, shape, weights, x)
 
 
-def _finish(ops: Any, shape: Shape, logits: Any, temperature: float) -> Any:
+def _finish(ops: Any, shape: NetworkShape, logits: Any, temperature: float) -> Any:
     """The probability of a drop, or the shares of the bins of intensity."""
     scaled = ops.multiply(logits, ops.constant(np.full(1, 1.0 / temperature, np.float32)))
     return ops.sigmoid(scaled) if shape.task == "drop" else ops.softmax(scaled)
 
 
-def _features(ops: Any, shape: Shape, x: Any) -> Any:
+def _features(ops: Any, shape: NetworkShape, x: Any) -> Any:
     """Normalised channels, 0 where nothing returned; classes as marks."""
     size = (1, REAL, 1, 1) if shape.is_image else (1, REAL)
     mean, factor = np.array(shape.mean, np.float32), (1.0 / np.array(shape.spread)).astype(np.float32)
     real = ops.add(ops.select(x, 0, REAL), ops.constant(-mean.reshape(size)))
-    real = ops.clip(ops.multiply(real, ops.constant(factor.reshape(size))), _MOST)
+    real = ops.clip(ops.multiply(real, ops.constant(factor.reshape(size))), _MAX_SPREADS)
     occupied = ops.select(x, _OCCUPANCY, _OCCUPANCY + 1)
     kind = ops.select(x, _CLASS, _CLASS + 1)
     marks = [ops.equals(kind, float(number)) for number in range(1, len(CLASSES))]
@@ -110,12 +110,12 @@ def _features(ops: Any, shape: Shape, x: Any) -> Any:
     return ops.concat([ops.multiply(real, occupied), *marks, occupied, blind])
 
 
-def _logistic(ops: Any, shape: Shape, weights: dict[str, Any], x: Any) -> Any:
+def _logistic(ops: Any, shape: NetworkShape, weights: dict[str, Any], x: Any) -> Any:
     """Linear in range, intensity and incidence, the first three channels."""
     return ops.linear(ops.select(_features(ops, shape, x), 0, 3), weights["last"], weights["last.bias"])
 
 
-def _mlp(ops: Any, shape: Shape, weights: dict[str, Any], x: Any) -> Any:
+def _mlp(ops: Any, shape: NetworkShape, weights: dict[str, Any], x: Any) -> Any:
     """Four hidden layers of 128; the laser adds to the first."""
     found = ops.linear(_features(ops, shape, x), weights["layer0"], weights["layer0.bias"])
     found = ops.relu(ops.add(found, ops.rows(weights["laser"], ops.select(x, _LASER, _LASER + 1))))
@@ -124,7 +124,7 @@ def _mlp(ops: Any, shape: Shape, weights: dict[str, Any], x: Any) -> Any:
     return ops.linear(found, weights["last"], weights["last.bias"])
 
 
-def _unet(ops: Any, shape: Shape, weights: dict[str, Any], x: Any) -> Any:
+def _unet(ops: Any, shape: NetworkShape, weights: dict[str, Any], x: Any) -> Any:
     """Eight layers: four down, three up and the last; a row is a laser, and adds to the first."""
 
     def conv(name: str, image: Any) -> Any:
@@ -140,7 +140,7 @@ def _unet(ops: Any, shape: Shape, weights: dict[str, Any], x: Any) -> Any:
     return conv("last", up)
 
 
-def predict(shape: Shape, weights: dict[str, Any], x: Array, temperature: float = 1.0) -> Array:
+def predict(shape: NetworkShape, weights: dict[str, Any], x: Array, temperature: float = 1.0) -> Array:
     """What PyTorch gives for channels, as the exported network would."""
     torch = require("torch", "training a network")
     with torch.no_grad():
@@ -149,7 +149,7 @@ def predict(shape: Shape, weights: dict[str, Any], x: Array, temperature: float 
     return np.asarray(out.numpy())
 
 
-def export(shape: Shape, weights: dict[str, Any], temperature: float = 1.0) -> bytes:
+def export(shape: NetworkShape, weights: dict[str, Any], temperature: float = 1.0) -> bytes:
     """The network as ONNX; it gives the probability of a drop, or the shares of the bins of intensity."""
     ops = OnnxOps()
     out = _finish(ops, shape, run(ops, shape, weights, INPUT), temperature)

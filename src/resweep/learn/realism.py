@@ -1,4 +1,4 @@
-"""`learn_realism`: a model of a sensor, learned from pairs and written as a folder of ONNX files and a card."""
+"""`fit_realism`: a model of a sensor, fitted to pairs and written as a folder of ONNX files and a card."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import resweep
 from resweep.config import Spec
 from resweep.errors import ResweepError, SettingsError
 from resweep.files import write_file
+from resweep.learn.beam_pairs import BeamPair, PairConfig
 from resweep.learn.blindness import add_blindness
 from resweep.learn.examples import check_drops, hold_out, join_layouts
-from resweep.learn.fitting import FitConfig, Fitted, fit
+from resweep.learn.fitting import FitConfig, FittedModel, fit
 from resweep.learn.networks import Task
-from resweep.learn.noise import estimate_noise
-from resweep.learn.pairs import Pair, PairConfig
+from resweep.learn.range_noise import estimate_noise
 from resweep.simulate.realism.card import Card, write_card
 from resweep.simulate.realism.channels import CLASSES
 
@@ -36,7 +36,7 @@ class RealismConfig(Spec):
     noise: bool = True
     """Whether range noise is estimated, against range and incidence."""
     blind: bool = True
-    """Whether networks are told how often each laser comes back empty towards each azimuth; D's are not."""
+    """Whether networks know how often each laser comes back empty towards each azimuth; D's are not."""
     transferable: bool = False
     """Whether models know only material, incidence and share of the maximum range, which other sensors have too."""
     range_max_m: Annotated[float, Field(gt=0.0)] | None = None
@@ -57,8 +57,8 @@ class RealismConfig(Spec):
         return self
 
 
-def learn_realism(
-    pairs: Sequence[Pair],
+def fit_realism(
+    pairs: Sequence[BeamPair],
     folder: Path,
     config: RealismConfig | None = None,
     *,
@@ -68,7 +68,7 @@ def learn_realism(
     checkpoints: Path | None = None,
     progress: bool = True,
 ) -> Card:
-    """Learn from pairs and write the model into ``folder``; returns its card.
+    """Fit networks to pairs and write the model into ``folder``; returns its card.
 
     Whole logs are held out if there are several, else the last part of the one. ``labels`` names the vocabulary of
     the logs, ``scale`` is the full scale of their intensities, ``range_max_m`` the maximum range of their sensor (that
@@ -93,7 +93,7 @@ def learn_realism(
         training, held = (_transfer(part, reach) for part in (training, held))
     elif config.blind:
         training, held, share = add_blindness(training, held, layout.rings)
-    fitted: dict[str, Fitted] = {}
+    fitted: dict[str, FittedModel] = {}
     for task, how in tasks.items():
         if how is not None:
             kept = None if checkpoints is None else checkpoints / f"{task}.pt"
@@ -104,7 +104,7 @@ def learn_realism(
         classes=CLASSES if labelled == {True} else (),
         labels=labels,
         blind_permille=() if share is None else np.round(share * 1000).astype(int).tolist(),
-        intensity_max=_find_brightest(training),
+        intensity_max=_find_full_intensity(training),
         intensity_scale=scale,
         transferable=config.transferable,
         range_max_m=reach,
@@ -121,7 +121,7 @@ def learn_realism(
     return card
 
 
-def _transfer(pairs: Sequence[Pair], range_max_m: float | None) -> list[Pair]:
+def _transfer(pairs: Sequence[BeamPair], range_max_m: float | None) -> list[BeamPair]:
     """The pairs with the channels that mean the same for other sensors."""
     if range_max_m is None:
         raise ResweepError(
@@ -131,12 +131,12 @@ def _transfer(pairs: Sequence[Pair], range_max_m: float | None) -> list[Pair]:
     return [replace(pair, channels=pair.channels.transferred(range_max_m)) for pair in pairs]
 
 
-def _name_places(pairs: Sequence[Pair]) -> tuple[str, ...]:
+def _name_places(pairs: Sequence[BeamPair]) -> tuple[str, ...]:
     places = list(dict.fromkeys(pair.place for pair in pairs))
     return tuple(f"{place}: {sum(pair.place == place for pair in pairs)} sweeps" for place in places)
 
 
-def _find_brightest(pairs: Sequence[Pair]) -> float:
+def _find_full_intensity(pairs: Sequence[BeamPair]) -> float:
     """The intensity that one in a thousand recorded returns exceeds, at least."""
     light = np.concatenate([pair.intensity[pair.returned][::20] for pair in pairs])
     return max(float(np.quantile(light, 0.999)), 1e-6) if len(light) else 1.0

@@ -1,4 +1,4 @@
-"""Scores of predicted drops and intensities, each of which says something (docs/learning.md).
+"""Scores of predicted drops and intensities, each with a meaning of its own (docs/learning.md).
 
 The positive class is the *drop*: a beam that returned in simulation and did not in reality. Accuracy is left out, since
 a model that never drops has more than 0.9 of it.
@@ -16,7 +16,7 @@ from resweep.pose import Array
 from resweep.simulate.realism.channels import CHANNELS
 
 BINS = 20  # of probability, in reliability diagrams
-_LEAST = 1e-6  # probability that the logarithm sees
+_MIN_PROBABILITY = 1e-6  # probability that the logarithm sees
 _RANGE_EDGES_M = (5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 60.0)
 _INCIDENCE_EDGES_DEG = (30.0, 50.0, 65.0, 75.0, 82.0)
 _LASER_BINS = 8
@@ -32,9 +32,9 @@ def score_drops(probability: Array, dropped: Array, cut: float, values: Array | 
     """
     p, y = np.asarray(probability, np.float64), np.asarray(dropped, bool)
     rate = float(y.mean())
-    said = p >= cut
-    hits = float(np.count_nonzero(said & y))
-    precision, recall = hits / max(float(said.sum()), 1.0), hits / max(float(y.sum()), 1.0)
+    above = p >= cut
+    hits = float(np.count_nonzero(above & y))
+    precision, recall = hits / max(float(above.sum()), 1.0), hits / max(float(y.sum()), 1.0)
     expected = float(p[y].sum())
     base = np.full(len(y), rate)
     scores = {
@@ -58,7 +58,7 @@ def score_drops(probability: Array, dropped: Array, cut: float, values: Array | 
 
 def measure_log_loss(probability: Array, happened: Array) -> float:
     """Mean negative log-likelihood, in nats."""
-    p = np.clip(np.asarray(probability, np.float64), _LEAST, 1 - _LEAST)
+    p = np.clip(np.asarray(probability, np.float64), _MIN_PROBABILITY, 1 - _MIN_PROBABILITY)
     return float(-portable.log(np.where(happened, p, 1 - p)).mean())
 
 
@@ -67,10 +67,10 @@ def measure_reliability(probability: Array, happened: Array) -> dict[str, Any]:
     p, y = np.asarray(probability, np.float64), np.asarray(happened, np.float64)
     place = np.clip((p * BINS).astype(int), 0, BINS - 1)
     count = np.bincount(place, minlength=BINS)
-    said = np.bincount(place, p, BINS) / np.maximum(count, 1)
+    predicted = np.bincount(place, p, BINS) / np.maximum(count, 1)
     true = np.bincount(place, y, BINS) / np.maximum(count, 1)
-    error = float((count * np.abs(said - true)).sum() / max(float(count.sum()), 1.0))
-    return {"said": said.tolist(), "true": true.tolist(), "count": count.tolist(), "error": error}
+    error = float((count * np.abs(predicted - true)).sum() / max(float(count.sum()), 1.0))
+    return {"predicted": predicted.tolist(), "true": true.tolist(), "count": count.tolist(), "error": error}
 
 
 def find_cut(probability: Array, dropped: Array) -> float:
@@ -86,7 +86,7 @@ def find_cut(probability: Array, dropped: Array) -> float:
 
 def find_temperature(probability: Array, dropped: Array) -> float:
     """By what to divide the logits for the least log-loss; 1 where that does not help."""
-    p = np.clip(np.asarray(probability, np.float64), _LEAST, 1 - _LEAST)
+    p = np.clip(np.asarray(probability, np.float64), _MIN_PROBABILITY, 1 - _MIN_PROBABILITY)
     logit = portable.log(p / (1 - p))
 
     def loss(temperature: float) -> float:
@@ -157,7 +157,7 @@ def score_shares(shares: Array, place: Array, means: Array, true: Array) -> dict
     """
     p = np.asarray(shares, np.float64) / np.maximum(shares.sum(axis=1, keepdims=True), 1e-12)
     base = np.bincount(place, minlength=p.shape[1]) / max(len(place), 1)
-    own = np.clip(p[np.arange(len(place)), place], _LEAST, 1.0)
+    own = np.clip(p[np.arange(len(place)), place], _MIN_PROBABILITY, 1.0)
     far = np.abs(np.subtract.outer(means, means))
     off = (p * np.abs(np.asarray(true, np.float64)[:, None] - means[None])).sum(axis=1)
     used = base[base > 0]

@@ -16,7 +16,7 @@ from resweep.config import Positive, Spec
 from resweep.files import write_file
 from resweep.files.partial import hash_text
 from resweep.learn.graphs import TorchOps
-from resweep.learn.networks import Shape, make_weights, run
+from resweep.learn.networks import NetworkShape, make_weights, run
 from resweep.optional import require
 from resweep.pose import Array
 from resweep.progress import open_progress
@@ -24,7 +24,7 @@ from resweep.simulate.realism.network import HALO
 
 PAPER_RATE = 1e-4  # D, 5.1
 _RAYS = 4096  # in a batch
-_LEAST_BATCHES = 40  # an epoch
+_MIN_BATCHES = 40  # an epoch
 _RAY_BATCHES = 80
 _CROP = 512  # columns of an image that are looked at together
 _CROPS = 4  # of images in a batch
@@ -69,8 +69,8 @@ class RayExamples:
 
     def batches(self, random: np.random.Generator) -> Iterator[tuple[Array, Array, Array]]:
         """Rays drawn at random."""
-        size = min(_RAYS, max(256, len(self.target) // _LEAST_BATCHES))
-        for _ in range(min(_RAY_BATCHES, max(_LEAST_BATCHES, len(self.target) // size))):
+        size = min(_RAYS, max(256, len(self.target) // _MIN_BATCHES))
+        for _ in range(min(_RAY_BATCHES, max(_MIN_BATCHES, len(self.target) // size))):
             rows = random.integers(0, len(self.target), size)
             yield self.values[rows], self.target[rows, None], np.ones((size, 1), np.float32)
 
@@ -124,7 +124,7 @@ def _stack(parts: list[tuple[Array, Array, Array]]) -> tuple[Array, Array, Array
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
+class TrainingResult:
     """The best weights, by held-out loss, and the losses of each epoch: (training, held-out)."""
 
     weights: dict[str, Any]
@@ -132,14 +132,14 @@ class Trained:
 
 
 def train(
-    shape: Shape,
+    shape: NetworkShape,
     examples: Examples,
     held_out: Examples,
     config: TrainingConfig,
     *,
     checkpoint: Path | None = None,
     progress: bool = True,
-) -> Trained:
+) -> TrainingResult:
     """Train a network; training that was stopped goes on from its ``checkpoint``, with the same result.
 
     The loss is the cross-entropy: of drops, and of the bins of intensity.
@@ -157,7 +157,7 @@ def train(
                 state.save()
                 trained, judged = state.history[-1]
                 shown.advance(1, f"loss {trained:.4f}, held out {judged:.4f}, best {state.best_loss:.4f}")
-        return Trained(state.best, state.history)
+        return TrainingResult(state.best, state.history)
     finally:
         torch.set_num_threads(before)
 
@@ -165,7 +165,7 @@ def train(
 class _State:
     """Where training stands."""
 
-    def __init__(self, torch: Any, shape: Shape, config: TrainingConfig, checkpoint: Path | None) -> None:
+    def __init__(self, torch: Any, shape: NetworkShape, config: TrainingConfig, checkpoint: Path | None) -> None:
         self._torch, self._shape, self._config, self._file = torch, shape, config, checkpoint
         self._key = hash_text(shape, config.model_dump_json())
         self.weights = {name: value.requires_grad_() for name, value in make_weights(shape, config.seed).items()}

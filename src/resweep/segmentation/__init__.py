@@ -4,7 +4,7 @@ Networks are trained by `resweep.learn.semantics`; here they run by onnxruntime.
 native kd-tree, outside of the network, so that both sides share them.
 """
 
-from resweep.segmentation.card import Card, Scores, read_card, write_model
+from resweep.segmentation.card import Scores, SegmentationCard, read_card, write_model
 from resweep.segmentation.labeller import Labeller, label_log, load_labeller
 
-__all__ = ["Card", "Labeller", "Scores", "label_log", "load_labeller", "read_card", "write_model"]
+__all__ = ["Labeller", "Scores", "SegmentationCard", "label_log", "load_labeller", "read_card", "write_model"]

@@ -22,13 +22,13 @@ def find_reach(cell_m: float, levels: int) -> float:
     return float(reach[0] + sum(reach) + sum(reach[:-1]) + 6 * cell_m * 2 ** (levels - 1))
 
 
-def split_blocks(points: Array, margin_m: float, most: int = MAX_POINTS) -> Iterator[tuple[Array, Array]]:
-    """Rows of the points of each block, and of all points up to ``margin_m`` beside it; halves until few enough."""
+def split_blocks(points: Array, margin_m: float, max_points: int = MAX_POINTS) -> Iterator[tuple[Array, Array]]:
+    """Rows of the points of each block, and of all points up to ``margin_m`` beside it; halved until they are small."""
     pending = [np.arange(len(points))]
     while pending:
         rows = pending.pop()
         low, high = points[rows, :2].min(axis=0), points[rows, :2].max(axis=0)
-        if len(rows) > most:
+        if len(rows) > max_points:
             axis = int(np.argmax(high - low))
             order = rows[np.argsort(points[rows, axis], kind="stable")]
             pending += [np.sort(order[len(order) // 2 :]), np.sort(order[: len(order) // 2])]

@@ -1,4 +1,4 @@
-"""A model on disk: a folder with ``model.onnx`` and ``card.json``, which says what it is and what it was trained on."""
+"""A model on disk: a folder with ``model.onnx`` and ``card.json``, which describes it and what it was trained on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from resweep.labels import LabelSet
 from resweep.segmentation.features import FEATURES
 
 MODEL, CARD = "model.onnx", "card.json"
-TOLERANCE = 1e-3  # most that scores of onnxruntime and PyTorch may differ by
+TOLERANCE = 1e-3  # by which scores of onnxruntime and PyTorch differ at most
 _MAX_BYTES = 1 << 30
 _AGAIN = "give the folder that `resweep learn semantics` wrote, or train again"
 
@@ -36,14 +36,14 @@ class Scores(Spec):
     iou: Mapping[str, Share]
 
 
-class Trained(Spec):
+class TrainingLog(Spec):
     """A log that a model was trained on, and how many of its sweeps."""
 
     log: str
     sweeps: Annotated[int, Field(ge=1)]
 
 
-class Card(Spec):
+class SegmentationCard(Spec):
     """What a model is: the grid and features it takes, the classes it gives, and where these come from.
 
     ``classes`` are the ids in ``labels`` of its outputs, in order. Scores are means over ``votes`` directions that a
@@ -60,7 +60,7 @@ class Card(Spec):
     neighbours: Annotated[int, Field(ge=1, le=256)]
     features: tuple[str, ...]
     votes: Annotated[int, Field(ge=1, le=64)] = 4
-    trained_on: tuple[Trained, ...]
+    trained_on: tuple[TrainingLog, ...]
     validated: Scores | None = None
     tested: Scores | None = None
     tolerance: Positive = TOLERANCE
@@ -68,7 +68,7 @@ class Card(Spec):
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
     @model_validator(mode="after")
-    def _check(self) -> Card:
+    def _check(self) -> SegmentationCard:
         for name in self.features:
             if name not in FEATURES:
                 raise SettingsError("features", f"'{name}' is not known here; {nearest_names(name, FEATURES)}")
@@ -90,14 +90,14 @@ def hash_model(model: bytes) -> str:
     return hashlib.sha256(model).hexdigest()
 
 
-def write_model(path: Path, model: bytes, card: Card) -> None:
+def write_model(path: Path, model: bytes, card: SegmentationCard) -> None:
     """Write a model as a folder, which appears whole or not at all."""
     with atomic_folder(path) as folder:
         (folder / MODEL).write_bytes(model)
         (folder / CARD).write_text(card.model_dump_json(indent=1, exclude_defaults=False) + "\n", encoding="utf-8")
 
 
-def read_card(path: str | Path) -> Card:
+def read_card(path: str | Path) -> SegmentationCard:
     """The card of the model in the folder ``path``."""
     file = Path(path) / CARD
     if not file.is_file():
@@ -106,10 +106,10 @@ def read_card(path: str | Path) -> Card:
     kind = data.get("kind") if isinstance(data, dict) else None
     if kind != "semantics":
         raise InputError(f"{file}: is the card of a model of kind '{kind}', not of labels; {_AGAIN}")
-    return validate(data, Card, str(file))
+    return validate(data, SegmentationCard, str(file))
 
 
-def read_model(path: str | Path) -> tuple[bytes, Card]:
+def read_model(path: str | Path) -> tuple[bytes, SegmentationCard]:
     """The network and the card of a model; an error if the network is not the one that the card describes."""
     card, file = read_card(path), Path(path) / MODEL
     try:

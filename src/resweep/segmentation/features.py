@@ -1,4 +1,4 @@
-"""What a network is told of the points of a thinned sweep, by name.
+"""What a network knows of the points of a thinned sweep, by name.
 
 Intensities are ranks within their sweep, because their units differ from sensor to sensor. Shapes are those of C, 3.3.
 """

@@ -15,7 +15,7 @@ from resweep.log import Log
 from resweep.optional import require
 from resweep.pose import Array
 from resweep.segmentation.blocks import MAX_POINTS, find_reach, split_blocks
-from resweep.segmentation.card import MODEL, Card, read_model
+from resweep.segmentation.card import MODEL, SegmentationCard, read_model
 from resweep.segmentation.features import ThinnedSweep, thin_sweep
 from resweep.segmentation.pyramid import make_pyramid, turn
 from resweep.sweep import Sweep
@@ -29,7 +29,7 @@ class Labeller:
     at once to use more (`write_log` with ``workers=Threads(2)``).
     """
 
-    card: Card
+    card: SegmentationCard
     session: Any
 
     def scores(self, thinned: ThinnedSweep) -> Array:
@@ -39,14 +39,14 @@ class Labeller:
             total += self.scores_of(turn(thinned.points, 2 * math.pi * vote / self.card.votes), thinned.features)
         return total / np.float32(self.card.votes)
 
-    def scores_of(self, points: Array, features: Array, most: int = MAX_POINTS) -> Array:
+    def scores_of(self, points: Array, features: Array, max_points: int = MAX_POINTS) -> Array:
         """Scores (m, c) float32 by one vote: of points (m, 3) as they lie, with features (m, f).
 
-        Clouds of more than ``most`` points are taken in blocks.
+        Clouds of more than ``max_points`` points are taken in blocks.
         """
         card = self.card
         scores = np.zeros((len(points), len(card.classes)), np.float32)
-        for rows, around in split_blocks(points, find_reach(card.cell_m, card.levels), most):
+        for rows, around in split_blocks(points, find_reach(card.cell_m, card.levels), max_points):
             pyramid = make_pyramid(points[around], card.cell_m, card.levels, card.neighbours)
             (found,) = self.session.run(None, {"features": features[around], **pyramid.inputs()})
             scores[rows] = found[np.searchsorted(around, rows)]
@@ -69,7 +69,7 @@ def load_labeller(path: str | Path) -> Labeller:
     return open_labeller(*read_model(path), Path(path) / MODEL)
 
 
-def open_labeller(model: bytes, card: Card, file: Path) -> Labeller:
+def open_labeller(model: bytes, card: SegmentationCard, file: Path) -> Labeller:
     """The network ``model`` and its card, ready to label; ``file`` names it in errors."""
     runtime = require("onnxruntime", "labelling by a model")
     options = runtime.SessionOptions()
@@ -85,8 +85,8 @@ def open_labeller(model: bytes, card: Card, file: Path) -> Labeller:
     return Labeller(card, session)
 
 
-def _check_fit(session: Any, card: Card, file: Path) -> None:
-    """Raise unless the network takes and gives what its card says."""
+def _check_fit(session: Any, card: SegmentationCard, file: Path) -> None:
+    """Raise unless the network takes and gives what its card lists."""
     names = {item.name: item.shape for item in session.get_inputs()}
     levels = range(card.levels)
     below = range(card.levels - 1)

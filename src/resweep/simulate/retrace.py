@@ -304,7 +304,7 @@ class Retracer:
                 calibration=self.calibration,
                 range_max_m=None if self.sensor.name == _RECORDED["name"] else self.sensor.range_max_m,
             )
-            if self.realism.brightens:
+            if self.realism.predicts_intensity:
                 return seen  # it knows the gains of its lasers
         return replace(seen, intensity=seen.intensity * self.find_gain(seen.ring, recorded))
 

@@ -16,12 +16,8 @@ import resweep as rs
 from resweep.cli.app import app
 from resweep.errors import ResweepError
 from resweep.labels import LabelSet, load_labels
-from resweep.learn.semantics import SemanticsConfig, learn_semantics, training
-from resweep.learn.semantics.forest import score_forest, train_forest
-from resweep.learn.semantics.learn import split_logs
-from resweep.learn.semantics.range_image import read_images, score_images, train_images
-from resweep.learn.semantics.samples import Vocabulary, read_samples
-from resweep.learn.semantics.scores import mean_iou
+from resweep.learn.semantics import SemanticsConfig, rounds
+from resweep.learn.semantics.trainer import split_logs
 from resweep.log import Log
 from resweep.segmentation import load_labeller, read_card
 from resweep.segmentation.card import MODEL
@@ -41,7 +37,7 @@ TINY = SemanticsConfig.model_validate(
 @pytest.fixture(scope="module")
 def trained(corners: Log, others: Log, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("learn") / "corners.model"
-    learn_semantics(split_logs([corners, others], test=[others]), path, TINY)
+    rs.learn_semantics([corners, others], path, TINY, test=[others])
     return path
 
 
@@ -63,36 +59,23 @@ def test_a_network_learns_what_a_corner_is_made_of(trained: Path, others: Log) -
 def test_a_stopped_training_ends_with_the_same_bytes(
     trained: Path, corners: Log, others: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, split = tmp_path / "again.model", split_logs([corners, others], test=[others])
-    rounds: list[int] = []
-    run_round = training._run_round
+    path = tmp_path / "again.model"
+    begun: list[int] = []
+    run_round = rounds._run_round
 
     def stop_late(*given: object) -> float:
-        rounds.append(int(str(given[5])))
-        if rounds == [0, 1]:
+        begun.append(int(str(given[5])))
+        if begun == [0, 1]:
             raise KeyboardInterrupt
         return run_round(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(training, "_run_round", stop_late)
+    monkeypatch.setattr(rounds, "_run_round", stop_late)
     with pytest.raises(KeyboardInterrupt):
-        learn_semantics(split, path, TINY)
-    assert (tmp_path / "again.model.partial" / training.CHECKPOINT).is_file()
-    learn_semantics(split, path, TINY)
-    assert rounds == [0, 1, 1, 2, 3]
+        rs.learn_semantics([corners, others], path, TINY, test=[others])
+    assert (tmp_path / "again.model.partial" / rounds.CHECKPOINT).is_file()
+    rs.learn_semantics([corners, others], path, TINY, test=[others])
+    assert begun == [0, 1, 1, 2, 3]
     assert (path / MODEL).read_bytes() == (trained / MODEL).read_bytes()
-
-
-def test_the_others_learn_it_too(corners: Log, others: Log) -> None:
-    vocabulary = Vocabulary.load("semantickitti-19")
-    classes = len(vocabulary.ids)
-    samples, unseen = (read_samples(log, vocabulary, TINY.network) for log in (corners, others))
-    assert mean_iou(score_forest(train_forest(samples, trees=8), unseen, classes)) > 0.6
-    weight = training.class_weights(samples, classes, 0.5)
-    images = read_images(others[:1], vocabulary)
-    assert images[0].truth.shape == images[0].cell.shape == (len(others[0]),)
-    network = train_images(read_images(corners[:1], vocabulary), weight, 2, width=4)
-    pairs = score_images(network, images, classes)
-    assert pairs.sum() == (images[0].truth >= 0).sum()
 
 
 def test_one_log_alone_keeps_its_last_sweeps(corners: Log) -> None:
@@ -107,7 +90,7 @@ def test_what_cannot_be_learned_is_said(
 ) -> None:
     def refusal(*logs: Log) -> str:
         with pytest.raises(ResweepError) as caught:
-            learn_semantics(split_logs(logs), tmp_path / "m", TINY)
+            rs.learn_semantics(logs, tmp_path / "m", TINY)
         assert "\n" not in str(caught.value)
         assert not (tmp_path / "m").exists()
         return str(caught.value)

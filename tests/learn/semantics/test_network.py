@@ -10,7 +10,7 @@ pytest.importorskip("torch", reason="needs PyTorch")
 from resweep.learn.semantics.config import NetworkConfig
 from resweep.learn.semantics.export import export
 from resweep.learn.semantics.kernel import MEAN_RADIUS, kernel_points
-from resweep.learn.semantics.network import Network, _Running, load_torch, predict, to_tensors
+from resweep.learn.semantics.kpconv import KpConvNetwork, _Running, load_torch, predict, to_tensors
 from resweep.segmentation.card import TOLERANCE
 from resweep.segmentation.pyramid import join_pyramids, make_pyramid, thin
 
@@ -23,8 +23,8 @@ FEATURES = RNG.normal(size=(len(POINTS), 2)).astype(np.float32)
 
 
 @pytest.fixture(scope="module")
-def network() -> Network:
-    made = Network(SHAPE, 4, seed=1)
+def network() -> KpConvNetwork:
+    made = KpConvNetwork(SHAPE, 4, seed=1)
     made.module.train()
     for _ in range(5):  # so that normalisation has something to fold
         made(torch.from_numpy(FEATURES), to_tensors(PYRAMID))
@@ -58,7 +58,7 @@ def test_the_energy_of_kernel_points_is_least() -> None:
         assert energy(moved) > best
 
 
-def test_a_convolution_is_that_of_the_formula(network: Network) -> None:
+def test_a_convolution_is_that_of_the_formula(network: KpConvNetwork) -> None:
     network.module.eval()
     values = RNG.normal(size=(len(POINTS), 2)).astype(np.float32)
     influence = _Running(network, to_tensors(PYRAMID))._influence("same0").numpy()
@@ -83,7 +83,7 @@ def test_a_convolution_is_that_of_the_formula(network: Network) -> None:
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
-def test_onnx_gives_what_pytorch_gives(network: Network) -> None:
+def test_onnx_gives_what_pytorch_gives(network: KpConvNetwork) -> None:
     runtime = pytest.importorskip("onnxruntime")
     model = export(network)
     assert model == export(network)
@@ -96,7 +96,7 @@ def test_onnx_gives_what_pytorch_gives(network: Network) -> None:
         assert np.abs(found).max() > 100 * away
 
 
-def test_scores_do_not_depend_on_where_a_cloud_lies_or_what_else_there_is(network: Network) -> None:
+def test_scores_do_not_depend_on_where_a_cloud_lies_or_what_else_there_is(network: KpConvNetwork) -> None:
     alone = predict(network, FEATURES, PYRAMID)
     moved = make_pyramid(POINTS + np.float32([8.0, -16.0, 4.0]), 0.5, 3, 10)  # by whole cells of all levels
     np.testing.assert_allclose(predict(network, FEATURES, moved), alone, atol=1e-3)

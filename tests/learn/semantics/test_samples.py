@@ -9,9 +9,9 @@ pytest.importorskip("torch", reason="needs PyTorch")
 
 from resweep.label_mapping import map_labels
 from resweep.learn.semantics.config import AugmentConfig
+from resweep.learn.semantics.iou import count_pairs, find_iou, make_scores, mean_iou
+from resweep.learn.semantics.rounds import class_weights, rate_share
 from resweep.learn.semantics.samples import IGNORED, Vocabulary, augment, vote
-from resweep.learn.semantics.scores import count_pairs, find_iou, make_scores, mean_iou
-from resweep.learn.semantics.training import class_weights, rate_share
 
 # learning_map of PRBonn/semantic-kitti-api, by the names of our vocabulary; what is left out has no class.
 BENCHMARK = {

@@ -76,7 +76,7 @@ def raydrop(
     simulate, replay, dataset and evaluate take it as --realism. Scores are those of places that were held out: the last
     of several logs, or the last part of one.
 
-    Stopped and started again with the same words, it goes on: MODEL.partial keeps finished sweeps and the training.
+    Stopped and started again with the same arguments, it goes on: MODEL.partial keeps finished sweeps and the training.
 
     Examples:
 
@@ -87,54 +87,17 @@ def raydrop(
     words = {"logs": logs, "method": method, "folds": folds, "labels": labels, "seed": seed}
     given = describe_work(words)
     from resweep.cli.shared.inputs import build_config, check_folder, open_posed
-    from resweep.dataset.learning import pair_log
-    from resweep.files.partial import hash_text, resumable_folder
-    from resweep.files.publication import NEW
-    from resweep.learn.realism import learn_realism
-    from resweep.optional import require
+    from resweep.dataset.learning import learn_realism
 
     begun = time.perf_counter()
-    require("torch", "learning")
     config = _choose(
         variant or ("mlp" if transferable else "unet"), intensity, folds, epochs, seed, set_ or [], transferable
     )
     building = build_config(method, [])
     check_folder(output, overwrite)
     opened = [open_posed(path, False, labels=labels) for path in logs]
-    vocabularies = sorted({log.labels.name for log in opened})
-    scales = {log.intensity_scale for log in opened}
-    if len(scales) > 1:
-        listed = ", ".join(f"{log.name}: {log.intensity_scale or 'unknown'}" for log in opened)
-        raise ResweepError(f"LOG: intensities have different full scales ({listed}); learn a model for each")
-    import resweep
-
-    key = {
-        "version": resweep.__version__,
-        "config": hash_text(given["config"], config.pairs.model_dump_json()),
-        "inputs": hash_text(given["inputs"]),
-    }
-    reaches = {None if log.sensor is None else log.sensor.range_max_m for log in opened}
-    reach = config.range_max_m or (reaches.pop() if len(reaches) == 1 else None)
-    if config.transferable and reach is None:
-        raise ResweepError(
-            "--transferable: the maximum range of the LOG's sensor is unknown; give it as --set range_max_m=METRES"
-        )
-    with resumable_folder(output, key, "finished sweeps to learn from") as partial:
-        pairs = []
-        for number, log in enumerate(opened):
-            kept = partial / f"pairs-{number}"
-            kept.mkdir(exist_ok=True)
-            pairs += pair_log(log, building, config.pairs, cache=kept)
-        card = learn_realism(
-            pairs,
-            partial / NEW,
-            config,
-            labels=", ".join(vocabularies),
-            scale=scales.pop(),
-            range_max_m=reach,
-            checkpoints=partial,
-        )
-    _report(output, card, len(pairs), time.perf_counter() - begun, as_json)
+    card = learn_realism(opened, output, config, method=building, overwrite=overwrite, resume=given)
+    _report(output, card, time.perf_counter() - begun, as_json)
 
 
 def _choose(
@@ -162,8 +125,8 @@ def _choose(
     return validate(nest_settings(words, given), RealismConfig, "--set")
 
 
-def _report(output: Path, card: Card, sweeps: int, seconds: float, as_json: bool) -> None:
-    typer.echo(f"{output}: learned from {sweeps} sweeps in {seconds:.0f} s; {', '.join(card.trained_on)}")
+def _report(output: Path, card: Card, seconds: float, as_json: bool) -> None:
+    typer.echo(f"{output}: learned in {seconds:.0f} s from {', '.join(card.trained_on)}")
     typer.echo(f"held out: {', '.join(card.held_out)}")
     if card.drop is not None:
         shown = ", ".join(f"{name} {card.drop.scores[name]:.4f}" for name in _SHOWN)
@@ -173,7 +136,12 @@ def _report(output: Path, card: Card, sweeps: int, seconds: float, as_json: bool
         typer.echo(f"intensity by {card.intensity.variant}, {card.intensity.parameters:,} weights: {shown}")
     if as_json:
         scores = {name: part.scores for name, part in card.parts.items()}
-        typer.echo(json.dumps({"output": str(output), "sweeps": sweeps, "seconds": seconds, **scores}))
+        typer.echo(json.dumps({"output": str(output), "sweeps": _count_sweeps(card), "seconds": seconds, **scores}))
+
+
+def _count_sweeps(card: Card) -> int:
+    """Sweeps that a model was trained on or judged by: each place of a card ends with their number."""
+    return sum(int(place.rpartition(": ")[2].split()[0]) for place in (*card.trained_on, *card.held_out))
 
 
 # Each a function, in a file of its own but for the first.

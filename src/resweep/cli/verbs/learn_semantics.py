@@ -15,7 +15,7 @@ from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
     from resweep.log import Log
-    from resweep.segmentation import Card
+    from resweep.segmentation import SegmentationCard
 
 _SETTINGS = "A setting of the training as FIELD=VALUE, such as epochs=10 or network.cell_m=0.3; may be repeated."
 
@@ -54,7 +54,7 @@ def semantics(
 
     Labels of the logs are mapped to the 19 classes of SemanticKITTI's single scans unless --set labels=NAME says
     otherwise; unlabelled returns do not count. Scores are those of --test, else of the logs that chose the round.
-    Stopped and started again with the same words, it goes on after the last finished round.
+    Stopped and started again with the same arguments, it goes on after the last finished round.
 
     Examples:
 
@@ -65,14 +65,12 @@ def semantics(
     from resweep.cli.shared.inputs import check_folder, nest_settings
     from resweep.config import validate as check
     from resweep.learn.semantics import SemanticsConfig, learn_semantics
-    from resweep.learn.semantics.learn import split_logs
 
     config = check(nest_settings(settings or []), SemanticsConfig, "--set")
     check_folder(output, overwrite)
     _check_apart({"LOG": logs, "--validate": validate or [], "--test": test or []})
     opened = [[_open(path, labels) for path in paths] for paths in (logs, validate or [], test or [])]
-    split = split_logs(*opened)
-    card = learn_semantics(split, output, config, lambda line: typer.echo(line, err=True))
+    card = learn_semantics(opened[0], output, config, validate=opened[1], test=opened[2], overwrite=overwrite)
     _print(output, card, as_json)
 
 
@@ -92,7 +90,7 @@ def _open(path: Path, labels: str | None) -> Log:
     return open_recording(path, keep_going=False, labels=labels, empty_beams=False)
 
 
-def _print(output: Path, card: Card, as_json: bool) -> None:
+def _print(output: Path, card: SegmentationCard, as_json: bool) -> None:
     scores = card.tested or card.validated
     assert scores is not None
     where = "logs that training did not see" if card.tested else "logs that chose the best round, which flatters"

@@ -1,4 +1,4 @@
-"""The network, said once: channels are counted, PyTorch trains and ONNX is written by following the same description.
+"""The network, described once: counting channels, training and writing ONNX follow the same description.
 
 A U of residual blocks as in KPConv's KP-FCNN: on each grid a convolution with a quarter of the channels between two
 linear layers; strided convolutions lead to the coarser grid, the nearest coarse point leads back.

@@ -21,7 +21,7 @@ class NetworkConfig(Spec):
     levels: Annotated[int, Field(ge=2, le=6)] = 4
     """Number of grids."""
     neighbours: Annotated[int, Field(ge=4, le=64)] = 16
-    """Most neighbours of a point, the nearest ones within 2.5 cells."""
+    """Neighbours of a point at most, the nearest ones within 2.5 cells."""
     width: Annotated[int, Field(ge=8, le=512, multiple_of=4)] = 32
     """Channels on the finest grid; the next has twice as many, up to four times."""
     kernel_points: Annotated[int, Field(ge=2, le=40)] = 15
@@ -31,7 +31,7 @@ class NetworkConfig(Spec):
     dropout: Share = 0.3
     """Share of the last channels that are left out in training."""
     features: Annotated[tuple[str, ...], Field(min_length=1)] = FEATURES
-    """What the network is told of each point, by name."""
+    """What the network knows of each point, by name."""
 
     @model_validator(mode="after")
     def _check(self) -> NetworkConfig:
@@ -68,7 +68,7 @@ class SemanticsConfig(Spec):
     augment: AugmentConfig = AugmentConfig()
     """Changes of the training clouds."""
     epochs: Count = 30
-    """Most rounds of training; each ends with a look at the validation sweeps."""
+    """Rounds of training at most; each ends with a look at the validation sweeps."""
     steps: Count = 40
     """Steps of a round."""
     crops: Count = 2
@@ -84,7 +84,7 @@ class SemanticsConfig(Spec):
     patience: Count = 8
     """Rounds without a better score of the validation sweeps after which training stops."""
     validation_sweeps: Count = 3
-    """Most sweeps that are looked at after each round, spread evenly; in the end all are."""
+    """Sweeps at most that are looked at after each round, spread evenly; in the end all are."""
     votes: Annotated[int, Field(ge=1, le=64)] = 4
     """Directions that a sweep is turned to when it is labelled; scores are averaged."""
     seed: Annotated[int, Field(ge=0)] = 0

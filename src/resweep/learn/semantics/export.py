@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from resweep.learn.semantics.architecture import follow
-from resweep.learn.semantics.network import FAR_M, SLOPE, Network
+from resweep.learn.semantics.kpconv import FAR_M, SLOPE, KpConvNetwork
 from resweep.optional import require
 from resweep.pose import Array
 
@@ -18,7 +18,7 @@ _OPSET = 17
 _IR = 8
 
 
-def export(network: Network) -> bytes:
+def export(network: KpConvNetwork) -> bytes:
     """The network as the bytes of an ONNX file; the same for the same weights."""
     onnx = require("onnx", "writing a network as ONNX")
     graph = _Graph(network, onnx.helper)
@@ -34,8 +34,10 @@ def export(network: Network) -> bytes:
         inputs.append(given(f"down{level}", kinds.INT32, [f"n{level + 1}", f"d{level}"]))
         inputs.append(given(f"up{level}", kinds.INT32, [f"n{level}"]))
     outputs = [given("scores", kinds.FLOAT, ["n0", network.classes])]
-    made = onnx.helper.make_graph(graph.nodes, "kpconv", inputs, outputs, graph.constants)
-    model = onnx.helper.make_model(made, opset_imports=[onnx.helper.make_opsetid("", _OPSET)], producer_name="resweep")
+    described = onnx.helper.make_graph(graph.nodes, "kpconv", inputs, outputs, graph.constants)
+    model = onnx.helper.make_model(
+        described, opset_imports=[onnx.helper.make_opsetid("", _OPSET)], producer_name="resweep"
+    )
     model.ir_version = _IR
     onnx.checker.check_model(model)
     written: bytes = model.SerializeToString(deterministic=True)
@@ -45,7 +47,7 @@ def export(network: Network) -> bytes:
 class _Graph:
     """Follows the network with names of values in a graph."""
 
-    def __init__(self, network: Network, helper: Any) -> None:
+    def __init__(self, network: KpConvNetwork, helper: Any) -> None:
         self._network, self._helper = network, helper
         self.nodes: list[Any] = []
         self.constants: list[Any] = []

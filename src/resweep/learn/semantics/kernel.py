@@ -10,7 +10,7 @@ import numpy as np
 from resweep.pose import Array
 
 MEAN_RADIUS = 1.5  # of the points around the middle, in extents
-_STEPS, _FIRST_STEP, _LONGEST = 4000, 0.05, 0.1
+_STEPS, _FIRST_STEP, _MAX_STEP = 4000, 0.05, 0.1
 
 
 @cache
@@ -26,7 +26,7 @@ def _spread(count: int) -> tuple[tuple[float, float, float], ...]:
         pull = (apart / (distance * distance * distance)[..., None]).sum(axis=1) - 2 * points
         pull *= _FIRST_STEP * (1 - step / _STEPS)
         length = np.maximum(np.linalg.norm(pull, axis=1, keepdims=True), 1e-30)
-        points[1:] += (pull * np.minimum(1.0, _LONGEST / length))[1:]
+        points[1:] += (pull * np.minimum(1.0, _MAX_STEP / length))[1:]
     points *= MEAN_RADIUS / np.linalg.norm(points[1:], axis=1).mean()
     return tuple((float(x), float(y), float(z)) for x, y, z in points)
 

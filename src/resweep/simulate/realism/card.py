@@ -16,8 +16,8 @@ from resweep.errors import InputError, SettingsError
 from resweep.files import write_file
 from resweep.pose import Array
 from resweep.simulate.realism.channels import CHANNELS, CLASSES, TRANSFERABLE, BeamChannels
+from resweep.simulate.realism.intensity import IntensityModel
 from resweep.simulate.realism.layout import Layout
-from resweep.simulate.realism.light import Light
 from resweep.simulate.realism.noise import RangeNoise
 from resweep.simulate.realism.rings import Patches
 
@@ -58,7 +58,7 @@ class Part(Spec):
 
     Beams pass volumes by chance, in reality and in simulation at different places. Drops by that chance are predicted
     too, and simulation has as many of its own."""
-    light: Light | None = None
+    light: IntensityModel | None = None
     """Of an intensity network: what its outputs mean."""
 
     @property

@@ -54,7 +54,7 @@ class RealismModel:
         return "drop" in self._networks
 
     @property
-    def brightens(self) -> bool:
+    def predicts_intensity(self) -> bool:
         """Whether it says how bright returns are."""
         return "intensity" in self._networks
 
@@ -149,7 +149,9 @@ class RealismModel:
         incidence_exponent = None if calibration is None else calibration.incidence_exponent
         channels = self.find_channels(sweep, labels, incidence_exponent or 1.0, range_max_m)
         extra = {name: values for name, values in sweep.extra.items() if name not in NEEDED}
-        intensity = self._brighten(sweep, channels, seed, index, threads) if self.brightens else sweep.intensity
+        intensity = (
+            self._draw_intensity(sweep, channels, seed, index, threads) if self.predicts_intensity else sweep.intensity
+        )
         ranges = self._scatter(sweep, channels, receiver, seed, index)
         sweep = replace(sweep, extra=extra, intensity=intensity, range=ranges)
         if not self.drops:
@@ -165,11 +167,11 @@ class RealismModel:
         kept.beam_status[dropped] = BeamStatus.DROPPED_BY_MODEL
         return kept
 
-    def predict_light(self, channels: BeamChannels, threads: int = 0) -> Array:
-        """The shares (b, k) of the bins of intensity of each beam (`Light`); 0 where nothing returned."""
+    def predict_intensities(self, channels: BeamChannels, threads: int = 0) -> Array:
+        """The shares (b, k) of the bins of intensity of each beam (`IntensityModel`); 0 where nothing returned."""
         return self._networks["intensity"].run(channels, threads)
 
-    def _brighten(self, sweep: Sweep, channels: BeamChannels, seed: int, index: int, threads: int) -> Array:
+    def _draw_intensity(self, sweep: Sweep, channels: BeamChannels, seed: int, index: int, threads: int) -> Array:
         """The intensities (n,) of the returns of a sweep, drawn from what was learned."""
         light = self._networks["intensity"].part.light
         assert light is not None  # the card was checked
@@ -179,7 +181,7 @@ class RealismModel:
         points[beams] = sweep.world_points()[first]
         level = light.draw_levels(channels, points, self._scatter_levels, seed=seed, index=index)
         learned = light.round(sweep.intensity)
-        learned[first] = light.draw(self.predict_light(channels, threads)[beams], level[beams])
+        learned[first] = light.draw(self.predict_intensities(channels, threads)[beams], level[beams])
         return learned
 
     def _scatter(self, sweep: Sweep, channels: BeamChannels, receiver: Receiver | None, seed: int, index: int) -> Array:

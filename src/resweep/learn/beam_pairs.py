@@ -30,24 +30,24 @@ from resweep.worlds import World
 # A world built from some sweeps of a log, with the actors that its whole drive has.
 Build = Callable[[Log, Log], tuple[World, Sequence[Actor]]]
 Mappable = Callable[[Sweep], Array]
-LEAST_SWEEPS = 4
+MIN_SWEEPS = 4
 
 
 class PairConfig(Spec):
-    """How pairs are made of a log."""
+    """How a log becomes pairs."""
 
     folds: Annotated[int, Field(ge=2, le=50)] = 3
     """Worlds a log: each is built from the sweeps of all folds but one, and that one is simulated in it."""
     most_folds: Annotated[int, Field(ge=1)] | None = None
     """Folds that are simulated at most; fewer than all cost fewer builds, and give fewer pairs."""
-    most_sweeps: Annotated[int, Field(ge=LEAST_SWEEPS)] = 100
+    most_sweeps: Annotated[int, Field(ge=MIN_SWEEPS)] = 100
     """Sweeps of a log that become pairs at most, evenly spread over it."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the simulated sweeps."""
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class BeamPair:
     """One recorded sweep and its re-simulation, beam by beam.
 
     ``channels`` are those of the simulated sweep. Of the recorded one, by beam (b,): ``returned``, and ``range`` metres
@@ -92,18 +92,18 @@ def make_pairs(
     cache: Path | None = None,
     progress: bool = True,
     threads: int = 0,
-) -> list[Pair]:
+) -> list[BeamPair]:
     """A pair of every chosen sweep of a log; ``build`` makes the world of some of its sweeps.
 
-    ``mappable(sweep)`` (n,) says which returns the simulation could hold. Pairs are kept in the folder ``cache``, and
-    read from there; it must belong to this log and these settings. The bytes do not depend on ``threads``.
+    ``mappable(sweep)`` (n,) marks the returns that the simulation could hold. Pairs are kept in the folder ``cache``,
+    and read from there; it must belong to this log and these settings. The bytes do not depend on ``threads``.
     """
     config = config or PairConfig()
     _check(log)
     log = correct_compensation(log)
     count = min(len(log), config.most_sweeps)
     chosen = np.unique(np.linspace(0, len(log) - 1, count).astype(int)).tolist()
-    found: dict[int, Pair] = {at: pair for at in chosen if (pair := read_pair(cache, at)) is not None}
+    found: dict[int, BeamPair] = {at: pair for at in chosen if (pair := read_pair(cache, at)) is not None}
     with open_progress(progress) as shown:
         folds = [chosen[fold :: config.folds] for fold in range(config.folds)][: config.most_folds]
         wanted = sorted(at for held in folds for at in held)
@@ -124,10 +124,10 @@ def make_pairs(
 
 
 def _check(log: Log) -> None:
-    if len(log) < LEAST_SWEEPS:
+    if len(log) < MIN_SWEEPS:
         raise ResweepError(
             f"log '{log.name}': {len(log)} sweeps are too few, as worlds are built from some and compared with "
-            f"others; give at least {LEAST_SWEEPS}"
+            f"others; give at least {MIN_SWEEPS}"
         )
     log.require_poses("its sweeps cannot be simulated again")
     log.require_beams("its sweeps cannot be simulated again")
@@ -138,7 +138,7 @@ def _check(log: Log) -> None:
         )
 
 
-def _make(retracer: Retracer, log: Log, at: int, mappable: Mappable) -> Pair:
+def _make(retracer: Retracer, log: Log, at: int, mappable: Mappable) -> BeamPair:
     """The pair of one sweep of a log."""
     real = log[at]
     layout = find_layout(real)
@@ -161,14 +161,16 @@ def _make(retracer: Retracer, log: Log, at: int, mappable: Mappable) -> Pair:
     counted[real.beam[~mappable(real)]] = False
     returned = np.zeros(real.n_beams, bool)
     returned[real.beam] = True
-    return Pair(channels, returned, ranges, light, physics, counted, hit, known, blind, log.name, layout, labels.known)
+    return BeamPair(
+        channels, returned, ranges, light, physics, counted, hit, known, blind, log.name, layout, labels.known
+    )
 
 
 _COLUMNS = ("returned", "range", "intensity", "simulated", "counted", "hit", "known", "blind")
 _OF_CHANNELS = ("values", "turn", "azimuth", "surface")
 
 
-def write_pair(cache: Path | None, at: int, pair: Pair) -> None:
+def write_pair(cache: Path | None, at: int, pair: BeamPair) -> None:
     """Keep the pair of sweep ``at`` in a folder."""
     if cache is None:
         return
@@ -186,7 +188,7 @@ def write_pair(cache: Path | None, at: int, pair: Pair) -> None:
     write_file(_name(cache, at), buffer.getvalue())
 
 
-def read_pair(cache: Path | None, at: int) -> Pair | None:
+def read_pair(cache: Path | None, at: int) -> BeamPair | None:
     """The pair of sweep ``at`` that a folder keeps; None if it does not, or if the file is damaged."""
     if cache is None or not (path := _name(cache, at)).is_file():
         return None
@@ -196,11 +198,11 @@ def read_pair(cache: Path | None, at: int) -> Pair | None:
             place, layout = (bytes(data[name]).decode() for name in ("place", "layout"))
             labelled = bool(data["labelled"])
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        return None  # it is made again
+        return None  # it is computed again
     channels = BeamChannels(*(columns.pop(name) for name in _OF_CHANNELS))
     elevation = tuple(columns.pop("elevation_deg").tolist())
     grid = Layout.model_construct(**{**json.loads(layout), "elevation_deg": elevation})
-    return Pair(channels, **columns, place=place, layout=grid, labelled=labelled)
+    return BeamPair(channels, **columns, place=place, layout=grid, labelled=labelled)
 
 
 def _name(cache: Path, at: int) -> Path:

@@ -36,7 +36,7 @@ class Texture(Spec):
     """Share of the variance of the scatter."""
 
 
-class Light(Spec):
+class IntensityModel(Spec):
     """What the outputs of an intensity network mean: the share of each bin of intensity.
 
     ``knots`` (k, m) are quantiles of the recorded intensities within each bin, evenly spaced from the least to the
@@ -53,7 +53,7 @@ class Light(Spec):
     """The recorded scatter that is replayed for what does not belong to surfaces."""
 
     @model_validator(mode="after")
-    def _check(self) -> Light:
+    def _check(self) -> IntensityModel:
         sizes = {len(row) for row in self.knots}
         if len(self.means) < 2 or len(self.means) != len(self.knots) or len(sizes) != 1 or min(sizes) < 2:
             raise SettingsError(

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from resweep.learn.semantics.iou import count_pairs
 from resweep.learn.semantics.samples import Sample
-from resweep.learn.semantics.scores import count_pairs
 from resweep.optional import require
 from resweep.pose import Array
 
 _DEPTH, _LEAF = 24, 5
-_MOST_POINTS = 200_000
+_MAX_POINTS = 200_000
 
 
 def train_forest(samples: Sequence[Sample], seed: int = 0, trees: int = 100) -> Any:
@@ -22,7 +22,7 @@ def train_forest(samples: Sequence[Sample], seed: int = 0, trees: int = 100) -> 
     features = np.concatenate([sample.thinned.features[sample.label >= 0] for sample in samples])
     label = np.concatenate([sample.label[sample.label >= 0] for sample in samples])
     rng = np.random.default_rng(seed)
-    chosen = np.sort(rng.choice(len(label), min(len(label), _MOST_POINTS), replace=False))
+    chosen = np.sort(rng.choice(len(label), min(len(label), _MAX_POINTS), replace=False))
     forest = ensemble.RandomForestClassifier(
         trees,
         max_depth=_DEPTH,

@@ -8,22 +8,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from resweep.learn.pairs import Pair
+from resweep.learn.beam_pairs import BeamPair
 from resweep.pose import Array
 from resweep.simulate.realism.scatter import STEPS, Scatter, number_beams
 
 FILE = "scatter.npy"
-_MOST_SWEEPS = 8
+_MAX_SWEEPS = 8  # that a model keeps: some megabytes
 _TURNS = 16  # parts of a turn, by which gaps are filled from elsewhere on the ring
 
 
-def keep_scatter(pairs: Sequence[Pair], rows: Sequence[Array], levels: Sequence[Array]) -> Array:
+def keep_scatter(pairs: Sequence[BeamPair], rows: Sequence[Array], levels: Sequence[Array]) -> Array:
     """Levels (s, rings, columns) uint8 of some sweeps, from those (n,) of the beams ``rows`` (n,) of each pair.
 
     Beams whose level is unknown have that of another beam of the ring. Levels of a ring are replaced by their ranks:
     what a model has wrong for a laser in one place would be wrong in another way elsewhere.
     """
-    chosen = np.unique(np.linspace(0, len(pairs) - 1, min(len(pairs), _MOST_SWEEPS)).astype(int))
+    chosen = np.unique(np.linspace(0, len(pairs) - 1, min(len(pairs), _MAX_SWEEPS)).astype(int))
     numbers = [number_beams(pairs[at].channels) for at in chosen]
     rings = max(pairs[at].layout.rings for at in chosen)
     columns = int(np.median([np.bincount(pairs[at].channels.laser).max() for at in chosen]))
@@ -42,7 +42,7 @@ def keep_scatter(pairs: Sequence[Pair], rows: Sequence[Array], levels: Sequence[
 
 
 def pack_scatter(levels: Array) -> tuple[bytes, Scatter]:
-    """The file of levels, and what the card says of it."""
+    """The file of levels, and its entry in the card."""
     buffer = io.BytesIO()
     np.save(buffer, np.ascontiguousarray(levels), allow_pickle=False)
     data = buffer.getvalue()

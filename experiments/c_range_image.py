@@ -14,10 +14,10 @@ import numpy as np
 
 from resweep import portable
 from resweep.label_mapping import map_labels
-from resweep.learn.semantics.network import SLOPE, load_torch
+from resweep.learn.semantics.iou import count_pairs
+from resweep.learn.semantics.kpconv import SLOPE, load_torch
+from resweep.learn.semantics.rounds import rate_share
 from resweep.learn.semantics.samples import IGNORED, Vocabulary
-from resweep.learn.semantics.scores import count_pairs
-from resweep.learn.semantics.training import rate_share
 from resweep.log import Log
 from resweep.pose import Array
 from resweep.progress import track

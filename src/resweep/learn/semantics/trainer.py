@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,15 +14,16 @@ from resweep.errors import ResweepError
 from resweep.files import lock_local
 from resweep.files.partial import find_partial, hash_text, open_partial
 from resweep.files.publication import discard_partial
+from resweep.learn.outputs import check_output
 from resweep.learn.semantics.config import SemanticsConfig
 from resweep.learn.semantics.export import export
-from resweep.learn.semantics.network import Network, predict
+from resweep.learn.semantics.iou import count_pairs, make_scores
+from resweep.learn.semantics.kpconv import KpConvNetwork, predict
+from resweep.learn.semantics.rounds import train
 from resweep.learn.semantics.samples import Sample, Vocabulary, check_labels, read_samples
-from resweep.learn.semantics.scores import count_pairs, make_scores
-from resweep.learn.semantics.training import train
 from resweep.log import Log
 from resweep.progress import track
-from resweep.segmentation.card import TOLERANCE, Card, Scores, Trained, hash_model, write_model
+from resweep.segmentation.card import TOLERANCE, Scores, SegmentationCard, TrainingLog, hash_model, write_model
 from resweep.segmentation.labeller import Labeller, open_labeller
 from resweep.segmentation.pyramid import make_pyramid
 
@@ -58,16 +59,26 @@ def split_logs(logs: Sequence[Log], validate: Sequence[Log] = (), test: Sequence
 
 
 def learn_semantics(
-    split: Split,
+    logs: Log | Sequence[Log],
     path: str | Path,
     config: SemanticsConfig | None = None,
-    say: Callable[[str], None] | None = None,
-) -> Card:
-    """Train a network, write it as the model ``path`` and give its card.
+    *,
+    validate: Sequence[Log] = (),
+    test: Sequence[Log] = (),
+    overwrite: bool = False,
+    progress: bool = True,
+) -> SegmentationCard:
+    """Train a network that labels points on labelled logs; writes the model ``path`` and gives its card.
 
-    What a stopped training had reached is kept beside ``path``; the same call goes on from there.
+    ``validate`` are the logs that choose the best round: by default the last of several logs, or the last fifth of the
+    only one. ``test`` are logs to report on, of which training sees nothing. A training that was stopped is kept beside
+    ``path``; the same call goes on from there.
+
+    Example: ``rs.learn_semantics([rs.open_log("drive1"), rs.open_log("drive2")], "town.model")``
     """
+    split = split_logs([logs] if isinstance(logs, Log) else logs, validate, test)
     config, path = config or SemanticsConfig(), Path(path)
+    check_output(path, overwrite)
     vocabulary = Vocabulary.load(config.labels)
     for log in (*split.training, *split.validation, *split.test):
         check_labels(log, vocabulary)  # before any is read
@@ -76,9 +87,9 @@ def learn_semantics(
         _check_classes(parts["training"], vocabulary)
         folder = find_partial(path)
         open_partial(folder, _make_key(parts["training"] + parts["validation"], config), "rounds of a training")
-        network, state = train(parts["training"], parts["validation"], len(vocabulary.ids), config, folder, say)
+        network, state = train(parts["training"], parts["validation"], len(vocabulary.ids), config, folder, progress)
         model = export(network)
-        card = Card(
+        card = SegmentationCard(
             version=resweep.__version__,
             labels=vocabulary.labels,
             classes=vocabulary.ids,
@@ -87,7 +98,7 @@ def learn_semantics(
             neighbours=config.network.neighbours,
             features=config.network.features,
             votes=config.votes,
-            trained_on=tuple(Trained(log=log.name, sweeps=len(log)) for log in split.training),
+            trained_on=tuple(TrainingLog(log=log.name, sweeps=len(log)) for log in split.training),
             settings={**config.model_dump(mode="json"), "rounds": state.epoch, "best_round": state.best + 1},
             sha256=hash_model(model),
         )
@@ -103,7 +114,7 @@ def learn_semantics(
     return card
 
 
-def check_equal(labeller: Labeller, network: Network, sample: Sample) -> float:
+def check_equal(labeller: Labeller, network: KpConvNetwork, sample: Sample) -> float:
     """The largest difference between PyTorch and onnxruntime on a sample; an error if it is beyond `TOLERANCE`."""
     card, thinned = labeller.card, sample.thinned
     pyramid = make_pyramid(thinned.points, card.cell_m, card.levels, card.neighbours)
@@ -132,8 +143,8 @@ def _score(labeller: Labeller, samples: Sequence[Sample], logs: Sequence[Log], v
     classes = len(vocabulary.ids)
     pairs = np.zeros((classes, classes), np.int64)
     for sample in track(samples, "scoring"):
-        said = labeller.scores(sample.thinned).argmax(axis=1)
-        pairs += count_pairs(sample.truth, said[sample.thinned.cell], classes)
+        predicted = labeller.scores(sample.thinned).argmax(axis=1)
+        pairs += count_pairs(sample.truth, predicted[sample.thinned.cell], classes)
     return make_scores(pairs, vocabulary.names, [log.name for log in logs], len(samples))
 
 

@@ -1,4 +1,4 @@
-"""Scores of labels: counts of what was said of what is true, and the intersection over union of each class."""
+"""Scores of labels: counts of predicted against true classes, and the intersection over union of each class."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from resweep.pose import Array
 from resweep.segmentation.card import Scores
 
 
-def count_pairs(truth: Array, said: Array, classes: int) -> Array:
-    """How often (classes, classes) each class, by row, was said to be each, by column; truth below 0 does not count."""
+def count_pairs(truth: Array, predicted: Array, classes: int) -> Array:
+    """How often (classes, classes) each true class, by row, is predicted as each, by column; without truth below 0."""
     known = truth >= 0
-    pairs = truth[known].astype(np.int64) * classes + said[known]
+    pairs = truth[known].astype(np.int64) * classes + predicted[known]
     return np.bincount(pairs, minlength=classes * classes).reshape(classes, classes)
 
 

@@ -21,7 +21,7 @@ _CENTRES = 25  # of predicted intensities, at which their scatter is known
 _PRIOR_RAYS = 2.0  # which scatter as all rays do
 
 
-class TreeConfig(Spec):
+class BoostingConfig(Spec):
     """How trees are boosted (scikit-learn's HistGradientBoosting)."""
 
     trees: Annotated[int, Field(ge=1, le=5000)] = 120
@@ -36,7 +36,7 @@ class TreeConfig(Spec):
     """Seed of the rays that are chosen."""
 
 
-def boost(task: Task, values: Array, target: Array, config: TreeConfig) -> Any:
+def boost(task: Task, values: Array, target: Array, config: BoostingConfig) -> Any:
     """Trees fitted to rays (n, 9): the drop, or what is to be added to the recorded intensity."""
     ensemble = require("sklearn.ensemble", "boosting trees")
     random = np.random.default_rng(config.seed)
@@ -48,7 +48,7 @@ def boost(task: Task, values: Array, target: Array, config: TreeConfig) -> Any:
     return trees.fit(values[rows], wanted)
 
 
-def predict_light(trees: Any, values: Array) -> Array:
+def predict_intensities(trees: Any, values: Array) -> Array:
     """The intensities (n,) that trees predict for rays (n, 9)."""
     return np.asarray(values[:, _LIGHT] + trees.predict(values), np.float64)
 

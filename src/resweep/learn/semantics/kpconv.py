@@ -29,7 +29,7 @@ def load_torch() -> Any:
     return torch
 
 
-class Network:
+class KpConvNetwork:
     """Scores (n, c) of classes for the points of a pyramid's finest grid, from features (n, f).
 
     ``module`` is what PyTorch keeps of it: ``weights`` by layer, ``norms`` and the last ``bias``. ``seed`` draws them.
@@ -56,7 +56,7 @@ def to_tensors(pyramid: Pyramid) -> dict[str, Any]:
     return {name: torch.from_numpy(array) for name, array in pyramid.inputs().items()}
 
 
-def predict(network: Network, features: Array, pyramid: Pyramid) -> Array:
+def predict(network: KpConvNetwork, features: Array, pyramid: Pyramid) -> Array:
     """Scores (n, c) float32 of a network that is not being trained."""
     torch = load_torch()
     network.module.eval()
@@ -68,7 +68,7 @@ def predict(network: Network, features: Array, pyramid: Pyramid) -> Array:
 class _Counting:
     """Follows the network by its numbers of channels, and makes its parameters."""
 
-    def __init__(self, network: Network, torch: Any) -> None:
+    def __init__(self, network: KpConvNetwork, torch: Any) -> None:
         self._network, self._torch = network, torch
 
     def _add(self, name: str, rows: int, columns: int, norm: bool = True) -> int:
@@ -106,7 +106,7 @@ class _Counting:
 class _Running:
     """Follows the network with tensors."""
 
-    def __init__(self, network: Network, inputs: Mapping[str, Any]) -> None:
+    def __init__(self, network: KpConvNetwork, inputs: Mapping[str, Any]) -> None:
         self._network, self._inputs, self._torch = network, inputs, load_torch()
         self._influences: dict[str, Any] = {}
 

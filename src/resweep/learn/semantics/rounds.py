@@ -17,9 +17,9 @@ import numpy as np
 
 from resweep.files import write_file
 from resweep.learn.semantics.config import SemanticsConfig
-from resweep.learn.semantics.network import Network, load_torch, predict, to_tensors
+from resweep.learn.semantics.iou import count_pairs, mean_iou
+from resweep.learn.semantics.kpconv import KpConvNetwork, load_torch, predict, to_tensors
 from resweep.learn.semantics.samples import IGNORED, Sample, draw_batch
-from resweep.learn.semantics.scores import count_pairs, mean_iou
 from resweep.pose import Array
 from resweep.progress import open_progress
 from resweep.segmentation.pyramid import Pyramid, make_pyramid
@@ -30,13 +30,19 @@ _MAX_GRADIENT = 10.0
 
 
 @dataclass
-class Progress:
+class TrainingProgress:
     """How far a training is: the next round, the loss and score of each round, and the best round so far."""
 
     epoch: int = 0
     losses: list[float] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
     best: int = -1
+
+    def describe(self) -> str:
+        """The last round in a few words; nothing before it."""
+        if not self.losses or not self.scores:
+            return ""
+        return f"round {self.epoch}: loss {self.losses[-1]:.3f}, mIoU {self.scores[-1]:.3f}"
 
 
 def train(
@@ -45,34 +51,36 @@ def train(
     classes: int,
     config: SemanticsConfig,
     folder: Path | None = None,
-    say: Callable[[str], None] | None = None,
-) -> tuple[Network, Progress]:
+    progress: bool = True,
+) -> tuple[KpConvNetwork, TrainingProgress]:
     """The network of the round that labelled the validation samples best, and how the training went.
 
-    ``folder`` keeps a checkpoint after each round, from which the next call goes on. ``say`` gets a line then.
+    ``folder`` keeps a checkpoint after each round, from which the next call goes on.
     """
     torch = load_torch()
-    network = Network(config.network, classes, config.seed)
+    network = KpConvNetwork(config.network, classes, config.seed)
     optimiser = torch.optim.AdamW(network.module.parameters(), config.rate, weight_decay=config.weight_decay)
     weight = torch.from_numpy(class_weights(training, classes, config.balance))
-    state, best = Progress(), network.module.state_dict()
+    state, best = TrainingProgress(), network.module.state_dict()
     file = None if folder is None else folder / CHECKPOINT
     if file is not None and file.is_file():
         state, best = _restore(file, network, optimiser)
     chosen = [_prepare(sample, config) for sample in _spread(validation, config.validation_sweeps)]
-    with open_progress() as shown:
+    with open_progress(progress) as shown:
         shown.start("training", config.epochs * config.steps)
         shown.advance(state.epoch * config.steps)
+
+        def advance() -> None:
+            shown.advance(1, state.describe())
+
         while state.epoch < config.epochs and state.epoch - 1 - state.best < config.patience:
-            state.losses.append(_run_round(network, optimiser, training, weight, config, state.epoch, shown.advance))
+            state.losses.append(_run_round(network, optimiser, training, weight, config, state.epoch, advance))
             pairs = sum(_count(network, sample, pyramid, classes) for sample, pyramid in chosen)
             state.scores.append(mean_iou(np.asarray(pairs)))
             if state.best < 0 or state.scores[-1] > state.scores[state.best]:
                 state.best = state.epoch
                 best = {name: value.clone() for name, value in network.module.state_dict().items()}
             state.epoch += 1
-            if say is not None:
-                say(f"round {state.epoch}: loss {state.losses[-1]:.3f}, mIoU {state.scores[-1]:.3f}")
             if file is not None:
                 _save(file, network, optimiser, state, best)
     network.module.load_state_dict(best)
@@ -92,9 +100,9 @@ def _prepare(sample: Sample, config: SemanticsConfig) -> tuple[Sample, Pyramid]:
     return sample, make_pyramid(sample.thinned.points, network.cell_m, network.levels, network.neighbours, threads=0)
 
 
-def _count(network: Network, sample: Sample, pyramid: Pyramid, classes: int) -> Array:
-    said = predict(network, sample.thinned.features, pyramid).argmax(axis=1)
-    return count_pairs(sample.truth, said[sample.thinned.cell], classes)
+def _count(network: KpConvNetwork, sample: Sample, pyramid: Pyramid, classes: int) -> Array:
+    predicted = predict(network, sample.thinned.features, pyramid).argmax(axis=1)
+    return count_pairs(sample.truth, predicted[sample.thinned.cell], classes)
 
 
 def _spread(samples: Sequence[Sample], most: int) -> list[Sample]:
@@ -104,13 +112,13 @@ def _spread(samples: Sequence[Sample], most: int) -> list[Sample]:
 
 
 def _run_round(
-    network: Network,
+    network: KpConvNetwork,
     optimiser: Any,
     samples: Sequence[Sample],
     weight: Any,
     config: SemanticsConfig,
     epoch: int,
-    advance: Callable[[int], None],
+    advance: Callable[[], None],
 ) -> float:
     """The mean loss of the steps of a round."""
     torch = load_torch()
@@ -129,7 +137,7 @@ def _run_round(
             torch.nn.utils.clip_grad_norm_(network.module.parameters(), _MAX_GRADIENT)
             optimiser.step()
             losses.append(float(loss.detach()))
-        advance(1)
+        advance()
     return float(np.mean(losses)) if losses else math.nan
 
 
@@ -140,7 +148,7 @@ def rate_share(done: float) -> float:
     return 0.5 * (1 + math.cos(math.pi * (done - _WARM_UP) / (1 - _WARM_UP)))
 
 
-def _save(file: Path, network: Network, optimiser: Any, state: Progress, best: Any) -> None:
+def _save(file: Path, network: KpConvNetwork, optimiser: Any, state: TrainingProgress, best: Any) -> None:
     held = io.BytesIO()
     kept = {
         "network": network.module.state_dict(),
@@ -152,8 +160,8 @@ def _save(file: Path, network: Network, optimiser: Any, state: Progress, best: A
     write_file(file, held.getvalue())
 
 
-def _restore(file: Path, network: Network, optimiser: Any) -> tuple[Progress, Any]:
+def _restore(file: Path, network: KpConvNetwork, optimiser: Any) -> tuple[TrainingProgress, Any]:
     kept = load_torch().load(file, weights_only=True)
     network.module.load_state_dict(kept["network"])
     optimiser.load_state_dict(kept["optimiser"])
-    return Progress(**kept["state"]), kept["best"]
+    return TrainingProgress(**kept["state"]), kept["best"]

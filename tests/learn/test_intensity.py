@@ -12,15 +12,22 @@ from scipy.stats import ks_1samp, uniform
 
 from resweep import _core
 from resweep.errors import ResweepError
+from resweep.learn.drop_patches import estimate_patches, estimate_volume_drops
 from resweep.learn.examples import select_beams
-from resweep.learn.light import estimate_textures, find_bins, find_levels, find_neighbours, find_step, make_light
-from resweep.learn.noise import estimate_noise
-from resweep.learn.runs import estimate_patches, estimate_volume_drops
-from resweep.learn.scatter import keep_scatter, pack_scatter
+from resweep.learn.intensity_bins import (
+    estimate_textures,
+    find_bins,
+    find_levels,
+    find_neighbours,
+    find_step,
+    make_intensity_model,
+)
+from resweep.learn.range_noise import estimate_noise
+from resweep.learn.scatter_levels import keep_scatter, pack_scatter
 from resweep.learn.scores import js_divergence, score_shares
 from resweep.simulate.realism.card import Part
 from resweep.simulate.realism.channels import CHANNELS, BeamChannels
-from resweep.simulate.realism.light import Light, Texture
+from resweep.simulate.realism.intensity import IntensityModel, Texture
 from resweep.simulate.realism.model import draw_drop_levels
 from resweep.simulate.realism.normal import find_normal, find_share
 from resweep.simulate.realism.rings import Patches, draw_patches
@@ -44,7 +51,7 @@ def test_drawn_intensities_have_the_recorded_levels_and_shares() -> None:
     """A fifth of the returns has intensity 0, the rest is counted in hundredths."""
     random = np.random.default_rng(1)
     true = np.where(random.random(200_000) < 0.2, 0, np.round(random.beta(2, 5, 200_000), 2)).astype(np.float32)
-    light, edges = make_light(true)
+    light, edges = make_intensity_model(true)
     assert light.step == 0.01
     shares = np.bincount(find_bins(true, edges), minlength=len(edges)) / len(true)
     drawn = light.draw(np.repeat(shares[None], len(true), axis=0), random.random(len(true)))
@@ -58,7 +65,7 @@ def test_drawn_intensities_have_the_recorded_levels_and_shares() -> None:
 def test_levels_are_uniform_where_shares_are_right() -> None:
     random = np.random.default_rng(2)
     true = np.round(random.beta(2, 5, 20_000), 2)
-    light, edges = make_light(true)
+    light, edges = make_intensity_model(true)
     place = find_bins(true, edges)
     shares = np.repeat((np.bincount(place, minlength=len(edges)) / len(true))[None], len(true), axis=0)
     assert ks_1samp(find_levels(shares, true, edges, light, random), uniform.cdf).pvalue > 1e-3
@@ -73,7 +80,7 @@ def make_beams(count: int) -> BeamChannels:
 
 
 def test_beams_side_by_side_resemble_each_other() -> None:
-    light = Light(knots=[[0, 1], [1, 2]], means=[0.5, 1.5], ring_correlation=0.7)
+    light = IntensityModel(knots=[[0, 1], [1, 2]], means=[0.5, 1.5], ring_correlation=0.7)
     beams, points = make_beams(40_000), np.zeros((40_000, 3))
     level = light.draw_levels(beams, points, seed=3, index=0)
     normal = find_normal(level)
@@ -90,7 +97,7 @@ def test_levels_tell_steps_of_a_bin_apart() -> None:
     """What is drawn at the level of an intensity is that intensity again, to a step."""
     random = np.random.default_rng(6)
     true = np.where(random.random(20_000) < 0.2, 0, np.round(random.beta(2, 5, 20_000), 2))
-    light, edges = make_light(true)
+    light, edges = make_intensity_model(true)
     shares = np.repeat((np.bincount(find_bins(true, edges), minlength=len(edges)) / len(true))[None], len(true), axis=0)
     again = light.draw(shares, find_levels(shares, true, edges, light, random))
     assert np.quantile(np.abs(again - true), 0.98) < 0.0101
@@ -108,7 +115,7 @@ def test_recorded_scatter_is_replayed(make_made_up: Any) -> None:
     kept = keep_scatter(pairs, rows, levels)
     assert kept.dtype == np.uint8
     assert kept.shape[:2] == (3, pairs[0].layout.rings)
-    light = Light(knots=[[0, 1], [1, 2]], means=[0.5, 1.5])
+    light = IntensityModel(knots=[[0, 1], [1, 2]], means=[0.5, 1.5])
     channels = pairs[0].channels
     drawn = [light.draw_levels(channels, pairs[0].hit, kept, seed=2, index=at) for at in (0, 0, 1)]
     assert drawn[0].tobytes() == drawn[1].tobytes() != drawn[2].tobytes()
@@ -197,7 +204,7 @@ def test_neighbours_share_draws_as_their_patches_say(make_made_up: Any) -> None:
 def test_texture_stays_with_the_surface_from_sweep_to_sweep() -> None:
     """Levels are uniform; those of one cell resemble each other in other sweeps too, by its share of the variance."""
     texture = Texture(size_m=1.0, share=0.6)
-    light = Light(knots=[[0, 1], [1, 2]], means=[0.5, 1.5], textures=(texture,))
+    light = IntensityModel(knots=[[0, 1], [1, 2]], means=[0.5, 1.5], textures=(texture,))
     points = np.random.default_rng(3).uniform(-100, 100, (20_000, 3))
     beams = make_beams(len(points))
     first, again, later, other = (
@@ -213,7 +220,7 @@ def test_texture_stays_with_the_surface_from_sweep_to_sweep() -> None:
 
 def test_the_share_of_surfaces_is_recovered(make_made_up: Any) -> None:
     """Pairs of one place whose levels were drawn with a texture show how much of the scatter it has."""
-    known = Light(knots=[[0, 1], [1, 2]], means=[0.5, 1.5], textures=(Texture(size_m=1.0, share=0.5),))
+    known = IntensityModel(knots=[[0, 1], [1, 2]], means=[0.5, 1.5], textures=(Texture(size_m=1.0, share=0.5),))
     pair = make_made_up(1)[0]
     pairs = [replace(pair, place="one") for _ in range(4)]
     rows = [select_beams(pair, "intensity") for pair in pairs]

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from resweep.learn.pairs import Pair
+from resweep.learn.beam_pairs import BeamPair
 from resweep.pose import Array
-from resweep.simulate.realism.light import Light, Texture
+from resweep.simulate.realism.intensity import IntensityModel, Texture
 from resweep.simulate.realism.normal import find_normal
 from resweep.voxels import find_cells
 
 BINS = 28  # of equal shares of the returns, but for the tail
 _TAIL = (0.98, 0.99, 0.995, 0.999)
 _KNOTS = 9
-_MOST_LEVELS = 70_000  # values that a sensor which counts in steps tells apart, at most
+_MAX_LEVELS = 70_000  # values that a sensor which counts in steps tells apart, at most
 _FINE_M, _COARSE_M = 0.15, 1.0  # scales of paint and leaves, and of whole things
-_STEP_TOLERANCE, _LEAST_RIGHT = 0.02, 0.999
+_STEP_TOLERANCE, _MIN_FITTING_SHARE = 0.02, 0.999
 
 
 def find_step(values: Array) -> float:
@@ -26,7 +26,7 @@ def find_step(values: Array) -> float:
     It is the step between neighbouring values that all are multiples of.
     """
     levels = np.unique(np.asarray(values, np.float64))
-    if len(levels) < 3 or len(levels) > _MOST_LEVELS:
+    if len(levels) < 3 or len(levels) > _MAX_LEVELS:
         return 0.0
     between = np.diff(levels)
     step = float(np.median(between[between < 1.5 * np.quantile(between, 0.1)]))
@@ -34,12 +34,12 @@ def find_step(values: Array) -> float:
     step = float((counts * levels).sum() / max(float((counts**2).sum()), 1.0))  # all levels say how large it is
     apart = np.abs(levels / step - np.round(levels / step))
     # Continuous values that were rounded to float32 would pass by chance if steps are few times that.
-    if step < 1e-6 * float(np.abs(levels).max()) or float(np.mean(apart < _STEP_TOLERANCE)) < _LEAST_RIGHT:
+    if step < 1e-6 * float(np.abs(levels).max()) or float(np.mean(apart < _STEP_TOLERANCE)) < _MIN_FITTING_SHARE:
         return 0.0
     return float(f"{step:.6g}")
 
 
-def make_light(values: Array) -> tuple[Light, Array]:
+def make_intensity_model(values: Array) -> tuple[IntensityModel, Array]:
     """The bins of recorded intensities (n,), and their upper edges (k,): a value belongs to the first not below it."""
     shares = np.unique(np.concatenate([np.arange(1, BINS + 1) / BINS, _TAIL]))
     edges = np.unique(np.quantile(values, shares, method="inverted_cdf"))
@@ -51,7 +51,7 @@ def make_light(values: Array) -> tuple[Light, Array]:
         own = values[place == number].astype(np.float64) if np.any(place == number) else np.array([edge])
         knots.append(np.quantile(own, np.linspace(0.0, 1.0, _KNOTS)))
         means.append(float(own.mean()))
-    light = Light(
+    light = IntensityModel(
         knots=np.round(knots, 6).tolist(), means=np.round(means, 6).tolist(), step=find_step(values[: 1 << 20])
     )
     return light, edges
@@ -62,7 +62,7 @@ def find_bins(values: Array, edges: Array) -> Array:
     return np.minimum(np.searchsorted(edges, values, side="left"), len(edges) - 1)
 
 
-def find_levels(shares: Array, true: Array, edges: Array, light: Light, random: np.random.Generator) -> Array:
+def find_levels(shares: Array, true: Array, edges: Array, light: IntensityModel, random: np.random.Generator) -> Array:
     """Where in the distribution that shares (n, k) give each true intensity (n,) lies: uniform if they are right.
 
     Within a bin its quantiles say where. What a step of the sensor leaves open is drawn.
@@ -77,7 +77,7 @@ def find_levels(shares: Array, true: Array, edges: Array, light: Light, random: 
     return np.clip(level, 0.0, 1.0)
 
 
-def _find_within(true: Array, place: Array, light: Light, random: np.random.Generator) -> Array:
+def _find_within(true: Array, place: Array, light: IntensityModel, random: np.random.Generator) -> Array:
     """The share (n,) of each intensity's bin ``place`` (n,) that lies below it."""
     knots = np.array(light.knots)[place]
     last = knots.shape[1] - 1
@@ -92,7 +92,7 @@ def _find_within(true: Array, place: Array, light: Light, random: np.random.Gene
     return np.where(narrow, random.random(len(true)), (low + np.clip(part, 0.0, 1.0)) / last)
 
 
-def estimate_textures(pairs: Sequence[Pair], rows: Sequence[Array], levels: Sequence[Array]) -> tuple[Texture, ...]:
+def estimate_textures(pairs: Sequence[BeamPair], rows: Sequence[Array], levels: Sequence[Array]) -> tuple[Texture, ...]:
     """How much of the scatter of intensities stays with the surface from sweep to sweep, at two scales.
 
     ``levels`` (n,) of the beams ``rows`` (n,) of each pair say where their true intensities lie in what was predicted.
@@ -104,7 +104,7 @@ def estimate_textures(pairs: Sequence[Pair], rows: Sequence[Array], levels: Sequ
     return tuple(Texture(size_m=size, share=round(share, 3)) for size, share in parts if share > 0.005)
 
 
-def _correlate(pairs: Sequence[Pair], rows: Sequence[Array], levels: Sequence[Array], size_m: float) -> float:
+def _correlate(pairs: Sequence[BeamPair], rows: Sequence[Array], levels: Sequence[Array], size_m: float) -> float:
     """The correlation of levels of different sweeps in the same cell, from 0 to 1."""
     together, total, count, number = 0.0, 0.0, 0.0, 0
     for place in dict.fromkeys(pair.place for pair in pairs):
@@ -129,7 +129,7 @@ def _correlate(pairs: Sequence[Pair], rows: Sequence[Array], levels: Sequence[Ar
     return float(np.clip((together / count) / max(total / number, 1e-9), 0.0, 1.0))
 
 
-def find_neighbours(pair: Pair) -> tuple[Array, Array]:
+def find_neighbours(pair: BeamPair) -> tuple[Array, Array]:
     """The beams (n,) of a pair that are fired one after the other by the same laser: left and right."""
     channels = pair.channels
     order = np.lexsort((channels.turn, channels.laser))
