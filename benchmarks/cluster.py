@@ -21,7 +21,7 @@ from rich.table import Table
 
 from benchmarks.report import Result, interleaved, machine, main, table, timed
 from resweep.cluster import open_workers
-from resweep.dataset import Plan, generate
+from resweep.dataset import DatasetPlan, generate
 from resweep.io import write_log
 from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.scenes import street
@@ -87,7 +87,7 @@ def _make_drive(workers: Workers, sweeps: int, place: Path) -> Callable[[], None
 
 def _make_dataset(workers: Workers, sweeps: int, place: Path) -> Callable[[], None]:
     per_run = 4 if sweeps < SWEEPS else 40
-    plan = Plan(
+    plan = DatasetPlan(
         worlds=(WORLD,),
         sensors=(SENSOR,),
         scenarios=("hidden-car",),

@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.table import Table
 
 from benchmarks.report import Result, interleaved, machine, main, table, timed
-from resweep.dataset import Plan, generate
+from resweep.dataset import DatasetPlan, generate
 from resweep.scenario import load_scenario
 from resweep.scenes import street
 from resweep.simulate import Simulator
@@ -26,7 +26,7 @@ def run(fast: bool = False, threads: int = 0) -> Result:
     """Seconds of a whole dataset and of the same sweeps without boxes and files."""
     per_run = 4 if fast else 40
     runs = (FAST if fast else SWEEPS) // per_run
-    plan = Plan(
+    plan = DatasetPlan(
         worlds=("scene:street",),
         sensors=("velodyne-hdl-64e",),
         scenarios=("hidden-car",),

@@ -23,7 +23,7 @@ from resweep.learn.semantics.export import export
 from resweep.learn.semantics.kpconv import KpConvNetwork
 from resweep.pose import from_xyz_rpy
 from resweep.segmentation import Labeller, SegmentationCard, load_labeller, write_model
-from resweep.segmentation.card import Trained, hash_model
+from resweep.segmentation.card import TrainingLog, hash_model
 from resweep.work import Threads
 
 _THREADS = 2
@@ -39,7 +39,7 @@ def untrained(config: NetworkConfig, folder: Path) -> Labeller:
         version=rs.__version__,
         labels=labels,
         classes=classes,
-        trained_on=(Trained(log="nothing", sweeps=1),),
+        trained_on=(TrainingLog(log="nothing", sweeps=1),),
         sha256=hash_model(model),
         **shape,
     )

@@ -14,7 +14,7 @@ import resweep as rs
 from resweep.pose import from_xyz_rpy
 from resweep.scenes import SCENE_LABELS, Label, meadow
 from resweep.viewer import palette
-from resweep.viewer.grid import range_grid
+from resweep.viewer.sweep_grid import range_grid
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else "out/examples")
 folder.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from experiments.presenting import console, main, table
 from resweep.drive.safety import Campaign, list_cases, run_campaign
-from resweep.drive.safety.plot import draw_success
+from resweep.drive.safety.success_map import draw_success
 
 CHOSEN_ON = (5, 15, 55, 65, 76, 94, 105, 109)
 GROUPS_MPS = ((0.0, 99.0), (6.0, 8.0), (9.0, 11.0), (12.0, 14.0), (15.0, 16.0))  # speeds, first and last, of the table

@@ -29,7 +29,7 @@ from resweep.learn.beam_pairs import BeamPair
 from resweep.learn.blindness import add_blindness, fill_blindness
 from resweep.learn.examples import join_layouts
 from resweep.learn.fitting import FittedModel, fit
-from resweep.learn.range_noise import estimate_noise
+from resweep.learn.pair_noise import estimate_noise
 from resweep.learn.scores import score_intensity
 from resweep.optional import require
 from resweep.pose import Array

@@ -13,8 +13,8 @@ import resweep as rs
 from resweep.cli.shared.schema import list_models
 from resweep.cluster import ClusterSpec
 from resweep.config import validate
-from resweep.dataset import Plan
-from resweep.dataset.plan import list_runs
+from resweep.dataset import DatasetPlan
+from resweep.dataset.dataset_plan import list_runs
 from resweep.scenario.bank import _facts_of
 from resweep.scenario.builtin import builtin_bank
 from tests.docs.written import load_script
@@ -24,7 +24,7 @@ DOCS = ROOT / "docs"
 MODELS: dict[str, Any] = {
     "sensor.md": rs.Sensor,
     "scenario.md": rs.Scenario,
-    "plan.md": Plan,
+    "plan.md": DatasetPlan,
     "cluster.md": ClusterSpec,
 }
 
@@ -52,7 +52,7 @@ def test_examples_load(page: str) -> None:
     assert examples
     for text in examples:
         made = validate(yaml.safe_load(text), MODELS[page], page)
-        if isinstance(made, Plan):
+        if isinstance(made, DatasetPlan):
             assert len(list_runs(made)) == 20
 
 

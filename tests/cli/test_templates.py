@@ -13,11 +13,11 @@ from pydantic import BaseModel
 import resweep as rs
 from resweep.cli.shared.schema import list_models, make_schema
 from resweep.config import read_field_docs
-from resweep.dataset import Plan, load_plan
+from resweep.dataset import DatasetPlan, load_plan
 from resweep.scenario import Scenario
 from resweep.sensors import Sensor, fire
 
-MODELS = [model for top in (Sensor, Scenario, Plan) for model in list_models(top)]
+MODELS = [model for top in (Sensor, Scenario, DatasetPlan) for model in list_models(top)]
 UNITS = {
     "_m": "metre",
     "_s": "second",
@@ -63,7 +63,7 @@ def test_the_template_of_a_plan_makes_its_dataset(resweep: Any) -> None:
 
 @pytest.mark.parametrize("verb", ["sensors", "scenario", "dataset"])
 def test_templates_explain_every_field_and_schemas_too(verb: str, resweep: Any) -> None:
-    model: type[BaseModel] = {"sensors": Sensor, "scenario": Scenario, "dataset": Plan}[verb]
+    model: type[BaseModel] = {"sensors": Sensor, "scenario": Scenario, "dataset": DatasetPlan}[verb]
     text = resweep(verb, "--template").out
     for name in model.model_fields:
         assert f"\n{name}:" in text or f"\n# {name}:" in text

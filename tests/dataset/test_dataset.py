@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import resweep as rs
-from resweep.dataset import Plan, generate, load_plan
-from resweep.dataset.annotations import Annotations, annotate
-from resweep.dataset.plan import PLANS, list_runs
+from resweep.dataset import DatasetPlan, generate, load_plan
+from resweep.dataset.actor_annotations import Annotations, annotate
+from resweep.dataset.dataset_plan import PLANS, list_runs
 from resweep.pose import inverse, transform
 from resweep.scenes import ground_plane
 from resweep.sensors import Sensor
@@ -31,14 +31,14 @@ SCENARIO: dict[str, Any] = {
 }
 
 
-def plan(**changes: Any) -> Plan:
+def plan(**changes: Any) -> DatasetPlan:
     fields: dict[str, Any] = {
         "worlds": ["scene:street"],
         "sensors": ["velodyne-vlp-16"],
         "scenarios": [SCENARIO],
         "sweeps": 3,
     }
-    return Plan(**{**fields, **changes})
+    return DatasetPlan(**{**fields, **changes})
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -238,11 +238,11 @@ def test_the_package_makes_datasets_from_python(made: Path, tmp_path: Path) -> N
     """``rs.dataset`` is the package, whose names are those of the command."""
     (tmp_path / "plan.yaml").write_text(json.dumps(plan().model_dump(mode="json", exclude_unset=True)))
     read = rs.dataset.load_plan(tmp_path / "plan.yaml")
-    assert isinstance(read, rs.dataset.Plan)
+    assert isinstance(read, rs.dataset.DatasetPlan)
     done = rs.dataset.generate(read, tmp_path / "out", workers=1, progress=False)
     assert (done.runs, done.sweeps, done.resumed) == (1, 3, 0)
     assert digests(tmp_path / "out") == digests(made)
-    for name in ("generate", "load_plan", "Plan", "Summary", "replay", "Replay"):
+    for name in ("generate", "load_plan", "DatasetPlan", "Summary", "replay", "Replay"):
         assert name in rs.dataset.__all__
         assert getattr(rs.dataset, name).__doc__
 

@@ -19,7 +19,7 @@ import pytest
 from PIL import Image
 
 import resweep as rs
-from resweep.dataset import Plan, generate
+from resweep.dataset import DatasetPlan, generate
 from resweep.pose import Array, from_xyz_rpy
 
 SCENARIO: dict[str, Any] = {
@@ -41,9 +41,9 @@ for _actor in SCENARIO["actors"]:
 MIN_HEIGHT_PX, MAX_OCCLUSION, MAX_TRUNCATION = (40, 25, 25), (0, 1, 2), (0.15, 0.3, 0.5)
 
 
-def plan(layout: str, **changes: Any) -> Plan:
+def plan(layout: str, **changes: Any) -> DatasetPlan:
     fields: dict[str, Any] = {"worlds": ["scene:street"], "sensors": ["velodyne-vlp-16"], "scenarios": [SCENARIO]}
-    return Plan(**{**fields, "layout": layout, "sweeps": 3, **changes})
+    return DatasetPlan(**{**fields, "layout": layout, "sweeps": 3, **changes})
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from resweep.dataset.plan import MAX_RUNS, list_runs, load_plan
+from resweep.dataset.dataset_plan import MAX_RUNS, list_runs, load_plan
 from resweep.errors import ResweepError
 
 PLAN = "worlds: [scene:street]\nsensors: [velodyne-vlp-16]\nscenarios: [animals, construction]\nvariants: {variants}\n"

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import resweep as rs
-from resweep.dataset import Plan, generate
-from resweep.dataset.record import _fingerprint
+from resweep.dataset import DatasetPlan, generate
+from resweep.dataset.dataset_record import _fingerprint
 from resweep.worlds import Mesh, World
 
 FIELDS: dict[str, Any] = {
@@ -32,7 +32,7 @@ def wait(work, place):
         sys.stdin.readline()
     make(work, place)
 module._make_sweep = wait
-module.generate(module.Plan(**json.loads(sys.argv[1])), sys.argv[2], workers=1, progress=False)
+module.generate(module.DatasetPlan(**json.loads(sys.argv[1])), sys.argv[2], workers=1, progress=False)
 """
 
 
@@ -47,12 +47,12 @@ def test_two_plans_at_once_do_not_mix(tmp_path: Path) -> None:
         assert first.stdout.readline() == "waiting\n"
         for seed in (0, 1):  # the same plan is refused too: both would do the same work
             with pytest.raises(rs.ResweepError, match=rf"data: another process is writing it \(pid {first.pid}"):
-                generate(Plan(**FIELDS, seed=seed), tmp_path / "data", progress=False)
+                generate(DatasetPlan(**FIELDS, seed=seed), tmp_path / "data", progress=False)
         first.communicate("\n")
     assert first.returncode == 0
     with pytest.raises(rs.ResweepError, match=r"made with other settings \(plan.seed was 0, is now 1\)"):
-        generate(Plan(**FIELDS, seed=1), tmp_path / "data", progress=False)
-    generate(Plan(**FIELDS), tmp_path / "alone", progress=False)
+        generate(DatasetPlan(**FIELDS, seed=1), tmp_path / "data", progress=False)
+    generate(DatasetPlan(**FIELDS), tmp_path / "alone", progress=False)
     assert content(tmp_path / "data") == content(tmp_path / "alone")
     assert sorted(item.name for item in tmp_path.iterdir()) == ["alone", "data"]
 

@@ -16,7 +16,7 @@ from resweep.drive.safety import Campaign, list_cases, run_campaign
 from resweep.drive.safety import campaign as campaigns
 from resweep.drive.safety.cases import grid, make_hidden_car
 from resweep.drive.safety.judge import describe_run, is_avoidable
-from resweep.drive.safety.plot import draw_success
+from resweep.drive.safety.success_map import draw_success
 from resweep.errors import ResweepError
 from resweep.scenes import SCENE_LABELS, Label, ground_plane
 

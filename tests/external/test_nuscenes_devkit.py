@@ -70,7 +70,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, external_python: str) -> P
     """A dataset and a simulated drive; both merged, both put together by hand; the drive as part of nuScenes mini."""
     folder = tmp_path_factory.mktemp("nuscenes")
     fields: dict[str, Any] = {"worlds": ["scene:street"], "sensors": ["velodyne-hdl-32e"], "scenarios": [SCENARIO]}
-    rs.dataset.generate(rs.dataset.Plan(layout="nuscenes", **fields), folder / "edge", progress=False)
+    rs.dataset.generate(rs.dataset.DatasetPlan(layout="nuscenes", **fields), folder / "edge", progress=False)
     world = open_world("scene:street", 0)
     trajectory, actors = rs.Scenario(**SCENARIO).place(world)
     drive = rs.Simulator(world, "velodyne-hdl-32e", actors=actors, seed=7).run(trajectory)

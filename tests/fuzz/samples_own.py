@@ -79,7 +79,7 @@ def _read_cluster(path: Path) -> None:
 
 
 def _read_plan(path: Path) -> None:
-    from resweep.dataset.plan import list_runs, load_plan
+    from resweep.dataset.dataset_plan import list_runs, load_plan
 
     list_runs(load_plan(path))
 

@@ -22,7 +22,7 @@ from resweep.learn.intensity_bins import (
     find_step,
     make_intensity_model,
 )
-from resweep.learn.range_noise import estimate_noise
+from resweep.learn.pair_noise import estimate_noise
 from resweep.learn.scatter_levels import keep_scatter, pack_scatter
 from resweep.learn.scores import js_divergence, score_shares
 from resweep.simulate.realism.card import Part

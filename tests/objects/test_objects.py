@@ -13,10 +13,10 @@ from resweep.boxes import BOX_MARGIN_M, Boxes
 from resweep.categories import CATEGORIES
 from resweep.log import Log
 from resweep.objects import IcpConfig, ObjectConfig, build_bank
-from resweep.objects.align import align_sweeps
 from resweep.objects.coloured_icp import make_target, register
+from resweep.objects.joint_icp import align_sweeps
 from resweep.objects.mirror import FLIP, find_symmetry
-from resweep.objects.surfels import measure_gaps
+from resweep.objects.object_surfels import measure_gaps
 from resweep.pose import Trajectory, from_xyz_rpy, inverse, transform
 from resweep.registration import motion_matrix
 from resweep.scenario.assets import Asset
@@ -143,7 +143,7 @@ def test_boxes_that_are_off_are_aligned():
         mean = np.mean([pose[:2, 3] for pose in wrong], axis=0)
         spread[name] = np.median(off_shell(asset.layers[0].centre + np.append(mean, 0)))
     assert spread["icp"] < 0.6 * spread["boxes"]
-    assert asset.meta["misfit_m"][1] < asset.meta["misfit_m"][0]
+    assert asset.meta["plane_residual_m"][1] < asset.meta["plane_residual_m"][0]
 
 
 def test_registration_finds_a_known_motion_and_needs_colour_to_slide_along_a_wall():
@@ -170,13 +170,13 @@ def test_groups_that_share_little_stay_where_their_boxes_are():
         wrong = from_xyz_rpy(*rng.normal(0, 0.05, 2), yaw=rng.normal(0, 0.01))
         clouds.append(transform(wrong, cloud))
         truth.append(wrong)
-    poses, misfit = align_sweeps(clouds, [np.zeros(len(cloud)) for cloud in clouds], IcpConfig())
+    poses, residual = align_sweeps(clouds, [np.zeros(len(cloud)) for cloud in clouds], IcpConfig())
     before = np.stack(truth)[:, 1, 3]
     after = (poses @ np.stack(truth))[:, 1, 3]
     for group in (slice(0, 6), slice(6, 12)):
         assert after[group].std() < 0.15 * before[group].std()
         assert after[group].mean() == pytest.approx(before[group].mean(), abs=0.015)
-    assert misfit[1] < misfit[0]
+    assert residual[1] < residual[0]
 
 
 def test_what_is_alike_on_both_sides_is_mirrored_about_its_own_middle():
@@ -318,5 +318,5 @@ def test_real_drives_give_their_objects(sample_data):
     assert size == pytest.approx(np.array(car.size_m) + np.array([2, 2, 1]) * BOX_MARGIN_M, abs=1e-6)
     assert share > 0.99
     assert car.mirrored
-    assert car.meta["misfit_m"][1] < car.meta["misfit_m"][0]
+    assert car.meta["plane_residual_m"][1] < car.meta["plane_residual_m"][0]
     assert min(car.coverage) > 0.5

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from resweep.dataset import Plan, generate
+from resweep.dataset import DatasetPlan, generate
 from resweep.errors import ResweepError
 from resweep.remote import find_path, stage
 from resweep.remote.buckets import Bucket, Version
@@ -17,10 +17,10 @@ from tests.remote.server import Server, list_keys, put, read_all, read_folder
 GROUND = Mesh([[-60, -60, 0], [60, -60, 0], [60, 60, 0], [-60, 60, 0]], [[0, 1, 2], [0, 2, 3]], label=40)
 
 
-def make_plan(url: str, **changes: Any) -> Plan:
+def make_plan(url: str, **changes: Any) -> DatasetPlan:
     drive = {"name": "on", "ego": {"waypoints": [[0, 0, 0], [2, 20, 0]]}}
     given = {"worlds": [url], "sensors": ["velodyne-vlp-16"], "scenarios": [drive], "sweeps": 3}
-    return Plan(**{**given, **changes})
+    return DatasetPlan(**{**given, **changes})
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from resweep.log import Log
 from resweep.pose import from_xyz_rpy
 from resweep.sensors import load_sensor
 from resweep.simulate import Simulator
-from resweep.viewer.opening import Opened, find_kind, open_all
+from resweep.viewer.contents import ViewerContents, find_kind, open_contents
 from resweep.worlds import Splats, Volumes, World
 from tests.viewer.browser import Page, bright, open_browser
 
@@ -79,7 +79,7 @@ def shown() -> Iterator[Callable[..., Show]]:
     """Shows what was opened; servers stop at the end, and their ports are free then."""
     shows: list[Show] = []
 
-    def once(opened: Opened, port: int, panes: bool = True) -> Show:
+    def once(opened: ViewerContents, port: int, panes: bool = True) -> Show:
         shows.append(Show(opened, port=port, panes=panes))
         assert shows[-1].stage.work.finish()
         return shows[-1]
@@ -97,7 +97,7 @@ def check_free(show: Show) -> None:
 
 
 def test_a_log_is_shown_and_its_controls_change_it(shown: Any, visit: Any, log: Log, tmp_path: Path) -> None:
-    show = shown(Opened(logs=[("drive", log)]), 8400)
+    show = shown(ViewerContents(logs=[("drive", log)]), 8400)
     page = visit(show.url)
     first = page.wait_for(lambda image: bright(image) > 0.01, "no returns are shown")
     # By label: the floor is green, the wall orange.
@@ -117,7 +117,7 @@ def test_a_log_is_shown_and_its_controls_change_it(shown: Any, visit: Any, log: 
     show.page.refresh()
     assert show.stage.work.finish()
     assert show.page._fired(log[2]).mean() == pytest.approx(0.5, abs=0.05)
-    # A click on a return finds it, and says what it is.
+    # A click on a return finds it, and describes it.
     lit = page.wait_for(lambda image: (image.max(axis=2) > 120).mean() > 0.005, "no returns are shown")
     row, column = np.argwhere(lit.max(axis=2) > 120)[len(np.argwhere(lit.max(axis=2) > 120)) // 2]
     page.page.mouse.click(int(column), 190 + int(row))
@@ -130,7 +130,7 @@ def test_a_log_is_shown_and_its_controls_change_it(shown: Any, visit: Any, log: 
 @pytest.mark.slow
 def test_two_logs_have_panes_whose_cameras_move_together(shown: Any, visit: Any, log: Log, place: World) -> None:
     again = Simulator(place, load_sensor("velodyne-vlp-16"), seed=3).run(log.poses)
-    show = shown(Opened(logs=[("real", log), ("simulated", again)]), 8410)
+    show = shown(ViewerContents(logs=[("real", log), ("simulated", again)]), 8410)
     page = visit(show.url, width=1200)
     assert page.page.locator("figcaption").all_text_contents() == ["real", "simulated"]
     for pane in (slice(10, 390), slice(410, 790)):
@@ -168,7 +168,7 @@ def wait_for_views(page: Page, show: Show, before: np.ndarray) -> np.ndarray:
 
 def test_two_logs_are_compared_by_their_errors(shown: Any, log: Log, place: World) -> None:
     again = Simulator(place, load_sensor("velodyne-vlp-16"), seed=3).run(log.poses)
-    show = shown(Opened(logs=[("real", log), ("simulated", again)]), 8415)
+    show = shown(ViewerContents(logs=[("real", log), ("simulated", again)]), 8415)
     assert [(cloud.log, cloud.stage) for cloud in show.page._clouds] == [(0, show.twin), (1, show.stage)]
     show.page.arrange.value = "over each other"
     show.page.colour.value = "error"
@@ -201,23 +201,23 @@ actors:
 """
 
 
-def open_kind(kind: str, log: Log, place: World, folder: Path) -> Opened:
+def open_kind(kind: str, log: Log, place: World, folder: Path) -> ViewerContents:
     """What a page of that kind shows."""
     from resweep.scenario import load_scenario
     from resweep.scenario.builtin import builtin_bank
 
     worlds = [("place", place)]
     if kind == "world":
-        return Opened(worlds=worlds)
+        return ViewerContents(worlds=worlds)
     if kind == "scenario":
         (folder / "scenario.yaml").write_text(SCENARIO)
-        return Opened(worlds=worlds, scenarios=[("one car", load_scenario(folder / "scenario.yaml"))])
+        return ViewerContents(worlds=worlds, scenarios=[("one car", load_scenario(folder / "scenario.yaml"))])
     if kind == "world and log":
-        return Opened(worlds=worlds, logs=[("drive", log)])
+        return ViewerContents(worlds=worlds, logs=[("drive", log)])
     return (
-        Opened(banks=[("bank", builtin_bank())])
+        ViewerContents(banks=[("bank", builtin_bank())])
         if kind == "bank"
-        else Opened(sensors=[("own", load_sensor("livox-avia"))])
+        else ViewerContents(sensors=[("own", load_sensor("livox-avia"))])
     )
 
 
@@ -234,7 +234,7 @@ def test_every_kind_of_page_is_drawn_without_errors(
     page = visit(show.url, width=1000 if kind == "world and log" else 760)
     page.wait_for(lambda image: bright(image) > 0.01, f"the page of a {kind} shows nothing")
     if kind == "scenario":
-        # The car is met by beams ten metres ahead, and outlined where it stands.
+        # The car is hit by beams ten metres ahead, and outlined where it stands.
         ahead = show.page.sweep.points[np.abs(show.page.sweep.points[:, 1]) < 0.5]
         assert 6.0 < ahead[(ahead[:, 0] > 2) & (ahead[:, 2] > -1.5), 0].min() < 9.0
         assert "/boxes" in show.stage._shown
@@ -254,7 +254,7 @@ def test_every_kind_of_page_is_drawn_without_errors(
 
 @pytest.mark.slow
 def test_a_world_is_swept_live_where_the_sensor_is_dragged(shown: Any, visit: Any, place: World) -> None:
-    show = shown(Opened(worlds=[("place", place)]), 8420)
+    show = shown(ViewerContents(worlds=[("place", place)]), 8420)
     show.page.form.value = "points"
     show.page.refresh_world()
     assert show.stage.work.finish()
@@ -289,7 +289,7 @@ def test_a_world_is_swept_live_where_the_sensor_is_dragged(shown: Any, visit: An
 def test_a_saved_page_needs_no_server(
     kind: str, shown: Any, visit: Any, log: Log, place: World, tmp_path: Path
 ) -> None:
-    opened = Opened(worlds=[("place", place)]) if kind == "world" else Opened(logs=[("drive", log)])
+    opened = ViewerContents(worlds=[("place", place)]) if kind == "world" else ViewerContents(logs=[("drive", log)])
     if kind == "two logs":
         opened.logs.append(("again", log))
     show = shown(opened, 8430, panes=False)
@@ -332,9 +332,9 @@ def test_what_a_path_holds_is_found(place: World, log: Log, tmp_path: Path) -> N
     assert find_kind("hidden-car") == "scenario"
     assert find_kind(str(tmp_path / "scenario.yaml")) == "scenario"
     with pytest.raises(ResweepError, match="shown in a world"):
-        open_all([str(tmp_path / "scenario.yaml")])
+        open_contents([str(tmp_path / "scenario.yaml")])
     with pytest.raises(ResweepError, match="no such file"):
-        open_all([str(tmp_path / "absent")])
+        open_contents([str(tmp_path / "absent")])
     np.testing.assert_allclose(find_place(place)[:3, 3], [5e5 - 0.1, 5e6 - 0.1, 101.8], atol=0.5)
 
 
@@ -347,11 +347,11 @@ def test_banks_and_sensors_have_pages(shown: Any) -> None:
     from resweep.scenario.builtin import builtin_bank
 
     bank = builtin_bank()
-    show = shown(Opened(banks=[("bank", bank)]), 8450)
+    show = shown(ViewerContents(banks=[("bank", bank)]), 8450)
     assert len(show.page.places) == len(bank)
     gaps = np.linalg.norm(show.page.places[:, None] - show.page.places, axis=2) + 99 * np.eye(len(bank))
     assert gaps.min() > 1.5
-    show = shown(Opened(sensors=[("own", load_sensor("livox-avia"))]), 8460)
+    show = shown(ViewerContents(sensors=[("own", load_sensor("livox-avia"))]), 8460)
     show.page.firing.value = 10.0
     assert show.stage.work.finish()
     assert "livox-avia" in show.page.facts.content

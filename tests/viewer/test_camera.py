@@ -13,7 +13,7 @@ from resweep.errors import ResweepError
 from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.scenario import Actor
 from resweep.viewer.camera import Camera, Renderer, fly, follow, look_at, look_down, orbit, shade
-from resweep.viewer.camera.points import PointCloud
+from resweep.viewer.camera.point_cloud import PointCloud
 from resweep.viewer.camera.shading import shrink
 from resweep.worlds import Instances, Mesh, Splats, Volumes, World
 

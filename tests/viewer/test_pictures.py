@@ -38,12 +38,12 @@ def pixels(path: Path, colour: str) -> int:
     [(birds_eye, "velodyne-vlp-16"), (range_image, "velodyne-vlp-16"), (range_image, "livox-avia")],
 )
 def test_labels_show_in_their_colours(draw: Callable[..., Path], sensor: str, tmp_path: Path) -> None:
-    made = draw(room(sensor, BUILDING), tmp_path / "a.png", labels=KITTI)
-    assert made == tmp_path / "a.png"
-    assert pixels(made, KITTI.colour(BUILDING)) > 1000
-    assert pixels(made, KITTI.colour(CAR)) == 0
-    draw(room(sensor, CAR), made, labels=KITTI)
-    assert pixels(made, KITTI.colour(CAR)) > 1000
+    picture = draw(room(sensor, BUILDING), tmp_path / "a.png", labels=KITTI)
+    assert picture == tmp_path / "a.png"
+    assert pixels(picture, KITTI.colour(BUILDING)) > 1000
+    assert pixels(picture, KITTI.colour(CAR)) == 0
+    draw(room(sensor, CAR), picture, labels=KITTI)
+    assert pixels(picture, KITTI.colour(CAR)) > 1000
 
 
 @pytest.mark.parametrize("draw", [birds_eye, range_image])
@@ -57,16 +57,16 @@ def test_ids_of_another_vocabulary_are_not_taken_for_semantickitti(draw: Callabl
 
 def test_returns_without_a_class_are_drawn_by_their_values(tmp_path: Path) -> None:
     asprs = load_labels("asprs")
-    made = birds_eye(room("velodyne-vlp-16", asprs.id_of("unclassified")), tmp_path / "a.png", labels=asprs)
-    assert pixels(made, asprs.colour(1)) < 500  # the grey of some text
+    picture = birds_eye(room("velodyne-vlp-16", asprs.id_of("unclassified")), tmp_path / "a.png", labels=asprs)
+    assert pixels(picture, asprs.colour(1)) < 500  # the grey of some text
 
 
 @pytest.mark.parametrize("draw", [birds_eye, range_image])
 def test_without_labels_values_are_drawn(draw: Callable[..., Path], tmp_path: Path) -> None:
-    made = draw(room("velodyne-vlp-16", 0), tmp_path / "a.png")
-    drawn = imread(made)[::3, ::3, :3].reshape(-1, 3)
+    picture = draw(room("velodyne-vlp-16", 0), tmp_path / "a.png")
+    drawn = imread(picture)[::3, ::3, :3].reshape(-1, 3)
     assert len(np.unique((50 * drawn).round().astype(int) @ [1, 100, 10_000])) > 100
-    assert pixels(made, KITTI.colour(BUILDING)) == 0
+    assert pixels(picture, KITTI.colour(BUILDING)) == 0
 
 
 def test_the_reach_is_what_is_shown(tmp_path: Path) -> None:
@@ -120,5 +120,5 @@ def test_labels_have_the_colours_of_their_vocabulary() -> None:
 
 def test_a_close_up_takes_names_and_colours_from_its_vocabulary(tmp_path: Path) -> None:
     points = np.random.default_rng(0).uniform((0, 0, 0), (4, 1, 1), (400, 3))
-    made = close_up(points, np.full(400, CAR), tmp_path / "a.png", boxes=[(0, 4, 0, 1)], labels=KITTI)
-    assert pixels(made, KITTI.colour(CAR)) > 100
+    picture = close_up(points, np.full(400, CAR), tmp_path / "a.png", boxes=[(0, 4, 0, 1)], labels=KITTI)
+    assert pixels(picture, KITTI.colour(CAR)) > 100

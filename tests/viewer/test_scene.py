@@ -17,14 +17,14 @@ from resweep.sensors import load_sensor
 from resweep.simulate import Simulator
 from resweep.sweep import BeamStatus, Sweep
 from resweep.viewer.pages.range_panel import find_spot
-from resweep.viewer.scene.beams import describe_beam, draw_beam, find_clicked, trace_beam
-from resweep.viewer.scene.colours import colour_returns, instance_colours, list_colourings
-from resweep.viewer.scene.discs import Discs, find_axes, split_by_size, write_glb
+from resweep.viewer.scene.clicked_beam import describe_beam, draw_beam, find_clicked, trace_beam
+from resweep.viewer.scene.discs import Sprites, find_axes, split_by_size, write_glb
 from resweep.viewer.scene.levels import choose_level, draw_priorities
 from resweep.viewer.scene.outlines import outline_boxes, outline_path
-from resweep.viewer.scene.pairing import find_errors
 from resweep.viewer.scene.primitives import ShownWorld, split_transforms
 from resweep.viewer.scene.range_images import make_range_image
+from resweep.viewer.scene.return_colours import colour_returns, instance_colours, list_colourings
+from resweep.viewer.scene.sweep_errors import find_errors
 from resweep.worlds import Instances, Mesh, Splats, Volumes, World
 
 LABELS = load_labels("semantickitti")
@@ -153,9 +153,9 @@ def test_a_beam_on_an_edge_shares_its_light(room: World) -> None:
     ahead = int(np.argmax(firing.beam_direction @ [1.0, 0.0, 0.0]))
     up = np.arcsin(firing.beam_direction[ahead, 2])
     pose = from_xyz_rpy(0, 0, 0, pitch=up + np.arctan(0.2))  # it looks at the edge of the floor and a wall
-    met = trace_beam(simulator, pose, ahead, LABELS)
-    assert sum(item.share for item in met) == pytest.approx(1.0)
-    assert len(met) >= 2
+    hits = trace_beam(simulator, pose, ahead, LABELS)
+    assert sum(item.share for item in hits) == pytest.approx(1.0)
+    assert len(hits) >= 2
 
 
 def test_near_the_eye_all_are_shown_and_far_away_few() -> None:
@@ -210,7 +210,7 @@ def test_a_file_of_discs_holds_a_triangle_around_each() -> None:
     centre = np.array([[0.0, 0, 0], [3, 0, 0], [0, 5, 1]], np.float32)
     rgb = np.array([[255, 0, 0], [188, 188, 188], [0, 0, 0]], np.uint8)
     half = find_axes(normal) * np.array([0.5, 1.0, 2.0], np.float32)[:, None, None]
-    file = write_glb(Discs(centre, half, rgb, 3))
+    file = write_glb(Sprites(centre, half, rgb, 3))
     scene = trimesh.load(io.BytesIO(file), file_type="glb", process=False)
     (mesh,) = scene.geometry.values()
     corners = np.asarray(mesh.vertices).reshape(3, 3, 3)
@@ -234,12 +234,12 @@ def test_the_discs_that_look_largest_are_drawn_as_discs() -> None:
     centre = np.column_stack([np.arange(1.0, 101.0), np.zeros(100), np.zeros(100)]).astype(np.float32)
     half = find_axes(np.tile(np.array([0, 0, 1], np.float32), (100, 1))) * np.float32(0.5)
     half[90] *= 100.0
-    shown = Discs(centre, half, np.zeros((100, 3), np.uint8), 100)
-    large, points = split_by_size(shown, np.zeros(3), most=10)
+    shown = Sprites(centre, half, np.zeros((100, 3), np.uint8), 100)
+    large, points = split_by_size(shown, np.zeros(3), max_discs=10)
     np.testing.assert_array_equal(large.centre[:, 0], [*range(1, 10), 91])
     assert sum(len(part.centre) for part, _ in points) == 90
     assert all(size == pytest.approx(0.5) for _, size in points)
-    assert split_by_size(shown, np.zeros(3), most=100)[1] == []
+    assert split_by_size(shown, np.zeros(3), max_discs=100)[1] == []
 
 
 def test_transforms_come_apart_into_turn_place_and_scale() -> None:

@@ -1,7 +1,7 @@
 """Labelled sweeps on disk: datasets generated from a plan, and recorded drives replayed with their traffic."""
 
+from resweep.dataset.dataset_plan import DatasetPlan, load_plan
 from resweep.dataset.generate import Summary, generate
-from resweep.dataset.plan import Plan, load_plan
 from resweep.dataset.replay import Replay, replay
 
-__all__ = ["Plan", "Replay", "Summary", "generate", "load_plan", "replay"]
+__all__ = ["DatasetPlan", "Replay", "Summary", "generate", "load_plan", "replay"]

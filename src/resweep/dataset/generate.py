@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from resweep.dataset.annotations import annotate, class_names
-from resweep.dataset.cameras import choose_camera
-from resweep.dataset.layouts import RunFacts, express_labels, is_complete, write_dataset, write_run, write_sweep
-from resweep.dataset.plan import Plan, Run, list_runs
-from resweep.dataset.record import (
+from resweep.dataset.actor_annotations import annotate, class_names
+from resweep.dataset.dataset_plan import DatasetPlan, RunPlan, list_runs
+from resweep.dataset.dataset_record import (
     FORMAT,
     RECORD,
     check_output,
@@ -24,7 +22,9 @@ from resweep.dataset.record import (
     identify_run,
     make_record,
 )
-from resweep.dataset.traffic import add_traffic
+from resweep.dataset.label_camera import choose_camera
+from resweep.dataset.layouts import RunFacts, express_labels, is_complete, write_dataset, write_run, write_sweep
+from resweep.dataset.random_traffic import add_traffic
 from resweep.files import lock_local, write_file
 from resweep.io.datasets.kitti.kitti_camera import DEFAULT_CAMERA, KittiCamera
 from resweep.io.source import absolute_name
@@ -61,7 +61,7 @@ class PlacedRun:
     of its returns, ``world_seed`` what a world that is a scene is made from, ``realism`` a learned model of the sensor.
     """
 
-    run: Run
+    run: RunPlan
     labels: LabelSet
     world_seed: int
     trajectory: Trajectory
@@ -82,7 +82,7 @@ class PlacedRun:
         return RunFacts(run.folder, run.sensor.name, self.labels, self.times, self.poses, *whole, *frames)
 
 
-def generate(plan: Plan, output: str | Path, *, workers: int | Workers = 0, progress: bool = True) -> Summary:
+def generate(plan: DatasetPlan, output: str | Path, *, workers: int | Workers = 0, progress: bool = True) -> Summary:
     """Make the dataset of a plan in the folder ``output``, which may be a URL of an object store.
 
     A folder that the same plan left unfinished is completed; the bytes are those of an unbroken run, whatever the
@@ -102,7 +102,7 @@ def generate(plan: Plan, output: str | Path, *, workers: int | Workers = 0, prog
         clear_cache()
 
 
-def _generate(plan: Plan, output: Path, workers: Workers, progress: bool) -> Summary:
+def _generate(plan: DatasetPlan, output: Path, workers: Workers, progress: bool) -> Summary:
     """Make the dataset of a plan, of which the lock is held, and upload it if ``output`` is a URL."""
     runs = list_runs(plan)
     record = make_record(plan, runs)
@@ -118,7 +118,7 @@ def _generate(plan: Plan, output: Path, workers: Workers, progress: bool) -> Sum
 
 
 def _make(
-    plan: Plan, output: Path, runs: list[Run], record: dict[str, Any], workers: Workers, progress: bool
+    plan: DatasetPlan, output: Path, runs: list[RunPlan], record: dict[str, Any], workers: Workers, progress: bool
 ) -> Summary:
     """Make the dataset of a plan in a folder that no other process writes."""
     check_output(output, record)
@@ -136,7 +136,7 @@ def _make(
     return Summary(len(runs), total, resumed)
 
 
-def place_run(plan: Plan, run: Run, world: World, bank: Bank) -> PlacedRun:
+def place_run(plan: DatasetPlan, run: RunPlan, world: World, bank: Bank) -> PlacedRun:
     """A run in its world: traffic drawn, actors placed and checked. Raises if it is too short for a sweep."""
     scenario = add_traffic(plan, run, world, bank)
     trajectory, actors = scenario.place(world, bank)

@@ -16,7 +16,7 @@ from resweep.errors import ResweepError
 from resweep.files.partial import hash_text, resumable_folder
 from resweep.files.publication import NEW
 from resweep.learn.beam_pairs import BeamPair, PairConfig, make_pairs
-from resweep.learn.outputs import check_output
+from resweep.learn.model_folder import check_output
 from resweep.learn.realism import RealismConfig, fit_realism
 from resweep.log import Log
 from resweep.map.accumulate import find_mappable

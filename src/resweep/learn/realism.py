@@ -19,7 +19,7 @@ from resweep.learn.blindness import add_blindness
 from resweep.learn.examples import check_drops, hold_out, join_layouts
 from resweep.learn.fitting import FitConfig, FittedModel, fit
 from resweep.learn.networks import Task
-from resweep.learn.range_noise import estimate_noise
+from resweep.learn.pair_noise import estimate_noise
 from resweep.simulate.realism.card import Card, write_card
 from resweep.simulate.realism.channels import CLASSES
 

@@ -20,11 +20,11 @@ from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.map.cloud import Cloud
 from resweep.neighbours import Neighbours
-from resweep.objects.align import align_sweeps
 from resweep.objects.config import ObjectConfig
+from resweep.objects.joint_icp import align_sweeps
 from resweep.objects.mirror import FLIP, Symmetry, find_symmetry
-from resweep.objects.surfels import cover_object
-from resweep.objects.tracks import Track, View, collect_views, find_objects
+from resweep.objects.object_surfels import cover_object
+from resweep.objects.tracks import ObjectTrack, ObjectView, collect_views, find_objects
 from resweep.pose import Array, transform
 from resweep.progress import track as track_progress
 from resweep.scenario.assets import Asset
@@ -34,8 +34,8 @@ from resweep.worlds import Splats
 
 _FEW, _SCATTERED, _HIDDEN = "too few points", "no surface", "mostly hidden"
 _GROUND_M = 0.5  # how far from a box's floor its ground may lie
-_SMOOTH = 100  # neighbours whose mean a point is moved onto
-_RING = 6  # neighbours that surround a point on a surface
+_MAX_SMOOTHED = 100  # neighbours whose mean a point is moved onto, at most
+_MIN_RING = 6  # neighbours that surround a point on a surface
 
 
 def build_bank(log: Log, config: ObjectConfig | None = None, *, progress: bool = False) -> Bank:
@@ -52,14 +52,14 @@ def build_bank(log: Log, config: ObjectConfig | None = None, *, progress: bool =
     views = collect_views(log, tracks, config, progress)
     assets: list[Asset] = []
     skipped: Counter[str] = Counter()
-    most = 0
+    fullest = 0
     pairs = list(zip(tracks, views, strict=True))
     for at, (track, seen) in enumerate(track_progress(pairs, "building objects", show=progress)):
         seen = _cut_ground(seen, track, config)
         count = sum(len(view.points) for view in seen)
-        most = max(most, count)
-        made = None if count < config.min_points else _build_object(seen, track, config, log.labels)
-        asset = None if made is None else _make_asset(made, track, at, log)
+        fullest = max(fullest, count)
+        built = None if count < config.min_points else _build_object(seen, track, config, log.labels)
+        asset = None if built is None else _make_asset(built, track, at, log)
         if asset is None:
             skipped[_FEW if count < config.min_points else _SCATTERED] += 1
         elif max(asset.coverage) < config.min_known:
@@ -67,18 +67,18 @@ def build_bank(log: Log, config: ObjectConfig | None = None, *, progress: bool =
         else:
             assets.append(asset)
     if not assets:
-        _refuse(log, len(tracks), most, skipped, config)
+        _refuse(log, len(tracks), fullest, skipped, config)
     summary = {"objects": len(tracks), "built": len(assets), "skipped": dict(skipped)}
     meta = {"log": str(log.meta.get("path", log.name)), "sweeps": len(log), "summary": summary}
     return Bank(assets, {**meta, "config": config.model_dump(mode="json")})
 
 
-def _refuse(log: Log, count: int, most: int, skipped: Counter[str], config: ObjectConfig) -> NoReturn:
+def _refuse(log: Log, count: int, fullest: int, skipped: Counter[str], config: ObjectConfig) -> NoReturn:
     """Say why no object is left, and what to do about it."""
-    if most < config.min_points:
+    if fullest < config.min_points:
         raise ResweepError(
-            f"log '{log.name}': none of its {count} objects has {config.min_points} returns (the fullest has {most}); "
-            "lower min_points or give more sweeps"
+            f"log '{log.name}': none of its {count} objects has {config.min_points} returns "
+            f"(the fullest has {fullest}); lower min_points or give more sweeps"
         )
     why = ", ".join(f"{number} {reason}" for reason, number in skipped.items())
     raise ResweepError(f"log '{log.name}': none of its {count} objects is left ({why}); lower min_known")
@@ -90,7 +90,7 @@ def _check_categories(config: ObjectConfig) -> None:
             raise ResweepError(f"categories: '{name}' is no category; {nearest_names(name, CATEGORIES)}")
 
 
-def _cut_ground(views: list[View], track: Track, config: ObjectConfig) -> list[View]:
+def _cut_ground(views: list[ObjectView], track: ObjectTrack, config: ObjectConfig) -> list[ObjectView]:
     """The views' returns on the object itself, its ground at z = 0: in its box, and not on the ground around it."""
     if not views:
         return []
@@ -128,16 +128,16 @@ def _fit_ground(points: Array, few: int = 30, near_m: float = 0.15) -> Array:
 
 
 def _build_object(
-    views: list[View], track: Track, config: ObjectConfig, labels: LabelSet
+    views: list[ObjectView], track: ObjectTrack, config: ObjectConfig, labels: LabelSet
 ) -> tuple[Splats, LabelSet, dict[str, Any]] | None:
-    """Surfels over an object, their vocabulary and how they came about; None where its returns make no surface."""
+    """Surfels over an object, their vocabulary and how they came about; None where its returns form no surface."""
     views = _choose_views(views, track, config)
     colours = _scale_colours(views)
     facts: dict[str, Any] = {"class": track.name, "sweeps": len(views), "returns": sum(len(v.points) for v in views)}
     if config.icp is not None and len(views) > 1:
-        poses, misfit = align_sweeps([view.points for view in views], colours, config.icp)
-        facts["aligned"] = bool(misfit[1] < misfit[0])
-        facts["misfit_m"] = [round(value, 4) for value in misfit]
+        poses, residual = align_sweeps([view.points for view in views], colours, config.icp)
+        facts["aligned"] = bool(residual[1] < residual[0])
+        facts["plane_residual_m"] = [round(value, 4) for value in residual]
         if facts["aligned"]:
             views = [_move_view(view, pose) for view, pose in zip(views, poses, strict=True)]
     label, labels = _choose_label(views, track, labels)
@@ -146,13 +146,13 @@ def _build_object(
     symmetry = find_symmetry(cloud.points.astype(np.float64), shade, track.category, width, config)
     facts["mirrored"] = symmetry.holds
     if symmetry.share:
-        facts["symmetry"] = {"share": round(symmetry.share, 3), "misfit_m": round(symmetry.misfit_m, 4)}
+        facts["symmetry"] = {"share": round(symmetry.share, 3), "plane_residual_m": round(symmetry.plane_residual_m, 4)}
     cloud = _mirror(_smooth(_drop_outliers(cloud, config), config), symmetry, config)
     splats = cover_object(cloud, config)
     return None if splats is None else (fit_splats(splats, track.size_m), labels, facts)
 
 
-def _choose_views(views: list[View], track: Track, config: ObjectConfig) -> list[View]:
+def _choose_views(views: list[ObjectView], track: ObjectTrack, config: ObjectConfig) -> list[ObjectView]:
     """The sweeps to use, those with most returns first; of what is not rigid, those around the fullest in time."""
     fullest = sorted(views, key=lambda view: (-len(view.points), view.sweep))
     if not track.category.rigid:
@@ -160,18 +160,18 @@ def _choose_views(views: list[View], track: Track, config: ObjectConfig) -> list
     return fullest[: config.sweeps]
 
 
-def _scale_colours(views: list[View]) -> list[Array]:
+def _scale_colours(views: list[ObjectView]) -> list[Array]:
     """Intensities from 0 (dark) to 1 (bright) on this object, a column a view."""
     low, high = np.quantile(np.concatenate([view.intensity for view in views]), (0.05, 0.95))
     return [np.clip((view.intensity - low) / max(high - low, 1e-6), -0.5, 1.5) for view in views]
 
 
-def _move_view(view: View, T: Array) -> View:
+def _move_view(view: ObjectView, T: Array) -> ObjectView:
     """The view after a motion ``T`` (4, 4) of its points and sensor."""
     return replace(view, points=transform(T, view.points), sensor=transform(T, view.sensor))
 
 
-def _choose_label(views: list[View], track: Track, labels: LabelSet) -> tuple[int, LabelSet]:
+def _choose_label(views: list[ObjectView], track: ObjectTrack, labels: LabelSet) -> tuple[int, LabelSet]:
     """What most labelled returns bear, else the label of the category; and the vocabulary that it is of."""
     label = np.concatenate([view.label for view in views])
     label = label[label > 0]
@@ -181,7 +181,7 @@ def _choose_label(views: list[View], track: Track, labels: LabelSet) -> tuple[in
     return track.category.label(labels), labels
 
 
-def _join_views(views: list[View], label: int) -> Cloud:
+def _join_views(views: list[ObjectView], label: int) -> Cloud:
     """The points of all views as one cloud, of one label."""
     counts = [len(view.points) for view in views]
     return Cloud(
@@ -210,9 +210,9 @@ def _smooth(cloud: Cloud, config: ObjectConfig) -> Cloud:
     """
     if config.smooth_radius_m == 0.0:
         return cloud
-    shape = Neighbours(cloud.points).pca(min(_SMOOTH, len(cloud)), config.smooth_radius_m)
+    shape = Neighbours(cloud.points).pca(min(_MAX_SMOOTHED, len(cloud)), config.smooth_radius_m)
     offset = np.einsum("ni,ni->n", shape.mean_offset, shape.normal)
-    offset[shape.count < _RING] = 0.0
+    offset[shape.count < _MIN_RING] = 0.0
     return replace(cloud, points=cloud.points + offset[:, None] * shape.normal)
 
 
@@ -230,8 +230,8 @@ def _mirror(cloud: Cloud, symmetry: Symmetry, config: ObjectConfig) -> Cloud:
     return cloud.joined(image[free])
 
 
-def _make_asset(made: tuple[Splats, LabelSet, dict[str, Any]], track: Track, at: int, log: Log) -> Asset:
-    splats, labels, facts = made
+def _make_asset(built: tuple[Splats, LabelSet, dict[str, Any]], track: ObjectTrack, at: int, log: Log) -> Asset:
+    splats, labels, facts = built
     number = f"{track.number:04d}" if track.number >= 0 else f"box{at:04d}"
     return Asset(
         name=f"{track.category.name.replace(' ', '-')}-{number}",

@@ -35,7 +35,7 @@ class Target:
 
 
 def make_target(points: Array, colour: Array, config: IcpConfig) -> Target | None:
-    """A target from points (n, 3) and colours (n,); None where they make no surface."""
+    """A target from points (n, 3) and colours (n,); None where they form no surface."""
     if len(points) < _MIN_NEIGHBOURS:
         return None
     flat, normal, gradient = estimate_surface(points, colour, config)
@@ -108,7 +108,7 @@ def similar_normals(first: Array, second: Array) -> Array:
     return np.asarray(np.abs(np.einsum("ni,ni->n", first, second)) > _MIN_NORMAL_COSINE)
 
 
-def measure_misfits(points: Array, target: Target, reach_m: float) -> tuple[Array, Array]:
+def measure_residuals(points: Array, target: Target, reach_m: float) -> tuple[Array, Array]:
     """Distances (m,) of points (n, 3) to the target's surface, metres, and the rows of the target's nearest points.
 
     Only of the points that have one within ``reach_m``.

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from resweep.categories import Category
-from resweep.objects.coloured_icp import Target, box_prior, make_target, measure_misfits, register
+from resweep.objects.coloured_icp import Target, box_prior, make_target, measure_residuals, register
 from resweep.objects.config import IcpConfig, ObjectConfig
 from resweep.pose import Array, rotation_of, transform
 from resweep.voxels import first_in_voxels
@@ -26,13 +26,13 @@ _MIN_FITTING_SHARE = 0.75  # of the walls that must lie on their mirror image, f
 class Symmetry:
     """Whether an object is to be mirrored; ``T_new_object`` (4, 4) moves its mirror plane to y = 0.
 
-    ``share`` of the mirrored walls meet measured ones, at a median distance of ``misfit_m``.
+    ``share`` of the mirrored walls lie near measured ones, at a median distance of ``plane_residual_m``.
     """
 
     holds: bool
     T_new_object: Array
     share: float
-    misfit_m: float
+    plane_residual_m: float
 
 
 def find_symmetry(points: Array, colour: Array, category: Category, width_m: float, config: ObjectConfig) -> Symmetry:
@@ -52,18 +52,16 @@ def find_symmetry(points: Array, colour: Array, category: Category, width_m: flo
     T = np.eye(4) if config.icp is None else _register_image(target, icp)
     # Measured with the wide reach, so that points that do not fit count too, and on walls: any roof fits its image.
     wall = np.abs(target.normal[:, 2]) < _MAX_WALL_NORMAL_Z
-    misfits, partner = measure_misfits(transform(T, target.points[wall] * FLIP), target, icp.reach_m)
-    misfits = misfits[wall[partner]]
+    residuals, partner = measure_residuals(transform(T, target.points[wall] * FLIP), target, icp.reach_m)
+    residuals = residuals[wall[partner]]
     walls = max(int(wall.sum()), 1)
-    share, misfit = len(misfits) / walls, float(np.median(misfits)) if len(misfits) else 0.0
-    fitting = float((misfits <= config.mirror_fit_m).sum()) / walls
+    share, residual = len(residuals) / walls, float(np.median(residuals)) if len(residuals) else 0.0
+    fitting = float((residuals <= config.mirror_fit_m).sum()) / walls
     half = _half_inverse(T)
     sideways = transform(half, target.points)[:, 1]
-    enough = _is_as_wide(sideways, target.normal[:, 1], width_m) and (
-        category.one_piece or fitting >= _MIN_FITTING_SHARE
-    )
-    holds = config.mirror == "always" or (enough and misfit <= config.mirror_fit_m)
-    return Symmetry(holds, half if holds else np.eye(4), share, misfit)
+    fits = _is_as_wide(sideways, target.normal[:, 1], width_m) and (category.one_piece or fitting >= _MIN_FITTING_SHARE)
+    holds = config.mirror == "always" or (fits and residual <= config.mirror_fit_m)
+    return Symmetry(holds, half if holds else np.eye(4), share, residual)
 
 
 def _is_as_wide(y: Array, normal_y: Array, width_m: float) -> bool:

@@ -21,7 +21,7 @@ _SEARCH_S = 0.11  # how long before or after its box an object may be hit within
 
 
 @dataclass
-class Track(RecordedObject):
+class ObjectTrack(RecordedObject):
     """An annotated object of a log, with the indices of the ``sweeps`` at which it has a box.
 
     ``number`` is -1 for a box without a track, which is an object alone.
@@ -42,7 +42,7 @@ class Track(RecordedObject):
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class ObjectView:
     """The returns (n,) of one sweep around one object, in the object's frame.
 
     ``points`` and ``sensor`` (n, 3) float64: the return and where it was measured from. ``inside`` marks those
@@ -58,9 +58,9 @@ class View:
     inside: Array
 
 
-def find_objects(log: Log, config: ObjectConfig, progress: bool = False) -> list[Track]:
+def find_objects(log: Log, config: ObjectConfig, progress: bool = False) -> list[ObjectTrack]:
     """The annotated objects of a log, in the order of their first box; a box without a track is an object alone."""
-    found: dict[tuple[int, int, int], Track] = {}
+    found: dict[tuple[int, int, int], ObjectTrack] = {}
     for at, sweep in enumerate(track_progress(log, "following boxes", show=progress)):
         boxes = sweep.boxes
         if boxes is None or len(boxes) == 0:
@@ -70,17 +70,19 @@ def find_objects(log: Log, config: ObjectConfig, progress: bool = False) -> list
         times = estimate_box_times(sweep, boxes, config.grow_m) if by_returns else np.full(len(boxes), sweep.timestamp)
         for row, number in enumerate(boxes.track.tolist()):
             key = (number, 0, 0) if number >= 0 else (-1, at, row)
-            track = found.setdefault(key, Track(number, boxes.name[row]))
+            track = found.setdefault(key, ObjectTrack(number, boxes.name[row]))
             track.add(float(times[row]), poses[row], boxes.size[row])
             track.sweeps.add(at)
     wanted = set(config.categories)
     return [track for track in found.values() if not wanted or track.category.name in wanted]
 
 
-def collect_views(log: Log, tracks: list[Track], config: ObjectConfig, progress: bool = False) -> list[list[View]]:
+def collect_views(
+    log: Log, tracks: list[ObjectTrack], config: ObjectConfig, progress: bool = False
+) -> list[list[ObjectView]]:
     """The returns around each track in every sweep it is followed through, its motion within the sweep undone."""
     motions = [track.motion for track in tracks]
-    views: list[list[View]] = [[] for _ in tracks]
+    views: list[list[ObjectView]] = [[] for _ in tracks]
     for at, sweep in enumerate(track_progress(log, "gathering objects", show=progress)):
         if len(sweep) == 0:
             continue
@@ -101,7 +103,7 @@ def _beam_origins(sweep: Sweep, rows: Array) -> Array:
     return transform(sweep.trajectory.at(sweep.time[rows]), origin)
 
 
-def _is_bridged(track: Track, time: float) -> bool:
+def _is_bridged(track: ObjectTrack, time: float) -> bool:
     """Whether a sweep without annotations lies between two boxes of a track that are near in time."""
     times = np.sort(track.times)
     after = int(np.searchsorted(times, time))
@@ -109,8 +111,8 @@ def _is_bridged(track: Track, time: float) -> bool:
 
 
 def _cut_view(
-    at: int, sweep: Sweep, points: Array, track: Track, motion: Trajectory, config: ObjectConfig
-) -> View | None:
+    at: int, sweep: Sweep, points: Array, track: ObjectTrack, motion: Trajectory, config: ObjectConfig
+) -> ObjectView | None:
     """The returns of a sweep around a track, each seen from where the object was when it was hit."""
     middle = motion.at(np.clip(sweep.timestamp, motion.start, motion.end))
     step = motion.at(np.clip(sweep.timestamp + np.array([-_SEARCH_S, _SEARCH_S]), motion.start, motion.end))
@@ -131,7 +133,7 @@ def _cut_view(
     if not (kept & inside).any():
         return None
     chosen = rows[kept]
-    return View(
+    return ObjectView(
         sweep=at,
         time=float(np.median(sweep.time[rows[kept & inside]])),
         points=local[kept],

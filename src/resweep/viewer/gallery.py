@@ -93,10 +93,10 @@ def _draw(axes: Any, asset: Asset, white: float) -> None:
     )
     _frame(axes, np.concatenate([*polygons, outline]))
     length, width, height = asset.size_m
-    made = f"{asset.n_points:,} points" if asset.n_points else "mesh"
+    origin = f"{asset.n_points:,} points" if asset.n_points else "mesh"
     mirrored = ", mirrored" if asset.mirrored else ""
     axes.set_title(asset.name, color=palette.INK, fontsize=11, loc="left", pad=3)
-    below = f"{asset.category}  {length:.2f} × {width:.2f} × {height:.2f} m\n{made}{mirrored}"
+    below = f"{asset.category}  {length:.2f} × {width:.2f} × {height:.2f} m\n{origin}{mirrored}"
     place = {"transform": axes.transAxes, "va": "top", "ha": "left"}
     axes.text(0.0, -0.01, below, color=palette.INK, alpha=0.75, fontsize=8.5, **place)
 

@@ -15,7 +15,7 @@ from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array
 from resweep.sweep import Sweep
 from resweep.viewer import palette
-from resweep.viewer.grid import angles_deg, range_grid
+from resweep.viewer.sweep_grid import angles_deg, range_grid
 
 _DPI = 110
 

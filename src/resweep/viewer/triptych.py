@@ -1,4 +1,4 @@
-"""Three pictures side by side: a recorded sweep, the world made from its drive, and another sensor's sweep in it."""
+"""Three pictures side by side: a recorded sweep, the world built from its drive, and another sensor's sweep in it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from resweep.pose import Array, transform
 from resweep.sweep import Sweep
 from resweep.viewer import palette
 from resweep.viewer.camera.cameras import Camera, look_at
-from resweep.viewer.camera.points import PointCloud
+from resweep.viewer.camera.point_cloud import PointCloud
 from resweep.viewer.camera.renderer import Renderer
 from resweep.viewer.camera.shading import shade, shrink
 from resweep.worlds import StreamedWorld, World

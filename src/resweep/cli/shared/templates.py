@@ -74,9 +74,9 @@ def make_scenario_template() -> str:
 def make_plan_template() -> str:
     """A plan's YAML with comments."""
     from resweep.cli.shared.schema import make_template
-    from resweep.dataset import Plan
+    from resweep.dataset import DatasetPlan
 
-    return make_template(Plan, PLAN, PLAN_TITLE)
+    return make_template(DatasetPlan, PLAN, PLAN_TITLE)
 
 
 def print_help(template: str | None, model: Any, given: bool) -> None:

@@ -15,7 +15,7 @@ from resweep.errors import ResweepError
 from resweep.memory import parse_memory
 
 if TYPE_CHECKING:
-    from resweep.dataset import Plan
+    from resweep.dataset import DatasetPlan
 
 _BEAM_BYTES = 1000  # that a beam takes while its sweep is made and written
 
@@ -59,11 +59,11 @@ def dataset(
     from resweep.cli.shared.inputs import check_writable, parse_settings
     from resweep.cli.shared.templates import make_plan_template, print_help
     from resweep.cluster import open_workers
-    from resweep.dataset import Plan, generate, load_plan
+    from resweep.dataset import DatasetPlan, generate, load_plan
 
     if template or schema:
         given = plan is not None or output is not None or bool(set_) or realism is not None or (template and schema)
-        print_help(make_plan_template() if template else None, Plan, given)
+        print_help(make_plan_template() if template else None, DatasetPlan, given)
         return
     if plan is None or output is None:
         missing = "PLAN" if plan is None else "-o OUT"
@@ -81,9 +81,9 @@ def dataset(
     print_made([("dataset", output)], as_json, sweeps=made.sweeps, runs=made.runs, resumed=made.resumed)
 
 
-def _limit_workers(plan: Plan, workers: int, memory_bytes: int) -> int:
+def _limit_workers(plan: DatasetPlan, workers: int, memory_bytes: int) -> int:
     """How many sweeps may be made at once beside the largest world; 0 if as many as there are cores."""
-    from resweep.dataset.plan import choose_sensor
+    from resweep.dataset.dataset_plan import choose_sensor
     from resweep.scenes.opening import check_memory
     from resweep.sensors import fire
 

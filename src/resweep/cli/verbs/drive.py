@@ -106,7 +106,7 @@ def drive(
     if len(summary["errors"]) == len(cases):
         raise ResweepError(summary["rows"][0]["detail"])
     if what == "hidden-car" and variants > 1:
-        from resweep.drive.safety.plot import draw_success
+        from resweep.drive.safety.success_map import draw_success
 
         draw_success(summary["rows"]).savefig(output / "success.png", dpi=150, facecolor="white")
     _print(summary, output, as_json)

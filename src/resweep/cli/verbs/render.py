@@ -171,7 +171,7 @@ def _open(
     from resweep.cli.shared.inputs import stream_world
     from resweep.scenario import load_bank, load_scenario
     from resweep.viewer.camera.drawing import Drawing
-    from resweep.viewer.opening import find_kind
+    from resweep.viewer.contents import find_kind
 
     found = find_kind(place)
     if found == "world":
@@ -194,7 +194,7 @@ def _open_log(
 ) -> tuple[Drawing, Trajectory | None]:
     from resweep.io import open_log
     from resweep.viewer.camera.drawing import Drawing
-    from resweep.viewer.camera.points import PointCloud
+    from resweep.viewer.camera.point_cloud import PointCloud
 
     log = open_log(place, labels=labels)
     if sweep is None:

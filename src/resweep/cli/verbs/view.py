@@ -122,11 +122,11 @@ def _show(
     from resweep.optional import require
 
     require("viser", "the viewer")  # a missing package is said before anything is read
-    from resweep.viewer.opening import open_all
+    from resweep.viewer.contents import open_contents
     from resweep.viewer.pages.pages import Show
     from resweep.viewer.scene.levels import BUDGET
 
-    opened = open_all(paths, seed=seed, memory=memory, **options)
+    opened = open_contents(paths, seed=seed, memory=memory, **options)
     for name, log in opened.logs:
         if not -len(log) <= sweep < len(log):
             raise ResweepError(f"{name}: holds {len(log)} sweeps, no sweep {sweep}; they count from 0")

@@ -10,13 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from resweep.dataset.annotations import Annotations
-from resweep.dataset.layouts import kitti, kitti_tracking, nuscenes, semantickitti
+from resweep.dataset.actor_annotations import Annotations
+from resweep.dataset.layouts import kitti, kitti_tracking_layout, nuscenes, semantickitti_layout
 from resweep.dataset.layouts.run_files import RunFacts, is_complete, write_poses, write_truth
 from resweep.io.datasets.kitti.semantic_labels import relabel_sweep
 from resweep.sweep import Sweep
 
-LAYOUTS = {"semantickitti": semantickitti, "kitti": kitti, "kitti-tracking": kitti_tracking, "nuscenes": nuscenes}
+LAYOUTS = {
+    "semantickitti": semantickitti_layout,
+    "kitti": kitti,
+    "kitti-tracking": kitti_tracking_layout,
+    "nuscenes": nuscenes,
+}
 
 __all__ = ["LAYOUTS", "RunFacts", "express_labels", "is_complete", "write_dataset", "write_run", "write_sweep"]
 

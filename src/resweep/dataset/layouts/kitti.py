@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from resweep.dataset.annotations import Annotations
+from resweep.dataset.actor_annotations import Annotations
 from resweep.dataset.layouts.kitti_image import draw_returns
 from resweep.dataset.layouts.kitti_labels import format_objects
 from resweep.dataset.layouts.run_files import UNIT, RunFacts, pack_points

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from resweep.boxes import Boxes
-from resweep.dataset.annotations import Annotations
+from resweep.dataset.actor_annotations import Annotations
 from resweep.dataset.layouts.run_files import RunFacts, read_objects
 from resweep.files import write_file
 from resweep.io.datasets.nuscenes.annotations import find_unnamed

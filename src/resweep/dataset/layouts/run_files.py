@@ -11,7 +11,7 @@ import numpy as np
 
 from resweep import portable
 from resweep.boxes import BOX_MARGIN_M
-from resweep.dataset.annotations import Annotations
+from resweep.dataset.actor_annotations import Annotations
 from resweep.files import write_file
 from resweep.io import poses
 from resweep.io.datasets.kitti.kitti_camera import DEFAULT_CAMERA, KittiCamera

@@ -14,7 +14,7 @@ from resweep.errors import ResweepError
 from resweep.files import lock_local
 from resweep.files.partial import find_partial, hash_text, open_partial
 from resweep.files.publication import discard_partial
-from resweep.learn.outputs import check_output
+from resweep.learn.model_folder import check_output
 from resweep.learn.semantics.config import SemanticsConfig
 from resweep.learn.semantics.export import export
 from resweep.learn.semantics.iou import count_pairs, make_scores

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from resweep.viewer.camera.cameras import Camera, look_at, look_down
 from resweep.viewer.camera.flight import fly, follow, orbit
-from resweep.viewer.camera.renderer import Renderer, View
+from resweep.viewer.camera.renderer import CameraView, Renderer
 from resweep.viewer.camera.shading import VIEWS, shade
 
-__all__ = ["VIEWS", "Camera", "Renderer", "View", "fly", "follow", "look_at", "look_down", "orbit", "shade"]
+__all__ = ["VIEWS", "Camera", "CameraView", "Renderer", "fly", "follow", "look_at", "look_down", "orbit", "shade"]

@@ -11,12 +11,12 @@ from resweep.labels import LabelSet
 from resweep.pose import Array
 from resweep.scenario import Actor
 from resweep.viewer.camera.cameras import Camera, look_at, look_down
-from resweep.viewer.camera.points import PointCloud
-from resweep.viewer.camera.renderer import Renderer, View
+from resweep.viewer.camera.point_cloud import PointCloud
+from resweep.viewer.camera.renderer import CameraView, Renderer
 from resweep.viewer.camera.shading import shade, shrink
 from resweep.worlds import StreamedWorld, World
 
-_OVERVIEW = np.array([-0.55, -0.65, 0.55])  # from which side a place is seen if nothing is said
+_OVERVIEW = np.array([-0.55, -0.65, 0.55])  # from which side a place is seen by default
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Drawing:
         assert self.world is not None
         return np.asarray(self.world.bounds)
 
-    def view(self, camera: Camera, pose: Array, second: float = 0.0) -> View:
+    def view(self, camera: Camera, pose: Array, second: float = 0.0) -> CameraView:
         """What ``camera`` sees from ``pose`` (``T_world_camera``) at ``second``."""
         if self.cloud is not None:
             discs = self.cloud.world(camera, pose, self.point_px)

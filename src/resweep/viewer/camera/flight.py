@@ -47,7 +47,7 @@ def orbit(centre: Array, radius_m: float, height_m: float, frames: int) -> Array
 def fly(path: str | Path, frames: Iterable[Array], count: int, *, fps: float = 20.0) -> Path:
     """Write pictures (h, w, 3) uint8 as a film: ``.mp4`` (H.264, by FFmpeg) or ``.gif``; whole or not at all.
 
-    ``count`` is their number. An MP4's width and height are made even, as its pixel format wants them.
+    ``count`` is their number. An MP4's width and height are rounded to even numbers, as its pixel format wants them.
     """
     target = Path(path)
     write = {".mp4": _write_mp4, ".gif": _write_gif}.get(target.suffix.lower())

@@ -15,7 +15,7 @@ from resweep.scenario import Actor
 from resweep.simulate.actors import ActorSet
 from resweep.simulate.sources import SceneSource, open_scene
 from resweep.viewer.camera.cameras import Camera
-from resweep.viewer.camera.colours import find_colours, number_primitives
+from resweep.viewer.camera.primitive_colours import find_colours, number_primitives
 from resweep.worlds import StreamedWorld, World
 
 RANGE_MAX_M = 1000.0
@@ -23,7 +23,7 @@ _MAX_BYTES = 4 * 10**9
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class CameraView:
     """What a camera sees, by pixel (h, w) from the upper left.
 
     ``range`` metres along the ray, infinity where nothing is; ``normal`` (h, w, 3) unit, towards the camera;
@@ -75,7 +75,7 @@ class Renderer:
         """What gives the native scene."""
         return open_scene(self._traced)
 
-    def view(self, camera: Camera, pose: Array, second: float = 0.0) -> View:
+    def view(self, camera: Camera, pose: Array, second: float = 0.0) -> CameraView:
         """What ``camera`` sees from ``pose`` (``T_world_camera``), with actors where they are at ``second``."""
         if camera.width * camera.height * 29 > _MAX_BYTES:
             raise ResweepError(f"camera: {camera.width} x {camera.height} pixels take too much memory; give fewer")
@@ -95,4 +95,4 @@ class Renderer:
         image = {name: values.reshape(*shape, *values.shape[1:]) for name, values in columns.items()}
         if self._colours is not None:
             image["colour"] = self._colours[np.where(image["kind"] > 0, image["instance"], 0)]
-        return View(**image)
+        return CameraView(**image)

@@ -10,7 +10,7 @@ from resweep.errors import ResweepError, nearest_names
 from resweep.labels import UNKNOWN_LABELS, LabelSet
 from resweep.pose import Array
 from resweep.viewer import palette
-from resweep.viewer.camera.renderer import View
+from resweep.viewer.camera.renderer import CameraView
 
 Kind = Literal["shaded", "label", "depth", "normal", "intensity", "colour"]
 VIEWS: tuple[str, ...] = get_args(Kind)
@@ -19,11 +19,11 @@ _SUN = np.array([0.35, -0.45, 0.82], np.float32) / np.float32(np.linalg.norm([0.
 _SKY_LOW, _SKY_HIGH = np.array([0.17, 0.21, 0.26], np.float32), np.array([0.05, 0.07, 0.10], np.float32)
 _CLAY = np.array([0.80, 0.79, 0.76], np.float32)
 _AMBIENT, _HAZE_M = 0.62, 400.0
-_EDGE_STRENGTH, _EDGE_MOST = 4.0, 0.75
+_EDGE_STRENGTH, _MAX_EDGE = 4.0, 0.75
 
 
 def shade(
-    view: View, kind: str = "shaded", *, labels: LabelSet = UNKNOWN_LABELS, range_m: float | None = None
+    view: CameraView, kind: str = "shaded", *, labels: LabelSet = UNKNOWN_LABELS, range_m: float | None = None
 ) -> Array:
     """The picture (h, w, 3) uint8 of a view.
 
@@ -60,7 +60,7 @@ def shrink(image: Array, factor: int) -> Array:
     return np.asarray(np.rint(blocks.mean(axis=(1, 3), dtype=np.float32)).astype(np.uint8))
 
 
-def _find_base(view: View, kind: str, labels: LabelSet) -> Array:
+def _find_base(view: CameraView, kind: str, labels: LabelSet) -> Array:
     """The colour (h, w, 3) of each surface, from 0 to 1."""
     if kind == "label":
         flat = palette.label_colours(view.label.ravel(), labels)
@@ -72,7 +72,7 @@ def _find_base(view: View, kind: str, labels: LabelSet) -> Array:
     return np.broadcast_to(_CLAY, (*view.range.shape, 3))
 
 
-def _light(view: View) -> Array:
+def _light(view: CameraView) -> Array:
     """Light on each surface: a sun, and a sky that is brighter above. Leaves are lit from all around."""
     sun = np.clip(view.normal @ _SUN, 0.0, 1.0)
     sky = 0.5 + 0.5 * view.normal[..., 2]
@@ -81,7 +81,7 @@ def _light(view: View) -> Array:
     return np.asarray(np.where(view.kind == 3, leaf, light))
 
 
-def _find_edges(view: View) -> Array:
+def _find_edges(view: CameraView) -> Array:
     """How dark edges are, 0 to 0.75: where neighbours are nearer (eye-dome lighting, Boucheny 2009)."""
     with np.errstate(divide="ignore"):
         depth = np.log2(np.where(view.hit, view.range, 1e4)).astype(np.float32)
@@ -90,10 +90,10 @@ def _find_edges(view: View) -> Array:
     dark = np.zeros_like(depth)
     for down, right in ((0, 1), (1, 0), (1, 2), (2, 1)):
         dark += np.maximum(0.0, depth - padded[down : down + height, right : right + width] - 0.004)
-    return np.asarray(np.minimum(_EDGE_STRENGTH * dark, _EDGE_MOST))
+    return np.asarray(np.minimum(_EDGE_STRENGTH * dark, _MAX_EDGE))
 
 
-def _choose_far(view: View, range_m: float | None) -> float:
+def _choose_far(view: CameraView, range_m: float | None) -> float:
     if range_m is not None:
         return range_m
     return float(np.quantile(view.range[view.hit], 0.98)) if view.hit.any() else 1.0

@@ -13,16 +13,16 @@ from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.pose import Array
 from resweep.sweep import Sweep
-from resweep.viewer.opening import shorten
+from resweep.viewer.contents import shorten
 from resweep.viewer.pages.range_panel import RangePanel
 from resweep.viewer.pages.stage import Stage
-from resweep.viewer.scene.beams import describe_beam, draw_beam, find_clicked, find_firings
-from resweep.viewer.scene.colours import Coloured, colour_returns, list_colourings
+from resweep.viewer.scene.clicked_beam import describe_beam, draw_beam, find_clicked, find_firings
 from resweep.viewer.scene.outlines import outline_boxes, outline_path
-from resweep.viewer.scene.pairing import find_errors, find_nearest_sweep, fired_same_beams
+from resweep.viewer.scene.return_colours import ReturnColours, colour_returns, list_colourings
+from resweep.viewer.scene.sweep_errors import find_errors, find_nearest_sweep, fired_same_beams
 
 BESIDE, OVER, FIRST, SECOND = "side by side", "over each other", "first only", "second only"
-_KEPT = 12  # sweeps that are kept
+_MAX_CACHED = 12  # sweeps
 _BOX, _PATH, _BEAM = (255, 196, 0), (120, 200, 255), (255, 255, 255)
 _ALL_COLOURINGS = (
     "range",
@@ -40,7 +40,7 @@ _ALL_COLOURINGS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Cloud:
+class SweepCloud:
     """A sweep as it is shown on a stage: its returns ``points`` (n, 3) from the stage's centre, and their colours.
 
     ``log`` is the number of its log.
@@ -51,7 +51,7 @@ class Cloud:
     sweep: Sweep
     points: Array
     shift: Array
-    coloured: Coloured
+    coloured: ReturnColours
 
 
 class LogPage:
@@ -66,7 +66,7 @@ class LogPage:
         self._sweeps: OrderedDict[tuple[int, int], Sweep] = OrderedDict()
         self._beam: tuple[int, int] | None = None
         self._playing = threading.Event()
-        self._clouds: list[Cloud] = []
+        self._clouds: list[SweepCloud] = []
         titles = ["range image"] if twin is None else [f"range image, {name}" for name in self.names]
         self.range_panels = [RangePanel(each, title) for each, title in zip(self.stages, titles, strict=True)]
         self._add_controls(min(max(first_sweep, 0), len(self.logs[0]) - 1))
@@ -102,8 +102,8 @@ class LogPage:
             self.colour = gui.add_dropdown("colour by", list(_ALL_COLOURINGS), initial_value=self._choose_colour())
             self.size = gui.add_slider("point size", 0.01, 0.3, 0.01, 0.05)
             if len(self.logs) == 2:
-                ways = (BESIDE, OVER, FIRST, SECOND) if self.twin is None else (BESIDE, OVER)
-                self.arrange = gui.add_dropdown("arrange", ways, initial_value=BESIDE)
+                choices = (BESIDE, OVER, FIRST, SECOND) if self.twin is None else (BESIDE, OVER)
+                self.arrange = gui.add_dropdown("arrange", choices, initial_value=BESIDE)
                 self.arrange.on_update(lambda _: self.refresh())
             self.boxes = gui.add_checkbox("boxes", True)
             self.path = gui.add_checkbox("trajectory", True)
@@ -122,27 +122,27 @@ class LogPage:
         return "label" if "label" in found else "intensity" if "intensity" in found else "range"
 
     def load(self, log: int, number: int) -> Sweep:
-        """A sweep of one of the logs; the latest ones are kept."""
+        """A sweep of one of the logs; the latest ones are cached."""
         key = (log, number)
         if key not in self._sweeps:
             self._sweeps[key] = self.logs[log][number]
-            while len(self._sweeps) > _KEPT:
+            while len(self._sweeps) > _MAX_CACHED:
                 self._sweeps.popitem(last=False)
         return self._sweeps[key]
 
     def refresh(self) -> None:
-        """Draw again what the controls say, soon."""
+        """Draw again by the controls, soon."""
         self.stage.work.ask("draw", self.draw)
 
     def draw(self) -> None:
-        """Draw what the controls say."""
+        """Draw by the controls."""
         number = self.sweep_number
         pairs = [(0, number)]
         if len(self.logs) == 2:
             pairs.append((1, self._pair(number)))
         sweeps = [self.load(*pair) for pair in pairs]
         self._fit_firings(sweeps[0])
-        clouds: list[Cloud] = []
+        clouds: list[SweepCloud] = []
         messages = []
         for at, (sweep, places) in enumerate(zip(sweeps, self._find_places(sweeps), strict=True)):
             other = sweeps[1 - at] if len(sweeps) == 2 else None
@@ -159,7 +159,7 @@ class LogPage:
         self.legend.content = self._describe(sweeps, clouds[-1].coloured)
         self._mark()
 
-    def _draw_cloud(self, at: int, stage: Stage, sweep: Sweep, shift: Array, coloured: Coloured) -> Cloud:
+    def _draw_cloud(self, at: int, stage: Stage, sweep: Sweep, shift: Array, coloured: ReturnColours) -> SweepCloud:
         """Show a sweep on a stage."""
         keep = self._fired(sweep)
         points = sweep.world_points()
@@ -168,7 +168,7 @@ class LogPage:
         if self.boxes.value and sweep.boxes is not None:
             outline = outline_boxes(sweep.boxes, sweep.pose)
         stage.lines(f"/boxes/{at}", outline, _BOX, shift)
-        return Cloud(at, stage, sweep, stage.local(points) + shift, shift, coloured)
+        return SweepCloud(at, stage, sweep, stage.local(points) + shift, shift, coloured)
 
     def _show_paths(self) -> None:
         for stage in self.stages:
@@ -181,7 +181,7 @@ class LogPage:
             return number
         return find_nearest_sweep(one.poses[number], other.poses)
 
-    def _colour(self, sweep: Sweep, labels: LabelSet, other: Sweep | None) -> tuple[Coloured, str]:
+    def _colour(self, sweep: Sweep, labels: LabelSet, other: Sweep | None) -> tuple[ReturnColours, str]:
         """The colours of a sweep by the control, or by range with a word on why not."""
         by = str(self.colour.value)
         error = find_errors(sweep, other) if by == "error" and other is not None else None
@@ -220,7 +220,7 @@ class LogPage:
         left = sweeps[0].pose[:3, 1] * [1.0, 1.0, 0.0]
         return [{self.stage: 1.1 * reach * left}, {self.stage: -1.1 * reach * left}]
 
-    def _describe(self, sweeps: list[Sweep], coloured: Coloured) -> str:
+    def _describe(self, sweeps: list[Sweep], coloured: ReturnColours) -> str:
         lines = []
         for name, sweep in zip(self.names, sweeps, strict=True):
             returns = f"{len(sweep):,} returns on {sweep.n_beams:,} beams"
@@ -252,7 +252,7 @@ class LogPage:
         return self._clouds[0].log
 
     def _show_beam(self, log: int, beam: int) -> None:
-        """Mark a beam of the sweep of a log in the scenes and range images, and say what it is.
+        """Mark a beam of the sweep of a log in the scenes and range images, and describe it.
 
         Where the other log fired the same beams, its beam is marked and described too.
         """
@@ -292,7 +292,7 @@ class LogPage:
         threading.Thread(target=self._run, args=(self._playing,), daemon=True).start()
 
     def _run(self, stopped: threading.Event) -> None:
-        """Go on to the next sweep as fast as the control says, or as sweeps can be drawn."""
+        """Go on to the next sweep at the pace of the control, or as sweeps can be drawn."""
         while self.play.value and not stopped.wait(1.0 / float(self.speed.value)):
             self.stage.work.finish(5.0)
             self.sweep_slider.value = (self.sweep_number + 1) % len(self.logs[0])

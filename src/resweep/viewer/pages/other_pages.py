@@ -8,9 +8,9 @@ from resweep.pose import Array
 from resweep.scenario import Asset, Bank
 from resweep.sensors import Sensor, fire, sensor_names
 from resweep.viewer.pages.stage import Stage
-from resweep.viewer.scene.colours import colour_table
 from resweep.viewer.scene.levels import BUDGET
 from resweep.viewer.scene.primitives import ShownWorld
+from resweep.viewer.scene.return_colours import colour_table
 from resweep.worlds import World
 
 MAX_ASSETS = 120

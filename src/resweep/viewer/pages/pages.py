@@ -12,7 +12,7 @@ from resweep.files import atomic_file
 from resweep.log import Log
 from resweep.pose import Array, Trajectory
 from resweep.simulate.resimulate import resimulate
-from resweep.viewer.opening import Opened, shorten
+from resweep.viewer.contents import ViewerContents, shorten
 from resweep.viewer.pages.log_page import LogPage
 from resweep.viewer.pages.other_pages import BankPage, SensorPage
 from resweep.viewer.pages.panes import Front, LinkedCameras
@@ -29,7 +29,7 @@ class Show:
 
     def __init__(
         self,
-        opened: Opened,
+        opened: ViewerContents,
         *,
         host: str = LOCALHOST,
         port: int = PORT,
@@ -116,7 +116,7 @@ class Show:
             self.twin.stop()
 
 
-def find_start(opened: Opened) -> Array:
+def find_start(opened: ViewerContents) -> Array:
     """``T_world_sensor`` from which to begin: that of the first sweep, or a place on the ground amid the world."""
     if opened.logs:
         return np.asarray(opened.logs[0][1].poses[0], np.float64)

@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 from resweep.pose import Array
 from resweep.sweep import Sweep
 from resweep.viewer.pages.stage import Stage
-from resweep.viewer.scene.range_images import RangeImage, make_range_image
+from resweep.viewer.scene.range_images import BeamImage, make_range_image
 
 _WIDTH_M = 24.0
 _ABOVE_M = 9.0
@@ -25,12 +25,12 @@ class RangePanel:
     """A range image that is linked with its sweep.
 
     A panel's picture takes no clicks in viser, so it also stands in the scene, ahead of and above the sensor: the ray
-    of a click meets its plane in a pixel.
+    of a click hits its plane in a pixel.
     """
 
     def __init__(self, stage: Stage, name: str = "range image") -> None:
         self.stage, self.name = stage, name
-        self.image: RangeImage | None = None
+        self.image: BeamImage | None = None
         self._plane: tuple[Array, Array, float] | None = None
         self._handle: Any = None
         self._sweep: Sweep | None = None
@@ -60,7 +60,7 @@ class RangePanel:
         self._place(sweep, picture)
 
     def find_clicked(self, origin: Array, direction: Array) -> int | None:
-        """The beam whose pixel a click's ray meets on the screen in the scene; None beside it or if it is hidden."""
+        """The beam whose pixel a click's ray hits on the screen in the scene; None beside it or if it is hidden."""
         if self._plane is None or self.image is None or not self.in_scene.value:
             return None
         place, turn, height = self._plane
@@ -105,7 +105,7 @@ def encode_picture(picture: Array) -> str:
 def find_spot(
     origin: Array, direction: Array, place: Array, turn: Array, width: float, height: float
 ) -> tuple[float, float] | None:
-    """Where a ray meets a picture, 0 to 1 from its left and from its top; None beside it or behind the ray.
+    """Where a ray hits a picture, 0 to 1 from its left and from its top; None beside it or behind the ray.
 
     The picture is ``width`` × ``height`` metres around ``place`` (3,); columns of ``turn`` are right, down and ahead.
     """

@@ -15,8 +15,8 @@ from resweep.errors import ResweepError
 from resweep.optional import require
 from resweep.pose import Array
 from resweep.viewer.pages.latest import Latest
-from resweep.viewer.scene.discs import POINT_SIZES, Discs, split_by_size, write_glb
-from resweep.viewer.scene.primitives import Triangles
+from resweep.viewer.scene.discs import POINT_SIZES, Sprites, split_by_size, write_glb
+from resweep.viewer.scene.primitives import BrowserMesh
 
 PORT = 8080
 LOCALHOST = "127.0.0.1"
@@ -136,7 +136,7 @@ class Stage:
             name, local, colour, thickness=_LINE_PX, thickness_units="screen"
         )
 
-    def discs(self, name: str, shown: Discs, eye: Array, as_points: bool = False) -> None:
+    def discs(self, name: str, shown: Sprites, eye: Array, as_points: bool = False) -> None:
         """Show discs, or points; those that look small from ``eye`` are points anyway.
 
         Coordinates are measured from the centre already.
@@ -170,13 +170,13 @@ class Stage:
                 f"{name}/discs", write_glb(large), cast_shadow=False, receive_shadow=False
             )
 
-    def mesh(self, name: str, mesh: Triangles) -> None:
+    def mesh(self, name: str, mesh: BrowserMesh) -> None:
         """Show a mesh, or copies of one; coordinates are measured from the centre already."""
         if mesh.position is None:
             trimesh: Any = __import__("trimesh")
             colours = np.column_stack([mesh.rgb, np.full(len(mesh.rgb), 255, np.uint8)])
-            made = trimesh.Trimesh(mesh.vertices, mesh.faces, vertex_colors=colours, process=False)
-            self._shown[name] = self.scene.add_mesh_trimesh(name, made)
+            shaded = trimesh.Trimesh(mesh.vertices, mesh.faces, vertex_colors=colours, process=False)
+            self._shown[name] = self.scene.add_mesh_trimesh(name, shaded)
             return
         assert mesh.wxyz is not None
         assert mesh.scale is not None

@@ -17,11 +17,11 @@ from resweep.simulate import Simulator
 from resweep.sweep import Sweep
 from resweep.viewer.pages.range_panel import RangePanel
 from resweep.viewer.pages.stage import Stage
-from resweep.viewer.scene.beams import describe_beam, draw_beam, find_clicked, trace_beam
-from resweep.viewer.scene.colours import colour_returns, list_colourings
+from resweep.viewer.scene.clicked_beam import describe_beam, draw_beam, find_clicked, trace_beam
 from resweep.viewer.scene.levels import BUDGET
 from resweep.viewer.scene.outlines import outline_boxes, outline_path
 from resweep.viewer.scene.primitives import ShownWorld
+from resweep.viewer.scene.return_colours import colour_returns, list_colourings
 from resweep.worlds import World
 
 SENSOR = "velodyne-hdl-32e"
@@ -74,7 +74,7 @@ class WorldPage:
 
     @property
     def simulator(self) -> Simulator:
-        """What sweeps the world; made when first asked for, so that a large world is seen before it can be swept."""
+        """What sweeps the world; built when first asked for, so that a large world is seen before it can be swept."""
         if self._simulator is None:
             self.status.content = "preparing the world for the sensor ..."
             self._simulator = Simulator(self.world, self._sensor, actors=self.actors)
@@ -249,7 +249,7 @@ class WorldPage:
         self._show_beam(beam)
 
     def _find_beam_towards(self, origin: Array, direction: Array) -> int | None:
-        """The beam that points nearest to what a click's ray meets in the traced scene."""
+        """The beam that points nearest to what a click's ray hits in the traced scene."""
         assert self.sweep is not None
         start = np.asarray(origin + self.stage.centre - self.world.origin, np.float32)[None]
         way = np.asarray(direction / np.linalg.norm(direction), np.float32)[None]
@@ -272,6 +272,6 @@ class WorldPage:
         self.stage.lines("/beam/line", line[None], _BEAM)
         self.stage.points("/beam/returns", ends, np.array(_BEAM, np.uint8), 0.15)
         second = 0.0 if self.time is None else float(self.time.value)
-        met = trace_beam(self.simulator, self.pose, beam, self.world.labels, second=second)
-        self.about.content = describe_beam(self.sweep, beam, self.world.labels, met)
+        hits = trace_beam(self.simulator, self.pose, beam, self.world.labels, second=second)
+        self.about.content = describe_beam(self.sweep, beam, self.world.labels, hits)
         self.range_panel.draw(self.sweep, self._rgb, beam)

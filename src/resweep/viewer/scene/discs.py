@@ -1,4 +1,4 @@
-"""Discs as a browser draws them best: one textured triangle each, in one binary glTF file.
+"""Sprites as a browser draws them best: one textured triangle each, in one binary glTF file.
 
 Viser's own Gaussian splats write an error to the browser's console for every set of them (their corners have two
 coordinates, so the bounding sphere that three.js computes is not a number), and they are slow without a graphics card.
@@ -25,8 +25,8 @@ _ROW = np.dtype([("position", "<f4", 3), ("texture", "u1", 4), ("colour", "u1", 
 
 
 @dataclass(frozen=True, eq=False)
-class Discs:
-    """Discs for the browser: ``centre`` (k, 3), half axes ``half`` (k, 2, 3) in metres, ``rgb`` (k, 3) uint8.
+class Sprites:
+    """Sprites for the browser: ``centre`` (k, 3), half axes ``half`` (k, 2, 3) in metres, ``rgb`` (k, 3) uint8.
 
     ``of`` is how many primitives there are in all.
     """
@@ -41,9 +41,9 @@ class Discs:
         """Radius (k,) metres of each, of those of equal area."""
         return np.asarray(np.sqrt(np.linalg.norm(np.cross(self.half[:, 0], self.half[:, 1]), axis=1)))
 
-    def of_rows(self, rows: Array) -> Discs:
+    def of_rows(self, rows: Array) -> Sprites:
         """Some of them."""
-        return Discs(self.centre[rows], self.half[rows], self.rgb[rows], self.of)
+        return Sprites(self.centre[rows], self.half[rows], self.rgb[rows], self.of)
 
 
 def find_axes(normal: Array) -> Array:
@@ -57,20 +57,22 @@ def find_axes(normal: Array) -> Array:
     return np.stack([first, second], axis=1)
 
 
-def split_by_size(shown: Discs, eye: Array, most: int = MAX_DISCS) -> tuple[Discs, list[tuple[Discs, float]]]:
+def split_by_size(
+    shown: Sprites, eye: Array, max_discs: int = MAX_DISCS
+) -> tuple[Sprites, list[tuple[Sprites, float]]]:
     """The discs that look largest from ``eye`` (3,), and the others by size with the radius of their points."""
-    if len(shown.centre) <= most:
+    if len(shown.centre) <= max_discs:
         return shown, []
     radius = shown.radius
     seen = radius / np.maximum(np.linalg.norm(shown.centre - eye, axis=1), 0.5)
     order = np.argsort(-seen, kind="stable")
-    small = order[most:]
+    small = order[max_discs:]
     groups = np.array_split(small[np.argsort(radius[small], kind="stable")], POINT_SIZES)
     points = [(shown.of_rows(rows), float(np.median(radius[rows]))) for rows in groups if len(rows)]
-    return shown.of_rows(np.sort(order[:most])), points
+    return shown.of_rows(np.sort(order[:max_discs])), points
 
 
-def write_glb(shown: Discs) -> bytes:
+def write_glb(shown: Sprites) -> bytes:
     """The discs as a binary glTF 2.0 file: one triangle each, unlit, clear outside of the disc."""
     turn = np.radians([90.0, 210.0, 330.0])
     corner = np.column_stack([np.cos(turn), np.sin(turn)])

@@ -11,9 +11,9 @@ from scipy.spatial.transform import Rotation
 from resweep.labels import LabelSet
 from resweep.pose import Array
 from resweep.viewer import palette
-from resweep.viewer.scene.colours import KIND_COLOURS, _to_bytes, colour_table, instance_colours
-from resweep.viewer.scene.discs import Discs, find_axes
+from resweep.viewer.scene.discs import Sprites, find_axes
 from resweep.viewer.scene.levels import BUDGET, choose_level, draw_priorities
+from resweep.viewer.scene.return_colours import KIND_COLOURS, _to_bytes, colour_table, instance_colours
 from resweep.worlds import Mesh, Splats, Volumes, World
 from resweep.worlds.layers.layer import kinds_in
 from resweep.worlds.layers.seen import COLUMN, unpack_seen
@@ -23,13 +23,13 @@ WORLD_COLOURINGS = ("label", "reflectance", "height", "kind", "instance", "times
 MAX_FACES = 1_000_000  # triangles of meshes that are sent to the browser
 MAX_COPIES = 20_000
 MAX_ELLIPSOIDS = 4_000
-_SHADE_LEAST = 0.55
+_MIN_SHADE = 0.55  # of the colour of a disc that faces away from the light
 _LIGHT = np.array([0.35, -0.45, 0.82])
-_LEAST_STOPPING = 0.06  # of a volume that is shown: one that light nearly always passes is still to be seen
+_MIN_STOPPING = 0.06  # of a volume that is shown: one that light nearly always passes is still to be seen
 
 
 @dataclass(frozen=True, eq=False)
-class Triangles:
+class BrowserMesh:
     """A mesh for the browser: ``vertices`` (n, 3), ``faces`` (m, 3), ``rgb`` (n, 3) uint8; copies, if there are any.
 
     ``wxyz`` (k, 4), ``position`` (k, 3) and ``scale`` (k, 3) place the copies.
@@ -95,7 +95,7 @@ class ShownWorld:
             found.append("colour")
         return found
 
-    def choose(self, eye: Array, by: str) -> Discs:
+    def choose(self, eye: Array, by: str) -> Sprites:
         """The primitives to show from ``eye`` (3,), in shown coordinates, coloured ``by`` one of `list_colourings`.
 
         A volume is shown as the disc of its two larger axes, as much of it as stops light.
@@ -110,15 +110,15 @@ class ShownWorld:
             rgb[part] = colour_layer(layer, chosen, by, self.world.labels, self.shift)
             half[part] = _find_half_axes(layer, chosen) * wider[part][:, None, None]
             first += len(layer)
-        return Discs(self._centres[rows], half, rgb, self.n_primitives)
+        return Sprites(self._centres[rows], half, rgb, self.n_primitives)
 
-    def ellipsoids(self, eye: Array, most: int = MAX_ELLIPSOIDS) -> tuple[Array, Array, Array, Array]:
+    def ellipsoids(self, eye: Array, max_count: int = MAX_ELLIPSOIDS) -> tuple[Array, Array, Array, Array]:
         """Centres (k, 3), rotations wxyz (k, 4), half axes (k, 3) and colours of the volumes nearest to ``eye``."""
         count = sum(len(layer) for layer in self.volumes)
         if count == 0:
             return np.zeros((0, 3)), np.zeros((0, 4)), np.zeros((0, 3)), np.zeros((0, 3), np.uint8)
         centre = self._centres[self.n_primitives - count :]
-        nearest = np.argsort(np.linalg.norm(centre - eye, axis=1), kind="stable")[:most]
+        nearest = np.argsort(np.linalg.norm(centre - eye, axis=1), kind="stable")[:max_count]
         matrices = np.concatenate([layer.matrices for layer in self.volumes])[nearest]
         tau = np.concatenate([np.full(len(layer), layer.tau) for layer in self.volumes])[nearest]
         passing = np.concatenate([layer.permeability for layer in self.volumes])[nearest]
@@ -127,9 +127,9 @@ class ShownWorld:
         wxyz = Rotation.from_matrix(vectors).as_quat()[:, [3, 0, 1, 2]]
         return centre[nearest], wxyz, tau[:, None] * np.sqrt(values), _by_share(passing)
 
-    def meshes(self) -> tuple[list[Triangles], int]:
+    def meshes(self) -> tuple[list[BrowserMesh], int]:
         """Meshes and copies within the limits of a browser, and how many triangles are left out."""
-        made: list[Triangles] = []
+        meshes: list[BrowserMesh] = []
         left, room = 0, MAX_FACES
         for layer in self.world.layers:
             mesh = layer.mesh
@@ -144,11 +144,11 @@ class ShownWorld:
                 kept = layer.transforms[:MAX_COPIES]
                 left += (len(layer.transforms) - len(kept)) * mesh.n_triangles
                 wxyz, position, scale = split_transforms(kept)
-                made.append(Triangles(layer.name, *shown, wxyz, position + self.shift, scale))
+                meshes.append(BrowserMesh(layer.name, *shown, wxyz, position + self.shift, scale))
             else:
                 vertices, faces, rgb = shown
-                made.append(Triangles(layer.name, np.asarray(vertices + self.shift, np.float32), faces, rgb))
-        return made, left
+                meshes.append(BrowserMesh(layer.name, np.asarray(vertices + self.shift, np.float32), faces, rgb))
+        return meshes, left
 
 
 def colour_layer(layer: Splats | Volumes, rows: Array, by: str, labels: LabelSet, shift: Array) -> Array:
@@ -174,7 +174,7 @@ def colour_layer(layer: Splats | Volumes, rows: Array, by: str, labels: LabelSet
     normals = layer.normals
     if normals is not None and by in ("label", "kind", "reflectance", "instance"):
         light = np.abs(normals[rows] @ (_LIGHT / np.linalg.norm(_LIGHT)))
-        rgb = np.rint(rgb * (_SHADE_LEAST + (1 - _SHADE_LEAST) * light)[:, None]).astype(np.uint8)
+        rgb = np.rint(rgb * (_MIN_SHADE + (1 - _MIN_SHADE) * light)[:, None]).astype(np.uint8)
     return np.asarray(rgb)
 
 
@@ -195,7 +195,7 @@ def _find_half_axes(layer: Splats | Volumes, rows: Array) -> Array:
     if isinstance(layer, Splats):
         return np.asarray(find_axes(layer.normal[rows]) * np.asarray(layer.radius[rows], np.float32)[:, None, None])
     values, vectors = np.linalg.eigh(layer.matrices[rows].astype(np.float32))
-    stopping = np.sqrt(np.clip(1.0 - layer.permeability[rows], _LEAST_STOPPING, 1.0))
+    stopping = np.sqrt(np.clip(1.0 - layer.permeability[rows], _MIN_STOPPING, 1.0))
     length = layer.tau * np.sqrt(np.maximum(values[:, 1:], 0.0)) * stopping[:, None]
     return np.asarray(vectors[:, :, 1:].swapaxes(1, 2) * length[:, :, None], np.float32)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from resweep.pose import Array
 from resweep.sweep import Sweep
-from resweep.viewer.grid import angles_deg
+from resweep.viewer.sweep_grid import angles_deg
 
 _EMPTY = np.array([26, 31, 38], np.uint8)
 _ROWS, _COLUMNS = 96, 720
@@ -16,7 +16,7 @@ _MARK = np.array([255, 255, 255], np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
-class RangeImage:
+class BeamImage:
     """A sweep by azimuth (left is positive, as seen from the sensor) and elevation.
 
     ``beam`` (h, w) is the beam of each pixel, -1 where none looks; ``row`` and ``column`` (b,) the pixel of each beam.
@@ -59,7 +59,7 @@ class RangeImage:
         return np.broadcast_to(_EMPTY, (*self.beam.shape, 3)).copy()
 
 
-def make_range_image(sweep: Sweep, rows: int | None = None, columns: int = _COLUMNS) -> RangeImage:
+def make_range_image(sweep: Sweep, rows: int | None = None, columns: int = _COLUMNS) -> BeamImage:
     """The range image of a sweep: a row a ring where it has rings, else equal steps of elevation."""
     azimuth, elevation = angles_deg(sweep.beam_direction)
     row, height, each = _find_rows(sweep, elevation, rows)
@@ -76,7 +76,7 @@ def make_range_image(sweep: Sweep, rows: int | None = None, columns: int = _COLU
     lines[row[order] // each, column[order]] = order
     beam = np.repeat(lines, each, axis=0)
     shown = np.where(beam >= 0, nearest[beam], -1) if sweep.n_beams else beam
-    return RangeImage(beam, shown, row, column)
+    return BeamImage(beam, shown, row, column)
 
 
 def _find_rows(sweep: Sweep, elevation: Array, rows: int | None) -> tuple[Array, int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from resweep.dataset.annotations import Annotations
+from resweep.dataset.actor_annotations import Annotations
 from resweep.dataset.layouts.run_files import UNIT, RunFacts, pack_points
 from resweep.files import write_file
 from resweep.io import poses

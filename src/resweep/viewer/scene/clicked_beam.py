@@ -1,4 +1,4 @@
-"""One beam: which one was clicked, what it met, with which share of its light, or why it did not return."""
+"""One beam: which one was clicked, what it hit, with which share of its light, or why it did not return."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from resweep.simulate import Simulator
 from resweep.simulate.pulses import Pulses
 from resweep.simulate.sources import open_scene
 from resweep.sweep import BeamStatus, Sweep
-from resweep.viewer.scene.colours import KINDS
+from resweep.viewer.scene.return_colours import KINDS
 from resweep.worlds import World
 
 REASONS = {
     BeamStatus.RETURN: "returned",
-    BeamStatus.NOTHING_HIT: "met nothing within its range",
-    BeamStatus.BELOW_THRESHOLD: "met something that sends back too little light",
-    BeamStatus.OUT_OF_RANGE: "met something beyond its maximum range",
+    BeamStatus.NOTHING_HIT: "hit nothing within its range",
+    BeamStatus.BELOW_THRESHOLD: "hit something that sends back too little light",
+    BeamStatus.OUT_OF_RANGE: "hit something beyond its maximum range",
     BeamStatus.DROPPED: "was dropped: by the vehicle, a blind sector or a filter",
     BeamStatus.NO_RETURN: "was recorded without return; why is unknown",
-    BeamStatus.EMPTY_AS_RECORDED: "met nothing, and recorded beams met nothing there either",
+    BeamStatus.EMPTY_AS_RECORDED: "hit nothing, and recorded beams hit nothing there either",
     BeamStatus.UNKNOWN: "left the space that was recorded: what is there is unknown",
 }
-_CLICK_RAD = np.radians(0.6)
+_CLICK_RAD = np.radians(0.6)  # of a click about a point: a finger on a screen
 
 
 def find_clicked(points: Array, origin: Array, direction: Array) -> int | None:
@@ -54,16 +54,16 @@ def find_firings(sweep: Sweep) -> Array:
 def draw_beam(sweep: Sweep, beam: int) -> tuple[Array, Array]:
     """The line (2, 3) of a beam in the world, to its farthest return or 20 m, and its returns (k, 3)."""
     origin, direction = sweep.deskewed_beams()
-    start, way = origin[beam].astype(np.float64), direction[beam].astype(np.float64)
+    start, along = origin[beam].astype(np.float64), direction[beam].astype(np.float64)
     ranges = sweep.range[sweep.beam == beam].astype(np.float64)
-    ends = start + way * ranges[:, None]
+    ends = start + along * ranges[:, None]
     far = float(ranges.max()) if len(ranges) else 20.0
-    line = np.stack([start, start + way * far])
+    line = np.stack([start, start + along * far])
     return transform(sweep.pose, line), transform(sweep.pose, ends.reshape(-1, 3))
 
 
-def describe_beam(sweep: Sweep, beam: int, labels: LabelSet, met: list[Met] | None = None) -> str:
-    """What is known of a beam, as Markdown: where it went, its returns or why it has none, and what its light met."""
+def describe_beam(sweep: Sweep, beam: int, labels: LabelSet, hits: list[HitShare] | None = None) -> str:
+    """What is known of a beam, as Markdown: where it went, its returns or why it has none, and what its light hit."""
     status = BeamStatus(int(sweep.beam_status[beam]))
     lines = [
         f"**beam {beam}**, ring {int(sweep.beam_ring[beam])}, column {int(sweep.beam_column[beam])}, "
@@ -74,11 +74,11 @@ def describe_beam(sweep: Sweep, beam: int, labels: LabelSet, met: list[Met] | No
         lines.append(f"no return: it {REASONS[status]}")
     for row in rows[np.argsort(sweep.return_index[rows], kind="stable")]:
         lines.append(f"- {_describe_return(sweep, int(row), labels)}")
-    if met is not None:
-        lines.append("\nits light:\n" if met else "\nits light met nothing")
-        lines += [f"- {item.share:.0%} on {item.what} at {item.range_m:.2f} m" for item in met]
-        left = 1.0 - sum(item.share for item in met)
-        if met and left > 0.005:
+    if hits is not None:
+        lines.append("\nits light:\n" if hits else "\nits light hit nothing")
+        lines += [f"- {item.share:.0%} on {item.what} at {item.range_m:.2f} m" for item in hits]
+        left = 1.0 - sum(item.share for item in hits)
+        if hits and left > 0.005:
             lines.append(f"- {left:.0%} on nothing")
     return "\n\n".join(lines[:1]) + "\n\n" + "\n".join(lines[1:])
 
@@ -97,8 +97,8 @@ def _describe_return(sweep: Sweep, row: int, labels: LabelSet) -> str:
 
 
 @dataclass(frozen=True)
-class Met:
-    """What a share of a beam's light met."""
+class HitShare:
+    """What a share of a beam's light hit."""
 
     what: str
     range_m: float
@@ -107,8 +107,8 @@ class Met:
 
 def trace_beam(
     simulator: Simulator, pose: Array, beam: int, labels: LabelSet, index: int = 0, second: float = 0.0
-) -> list[Met]:
-    """What the rays of one beam of a standing sensor meet first, by class or actor, the largest share first.
+) -> list[HitShare]:
+    """What the rays of one beam of a sensor at rest hit first, by class or actor, the largest share first.
 
     ``beam`` counts the beams of the sensor's sweep ``index``, which begins at ``second``; actors are where they are
     when it is fired.
@@ -136,15 +136,15 @@ def trace_beam(
     groups: dict[str, list[int]] = {}
     for ray in np.flatnonzero(np.isfinite(ranges)).tolist():
         groups.setdefault(names[ray], []).append(ray)
-    met = [
-        Met(what, float(np.average(ranges[rays], weights=shares[rays])), float(shares[rays].sum()))
+    hits = [
+        HitShare(what, float(np.average(ranges[rays], weights=shares[rays])), float(shares[rays].sum()))
         for what, rays in groups.items()
     ]
-    return sorted(met, key=lambda item: -item.share)
+    return sorted(hits, key=lambda item: -item.share)
 
 
 def _name(labels: LabelSet, label: int, instance: int) -> str:
-    """What a ray met, in words."""
+    """What a ray hit, in words."""
     name = labels.class_name(label) if label else "a surface without label"
     return f"{name} (instance {instance})" if instance else name
 

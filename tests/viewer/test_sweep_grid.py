@@ -7,7 +7,7 @@ import trimesh
 
 from resweep.simulate import Simulator
 from resweep.sweep import Sweep
-from resweep.viewer.grid import angles_deg, range_grid
+from resweep.viewer.sweep_grid import angles_deg, range_grid
 from resweep.worlds import World
 
 ROOM = World.from_mesh(trimesh.creation.box((20, 20, 20)))

@@ -22,7 +22,7 @@ _YAML = (".yaml", ".yml")
 
 
 @dataclass
-class Opened:
+class ViewerContents:
     """What the paths given to the viewer hold, by kind, in their order."""
 
     logs: list[tuple[str, Log]] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Opened:
 
 
 def shorten(name: str) -> str:
-    """The last part of a path; with the one before it where it says little, such as a number."""
+    """The last part of a path; with the one before it where it alone is no name, such as a number."""
     path = Path(name)
     long = len(path.parts) > 1 and (path.name.isdigit() or len(path.name) < 3)
     return f"{path.parts[-2]}/{path.name}" if long else path.name or name
@@ -72,11 +72,11 @@ def find_kind(word: str) -> Kind:
     return "log"
 
 
-def open_all(words: list[str], *, seed: int = 0, memory: str | None = None, **log_options: Any) -> Opened:
+def open_contents(words: list[str], *, seed: int = 0, memory: str | None = None, **log_options: Any) -> ViewerContents:
     """Open all paths; ``memory`` bounds worlds, ``log_options`` are those of `open_log`."""
     from resweep.io import open_log
 
-    opened = Opened()
+    opened = ViewerContents()
     for word in words:
         kind = find_kind(word)
         if kind == "world":
@@ -96,7 +96,7 @@ def open_all(words: list[str], *, seed: int = 0, memory: str | None = None, **lo
     return opened
 
 
-def _check(opened: Opened) -> None:
+def _check(opened: ViewerContents) -> None:
     """Raise for what no page shows together."""
     if len(opened.logs) > 2:
         raise ResweepError(f"view: {len(opened.logs)} logs; give one, or two to compare")

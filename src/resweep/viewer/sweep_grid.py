@@ -15,7 +15,7 @@ _RING_SPREAD_DEG = 0.6  # within a ring: spinning sensors stay below it, rosette
 
 
 @dataclass(frozen=True)
-class Grid:
+class SweepGrid:
     """``cells`` (rows, columns) index the nearest return of the beam in each cell, -1 where there is none.
 
     Row 0 is the lowest. ``extent`` is (left, right, bottom, top) in degrees; azimuth falls from left to
@@ -32,7 +32,7 @@ def angles_deg(direction: Array) -> tuple[Array, Array]:
     return np.degrees(np.arctan2(y, x)), np.degrees(np.arctan2(z, np.hypot(x, y)))
 
 
-def range_grid(sweep: Sweep) -> Grid | None:
+def range_grid(sweep: Sweep) -> SweepGrid | None:
     """The sweep as a grid, or None where the beams of a ring differ in elevation.
 
     Every cell takes the beam nearest in elevation, then in azimuth. A cell further from any beam than the spacing of
@@ -58,7 +58,7 @@ def range_grid(sweep: Sweep) -> Grid | None:
     lines = np.stack([_line(azimuth[members[at]], returns[members[at]], across) for at in ranked])
     between = (level[ranked][1:] + level[ranked][:-1]) / 2
     cells = lines[np.searchsorted(between, heights)]
-    return Grid(cells, (float(edges[0]), float(edges[1]), float(bottom), float(top)))
+    return SweepGrid(cells, (float(edges[0]), float(edges[1]), float(bottom), float(top)))
 
 
 def _nearest_return(sweep: Sweep) -> Array:

@@ -15,7 +15,7 @@ from resweep.sweep import Sweep
 from resweep.viewer.camera.cameras import Camera
 from resweep.worlds import Splats, World
 
-_LEAST_RADIUS_M = 0.002
+_MIN_RADIUS_M = 0.002  # of a disc: smaller ones are lost in float32
 
 
 class PointCloud:
@@ -83,7 +83,7 @@ class PointCloud:
         discs = Splats(
             self.points - origin,
             normal,
-            np.maximum(radius, _LEAST_RADIUS_M),
+            np.maximum(radius, _MIN_RADIUS_M),
             self.label,
             np.clip(self.intensity / white, 0.0, 1.0),
             self.instance,

@@ -1,4 +1,4 @@
-"""Traffic at random: actors on lanes that run into nothing."""
+"""TrafficPlan at random: actors on lanes that run into nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.dataset.plan import Plan, Run
+from resweep.dataset.dataset_plan import DatasetPlan, RunPlan
 from resweep.errors import ResweepError
 from resweep.scenario import Bank, Scenario
 from resweep.scenario.ground import ground_of
@@ -16,7 +16,7 @@ from resweep.worlds import World
 _TRIES = 6  # candidates for each actor that is wanted
 
 
-def add_traffic(plan: Plan, run: Run, world: World, bank: Bank) -> Scenario:
+def add_traffic(plan: DatasetPlan, run: RunPlan, world: World, bank: Bank) -> Scenario:
     """The scenario of a run with the plan's traffic added; the same for the same seed and variant."""
     traffic = plan.traffic
     if traffic is None:
@@ -45,7 +45,7 @@ def add_traffic(plan: Plan, run: Run, world: World, bank: Bank) -> Scenario:
     return _add_actors(run.scenario, chosen)
 
 
-def _draw_actor(plan: Plan, rng: np.random.Generator, bank: Bank, name: str) -> ActorSpec:
+def _draw_actor(plan: DatasetPlan, rng: np.random.Generator, bank: Bank, name: str) -> ActorSpec:
     traffic = plan.traffic
     assert traffic is not None
     lane = traffic.lanes[int(rng.integers(len(traffic.lanes)))]

@@ -25,7 +25,7 @@ _MAX_NEIGHBOURS = 24  # nearest points that are searched for one of another swee
 def align_sweeps(
     clouds: Sequence[Array], colours: Sequence[Array], config: IcpConfig
 ) -> tuple[Array, tuple[float, float]]:
-    """Corrections (k, 4, 4) that align k clouds of one object, and their misfit before and after, metres.
+    """Corrections (k, 4, 4) that align k clouds of one object, and their residual before and after, metres.
 
     ``clouds`` (n, 3) stand where their boxes say, with ``colours`` (n,). Misfit is the median distance of points
     to the surface of the other clouds.
@@ -35,21 +35,21 @@ def align_sweeps(
     colour = np.concatenate([shade[rows] for shade, rows in zip(colours, kept, strict=True)])
     owner = np.repeat(np.arange(len(thin)), [len(cloud) for cloud in thin])
     poses = np.tile(np.eye(4), (len(thin), 1, 1))
-    misfit = []
+    residual = []
     for turn in range(config.rounds + 1):
         points = np.concatenate([transform(pose, cloud) for pose, cloud in zip(poses, thin, strict=True)])
         surface = estimate_surface(points, colour, config)
         reach = max(config.reach_m / 2 ** (turn / 2), config.reach_min_m)
         first, second = _find_pairs(points, owner, surface[0], config.reach_m)
         height = np.abs(plane_distances(points[first], points[second], surface[1][second]))
-        misfit.append(float(np.median(height)) if len(height) else float("nan"))
+        residual.append(float(np.median(height)) if len(height) else float("nan"))
         near = np.linalg.norm(points[first] - points[second], axis=1) <= reach
         near &= ~surface[0][first] | similar_normals(surface[1][first], surface[1][second])
         if turn == config.rounds or not near.any():
             break
         steps = _joint_step(points, colour, owner, surface, first[near], second[near], poses, config)
         poses = np.stack([portable.matmul(motion_matrix(step), pose) for step, pose in zip(steps, poses, strict=True)])
-    return poses, (misfit[0], misfit[-1])
+    return poses, (residual[0], residual[-1])
 
 
 def _thin(points: Array, config: IcpConfig) -> Array:

@@ -32,7 +32,7 @@ class SensorChoice(Spec):
     """Place of the sensor in the frame of the ego, metres."""
 
 
-class Traffic(Spec):
+class TrafficPlan(Spec):
     """Actors drawn at random for each variant: how many, of which categories, along which lanes, how fast.
 
     Those that would run into others or the world are drawn again.
@@ -48,7 +48,7 @@ class Traffic(Spec):
     """Classes that are drawn from."""
 
     @model_validator(mode="after")
-    def _check(self) -> Traffic:
+    def _check(self) -> TrafficPlan:
         for name in ("count", "speed_mps"):
             low, high = getattr(self, name)
             if not 0 <= low <= high or (name == "speed_mps" and low < 0.1):
@@ -58,7 +58,7 @@ class Traffic(Spec):
         return self
 
 
-class Plan(Spec):
+class DatasetPlan(Spec):
     """A dataset: every world with every sensor and every scenario, ``variants`` of each.
 
     ``worlds`` are saved worlds, mesh files or ``scene:NAME``; ``scenarios`` YAML files, names of those in the package,
@@ -80,7 +80,7 @@ class Plan(Spec):
     """Scenarios by name or file, or written out."""
     variants: int = Field(default=1, ge=1, le=MAX_RUNS)
     """Runs of each scenario; the first is as written, the others vary."""
-    traffic: Traffic | None = None
+    traffic: TrafficPlan | None = None
     """Actors drawn at random, added to every scenario."""
     bank: str | None = None
     """Folder of the bank with the objects; plain ones if left out."""
@@ -94,14 +94,14 @@ class Plan(Spec):
     """Number that fixes all randomness."""
 
     @model_validator(mode="after")
-    def _check_camera(self) -> Plan:
+    def _check_camera(self) -> DatasetPlan:
         if self.camera is not None and not self.layout.startswith("kitti"):
             raise SettingsError("camera", f"the layout '{self.layout}' has no image boxes; leave it out")
         return self
 
 
 @dataclass(frozen=True)
-class Run:
+class RunPlan:
     """One drive of the dataset: a world, a sensor, a scenario; ``folder`` is where it lies in the output."""
 
     number: int
@@ -119,7 +119,7 @@ class Run:
         return {"folder": self.folder, **names, "variant": self.variant, "seed": self.seed}
 
 
-def load_plan(path: str | Path, changes: dict[str, Any] | None = None) -> Plan:
+def load_plan(path: str | Path, changes: dict[str, Any] | None = None) -> DatasetPlan:
     """The plan in a YAML file, or one of `PLANS` by name, with fields replaced by ``changes``.
 
     Paths in a file are relative to it where they exist there, else to the working folder.
@@ -131,11 +131,11 @@ def load_plan(path: str | Path, changes: dict[str, Any] | None = None) -> Plan:
         folder = Path(path).parent
         text = read_text(path, f"a plan in YAML, or one of {', '.join(PLANS)}")
     data = parse_yaml(text, str(path), "a plan with keys such as worlds, sensors and scenarios")
-    plan = validate({**data, **(changes or {})}, Plan, str(path))
+    plan = validate({**data, **(changes or {})}, DatasetPlan, str(path))
     return plan if folder is None else _resolve_paths(plan, folder)
 
 
-def _resolve_paths(plan: Plan, folder: Path) -> Plan:
+def _resolve_paths(plan: DatasetPlan, folder: Path) -> DatasetPlan:
     def beside(word: str) -> str:
         return str(folder / word) if not word.startswith(SCENE) and os.path.exists(folder / word) else word
 
@@ -145,7 +145,7 @@ def _resolve_paths(plan: Plan, folder: Path) -> Plan:
     return plan.model_copy(update={**changes, **single})
 
 
-def list_runs(plan: Plan) -> list[Run]:
+def list_runs(plan: DatasetPlan) -> list[RunPlan]:
     """Every run of a plan; raises for worlds, sensors and scenarios that do not exist, before any work."""
     for word in plan.worlds:
         check_world(word)
@@ -161,7 +161,7 @@ def list_runs(plan: Plan) -> list[Run]:
             f"{count} runs (worlds x sensors x scenarios x variants), {MAX_RUNS} at most; split the plan into several",
         )
     wide = 2 if plan.layout == "semantickitti" else 4
-    runs: list[Run] = []
+    runs: list[RunPlan] = []
     for world in plan.worlds:
         for sensor, offset in sensors:
             for scenario in scenarios:
@@ -169,7 +169,7 @@ def list_runs(plan: Plan) -> list[Run]:
                     number = len(runs)
                     folder = f"{'sequences/' if wide == 2 else ''}{number:0{wide}d}"
                     varied = scenario.variant(variant)
-                    runs.append(Run(number, folder, world, sensor, offset, varied, variant, plan.seed + number))
+                    runs.append(RunPlan(number, folder, world, sensor, offset, varied, variant, plan.seed + number))
     return runs
 
 

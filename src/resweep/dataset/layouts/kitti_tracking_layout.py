@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from resweep.dataset.annotations import Annotations
+from resweep.dataset.actor_annotations import Annotations
 from resweep.dataset.layouts.kitti import format_numbers
 from resweep.dataset.layouts.kitti_image import draw_returns
 from resweep.dataset.layouts.kitti_labels import format_tracks

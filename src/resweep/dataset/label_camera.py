@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from resweep.dataset.plan import Plan, Run
+from resweep.dataset.dataset_plan import DatasetPlan, RunPlan
 from resweep.io.datasets.kitti.kitti_camera import DEFAULT_CAMERA, KittiCamera, find_camera, read_camera
 from resweep.remote import find_path
 
 
-def choose_camera(plan: Plan, run: Run) -> KittiCamera:
+def choose_camera(plan: DatasetPlan, run: RunPlan) -> KittiCamera:
     """The camera that a plan names, else that of the run's own log (``ego.log``) where its folder has one."""
     if plan.camera is not None:
         return read_camera(plan.camera)

@@ -21,7 +21,7 @@ _ERROR_M = 0.5  # the error that is drawn brightest
 
 
 @dataclass(frozen=True, eq=False)
-class Coloured:
+class ReturnColours:
     """Colours ``rgb`` (n, 3) uint8 of returns, and a ``legend`` in words or as (name, colour)."""
 
     rgb: Array
@@ -52,7 +52,7 @@ def list_colourings(sweep: Sweep, labels: LabelSet = UNKNOWN_LABELS, error: Arra
 
 def colour_returns(
     sweep: Sweep, by: str, labels: LabelSet = UNKNOWN_LABELS, *, error: Array | None = None, most: float | None = None
-) -> Coloured:
+) -> ReturnColours:
     """The returns of a sweep coloured ``by`` one of `list_colourings`.
 
     ``error`` (n,) metres is that of each return, NaN where it is unknown. ``most`` is the value that is drawn
@@ -65,12 +65,12 @@ def colour_returns(
     return _COLOURINGS[by](sweep, labels, most)
 
 
-def _ramp(values: Array, low: float, high: float, what: str, unit: str, name: str = "turbo") -> Coloured:
+def _ramp(values: Array, low: float, high: float, what: str, unit: str, name: str = "turbo") -> ReturnColours:
     share = np.clip((np.asarray(values, np.float64) - low) / max(high - low, 1e-12), 0.0, 1.0)
     known = np.isfinite(share)
     rgb = colour_table(name)[np.rint(255 * np.where(known, share, 0.0)).astype(np.int64)]
     rgb[~known] = _GREY
-    return Coloured(rgb, f"{what}: {low:.3g} (dark) to {high:.3g}{unit} (bright)")
+    return ReturnColours(rgb, f"{what}: {low:.3g} (dark) to {high:.3g}{unit} (bright)")
 
 
 def colour_table(name: str) -> Array:
@@ -85,40 +85,40 @@ def _quantile(values: Array, most: float | None) -> float:
     return most if most is not None else float(np.quantile(values, 0.98)) if len(values) else 1.0
 
 
-def _by_range(sweep: Sweep, labels: LabelSet, most: float | None) -> Coloured:
+def _by_range(sweep: Sweep, labels: LabelSet, most: float | None) -> ReturnColours:
     return _ramp(sweep.range, 0.0, _quantile(sweep.range, most), "range", " m")
 
 
-def _by_height(sweep: Sweep, labels: LabelSet, most: float | None) -> Coloured:
+def _by_height(sweep: Sweep, labels: LabelSet, most: float | None) -> ReturnColours:
     z = sweep.deskewed()[:, 2]
     low, high = np.quantile(z, (0.02, 0.98)) if len(z) else (0.0, 1.0)
     return _ramp(z, float(low), float(high), "height above the sensor", " m", "viridis")
 
 
-def _by_intensity(sweep: Sweep, labels: LabelSet, most: float | None) -> Coloured:
+def _by_intensity(sweep: Sweep, labels: LabelSet, most: float | None) -> ReturnColours:
     return _ramp(sweep.intensity, 0.0, _quantile(sweep.intensity, most) or 1.0, "intensity", "", "magma")
 
 
-def _by_ring(sweep: Sweep, labels: LabelSet, most: float | None) -> Coloured:
+def _by_ring(sweep: Sweep, labels: LabelSet, most: float | None) -> ReturnColours:
     return _ramp(sweep.ring, 0.0, float(sweep.beam_ring.max(initial=1)), "ring", "")
 
 
-def _by_time(sweep: Sweep, labels: LabelSet, most: float | None) -> Coloured:
+def _by_time(sweep: Sweep, labels: LabelSet, most: float | None) -> ReturnColours:
     begin = float(sweep.beam_time.min()) if sweep.n_beams else 0.0
     last = float(np.ptp(sweep.beam_time)) if sweep.n_beams else 1.0
     return _ramp(1e3 * (sweep.time - begin), 0.0, 1e3 * last, "time since the sweep began", " ms", "plasma")
 
 
-def _by_label(sweep: Sweep, labels: LabelSet, most: float | None) -> Coloured:
+def _by_label(sweep: Sweep, labels: LabelSet, most: float | None) -> ReturnColours:
     rgb = np.rint(255 * palette.label_colours(sweep.label, labels)).astype(np.uint8)
     ids, counts = np.unique(sweep.label, return_counts=True)
     listed = ids[np.argsort(-counts, kind="stable")][:14].tolist()
-    return Coloured(rgb, "label", tuple((labels.class_name(item), labels.colour(item)) for item in listed))
+    return ReturnColours(rgb, "label", tuple((labels.class_name(item), labels.colour(item)) for item in listed))
 
 
-def _by_instance(sweep: Sweep, labels: LabelSet, most: float | None) -> Coloured:
+def _by_instance(sweep: Sweep, labels: LabelSet, most: float | None) -> ReturnColours:
     rgb = instance_colours(sweep.instance)
-    return Coloured(rgb, f"instance: {len(np.unique(sweep.instance[sweep.instance != 0]))} of them; grey: none")
+    return ReturnColours(rgb, f"instance: {len(np.unique(sweep.instance[sweep.instance != 0]))} of them; grey: none")
 
 
 def instance_colours(instance: Array) -> Array:
@@ -130,27 +130,27 @@ def instance_colours(instance: Array) -> Array:
     return rgb
 
 
-def _by_return(sweep: Sweep, labels: LabelSet, most: float | None) -> Coloured:
+def _by_return(sweep: Sweep, labels: LabelSet, most: float | None) -> ReturnColours:
     table = np.array([_to_bytes(colour) for colour in _RETURN_COLOURS], np.uint8)
     names = ("first", "second", "third", "fourth", "fifth", "later")
     there = np.unique(np.minimum(sweep.return_index, len(names) - 1)).tolist()
     rgb = table[np.minimum(sweep.return_index, len(table) - 1)]
-    return Coloured(rgb, "return number", tuple((names[at], _RETURN_COLOURS[at]) for at in there))
+    return ReturnColours(rgb, "return number", tuple((names[at], _RETURN_COLOURS[at]) for at in there))
 
 
-def _by_kind(sweep: Sweep, labels: LabelSet, most: float | None) -> Coloured:
+def _by_kind(sweep: Sweep, labels: LabelSet, most: float | None) -> ReturnColours:
     kind = _column(sweep, "primitive")
     table = np.array([_to_bytes(KIND_COLOURS[item]) for item in KINDS], np.uint8)
     there = [item for item in np.unique(kind).tolist() if item in KINDS]
     legend = tuple((KINDS[item], KIND_COLOURS[item]) for item in there)
-    return Coloured(table[np.minimum(kind, 3)], "primitive kind", legend)
+    return ReturnColours(table[np.minimum(kind, 3)], "primitive kind", legend)
 
 
-def _by_confidence(sweep: Sweep, labels: LabelSet, most: float | None) -> Coloured:
+def _by_confidence(sweep: Sweep, labels: LabelSet, most: float | None) -> ReturnColours:
     return _ramp(_column(sweep, "confidence"), 0.0, 1.0, "confidence", "", "viridis")
 
 
-def _by_error(error: Array | None, count: int) -> Coloured:
+def _by_error(error: Array | None, count: int) -> ReturnColours:
     if error is None or len(error) != count:
         raise ResweepError("colour by 'error': there is nothing to compare with; give a recorded and a simulated log")
     return _ramp(np.abs(error), 0.0, _ERROR_M, "range error (grey: no pair)", " m", "inferno")
@@ -166,7 +166,7 @@ def _to_bytes(colour: str) -> list[int]:
     return [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
 
 
-_COLOURINGS: dict[str, Callable[[Sweep, LabelSet, float | None], Coloured]] = {
+_COLOURINGS: dict[str, Callable[[Sweep, LabelSet, float | None], ReturnColours]] = {
     "range": _by_range,
     "height": _by_height,
     "intensity": _by_intensity,

@@ -20,7 +20,7 @@ _MAX_NEIGHBOURS = 32
 
 
 def cover_object(cloud: Cloud, config: ObjectConfig) -> Splats | None:
-    """Discs as of a map (D, 3.1) with radii of their own; None where the returns make no surface."""
+    """Discs as of a map (D, 3.1) with radii of their own; None where the returns form no surface."""
     spacing = np.sqrt(Neighbours(cloud.points).knn(None, min(_SECTORS + 1, len(cloud))).distance2[:, 1:]).mean(axis=1)
     settings = SurfelConfig(
         voxel_m=config.voxel_m,

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import resweep
-from resweep.dataset.cameras import choose_camera
-from resweep.dataset.plan import Plan, Run, choose_sensor
+from resweep.dataset.dataset_plan import DatasetPlan, RunPlan, choose_sensor
+from resweep.dataset.label_camera import choose_camera
 from resweep.errors import OutputError, ResweepError
 from resweep.files.locks import INSIDE
 from resweep.files.partial import describe_files
@@ -27,7 +27,7 @@ _FILES = 2  # grows when the same plan gives other files
 _CHECKSUM_BYTES = 4
 
 
-def make_record(plan: Plan, runs: Sequence[Run]) -> dict[str, Any]:
+def make_record(plan: DatasetPlan, runs: Sequence[RunPlan]) -> dict[str, Any]:
     """All that decides the bytes of a dataset, as plain data."""
     sensors = [sensor.model_dump(mode="json", exclude_none=True) for sensor, _ in map(choose_sensor, plan.sensors)]
     worlds = {word: _fingerprint(word) for word in plan.worlds}
@@ -53,7 +53,7 @@ def hash_record(record: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
-def identify_run(plan: Plan, run: Run) -> str:
+def identify_run(plan: DatasetPlan, run: RunPlan) -> str:
     """A hash over all that decides the bytes of a run, wherever its files lie."""
     drawn = plan.model_dump(mode="json", include={"name", "traffic", "sweeps", "seed"})
     own = {

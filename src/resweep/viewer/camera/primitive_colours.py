@@ -1,7 +1,7 @@
 """Colours of primitives in a view: each primitive is traced under a number of its own.
 
 Events know no rows of layers, but instance ids. A copy of the world whose instance ids are the numbers of its
-primitives says which primitive each ray hit, whichever way the scene is divided.
+primitives tells which primitive each ray hit, however the scene is divided.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from resweep.worlds import Layer, World
 
 COLUMNS = ("red", "green", "blue")
 _GREY = 128
-_MAX_ID = 2**31 - 2
+_MAX_ID = 2**31 - 2  # instance ids are int32
 
 
 def has_colours(layer: Layer) -> bool:
