@@ -89,7 +89,7 @@ class Cluster:
         return self.address
 
     def hear(self, op: str, worker: str) -> None:
-        """What the scheduler says of a worker reaches the cluster."""
+        """What the scheduler reports of a worker reaches the cluster."""
         self._cluster._update_worker_status(op, worker)
 
     def pids(self) -> list[int]:
@@ -122,9 +122,9 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    made = Cluster()
-    yield made
-    made.close()
+    cluster = Cluster()
+    yield cluster
+    cluster.close()
 
 
 @dataclass(frozen=True)

@@ -29,18 +29,18 @@ def bank(places: Places) -> None:
 
 @pytest.fixture(scope="session")
 def plain(places: Places, bank: None) -> Callable[..., Path]:
-    """What a command writes without workers, made once."""
+    """What a command writes without workers, written once."""
     from resweep.cli import main
 
-    made: dict[str, Path] = {}
+    outputs: dict[str, Path] = {}
 
     def run(verb: str) -> Path:
-        if verb not in made:
-            made[verb] = places.folder / f"plain-{verb}"
+        if verb not in outputs:
+            outputs[verb] = places.folder / f"plain-{verb}"
             with pytest.raises(SystemExit) as ended:
-                main([str(word) for word in (*words(verb, places), "-o", made[verb], "-q")])
+                main([str(word) for word in (*words(verb, places), "-o", outputs[verb], "-q")])
             assert not ended.value.code
-        return made[verb]
+        return outputs[verb]
 
     return run
 
@@ -74,8 +74,8 @@ def assert_same(
 @pytest.fixture(scope="session")
 def report(places: Places, plain: Callable[..., Path]) -> bytes:
     """What an evaluation without workers writes."""
-    made = rs.evaluate(rs.open_log(plain("recorded"))[:4], rs.open_log(places.recorded), accumulate=True)
-    made.save(places.folder / "report.json")
+    report = rs.evaluate(rs.open_log(plain("recorded"))[:4], rs.open_log(places.recorded), accumulate=True)
+    report.save(places.folder / "report.json")
     return (places.folder / "report.json").read_bytes()
 
 

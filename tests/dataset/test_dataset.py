@@ -47,7 +47,7 @@ def digests(folder: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made") / "data"
     generate(plan(), folder, workers=2)
     return folder
@@ -117,8 +117,8 @@ def test_occlusion_agrees_with_each_object_alone(passing: tuple[rs.Simulator, rs
     assert by_name["hidden"] > 0.3 > by_name["bus"]
 
 
-def test_instances_and_classes_stay_the_same_over_sweeps(made: Path) -> None:
-    run = made / "sequences" / "00"
+def test_instances_and_classes_stay_the_same_over_sweeps(written: Path) -> None:
+    run = written / "sequences" / "00"
     seen: dict[int, set[tuple[str, int]]] = {}
     for at in range(3):
         objects = json.loads((run / "boxes" / f"{at:06d}.json").read_text())["objects"]
@@ -138,30 +138,30 @@ def test_instances_and_classes_stay_the_same_over_sweeps(made: Path) -> None:
     assert all(len(names) == 1 for names in seen.values())
 
 
-def test_a_stopped_run_goes_on_to_the_same_bytes(made: Path, tmp_path: Path) -> None:
+def test_a_stopped_run_goes_on_to_the_same_bytes(written: Path, tmp_path: Path) -> None:
     again = tmp_path / "again"
-    shutil.copytree(made, again)
+    shutil.copytree(written, again)
     run = again / "sequences" / "00"
     for file in ("boxes/000001.json", "labels/000001.label", "poses.txt"):
         (run / file).unlink()
     (run / "velodyne" / "000001.bin.part").write_bytes(b"half")
     (again / "runs.json").unlink()
     assert generate(plan(), again, workers=1).resumed == 2
-    assert digests(again) == digests(made)
+    assert digests(again) == digests(written)
 
 
-def test_other_settings_and_other_folders_are_refused(made: Path, tmp_path: Path) -> None:
-    before = digests(made)
-    with pytest.raises(rs.ResweepError, match=r"made with other settings \(plan.seed was 0, is now 1\)"):
-        generate(plan(seed=1), made)
-    assert digests(made) == before
+def test_other_settings_and_other_folders_are_refused(written: Path, tmp_path: Path) -> None:
+    before = digests(written)
+    with pytest.raises(rs.ResweepError, match=r"written with other settings \(plan.seed was 0, is now 1\)"):
+        generate(plan(seed=1), written)
+    assert digests(written) == before
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(rs.ResweepError, match="holds no dataset"):
         generate(plan(), tmp_path)
 
 
-def test_a_semantickitti_run_reads_back(made: Path) -> None:
-    log = rs.open_log(made / "sequences" / "00", empty_beams=False)
+def test_a_semantickitti_run_reads_back(written: Path) -> None:
+    log = rs.open_log(written / "sequences" / "00", empty_beams=False)
     assert len(log) == 3
     assert log.poses[1][0, 3] - log.poses[0][0, 3] == pytest.approx(0.8, abs=1e-6)
     assert (log[0].instance > 600).sum() > 100
@@ -234,23 +234,23 @@ def test_the_plans_of_the_package_are_valid() -> None:
         load_plan("edge-cases", {"layout": "pcd"})
 
 
-def test_the_package_makes_datasets_from_python(made: Path, tmp_path: Path) -> None:
+def test_the_package_makes_datasets_from_python(written: Path, tmp_path: Path) -> None:
     """``rs.dataset`` is the package, whose names are those of the command."""
     (tmp_path / "plan.yaml").write_text(json.dumps(plan().model_dump(mode="json", exclude_unset=True)))
     read = rs.dataset.load_plan(tmp_path / "plan.yaml")
     assert isinstance(read, rs.dataset.DatasetPlan)
     done = rs.dataset.generate(read, tmp_path / "out", workers=1, progress=False)
     assert (done.runs, done.sweeps, done.resumed) == (1, 3, 0)
-    assert digests(tmp_path / "out") == digests(made)
+    assert digests(tmp_path / "out") == digests(written)
     for name in ("generate", "load_plan", "DatasetPlan", "Summary", "replay", "Replay"):
         assert name in rs.dataset.__all__
         assert getattr(rs.dataset, name).__doc__
 
 
-def test_every_number_of_workers_gives_the_same_bytes(made: Path, tmp_path: Path) -> None:
+def test_every_number_of_workers_gives_the_same_bytes(written: Path, tmp_path: Path) -> None:
     for workers in (1, 5):
         generate(plan(), tmp_path / str(workers), workers=workers, progress=False)
-        assert digests(tmp_path / str(workers)) == digests(made)
+        assert digests(tmp_path / str(workers)) == digests(written)
 
 
 def test_sweeps_that_meet_nothing_are_warned_of(tmp_path: Path) -> None:

@@ -243,7 +243,7 @@ def test_another_camera_is_that_of_the_log(objects: Path, tmp_path: Path) -> Non
     assert np.array(front.xyz) - before.xyz == pytest.approx([0.1, -0.2, -0.3], abs=1e-3)
     pixels = project(corners(front), written["P2"])
     assert front.bbox == pytest.approx([*pixels.min(axis=0), *pixels.max(axis=0)], abs=0.05)
-    with pytest.raises(rs.ResweepError, match="made with other settings"):
+    with pytest.raises(rs.ResweepError, match="written with other settings"):
         generate(plan("kitti", sweeps=1), tmp_path / "out", progress=False)
     with pytest.raises(rs.ResweepError, match="the layout 'nuscenes' has no image boxes"):
         rs.dataset.load_plan("edge-cases", {"layout": "nuscenes", "camera": "calib.txt"})

@@ -50,7 +50,7 @@ def test_two_plans_at_once_do_not_mix(tmp_path: Path) -> None:
                 generate(DatasetPlan(**FIELDS, seed=seed), tmp_path / "data", progress=False)
         first.communicate("\n")
     assert first.returncode == 0
-    with pytest.raises(rs.ResweepError, match=r"made with other settings \(plan.seed was 0, is now 1\)"):
+    with pytest.raises(rs.ResweepError, match=r"written with other settings \(plan.seed was 0, is now 1\)"):
         generate(DatasetPlan(**FIELDS, seed=1), tmp_path / "data", progress=False)
     generate(DatasetPlan(**FIELDS), tmp_path / "alone", progress=False)
     assert content(tmp_path / "data") == content(tmp_path / "alone")

@@ -55,7 +55,7 @@ def _from_box(points: Array, poses: Array, box: Array) -> Array:
 
 
 def strike(ground: Ground, rays: tuple[Array, Array, Array], side_on: float, poses: Array) -> tuple[int, Array] | None:
-    """The first of poses (n, 4, 4) at which a ray meets what is no ground, and where (3,); None if none does."""
+    """The first of poses (n, 4, 4) at which a ray hits what is no ground, and where (3,); None if none does."""
     begin, along, length = rays
     for at, pose in enumerate(poses):
         origins = portable.matmul(begin, pose[:3, :3].T) + pose[:3, 3]
@@ -79,12 +79,12 @@ def heights(
     for _ in range(deepest):
         found = ground.hits(np.column_stack([places[active], z[active]]), down[: len(active)], step + drop)
         height = z[active] - found["range"].astype(np.float64)
-        met = np.isfinite(found["range"]) & (height >= near_m[active] - drop)
-        level = met & (np.abs(found["cosine"]) >= upward)
+        hit = np.isfinite(found["range"]) & (height >= near_m[active] - drop)
+        level = hit & (np.abs(found["cosine"]) >= upward)
         known = ground.is_ground(found["label"]) | ~ground.labels.is_labelled(found["label"])
         stands = level & (known if labelled else True)
         best[active[stands]] = height[stands]
-        again = met & ~stands
+        again = hit & ~stands
         other[active[level & again]] = height[level & again]
         z[active[again]] = height[again] - skip
         active = active[again]

@@ -24,7 +24,7 @@ def leave(observation: Observation) -> tuple[float, float]:
 
 
 class Unmade:
-    """Cannot be made."""
+    """Cannot be created."""
 
     def __init__(self) -> None:
         raise RuntimeError("no weights")

@@ -74,7 +74,7 @@ def test_a_start_where_no_vehicle_stands(
         (["--autonomy", "tcp:none"], "expected tcp:PORT"),
         (["--autonomy", "tcp:5555", "--workers", "2"], "drives one run at a time"),
         (["--autonomy", "nobody"], "give a stack, tcp:PORT, or MODULE:NAME of a class or a function; known: navigator"),
-        (["--autonomy", "tests.drive.stacks:Unmade"], "cannot be made (RuntimeError: no weights)"),
+        (["--autonomy", "tests.drive.stacks:Unmade"], "cannot be created (RuntimeError: no weights)"),
         (["--autonomy", KEEP, "--reactive", "bus"], "the scenario has no actor 'bus'"),
     ],
 )
@@ -134,7 +134,7 @@ def test_an_autonomy_that_never_answers_is_a_recorded_outcome(place: Path, tmp_p
 
 
 def test_what_an_autonomy_raises_is_told(place: Path, tmp_path: Path, capsys: Any) -> None:
-    """Also where it tries to end the process: the run is recorded, and says why."""
+    """Also where it tries to end the process: the run is recorded, with the reason."""
     drive(place, tmp_path / "out", "--autonomy", "tests.drive.stacks:leave", duration_s=5.0)
     assert "(SystemExit: 3)" in capsys.readouterr().out
     assert rs.drive.load_run(tmp_path / "out" / "0000").outcome == "no-answer"

@@ -46,8 +46,8 @@ def test_a_client_without_resweep_drives_as_a_function_here(
     host, port = link.address
     with subprocess.Popen([*command, host, str(port)], stdout=subprocess.PIPE, text=True) as client:
         run = drive(yard, rig, link)
-        said, _ = client.communicate(timeout=60)
+        output, _ = client.communicate(timeout=60)
     link.close()
-    assert said == "time\n"
+    assert output == "time\n"
     assert run.states[-1, 5] == 0.0  # it stands before the wall
     assert run.to_bytes() == drive(yard, rig, brake).to_bytes()

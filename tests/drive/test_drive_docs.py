@@ -1,4 +1,4 @@
-"""docs/drive.md says what the models and messages say."""
+"""docs/drive.md has the fields of the models and messages."""
 
 from __future__ import annotations
 

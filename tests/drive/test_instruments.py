@@ -23,7 +23,7 @@ EXACT = Rig(
 )  # fmt: skip
 
 
-def standing(seconds: float) -> VehicleMotion:
+def at_rest(seconds: float) -> VehicleMotion:
     path = Trajectory(np.array([0.0, seconds]), np.stack([from_xyz_rpy(5.0, 6.0, 7.0, yaw=0.4)] * 2))
     return VehicleMotion(path, np.zeros(2), np.zeros(2), 0.0, seconds)
 
@@ -67,7 +67,7 @@ def test_they_come_at_their_rates_and_times(yard: World) -> None:
 
 
 def read(rig: Rig, name: str, seed: int, seconds: float) -> Array:
-    return make_instruments(rig, seed)[name].read(standing(seconds)).value
+    return make_instruments(rig, seed)[name].read(at_rest(seconds)).value
 
 
 def test_noise_has_the_spread_of_the_spec() -> None:
@@ -94,7 +94,7 @@ def test_a_walking_bias_spreads_with_the_root_of_time() -> None:
 
 def test_outages_have_their_share_and_length() -> None:
     rig = Rig(gps=Gps(outage_share=0.2, outage_s=3.0))
-    readings = make_instruments(rig, 4)["gps"].read(standing(8000.0))
+    readings = make_instruments(rig, 4)["gps"].read(at_rest(8000.0))
     assert len(readings) / 80001 == pytest.approx(0.8, abs=0.03)
     gaps = np.diff(readings.time)
     assert gaps[gaps > 0.15].mean() == pytest.approx(3.0 + 0.1, rel=0.15)
@@ -102,10 +102,10 @@ def test_outages_have_their_share_and_length() -> None:
 
 def test_readings_do_not_depend_on_how_often_one_looks() -> None:
     rig = Rig(gps=Gps(drift_sigma_m=1.0, outage_share=0.3))
-    whole = make_instruments(rig, 9)["gps"].read(standing(10.0))
+    whole = make_instruments(rig, 9)["gps"].read(at_rest(10.0))
     parts = make_instruments(rig, 9)["gps"]
     pieces = [
-        parts.read(VehicleMotion(standing(10.0).path, np.zeros(2), np.zeros(2), 0.0, end))
+        parts.read(VehicleMotion(at_rest(10.0).path, np.zeros(2), np.zeros(2), 0.0, end))
         for end in np.arange(0.05, 10.1, 0.05)
     ]
     np.testing.assert_array_equal(np.concatenate([piece.value for piece in pieces]), whole.value)

@@ -39,11 +39,11 @@ def hills(labels: LabelSet) -> World:
 
 def random_poses(count: int) -> Array:
     rng = np.random.default_rng(5)
-    made = [
+    rows = [
         from_xyz_rpy(x, y, z, 0.05, 0.03, yaw)
         for x, y, z, yaw in rng.uniform((5, 5, -1, -3), (55, 55, 4, 3), (count, 4))
     ]
-    poses = np.stack(made)
+    poses = np.stack(rows)
     poses[:, :3, 3] += PLACE
     return poses
 

@@ -109,21 +109,21 @@ def test_a_stopped_run_goes_on_and_makes_no_sweep_twice(
         make(yard, rig, Weaver()).run(tmp_path / "cut")
     assert not (tmp_path / "cut").exists()
     monkeypatch.setattr(FolderRecorder, "add_sweep", written)
-    made = []
+    simulated = []
     sweep = rs.Simulator.sweep
 
     def counted(self: rs.Simulator, *given: Any, **options: Any) -> Sweep:
-        made.append(options["index"])
+        simulated.append(options["index"])
         return sweep(self, *given, **options)
 
     monkeypatch.setattr(rs.Simulator, "sweep", counted)
     make(yard, rig, Weaver()).run(tmp_path / "cut")
-    assert made == [5, 6, 7, 8, 9]
+    assert simulated == [5, 6, 7, 8, 9]
     assert files(tmp_path / "cut") == files(tmp_path / "whole")
 
 
 def test_sweeps_follow_the_true_motion(yard: rs.World, rig: Rig) -> None:
-    """A car that turns meets the wall where it is: deskewed points lie on its face."""
+    """A car that turns hits the wall where it is: deskewed points lie on its face."""
     run = make(yard, rig, lambda observation: (0.0, 0.25), 0.6, start=(10.0, 0.0, 0.0)).run()
     sweep = run.log[4]
     assert sweep.trajectory is not None

@@ -1,4 +1,4 @@
-"""Search finds failures, and says with how many runs."""
+"""Search finds failures, and counts the runs until the first."""
 
 from __future__ import annotations
 

@@ -106,11 +106,11 @@ def drive_platoon(world: World, idm: Idm, speeds: list[float]) -> tuple[np.ndarr
     episode = loop.episode()
     rows = []
     observation = episode.begin()
-    for wished in speeds:
+    for desired in speeds:
         truth = observation.truth
         cars = {row[0]: row[1] for row in truth.actors}
         rows.append([truth.T_world_vehicle[0, 3], *(cars[name] for name in names)])
-        observation = episode.step((10.0 * np.clip(wished - truth.speed_mps, -0.7, 0.3), 0.0))
+        observation = episode.step((10.0 * np.clip(desired - truth.speed_mps, -0.7, 0.3), 0.0))
         if episode.outcome:
             break
     return np.array(rows), episode.outcome

@@ -34,16 +34,18 @@ def fails(capsys: pytest.CaptureFixture[str], *words: object) -> str:
     """The one line that a command ends with."""
     capsys.readouterr()
     assert run(*words) == 1
-    said = capsys.readouterr().err.strip()
-    assert "Traceback" not in said
-    assert len([line for line in said.splitlines() if line.startswith("Error") or "error" in line.lower()]) <= 1, said
-    return said
+    message = capsys.readouterr().err.strip()
+    assert "Traceback" not in message
+    assert len([line for line in message.splitlines() if line.startswith("Error") or "error" in line.lower()]) <= 1, (
+        message
+    )
+    return message
 
 
 def test_too_few_sweeps(tiny_log: rs.Log, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rs.write_log(tiny_log[:3], tmp_path / "short", format="sweep", progress=False)
-    said = fails(capsys, "learn", "raydrop", tmp_path / "short", "-o", tmp_path / "m", *QUICK)
-    assert "3 sweeps are too few" in said
+    message = fails(capsys, "learn", "raydrop", tmp_path / "short", "-o", tmp_path / "m", *QUICK)
+    assert "3 sweeps are too few" in message
     assert not (tmp_path / "m").exists()
 
 
@@ -58,19 +60,19 @@ def test_one_class_only(
     for pair in pairs:
         pair.returned[:] = pair.channels.occupied
     monkeypatch.setattr(learning, "pair_log", lambda *_, **__: pairs)
-    said = fails(capsys, "learn", "raydrop", tiny_log_folder, "-o", tmp_path / "m", *QUICK)
-    assert "one class only" in said
+    message = fails(capsys, "learn", "raydrop", tiny_log_folder, "-o", tmp_path / "m", *QUICK)
+    assert "one class only" in message
 
 
 def test_logs_of_other_scales(tiny_log: rs.Log, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, scale in (("one", 1.0), ("bytes", 255.0)):
         log = replace(tiny_log, intensity_scale=scale)
         rs.write_log(log, tmp_path / name, format="sweep", progress=False)
-    said = fails(capsys, "learn", "raydrop", tmp_path / "one", tmp_path / "bytes", "-o", tmp_path / "m", *QUICK)
-    assert "intensities have different full scales" in said
+    message = fails(capsys, "learn", "raydrop", tmp_path / "one", tmp_path / "bytes", "-o", tmp_path / "m", *QUICK)
+    assert "intensities have different full scales" in message
     model = learn_by_hand(tmp_path / "model", intensity_scale=1.0)
-    said = fails(capsys, "evaluate", tmp_path / "bytes", "--holdout", 3, "--method", "surfels", "--realism", model)
-    assert "full scale 1, those of the log have 255" in said
+    message = fails(capsys, "evaluate", tmp_path / "bytes", "--holdout", 3, "--method", "surfels", "--realism", model)
+    assert "full scale 1, those of the log have 255" in message
 
 
 def learn_by_hand(folder: Path, **changes: Any) -> Path:

@@ -143,47 +143,47 @@ def test_damaged_scatter_is_refused(tmp_path: Path) -> None:
 def test_drops_that_come_in_patches_are_drawn_in_patches(make_made_up: Any) -> None:
     """How often neighbours share a draw is recovered from which of them were dropped together."""
     true = Patches(along=0.8, across=0.5)
-    pairs, said = [], []
+    pairs, chances = [], []
     for at, pair in enumerate(make_made_up(24)):
         probability = np.full(len(pair.channels), 0.2, np.float32)
         level = draw_drop_levels(pair.channels, true, seed=5, index=100 + at)
         pairs.append(replace(pair, returned=pair.channels.occupied & (level >= probability)))
-        said.append(probability)
-    found = estimate_patches(pairs, said)
+        chances.append(probability)
+    found = estimate_patches(pairs, chances)
     assert found.along == pytest.approx(0.8, abs=0.07)
     assert found.across == pytest.approx(0.5, abs=0.12)
     alone = [
         replace(pair, returned=pair.channels.occupied & (np.random.default_rng(0).random(len(pair.hit)) > 0.2))
         for pair in pairs
     ]
-    none = estimate_patches(alone, said)
+    none = estimate_patches(alone, chances)
     assert max(none.along, none.across) < 0.15
 
 
 def test_volumes_drop_what_simulation_does_not_pass_by_chance(make_made_up: Any) -> None:
     """Half of the beams pass a hedge, in reality others than in simulation: as many return with drops as did."""
-    pairs, said = [], []
+    pairs, chances = [], []
     for at, pair in enumerate(make_made_up(40)):
         random = np.random.default_rng(at)
         hedge = np.arange(len(pair.channels)) % 2 == 0
         occupied = random.random(len(hedge)) < np.where(hedge, 0.5, 1.0)
-        returned = random.random(len(hedge)) < np.where(hedge, 0.4, 0.9)  # and a tenth of what is met is lost
+        returned = random.random(len(hedge)) < np.where(hedge, 0.4, 0.9)  # and a tenth of what is hit is lost
         values = pair.channels.values.copy()
         values[:, CHANNELS.index("occupancy")] = occupied
         channels = replace(pair.channels, values=values, surface=occupied & ~hedge)
         everywhere = np.ones(len(hedge), bool)
         pairs.append(replace(pair, channels=channels, returned=returned, counted=everywhere, known=everywhere))
-        said.append(np.where(hedge, 0.6, 0.1).astype(np.float32) * occupied)
-    share = estimate_volume_drops(pairs, said)
+        chances.append(np.where(hedge, 0.6, 0.1).astype(np.float32) * occupied)
+    share = estimate_volume_drops(pairs, chances)
     # Of 0.5 that return in simulation 0.1 are to be dropped, and 0.3 are predicted to be.
     assert share == pytest.approx(1 / 3, abs=0.03)
     part = Part(file="a.onnx", sha256="0" * 64, kind="ray", variant="mlp", volume_drops=share)
     left = [
         (pair.channels.occupied * (1 - part.draw_by(own, pair.channels))).sum()
-        for pair, own in zip(pairs, said, strict=True)
+        for pair, own in zip(pairs, chances, strict=True)
     ]
     assert np.sum(left) == pytest.approx(sum(pair.returned.sum() for pair in pairs), rel=0.02)
-    assert estimate_volume_drops([replace(pair, returned=pair.channels.occupied) for pair in pairs], said) == 1.0
+    assert estimate_volume_drops([replace(pair, returned=pair.channels.occupied) for pair in pairs], chances) == 1.0
 
 
 def test_neighbours_share_draws_as_their_patches_say(make_made_up: Any) -> None:

@@ -136,12 +136,12 @@ def test_a_network_recovers_a_known_law(make_made_up: Any) -> None:
     train_on, held = make_made_up(30), make_made_up(10, seed=9)
     config = FitConfig(variant="mlp", training=TrainingConfig(epochs=12, learning_rate=5e-3, threads=1))
     fitted = fit("drop", train_on, held, train_on[0].layout, config, progress=False)
-    said, true, values = gather(fitted.network, held, "drop")
+    predicted, true, values = gather(fitted.network, held, "drop")
     law = known_law(values[:, 0], values[:, 5])
     scores = fitted.part.scores
     assert scores["ece"] < 0.02
     assert scores["brier"] < np.mean((law - true) ** 2) + 0.004 < scores["brier_base"]
-    assert np.mean(np.abs(said - law)) < 0.03, np.mean(np.abs(said - law))
+    assert np.mean(np.abs(predicted - law)) < 0.03, np.mean(np.abs(predicted - law))
 
 
 def test_intensity_is_learned_on_top_of_the_recorded(make_made_up: Any) -> None:

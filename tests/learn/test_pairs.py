@@ -102,10 +102,10 @@ def test_the_command_learns_and_simulate_takes_the_model(
     words = ("learn", "raydrop", tiny_log_folder, "-o", model, "--variant", "mlp", "--intensity", "logistic")
     quick = ("--epochs", 2, "--folds", 2, "--method", "surfels", "--set", "drop.training.threads=1", "--json")
     assert run(*words, *quick) == 0
-    said = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert said["sweeps"] == 6
-    assert {"drop_f1", "brier", "ece", "log_loss"} <= set(said["drop"])
-    assert {"intensity_rmse", "intensity_corr"} <= set(said["intensity"])
+    output = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert output["sweeps"] == 6
+    assert {"drop_f1", "brier", "ece", "log_loss"} <= set(output["drop"])
+    assert {"intensity_rmse", "intensity_corr"} <= set(output["intensity"])
     assert sorted(path.name for path in model.iterdir()) == ["card.json", "drop.onnx", "intensity.onnx", "scatter.npy"]
     assert not (tmp_path / "model.partial").exists()
     loaded = rs.load_realism(model)
@@ -141,9 +141,9 @@ def test_mistakes_of_the_command(
     words: tuple[str, ...], problem: str, tiny_log_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("learn", "raydrop", tiny_log_folder, "-o", tmp_path / "m", *words) == 1
-    said = capsys.readouterr().err
-    assert problem in said
-    assert len(said.strip().splitlines()) == 1
+    output = capsys.readouterr().err
+    assert problem in output
+    assert len(output.strip().splitlines()) == 1
 
 
 def test_a_log_says_its_intensity_scale(tiny_log: rs.Log, tmp_path: Path) -> None:

@@ -36,9 +36,9 @@ def test_a_transferable_model_knows_ranges_against_the_maximum(
         sweep = rs.Simulator(world, chosen, realism=model, seed=3).sweep(POSE)
         share = np.zeros(sweep.n_beams)
         share[plain.beam] = plain.range / chosen.range_max_m
-        said = sweep.beam_extra["drop_probability"][plain.beam]
+        predicted = sweep.beam_extra["drop_probability"][plain.beam]
         expected = 1 / (1 + np.exp(2.0 - 0.05 * 100.0 * share[plain.beam]))
-        np.testing.assert_allclose(said, expected, atol=1e-3)
+        np.testing.assert_allclose(predicted, expected, atol=1e-3)
 
 
 def test_a_model_with_lasers_is_refused_and_says_what_to_do(
@@ -66,17 +66,17 @@ def test_images_and_unknown_maximum_ranges_do_not_transfer(tmp_path: Path, make_
 def test_what_is_learned_does_not_depend_on_the_laser(tmp_path: Path, make_made_up: Any) -> None:
     """The law of the pairs has weak lasers: a transferable model cannot know them, and another one does."""
     pairs = make_made_up(6)
-    said = {}
+    predicted = {}
     for transferable in (True, False):
         folder = tmp_path / str(transferable)
         config = RealismConfig.model_validate({"drop": QUICK, "transferable": transferable, "blind": False})
         card = fit_realism(pairs, folder, config, range_max_m=50.0, progress=False)
         assert (card.transferable, card.range_max_m) == (transferable, 50.0)
         model, channels = rs.load_realism(folder), pairs[0].channels
-        said[transferable] = model.predict_drops(channels.transferred(50.0) if transferable else channels)
+        predicted[transferable] = model.predict_drops(channels.transferred(50.0) if transferable else channels)
     laser, chosen = pairs[0].channels.laser, pairs[0].chosen
     weak = laser[chosen] % 8 == 3
-    differ = {key: float(p[chosen][weak].mean() - p[chosen][~weak].mean()) for key, p in said.items()}
+    differ = {key: float(p[chosen][weak].mean() - p[chosen][~weak].mean()) for key, p in predicted.items()}
     assert differ[False] > 0.1 > abs(differ[True])
 
 

@@ -60,7 +60,7 @@ def drive(
     sides: str = "left front top",
     label: int = 0,
 ) -> Log:
-    """A log of a box-shaped object on level ground, ahead of a standing sensor.
+    """A log of a box-shaped object on level ground, ahead of a stationary sensor.
 
     ``speed`` m/s along its heading; ``spin_s`` is how long its returns take to be measured within a sweep;
     ``off(i)`` is the motion (4, 4) by which the i-th box is wrong.
@@ -79,7 +79,7 @@ def drive(
         drawn = from_xyz_rpy(*(start + np.median(moments[mine]) * velocity), yaw=yaw)
         local = inverse(pose) @ drawn @ (np.eye(4) if off is None else off(i))
         centre, turn = local[:3, 3] + [0, 0, SIZE[2] / 2], np.arctan2(local[1, 0], local[0, 0])
-        made = Sweep.from_points(
+        sweep = Sweep.from_points(
             transform(inverse(pose), world),
             pose=pose,
             time=moments,
@@ -88,7 +88,7 @@ def drive(
             label=np.where(mine, label, 0),
             boxes=Boxes(centre, SIZE, [turn], [name], [track]),
         )
-        sweeps.append(made)
+        sweeps.append(sweep)
     return Log.from_sweeps(sweeps, "yard")
 
 

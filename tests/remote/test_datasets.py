@@ -36,7 +36,7 @@ def test_a_dataset_has_the_bytes_of_a_local_one(bucket: str, world: str, tmp_pat
     assert read_all(url) == read_folder(tmp_path / "data")
     assert not stage(find_path(url)).parent.exists()
     assert generate(plan, url, progress=False).resumed == 3
-    with pytest.raises(ResweepError, match=r"was made with other settings \(plan.seed"):
+    with pytest.raises(ResweepError, match=r"was written with other settings \(plan.seed"):
         generate(make_plan(world, seed=4), url, progress=False)
     put(f"{bucket}/mine/thing.txt", b"mine")
     with pytest.raises(ResweepError, match="is not empty and holds no dataset"):
@@ -59,7 +59,7 @@ def test_a_stopped_dataset_goes_on(
         generate(plan, url, progress=False)
     assert {".resweep-unfinished", "plan.json"} <= set(list_keys(url))
     assert "runs.json" not in list_keys(url)
-    with pytest.raises(ResweepError, match="was made with other settings"):
+    with pytest.raises(ResweepError, match="was written with other settings"):
         generate(make_plan(world, seed=4), url, progress=False)
     monkeypatch.setattr(Bucket, "write", write)
     there = set(list_keys(url)) - {".resweep-unfinished"}

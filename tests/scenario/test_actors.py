@@ -50,10 +50,10 @@ def test_its_box_holds_it_and_heads_as_it_does() -> None:
 
 def test_one_pose_stands_for_ever() -> None:
     actor = Actor((box((1, 1, 1)),), from_xyz_rpy(4.0, yaw=1.0), 1)
-    assert actor.stands
+    assert actor.is_stationary
     assert not actor.velocity([1.0, 2.0, 3.0], 123.0).any()
     assert actor.box(123.0).centre[0, 0] == pytest.approx(4.0)
-    assert not circling().stands
+    assert not circling().is_stationary
 
 
 @pytest.mark.parametrize(

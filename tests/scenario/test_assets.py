@@ -122,7 +122,7 @@ def test_an_asset_bears_the_label_of_the_world_it_is_placed_in():
     moving = replace(stock, label=KITTI.id_of("moving bus"))
     assert moving.label_in(KITTI) == moving.label
     assert moving.label_in(nuscenes) == nuscenes.id_of("vehicle.bus.rigid")
-    foreign = replace(stock, label=7, labels=unknown)  # ids of unknown meaning: the category says what it is
+    foreign = replace(stock, label=7, labels=unknown)  # ids of unknown meaning: the category decides
     assert foreign.label_in(KITTI) == KITTI.id_of("bus")
     assert (foreign.world + foreign.world).labels == unknown
 
@@ -176,8 +176,8 @@ def test_the_best_fit_is_the_nearest_box_and_the_best_covered_side():
 
 
 def test_a_bank_comes_back_whole_and_reads_what_is_asked_for(tmp_path):
-    made = Bank([wall("left"), Asset.from_mesh(box_mesh(), category="truck", name="box")], {"log": "drive"})
-    made.save(tmp_path / "bank")
+    bank_of_two = Bank([wall("left"), Asset.from_mesh(box_mesh(), category="truck", name="box")], {"log": "drive"})
+    bank_of_two.save(tmp_path / "bank")
     bank = load_bank(tmp_path / "bank")
     assert list(bank) == ["left", "box"]
     assert bank.meta == {"log": "drive"}
@@ -185,7 +185,7 @@ def test_a_bank_comes_back_whole_and_reads_what_is_asked_for(tmp_path):
     assert bank.facts("left")["n_points"] == 800
     with pytest.raises(rs.ResweepError, match=r"asset 'lefd': not in the bank; .*left"):
         bank.facts("lefd")
-    again, asset = bank["left"], made["left"]
+    again, asset = bank["left"], bank_of_two["left"]
     assert list(bank._assets) == ["left"]
     assert (again.name, again.label, again.category, again.size_m) == ("left", 10, "car", (4.0, 1.8, 1.5))
     assert (again.source, again.n_points, again.mirrored, again.meta) == (("drive", 7), 800, True, {"sweeps": 3})
@@ -197,7 +197,7 @@ def test_a_bank_comes_back_whole_and_reads_what_is_asked_for(tmp_path):
             getattr(again.layers[0], column)[order], getattr(asset.layers[0], column)[other], column
         )
     np.testing.assert_allclose(again.coverage, asset.coverage, atol=1e-4)
-    np.testing.assert_allclose(bank["box"].world.bounds, made["box"].world.bounds)
+    np.testing.assert_allclose(bank["box"].world.bounds, bank_of_two["box"].world.bounds)
 
 
 def test_saving_keeps_what_is_there(tmp_path):

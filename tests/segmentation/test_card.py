@@ -1,4 +1,4 @@
-"""A model is what its card says, or it is refused with one line."""
+"""A model is what its card describes, or it is refused with one line."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_networks_of_another_shape_are_refused(copy: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ({"kind": "raydrop"}, "is the card of a model of kind 'raydrop', not of labels"),
         ({"format": 2}, "format: input should be 1"),
@@ -67,9 +67,9 @@ def test_networks_of_another_shape_are_refused(copy: Path) -> None:
         ({"run": "rm"}, "run: unknown key"),
     ],
 )
-def test_foreign_cards_are_refused(copy: Path, values: dict, said: str) -> None:
+def test_foreign_cards_are_refused(copy: Path, values: dict, message: str) -> None:
     change(copy, **values)
-    assert said in refusal(copy)
+    assert message in refusal(copy)
 
 
 def test_what_is_no_model_is_refused(copy: Path, tmp_path: Path) -> None:

@@ -24,17 +24,17 @@ def test_a_cell_has_the_mean_of_its_points() -> None:
 
 
 def test_neighbours_are_those_of_a_plain_search() -> None:
-    made = make_pyramid(POINTS, 0.5, 3, 12)
+    pyramid = make_pyramid(POINTS, 0.5, 3, 12)
     for level in range(3):
-        points, radius = made.points[level], RADIUS_CELLS * 0.5 * 2**level
-        rows = [{int(at) for at in row if at < len(points)} for row in made.same[level]]
+        points, radius = pyramid.points[level], RADIUS_CELLS * 0.5 * 2**level
+        rows = [{int(at) for at in row if at < len(points)} for row in pyramid.same[level]]
         assert rows == brute(points, points, 12, radius)
         if level < 2:
-            coarse = made.points[level + 1]
-            rows = [{int(at) for at in row if at < len(points)} for row in made.down[level]]
+            coarse = pyramid.points[level + 1]
+            rows = [{int(at) for at in row if at < len(points)} for row in pyramid.down[level]]
             assert rows == brute(points, coarse, 12, radius)
             nearest = np.linalg.norm(points[:, None] - coarse[None], axis=2).argmin(axis=1)
-            assert (made.up[level] == nearest).mean() > 0.99  # equal distances may go to either
+            assert (pyramid.up[level] == nearest).mean() > 0.99  # equal distances may go to either
             assert len(coarse) < len(points)
 
 

@@ -39,7 +39,7 @@ class TrafficPlan(Spec):
     """
 
     count: tuple[int, int]
-    """Fewest and most actors of a variant."""
+    """Least and largest number of actors of a variant."""
     lanes: tuple[tuple[tuple[float, ...], ...], ...] = Field(min_length=1)
     """Lanes that they follow, each a list of points [x, y] or [x, y, z], metres in the world."""
     speed_mps: tuple[float, float] = (4.0, 12.0)
@@ -114,7 +114,7 @@ class RunPlan:
     seed: int
 
     def facts(self) -> dict[str, Any]:
-        """What `runs.json` says of it."""
+        """Its entry in `runs.json`."""
         names = {"world": self.world, "sensor": self.sensor.name, "scenario": self.scenario.name}
         return {"folder": self.folder, **names, "variant": self.variant, "seed": self.seed}
 

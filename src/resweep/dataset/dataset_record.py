@@ -114,14 +114,14 @@ def check_output(output: Path, record: dict[str, Any]) -> None:
         raise OutputError(f"{output}: is not empty and holds no dataset of resweep; choose another folder")
     if old.get("hash") != hash_record(record):
         what = _find_difference(old.get("record"), record) or "its settings"
-        raise OutputError(f"{output}: was made with other settings ({what}); choose another folder or remove it")
+        raise OutputError(f"{output}: was written with other settings ({what}); choose another folder or remove it")
 
 
 def check_unchanged(output: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
     """Raise if a world or a bank is no longer what it was when the dataset was begun."""
     if what := _find_difference(before, now):
         raise ResweepError(
-            f"{output}: what it is made from was changed meanwhile ({what}), so it stays unfinished; put that back and "
+            f"{output}: its inputs were changed meanwhile ({what}), so it stays unfinished; put that back and "
             "run the same again, or choose another folder"
         )
 

@@ -88,7 +88,7 @@ def generate(plan: DatasetPlan, output: str | Path, *, workers: int | Workers = 
     A folder that the same plan left unfinished is completed; the bytes are those of an unbroken run, whatever the
     ``workers``: threads of this process (0: all cores), or those of a cluster. A folder of another plan, or of anything
     else, is an error, and so is one that another process is writing. ``progress`` is shown on stderr. For a URL it is
-    made in a local folder (`resweep.remote.stage`), which all workers must see, and then uploaded, its runs.json last.
+    written to a local folder (`resweep.remote.stage`), which all workers must see, then uploaded, its runs.json last.
     """
     output = find_path(output)
     if isinstance(workers, int):
@@ -111,10 +111,10 @@ def _generate(plan: DatasetPlan, output: Path, workers: Workers, progress: bool)
         sweeps = sum(run["sweeps"] for run in json.loads((output / RUNS).read_text(encoding="utf-8")))
         return Summary(len(runs), sweeps, sweeps)
     with lock_local(place := stage(output)):
-        made = _make(plan, place, runs, record, workers, progress)
+        summary = _make(plan, place, runs, record, workers, progress)
         publish(place, output, last=RUNS, first=[RECORD])
     discard_stage(output)
-    return made
+    return summary
 
 
 def _make(

@@ -113,7 +113,7 @@ class Episode:
         return observation
 
     def end(self, outcome: str, time_s: float | None = None, **more: Any) -> None:
-        """End the drive, with an event that says why."""
+        """End the drive, with an event that gives the reason."""
         self.outcome = outcome
         self.note("end", time_s, outcome=outcome, **more)
 

@@ -40,7 +40,7 @@ class Run:
 
     ``outcome``: ``goal``, ``collision``, ``left-ground``, ``time``, ``gave-up`` or ``no-answer``. ``events`` are rows
     with ``time_s`` and ``kind``. ``states`` (n, 9) has the columns of `STATE_FIELDS` at the start and after each step,
-    ``decisions`` the command of each step. ``actors`` says by name how near each came that was near or seen. ``logs``
+    ``decisions`` the command of each step. ``actors`` has by name how near each came that was near or seen. ``logs``
     has the sweeps by the name of their LiDAR, empty where none was kept. ``settings`` is all that decided it, as plain
     data.
     """

@@ -37,7 +37,7 @@ class TrainingConfig(Spec):
     learning_rate: Positive = 2e-3
     """Step of Adam at first; D has 1e-4."""
     schedule: Literal["cosine", "constant"] = "cosine"
-    """How the step falls over the epochs; D says nothing of it."""
+    """How the step falls over the epochs; D does not give it."""
     epochs: Annotated[int, Field(ge=1, le=100_000)] = 40
     """Epochs at most."""
     patience: Annotated[int, Field(ge=1)] = 10

@@ -172,7 +172,7 @@ def _move_view(view: ObjectView, T: Array) -> ObjectView:
 
 
 def _choose_label(views: list[ObjectView], track: ObjectTrack, labels: LabelSet) -> tuple[int, LabelSet]:
-    """What most labelled returns bear, else the label of the category; and the vocabulary that it is of."""
+    """The label of most labelled returns, else the label of the category; and the vocabulary that it is of."""
     label = np.concatenate([view.label for view in views])
     label = label[label > 0]
     if len(label):

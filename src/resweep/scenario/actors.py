@@ -61,11 +61,11 @@ class Actor:
             if not isinstance(value, int | np.integer) or not lowest <= value < 2**31:
                 raise ResweepError(f"{what}: {field} must be a whole number from {lowest}, got {value!r}")
             object.__setattr__(self, field, int(value))
-        if self.instance == 0 and not self.stands:
+        if self.instance == 0 and not self.is_stationary:
             raise ResweepError(f"{what}: it moves, so it needs an instance above 0 to tell its returns by")
 
     @cached_property
-    def stands(self) -> bool:
+    def is_stationary(self) -> bool:
         """Whether it never moves."""
         return bool((np.abs(self.trajectory.poses - self.trajectory.poses[0]) < 1e-9).all())
 

@@ -38,7 +38,7 @@ def estimate_coverage(layers: Sequence[Layer], size_m: Sequence[float]) -> tuple
 def known_share(shares: Sequence[float]) -> float:
     """The share of its surroundings from which an object's shape is known, from its `coverage`: 1 all around.
 
-    From opposite sides an object has the same outline, so the fuller of the two says how much there is to know. An
+    From opposite sides an object has the same outline, so the fuller of the two shows how much there is to know. An
     object recorded from one side, with nothing on its far side, has about 0.5; a mirrored far side counts as known.
     What is missing from both of two opposite sides is not noticed. NaN where nothing is known at all.
     """

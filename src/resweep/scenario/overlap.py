@@ -56,7 +56,7 @@ def find_actor_overlaps(actors: Sequence[Actor], start: float, end: float) -> li
 def find_world_overlap(actor: Actor, ground: Ground, start: float, end: float) -> Overlap | None:
     """The first moment at which something of the world stands within the actor's box, above the ground."""
     path = actor.trajectory
-    still = actor.stands
+    still = actor.is_stationary
     times = (
         np.array([path.start if len(path) > 1 else start])
         if still

@@ -129,7 +129,7 @@ class ActorPlacer:
         return f"scenario '{self.scenario.name}', actors[{at}] '{self.scenario.actors[at].name}'"
 
     def _choose(self, at: int, ego: Trajectory) -> str | Asset:
-        """The object of an actor: the name of an asset, or one made from a file."""
+        """The object of an actor: the name of an asset, or one read from a file."""
         spec = self.scenario.actors[at]
         try:
             if spec.cad is not None:

@@ -73,7 +73,7 @@ class Scenario(Spec):
         return ActorPlacer(self, world, builtin_bank() if bank is None else bank, first_instance).place()
 
     def categories(self, bank: Bank | None, actors: list[Actor]) -> dict[str, str]:
-        """The class of each actor by its name: that of its object in the bank, or as the scenario says."""
+        """The class of each actor by its name: that of its object in the bank, or as the scenario names it."""
         from resweep.scenario.placing import find_recorded_track
 
         known = builtin_bank() if bank is None else bank

@@ -1,4 +1,4 @@
-"""Training learns, resumes and repeats itself; what cannot be learned is said in one line."""
+"""Training learns, resumes and repeats itself; what cannot be learned is an error of one line."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def test_a_network_learns_what_a_corner_is_made_of(trained: Path, others: Log) -
     assert card.tested.on == ("others",)
     assert card.tested.miou > 0.6
     assert card.tested.miou == card.validated.miou  # the same log here
-    said = load_labeller(trained).classify(others[0])
+    predicted = load_labeller(trained).classify(others[0])
     known = others[0].label != 0
-    assert (said == others[0].label)[known].mean() > 0.85
+    assert (predicted == others[0].label)[known].mean() > 0.85
     assert not trained.with_name("corners.model.partial").exists()
 
 

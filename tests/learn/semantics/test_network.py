@@ -24,11 +24,11 @@ FEATURES = RNG.normal(size=(len(POINTS), 2)).astype(np.float32)
 
 @pytest.fixture(scope="module")
 def network() -> KpConvNetwork:
-    made = KpConvNetwork(SHAPE, 4, seed=1)
-    made.module.train()
+    network = KpConvNetwork(SHAPE, 4, seed=1)
+    network.module.train()
     for _ in range(5):  # so that normalisation has something to fold
-        made(torch.from_numpy(FEATURES), to_tensors(PYRAMID))
-    return made
+        network(torch.from_numpy(FEATURES), to_tensors(PYRAMID))
+    return network
 
 
 def test_kernel_points_are_spread_around_the_middle() -> None:

@@ -1,6 +1,6 @@
 """Where a dataset's files lie: one module a layout, which writes the files of a sweep and those of a whole run.
 
-Each sweep's files are written one by one and appear whole; ``boxes/NNNNNN.json`` comes last and says that the sweep is
+Each sweep's files are written one by one and appear whole; ``boxes/NNNNNN.json`` comes last: with it the sweep is
 complete. Beside what the layouts have, ``velocity/NNNNNN.bin`` holds (n, 3) float32 metres a second in the world and
 ``time/NNNNNN.bin`` (n,) float32 seconds since the sweep's timestamp, a row a point.
 """

@@ -27,7 +27,7 @@ class Channel(Protocol):
     """The way to an autonomy."""
 
     def start(self, mission: Mission, timeout_s: float) -> Answer:
-        """Tell it its mission; an answer of kind command says that it is ready."""
+        """Send its mission; an answer of kind command means that it is ready."""
         ...
 
     def ask(self, observation: Observation, timeout_s: float) -> Answer:

@@ -29,7 +29,7 @@ class SocketAutonomy:
     """An autonomy that connects to ``host`` and ``port`` (0: any free one, see ``address``), over TCP.
 
     The connection is waited for when a run starts, for at most ``connect_s`` and the rules' ``timeout_s``; one
-    connection serves one run. Only processes of this machine can connect unless ``host`` says otherwise: nothing is
+    connection serves one run. Only processes of this machine can connect unless ``host`` allows others: nothing is
     encrypted or checked.
     """
 

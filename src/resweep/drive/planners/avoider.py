@@ -64,7 +64,7 @@ class AvoiderConfig(Spec):
     caution_weight: NotNegative = 1.5
     """Price of each m/s at which something is passed that may drift into the way."""
     speed_min_mps: NotNegative = Field(default=0.0)
-    """Lower speeds wished for are taken as this."""
+    """Lower desired speeds are taken as this."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +140,7 @@ class Avoider:
         grid = [(a, o) for o in settings.offsets_m for a in settings.accelerations_mps2]
         a, offset = (np.array(column)[:, None] for column in zip(*grid, strict=True))
         a = np.clip(a, -self.vehicle.braking_max_mps2, self.vehicle.acceleration_max_mps2)
-        # Speeds end at zero, or at the speed wished for.
+        # Speeds end at zero, or at the desired speed.
         target = np.where(a > 0, max(self.desired_mps, speed), 0.0)
         until = np.where(a != 0, np.abs(target - speed) / np.maximum(np.abs(a), 1e-9), np.inf)
         ramp = np.minimum(times, until)

@@ -84,7 +84,7 @@ class Navigator:
             raise GiveUp("the goal or the vehicle lies outside of the cost map")
         start, goal = (tuple(map(int, cell)) for cell in cells)
         price = self.price()
-        # The vehicle stands where it stands, whatever a noisy return says.
+        # The vehicle stands where it stands, whatever a noisy return shows.
         around = np.ix_(*(range(max(0, at - 2), min(len(price), at + 3)) for at in start))
         price[around] = np.minimum(price[around], 1.0 + self.config.weight)
         found = find_path(price, (start[0], start[1]), (goal[0], goal[1]))

@@ -1,7 +1,7 @@
 """Tracks of obstacles: which is which from scan to scan, and how fast each moves.
 
 Each of the four edges of a track is a Kalman filter of constant velocity; obstacles are assigned to tracks by the least
-sum of distances (Kuhn's Hungarian method). The near edge is seen best: it says how fast an obstacle moves along the
+sum of distances (Kuhn's Hungarian method). The near edge is seen best: it shows how fast an obstacle moves along the
 lane. What stands, and is hidden in part, seems to grow to a side as more of it is seen: one side moves, the other does
 not. So what does not move along the lane moves across it only as the slower of its sides does.
 """

@@ -91,7 +91,7 @@ class Mission:
     """What an autonomy knows before it starts.
 
     ``start`` is x, y and yaw in the world, ``goal`` x and y or None, ``route`` (n, 2) a line to follow, empty if there
-    is none; ``speed_mps`` is the speed wished for along it, ``start_speed_mps`` that at the start.
+    is none; ``speed_mps`` is the desired speed along it, ``start_speed_mps`` that at the start.
     """
 
     vehicle: Vehicle

@@ -33,7 +33,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The classes of a network: all of ``labels`` that bear a meaning, by number from 0."""
+    """The classes of a network: all of ``labels`` that have a meaning, by number from 0."""
 
     labels: LabelSet
     ids: tuple[int, ...]
