@@ -76,7 +76,7 @@ def quiet_progress(monkeypatch: pytest.MonkeyPatch) -> None:
 
     What a command of another test asked for, such as ``--quiet``, is forgotten: tests run in any order.
     """
-    monkeypatch.setattr("resweep.progress.display.Shown.verbosity", Verbosity.NORMAL)
+    monkeypatch.setattr("resweep.progress.display.DisplayState.verbosity", Verbosity.NORMAL)
     monkeypatch.setattr("resweep.progress.display.PATIENCE_S", 3600.0)
     monkeypatch.setattr("resweep.progress.SILENCE_S", 3600.0)
 

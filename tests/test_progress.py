@@ -16,7 +16,7 @@ import pytest
 from resweep import progress
 from resweep.progress import (
     Heartbeat,
-    Silent,
+    SilentProgress,
     Stages,
     Verbosity,
     begin_stage,
@@ -25,7 +25,7 @@ from resweep.progress import (
     set_verbosity,
     track,
 )
-from resweep.progress.display import Bar, Lines, format_seconds
+from resweep.progress.display import BarDisplay, LineDisplay, format_seconds
 
 
 class Terminal(io.StringIO):
@@ -108,26 +108,26 @@ def test_hidden_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert isinstance(open_progress(), Lines)
+    assert isinstance(open_progress(), LineDisplay)
     monkeypatch.setattr(sys, "stderr", Terminal())
-    assert isinstance(open_progress(), Bar)
-    assert isinstance(open_progress(show=False), Silent)
+    assert isinstance(open_progress(), BarDisplay)
+    assert isinstance(open_progress(show=False), SilentProgress)
     monkeypatch.setattr(sys, "stderr", None)
-    assert isinstance(open_progress(), Silent)
+    assert isinstance(open_progress(), SilentProgress)
 
 
 def test_only_the_outermost_is_shown() -> None:
     with open_progress():
-        assert isinstance(open_progress(), Silent)
+        assert isinstance(open_progress(), SilentProgress)
         assert list(track([1, 2], "inner")) == [1, 2]
-    assert isinstance(open_progress(), Lines)
+    assert isinstance(open_progress(), LineDisplay)
 
 
 def test_work_left_early_is_over() -> None:
     for item in track([1, 2, 3], "counting"):
         assert item == 1
         break
-    assert isinstance(open_progress(), Lines)
+    assert isinstance(open_progress(), LineDisplay)
 
 
 @pytest.mark.usefixtures("quick")
@@ -144,7 +144,7 @@ def test_stages_are_numbered_and_hold_what_runs_within_them(capsys: pytest.Captu
     assert "stage 2 of 2, building ..." in lines
     assert lines[-1].startswith("stage 2 of 2, building: done in ")
     assert not any("inner" in line or "unknown" in line for line in lines)
-    assert isinstance(open_progress(), Lines)
+    assert isinstance(open_progress(), LineDisplay)
     begin_stage("building")  # no stages are open: nothing happens
 
 
@@ -152,7 +152,7 @@ def test_quiet_is_silent_and_verbose_shows_short_work_too(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_verbosity(Verbosity.QUIET)
-    assert isinstance(open_progress(), Silent)
+    assert isinstance(open_progress(), SilentProgress)
     with Stages(("reading",)) as stages:
         stages.begin("reading")
     assert capsys.readouterr().err == ""
@@ -162,7 +162,7 @@ def test_quiet_is_silent_and_verbose_shows_short_work_too(
     assert begun == "counting ..."
     assert re.fullmatch(r"counting: 2/2, done in \d\.\d s", ended)
     monkeypatch.setattr(sys, "stderr", Terminal())
-    assert isinstance(open_progress(), Lines)  # every step stays on the screen
+    assert isinstance(open_progress(), LineDisplay)  # every step stays on the screen
 
 
 def test_a_command_without_progress_says_that_it_works(

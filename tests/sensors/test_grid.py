@@ -13,7 +13,7 @@ from resweep.errors import ResweepError
 from resweep.io import open_log
 from resweep.pose import Array, Trajectory, from_xyz_rpy
 from resweep.scenes import SCENES
-from resweep.sensors.infer.beam_grid import Grid, estimate_grid
+from resweep.sensors.infer.beam_grid import BeamGrid, estimate_grid
 from resweep.sensors.infer.complete_beams import complete_beams
 from resweep.sensors.infer.grid_check import check_grid
 from resweep.simulate import Simulator
@@ -267,7 +267,7 @@ def test_beams_without_a_direction_are_a_reason_to_infer_nothing(
     grid = estimate_grid([bare])
     assert check_grid(grid, bare) is None
 
-    def damage(sweep: Sweep, grid: Grid) -> Sweep:
+    def damage(sweep: Sweep, grid: BeamGrid) -> Sweep:
         whole = complete_beams(sweep, grid)
         direction = whole.beam_direction.copy()
         direction[-1] = np.nan

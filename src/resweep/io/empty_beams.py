@@ -4,7 +4,7 @@
 and checks it on returns held out; each sweep then gets the beams that returned nothing. Where no grid can be
 trusted, sweeps keep the beams that they have, and ``log.empty_beams`` says why.
 
-The grid is that of the points as measured. Points of which the log's own motion was taken out (``Rig.motion``)
+The grid is that of the points as measured. Points of which the log's own motion was taken out (``LidarRig.motion``)
 are put back where their LiDAR measured them first, and the new beams are moved as the points were; where times
 or motion are not known, the motion is found from the rings themselves (`resweep.sensors.infer.channel_motion`).
 """
@@ -22,7 +22,7 @@ from resweep import portable
 from resweep.errors import ResweepError
 from resweep.log import EmptyBeams, Log
 from resweep.pose import Array, Trajectory, inverse, transform
-from resweep.sensors.infer.beam_grid import Grid, estimate_grid
+from resweep.sensors.infer.beam_grid import BeamGrid, estimate_grid
 from resweep.sensors.infer.complete_beams import complete_beams
 from resweep.sensors.infer.grid_check import check_grid, is_crowded
 from resweep.sweep import Sweep
@@ -36,7 +36,7 @@ _UPRIGHT = np.diag([1.0, -1.0, -1.0, 1.0])
 
 
 @dataclass(frozen=True, eq=False)
-class Lidar:
+class MountedLidar:
     """One LiDAR of a log: its rings, from ``first_ring`` to below ``last_ring``, and where it is mounted.
 
     ``T_frame_lidar`` leads to the frame of the log's points; its z axis is the one that the LiDAR spins about.
@@ -54,10 +54,10 @@ class Lidar:
 
 
 @dataclass(frozen=True, eq=False)
-class Rig:
+class LidarRig:
     """The LiDARs of a log. ``motion`` is ``T_world_frame`` where points were compensated with it, by their times."""
 
-    lidars: Sequence[Lidar] = (Lidar(),)
+    lidars: Sequence[MountedLidar] = (MountedLidar(),)
     motion: Trajectory | None = None
 
     @property
@@ -65,7 +65,7 @@ class Rig:
         """Whether points are as one LiDAR measured them, in its own frame."""
         return self.motion is None and len(self.lidars) == 1 and self.lidars[0].T_frame_lidar is None
 
-    def T_frame_fired(self, lidar: Lidar, sweep: Sweep, times: Array) -> Array:
+    def T_frame_fired(self, lidar: MountedLidar, sweep: Sweep, times: Array) -> Array:
         """``T_frame_lidar`` (n, 4, 4) at ``times``, in the frame of ``sweep``."""
         mount = lidar.upright
         if self.motion is None:
@@ -84,17 +84,17 @@ class Rig:
         return np.asarray((1.0 - share) * knots[before] + share * knots[before + 1])
 
 
-def infer_empty_beams(bare: Log, wanted: bool = True, rig: Rig | None = None) -> Log:
+def infer_empty_beams(bare: Log, wanted: bool = True, rig: LidarRig | None = None) -> Log:
     """``bare`` with the empty beams of each sweep, if ``wanted``; the grid is estimated on the first use.
 
     Sweeps that hold beams without return already stay as they are.
     """
     if not wanted:
         return replace(bare, empty_beams=EmptyBeams("unknown", "not inferred: not asked for"))
-    rig = rig or Rig()
+    rig = rig or LidarRig()
 
     @cache
-    def estimate() -> tuple[list[Grid], EmptyBeams]:
+    def estimate() -> tuple[list[BeamGrid], EmptyBeams]:
         return _estimate_grids(bare, rig)
 
     beams = EmptyBeams.found_by(lambda: estimate()[1])
@@ -111,13 +111,13 @@ def _has_empty(sweep: Sweep) -> bool:
     return bool((np.bincount(sweep.beam, minlength=sweep.n_beams) == 0).any())
 
 
-def _estimate_grids(log: Log, rig: Rig) -> tuple[list[Grid], EmptyBeams]:
+def _estimate_grids(log: Log, rig: LidarRig) -> tuple[list[BeamGrid], EmptyBeams]:
     """The grid of each LiDAR, and where empty beams then come from; no grid where one of them fails the check."""
     sweeps = _sample_sweeps(log)
     if sweeps and all(_has_empty(sweep) for sweep in sweeps):
         return [], EmptyBeams("stored", "as stored")
     sweeps = [sweep for sweep in sweeps if not _has_empty(sweep)]
-    grids: list[Grid] = []
+    grids: list[BeamGrid] = []
     for lidar in rig.lidars:
         parts = [part for sweep in sweeps if len(part := _take_measured(sweep, rig, lidar))]
         try:
@@ -155,12 +155,12 @@ def _sample_sweeps(log: Log) -> list[Sweep]:
     return sweeps
 
 
-def _find_beams(sweep: Sweep, lidar: Lidar) -> Array:
+def _find_beams(sweep: Sweep, lidar: MountedLidar) -> Array:
     """Beams (b,) bool of a LiDAR."""
     return np.asarray((sweep.beam_ring >= lidar.first_ring) & (sweep.beam_ring < lidar.last_ring))
 
 
-def _take_measured(sweep: Sweep, rig: Rig, lidar: Lidar) -> Sweep:
+def _take_measured(sweep: Sweep, rig: LidarRig, lidar: MountedLidar) -> Sweep:
     """The part of a sweep that a LiDAR measured, in the LiDAR's own frame when it fired."""
     if rig.is_plain:
         return sweep
@@ -178,7 +178,7 @@ def _take_measured(sweep: Sweep, rig: Rig, lidar: Lidar) -> Sweep:
     )
 
 
-def _complete_sweep(sweep: Sweep, rig: Rig, grids: list[Grid]) -> Sweep:
+def _complete_sweep(sweep: Sweep, rig: LidarRig, grids: list[BeamGrid]) -> Sweep:
     """``sweep`` with the empty beams of each LiDAR after its own; as it is where it does not fit the grids."""
     if rig.is_plain:
         full = complete_beams(sweep, grids[0])
@@ -205,7 +205,7 @@ def _complete_sweep(sweep: Sweep, rig: Rig, grids: list[Grid]) -> Sweep:
     return _clip_times(replace(sweep, **joined), sweep)
 
 
-def _move_to_frame(full: Sweep, first: int, rig: Rig, lidar: Lidar, sweep: Sweep) -> tuple[Array, ...]:
+def _move_to_frame(full: Sweep, first: int, rig: LidarRig, lidar: MountedLidar, sweep: Sweep) -> tuple[Array, ...]:
     """Beam columns from beam ``first`` on of a LiDAR's own sweep, in the frame of ``sweep``."""
     time = full.beam_time[first:]
     T_frame_fired = rig.T_frame_fired(lidar, sweep, time)

@@ -119,7 +119,7 @@ def _parse_scale(value: object, where: str) -> float | None:
 
 
 @dataclass(frozen=True)
-class Record:
+class LogRecord:
     """What log.json says: the ``layout`` (a name of `FORMATS`), how many ``sweeps``, and the facts of the log."""
 
     layout: str
@@ -145,7 +145,7 @@ def write_record(log: Log, folder: Path, layout: str, frame: str) -> None:
     (folder / FILE).write_text(json.dumps(record, indent=1) + "\n")
 
 
-def read_record(folder: Path) -> Record | None:
+def read_record(folder: Path) -> LogRecord | None:
     """What the log.json of a folder says, or None where there is none of ours."""
     file = folder / FILE
     if not file.is_file():
@@ -163,7 +163,7 @@ def read_record(folder: Path) -> Record | None:
     )
     facts = Facts.from_dict(data, str(file)) if version > 1 else _read_first_facts(data, meta, str(file))
     # Where its input lay says nothing of this log, and may name any place on the disk.
-    return Record(layout, sweeps, name, facts, {key: value for key, value in meta.items() if key != "paths"})
+    return LogRecord(layout, sweeps, name, facts, {key: value for key, value in meta.items() if key != "paths"})
 
 
 def _take(data: Mapping[str, Any], name: str, kind: type[T], where: str) -> T:

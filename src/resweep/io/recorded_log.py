@@ -18,7 +18,7 @@ from resweep.io.clouds.tiles import asks_for_tiles
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.folders import sweep_files
 from resweep.io.format import Format, check_options, explain_errors, find_crs, is_placed, peek_as, read_as
-from resweep.io.log_json import Record, read_record
+from resweep.io.log_json import LogRecord, read_record
 from resweep.io.registry import FORMATS, format_named, format_of, sweep_suffixes
 from resweep.io.source import with_source
 from resweep.log import Fault, Log
@@ -127,7 +127,7 @@ def _open_file(entry: Format, path: Path, empty_beams: bool, options: dict[str, 
     return log if facts is None else facts.apply(log, entry.keeps_beams)
 
 
-def _apply_record(log: Log, record: Record, entry: Format) -> Log:
+def _apply_record(log: Log, record: LogRecord, entry: Format) -> Log:
     """``log`` as its reader opened it, with what its log.json knows."""
     log = record.facts.apply(log, entry.keeps_beams)
     unknown = {} if log.poses_known else {"poses": "unknown"}
@@ -166,7 +166,7 @@ def known_log(path: Path) -> Format | None:
     return next((entry for entry in FORMATS.values() if entry.recognises and entry.recognises(path)), None)
 
 
-def _guess(path: Path, record: Record | None, others: list[Fault] | None = None) -> Format:
+def _guess(path: Path, record: LogRecord | None, others: list[Fault] | None = None) -> Format:
     """The format of what ``path`` holds; with ``others``, the commonest of several, and the files not in it."""
     if record is not None:
         if record.layout not in FORMATS:

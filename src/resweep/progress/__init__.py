@@ -16,12 +16,12 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from types import TracebackType
 from typing import TypeVar
 
-from resweep.progress.display import Bar, Lines, Progress, Shown, Verbosity, format_seconds
+from resweep.progress.display import BarDisplay, DisplayState, LineDisplay, Progress, Verbosity, format_seconds
 
 __all__ = [
     "Heartbeat",
     "Progress",
-    "Silent",
+    "SilentProgress",
     "Stages",
     "Verbosity",
     "begin_stage",
@@ -37,21 +37,21 @@ T = TypeVar("T")
 
 def set_verbosity(verbosity: Verbosity) -> None:
     """Show no progress, that of long work, or that of all work as lines."""
-    Shown.verbosity = verbosity
+    DisplayState.verbosity = verbosity
 
 
 def open_progress(show: bool = True) -> Progress:
     """A bar if stderr is a terminal, else lines; silent unless ``show``, or while another progress is shown."""
-    if not show or sys.stderr is None or Shown.verbosity == Verbosity.QUIET:
-        return Silent()
-    if Shown.open:
-        first = Shown.open[0]
-        return _Part(first) if len(Shown.open) == 1 and isinstance(first, Stages) else Silent()
+    if not show or sys.stderr is None or DisplayState.verbosity == Verbosity.QUIET:
+        return SilentProgress()
+    if DisplayState.open:
+        first = DisplayState.open[0]
+        return _StagePart(first) if len(DisplayState.open) == 1 and isinstance(first, Stages) else SilentProgress()
     return _open_display()
 
 
-def _open_display() -> Bar | Lines:
-    return Bar() if sys.stderr.isatty() and Shown.verbosity == Verbosity.NORMAL else Lines()
+def _open_display() -> BarDisplay | LineDisplay:
+    return BarDisplay() if sys.stderr.isatty() and DisplayState.verbosity == Verbosity.NORMAL else LineDisplay()
 
 
 def track(items: Iterable[T], what: str, *, total: int | None = None, show: bool = True) -> Iterator[T]:
@@ -65,7 +65,7 @@ def track(items: Iterable[T], what: str, *, total: int | None = None, show: bool
             progress.advance()
 
 
-class Silent:
+class SilentProgress:
     """Progress that is not shown."""
 
     def start(self, what: str, total: int | None = None) -> None:
@@ -89,25 +89,25 @@ class Stages:
 
     def __init__(self, names: Sequence[str], show: bool = True) -> None:
         self.names = tuple(names)
-        shown = show and not Shown.open and sys.stderr is not None and Shown.verbosity != Verbosity.QUIET
-        self._display: Bar | Lines | None = _open_display() if shown else None
+        shown = show and not DisplayState.open and sys.stderr is not None and DisplayState.verbosity != Verbosity.QUIET
+        self._display: BarDisplay | LineDisplay | None = _open_display() if shown else None
         self._at = ""
 
     def __enter__(self) -> Stages:
         if self._display is not None:
-            Shown.open.append(self)
+            DisplayState.open.append(self)
             self._display.begin()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._display is not None:
-            Shown.open.remove(self)
+            DisplayState.open.remove(self)
             self._display.end(error is None)
 
     @property
     def has_bar(self) -> bool:
         """Whether they are shown as a bar."""
-        return isinstance(self._display, Bar)
+        return isinstance(self._display, BarDisplay)
 
     def begin(self, name: str) -> None:
         """Begin the stage of that name, one of ``names``."""
@@ -133,11 +133,11 @@ class Stages:
 
 def begin_stage(name: str) -> None:
     """Begin a stage of the `Stages` that are open, if there are any with that name: for code that may run alone."""
-    if Shown.open and isinstance(Shown.open[0], Stages) and name in Shown.open[0].names:
-        Shown.open[0].begin(name)
+    if DisplayState.open and isinstance(DisplayState.open[0], Stages) and name in DisplayState.open[0].names:
+        DisplayState.open[0].begin(name)
 
 
-class _Part:
+class _StagePart:
     """Progress of pieces of work within a stage."""
 
     def __init__(self, stages: Stages) -> None:
@@ -156,13 +156,17 @@ class _Part:
         self._stages.advance(n, note)
 
     def __enter__(self) -> Progress:
-        Shown.open.append(self)
+        DisplayState.open.append(self)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        Shown.open.remove(self)
+        DisplayState.open.remove(self)
         if self._begun and error is None:
             self._stages.resume()
+
+
+def _has_bar(shown: Progress) -> bool:
+    return isinstance(shown, BarDisplay) or (isinstance(shown, Stages) and shown.has_bar)
 
 
 class Heartbeat:
@@ -174,7 +178,7 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> Heartbeat:
-        Shown.last_line = self._began
+        DisplayState.last_line = self._began
         self._thread.start()
         return self
 
@@ -185,8 +189,8 @@ class Heartbeat:
     def _watch(self) -> None:
         while not self._over.wait(min(1.0, SILENCE_S / 4)):
             now = time.perf_counter()
-            bar = any(isinstance(shown, Bar) or (isinstance(shown, Stages) and shown.has_bar) for shown in Shown.open)
-            quiet = Shown.verbosity == Verbosity.QUIET or bar or sys.stderr is None
-            if not quiet and now - Shown.last_line >= SILENCE_S:
-                Shown.last_line = now
+            bar = any(map(_has_bar, DisplayState.open))
+            quiet = DisplayState.verbosity == Verbosity.QUIET or bar or sys.stderr is None
+            if not quiet and now - DisplayState.last_line >= SILENCE_S:
+                DisplayState.last_line = now
                 print(f"{self._what}: working, {format_seconds(now - self._began)} so far", file=sys.stderr, flush=True)

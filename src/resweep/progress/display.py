@@ -40,7 +40,7 @@ class Progress(Protocol):
         """End the last piece of work."""
 
 
-class Shown:
+class DisplayState:
     """What is shown now, for the whole process."""
 
     open: list[Progress] = []  # noqa: RUF012  # at most one, and a part of its stage
@@ -98,12 +98,12 @@ class Display(Progress, Protocol):
     """Progress that people see; while one is open, no other is."""
 
     def __enter__(self) -> Progress:
-        Shown.open.append(self)
+        DisplayState.open.append(self)
         self.begin()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        Shown.open.remove(self)
+        DisplayState.open.remove(self)
         self.end(error is None)
 
     def begin(self) -> None:
@@ -113,7 +113,7 @@ class Display(Progress, Protocol):
         """Show no more; the last piece of work ``finished``, or an error ended it."""
 
 
-class Bar(Display):
+class BarDisplay(Display):
     """Progress as a bar on a terminal, there once the work has taken `PATIENCE_S`, and gone at its end."""
 
     def __init__(self) -> None:
@@ -175,7 +175,7 @@ class Bar(Display):
                 self._display.update(self._task, advance=n, note=self._work.describe_pace())
 
 
-class Lines(Display):
+class LineDisplay(Display):
     """Progress as lines, for logs and pipes: one once a piece of work has taken `PATIENCE_S`, then one now and then.
 
     A thread of its own writes them, so that work of a single long step is not silent.
@@ -219,7 +219,7 @@ class Lines(Display):
     def _take(self, work: Work, written: float | None) -> None:
         with self._lock:
             self._work, self._written = work, written
-        if Shown.verbosity == Verbosity.VERBOSE:
+        if DisplayState.verbosity == Verbosity.VERBOSE:
             self._write()
 
     def advance(self, n: int = 1, note: str = "") -> None:
@@ -254,6 +254,6 @@ class Lines(Display):
         with self._lock:
             if self._work is None:
                 return
-            self._written = Shown.last_line = time.perf_counter()
+            self._written = DisplayState.last_line = time.perf_counter()
             words = ", ".join(part for part in (self._work.note, end) if part) if end else self._work.describe()
             print(f"{self._work.what}: {words}" if words else f"{self._work.what} ...", file=sys.stderr, flush=True)

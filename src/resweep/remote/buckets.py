@@ -36,7 +36,7 @@ _TRUE = ("1", "true", "yes", "on", "y")
 
 
 @dataclass(frozen=True)
-class Entry:
+class StoredObject:
     """One object: its ``size`` in bytes, its ``tag``, which changes with its bytes, and when it was written (ns)."""
 
     size: int
@@ -61,7 +61,7 @@ class Version:
 class Listing:
     """What lies directly below a prefix: objects and further prefixes by name."""
 
-    files: dict[str, Entry] = field(default_factory=dict)
+    files: dict[str, StoredObject] = field(default_factory=dict)
     folders: set[str] = field(default_factory=set)
 
     def __bool__(self) -> bool:
@@ -82,7 +82,7 @@ class Bucket:
         self._store = self._connect()
         self._guard = threading.Lock()
         self._listings: dict[str, Listing] = {}
-        self._entries: dict[str, Entry | None] = {}
+        self._entries: dict[str, StoredObject | None] = {}
         self._roots: set[str] = set()
 
     def _connect(self) -> Any:
@@ -131,9 +131,9 @@ class Bucket:
             return listing
         return Listing()
 
-    def list_all(self, key: str) -> dict[str, Entry]:
+    def list_all(self, key: str) -> dict[str, StoredObject]:
         """Every object below the prefix ``key``, by its key."""
-        found: dict[str, Entry] = {}
+        found: dict[str, StoredObject] = {}
         with self._explain(key):
             for page in self._api.list(self._store, f"{key}/" if key else None, chunk_size=1000):
                 found |= {item["path"]: _entry(item) for item in page if item["path"] != key}
@@ -141,7 +141,7 @@ class Bucket:
             self._entries.update(found)
         return found
 
-    def find(self, key: str) -> Entry | None:
+    def find(self, key: str) -> StoredObject | None:
         """The object ``key``, or None; its folder's listing answers if that is known."""
         folder, _, name = key.rpartition("/")
         with self._guard:
@@ -150,7 +150,7 @@ class Bucket:
                 return listing.files.get(name)
             if key in self._entries:
                 return self._entries[key]
-        entry: Entry | None = None
+        entry: StoredObject | None = None
         with self._explain(key, outside_is_missing=True):
             try:
                 entry = _entry(self._api.head(self._store, key))
@@ -281,8 +281,8 @@ def open_bucket(scheme: str, name: str) -> Bucket:
     return _open(scheme, name, settings, os.getpid())
 
 
-def _entry(item: Mapping[str, Any]) -> Entry:
-    return Entry(int(item["size"]), str(item["e_tag"]), int(item["last_modified"].timestamp()) * 10**9)
+def _entry(item: Mapping[str, Any]) -> StoredObject:
+    return StoredObject(int(item["size"]), str(item["e_tag"]), int(item["last_modified"].timestamp()) * 10**9)
 
 
 def _is_refused(error: Exception) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from resweep.errors import InputError, ResweepError
 from resweep.files.untrusted import check_name
 from resweep.progress import open_progress
-from resweep.remote.buckets import Bucket, ChangedError, Entry
+from resweep.remote.buckets import Bucket, ChangedError, StoredObject
 from resweep.remote.cache import keep
 
 PART_BYTES = 8 << 20  # of one request
@@ -42,7 +42,7 @@ def _parts() -> ThreadPoolExecutor:
     return _make_pool("fetch-part", os.getpid())
 
 
-def fetch_file(bucket: Bucket, key: str, entry: Entry) -> Path:
+def fetch_file(bucket: Bucket, key: str, entry: StoredObject) -> Path:
     """The local copy of an object; those that follow it in its folder are fetched ahead if it is read in order."""
     future = _start(bucket, key, entry)
     for name, following in _find_next(bucket, key):
@@ -90,7 +90,7 @@ def read_many(bucket: Bucket, keys: Sequence[str], limit: int) -> list[bytes]:
             job.cancel()
 
 
-def _start(bucket: Bucket, key: str, entry: Entry) -> Future[Path]:
+def _start(bucket: Bucket, key: str, entry: StoredObject) -> Future[Path]:
     """The fetch of an object, which may be under way already."""
     place = (bucket.url, f"{key} {entry.tag}")
     with _guard:
@@ -101,7 +101,7 @@ def _start(bucket: Bucket, key: str, entry: Entry) -> Future[Path]:
     return future
 
 
-def _fetch(bucket: Bucket, key: str, entry: Entry) -> Path:
+def _fetch(bucket: Bucket, key: str, entry: StoredObject) -> Path:
     name = key.rpartition("/")[2]
 
     def make(part: Path) -> Path:
@@ -111,7 +111,7 @@ def _fetch(bucket: Bucket, key: str, entry: Entry) -> Path:
     return keep(f"file {bucket.url}/{key} {entry.tag} {entry.size}", entry.size, make)
 
 
-def _save(bucket: Bucket, key: str, entry: Entry, file: Path) -> None:
+def _save(bucket: Bucket, key: str, entry: StoredObject, file: Path) -> None:
     """Write the bytes of an object to a file, in parts of one request each."""
     file.parent.mkdir(parents=True, exist_ok=True)
     starts = range(0, max(entry.size, 1), PART_BYTES)
@@ -138,7 +138,7 @@ def _save(bucket: Bucket, key: str, entry: Entry, file: Path) -> None:
         raise ResweepError(f"{url}: {got:,} bytes came, the store lists {entry.size:,}; try again")
 
 
-def _find_next(bucket: Bucket, key: str) -> list[tuple[str, Entry]]:
+def _find_next(bucket: Bucket, key: str) -> list[tuple[str, StoredObject]]:
     """The next few files of the folder of ``key``, if the one before it was asked for last."""
     folder, _, name = key.rpartition("/")
     place = (bucket.url, folder)

@@ -108,7 +108,7 @@ def convert(
     from resweep.io import write_log, write_sweep
     from resweep.io.registry import format_of, sweep_suffixes
     from resweep.labels import load_labels
-    from resweep.progress import Silent
+    from resweep.progress import SilentProgress
 
     for word in (labels, from_labels):
         if word is not None:
@@ -161,7 +161,7 @@ def convert(
         format_of(target)  # a file asks for a file: say which suffixes there are
     if format is None:
         raise ResweepError(f"{target}: give --format for the log's sweeps, one of {', '.join(sorted(_writable()))}")
-    tally = Tally(Silent())
+    tally = Tally(SilentProgress())
     log = tally.count(log, 0.0, "converting")
     write_log(log, target, format=format, frame=frame, overwrite=overwrite, resume=given, **written, **layout)
     report_skipped(source, log)

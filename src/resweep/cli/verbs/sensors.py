@@ -15,7 +15,7 @@ from resweep.errors import ResweepError
 if TYPE_CHECKING:
     from resweep.calibrate.sensor.fit_sensor import Character
     from resweep.sensors import Sensor
-    from resweep.sensors.infer.spec_fit import Fit
+    from resweep.sensors.infer.spec_fit import SpecFit
 
 
 def sensors(
@@ -117,7 +117,7 @@ def _fit_to_log(log: str, output: Path | None, plot: bool, json: bool) -> None:
         _plot(found.sensor, (output or Path(f"{found.sensor.name}.yaml")).with_suffix(".png"), json=False)
 
 
-def _make_record(found: Fit, character: Character, output: Path | None) -> dict[str, Any]:
+def _make_record(found: SpecFit, character: Character, output: Path | None) -> dict[str, Any]:
     return {
         **found.sensor.model_dump(mode="json", exclude_none=True),
         **_count_figures(found.sensor),
@@ -128,7 +128,7 @@ def _make_record(found: Fit, character: Character, output: Path | None) -> dict[
     }
 
 
-def _print_fit(found: Fit) -> None:
+def _print_fit(found: SpecFit) -> None:
     from rich.table import Table
 
     from resweep.terminal import make_console

@@ -20,10 +20,10 @@ from resweep.files import write_file
 from resweep.io.datasets.nuscenes.annotations import find_unnamed
 from resweep.io.datasets.nuscenes.classes import LABELS, warn_unnamed
 from resweep.io.datasets.nuscenes.ground_mask import GroundMask, map_file
-from resweep.io.datasets.nuscenes.nuscenes_scene import Frame, Scene
+from resweep.io.datasets.nuscenes.nuscenes_scene import NuScenesFrame, NuScenesScene
 from resweep.io.datasets.nuscenes.nuscenes_writer import pack_scan
 from resweep.io.datasets.nuscenes.returns_cameras import CAMERAS, picture_file
-from resweep.io.datasets.nuscenes.scene_tables import Tables, join_tables, make_tables, write_tables
+from resweep.io.datasets.nuscenes.scene_tables import SceneTables, join_tables, make_tables, write_tables
 from resweep.io.files import kitti_bin
 from resweep.label_mapping import map_labels
 from resweep.pose import transform
@@ -67,12 +67,12 @@ def write_run(folder: Path, run: RunFacts) -> None:
 def write_dataset(output: Path, runs: Sequence[RunFacts]) -> None:
     """Write the tables of all runs as one set."""
     names = [f"{output / run.name / _TABLES}" for run in runs]
-    parts: list[Tables] = [json.loads(Path(name).read_text(encoding="utf-8")) for name in names]
+    parts: list[SceneTables] = [json.loads(Path(name).read_text(encoding="utf-8")) for name in names]
     write_tables(join_tables(parts, names), output / _describe(runs[0]).version)
 
 
-def _describe(run: RunFacts) -> Scene:
-    return Scene(
+def _describe(run: RunFacts) -> NuScenesScene:
+    return NuScenesScene(
         identity=run.identity,
         name=f"{run.dataset}-{run.name}",
         start_s=float(run.times[0]),
@@ -85,7 +85,7 @@ def _describe(run: RunFacts) -> Scene:
     )
 
 
-def _read_frame(folder: Path, run: RunFacts, at: int) -> Frame:
+def _read_frame(folder: Path, run: RunFacts, at: int) -> NuScenesFrame:
     """What the tables need of a finished sweep."""
     objects = read_objects(folder, at)
     boxes = Boxes(
@@ -99,4 +99,4 @@ def _read_frame(folder: Path, run: RunFacts, at: int) -> Frame:
     )
     hidden = np.array([np.nan if item["occlusion"] is None else item["occlusion"] for item in objects])
     count = np.array([item["n_points_in_box"] for item in objects], np.int64)
-    return Frame(float(run.times[at]), run.poses[at], boxes, count, 1.0 - hidden)
+    return NuScenesFrame(float(run.times[at]), run.poses[at], boxes, count, 1.0 - hidden)

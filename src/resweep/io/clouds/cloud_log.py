@@ -11,7 +11,7 @@ import numpy as np
 from resweep.config import validate
 from resweep.errors import FaultKind, InputError, ResweepError, SweepError
 from resweep.io.clouds.box import Box, check_resolution
-from resweep.io.clouds.tile import Piece, Tile, cut_pieces, places, read_facts, read_points, read_tile
+from resweep.io.clouds.tile import SurveyTile, TilePiece, cut_pieces, places, read_facts, read_points, read_tile
 from resweep.io.files.las import FULL_SCALE, check_scale, columns_from_points
 from resweep.io.files.las_crs import check_metres, name_crs, same_crs
 from resweep.io.folders.pose_files import ASSUMED_RATE_HZ
@@ -92,7 +92,7 @@ def open_tiles(
     )
 
 
-def _read_tiles(files: Sequence[Path], skipped: list[Fault] | None) -> list[Tile]:
+def _read_tiles(files: Sequence[Path], skipped: list[Fault] | None) -> list[SurveyTile]:
     """The tiles; with ``skipped``, those that cannot be read are noted there with a warning."""
     tiles = []
     for file in files:
@@ -106,7 +106,7 @@ def _read_tiles(files: Sequence[Path], skipped: list[Fault] | None) -> list[Tile
     return tiles
 
 
-def _find_common_crs(tiles: Sequence[Tile]) -> str:
+def _find_common_crs(tiles: Sequence[SurveyTile]) -> str:
     """The coordinate system of all tiles, nothing where none says; raises where they differ."""
     first = next((tile for tile in tiles if tile.crs), None)
     if first is None:
@@ -128,7 +128,7 @@ def _find_common_crs(tiles: Sequence[Tile]) -> str:
     return first.crs
 
 
-def _explain_nothing(tiles: Sequence[Tile], bounds: Sequence[float] | None) -> str:
+def _explain_nothing(tiles: Sequence[SurveyTile], bounds: Sequence[float] | None) -> str:
     filled = [tile for tile in tiles if tile.points]
     if bounds is None or not filled:
         return "no point in it; fetch it again"
@@ -138,7 +138,7 @@ def _explain_nothing(tiles: Sequence[Tile], bounds: Sequence[float] | None) -> s
     return f"no point within the bounds {', '.join(f'{value:.12g}' for value in bounds)}; it has {span}"
 
 
-def _place(tile: Tile, box: Box) -> Array:
+def _place(tile: SurveyTile, box: Box) -> Array:
     """A pose in the middle of what a box leaves of a tile, in whole metres.
 
     From there, float32 keeps a tenth of a millimetre over a kilometre.
@@ -147,20 +147,20 @@ def _place(tile: Tile, box: Box) -> Array:
     return from_xyz_rpy(*np.round((low + high) / 2).tolist())
 
 
-def _find_labels(tiles: Sequence[Tile]) -> LabelSet:
+def _find_labels(tiles: Sequence[SurveyTile]) -> LabelSet:
     """The classes of the LAS specification, or those of the files that Resweep wrote, if they are all the same."""
     found = [_read_labels(tile) for tile in tiles]
     return found[0] if all(labels == found[0] for labels in found) else UNKNOWN_LABELS
 
 
-def _read_labels(tile: Tile) -> LabelSet:
+def _read_labels(tile: SurveyTile) -> LabelSet:
     if tile.facts is None:
         return load_labels("asprs")
     stored = read_facts(tile, "labels")
     return UNKNOWN_LABELS if stored is None else validate(stored, LabelSet, f"{tile.path}, labels")
 
 
-def _read_piece(piece: Piece, box: Box, pose: Array, time: float, scale: float, most: int, drop_nan: bool) -> Sweep:
+def _read_piece(piece: TilePiece, box: Box, pose: Array, time: float, scale: float, most: int, drop_nan: bool) -> Sweep:
     whole = box.holds(piece.tile.low, piece.tile.high)
     parts = []
     for points in read_points(piece, most):

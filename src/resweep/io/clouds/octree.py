@@ -15,7 +15,7 @@ from typing import BinaryIO
 import numpy as np
 
 from resweep.errors import FaultKind, SweepError
-from resweep.io.files.las_layout import check_layout
+from resweep.io.files.las_layout import LasDamageError, check_layout
 from resweep.io.limits import check_expansion
 from resweep.pose import Array
 
@@ -72,16 +72,12 @@ def read_layout(path: Path) -> Octree:
         head = file.read(_HEADER_BYTES + _VLR_BYTES + _INFO_BYTES)
         try:
             if len(head) < _HEADER_BYTES + _VLR_BYTES + _INFO_BYTES or not _is_info(head[_HEADER_BYTES:]):
-                raise _Damage("no COPC record after its header; a plain LAZ file ends in .laz only")
+                raise LasDamageError("no COPC record after its header; a plain LAZ file ends in .laz only")
             return _read_octree(file, head, size, str(path))
-        except (struct.error, _Damage) as error:
+        except (struct.error, LasDamageError) as error:
             raise SweepError(
                 f"{path}: damaged or not a COPC file ({error}); fetch or write it again", FaultKind.TRUNCATED
             ) from error
-
-
-class _Damage(Exception):  # noqa: N818 - it is what is wrong, not an error of its own
-    """What is wrong with a file."""
 
 
 def _read_octree(file: BinaryIO, head: bytes, size: int, where: str) -> Octree:
@@ -90,16 +86,16 @@ def _read_octree(file: BinaryIO, head: bytes, size: int, where: str) -> Octree:
     (points,) = struct.unpack_from("<Q", head, 247)
     *centre, half, spacing, root_at, root_size = struct.unpack_from("<5dQQ", head, _HEADER_BYTES + _VLR_BYTES)
     if not np.isfinite([*centre, half, spacing]).all() or half <= 0 or spacing <= 0:
-        raise _Damage("a cube or spacing that is no size")
+        raise LasDamageError("a cube or spacing that is no size")
     nodes = tuple(_walk(file, root_at, root_size, size))
     for node in nodes:
         if not (points_at + 8 <= node.offset and node.offset + node.size <= size):
-            raise _Damage(f"node {_name(node)} lies beyond its end")
+            raise LasDamageError(f"node {_name(node)} lies beyond its end")
         check_expansion(node.points * record, node.size, f"{where}, node {_name(node)}")
     _require_apart(nodes)
     found = sum(node.points for node in nodes)
     if found != points:
-        raise _Damage(f"{found} points in its nodes, {points} in its header")
+        raise LasDamageError(f"{found} points in its nodes, {points} in its header")
     return Octree(np.array(centre) - half, 2 * half, spacing, nodes)
 
 
@@ -114,19 +110,19 @@ def _walk(file: BinaryIO, root_at: int, root_size: int, size: int) -> Iterator[N
     while pages:
         at, length = pages.pop()
         if length <= 0 or length % _ENTRY_BYTES or at + length > size or len(keys) > _MOST_NODES:
-            raise _Damage("its hierarchy is cut off")
+            raise LasDamageError("its hierarchy is cut off")
         file.seek(at)
         for level, x, y, z, offset, bytes_, points in struct.iter_unpack("<4iQii", file.read(length)):
             if not (0 <= level <= _DEEPEST and all(0 <= value < 1 << level for value in (x, y, z))):
-                raise _Damage(f"a node with the key {level}-{x}-{y}-{z}")
+                raise LasDamageError(f"a node with the key {level}-{x}-{y}-{z}")
             if points == _PAGE:
                 if offset in seen:
-                    raise _Damage("a page of its hierarchy that leads to itself")
+                    raise LasDamageError("a page of its hierarchy that leads to itself")
                 seen.add(offset)
                 pages.append((offset, bytes_))
                 continue
             if (level, x, y, z) in keys or points < 0 or bytes_ < 0:
-                raise _Damage(f"node {level}-{x}-{y}-{z} is there twice or has no size")
+                raise LasDamageError(f"node {level}-{x}-{y}-{z} is there twice or has no size")
             keys.add((level, x, y, z))
             if points:
                 yield Node(level, (x, y, z), offset, bytes_, points)
@@ -136,5 +132,5 @@ def _require_apart(nodes: tuple[Node, ...]) -> None:
     end = 0
     for node in sorted(nodes, key=lambda node: node.offset):
         if node.offset < end:
-            raise _Damage(f"node {_name(node)} lies within another")
+            raise LasDamageError(f"node {_name(node)} lies within another")
         end = node.offset + node.size

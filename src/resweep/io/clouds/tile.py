@@ -25,7 +25,7 @@ _SLACK = 1.0  # steps of the coordinates by which a header may round its bounds
 
 
 @dataclass(frozen=True, eq=False)
-class Tile:
+class SurveyTile:
     """A file: its bounds (3,) each, how many points, its coordinate system, and its octree if it has one.
 
     ``facts`` are what Resweep wrote of its points, None for files of others. A ``posed`` file holds one sweep of a
@@ -43,16 +43,16 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class Piece:
+class TilePiece:
     """A part of a tile that is read at once: points from ``start`` to ``stop``, or nodes of its octree."""
 
-    tile: Tile
+    tile: SurveyTile
     start: int = 0
     stop: int = 0
     nodes: tuple[Node, ...] = ()
 
 
-def read_tile(path: Path) -> Tile:
+def read_tile(path: Path) -> SurveyTile:
     """What the header of a file says; no point is read."""
     import laspy
 
@@ -71,7 +71,7 @@ def read_tile(path: Path) -> Tile:
         raise _damage(path, "bounds in its header that are no box")
     slack = _SLACK * step
     posed = find_header(header.vlrs, str(path)) is not None
-    return Tile(
+    return SurveyTile(
         path, low - slack, high + slack, int(header.point_count), read_crs(records), octree, _read_facts(records), posed
     )
 
@@ -89,7 +89,7 @@ def _read_facts(records: list[Any]) -> Mapping[str, Any] | None:
     return None
 
 
-def cut_pieces(tile: Tile, box: Box, resolution: float | None, most: int) -> list[Piece]:
+def cut_pieces(tile: SurveyTile, box: Box, resolution: float | None, most: int) -> list[TilePiece]:
     """The pieces of a tile that have points in the box, of up to ``most`` points there each."""
     if not tile.points or not box.meets(tile.low, tile.high):
         return []
@@ -100,24 +100,24 @@ def cut_pieces(tile: Tile, box: Box, resolution: float | None, most: int) -> lis
             f"{tile.path}: has no levels of detail, so no resolution can be chosen; only COPC files have them"
         )
     if box.holds(tile.low, tile.high):
-        return [Piece(tile, at, min(at + most, tile.points)) for at in range(0, tile.points, most)]
+        return [TilePiece(tile, at, min(at + most, tile.points)) for at in range(0, tile.points, most)]
     return _group_ranges(tile, box, most)
 
 
-def _group_ranges(tile: Tile, box: Box, most: int) -> list[Piece]:
+def _group_ranges(tile: SurveyTile, box: Box, most: int) -> list[TilePiece]:
     """Ranges of points, each as long as it takes to have ``most`` of them in the box."""
-    pieces: list[Piece] = []
+    pieces: list[TilePiece] = []
     start, kept, at = 0, 0, 0
-    for points in read_points(Piece(tile, 0, tile.points), most, places_only=True):
+    for points in read_points(TilePiece(tile, 0, tile.points), most, places_only=True):
         found = int(box.inside(places(points)).sum())
         if kept and kept + found > most:
-            pieces.append(Piece(tile, start, at))
+            pieces.append(TilePiece(tile, start, at))
             start, kept = at, 0
         kept, at = kept + found, at + len(points)
-    return [*pieces, Piece(tile, start, at)] if kept else pieces
+    return [*pieces, TilePiece(tile, start, at)] if kept else pieces
 
 
-def _group_nodes(tile: Tile, octree: Octree, box: Box, resolution: float | None, most: int) -> list[Piece]:
+def _group_nodes(tile: SurveyTile, octree: Octree, box: Box, resolution: float | None, most: int) -> list[TilePiece]:
     """Groups of nodes near one another in the file, of the levels that ``resolution`` asks for."""
     # Each level halves the spacing of the one before (COPC 1.0).
     last = 31 if resolution is None else max(0, math.ceil(math.log2(octree.spacing / resolution)))
@@ -129,7 +129,7 @@ def _group_nodes(tile: Tile, octree: Octree, box: Box, resolution: float | None,
             continue
         found = node.points
         if not box.holds(low, high):
-            (points,) = read_points(Piece(tile, nodes=(node,)), most, places_only=True)
+            (points,) = read_points(TilePiece(tile, nodes=(node,)), most, places_only=True)
             found = int(box.inside(places(points)).sum())
         if not found:
             continue
@@ -138,7 +138,7 @@ def _group_nodes(tile: Tile, octree: Octree, box: Box, resolution: float | None,
             room = most
         groups[-1].append(node)
         room -= found
-    return [Piece(tile, nodes=tuple(group)) for group in groups]
+    return [TilePiece(tile, nodes=tuple(group)) for group in groups]
 
 
 def places(points: Any) -> Array:
@@ -146,7 +146,7 @@ def places(points: Any) -> Array:
     return np.stack([np.asarray(points[axis], dtype=np.float64) for axis in "xyz"], axis=1)
 
 
-def read_points(piece: Piece, most: int, places_only: bool = False) -> Iterator[Any]:
+def read_points(piece: TilePiece, most: int, places_only: bool = False) -> Iterator[Any]:
     """The points of a piece as laspy has them, up to ``most`` at once; of nodes, those of all of them."""
     import laspy
     from lazrs import LazrsError
@@ -188,6 +188,6 @@ def _read_nodes(header: Any, path: Path, nodes: tuple[Node, ...], chosen: Any) -
     return laspy.ScaleAwarePointRecord(packed.array, packed.point_format, header.scales, header.offsets)
 
 
-def read_facts(tile: Tile, name: str) -> Any:
+def read_facts(tile: SurveyTile, name: str) -> Any:
     """A fact that Resweep wrote of the points of a tile, None where it did not."""
     return None if tile.facts is None else tile.facts.get(name)

@@ -15,7 +15,7 @@ import numpy as np
 
 from resweep.errors import InputError, ResweepError
 from resweep.io.clouds.cloud_log import CHUNK_POINTS, open_tiles
-from resweep.io.clouds.tile import Tile, read_tile
+from resweep.io.clouds.tile import SurveyTile, read_tile
 from resweep.io.files.las import FULL_SCALE
 from resweep.io.folders import sweep_files
 from resweep.io.folders.pose_files import find_pose_file
@@ -39,7 +39,7 @@ def recognises(path: Path) -> bool:
     return bool(found) and all(_has_frame(tile) for tile in found)
 
 
-def _read_some(files: list[Path]) -> list[Tile]:
+def _read_some(files: list[Path]) -> list[SurveyTile]:
     """Some of the files, those that can be read: opening the others will say why not."""
     tiles = []
     for file in files[:: max(1, len(files) // _COMPARED)]:
@@ -55,7 +55,7 @@ def _list_tiles(path: Path) -> list[Path]:
     return sweep_files.list_sweep_files(path, SUFFIXES)
 
 
-def _has_frame(tile: Tile) -> bool:
+def _has_frame(tile: SurveyTile) -> bool:
     far = bool(np.abs(np.round((tile.low + tile.high) / 2)).max() > FAR_M)
     return not tile.posed and (bool(tile.crs) or tile.octree is not None or far)
 

@@ -27,7 +27,7 @@ _BYTES14 = 14
 
 
 @dataclass(frozen=True)
-class _Header:
+class _LasHeader:
     minor: int
     size: int
     points_at: int
@@ -52,25 +52,25 @@ def check_layout(path: Path) -> None:
                 _require(header.points_at + header.points * header.record <= size, "fewer points than it says")
             elif header.points:
                 if laszip is None:
-                    raise _Damage("no record of its compression")
+                    raise LasDamageError("no record of its compression")
                 check_expansion(header.points * header.record, size, str(path))
                 _check_chunks(file, header, size, laszip)
-        except (struct.error, _Damage) as error:
+        except (struct.error, LasDamageError) as error:
             raise SweepError(
                 f"{path}: truncated or not a LAS file ({error}); fetch or write it again", FaultKind.TRUNCATED
             ) from error
 
 
-class _Damage(Exception):  # noqa: N818 - it is what is wrong, not an error of its own
+class LasDamageError(Exception):
     """What is wrong with a file."""
 
 
 def _require(good: bool, problem: str) -> None:
     if not good:
-        raise _Damage(problem)
+        raise LasDamageError(problem)
 
 
-def _read_header(file: BinaryIO) -> _Header:
+def _read_header(file: BinaryIO) -> _LasHeader:
     data = file.read(375)
     _require(data[:4] == b"LASF", "it does not begin with LASF")
     minor = struct.unpack_from("<B", data, 25)[0]
@@ -78,10 +78,10 @@ def _read_header(file: BinaryIO) -> _Header:
     evlrs_at = evlrs = 0
     if minor >= 4:
         evlrs_at, evlrs, points = struct.unpack_from("<QIQ", data, 235)
-    return _Header(minor, size, points_at, vlrs, kind & 0x3F, bool(kind & 0xC0), record, points, evlrs_at, evlrs)
+    return _LasHeader(minor, size, points_at, vlrs, kind & 0x3F, bool(kind & 0xC0), record, points, evlrs_at, evlrs)
 
 
-def _check_header(header: _Header, size: int) -> None:
+def _check_header(header: _LasHeader, size: int) -> None:
     least = _HEADER_BYTES.get(header.minor)
     _require(least is not None, f"version 1.{header.minor}, which is unknown")
     _require((least or 0) <= header.size <= header.points_at <= size, "its points begin beyond its end")
@@ -90,7 +90,7 @@ def _check_header(header: _Header, size: int) -> None:
     _require(header.record >= least, f"points of {header.record} bytes, format {header.format} has {least}")
 
 
-def _check_records(file: BinaryIO, header: _Header, size: int) -> bytes | None:
+def _check_records(file: BinaryIO, header: _LasHeader, size: int) -> bytes | None:
     """Go through the variable-length records; gives that of LASzip."""
     room = header.points_at - header.size
     _require(header.vlrs * _VLR_BYTES <= room, f"{header.vlrs} records in {room} bytes")
@@ -115,7 +115,7 @@ def _check_records(file: BinaryIO, header: _Header, size: int) -> bytes | None:
     return laszip
 
 
-def _check_chunks(file: BinaryIO, header: _Header, size: int, laszip: bytes) -> None:
+def _check_chunks(file: BinaryIO, header: _LasHeader, size: int, laszip: bytes) -> None:
     """Check the table of chunks, and the layers in each chunk where they are stored in layers."""
     kind, chunk_points, items = struct.unpack_from("<H10xI16xH", laszip)
     _require(len(laszip) >= 34 + 6 * items and items > 0, "no record of its compression")
@@ -149,7 +149,7 @@ def _check_table(file: BinaryIO, points_at: int, laszip: bytes, room: int) -> No
     try:
         entries = lazrs.read_chunk_table(file, lazrs.LazVlr(laszip))
     except (lazrs.LazrsError, ValueError, OSError) as error:
-        raise _Damage(f"no table of chunks: {error}") from error
+        raise LasDamageError(f"no table of chunks: {error}") from error
     _require(sum(size for _, size in entries or ()) == room, "chunks that do not fill it")
 
 

@@ -37,7 +37,7 @@ _VALUES_MAX = 1 << 16  # of one field
 
 
 @dataclass(frozen=True)
-class _Layout:
+class _PcdHeader:
     """A parsed PCD header: the record of one point, how many, how stored, and where the body begins."""
 
     dtype: np.dtype[Any]
@@ -127,11 +127,11 @@ def find_labels(path: Path) -> LabelSet:
     return UNKNOWN_LABELS if has_label_field(read_fields(path)) else NO_LABELS
 
 
-def _find_header(layout: _Layout, where: str) -> Header | None:
+def _find_header(layout: _PcdHeader, where: str) -> Header | None:
     return Header.from_lines(layout.comments, where)
 
 
-def _parse_layout(data: bytes, where: str) -> _Layout:
+def _parse_layout(data: bytes, where: str) -> _PcdHeader:
     found = re.search(rb"^DATA[ \t]+(\w+)[^\n]*(?:\n|\Z)", data[:_HEADER_MAX], re.MULTILINE)
     if found is None:
         raise InputError(f"{where}: no PCD header (no DATA line); is it a PCD file, whole?")
@@ -161,7 +161,7 @@ def _parse_layout(data: bytes, where: str) -> _Layout:
         raise InputError(f"{where}: the PCD header says {points} points, {width} x {height}")
     if not dtype.itemsize:
         raise InputError(f"{where}: the PCD header names no field")
-    return _Layout(dtype, points, height, encoding, viewpoint, tuple(comments), found.end())
+    return _PcdHeader(dtype, points, height, encoding, viewpoint, tuple(comments), found.end())
 
 
 def _parse_dtype(fields: dict[str, list[str]], where: str) -> np.dtype[Any]:
@@ -185,7 +185,7 @@ def _is_padding(name: str) -> bool:
     return re.fullmatch(r"_\d*", name) is not None
 
 
-def _read_columns(layout: _Layout, data: bytes, where: str) -> dict[str, Array]:
+def _read_columns(layout: _PcdHeader, data: bytes, where: str) -> dict[str, Array]:
     dtype, count = layout.dtype, layout.points
     if layout.encoding == "ascii":
         return rows.unpack(rows.from_text(data[layout.body :].split(), dtype, count, where))
@@ -209,7 +209,7 @@ def _check_length(have: int, need: int, where: str) -> None:
         )
 
 
-def _split_fields(raw: bytes, layout: _Layout, where: str) -> dict[str, Array]:
+def _split_fields(raw: bytes, layout: _PcdHeader, where: str) -> dict[str, Array]:
     names = list(layout.dtype.names or ())
     # PCL leaves padding out of compressed bodies, though its header may still list it; others keep it in.
     bare = [name for name in names if not _is_padding(name)]

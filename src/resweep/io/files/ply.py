@@ -54,7 +54,7 @@ class _Element:
 
 
 @dataclass(frozen=True)
-class _Layout:
+class _PlyHeader:
     encoding: str
     elements: tuple[_Element, ...]
     comments: tuple[str, ...]
@@ -120,7 +120,7 @@ def is_mesh(path: Path) -> bool:
     return any(element.name == "face" and element.count > 0 for element in elements)
 
 
-def parse_header(data: bytes, where: str) -> _Layout:
+def parse_header(data: bytes, where: str) -> _PlyHeader:
     """The elements, comments and encoding of a PLY file, and where its body begins."""
     end = data.find(b"end_header", 0, _HEADER_MAX)
     if not data.startswith(b"ply") or end < 0:
@@ -150,10 +150,10 @@ def parse_header(data: bytes, where: str) -> _Layout:
     for name, count, properties in elements:
         if count < 0 or (count and not properties):
             raise InputError(f"{where}: element '{name}' has {count} rows of {len(properties)} properties")
-    return _Layout(encoding, tuple(_Element(n, c, tuple(p)) for n, c, p in elements), tuple(comments), body)
+    return _PlyHeader(encoding, tuple(_Element(n, c, tuple(p)) for n, c, p in elements), tuple(comments), body)
 
 
-def _read_vertices(layout: _Layout, data: bytes, where: str) -> dict[str, Array]:
+def _read_vertices(layout: _PlyHeader, data: bytes, where: str) -> dict[str, Array]:
     if not any(element.name == "vertex" for element in layout.elements):
         raise InputError(f"{where}: no 'vertex' element; it holds no points")
     try:
@@ -168,7 +168,7 @@ class _TruncatedError(Exception):
     """The body ends before the element it should hold."""
 
 
-def _read_ascii(layout: _Layout, data: bytes, where: str) -> dict[str, Array]:
+def _read_ascii(layout: _PlyHeader, data: bytes, where: str) -> dict[str, Array]:
     lines = [line for line in data[layout.body :].splitlines() if line.strip()]
     for element in layout.elements:
         if element.name == "vertex":
@@ -203,7 +203,7 @@ def _count_items(stored: Any) -> int:
     return count
 
 
-def _read_binary(layout: _Layout, data: bytes) -> dict[str, Array]:
+def _read_binary(layout: _PlyHeader, data: bytes) -> dict[str, Array]:
     order = "<" if layout.encoding == "binary_little_endian" else ">"
     at = layout.body
     for element in layout.elements:

@@ -203,7 +203,7 @@ def _read_heads(entry: Format, files: list[Path], faults: Faults | None) -> list
 
 
 @dataclass(frozen=True, eq=False)
-class _Placing:
+class _SweepPlacement:
     """Times (n,) and poses (n, 4, 4) of the sweeps, whether they are known, and where the poses are from."""
 
     times: Array
@@ -215,24 +215,24 @@ class _Placing:
 
 def _find_placing(
     folder: Path, files: list[Path], heads: list[Header] | None, rate_hz: float | None, faults: Faults | None
-) -> _Placing:
+) -> _SweepPlacement:
     stamps = parse_stamps(files)
     if (file := find_pose_file(folder)) is not None:
         if faults is not None:
             times, all_poses, known = pair_good_poses(file, files, stamps, rate_hz or RATE_HZ, faults)
         else:
             times, all_poses, known = pair_poses(file, files, stamps, rate_hz)
-        return _Placing(times, all_poses, file.name, times_known=known)
+        return _SweepPlacement(times, all_poses, file.name, times_known=known)
     assumed = np.arange(len(files)) / (rate_hz or RATE_HZ)
     if heads is None:
         nowhere = np.tile(np.eye(4), (len(files), 1, 1))
         if stamps is not None and rate_hz is None:
-            return _Placing(stamps, nowhere, "unknown", poses_known=False)
-        return _Placing(assumed, nowhere, "unknown", poses_known=False, times_known=False)
+            return _SweepPlacement(stamps, nowhere, "unknown", poses_known=False)
+        return _SweepPlacement(assumed, nowhere, "unknown", poses_known=False, times_known=False)
     times, all_poses = np.array([head.timestamp for head in heads]), np.stack([head.pose for head in heads])
     if rate_hz is not None or (np.diff(times) <= 0).any():
-        return _Placing(assumed, all_poses, "the files", times_known=False)
-    return _Placing(times, all_poses, "the files")
+        return _SweepPlacement(assumed, all_poses, "the files", times_known=False)
+    return _SweepPlacement(times, all_poses, "the files")
 
 
 def place_sweep(sweep: Sweep, pose: Array, time: float) -> Sweep:

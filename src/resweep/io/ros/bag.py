@@ -22,7 +22,7 @@ import numpy as np
 from resweep.config import parse_yaml, read_text
 from resweep.errors import FaultKind, InputError, ResweepError, SweepError, nearest_names
 from resweep.io.datasets.json_files import is_inside
-from resweep.io.empty_beams import Rig, infer_empty_beams
+from resweep.io.empty_beams import LidarRig, infer_empty_beams
 from resweep.io.format import Format
 from resweep.io.points.columns import has_label_field, sweep_from_columns
 from resweep.io.rigid import trajectory_from_rows
@@ -110,7 +110,7 @@ def open_log(
         poses_known=motion is not None,
         meta={"format": bag.format, "path": str(path), "topic": cloud, "unplaced": int((~keep).sum()), **origin},
     )
-    return undo_writing(infer_empty_beams(bare, empty_beams, Rig(motion=motion if compensated else None)), path)
+    return undo_writing(infer_empty_beams(bare, empty_beams, LidarRig(motion=motion if compensated else None)), path)
 
 
 def _find_covered(path: Path, times: Array, motion: Trajectory | None) -> tuple[Array, Array]:

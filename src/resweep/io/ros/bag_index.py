@@ -17,19 +17,19 @@ from typing import Any, BinaryIO
 
 from resweep.io.ros.bounded_files import BoundedPath
 
-Found = list[tuple[int, bytes]]
+Messages = list[tuple[int, bytes]]
 
 
 class _HiddenError(Exception):
     """The index does not lead to the messages' bytes."""
 
 
-def read_messages(files: Sequence[Path], topic: str, limit: int | None) -> Found | None:
+def read_messages(files: Sequence[Path], topic: str, limit: int | None) -> Messages | None:
     """Time of recording in ns and bytes (the first ``limit`` if given) of a topic's messages, by time.
 
     None where the bag is compressed, unindexed or damaged, or where two messages have one time.
     """
-    found: Found = []
+    found: Messages = []
     try:
         for file in files:
             found += _BY_SUFFIX[file.suffix.lower()](file, topic, limit)
@@ -52,13 +52,13 @@ def _cut(size: int, limit: int | None) -> int:
     return size if limit is None else min(size, limit)
 
 
-def _from_sqlite(file: Path, topic: str, limit: int | None) -> Found:
+def _from_sqlite(file: Path, topic: str, limit: int | None) -> Messages:
     with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as base:
         (ids,) = zip(*base.execute("SELECT id FROM topics WHERE name = ?", (topic,)).fetchall(), strict=True)
         places = base.execute(
             f"SELECT id, timestamp FROM messages WHERE topic_id IN ({','.join('?' * len(ids))})", ids
         ).fetchall()
-        found: Found = []
+        found: Messages = []
         blob: Callable[..., Any] | None = getattr(base, "blobopen", None)  # Python 3.11 and later
         for row, moment in places:
             if limit is not None and blob is not None:  # a blob gives its beginning without the rest
@@ -70,8 +70,8 @@ def _from_sqlite(file: Path, topic: str, limit: int | None) -> Found:
         return found
 
 
-def _from_mcap(file: Path, topic: str, limit: int | None) -> Found:
-    found: Found = []
+def _from_mcap(file: Path, topic: str, limit: int | None) -> Messages:
+    found: Messages = []
     with BoundedPath(file).open("rb") as stream:
         channels: set[int] = set()
         chunks: list[tuple[int, dict[int, int]]] = []
@@ -113,8 +113,8 @@ def _mcap_summary(stream: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
         at += 9 + length
 
 
-def _from_bag(file: Path, topic: str, limit: int | None) -> Found:
-    found: Found = []
+def _from_bag(file: Path, topic: str, limit: int | None) -> Messages:
+    found: Messages = []
     with BoundedPath(file).open("rb") as stream:
         if not stream.readline(64).startswith(b"#ROSBAG V2.0"):
             raise _HiddenError
@@ -168,7 +168,7 @@ def _bag_record(stream: BinaryIO, at: int) -> tuple[dict[bytes, bytes], int, int
     return fields, start, start + size
 
 
-_BY_SUFFIX: dict[str, Callable[[Path, str, int | None], Found]] = {
+_BY_SUFFIX: dict[str, Callable[[Path, str, int | None], Messages]] = {
     ".bag": _from_bag,
     ".db3": _from_sqlite,
     ".mcap": _from_mcap,

@@ -28,7 +28,7 @@ from resweep.errors import OutputError, ResweepError, nearest_names
 from resweep.io.points.columns import check_finite, express_points, has_point_times
 from resweep.io.ros.imu import RATE_HZ, SmoothMotion
 from resweep.io.ros.notes import SCALE_KEY, SHIFT_KEY
-from resweep.io.ros.point_layouts import LAYOUTS, POINTS, RESWEEP, Cloud, pack_layout, pack_resweep
+from resweep.io.ros.point_layouts import LAYOUTS, POINTS, RESWEEP, BagCloud, pack_layout, pack_resweep
 from resweep.io.ros.topics import Topics
 from resweep.log import Log
 from resweep.optional import require
@@ -59,7 +59,7 @@ def write_log(
     # The library makes the folder itself, so the bag is made inside and moved up.
     bag = folder / "drive"
     with rosbag2.Writer(bag, version=_VERSION, storage_plugin=plugin) as writer:
-        drive = _Drive(log, frame, points, Topics(writer, log.poses_known, points == "livox"))
+        drive = _BagDraft(log, frame, points, Topics(writer, log.poses_known, points == "livox"))
         for at, sweep in enumerate(sweeps):
             drive.add(at, sweep)
         drive.finish()
@@ -71,7 +71,7 @@ def write_log(
 
 
 @dataclass(frozen=True, eq=False)
-class _Stamped:
+class _StampedSweep:
     """A sweep with its stamp in seconds of the log, its pose then, and its point times, None where unknown."""
 
     sweep: Sweep
@@ -80,7 +80,7 @@ class _Stamped:
     times: Array | None
 
 
-class _Drive:
+class _BagDraft:
     """A log on its way into the topics of a bag, sweep by sweep."""
 
     def __init__(self, log: Log, frame: str, points: str, topics: Topics) -> None:
@@ -116,7 +116,7 @@ class _Drive:
         """The inertial measurements up to the last point."""
         self._write_imu(self._last + 1 / RATE_HZ)
 
-    def _stamp(self, at: int, sweep: Sweep) -> _Stamped:
+    def _stamp(self, at: int, sweep: Sweep) -> _StampedSweep:
         known = has_point_times(sweep) and not (self.frame == "deskewed" and self.points != RESWEEP)
         times = sweep.time if known else None
         if times is None and self.points != RESWEEP and LAYOUTS[self.points].times_needed:
@@ -131,9 +131,9 @@ class _Drive:
             stamp = float(sweep.beam_time.min())
             if sweep.trajectory is not None and stamp != sweep.timestamp and sweep.trajectory.covers(stamp, stamp):
                 pose = sweep.trajectory.at(stamp)
-        return _Stamped(sweep, stamp, pose, times)
+        return _StampedSweep(sweep, stamp, pose, times)
 
-    def _begin(self, first: _Stamped) -> None:
+    def _begin(self, first: _StampedSweep) -> None:
         sweep = first.sweep
         if first.stamp <= 0:
             self.shift = EPOCH_S - float(np.floor(first.stamp))
@@ -150,14 +150,14 @@ class _Drive:
                 stacklevel=2,
             )
 
-    def _make_cloud(self, stamped: _Stamped) -> Cloud:
+    def _make_cloud(self, stamped: _StampedSweep) -> BagCloud:
         sweep, times = stamped.sweep, stamped.times
         points = express_points(sweep, self.frame)
         check_finite(points, "ROS bag")
         rows: Array | slice = slice(None)
         if times is not None and self.points != RESWEEP and (np.diff(times) < 0).any():
             rows = np.argsort(times, kind="stable")  # LIO-SAM takes the last point for the latest
-        return Cloud(
+        return BagCloud(
             stamped.stamp + self.shift,
             points[rows],
             (sweep.intensity if self.points == RESWEEP else self._put_on_255(sweep.intensity))[rows],

@@ -21,7 +21,7 @@ _GRAVITY = np.array([0.0, 0.0, -GRAVITY_MPS2])
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class InertialMotion:
     """The state of a moving frame at n times.
 
     ``rotation`` is ``R_world_frame``; ``velocity`` and ``acceleration`` (n, 3) are in the world, ``turn_rate`` (n, 3)
@@ -67,11 +67,11 @@ class SmoothMotion:
         )
         self._turn = RotationSpline(times, rotation) if moves else RotationSpline([0.0, 1.0], rotation[[0, 0]])
 
-    def at(self, times: Array) -> Motion:
+    def at(self, times: Array) -> InertialMotion:
         """The state at times (n,) in seconds."""
         inside = np.clip(times, self._start, self._end) - self._start
         beyond = np.asarray(times - self._start - inside)
         turn_rate = np.asarray(self._turn(inside, 1))
         rotation = self._turn(inside) * Rotation.from_rotvec(turn_rate * beyond[:, None])
         acceleration = np.where(beyond[:, None] == 0, self._place(inside, 2), 0.0)
-        return Motion(rotation, np.asarray(self._place(inside, 1)), acceleration, turn_rate)
+        return InertialMotion(rotation, np.asarray(self._place(inside, 1)), acceleration, turn_rate)

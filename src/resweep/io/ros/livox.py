@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from resweep.io.ros.point_layouts import Cloud, make_livox_tags
+from resweep.io.ros.point_layouts import BagCloud, make_livox_tags
 
 TYPE = "livox_ros_driver2/msg/CustomMsg"
 DEFINITIONS = {
@@ -33,7 +33,7 @@ _POINT = np.dtype(
 )
 
 
-def serialize(store: Any, header: Any, cloud: Cloud) -> bytes:
+def serialize(store: Any, header: Any, cloud: BagCloud) -> bytes:
     """The message of a cloud in CDR.
 
     The library would take an object a point; the points are packed here instead, after the message without any.

@@ -17,7 +17,7 @@ from resweep.errors import ResweepError
 from resweep.pose import Array
 
 # Fields as (name, offset, datatype), the bytes of a point, and the points' bytes (n · step,).
-Packed = tuple[list[tuple[str, int, int]], int, Array]
+PackedPoints = tuple[list[tuple[str, int, int]], int, Array]
 # sensor_msgs/PointField.
 CODES = {np.dtype(kind): code for code, kind in enumerate(("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8"), 1)}
 
@@ -28,7 +28,7 @@ def to_nanoseconds(time: float) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Cloud:
+class BagCloud:
     """The points of a sweep in the order of time: columns (n,), and the stamp in seconds, before all points' times.
 
     ``times`` are absolute seconds, None where unknown; ``ring`` is None where unknown. ``intensity`` is in the unit of
@@ -67,7 +67,7 @@ class Cloud:
 
 
 @dataclass(frozen=True)
-class Layout:
+class PointLayout:
     """Fields as (name, NumPy type, offset), the bytes of a point, and what fills each field.
 
     ``time`` and ``ring`` name the fields that are left out where points know none. ``times_needed``: cannot be written
@@ -78,17 +78,17 @@ class Layout:
     step: int
     time: str
     ring: str
-    fill: Mapping[str, Callable[[Cloud], Array]]
+    fill: Mapping[str, Callable[[BagCloud], Array]]
     times_needed: bool = False
 
 
-def make_livox_tags(cloud: Cloud) -> Array:
+def make_livox_tags(cloud: BagCloud) -> Array:
     """Livox's tag (n,): the number of the return in bits 4 and 5, no sign of noise."""
     return np.minimum(cloud.return_index, 3).astype(np.uint8) << 4
 
 
-def _fill(**more: Callable[[Cloud], Array]) -> dict[str, Callable[[Cloud], Array]]:
-    own: dict[str, Callable[[Cloud], Array]] = {
+def _fill(**more: Callable[[BagCloud], Array]) -> dict[str, Callable[[BagCloud], Array]]:
+    own: dict[str, Callable[[BagCloud], Array]] = {
         "x": lambda cloud: cloud.points[:, 0],
         "y": lambda cloud: cloud.points[:, 1],
         "z": lambda cloud: cloud.points[:, 2],
@@ -100,10 +100,10 @@ def _fill(**more: Callable[[Cloud], Array]) -> dict[str, Callable[[Cloud], Array
 
 _XYZI = (("x", "<f4", 0), ("y", "<f4", 4), ("z", "<f4", 8), ("intensity", "<f4", 12))
 
-LAYOUTS: dict[str, Layout] = {
+LAYOUTS: dict[str, PointLayout] = {
     # ros-drivers/velodyne, velodyne_pointcloud: PointcloudXYZIRT, packed. LIO-SAM (src/imageProjection.cpp,
     # VelodynePointXYZIRT) and FAST-LIO take it; ``time`` in seconds from the stamp.
-    "velodyne": Layout(
+    "velodyne": PointLayout(
         (*_XYZI, ("ring", "<u2", 16), ("time", "<f4", 18)),
         22,
         "time",
@@ -113,7 +113,7 @@ LAYOUTS: dict[str, Layout] = {
     # ouster-lidar/ouster-ros, os_point.h: a PCL point, 16 bytes for x y z, 48 in all; ``t`` in nanoseconds from the
     # stamp, range in millimetres. ``ring`` is the uint8 of the driver's first versions, which LIO-SAM and FAST-LIO
     # (src/preprocess.h) were written for: PCL drops a field of another type.
-    "ouster": Layout(
+    "ouster": PointLayout(
         (
             *_XYZI[:3],
             ("intensity", "<f4", 16),
@@ -135,7 +135,7 @@ LAYOUTS: dict[str, Layout] = {
     ),
     # Livox-SDK/livox_ros_driver2, src/lddc.cpp: LivoxPointXyzrtlt, packed; ``timestamp`` in nanoseconds since 1970.
     # Two bits of the tag are the number of the return (Livox's protocol; FAST-LIO keeps returns 0 and 1 of each).
-    "livox": Layout(
+    "livox": PointLayout(
         (*_XYZI, ("tag", "<u1", 16), ("line", "<u1", 17), ("timestamp", "<f8", 18)),
         26,
         "timestamp",
@@ -149,7 +149,7 @@ LAYOUTS: dict[str, Layout] = {
     ),
     # HesaiTechnology/HesaiLidar_ROS_2.0, src/manager/source_driver_ros2.hpp: packed; ``timestamp`` in seconds since
     # 1970.
-    "hesai": Layout(
+    "hesai": PointLayout(
         (*_XYZI, ("ring", "<u2", 16), ("timestamp", "<f8", 18)),
         26,
         "timestamp",
@@ -161,7 +161,7 @@ RESWEEP = "resweep"
 POINTS = (RESWEEP, *LAYOUTS)
 
 
-def pack_layout(layout: Layout, cloud: Cloud) -> Packed:
+def pack_layout(layout: PointLayout, cloud: BagCloud) -> PackedPoints:
     """The cloud's points as the layout has them."""
     absent = {name for name, known in ((layout.time, cloud.times), (layout.ring, cloud.ring)) if known is None}
     fields = [field for field in layout.fields if field[0] not in absent]
@@ -175,7 +175,7 @@ def pack_layout(layout: Layout, cloud: Cloud) -> Packed:
     return _describe(dtype), layout.step, np.frombuffer(rows.tobytes(), np.uint8)
 
 
-def pack_resweep(cloud: Cloud) -> Packed:
+def pack_resweep(cloud: BagCloud) -> PackedPoints:
     """The points with all that Resweep knows of them: labels, instances, returns, and times in absolute seconds."""
     columns = {axis: cloud.points[:, at].astype(np.float32) for at, axis in enumerate("xyz")}
     columns["intensity"] = cloud.intensity

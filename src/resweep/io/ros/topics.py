@@ -12,8 +12,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from resweep.io.ros import livox
-from resweep.io.ros.imu import Motion
-from resweep.io.ros.point_layouts import Cloud, Packed, to_nanoseconds
+from resweep.io.ros.imu import InertialMotion
+from resweep.io.ros.point_layouts import BagCloud, PackedPoints, to_nanoseconds
 from resweep.optional import require
 from resweep.pose import Array, Trajectory, rotation_of
 
@@ -86,7 +86,7 @@ class Topics:
         fixed = [self._transform(time, BASE, sensor, np.eye(4)) for sensor in (LIDAR, IMU)]
         self._send("/tf_static", time, self._make("tf2_msgs/msg/TFMessage", fixed))
 
-    def pose(self, time: float, pose: Array, motion: Motion) -> None:
+    def pose(self, time: float, pose: Array, motion: InertialMotion) -> None:
         """The base's pose at a time, on /odom and /tf; ``motion`` (of one row) gives the twist, in the base's frame."""
         twist = self._make(
             "geometry_msgs/msg/Twist", self._vector(motion.own_velocity[0]), self._vector(motion.turn_rate[0])
@@ -102,7 +102,7 @@ class Topics:
         moved = self._transform(time, WORLD, BASE, pose)
         self._send("/tf", time, self._make("tf2_msgs/msg/TFMessage", [moved]))
 
-    def imu(self, times: Array, motion: Motion) -> None:
+    def imu(self, times: Array, motion: InertialMotion) -> None:
         """What the inertial sensor measures at times (n,); covariances of zero mean unknown."""
         turn_rate, force = motion.turn_rate, motion.specific_force
         for at, time in enumerate(times.tolist()):
@@ -126,7 +126,7 @@ class Topics:
         ]
         self._send(MOTION, time, self._make("nav_msgs/msg/Path", self._header(time, WORLD), knots))
 
-    def cloud(self, time: float, packed: Packed) -> None:
+    def cloud(self, time: float, packed: PackedPoints) -> None:
         """One sweep's points on /points."""
         fields, step, data = packed
         count = len(data) // step
@@ -144,7 +144,7 @@ class Topics:
         )
         self._send("/points", time, message)
 
-    def livox(self, time: float, cloud: Cloud) -> None:
+    def livox(self, time: float, cloud: BagCloud) -> None:
         """One sweep's points as Livox's own message."""
         self._write(LIVOX_TOPIC, time, livox.serialize(self._store, self._header(time, LIDAR), cloud))
 

@@ -13,7 +13,7 @@ from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.pose import Array, inverse
 from resweep.sensors.infer.azimuth_steps import estimate_steps, find_fired_columns
-from resweep.sensors.infer.channel_motion import Channels, Motion, fit_channels
+from resweep.sensors.infer.channel_motion import Channels, RingMotion, fit_channels
 from resweep.sensors.infer.find_rings import (
     Source,
     azimuth_deg,
@@ -43,7 +43,7 @@ _MOVED_M2 = 0.02  # a motion and a drive that agree less than this do not show t
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class BeamGrid:
     """What a log shows of its sensor's firing pattern.
 
     ``channels`` are the lasers by ring; ``step`` (k,) is the mean distance between two shots of a ring, in
@@ -98,7 +98,7 @@ def sample_sweeps(log: Log | Sequence[Sweep], sweeps: int) -> list[Sweep]:
     return [sweep for sweep in chosen if len(sweep)]
 
 
-def estimate_grid(log: Log | Sequence[Sweep], sweeps: int = 5) -> Grid:
+def estimate_grid(log: Log | Sequence[Sweep], sweeps: int = 5) -> BeamGrid:
     """The grid that ``sweeps`` sweeps of a log show; raises `ResweepError` where no rings can be found."""
     chosen = sample_sweeps(log, sweeps)
     source = find_ring_source(chosen) if chosen else None
@@ -142,7 +142,7 @@ def estimate_grid(log: Log | Sequence[Sweep], sweeps: int = 5) -> Grid:
     period_s, sense = _estimate_turning(
         [s.beam_time[out] for s, out in zip(chosen, away, strict=True)], raw, motions, log
     )
-    return Grid(
+    return BeamGrid(
         channels,
         step,
         n_given if columned else round(360.0 / densest),
@@ -156,7 +156,7 @@ def estimate_grid(log: Log | Sequence[Sweep], sweeps: int = 5) -> Grid:
     )
 
 
-def _are_apart(channels: Channels, motions: list[Motion], scans: list[tuple[Array, ...]]) -> bool:
+def _are_apart(channels: Channels, motions: list[RingMotion], scans: list[tuple[Array, ...]]) -> bool:
     """Whether points lie close to the elevation of their ring, for the distance of the rings.
 
     Where motion was taken out of the points, a ring may have been taken for two: then they do not.
@@ -208,7 +208,7 @@ def _turn_rings(turn: Array, points: Array, level_deg: Array, height_m: float = 
     return np.where(stray, by_point, ring)
 
 
-def assign_rings(sweep: Sweep, points: Array, azimuth: Array, grid: Grid) -> Array:
+def assign_rings(sweep: Sweep, points: Array, azimuth: Array, grid: BeamGrid) -> Array:
     """Ring (b,) int64 of each beam of a sweep from the log that ``grid`` was estimated from."""
     if grid.source == "given":
         return sweep.beam_ring.astype(np.int64)
@@ -239,7 +239,7 @@ def is_timed(sweep: Sweep) -> bool:
 def compute_phase(sweep: Sweep, azimuth: Array) -> Array:
     """Where in the turn each beam fired, -½ to ½: by its time, else by azimuth with the seam behind.
 
-    The azimuth of points whose motion was taken out is not that they were measured at: `Motion.measured_phase`.
+    The azimuth of points whose motion was taken out is not that they were measured at: `RingMotion.measured_phase`.
     """
     if is_timed(sweep):
         return np.asarray((sweep.beam_time - sweep.beam_time.min()) / np.ptp(sweep.beam_time) - 0.5)
@@ -272,7 +272,7 @@ def _find_free_cells(azimuths: list[Array], rings: list[Array], elevation: Array
 
 
 def _estimate_turning(
-    times: list[Array], azimuths: list[Array], motions: list[Motion], log: Log | Sequence[Sweep]
+    times: list[Array], azimuths: list[Array], motions: list[RingMotion], log: Log | Sequence[Sweep]
 ) -> tuple[float | None, float]:
     """Seconds of a turn, if points have times, and its sense: +1 counter-clockwise, -1 clockwise, 0 unknown."""
     rates = []

@@ -44,7 +44,7 @@ class Channels:
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class RingMotion:
     """How motion compensation moved the points of a scan: ``terms`` are u (3), ω (2), t (2), tilt (2)."""
 
     terms: Array
@@ -85,12 +85,12 @@ class Motion:
         return measured
 
 
-STILL = Motion(np.zeros(9))
+STILL = RingMotion(np.zeros(9))
 
 
 def fit_channels(
     scans: list[tuple[Array, Array, Array]], n_rings: int, timed: list[bool]
-) -> tuple[Channels, list[Motion]]:
+) -> tuple[Channels, list[RingMotion]]:
     """Channels and each scan's motion from scans of (points (n, 3), ring (n,), phase (n,)).
 
     Phases are by the times of the points where a scan is ``timed``, else by their azimuths.
@@ -115,12 +115,12 @@ def fit_channels(
         width = _HEIGHT_SIGMA_M[int(iteration >= _ITERATIONS // 2)]
         tangent, height, steps = total.solve(sigma, prior, width, np.stack([motion.terms for motion in motions]))
         elevation = portable.arctan(tangent)
-        motions = [Motion(motion.terms + step) for motion, step in zip(motions, steps, strict=True)]
+        motions = [RingMotion(motion.terms + step) for motion, step in zip(motions, steps, strict=True)]
     seen = np.bincount(np.concatenate([ring for _, ring, _ in scans]), minlength=n_rings) > 0
     return Channels(np.where(seen, elevation, np.nan), height), motions
 
 
-def fit_motion(channels: Channels, points: Array, ring: Array, phase: Array, *, timed: bool) -> Motion:
+def fit_motion(channels: Channels, points: Array, ring: Array, phase: Array, *, timed: bool) -> RingMotion:
     """The motion compensated in a scan of known ``channels``; `STILL` where there is none to be seen.
 
     Phases are by the times of the points if the scan is ``timed``, else by their azimuths.
@@ -129,8 +129,8 @@ def fit_motion(channels: Channels, points: Array, ring: Array, phase: Array, *, 
     if len(points) < 200:
         return STILL
     for _ in range(4):
-        now = phase if timed else Motion(terms).measured_phase(points, phase)
-        slope, level, columns = _design(Motion(terms).undo(points, now), now)
+        now = phase if timed else RingMotion(terms).measured_phase(points, phase)
+        slope, level, columns = _design(RingMotion(terms).undo(points, now), now)
         square = 1.0 + slope**2
         error = (slope - channels.slope(ring, level)) / square
         spread = _spread(error)
@@ -139,7 +139,7 @@ def fit_motion(channels: Channels, points: Array, ring: Array, phase: Array, *, 
         prior = np.diag(_POINTS_PER_TERM * (spread / _MOTION_SIGMA) ** 2)
         left = portable.matmul(columns.T, columns * weight[:, None]) + prior
         terms = terms + portable.solve(left, portable.matmul(columns.T, weight * error) - portable.matmul(prior, terms))
-    motion = Motion(terms)
+    motion = RingMotion(terms)
     return STILL if motion.is_still else motion
 
 

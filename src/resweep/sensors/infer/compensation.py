@@ -19,7 +19,7 @@ from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse, rotation_of
 from resweep.registration import move_pose
 from resweep.sensors.infer.beam_grid import estimate_grid, is_timed, thin_points
-from resweep.sensors.infer.channel_motion import STILL, Channels, Motion, fit_motion
+from resweep.sensors.infer.channel_motion import STILL, Channels, RingMotion, fit_motion
 from resweep.sensors.infer.find_rings import azimuth_deg, beam_points
 from resweep.sweep import Sweep
 
@@ -134,7 +134,7 @@ def _correct_sweep(sweep: Sweep, channels: Channels, drive: _Drive, period_s: fl
     return replace(sweep, beam_time=time, trajectory=motion_left)
 
 
-def _find_motion(sweep: Sweep, channels: Channels, points: Array, ring: Array) -> Motion:
+def _find_motion(sweep: Sweep, channels: Channels, points: Array, ring: Array) -> RingMotion:
     """What the returns of a sweep were moved by."""
     returned = np.bincount(sweep.beam, minlength=sweep.n_beams) > 0
     sure = returned & (np.hypot(points[:, 0], points[:, 1]) > _NEAR_M) & (ring < len(channels.elevation_rad))
@@ -144,7 +144,7 @@ def _find_motion(sweep: Sweep, channels: Channels, points: Array, ring: Array) -
     return fit_motion(channels, *thin_points(_POINTS, points, ring[sure], phase), timed=False)
 
 
-def _find_left(motion: Motion, sense: float, drive: _Drive) -> Array:
+def _find_left(motion: RingMotion, sense: float, drive: _Drive) -> Array:
     """Turn and shift (6,) of one turn that compensation left in the points.
 
     Rings do not show by how much points were turned about the axis: by the same share as they were shifted along.

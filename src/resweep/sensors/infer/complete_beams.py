@@ -6,7 +6,7 @@ shots; `complete_beams` then adds to each sweep the beams that returned nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -14,19 +14,16 @@ from resweep import portable
 from resweep.pose import Array
 from resweep.sensors.infer.beam_grid import (
     CELLS,
-    Grid,
+    BeamGrid,
     assign_rings,
     compute_phase,
-    estimate_grid,
     find_cells,
     is_timed,
     thin_points,
 )
-from resweep.sensors.infer.channel_motion import STILL, Motion, fit_motion
+from resweep.sensors.infer.channel_motion import STILL, RingMotion, fit_motion
 from resweep.sensors.infer.find_rings import azimuth_deg, beam_points
 from resweep.sweep import BeamStatus, Sweep
-
-__all__ = ["Grid", "complete_beams", "estimate_grid"]
 
 _MOTION_POINTS = 4_000  # of a sweep, enough for its nine numbers
 _OFFSET_M = 0.02  # lasers nearer than this to the origin count as in it
@@ -34,7 +31,7 @@ _ROUND_DOWN = 0.01  # a gap of one and a half mean steps is regular where lasers
 
 
 @dataclass(frozen=True, eq=False)
-class _New:
+class _NewBeams:
     """Beams to be added: ``place`` is their column where columns are numbered, else their azimuth."""
 
     ring: Array
@@ -43,7 +40,7 @@ class _New:
     place: Array
 
 
-def complete_beams(sweep: Sweep, grid: Grid) -> Sweep:
+def complete_beams(sweep: Sweep, grid: BeamGrid) -> Sweep:
     """``sweep`` with a beam in every cell of ``grid``: those that returned nothing are added at the end.
 
     Returns that are there stay where they are, in their order; their beams get ring and column where the log gave
@@ -71,11 +68,11 @@ def complete_beams(sweep: Sweep, grid: Grid) -> Sweep:
     covered = np.bincount(find_cells(azimuth), minlength=CELLS) > 0
     covered |= np.roll(covered, 1) & np.roll(covered, -1)
     keep = grid.fires[new.ring, cell] & covered[cell]
-    new = _New(new.ring[keep], new.azimuth[keep], new.time[keep], new.place[keep])
+    new = _NewBeams(new.ring[keep], new.azimuth[keep], new.time[keep], new.place[keep])
     return _add_beams(_place_own(sweep, grid, motion, ring, phase), grid, motion, ring, azimuth, new)
 
 
-def _place_own(sweep: Sweep, grid: Grid, motion: Motion, ring: Array, phase: Array) -> Sweep:
+def _place_own(sweep: Sweep, grid: BeamGrid, motion: RingMotion, ring: Array, phase: Array) -> Sweep:
     """``sweep`` with its own beams from where their lasers fired, to the same returns.
 
     Formats that keep points alone say nothing of that, and readers let all beams begin in the frame's origin. A sensor
@@ -102,7 +99,7 @@ def _place_own(sweep: Sweep, grid: Grid, motion: Motion, ring: Array, phase: Arr
     )
 
 
-def _between(sweep: Sweep, grid: Grid, ring: Array, azimuth: Array, place: Array) -> _New:
+def _between(sweep: Sweep, grid: BeamGrid, ring: Array, azimuth: Array, place: Array) -> _NewBeams:
     """Beams in the gaps of each ring, evenly between the neighbours of a gap."""
     before, after, share, gap = (_gaps if grid.fired is None else _cells)(place, ring, grid)
     # Where columns are numbered, azimuth runs with or against them, by offsets of its own.
@@ -110,10 +107,10 @@ def _between(sweep: Sweep, grid: Grid, ring: Array, azimuth: Array, place: Array
     turned += (azimuth[after] - azimuth[before] - turned + 180.0) % 360.0 - 180.0
     time = _times(sweep, before, after, share, turned * grid.sense / 360.0, grid)
     at = (place[before] + share * gap) % grid.turn
-    return _New(ring[before], (azimuth[before] + share * turned) % 360.0, time, at)
+    return _NewBeams(ring[before], (azimuth[before] + share * turned) % 360.0, time, at)
 
 
-def _gaps(place: Array, ring: Array, grid: Grid) -> tuple[Array, Array, Array, Array]:
+def _gaps(place: Array, ring: Array, grid: BeamGrid) -> tuple[Array, Array, Array, Array]:
     """For each missing beam the beams before and after its gap, its share of the way, and the gap's length."""
     order = np.argsort(ring * (2.0 * grid.turn) + place, kind="stable")
     sorted_ring = ring[order]
@@ -131,7 +128,7 @@ def _gaps(place: Array, ring: Array, grid: Grid) -> tuple[Array, Array, Array, A
     return order[at], order[following[at]], number / (missing[at] + 1.0), gap[at]
 
 
-def _cells(place: Array, ring: Array, grid: Grid) -> tuple[Array, Array, Array, Array]:
+def _cells(place: Array, ring: Array, grid: BeamGrid) -> tuple[Array, Array, Array, Array]:
     """As `_gaps`, where columns are numbered: the cells that a ring fires in and that hold no beam."""
     assert grid.fired is not None
     shape = grid.fired.shape
@@ -159,7 +156,7 @@ def _pad(values: Array, ring: Array, fill: float) -> Array:
     return np.pad(values, (0, max(0, int(ring.max()) + 1 - len(values))), constant_values=fill)
 
 
-def _times(sweep: Sweep, before: Array, after: Array, share: Array, turns: Array, grid: Grid) -> Array:
+def _times(sweep: Sweep, before: Array, after: Array, share: Array, turns: Array, grid: BeamGrid) -> Array:
     """Firing times between those of the neighbours; ``turns`` is the part of a turn from one to the other."""
     times = sweep.beam_time
     if grid.period_s is None or not is_timed(sweep):
@@ -175,7 +172,7 @@ def _times(sweep: Sweep, before: Array, after: Array, share: Array, turns: Array
     return np.asarray(np.clip(time, first - step, last + step))
 
 
-def _unseen_rings(new: _New, grid: Grid, ring: Array, azimuth: Array, time: Array, place: Array) -> _New:
+def _unseen_rings(new: _NewBeams, grid: BeamGrid, ring: Array, azimuth: Array, time: Array, place: Array) -> _NewBeams:
     """``new`` with the beams of rings that returned nothing at all: like those of the nearest ring that did."""
     there, known = np.bincount(ring, minlength=grid.n_rings)[: grid.n_rings] > 0, np.isfinite(grid.elevations_deg)
     models = np.flatnonzero(there & known)
@@ -189,13 +186,14 @@ def _unseen_rings(new: _New, grid: Grid, ring: Array, azimuth: Array, time: Arra
             np.concatenate([old[own], more[added]])
             for old, more in ((azimuth, new.azimuth), (time, new.time), (place, new.place))
         )
-        parts.append(_New(np.full(int(own.sum() + added.sum()), missing), *columns))
+        parts.append(_NewBeams(np.full(int(own.sum() + added.sum()), missing), *columns))
     if len(parts) == 1:
         return new
-    return _New(*(np.concatenate([getattr(part, name) for part in parts]) for name in _New.__dataclass_fields__))
+    names = [column.name for column in fields(_NewBeams)]
+    return _NewBeams(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
-def _add_beams(sweep: Sweep, grid: Grid, motion: Motion, ring: Array, azimuth: Array, new: _New) -> Sweep:
+def _add_beams(sweep: Sweep, grid: BeamGrid, motion: RingMotion, ring: Array, azimuth: Array, new: _NewBeams) -> Sweep:
     """``sweep`` with the ``new`` beams after its own."""
     count = len(new.ring)
     angle, level = np.radians(new.azimuth), portable.cos(grid.channels.elevation_rad)[new.ring]
@@ -223,13 +221,13 @@ def _add_beams(sweep: Sweep, grid: Grid, motion: Motion, ring: Array, azimuth: A
     )
 
 
-def _new_phase(sweep: Sweep, new: _New) -> Array:
+def _new_phase(sweep: Sweep, new: _NewBeams) -> Array:
     if is_timed(sweep):
         return np.asarray((new.time - sweep.beam_time.min()) / np.ptp(sweep.beam_time) - 0.5)
     return np.asarray(((new.azimuth + 180.0) % 360.0 - 180.0) / 360.0)
 
 
-def _columns(azimuth: Array, grid: Grid) -> Array:
+def _columns(azimuth: Array, grid: BeamGrid) -> Array:
     """Column of each azimuth, counted from the seam behind the sensor in the sense of turning."""
     turned = (grid.sense * azimuth + 180.0) % 360.0
     return np.asarray((turned / grid.azimuth_step_deg).astype(np.int64) % grid.n_columns)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from resweep.pose import Array
-from resweep.sensors.infer.beam_grid import Grid, find_cells
+from resweep.sensors.infer.beam_grid import BeamGrid, find_cells
 from resweep.sensors.infer.complete_beams import complete_beams
 from resweep.sensors.infer.find_rings import azimuth_deg, beam_points
 from resweep.sweep import Sweep
@@ -23,7 +23,7 @@ _CANDIDATES = 8
 _RING_APART_DEG = 1e4  # keeps rings apart in a tree of azimuths
 
 
-def check_grid(grid: Grid, sweep: Sweep) -> str | None:
+def check_grid(grid: BeamGrid, sweep: Sweep) -> str | None:
     """What is wrong with the beams that ``grid`` adds to ``sweep``, or None if nothing is."""
     whole = complete_beams(sweep, grid)
     if whole.n_beams == sweep.n_beams:
@@ -53,7 +53,7 @@ def check_grid(grid: Grid, sweep: Sweep) -> str | None:
     return None
 
 
-def is_crowded(sweep: Sweep, grid: Grid) -> bool:
+def is_crowded(sweep: Sweep, grid: BeamGrid) -> bool:
     """Whether a completed sweep has more beams on a ring than fit into its turn."""
     count = np.bincount(sweep.beam_ring, minlength=grid.n_rings)[: grid.n_rings]
     there = np.bincount(sweep.beam_ring[sweep.beam], minlength=grid.n_rings)[: grid.n_rings]

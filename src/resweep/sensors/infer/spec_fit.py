@@ -18,7 +18,7 @@ from resweep.log import Log
 from resweep.pose import Array
 from resweep.sensors.catalog import load_sensor, sensor_names
 from resweep.sensors.infer.beam_grid import (
-    Grid,
+    BeamGrid,
     assign_rings,
     compute_phase,
     estimate_grid,
@@ -40,14 +40,14 @@ _ANGLE_DIGITS, _TIME_DIGITS = 4, 9
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class SpecFit:
     """A fitted sensor, the grid it came from, and the nearest of the catalog.
 
     ``elevation_rms_deg`` is how far the two differ in elevation; ``returns`` (k,) counts points by ring.
     """
 
     sensor: Sensor
-    grid: Grid
+    grid: BeamGrid
     nearest: Sensor
     elevation_rms_deg: float
     returns: Array
@@ -58,7 +58,7 @@ def fit_sensor(log: Log | Sequence[Sweep], name: str = "fitted", sweeps: int = 5
     return fit_log(log, name, sweeps).sensor
 
 
-def fit_log(log: Log | Sequence[Sweep], name: str = "fitted", sweeps: int = 5) -> Fit:
+def fit_log(log: Log | Sequence[Sweep], name: str = "fitted", sweeps: int = 5) -> SpecFit:
     """The spec of `fit_sensor`, with the grid it was fitted to and the nearest sensor of the catalog."""
     if len(log) == 0:
         raise ResweepError("fit: the log has no sweeps; give one that has")
@@ -97,7 +97,7 @@ def fit_log(log: Log | Sequence[Sweep], name: str = "fitted", sweeps: int = 5) -
         receiver=near.receiver.model_copy(update={"range_quantisation_m": estimate_quantum_m(ranges)}),
         pointing=near.pointing,
     )
-    return Fit(sensor, grid, near, rms, returns)
+    return SpecFit(sensor, grid, near, rms, returns)
 
 
 def _rounded(values: Array, digits: int) -> tuple[float, ...]:
@@ -136,7 +136,7 @@ def estimate_quantum_m(ranges: Array) -> float:
     return 0.0
 
 
-def _rate(log: Log | Sequence[Sweep], grid: Grid, near: Sensor) -> tuple[float, str]:
+def _rate(log: Log | Sequence[Sweep], grid: BeamGrid, near: Sensor) -> tuple[float, str]:
     """Turns per second, and where they were found."""
     if grid.period_s is not None:
         return 1.0 / grid.period_s, "the points' times"
@@ -149,7 +149,7 @@ def _rate(log: Log | Sequence[Sweep], grid: Grid, near: Sensor) -> tuple[float, 
     return near.rotation_rate_hz or 10.0, f"the catalog's {near.name}"
 
 
-def _delays(sweeps: list[Sweep], rings: list[Array], grid: Grid) -> Array | None:
+def _delays(sweeps: list[Sweep], rings: list[Array], grid: BeamGrid) -> Array | None:
     """Seconds (k,) from the start of a step to the firing of each ring, None where times do not show it.
 
     Each shot is timed from the last one of the ring with most points; the step begins after the longest
@@ -183,7 +183,9 @@ def _most(ring: Array) -> int:
     return int(np.bincount(ring).argmax())
 
 
-def _offsets(sweeps: list[Sweep], rings: list[Array], grid: Grid, delay: Array | None, rate_hz: float) -> Array | None:
+def _offsets(
+    sweeps: list[Sweep], rings: list[Array], grid: BeamGrid, delay: Array | None, rate_hz: float
+) -> Array | None:
     """Azimuth (k,) in degrees that each ring is turned from the head by, None where nothing shows it.
 
     The head's own azimuth follows from a beam's time, or from its column.
@@ -212,7 +214,7 @@ def _offsets(sweeps: list[Sweep], rings: list[Array], grid: Grid, delay: Array |
     return None if np.nanmax(np.abs(offset)) < _OFFSET_DEG else np.nan_to_num(offset)
 
 
-def _describe(grid: Grid, near: Sensor, rms: float, rate_from: str, returns: int) -> str:
+def _describe(grid: BeamGrid, near: Sensor, rms: float, rate_from: str, returns: int) -> str:
     rings = {"given": "as the log gives them", "order": "from the stored order", "elevation": "from their elevations"}
     uneven = ""
     if np.ptp(grid.step) > 0.1 * grid.step.min():

@@ -27,7 +27,7 @@ from resweep.io.clouds.writing.octree_levels import (
     shared_bits,
     sort_morton,
 )
-from resweep.io.clouds.writing.partition import MOST, Part, Spill, sort_parts
+from resweep.io.clouds.writing.partition import MOST, CloudPart, Spill, sort_parts
 from resweep.optional import require
 from resweep.pose import Array
 from resweep.progress import track
@@ -49,7 +49,7 @@ _RANGED = ("intensity", "classification", "user_data", "scan_angle", "point_sour
 
 
 @dataclass
-class _Seen:
+class _PointRanges:
     """What the header says of all points."""
 
     low: Array = field(default_factory=lambda: np.full(3, _INT32, np.int64))
@@ -87,7 +87,7 @@ class CopcWriter:
         if not (np.isfinite(scale_m) and scale_m > 0):
             raise ResweepError(f"scale_m: expected metres above zero for a step of coordinates, got {scale_m}")
         self.path, self.scale_m, self._wkt, self._facts, self._most = path, float(scale_m), wkt, facts or {}, most
-        self._seen, self._offset = _Seen(), np.zeros(3)
+        self._seen, self._offset = _PointRanges(), np.zeros(3)
         self._spills: list[Spill] = []
 
     def __enter__(self) -> CopcWriter:
@@ -228,7 +228,7 @@ class _Nodes:
             self.write(level, key, np.concatenate(rows))
 
 
-def _add_part(nodes: _Nodes, part: Part, rows: Array, units: Array, bits: int) -> None:
+def _add_part(nodes: _Nodes, part: CloudPart, rows: Array, units: Array, bits: int) -> None:
     """Divide the points of a part among the nodes above, at and below it."""
     order = sort_morton(units)
     rows, units, priority = rows[order], units[order], rank_priority(part.start, part.count)[order]

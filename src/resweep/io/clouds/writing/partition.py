@@ -53,7 +53,7 @@ class Spill:
 
 
 @dataclass(frozen=True)
-class Part:
+class CloudPart:
     """The points of a node of the octree at ``depth``: rows from ``start`` on of the sorted file.
 
     ``top_level`` is the level of the point with the lowest priority, as far as other parts decide it.
@@ -67,7 +67,7 @@ class Part:
 
 def sort_parts(
     spill: Spill, units_of: Callable[[Array], Array], bits: int, folder: Path, most: int = MOST
-) -> tuple[Spill, list[Part]]:
+) -> tuple[Spill, list[CloudPart]]:
     """The rows of ``spill`` sorted into parts of ``most`` points, and the parts in Morton order.
 
     ``units_of(rows)`` gives their places (n, 3) uint32 in the cube of 2^bits units. Parts are nodes of the octree.
@@ -94,7 +94,7 @@ def sort_parts(
             filled[run] += number
     top = _find_top_levels(begins, np.array([at for _, at, _ in edges]), starts, sizes, depth, most)
     parts = [
-        Part(at, int(start), int(size), int(level))
+        CloudPart(at, int(start), int(size), int(level))
         for (_, at, _), start, size, level in zip(edges, starts, sizes, top, strict=True)
     ]
     return spread, parts

@@ -23,7 +23,7 @@ _KEPT: dict[str, type[np.integer[Any]]] = {
 _FLAGS = ("synthetic", "key_point", "withheld", "overlap")  # bits 0 to 3, LAS 1.4 R15, table 16
 
 
-class Writer(Protocol):
+class PointWriter(Protocol):
     """What takes points (n, 3) in metres with columns (n,) named as in LAS."""
 
     def add(self, points: Array, columns: Mapping[str, Array]) -> None:
@@ -31,7 +31,7 @@ class Writer(Protocol):
         ...
 
 
-def add_sweep(writer: Writer, sweep: Sweep, frame: str = "world", intensity_scale: float = FULL_SCALE) -> None:
+def add_sweep(writer: PointWriter, sweep: Sweep, frame: str = "world", intensity_scale: float = FULL_SCALE) -> None:
     """Give the returns of a sweep to a writer."""
     points = express_points(sweep, frame).astype(np.float64)
     check_finite(points, "sweep")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from resweep.errors import ResweepError
-from resweep.io.clouds.writing.sweep_points import Writer, check_classes
+from resweep.io.clouds.writing.sweep_points import PointWriter, check_classes
 from resweep.io.files.las import FULL_SCALE, count_intensity
 from resweep.worlds import World
 
 
 def add_world(
-    writer: Writer, world: World, intensity_scale: float = FULL_SCALE, mesh_spacing_m: float = 0.1
+    writer: PointWriter, world: World, intensity_scale: float = FULL_SCALE, mesh_spacing_m: float = 0.1
 ) -> dict[str, int]:
     """Give the primitives of a world to a writer; gives how many points of each kind of layer there are.
 

@@ -16,7 +16,7 @@ _DICTIONARY, _BATCH = 2, 3  # kinds of messages
 _INT64 = 8
 
 
-class _Table:
+class _FlatTable:
     """A FlatBuffers table: its fields by number, each checked to lie within the bytes."""
 
     def __init__(self, data: bytes, at: int) -> None:
@@ -39,10 +39,10 @@ class _Table:
         place = self._place(field)
         return 0 if place is None else self._unpack(kind, place)
 
-    def table(self, field: int) -> _Table | None:
+    def table(self, field: int) -> _FlatTable | None:
         """A table within this one."""
         place = self._place(field)
-        return None if place is None else _Table(self.data, place + self._unpack("<I", place))
+        return None if place is None else _FlatTable(self.data, place + self._unpack("<I", place))
 
     def rows(self, field: int, kind: str) -> list[tuple[int, ...]]:
         """The structs of a vector."""
@@ -66,7 +66,7 @@ def check_arrow(data: bytes, where: str) -> None:
         if length <= 0 or start < 8:
             raise ValueError("no footer")
         footer = data[start : len(data) - 10]
-        table = _Table(footer, struct.unpack_from("<I", footer)[0])
+        table = _FlatTable(footer, struct.unpack_from("<I", footer)[0])
         blocks = [*table.rows(2, "<qi4xq"), *table.rows(3, "<qi4xq")]
         check_expansion(sum(_check_block(data, *block) for block in blocks), len(data), where)
     except struct.error as error:
@@ -78,7 +78,7 @@ def _check_block(data: bytes, offset: int, head: int, body: int) -> int:
     if min(offset, head, body) < 0 or offset + head + body > len(data):
         raise ValueError("a record batch beyond the end")
     message = data[offset + 8 : offset + head]
-    table = _Table(message, struct.unpack_from("<I", message)[0])
+    table = _FlatTable(message, struct.unpack_from("<I", message)[0])
     kind, batch = table.number(1, "<B"), table.table(2)
     if kind == _DICTIONARY and batch is not None:
         batch = batch.table(1)

@@ -16,12 +16,12 @@ from resweep.io.datasets.nuscenes.classes import (
     classify,
     visibility_token,
 )
-from resweep.io.datasets.nuscenes.nuscenes_scene import TRACK, VELOCITY, Frame, Scene, chain, place
+from resweep.io.datasets.nuscenes.nuscenes_scene import TRACK, VELOCITY, NuScenesFrame, NuScenesScene, chain, place
 from resweep.labels import LabelSet
 from resweep.pose import Array, from_xyz_rpy
 
 
-def annotate(scene: Scene, frames: Sequence[Frame], samples: list[str]) -> tuple[list[Row], list[Row]]:
+def annotate(scene: NuScenesScene, frames: Sequence[NuScenesFrame], samples: list[str]) -> tuple[list[Row], list[Row]]:
     """The rows of annotations, sweep by sweep, and those of the instances, in the order of their first box."""
     tracks: dict[object, list[tuple[int, int]]] = {}
     for at, frame in enumerate(frames):
@@ -50,7 +50,7 @@ def annotate(scene: Scene, frames: Sequence[Frame], samples: list[str]) -> tuple
 
 
 def _annotate_track(
-    scene: Scene, frames: Sequence[Frame], found: list[tuple[int, int]], instance: str, category: str
+    scene: NuScenesScene, frames: Sequence[NuScenesFrame], found: list[tuple[int, int]], instance: str, category: str
 ) -> Iterator[Row]:
     """The annotations of one object, in the order of time; ``found`` has sweep and box of each."""
     placed, velocity, names = [], [], []
@@ -93,7 +93,7 @@ def _find_speeds(times: Array, places: Array, velocity: Array) -> Array:
     return np.asarray(speed)
 
 
-def find_unnamed(frames: Iterable[Frame], labels: LabelSet | None) -> list[str]:
+def find_unnamed(frames: Iterable[NuScenesFrame], labels: LabelSet | None) -> list[str]:
     """The classes of boxes, as the log spells them, for which nuScenes has no name."""
     pairs = {pair for frame in frames if frame.boxes for pair in zip(frame.boxes.name, frame.boxes.label, strict=True)}
     return sorted({name for name, label in pairs if classify(name, int(label), labels) == NOISE != name})

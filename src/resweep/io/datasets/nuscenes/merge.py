@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from resweep.errors import InputError, OutputError, ResweepError
 from resweep.files import atomic_folder, lock_local
 from resweep.io.datasets.json_files import read_json
-from resweep.io.datasets.nuscenes.scene_tables import Tables, join_tables, write_tables
+from resweep.io.datasets.nuscenes.scene_tables import SceneTables, join_tables, write_tables
 from resweep.io.datasets.nuscenes.tables import find_tables, read_records
 from resweep.progress import track
 from resweep.remote import find_path
@@ -20,7 +20,7 @@ _WITH_FILES = ("sample_data", "map", "lidarseg", "panoptic")
 
 
 @dataclass(frozen=True)
-class Merged:
+class MergeResult:
     """What a merged dataset holds: the names of its scenes, and how many samples."""
 
     scenes: tuple[str, ...]
@@ -28,15 +28,15 @@ class Merged:
 
 
 @dataclass(frozen=True)
-class _Source:
+class _MergeSource:
     """One dataset that goes into another: its root, the folder of its tables, and these."""
 
     root: Path
     version: str
-    tables: Tables
+    tables: SceneTables
 
     @classmethod
-    def open(cls, root: Path, version: str | None) -> _Source:
+    def open(cls, root: Path, version: str | None) -> _MergeSource:
         found = find_tables(root, version)
         if found is None:
             raise InputError(f"{root}: no nuScenes dataset; give the folder that holds samples/ and the tables")
@@ -63,7 +63,7 @@ class _Source:
 
 def merge_nuscenes(
     sources: Sequence[str | Path], target: str | Path, *, version: str | None = None, progress: bool = True
-) -> Merged:
+) -> MergeResult:
     """Make one nuScenes dataset of several in the new folder ``target``, which appears once it is whole.
 
     The files that tables name are copied, records that several sources share are there once, and a scene whose name
@@ -74,11 +74,11 @@ def merge_nuscenes(
         return _merge(sources, target, version, progress)
 
 
-def _merge(sources: Sequence[str | Path], target: Path, version: str | None, progress: bool) -> Merged:
+def _merge(sources: Sequence[str | Path], target: Path, version: str | None, progress: bool) -> MergeResult:
     """Make one dataset of several in a folder that no other process writes."""
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise OutputError(f"{target}: exists and is not empty; choose another name")
-    found = [_Source.open(find_path(source), version) for source in sources]
+    found = [_MergeSource.open(find_path(source), version) for source in sources]
     if len({source.version for source in found}) != 1:
         names = ", ".join(f"{source.root} has {source.version}" for source in found)
         raise ResweepError(f"datasets of one version can be merged ({names}); write them with one version=")
@@ -93,10 +93,10 @@ def _merge(sources: Sequence[str | Path], target: Path, version: str | None, pro
         for file, name in track(files, f"merging into {target.name}", show=progress):
             _copy(file, folder / name)
         write_tables(tables, folder / found[0].version, splits)
-    return Merged(tuple(row["name"] for row in tables["scene"]), len(tables["sample"]))
+    return MergeResult(tuple(row["name"] for row in tables["scene"]), len(tables["sample"]))
 
 
-def _join_splits(sources: Sequence[_Source], names: dict[str, str]) -> dict[str, list[str]]:
+def _join_splits(sources: Sequence[_MergeSource], names: dict[str, str]) -> dict[str, list[str]]:
     """The scenes of each split of all sources, by their ``names`` in the merged dataset."""
     splits: dict[str, list[str]] = {}
     for source in sources:

@@ -25,7 +25,7 @@ from resweep.io.datasets.nuscenes.classes import CHANNEL, LABELS, LABELS_BY_NAME
 from resweep.io.datasets.nuscenes.nuscenes_scene import FACTS, TIME, TRACK, VELOCITY
 from resweep.io.datasets.nuscenes.nuscenes_writer import write_log
 from resweep.io.datasets.nuscenes.scene_facts import SENSOR, read_facts
-from resweep.io.datasets.nuscenes.tables import Record, Tables, find_tables, read_records, take_single
+from resweep.io.datasets.nuscenes.tables import TableRecord, Tables, find_tables, read_records, take_single
 from resweep.io.empty_beams import infer_empty_beams
 from resweep.io.folders.faults import Faults, refuse_faulty
 from resweep.io.format import Format, read_as
@@ -95,11 +95,11 @@ def open_log(
     T_global_sensor = _read_poses(tables, frames, faults if keep_going else None)
     poses = portable.matmul(facts.T_world_global, T_global_sensor)
     times = np.array([_find_time(frame, tables) for frame in frames])
-    notes = _Notes(tables, frames)
+    notes = _SceneAnnotations(tables, frames)
 
     def load(at: int) -> Sweep:
         file = root / frames[at]["filename"]
-        scan = read_as(_Labelled(notes.labels(root, frames[at])).format, file, drop_nan=drop_nan)
+        scan = read_as(_LabelledScan(notes.labels(root, frames[at])).format, file, drop_nan=drop_nan)
         stamp = float(times[at])
         return replace(
             scan,
@@ -125,16 +125,16 @@ def open_log(
     return refuse_faulty(infer_empty_beams(log, empty_beams), faults)
 
 
-def _name_scenes(records: Iterable[Record]) -> dict[str, Record]:
+def _name_scenes(records: Iterable[TableRecord]) -> dict[str, TableRecord]:
     """Scenes by name; of those that share one, all but the first have the beginning of their token after it."""
-    found: dict[str, Record] = {}
+    found: dict[str, TableRecord] = {}
     for record in records:
         name = record["name"]
         found[name if name not in found else f"{name}-{record['token'][:8]}"] = record
     return found
 
 
-def _find_frames(tables: Tables, scene: str, channel: str, keyframes_only: bool) -> list[Record]:
+def _find_frames(tables: Tables, scene: str, channel: str, keyframes_only: bool) -> list[TableRecord]:
     """The LiDAR's sample_data of a scene in the order of time."""
     samples = set(tables.select("sample", lambda record: record["scene_token"] == scene))
     sensors = set(tables.select("sensor", lambda record: record["channel"] == channel))
@@ -152,7 +152,7 @@ def _find_frames(tables: Tables, scene: str, channel: str, keyframes_only: bool)
     return sorted(found.values(), key=lambda record: record["timestamp"])
 
 
-def _find_time(frame: Record, tables: Tables) -> float:
+def _find_time(frame: TableRecord, tables: Tables) -> float:
     """Seconds of a scan: exact where Resweep wrote the tables, else the table's microseconds."""
     stamp = frame.get(TIME, frame["timestamp"] / 1e6)
     if type(stamp) not in (int, float) or not np.isfinite(stamp):
@@ -161,7 +161,7 @@ def _find_time(frame: Record, tables: Tables) -> float:
     return float(stamp)
 
 
-def _read_poses(tables: Tables, frames: list[Record], faults: Faults | None) -> Array:
+def _read_poses(tables: Tables, frames: list[TableRecord], faults: Faults | None) -> Array:
     """``T_world_sensor`` (n, 4, 4); with ``faults``, frames without a pose are noted there and get the identity."""
     placed = np.tile(np.eye(4), (len(frames), 1, 1))
     for table, key in (("ego_pose", "ego_pose_token"), ("calibrated_sensor", "calibrated_sensor_token")):
@@ -181,14 +181,14 @@ def _read_poses(tables: Tables, frames: list[Record], faults: Faults | None) -> 
     return placed
 
 
-class _Notes:
+class _SceneAnnotations:
     """What people drew and said about the keyframes of a scene: boxes, and a label a point."""
 
-    def __init__(self, tables: Tables, frames: list[Record]) -> None:
+    def __init__(self, tables: Tables, frames: list[TableRecord]) -> None:
         self._where = f"{tables.folder / 'sample_annotation.json'}"
         keys = {frame["token"] for frame in frames if frame["is_key_frame"]}
         samples = {frame["sample_token"] for frame in frames}
-        self._by_sample: dict[str, list[Record]] | None = None
+        self._by_sample: dict[str, list[TableRecord]] | None = None
         if tables.has("sample_annotation"):
             self._by_sample = {}
             found = tables.select("sample_annotation", lambda record: record["sample_token"] in samples)
@@ -210,7 +210,7 @@ class _Notes:
         """Whether any scan of the scene has labels."""
         return bool(self._files)
 
-    def boxes(self, frame: Record, T_sensor_world: Array) -> Boxes | None:
+    def boxes(self, frame: TableRecord, T_sensor_world: Array) -> Boxes | None:
         """The boxes of a keyframe in the LiDAR's frame; None between keyframes."""
         if self._by_sample is None or not frame["is_key_frame"]:
             return None
@@ -228,7 +228,7 @@ class _Notes:
             n_points=np.array([self._read_count(row) for row in rows], np.int64),
         )
 
-    def _read_velocity(self, row: Record) -> list[float]:
+    def _read_velocity(self, row: TableRecord) -> list[float]:
         """Metres a second, which only our own annotations have."""
         value = row.get(VELOCITY, [np.nan] * 3)
         if type(value) is not list or [type(item) for item in value] != [float] * 3:
@@ -237,13 +237,13 @@ class _Notes:
             )
         return value
 
-    def _read_count(self, row: Record) -> int:
+    def _read_count(self, row: TableRecord) -> int:
         value = row.get("num_lidar_pts", -1)
         if type(value) is not int or not -1 <= value < 1 << 32:
             raise InputError(f"{self._where}, record {row['token']}: 'num_lidar_pts' must be a whole number")
         return value
 
-    def labels(self, root: Path, frame: Record) -> dict[str, tuple[Path, Array]]:
+    def labels(self, root: Path, frame: TableRecord) -> dict[str, tuple[Path, Array]]:
         """Label columns of a keyframe with the file each is from."""
         if frame["token"] not in self._files:
             return {}
@@ -266,14 +266,14 @@ class _Notes:
         return {"label": (file, packed // _PANOPTIC), "instance": (file, packed % _PANOPTIC)}
 
 
-def _find_tracks(instances: dict[str, Record], order: Iterable[str]) -> Tracks | dict[str, int]:
+def _find_tracks(instances: dict[str, TableRecord], order: Iterable[str]) -> Tracks | dict[str, int]:
     """A number for each instance: that of the log that was written, else counted in the order of the annotations."""
     if all(type(record.get(TRACK)) is int for record in instances.values()):
         return {token: record[TRACK] for token, record in instances.items()}
     return Tracks(order)
 
 
-class _Labelled:
+class _LabelledScan:
     """The reader of a scan whose points have labels in files of their own."""
 
     def __init__(self, labels: dict[str, tuple[Path, Array]]) -> None:

@@ -32,7 +32,7 @@ FACTS = "resweep"  # of a scene: what our reader takes from there
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class NuScenesFrame:
     """One sweep: its time, ``T_world_sensor``, and the boxes in the frame of its pose (None: it was not annotated).
 
     ``points`` (k,) are the returns in each box, ``visible`` (k,) the share of the object that is seen (NaN: unknown).
@@ -48,7 +48,7 @@ class Frame:
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class NuScenesScene:
     """What is known of a scene as a whole.
 
     ``identity`` tells it from every other log; ``start_s`` is the time of its first sweep; ``origin`` (2,) is where the
@@ -107,7 +107,7 @@ class Scene:
         }
 
 
-def find_keys(frames: Sequence[Frame]) -> list[bool]:
+def find_keys(frames: Sequence[NuScenesFrame]) -> list[bool]:
     """Which frames are keyframes: those with boxes or labels, or all where none has any."""
     keys = [frame.boxes is not None or frame.labelled for frame in frames]
     return keys if any(keys) else [True] * len(frames)
@@ -119,7 +119,7 @@ def check_stamps(times: Array, name: str) -> None:
         raise InputError(f"log '{name}': two sweeps within a microsecond, nuScenes' unit of time; check its times")
 
 
-def place(scene: Scene, pose: Array) -> Row:
+def place(scene: NuScenesScene, pose: Array) -> Row:
     """Translation and rotation, as records have them, of a pose in the log's world."""
     return {
         "translation": (pose[:3, 3] - np.r_[scene.origin, 0.0]).tolist(),

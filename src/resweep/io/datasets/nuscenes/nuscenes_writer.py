@@ -21,7 +21,7 @@ from resweep.files import write_file
 from resweep.io.datasets.nuscenes.annotations import find_unnamed
 from resweep.io.datasets.nuscenes.classes import LABELS, warn_unnamed
 from resweep.io.datasets.nuscenes.ground_mask import GroundMask, map_file
-from resweep.io.datasets.nuscenes.nuscenes_scene import VERSION, Frame, Scene, check_stamps, find_keys
+from resweep.io.datasets.nuscenes.nuscenes_scene import VERSION, NuScenesFrame, NuScenesScene, check_stamps, find_keys
 from resweep.io.datasets.nuscenes.returns_cameras import CAMERAS, picture_file
 from resweep.io.datasets.nuscenes.scene_tables import make_tables, write_tables
 from resweep.io.points.columns import check_finite, express_points
@@ -61,7 +61,7 @@ def write_log(
     if intensity_scale is not None and not 0 < intensity_scale < np.inf:
         raise ResweepError(f"intensity_scale {intensity_scale:g}: expected a number above zero")
     check_stamps(log.times, log.name)
-    draft = _Draft(log, folder, frame, lidarseg, cameras, intensity_scale)
+    draft = _SceneDraft(log, folder, frame, lidarseg, cameras, intensity_scale)
     for at, sweep in enumerate(sweeps):
         draft.add(at, sweep)
     name = scene or log.name or "drive"
@@ -70,7 +70,7 @@ def write_log(
 
 
 @dataclass
-class _Draft:
+class _SceneDraft:
     """A scene whose sweeps come one by one; its tokens, made from the contents of all of them, are known at the end."""
 
     log: Log
@@ -79,7 +79,7 @@ class _Draft:
     lidarseg: bool
     cameras: bool
     scale: float | None
-    frames: list[Frame] = field(default_factory=list)
+    frames: list[NuScenesFrame] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.mask = GroundMask(self.log.poses, self.log.name)
@@ -109,14 +109,14 @@ class _Draft:
         labelled = bool(LABELS.is_labelled(labels).any())
         self.frames.append(self._make_frame(at, sweep.boxes, scan[:, :3], labelled))
 
-    def _make_frame(self, at: int, boxes: Boxes | None, points: Array, labelled: bool) -> Frame:
+    def _make_frame(self, at: int, boxes: Boxes | None, points: Array, labelled: bool) -> NuScenesFrame:
         count = np.zeros(0, np.int64) if boxes is None else boxes.count_points(points)
         pose, time = self.log.poses[at], float(self.log.times[at])
         self._hash.update(np.ascontiguousarray(pose).tobytes() + np.float64(time).tobytes())
         if boxes is not None:
             columns = (boxes.centre, boxes.size, boxes.yaw, boxes.track, boxes.label)
             self._hash.update("/".join(boxes.name).encode() + b"".join(column.tobytes() for column in columns))
-        return Frame(time, pose, boxes, count, np.full(len(count), np.nan), labelled)
+        return NuScenesFrame(time, pose, boxes, count, np.full(len(count), np.nan), labelled)
 
     def _write(self, at: int, kind: str, data: Array) -> None:
         self._hash.update(data.tobytes())
@@ -128,7 +128,7 @@ class _Draft:
     def finish(self, name: str, version: str) -> None:
         """Give all files their names, and write the map and the tables."""
         log = self.log
-        scene = Scene(
+        scene = NuScenesScene(
             identity=self._hash.hexdigest(),
             name=name,
             start_s=float(log.times[0]),

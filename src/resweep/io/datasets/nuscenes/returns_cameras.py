@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from resweep.io.datasets.nuscenes.classes import Row, make_token
-from resweep.io.datasets.nuscenes.nuscenes_scene import Scene, chain, quaternion
+from resweep.io.datasets.nuscenes.nuscenes_scene import NuScenesScene, chain, quaternion
 from resweep.io.returns_image import draw_returns, encode_png
 from resweep.pose import Array
 
@@ -24,7 +24,7 @@ _NEAR_M = 0.1
 
 
 @dataclass(frozen=True)
-class Camera:
+class ReturnsCamera:
     """A pinhole camera at the LiDAR's place; ``yaw_deg`` is counter-clockwise from x, ``width_deg`` is what it sees."""
 
     channel: str
@@ -60,27 +60,27 @@ class Camera:
 
 
 CAMERAS = (
-    Camera("CAM_FRONT", 0.0),
-    Camera("CAM_FRONT_LEFT", 55.0),
-    Camera("CAM_FRONT_RIGHT", -55.0),
-    Camera("CAM_BACK_LEFT", 110.0),
-    Camera("CAM_BACK_RIGHT", -110.0),
-    Camera("CAM_BACK", 180.0, 110.0),
+    ReturnsCamera("CAM_FRONT", 0.0),
+    ReturnsCamera("CAM_FRONT_LEFT", 55.0),
+    ReturnsCamera("CAM_FRONT_RIGHT", -55.0),
+    ReturnsCamera("CAM_BACK_LEFT", 110.0),
+    ReturnsCamera("CAM_BACK_RIGHT", -110.0),
+    ReturnsCamera("CAM_BACK", 180.0, 110.0),
 )
 
 
-def picture_file(scene: Scene, camera: Camera, time: float) -> Path:
+def picture_file(scene: NuScenesScene, camera: ReturnsCamera, time: float) -> Path:
     """Where the picture of a camera lies in the dataset."""
     name = f"{scene.logfile}__{camera.channel}__{scene.stamp(time):016d}.png"
     return Path("samples") / camera.channel / name
 
 
-def sensor_row(camera: Camera) -> Row:
+def sensor_row(camera: ReturnsCamera) -> Row:
     """The record of a camera, the same for all logs."""
     return {"token": make_token("sensor", camera.channel), "channel": camera.channel, "modality": "camera"}
 
 
-def mount_row(scene: Scene, camera: Camera) -> Row:
+def mount_row(scene: NuScenesScene, camera: ReturnsCamera) -> Row:
     """The record of a camera on the vehicle."""
     return {
         "token": scene.token("calibrated_sensor", camera.channel),
@@ -91,7 +91,7 @@ def mount_row(scene: Scene, camera: Camera) -> Row:
     }
 
 
-def data_rows(scene: Scene, camera: Camera, lidar: list[Row], times: list[float]) -> list[Row]:
+def data_rows(scene: NuScenesScene, camera: ReturnsCamera, lidar: list[Row], times: list[float]) -> list[Row]:
     """The records of a camera's pictures, one for each keyframe; ``lidar`` has the records of their scans."""
     width, height = SIZE_PX
     return chain(

@@ -16,20 +16,28 @@ from resweep.files import write_file
 from resweep.io.datasets.nuscenes.annotations import annotate
 from resweep.io.datasets.nuscenes.classes import Row, make_common_tables, sensor_token
 from resweep.io.datasets.nuscenes.ground_mask import map_file
-from resweep.io.datasets.nuscenes.nuscenes_scene import FACTS, TIME, Frame, Scene, chain, find_keys, place
+from resweep.io.datasets.nuscenes.nuscenes_scene import (
+    FACTS,
+    TIME,
+    NuScenesFrame,
+    NuScenesScene,
+    chain,
+    find_keys,
+    place,
+)
 from resweep.io.datasets.nuscenes.returns_cameras import CAMERAS, data_rows, mount_row, sensor_row
 
-Tables = dict[str, list[Row]]
+SceneTables = dict[str, list[Row]]
 
 
-def make_tables(scene: Scene, frames: Sequence[Frame]) -> Tables:
+def make_tables(scene: NuScenesScene, frames: Sequence[NuScenesFrame]) -> SceneTables:
     """Every table of a scene; there are as many frames as the log has sweeps."""
     keys = find_keys(frames)
     samples = [scene.token("sample", at) for at, key in enumerate(keys) if key]
     # A sweep between keyframes belongs to the sample that follows (nuScenes schema), the last ones to the last.
     after = np.minimum(np.cumsum(keys) - keys, len(samples) - 1).tolist()
     annotations, instances = annotate(scene, frames, [samples[number] for number in after])
-    tables: Tables = {
+    tables: SceneTables = {
         **make_common_tables(),
         "calibrated_sensor": [_mount(scene)],
         "ego_pose": [
@@ -62,7 +70,7 @@ def make_tables(scene: Scene, frames: Sequence[Frame]) -> Tables:
     return dict(sorted(tables.items()))
 
 
-def _add_cameras(scene: Scene, tables: Tables, times: list[float]) -> None:
+def _add_cameras(scene: NuScenesScene, tables: SceneTables, times: list[float]) -> None:
     """Add the pictures of every camera at the ``times`` of the keyframes."""
     scans = [row for row in tables["sample_data"] if row["is_key_frame"]]
     for camera in CAMERAS:
@@ -71,7 +79,7 @@ def _add_cameras(scene: Scene, tables: Tables, times: list[float]) -> None:
         tables["sample_data"] += data_rows(scene, camera, scans, times)
 
 
-def _mount(scene: Scene) -> Row:
+def _mount(scene: NuScenesScene) -> Row:
     """The ego vehicle is where its LiDAR is: a log knows no other frame."""
     return {
         "token": scene.token("calibrated_sensor"),
@@ -82,14 +90,14 @@ def _mount(scene: Scene) -> Row:
     }
 
 
-def _log(scene: Scene, first: Frame) -> Row:
+def _log(scene: NuScenesScene, first: NuScenesFrame) -> Row:
     """The log's record. Each log is a location of its own, since its map is."""
     day = datetime.fromtimestamp(scene.stamp(first.time) / 1e6, UTC).strftime("%Y-%m-%d")
     words = {"logfile": scene.logfile, "vehicle": "unknown", "date_captured": day, "location": scene.logfile}
     return {"token": scene.token("log"), **words}
 
 
-def _map(scene: Scene) -> Row:
+def _map(scene: NuScenesScene) -> Row:
     return {
         "token": scene.token("map"),
         "log_tokens": [scene.token("log")],
@@ -98,7 +106,7 @@ def _map(scene: Scene) -> Row:
     }
 
 
-def _scene(scene: Scene, samples: list[str]) -> Row:
+def _scene(scene: NuScenesScene, samples: list[str]) -> Row:
     return {
         "token": scene.token("scene"),
         "log_token": scene.token("log"),
@@ -111,7 +119,7 @@ def _scene(scene: Scene, samples: list[str]) -> Row:
     }
 
 
-def _data(scene: Scene, frame: Frame, at: int, key: bool, sample: str) -> Row:
+def _data(scene: NuScenesScene, frame: NuScenesFrame, at: int, key: bool, sample: str) -> Row:
     return {
         "token": scene.token("sample_data", at),
         "sample_token": sample,
@@ -127,7 +135,7 @@ def _data(scene: Scene, frame: Frame, at: int, key: bool, sample: str) -> Row:
     }
 
 
-def join_tables(parts: Sequence[Tables], names: Sequence[str]) -> Tables:
+def join_tables(parts: Sequence[SceneTables], names: Sequence[str]) -> SceneTables:
     """The rows of several sets of tables in one; what they have in common is there once.
 
     ``names`` say where each is from, for errors. Two different records of one token are an error. A scene whose name
@@ -159,7 +167,7 @@ def _rename_scenes(scenes: list[Row]) -> list[Row]:
     return list(taken.values())
 
 
-def _separate_starts(tables: Tables) -> Tables:
+def _separate_starts(tables: SceneTables) -> SceneTables:
     """The tables with scenes that begin at the same time moved by microseconds: the devkit cannot list such scenes.
 
     Two sensors that were simulated along one recorded drive begin at once.
@@ -192,7 +200,7 @@ def _number_names(name: str) -> Iterator[str]:
     yield from (f"{name}-{number}" for number in count(2))
 
 
-def write_tables(tables: Tables, folder: Path, splits: Mapping[str, Sequence[str]] | None = None) -> None:
+def write_tables(tables: SceneTables, folder: Path, splits: Mapping[str, Sequence[str]] | None = None) -> None:
     """Write every table to ``folder``, and ``splits.json``: lists of scenes by name, among them ``all``.
 
     The devkit looks scenes of a split up there, unless the split is one of nuScenes' own.

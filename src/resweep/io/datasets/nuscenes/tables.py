@@ -15,7 +15,7 @@ from typing import Any
 from resweep.errors import InputError, ResweepError, nearest_names
 from resweep.io.datasets.json_files import is_inside
 
-Record = dict[str, Any]
+TableRecord = dict[str, Any]
 _BLOCK = 1 << 20
 # The longest record of nuScenes has a few kilobytes; text that goes on for longer is no record.
 _MAX_RECORD = 1 << 22
@@ -23,7 +23,7 @@ _SPACE = " \t\r\n"
 _BETWEEN = _SPACE + ","
 
 
-def read_records(file: Path) -> Iterator[Record]:
+def read_records(file: Path) -> Iterator[TableRecord]:
     """The records of one table, in order, without holding the table."""
     if not file.is_file():
         raise InputError(f"{file}: missing; fetch the metadata of this version of nuScenes again")
@@ -121,11 +121,11 @@ class Tables:
 
     folder: Path
 
-    def select(self, table: str, wanted: Callable[[Record], bool]) -> dict[str, Record]:
+    def select(self, table: str, wanted: Callable[[TableRecord], bool]) -> dict[str, TableRecord]:
         """The records of ``table`` that are wanted, by token."""
         return {record["token"]: record for record in read_records(self.folder / f"{table}.json") if wanted(record)}
 
-    def look_up(self, table: str, tokens: set[str]) -> dict[str, Record]:
+    def look_up(self, table: str, tokens: set[str]) -> dict[str, TableRecord]:
         """The records of ``table`` with these tokens; a missing one is an error."""
         found = self.select(table, lambda record: record["token"] in tokens)
         missing = tokens - set(found)
@@ -133,9 +133,9 @@ class Tables:
             raise InputError(f"{self.folder / table}.json: no record {min(missing)}, which another table names")
         return found
 
-    def look_up_all(self, table: str, tokens: set[str]) -> dict[str, list[Record]]:
+    def look_up_all(self, table: str, tokens: set[str]) -> dict[str, list[TableRecord]]:
         """All records of ``table`` with these tokens, of which each should be the only one of its token."""
-        found: dict[str, list[Record]] = {}
+        found: dict[str, list[TableRecord]] = {}
         for record in read_records(self.folder / f"{table}.json"):
             if record["token"] in tokens:
                 found.setdefault(record["token"], []).append(record)
@@ -146,7 +146,7 @@ class Tables:
         return (self.folder / f"{table}.json").is_file()
 
 
-def take_single(found: list[Record], where: str) -> Record:
+def take_single(found: list[TableRecord], where: str) -> TableRecord:
     """The one record of a token; none, or several that differ, are an error."""
     if not found:
         raise InputError(f"{where}: no such record, which another table names; fetch the metadata again")

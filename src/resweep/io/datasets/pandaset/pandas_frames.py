@@ -14,36 +14,36 @@ from typing import Any
 import numpy as np
 
 from resweep.errors import InputError, ResweepError
-from resweep.io.datasets.pandaset.pickle_data import Made, Name, read_pickle
+from resweep.io.datasets.pandaset.pickle_data import PickleCall, PickleName, read_pickle
 from resweep.pose import Array
 
-Table = dict[str, Array]
+Columns = dict[str, Array]
 _DTYPE = re.compile(r"b1|[iu][1248]|f[248]|O8")
 _OBJECT = "O8"
 _NUMPY = ("numpy.core.", "numpy._core.")  # the name changed with NumPy 2
 _BYTE_ORDERS = ("<", ">", "=", "|")
 _PLAIN = (str, float, int, bool, type(None))
-_BYTES = (Name("builtins", "bytes"), Name("builtins", "bytearray"), Name("_codecs", "encode"))
+_BYTES = (PickleName("builtins", "bytes"), PickleName("builtins", "bytearray"), PickleName("_codecs", "encode"))
 _OFFSETS: dict[str, np.dtype[Any]] = {"string": np.dtype("<i4"), "large_string": np.dtype("<i8")}
 
 
-def read_frame(data: bytes, where: str) -> Table:
+def read_frame(data: bytes, where: str) -> Columns:
     """The columns (n,) of a pickled frame by name; ``where`` names the file in errors.
 
     Numbers and truth values have the type that they were stored with; columns of texts are arrays of Python's objects,
     None or NaN where a text is missing. Anything that is no such frame is an error.
     """
-    return _Frame(where).columns(read_pickle(data, where))
+    return _PandasFrame(where).columns(read_pickle(data, where))
 
 
-class _Frame:
+class _PandasFrame:
     """What recognises the parts of one frame; an array that is used often is built once."""
 
     def __init__(self, where: str) -> None:
         self._where = where
         self._built: dict[int, Array] = {}
 
-    def columns(self, frame: Any) -> Table:
+    def columns(self, frame: Any) -> Columns:
         """The columns of a ``DataFrame``."""
         made = self._made(frame, "pandas", ("DataFrame",))
         state = made.state if isinstance(made.state, dict) else {}
@@ -51,7 +51,7 @@ class _Frame:
         if len(axes) != 2:
             raise self._error(f"{len(axes)} axes")
         names, count = self._names(axes[0]), self._length(axes[1])
-        table: Table = {}
+        table: Columns = {}
         for values, place in blocks:
             rows = self._values(values)
             rows = rows.reshape(1, -1) if rows.ndim == 1 else rows
@@ -66,9 +66,9 @@ class _Frame:
     def _error(self, what: str) -> ResweepError:
         return InputError(f"{self._where}: holds no pandas frame of numbers and texts ({what}); fetch it again")
 
-    def _made(self, item: Any, module: str, names: tuple[str, ...]) -> Made:
+    def _made(self, item: Any, module: str, names: tuple[str, ...]) -> PickleCall:
         """``item`` if one of these names of a package makes it."""
-        if not isinstance(item, Made):
+        if not isinstance(item, PickleCall):
             raise self._error(f"{names[0]} expected")
         if item.maker.module.partition(".")[0] != module or item.maker.name not in names:
             raise InputError(f"{self._where}: asks for {item.maker}, which no table of points needs; nothing was run")
@@ -114,7 +114,7 @@ class _Frame:
 
     def _chosen(self, place: Any, count: int) -> list[int]:
         """The numbers of a block's columns."""
-        if isinstance(place, Made) and place.maker == Name("builtins", "slice"):
+        if isinstance(place, PickleCall) and place.maker == PickleName("builtins", "slice"):
             if not all(part is None or type(part) is int for part in place.arguments) or place.arguments[2:] == (0,):
                 raise self._error("a block in no place")
             return list(range(count)[slice(*place.arguments)]) if len(place.arguments) == 3 else []
@@ -128,7 +128,7 @@ class _Frame:
     def _values(self, item: Any) -> Array:
         """The array that ``item`` stands for: NumPy's, or one of pandas' arrays of texts."""
         if id(item) not in self._built:
-            if isinstance(item, Made) and item.maker.module.startswith("pandas"):
+            if isinstance(item, PickleCall) and item.maker.module.startswith("pandas"):
                 self._built[id(item)] = self._texts(item)
             else:
                 self._built[id(item)] = self._array(item)
@@ -144,7 +144,7 @@ class _Frame:
             data, dtype, shape, order = made.arguments
             return self._from_bytes(data, self._dtype(dtype), self._shape(shape), order == "F")
         state = made.state
-        if not isinstance(state, tuple) or len(state) != 5 or made.arguments[:1] != (Name("numpy", "ndarray"),):
+        if not isinstance(state, tuple) or len(state) != 5 or made.arguments[:1] != (PickleName("numpy", "ndarray"),):
             raise self._error("an array without contents")
         _, shape, dtype, fortran, data = state
         if self._code(dtype) == _OBJECT:
@@ -192,7 +192,7 @@ class _Frame:
 
     def _plain(self, item: Any) -> Any:
         """A text or number, or that of a NumPy scalar."""
-        if isinstance(item, Made):
+        if isinstance(item, PickleCall):
             made = self._made(item, "numpy", ("scalar",))
             dtype, data = made.arguments if len(made.arguments) == 2 else (None, None)
             return self._from_bytes(data, self._dtype(dtype), (1,), False)[0].item()
@@ -200,21 +200,21 @@ class _Frame:
             raise self._error(f"a {type(item).__name__} in a column of texts")
         return item
 
-    def _texts(self, item: Made) -> Array:
+    def _texts(self, item: PickleCall) -> Array:
         """An array of texts as pandas 3 keeps them: of Arrow's buffers, or of Python's texts."""
         if item.maker.name.startswith("ArrowStringArray"):
             parts = item.state if isinstance(item.state, dict) else {}
             return self._from_arrow(parts.get("_pa_array"))
         made = self._made(item, "pandas", ("__pyx_unpickle_NDArrayBacked",))
         state = made.state if isinstance(made.state, tuple) else ()
-        arrays = [part for part in state if isinstance(part, Made) and part.maker.name in ("_reconstruct",)]
+        arrays = [part for part in state if isinstance(part, PickleCall) and part.maker.name in ("_reconstruct",)]
         if len(arrays) != 1:
             raise self._error("texts without contents")
         return self._array(arrays[0])
 
     def _from_arrow(self, item: Any) -> Array:
         """Texts from Arrow's layout of them (Arrow columnar format): validity bits, offsets, and bytes."""
-        if isinstance(item, Made) and item.maker == Name("pyarrow.lib", "chunked_array"):
+        if isinstance(item, PickleCall) and item.maker == PickleName("pyarrow.lib", "chunked_array"):
             chunks = item.arguments[0] if item.arguments else None
             if not isinstance(chunks, list) or not chunks:
                 raise self._error("texts without contents")
@@ -266,12 +266,12 @@ def _plain_bytes(item: Any) -> bytes | None:
     """Bytes, also as they are pickled before protocol 3 and 5; None if ``item`` is something else."""
     if isinstance(item, bytes | bytearray):
         return bytes(item)
-    if not isinstance(item, Made):
+    if not isinstance(item, PickleCall):
         return None
     if item.maker not in _BYTES or not item.arguments:
         return b"" if item.maker in _BYTES[:2] else None
     text, *encoding = item.arguments
     if encoding in (["latin1"], ["latin-1"]) and isinstance(text, str):
         return text.encode("latin1")
-    inner = item.maker == _BYTES[1] and isinstance(text, Made) and text.maker == _BYTES[2]
+    inner = item.maker == _BYTES[1] and isinstance(text, PickleCall) and text.maker == _BYTES[2]
     return _plain_bytes(text) if not encoding and (inner or isinstance(text, bytes)) else None

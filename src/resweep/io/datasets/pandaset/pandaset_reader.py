@@ -18,8 +18,8 @@ from resweep.errors import FaultKind, InputError, ResweepError, SweepError
 from resweep.io.datasets.annotated_boxes import Tracks, boxes_from_yaws
 from resweep.io.datasets.json_files import read_list
 from resweep.io.datasets.numbered_files import list_numbered
-from resweep.io.datasets.pandaset.pandas_frames import Table, read_frame
-from resweep.io.empty_beams import Rig, infer_empty_beams
+from resweep.io.datasets.pandaset.pandas_frames import Columns, read_frame
+from resweep.io.empty_beams import LidarRig, infer_empty_beams
 from resweep.io.format import Format
 from resweep.io.limits import gunzip
 from resweep.io.points.columns import sweep_from_columns
@@ -80,7 +80,7 @@ def open_log(
     if lidar == 1:
         return bare
     motion = trajectory_from_rows(times, poses, str(path / "lidar" / "poses.json"))
-    return infer_empty_beams(bare, empty_beams, Rig(motion=motion.extended(_REACH_S)))
+    return infer_empty_beams(bare, empty_beams, LidarRig(motion=motion.extended(_REACH_S)))
 
 
 def _read_poses(folder: Path, count: int) -> tuple[Array, Array]:
@@ -95,7 +95,7 @@ def _read_poses(folder: Path, count: int) -> tuple[Array, Array]:
     return times, poses_from_quaternions(position, heading, str(folder / "poses.json"))
 
 
-def _make_columns(table: Table, file: Path, T_sensor_world: Array) -> dict[str, Array]:
+def _make_columns(table: Columns, file: Path, T_sensor_world: Array) -> dict[str, Array]:
     world = np.stack([_take(table, axis, np.float64, file) for axis in "xyz"], axis=1)
     columns: dict[str, Array] = dict(zip("xyz", transform(T_sensor_world, world).T, strict=True))
     columns.update(intensity=_take(table, "i", np.float32, file), time=_take(table, "t", np.float64, file))
@@ -104,7 +104,7 @@ def _make_columns(table: Table, file: Path, T_sensor_world: Array) -> dict[str, 
     return columns
 
 
-def _take(table: Table, name: str, dtype: type[np.generic], file: Path) -> Array:
+def _take(table: Columns, name: str, dtype: type[np.generic], file: Path) -> Array:
     """A column of numbers (n,)."""
     if name not in table:
         raise SweepError(f"{file}: no field '{name}'; it has {', '.join(table)}", FaultKind.OTHER_FIELDS)
@@ -142,7 +142,7 @@ def _read_boxes(file: Path, T_sensor_world: Array, lidar: int, tracks: Tracks) -
     return boxes_from_yaws(T_sensor_world, centre, yaw, size, [str(name) for name in table["label"]], track)
 
 
-def _read_table(file: Path) -> Table:
+def _read_table(file: Path) -> Columns:
     """The columns of a pickled pandas frame, compressed or not."""
     data = file.read_bytes()
     try:

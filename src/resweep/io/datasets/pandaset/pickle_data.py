@@ -1,8 +1,8 @@
 """Pickles as plain data: what a file asks to import or to call is written down, and never done.
 
 A pickle is a program for a small stack machine (PEP 307, PEP 3154, PEP 574; `pickletools` documents each opcode). The
-opcodes that build numbers, texts, bytes, tuples, lists and dicts are followed. A name to import becomes a `Name`, a
-call or a new object becomes a `Made`. Who knows what a file should hold can recognise it among them.
+opcodes that build numbers, texts, bytes, tuples, lists and dicts are followed. A name to import becomes a `PickleName`,
+a call or a new object becomes a `PickleCall`. Who knows what a file should hold can recognise it among them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OLD_MODULES = {"__builtin__": "builtins", "copy_reg": "copyreg"}
 
 
 @dataclass(frozen=True)
-class Name:
+class PickleName:
     """A name that the pickle would import."""
 
     module: str
@@ -36,10 +36,10 @@ class Name:
 
 
 @dataclass(eq=False)
-class Made:
+class PickleCall:
     """What calling ``maker`` with ``arguments`` would give, and the state that it would then be given."""
 
-    maker: Name
+    maker: PickleName
     arguments: tuple[Any, ...]
     state: Any = None
 
@@ -52,7 +52,7 @@ _MARK = _Mark()
 
 
 def read_pickle(data: bytes, where: str) -> Any:
-    """The plain data that a pickle of protocol 2 or later describes, with `Name` and `Made` in the place of objects."""
+    """The plain data in a pickle of protocol 2 or later, with `PickleName` and `PickleCall` in the place of objects."""
     machine = _Machine()
     for count, (opcode, argument, _) in enumerate(pickletools.genops(data)):
         if count >= MAX_OPCODES:
@@ -133,17 +133,17 @@ class _Machine:
     def _name(self, module: Any, name: Any) -> None:
         if not isinstance(module, str) or not isinstance(name, str):
             raise ValueError("the pickle names a module that is no text")
-        self._stack.append(Name(_OLD_MODULES.get(module, module), name))
+        self._stack.append(PickleName(_OLD_MODULES.get(module, module), name))
 
     def _make(self) -> None:
         maker, arguments = self._take(2)
-        if not isinstance(maker, Name) or not isinstance(arguments, tuple):
+        if not isinstance(maker, PickleName) or not isinstance(arguments, tuple):
             raise ValueError("the pickle calls what is no name")
-        self._stack.append(Made(maker, arguments))
+        self._stack.append(PickleCall(maker, arguments))
 
     def _build(self) -> None:
         (state,) = self._take(1)
-        made = self._top(Made)
+        made = self._top(PickleCall)
         if made.state is not None:
             raise ValueError("the pickle gives an object two states")
         made.state = state
