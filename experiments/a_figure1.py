@@ -1,6 +1,6 @@
 """A, Figure 1: the ranges that two beams read on a small tree, real and simulated by volumes.
 
-One beam meets a single spot and reads one peak; the other meets several and reads many. A draws 1,500 real and 150,000
+One beam hits a single spot and reads one peak; the other hits several and reads many. A draws 1,500 real and 150,000
 simulated ranges, from volumes that all of the real shots built.
 """
 

@@ -1,6 +1,7 @@
-"""Volumes on real recordings: a standing sensor (A's own protocol), a terrestrial scan, a drive.
+"""Volumes on real recordings: a stationary sensor (A's own protocol), a terrestrial scan, a drive.
 
-The recordings are not part of the project: name their folder in RESWEEP_TEST_DATA. What is absent is said and skipped.
+The recordings are not part of the project: name their folder in RESWEEP_TEST_DATA. What is absent is skipped, with a
+message.
 """
 
 from __future__ import annotations

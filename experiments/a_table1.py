@@ -4,8 +4,8 @@ The targets are detailed meshes, scanned with spots of many rays and an encoder 
 builds the worlds, the rest tests them.
 
 ``hybrid`` is the product's own world: `rs.build` of the training sweeps, one after the other as they were recorded,
-with no setting made for this table. The log knows its sensor. The build notices that the sensor stood still and fired
-the same directions again and again (`resweep.build.stationary`). The choices in it, all made on other targets
+with no setting made for this table. The log knows its sensor. The build notices that the sensor was stationary and
+fired the same directions again and again (`resweep.build.stationary`). The choices in it, all made on other targets
 (planes of other slopes, tree 3 with 12,000 and 3,000 leaves, grass 5 of other heights; other shots, 2 lasers, 2°):
 
 - one volume for each direction and centimetre of range in which shots ended, as wide as directions are apart (2 cm is
@@ -18,9 +18,9 @@ the same directions again and again (`resweep.build.stationary`). The choices in
 It is traced by the sensor of A's section IV: each shot is one ray, drawn over the cone of beam and encoder. Two things
 of it are in the world already, since its volumes were learned from whole beams. *Noise of ranges*: A adds it to
 surfaces and draws the range of a volume from its Gaussian alone; so it is here. *The spot*, over which the sensor
-averages what it meets: where nothing but such volumes can be met, the tracer fires the axes of beams
-(`Volumes.holds_beams`), and of the cone the step of the encoder is left. ``hybrid_noise`` adds A's noise on top all the
-same. ``hybrid_spot`` draws rays over the spot too, A's cone to the letter. That spreads shots over three directions.
+averages what it hits: where nothing but such volumes can be hit, the tracer fires the axes of beams
+(`Volumes.holds_beams`), and of the cone the step of the encoder is left. ``hybrid_noise`` adds A's noise on top anyway.
+``hybrid_spot`` draws rays over the spot too, A's cone to the letter. That spreads shots over three directions.
 ``least_on_spot`` is what a world can reach then at best (`experiments.cone_bound`): at each half of a step, the
 distribution of ranges is chosen freely, by the test shots themselves.
 

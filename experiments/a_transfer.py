@@ -1,9 +1,9 @@
 """A's open question: do volumes learned with one sensor serve to simulate another?
 
 Volumes are learned from HDL-64E shots at a tree from three sides, and asked for the shots of other sensors, from a
-fourth place, with other widths of the beam. The mesh scanned by those sensors is the truth. Compared are A's
+fourth place, with other widths of the beam. The mesh scanned by those sensors is the ground truth. Compared are A's
 constant permeability and one that takes out path length and width of the beam (extinction), and how alike the rays
-of one pulse draw: ``element_m`` is the size of a leaf, rays that cross a volume within one meet the same.
+of one pulse draw: ``element_m`` is the size of a leaf, rays that cross a volume within one hit the same.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """B, Figure 3: speed of the simulation against the number of threads, HDL-64E in the courtyard.
 
-On a machine with other work a second thread may get no second core, and the speedup then tells of that work
-and not of the simulator. So what all other processes took is measured during every sweep, and only sweeps that
+On a machine with other work a second thread may get no second core, and the speedup then measures that work,
+not the simulator. So what all other processes took is measured during every sweep, and only sweeps that
 had the machine nearly to themselves count. With too few of them the result is given as inconclusive. Numbers of
 threads take turns, and the sweeps must be equal whatever the number.
 """

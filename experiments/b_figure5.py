@@ -1,6 +1,6 @@
 """B, Figure 5: how far a beam reaches into a stand of stems, simulated and by two analytical laws.
 
-A pulse of which no ray meets a stem has no range, so both laws are conditioned on a return from within the
+A pulse of which no ray hits a stem has no range, so both laws are conditioned on a return from within the
 stand, D < r < D + 5 m; the unconditioned likelihood is given too. Stems stand with their *axes* at or behind
 D, so that a few returns come from up to half a diameter before it; they are counted and left out of the
 comparison. Pulses into one stand share its stems: errors are taken between stands.

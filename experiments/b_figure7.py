@@ -1,6 +1,6 @@
 """B, Figure 7: mixed pixels of the LMS-291 on nine rods before a board, with and without.
 
-A pulse that meets both a rod and the board reports a range between the two, as long as both lie within
+A pulse that hits both a rod and the board reports a range between the two, as long as both lie within
 the receiver's cutoff of 1.6 m. Further apart, the rod alone is reported and the mixed pixels vanish.
 """
 

@@ -1,7 +1,7 @@
 """B, Figure 8: ranges of a potted shrub at 8 m by the HDL-64E, from 91 places on a quarter circle.
 
-The paper reports a broad histogram with two peaks, one of the foliage and one of the trunk. Returns are told
-apart by the label of what gave most of their light. Neighbouring pulses see the same leaves, so the test for
+The paper reports a broad histogram with two peaks, one of the foliage and one of the trunk. Returns are separated
+by the label of what gave most of their light. Neighbouring pulses see the same leaves, so the test for
 one peak runs on 1,500 returns drawn from all places, as many as the measured original had.
 """
 

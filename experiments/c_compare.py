@@ -1,9 +1,9 @@
 """The default world against splats alone, surfels and meshes on every recording with poses: where is it worse?
 
 Each world is built by `rs.build` from all sweeps but those held out, whose beams are traced again, each with its most
-likely return. Labelled recordings are judged twice: as they are, and built without their labels. Beams that met what
-moves are left out by the labels either way. A world without labels says of no return that it is thin; there the nearest
-recorded point says it, for all worlds alike. Settings were chosen on SemanticKITTI 00 and 03 only.
+likely return. Labelled recordings are scored twice: as they are, and built without their labels. Beams that hit what
+moves are left out by the labels either way. A world without labels has no thin returns; there the nearest
+recorded point decides, for all worlds alike. Settings were chosen on SemanticKITTI 00 and 03 only.
 
 ``thin_c2c_m`` is to thin points of all sweeps, ``thin_c2c_sweep_m`` to those of the held-out sweep alone. The latter is
 a mean in which one return on what only other sweeps saw as thin may weigh more than all others.

@@ -2,8 +2,8 @@
 
 Sweeps are held out one by one, worlds built from the others, and the real beams traced again; each beam is given
 its most likely return. Causes, in the order in which they are asked: ``unseen``, no return of the other sweeps within
-30 cm of the true one; ``vegetation`` and ``thin``, the label of the true return or of what the beam met instead;
-``edge``, a jump of half a metre to a neighbour in the ring; ``grazing``, ground met at less than 6 degrees; ``rest``,
+30 cm of the true one; ``vegetation`` and ``thin``, the label of the true return or of what the beam hit instead;
+``edge``, a jump of half a metre to a neighbour in the ring; ``grazing``, ground hit at less than 6 degrees; ``rest``,
 with the poses' and the lasers' errors in it. Without labels only the first and the edges can be separated.
 
 A second table shows how far the ranges of splats scatter by the cosine of the incidence: errors of a surface along its

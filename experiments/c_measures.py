@@ -1,7 +1,7 @@
 """What C's tables measure of a model, and what they leave out.
 
 C's C2C (eq. 15) asks how far simulated points are from recorded ones. It does not ask what was recorded and is
-missing: a pole through which every beam passes does not count. The beams of a sweep that was held out tell that.
+missing: a pole through which every beam passes does not count. The beams of a held-out sweep show that.
 """
 
 from __future__ import annotations

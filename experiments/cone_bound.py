@@ -1,6 +1,6 @@
 """How near any world can come to repeated shots if each shot is one ray drawn over the spot and the encoder's step.
 
-Along a ring, the ranges of a direction are then those of a mixture: of the ranges that rays meet at each place across,
+Along a ring, the ranges of a direction are then those of a mixture: of the ranges that rays hit at each place across,
 weighed by how often a ray of that direction goes there. Richardson and Lucy's iterations find the distributions at all
 places that make given shots most likely. They are found by the very shots that they are compared with, without noise in
 what is simulated: no world that is built from other shots comes as near.

@@ -1,8 +1,8 @@
-"""How bright returns are: physics alone, and learned on top of it, on places that training did not see (D, 4.2).
+"""The intensity of returns: physics alone, and learned on top of it, on places that training did not see (D, 4.2).
 
 Physics is the reflectance of the primitive hit, with range, incidence and the gain of the laser put back. Learned
 models give a distribution; RMSE, MAE and correlation are of its mean, CRPS and log-loss of itself, and the divergence
-of histograms is of intensities drawn from it. Sequences 00 and 04 of SemanticKITTI are trained on, 03 says when to
+of histograms is of intensities drawn from it. Sequences 00 and 04 of SemanticKITTI are trained on, 03 decides when to
 stop, 05 and 06 are reported. ``neighbour`` predicts a recorded intensity by that of the next beam but one of its laser,
 which no simulation knows. Both scatter, so that a perfect mean would have about its RMSE over the square root of two.
 """

@@ -2,13 +2,13 @@
 
 Sectors of sweeps, recorded and re-simulated at the same poses, are judged by two classifiers: a forest on statistics of
 their points, and a small convolutional network on their range images. Both are trained on some places and judged on
-others. The better of both counts; 50 % means that nothing is left to tell them by. The forest also says which
+others. The better of both counts; 50 % means that nothing separates them. The forest also says which
 statistics give simulation away. Places are those that the learned models were not trained on. Beams that returned from
 what moves, and those that the simulation marks as unknown, are left out of both.
 
-Physics is the world as it was built: its reflectance, the gains of its lasers, and its blind spots. ``noise`` adds the
-range noise of the recordings, ``drop`` beams that boosted trees drop, ``intensity`` intensities drawn from a learned
-distribution, ``learned`` all three.
+Physics is the world as it was built: its reflectance, the gains of its lasers, and its blind sectors. ``noise`` adds
+the range noise of the recordings, ``drop`` beams that boosted trees drop, ``intensity`` intensities drawn from a
+learned distribution, ``learned`` all three.
 """
 
 from __future__ import annotations

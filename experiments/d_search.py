@@ -1,4 +1,4 @@
-"""D, 5.5, asked the other way round: with how few runs is a failure of the hidden car's test found?
+"""D, 5.5, in reverse: with how few runs is a failure of the hidden car's test found?
 
 Speed of the ego and time at which the car turns are searched over their whole ranges, in the streets and with the
 traffic of each run's number. Random draws, a grid in a drawn order and CMA-ES get the same number of runs. The score

@@ -2,8 +2,8 @@
 
 A street of known truth is recorded by one drive and built with the default settings, and completed. Sensors then sweep
 both the world and the truth from the same poses, 0, 1, 2 and 3 m beside the path, with draws. ``unknown_share`` is the
-share of beams of which the world says that they look where nothing was recorded. No recording that is at hand passes a
-place twice, so real sweeps are met ahead of the recorded part of their own drive instead (``ahead``): 1 to 5 m on.
+share of beams that, by the world's record, look where nothing was recorded. No recording that is at hand passes a
+place twice, so real sweeps are taken ahead of the recorded part of their own drive instead (``ahead``): 1 to 5 m on.
 """
 
 from __future__ import annotations

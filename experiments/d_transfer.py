@@ -2,11 +2,11 @@
 
 On synthetic streets two sensors of other rings, columns and maximum range drop beams by one law of the share of the
 maximum range, of incidence and of material, and each has weak lasers of its own. The simulation that models see is
-exact. A transferable model knows none of the lasers; another one is used in spite of its lasers, which Resweep itself
+exact. A transferable model knows none of the lasers; another one is used with the wrong lasers, which Resweep itself
 refuses. Both are scored on streets that the target sensor drove, beside the base rates, models of the target itself,
 and the law.
 
-RELLIS-3D has one moment seen by two sensors, an OS1-64 and a VLP-32C. What a beam should have met is read off its
+RELLIS-3D has one moment seen by two sensors, an OS1-64 and a VLP-32C. What a beam should have hit is read off its
 neighbours. There is one frame, without poses, and intensities have no common unit: models know range and incidence
 alone, sectors of one scene are no independent places, beams without return are inferred from the grids, and a beam in a
 hole of vegetation counts as lost. Whether the drops of one sensor are predicted better than by a base rate is all

@@ -1,4 +1,4 @@
-"""The bench of A, V-A: a standing HDL-64E that scans six targets at about 8 m again and again."""
+"""The bench of A, V-A: a stationary HDL-64E that scans six targets at about 8 m again and again."""
 
 from __future__ import annotations
 
