@@ -8,16 +8,16 @@ import numpy as np
 
 from resweep.build import CarveConfig, reference
 from resweep.build.splats.carve import carve
-from resweep.build.splats.splats import Grown
+from resweep.build.splats.splats import GrowthResult
 from resweep.labels import Group
 from tests.places import cloud_of
 
 
-def discs(group: Group = Group.SURFACE) -> Grown:
+def discs(group: Group = Group.SURFACE) -> GrowthResult:
     """A disc of 1 m at x = 5 whose outer part beams pass, one at x = 10 that stops them, and one never met."""
     centre = np.float32([[5, 0, 2], [10, 0, 2], [-5, 0, 2]])
     normal = np.float32([[-1, 0, 0], [-1, 0, 0], [1, 0, 0]])
-    return Grown(
+    return GrowthResult(
         centre, normal, np.float32([1, 6, 1]), np.arange(3), np.full(3, group, np.int8), np.zeros(3, np.int32), 0.3
     )
 
@@ -50,7 +50,7 @@ def test_beams_that_return_from_a_splat_speak_for_it():
     assert carve(discs(), beams(0.6), CarveConfig(rounds=0)).radius[0] == 1
 
 
-def crowd(n: int) -> Grown:
+def crowd(n: int) -> GrowthResult:
     """Discs of all sizes and directions around x = 8, a tenth of them poles."""
     rng = np.random.default_rng(3)
     normal = rng.normal(size=(n, 3))
@@ -58,7 +58,7 @@ def crowd(n: int) -> Grown:
     group = np.where(np.arange(n) % 10, Group.SURFACE, Group.LINEAR).astype(np.int8)
     centre = rng.normal([8, 0, 2], [2, 1, 1], (n, 3))
     columns = [column.astype(np.float32) for column in (centre, normal, rng.uniform(0.001, 0.6, n))]
-    return Grown(*columns, np.arange(n), group, np.zeros(n, np.int32), 0.3)
+    return GrowthResult(*columns, np.arange(n), group, np.zeros(n, np.int32), 0.3)
 
 
 def crowd_beams(n: int):

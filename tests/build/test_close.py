@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +11,8 @@ import resweep as rs
 from resweep.build import SplatConfig
 from resweep.build.splats.close import _are_covered, find_reach, list_cells
 from resweep.build.splats.scan_lines import find_planes, find_scan_lines
-from resweep.build.splats.splats import Grown, Scales
-from resweep.build.tiles.units import TileTask
+from resweep.build.splats.splats import GrowthResult, Scales
+from resweep.build.tiles.squares import find_margin
 from resweep.labels import NO_LABELS
 from resweep.neighbours import Neighbours
 from resweep.pose import Array, from_xyz_rpy
@@ -75,11 +74,10 @@ def test_an_opening_that_beams_passed_stays_open():
 
 
 @pytest.mark.parametrize("radius_m", [0.05, 0.3, 2.0])
-def test_the_margin_of_a_tile_holds_what_a_wide_splat_depends_on(radius_m: float, tmp_path: Path):
+def test_the_margin_of_a_tile_holds_what_a_wide_splat_depends_on(radius_m: float):
     for config in (SplatConfig(), rs.HybridConfig()):
         close = SplatConfig().close
-        task = TileTask(None, None, (), config, Scales(radius_m, 0.01), 0.0, tmp_path)  # type: ignore[arg-type]
-        assert find_reach(close, radius_m) <= task.margin_m
+        assert find_reach(close, radius_m) <= find_margin(config, Scales(radius_m, 0.01))
     assert len(list_cells(close, 0.05)) == 0 < len(list_cells(close, 0.3)) < len(list_cells(close, 2.0)) == close.levels
 
 
@@ -112,7 +110,7 @@ def test_a_place_is_covered_if_one_of_the_nearest_splats_reaches_it():
     normal = np.tile(np.array([0, 0, 1], np.float32), (400, 1))
     radius = rng.uniform(0.01, 0.15, 400).astype(np.float32)
     rows = np.zeros(400, np.int32)
-    grown = Grown(centre.astype(np.float32), normal, radius, rows, rows, rows, 0.1)
+    grown = GrowthResult(centre.astype(np.float32), normal, radius, rows, rows, rows, 0.1)
     near = Neighbours(grown.centre)
     away = places[:, None] - grown.centre
     off = np.abs(away[..., 2])

@@ -7,7 +7,7 @@ import pytest
 
 from resweep.build import CarveConfig, GroupFactors, Map, SplatConfig, paper_c
 from resweep.build.splats.resample import resample
-from resweep.build.splats.splats import Grown, fit
+from resweep.build.splats.splats import GrowthResult, fit
 from resweep.errors import ResweepError
 from resweep.labels import UNKNOWN_LABELS, Group, load_labels
 from tests.places import BUILDING, POLE, ROAD, cloud_of, map_of, nearest_hits, plane
@@ -115,7 +115,7 @@ def test_resampling_joins_only_sparse_splats_of_one_kind_and_direction():
     kind = np.zeros(count, np.int32)
     kind[-3] = 1  # the second pair differs in kind
     normal[-1] = [1, 0, 0]  # the third in direction
-    grown = Grown(
+    grown = GrowthResult(
         centre,
         normal,
         np.full(count, 0.1, np.float32),
@@ -128,7 +128,7 @@ def test_resampling_joins_only_sparse_splats_of_one_kind_and_direction():
     outside = np.abs(made[:, :2]).max(axis=1) > 2
     assert np.allclose(made[outside], [3.14, 0.0, 0.0], atol=1e-5)
     assert set(like[outside]) <= {count - 6, count - 5}
-    soft = Grown(centre, normal, grown.radius, grown.seed, np.full(count, Group.NON_SURFACE, np.int8), kind, 0.3)
+    soft = GrowthResult(centre, normal, grown.radius, grown.seed, np.full(count, Group.NON_SURFACE, np.int8), kind, 0.3)
     assert len(resample(soft, 0.6)[0]) == 0
 
 

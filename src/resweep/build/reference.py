@@ -133,12 +133,12 @@ def carve(centre: Array, normal: Array, radius: Array, ratio: Array, cloud: Clou
         for origin, point in zip(cloud.sensor[cloud.seen], cloud.points[cloud.seen], strict=True):
             distance = np.linalg.norm(point - origin)
             direction = (point - origin) / distance
-            disc, met = find_first_disc(centre, normal, radius, origin, direction)
+            disc, hit = find_first_disc(centre, normal, radius, origin, direction)
             margin = config.margin_m + config.margin_per_m * distance
-            if disc >= 0 and distance - met > margin:
+            if disc >= 0 and distance - hit > margin:
                 passed[disc] += 1
-                crossing[disc] = min(crossing[disc], np.linalg.norm(origin + met * direction - centre[disc]))
-            elif disc >= 0 and met - distance <= margin:
+                crossing[disc] = min(crossing[disc], np.linalg.norm(origin + hit * direction - centre[disc]))
+            elif disc >= 0 and hit - distance <= margin:
                 stopped[disc] += 1
         cut = np.where(passed > ratio * stopped, np.minimum(radius, 0.98 * crossing), radius)
         cut = np.where(cut > config.radius_min_m, cut, 0.0)

@@ -41,7 +41,7 @@ class SweepView:
 
     @property
     def timed(self) -> bool:
-        """Whether the motion within the sweep can be told from the pose."""
+        """Whether the motion within the sweep can be separated from the pose."""
         return len(self.when) > 0 and float(np.ptp(self.when)) > 0.0
 
     def move(self, change: Array) -> None:

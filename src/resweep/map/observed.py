@@ -12,7 +12,7 @@ from resweep.sweep import Sweep
 from resweep.worlds.observed import ObservedSpace
 
 EMPTY_RANGE_M = 80.0  # how far beams without return count where the sensor is unknown; as volumes count them
-_MOST_SPREAD_RAD = float(np.deg2rad(1.5))  # rings farther apart leave room for things that nobody saw
+_MAX_SPREAD_RAD = float(np.deg2rad(1.5))  # rings farther apart leave room for things that nobody saw
 
 
 class SpaceObserver:
@@ -58,7 +58,7 @@ class SpaceObserver:
 def measure_spread(sweep: Sweep) -> float:
     """Half the angle between neighbouring rings of a sweep, radians; 0 where it has no rings."""
     elevation = find_elevations(sweep)
-    return min(float(np.median(np.diff(elevation))) / 2, _MOST_SPREAD_RAD) if len(elevation) > 1 else 0.0
+    return min(float(np.median(np.diff(elevation))) / 2, _MAX_SPREAD_RAD) if len(elevation) > 1 else 0.0
 
 
 def measure_ring_gap(log: Log) -> float:

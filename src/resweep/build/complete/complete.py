@@ -21,7 +21,7 @@ NAME = "completed"
 
 
 def complete(map: Map, layers: Sequence[Layer], observed: ObservedSpace | None) -> tuple[Layer, ...]:
-    """The layers, and up to two more, ``completed``, of splats and volumes that no beam met, if there is room for any.
+    """The layers, and up to two more, ``completed``, of splats and volumes that no beam hit, if there is room for any.
 
     Ground is continued between ground that was recorded on opposite sides (`continue_ground`), façades upwards where
     nobody looked (`continue_facades`), and crowns on their far side (`close_crowns`); for the latter two the

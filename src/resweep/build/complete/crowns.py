@@ -20,7 +20,7 @@ LEAST_HEIGHT_M = 2.0  # above the lowest return around: lower volumes are grass,
 MOST_DEPTH_M = 8.0
 _CELL_M = 1.0  # volumes in neighbouring cells belong to one crown
 _GROUND_M = 4.0  # cells in which the lowest return counts as ground
-_LEAST_VOLUMES = 30
+_MIN_VOLUMES = 30
 _EDGE = 0.05  # of a crown's volumes on either side: single twigs do not tell its width
 _OCCUPIED_M = 0.4
 
@@ -84,7 +84,7 @@ def _height(places: Array, points: Array) -> Array:
 
 def _find_crowns(mean: Array, high: Array, cloud: Cloud) -> list[_Crown]:
     """The crowns among the volumes ``high`` that have enough volumes and were looked at from somewhere."""
-    if len(high) < _LEAST_VOLUMES:
+    if len(high) < _MIN_VOLUMES:
         return []
     cell = find_cells(mean[high], _CELL_M)
     cells, of_cell = np.unique(cell, axis=0, return_inverse=True)
@@ -94,7 +94,7 @@ def _find_crowns(mean: Array, high: Array, cloud: Cloud) -> list[_Crown]:
     for number in range(int(component.max()) + 1):
         inside = component == number
         sensors = [seen[key] for key in map(tuple, np.unique(cell[inside], axis=0).tolist()) if key in seen]
-        if np.count_nonzero(inside) < _LEAST_VOLUMES or not sensors:
+        if np.count_nonzero(inside) < _MIN_VOLUMES or not sensors:
             continue
         rows = high[inside]
         away = mean[rows, :2].mean(axis=0) - np.mean(sensors, axis=0)

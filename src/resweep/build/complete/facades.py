@@ -12,7 +12,7 @@ from resweep.worlds.observed import ObservedSpace
 
 CELL_M = 0.4
 MOST_M = 3.0  # a storey
-_LEAST_HEIGHT_M = 2.0  # of what was recorded: lower things are walls and hedges, which end
+_MIN_HEIGHT_M = 2.0  # of what was recorded: lower things are walls and hedges, which end
 _UPRIGHT = 0.3  # cosine between a façade's normal and the vertical, at most
 _RADIUS_M = 0.75 * CELL_M
 _CATEGORY = "building"
@@ -33,7 +33,7 @@ def continue_facades(splats: Splats, labels: LabelSet, observed: ObservedSpace) 
     ends = np.flatnonzero(np.diff(column[order], append=-1))
     begins = np.r_[0, ends[:-1] + 1]
     top, bottom = rows[order[ends]], rows[order[begins]]
-    top = top[splats.centre[top, 2] - splats.centre[bottom, 2] >= _LEAST_HEIGHT_M]
+    top = top[splats.centre[top, 2] - splats.centre[bottom, 2] >= _MIN_HEIGHT_M]
     centre, like = _rise(splats.centre[top].astype(np.float64), top, observed)
     return Patches(centre, splats.normal[like], np.full(len(like), _RADIUS_M), like)
 

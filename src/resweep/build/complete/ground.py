@@ -20,7 +20,7 @@ _LEVEL = 0.94  # cosine of the steepest ground, 20 degrees, where labels do not 
 _ABOVE_LOWEST_M, _LOWEST_AROUND_M = 0.5, 6.0
 _BELOW_M = 0.3  # a return so far below shows that the ground does not go on
 _OVERLAP = 0.75  # radius of a disc in cells: a square is covered from 0.71 on
-_MOST_CELLS = 50_000_000
+_MAX_CELLS = 50_000_000
 _PAIRS = ((1, 0), (0, 1), (1, 1), (1, -1))
 
 
@@ -77,7 +77,7 @@ def _make_grid(splats: Splats, ground: Array) -> _Grid | None:
     at = np.floor(splats.centre[ground, :2].astype(np.float64) / CELL_M).astype(np.int64)
     low = at.min(axis=0)
     shape = tuple((at.max(axis=0) - low + 1).tolist())
-    if shape[0] * shape[1] > _MOST_CELLS:  # an outlier far away: there is no ground between
+    if shape[0] * shape[1] > _MAX_CELLS:  # an outlier far away: there is no ground between
         return None
     cell = np.ravel_multi_index((at - low).T, shape)
     count = np.bincount(cell, minlength=shape[0] * shape[1])

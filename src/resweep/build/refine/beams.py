@@ -61,7 +61,7 @@ def sum_beams(
     """What ``batches`` of beams say of layers, of which there is one of each kind at most.
 
     Beams that ended on what the map does not hold say nothing. ``offsets``: how far splats are off is summed too;
-    with ``rings`` beams are also counted by where they met a splat, and with ``moments`` by where they end in a volume.
+    with ``rings`` beams are also counted by where they hit a splat, and with ``moments`` by where they end in a volume.
     """
     counts = (0 if layer is None else len(layer) for layer in (find_splats(layers), find_volumes(layers)))
     sums = _core.BeamStatistics(*counts, offsets=offsets, rings=rings, moments=moments)

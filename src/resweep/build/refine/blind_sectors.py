@@ -29,34 +29,34 @@ class BlindSectors:
     """Counts, by ring and azimuth, of beams that meet the world and of those of them that came back empty."""
 
     def __init__(self) -> None:
-        self._met = np.zeros((0, BLIND_BINS))
+        self._hit = np.zeros((0, BLIND_BINS))
         self._empty = np.zeros((0, BLIND_BINS))
 
     def add(self, sweep: Sweep, beams: Beams, scene: _core.Scene, slope: float, empty_range_m: float) -> None:
         """Count the beams of a sweep, given in its own frame and as ``beams`` around the scene's origin.
 
-        A beam that returned met something; whether an empty one should have, the scene says. Beams that ended on what
+        A beam that returned hit something; whether an empty one should have, the scene says. Beams that ended on what
         the map does not hold say nothing.
         """
         counted = beams.returned & (beams.length <= RANGE_MAX_M)
         empty = np.flatnonzero(~beams.returned & ~beams.find_hidden(empty_range_m))
         counted[empty] = np.isfinite(predict_beams(scene, beams[empty], slope, RANGE_MAX_M)["range"])
         ring = sweep.beam_ring[counted].astype(np.int64)
-        rings = max(len(self._met), int(ring.max()) + 1 if len(ring) else 0)
-        self._met, self._empty = (_with_rows(values, rings) for values in (self._met, self._empty))
+        rings = max(len(self._hit), int(ring.max()) + 1 if len(ring) else 0)
+        self._hit, self._empty = (_with_rows(values, rings) for values in (self._hit, self._empty))
         row = ring * BLIND_BINS + find_blind_bins(sweep.beam_direction[counted])
         size = rings * BLIND_BINS
-        self._met += np.bincount(row, minlength=size).reshape(rings, BLIND_BINS)
+        self._hit += np.bincount(row, minlength=size).reshape(rings, BLIND_BINS)
         self._empty += np.bincount(row[~beams.returned[counted]], minlength=size).reshape(rings, BLIND_BINS)
 
     def find_shares(self) -> Array | None:
         """The share (k, bins) of beams that come back empty; None if hardly any does."""
-        met = self._met.sum()
-        if met == 0 or self._empty.sum() < _MIN_SHARE * met:
+        hit = self._hit.sum()
+        if hit == 0 or self._empty.sum() < _MIN_SHARE * hit:
             return None
-        mean = self._empty.sum() / met
-        share = (self._empty + _PRIOR_BEAMS * mean) / (self._met + _PRIOR_BEAMS)
-        share = np.where((share >= _MIN_SHARE) & (self._met > 0), share, 0.0)
+        mean = self._empty.sum() / hit
+        share = (self._empty + _PRIOR_BEAMS * mean) / (self._hit + _PRIOR_BEAMS)
+        share = np.where((share >= _MIN_SHARE) & (self._hit > 0), share, 0.0)
         return np.asarray(np.round(share * _STEPS) / _STEPS)
 
 

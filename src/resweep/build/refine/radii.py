@@ -26,7 +26,7 @@ class RadiusCut:
 
 
 def cut_radii(sums: _core.BeamStatistics, config: RefineConfig) -> RadiusCut:
-    """How far each splat is to be cut back, by the likelihood of the beams that met it.
+    """How far each splat is to be cut back, by the likelihood of the beams that hit it.
 
     A splat of fewer rings lets the beams beyond them pass: those that ended there are lost, at ``lost_nats`` each.
     Within them it is opaque, at ``lost_nats`` for each beam that passes, or permeable by the share of those. With the

@@ -28,9 +28,9 @@ def reshape_volumes(volumes: Volumes, sums: _core.BeamStatistics, config: Refine
 
 
 def find_kept(sums: _core.BeamStatistics, config: RefineConfig) -> Array:
-    """Volumes (n,) bool that are left: not those that ``met_min`` beams met and that stopped less than ``ends_min``."""
-    stopped, met = sums.stopped(), sums.stopped() + sums.let_pass()
-    return np.asarray((stopped >= config.ends_min) | (met < config.met_min))
+    """Volumes (n,) bool that are left: not those that ``met_min`` beams hit and that stopped less than ``ends_min``."""
+    stopped, hit = sums.stopped(), sums.stopped() + sums.let_pass()
+    return np.asarray((stopped >= config.ends_min) | (hit < config.met_min))
 
 
 def select_volumes(volumes: Volumes, keep: Array) -> Volumes:

@@ -20,7 +20,7 @@ from resweep.pose import Array
 from resweep.worlds import Layer, Splats, Volumes
 from resweep.worlds.layers.layer import PERMEABILITY
 
-_MIN_MET = 0.5  # beams below which the exposure of a volume says nothing
+_MIN_HIT = 0.5  # beams below which the exposure of a volume says nothing
 
 
 def change_splats(splats: Splats, keep: Array | None = None, **changed: Any) -> Splats:
@@ -83,7 +83,7 @@ def carve_again(
 def learn_splat_permeability(splats: Splats, passed: Array, ended: Array, config: RefineConfig) -> tuple[Splats, Array]:
     """The splats with the share of beams that each lets pass, and which of them (n,) stop enough to stay.
 
-    The share is that of the beams met and of ``opaque_beams`` beams that do not pass. Opaque splats count beams that
+    The share is that of the beams hit and of ``opaque_beams`` beams that do not pass. Opaque splats count beams that
     end behind them, permeable ones the part of each beam that they do not explain.
     """
     share = passed / np.maximum(passed + ended + config.opaque_beams, 1e-9)
@@ -99,19 +99,19 @@ def learn_splat_permeability(splats: Splats, passed: Array, ended: Array, config
 def learn_permeability(volumes: Volumes, sums: _core.BeamStatistics, config: RefineConfig) -> Volumes:
     """The volumes with the permeability that the beams show, each shared among the volumes that may have stopped it.
 
-    The share that passes is that of the beams met and of ``prior_beams`` beams of the present permeability.
+    The share that passes is that of the beams hit and of ``prior_beams`` beams of the present permeability.
     """
     passed = sums.let_pass()
-    met = sums.stopped() + passed
+    hit = sums.stopped() + passed
     prior = config.prior_beams
     present = volumes.permeability.astype(np.float64)
     if volumes.exposure_m is None:
-        share = (passed + prior * present) / np.maximum(met + prior, 1e-9)
+        share = (passed + prior * present) / np.maximum(hit + prior, 1e-9)
         return volumes.with_(permeability=share.astype(np.float32), extra=_count_beams(volumes, sums))
     known = volumes.exposure_m.astype(np.float64)
-    exposure = np.where(met > _MIN_MET, sums.exposure() / np.maximum(met, 1e-9), known)
+    exposure = np.where(hit > _MIN_HIT, sums.exposure() / np.maximum(hit, 1e-9), known)
     rate = -portable.log(np.clip(present, 1e-6, 1 - 1e-6)) / known
-    share = (passed + prior * portable.exp(-rate * exposure)) / np.maximum(met + prior, 1e-9)
+    share = (passed + prior * portable.exp(-rate * exposure)) / np.maximum(hit + prior, 1e-9)
     kept = exposure > 0
     return volumes.with_(
         permeability=np.where(kept, share, present).astype(np.float32),

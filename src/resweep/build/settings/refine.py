@@ -24,13 +24,13 @@ class RefineConfig(Spec):
 
     Steps of volumes: ``volumes`` moves the permeability of each to what its beams say, with ``prior_beams`` beams of
     the present one. ``shapes`` moves mean and covariance to those of the ends that it explains, with ``prior_ends``
-    ends of the present Gaussian. ``prune`` takes away those that ``met_min`` beams met and that stopped fewer than
+    ends of the present Gaussian. ``prune`` takes away those that ``met_min`` beams hit and that stopped fewer than
     ``ends_min``. ``densify`` adds volumes where beams end and nothing explains it.
 
     Steps of splats: ``splats`` moves each along its normal by what its ends say, with ``prior_weight`` beams of no
     offset, by at most ``step_m``. ``permeability`` is the share of beams that pass, with ``opaque_beams`` that do not.
     Below ``share_min`` a splat is opaque; where more than ``share_max`` pass, it is taken away. ``radii`` cuts a splat
-    back to the part at which the beams that met it are most likely, where one that it loses costs ``lost_nats``.
+    back to the part at which the beams that hit it are most likely, where one that it loses costs ``lost_nats``.
     ``growth`` widens splats to ends that nothing explains, if those lie within ``beside_m`` of the plane and
     ``grow_max`` radii of the centre. Splats that moved or grew are carved again.
     """

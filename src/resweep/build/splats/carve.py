@@ -19,10 +19,10 @@ from resweep.labels import Group
 from resweep.map.cloud import Returns
 
 if TYPE_CHECKING:
-    from resweep.build.splats.splats import Grown
+    from resweep.build.splats.splats import GrowthResult
 
 
-def carve(grown: Grown, beams: Returns, config: CarveConfig, threads: int = 0) -> Grown:
+def carve(grown: GrowthResult, beams: Returns, config: CarveConfig, threads: int = 0) -> GrowthResult:
     """The splats cut back where beams passed through them, without those of which nothing is left.
 
     Takes about 400 bytes a splat and 8 a beam while it runs.

@@ -22,7 +22,7 @@ from resweep.pose import Array
 from resweep.voxels import number_voxels
 
 if TYPE_CHECKING:
-    from resweep.build.splats.splats import Grown
+    from resweep.build.splats.splats import GrowthResult
 
 REACH = 4.0  # of a level's neighbourhoods, in its cells
 _MIN_POINTS = 5
@@ -48,7 +48,9 @@ def find_reach(config: CloseConfig, radius_m: float) -> float:
     return (REACH + 1) * max(list_cells(config, radius_m), default=0.0)
 
 
-def close_gaps(grown: Grown, cloud: Cloud, group: Array, bound_m: float, config: CloseConfig, labelled: bool) -> Grown:
+def close_gaps(
+    grown: GrowthResult, cloud: Cloud, group: Array, bound_m: float, config: CloseConfig, labelled: bool
+) -> GrowthResult:
     """``grown`` on ``cloud`` with wider splats where it leaves a plane open.
 
     ``group`` (n,) is that of each point; ``bound_m`` is the distance from a plane at which growing stops. With
@@ -65,7 +67,7 @@ def close_gaps(grown: Grown, cloud: Cloud, group: Array, bound_m: float, config:
 
 
 def _close_level(
-    grown: Grown,
+    grown: GrowthResult,
     cloud: Cloud,
     group: Array,
     rows: Array,
@@ -73,7 +75,7 @@ def _close_level(
     bound_m: float,
     config: CloseConfig,
     labelled: bool,
-) -> Grown:
+) -> GrowthResult:
     cell = number_voxels(cloud.points[rows], size, cloud.label[rows])
     thin = cloud[rows].merged(cell)
     near = Neighbours(thin.points)
@@ -118,7 +120,7 @@ def are_flat(shape: Pca, flat_m: float) -> Array:
     return np.asarray(plane & (shape.count >= _MIN_POINTS) & (values[:, 2] < flat_m**2))
 
 
-def _find_open(centre: Array, normal: Array, radius: Array, grown: Grown, most: int) -> Array:
+def _find_open(centre: Array, normal: Array, radius: Array, grown: GrowthResult, most: int) -> Array:
     """Rows of the splats of whose eight places around the centre the splats of ``grown`` cover ``most`` or fewer."""
     near = Neighbours(grown.centre)
     side = np.where(np.abs(normal[:, 2:]) < 0.7, [0.0, 0.0, 1.0], [1.0, 0.0, 0.0])
@@ -134,7 +136,7 @@ def _find_open(centre: Array, normal: Array, radius: Array, grown: Grown, most: 
     return rows
 
 
-def _are_covered(places: Array, near: Neighbours, grown: Grown) -> Array:
+def _are_covered(places: Array, near: Neighbours, grown: GrowthResult) -> Array:
     """Places (m, 3) on which one of the nearest splats of ``grown`` lies (m,) bool."""
     covered = np.zeros(len(places), bool)
     begin = 0
@@ -149,8 +151,8 @@ def _are_covered(places: Array, near: Neighbours, grown: Grown) -> Array:
             away = places[rows] - grown.centre[at]
             off = np.einsum("ni,ni->n", away, grown.normal[at])
             beside2 = np.einsum("ni,ni->n", away, away) - off**2
-            met = (splat >= 0) & (np.abs(off) < _COVERED_M) & (beside2 < grown.radius[at] ** 2)
-            covered[rows[met]] = True
-            rows, found = rows[~met], found[~met]
+            hit = (splat >= 0) & (np.abs(off) < _COVERED_M) & (beside2 < grown.radius[at] ** 2)
+            covered[rows[hit]] = True
+            rows, found = rows[~hit], found[~hit]
         begin = end
     return covered

@@ -12,10 +12,10 @@ from resweep.neighbours import Neighbours
 from resweep.pose import Array
 
 if TYPE_CHECKING:
-    from resweep.build.splats.splats import Grown
+    from resweep.build.splats.splats import GrowthResult
 
 
-def resample(grown: Grown, beta: float) -> tuple[Array, Array]:
+def resample(grown: GrowthResult, beta: float) -> tuple[Array, Array]:
     """New points (m, 3) and the row of the splat (m,) that each was made for.
 
     A splat with fewer neighbours within R̄ than the average δ̄ is joined with its farthest neighbours of the

@@ -33,7 +33,7 @@ _NO_BETA = -2.0  # below every cosine: growing never stops at a turn
 
 
 @dataclass(frozen=True, eq=False)
-class Grown:
+class GrowthResult:
     """Splats (m,) as they grew: ``seed`` is the row in the cloud; ``group`` is that of the seed.
 
     ``centre`` and ``normal`` (m, 3) float32 and ``radius`` (m,) are metres from the cloud's origin;
@@ -96,7 +96,9 @@ def choose_method(map: Map, config: SplatConfig) -> Method:
     return config.method
 
 
-def grow_splats(map: Map, config: SplatConfig, method: Method, scales: Scales | None = None) -> tuple[Grown, Cloud]:
+def grow_splats(
+    map: Map, config: SplatConfig, method: Method, scales: Scales | None = None
+) -> tuple[GrowthResult, Cloud]:
     """Splats and the cloud that they grew on, twice where the map is resampled by the first (C, 3.4).
 
     The second generation measures its own scales: its cloud is denser.
@@ -111,7 +113,7 @@ def grow_splats(map: Map, config: SplatConfig, method: Method, scales: Scales | 
 
 def _grow_generation(
     map: Map, config: SplatConfig, method: Method, clean: bool, scales: Scales | None
-) -> tuple[Grown, Cloud]:
+) -> tuple[GrowthResult, Cloud]:
     """One generation of splats (C, 3.1), and the cloud that they grew on: that of the map without its noise."""
     near = Neighbours(map.cloud.points)
     radius = near.mean_radius(config.k) if scales is None else scales.radius_m
@@ -145,7 +147,7 @@ def _grow_generation(
         raise NothingToFitError("splats: none grew; the log has too few returns, accumulate more sweeps")
     centre = cloud.points[seed] + grown.shift[flat, None] * normal[seed]  # C, eq. 5
     kind = cloud.label[seed] if method == "labels" else group[seed].astype(np.int32)
-    splats = Grown(centre, normal[seed], grown.radius[flat], seed, group[seed], kind, radius)
+    splats = GrowthResult(centre, normal[seed], grown.radius[flat], seed, group[seed], kind, radius)
     if config.close.levels == 0 or method == "basic":
         return splats, cloud
     widest = float(bound * factors[:, 2].max())
@@ -188,14 +190,14 @@ def _group_factors(config: SplatConfig, method: Method) -> Array:
     return np.array([[row.k, row.radius, row.bound] for row in rows])
 
 
-def _pack_grown(made: tuple[Grown, Cloud]) -> dict[str, Array]:
+def _pack_grown(made: tuple[GrowthResult, Cloud]) -> dict[str, Array]:
     grown, cloud = (pack_fields(part) for part in made)
     return {**{f"grown.{name}": values for name, values in grown.items()}, **cloud}
 
 
-def _unpack_grown(columns: dict[str, Array]) -> tuple[Grown, Cloud]:
+def _unpack_grown(columns: dict[str, Array]) -> tuple[GrowthResult, Cloud]:
     parts: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     for name, values in columns.items():
         parts[0 if name.startswith("grown.") else 1][name.removeprefix("grown.")] = values
     parts[0]["mean_radius"] = float(parts[0]["mean_radius"])
-    return Grown(**parts[0]), Cloud(**parts[1])
+    return GrowthResult(**parts[0]), Cloud(**parts[1])

@@ -39,12 +39,12 @@ DRAWS = 4  # directions that each shot may have had, in each round
 SIGMA_M = 0.0006  # that of a range rounded to 2 mm: volumes hold the noise of ranges
 _CLUTTER = 1e-3
 _PRIOR_ENDS = 5.0
-_MOST_SWEEPS = 300  # that volumes are learned from, spread over the log
+_MAX_SWEEPS = 300  # that volumes are learned from, spread over the log
 _BATCH = 1 << 20  # beams that are traced at once
 _PERMEABILITY = RefineConfig(prior_beams=0.0)
 
 
-def read_beams(map: Map, sweeps: Array | None = None, most: int = _MOST_SWEEPS) -> list[Beams]:
+def read_beams(map: Map, sweeps: Array | None = None, most: int = _MAX_SWEEPS) -> list[Beams]:
     """The beams of a map, or of some sweeps of it by number; of more sweeps than ``most``, some spread over the log."""
     source = map.beam_source
     chosen = source.sweeps if sweeps is None else sweeps

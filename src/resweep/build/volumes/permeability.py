@@ -19,7 +19,7 @@ from resweep.worlds.layers.volumes import Volumes
 
 _WITHIN = 0.999  # of half a chord: an end that was put on the isosurface is still within it
 _SAME_POINT_M = 1e-3
-_MIN_MET = 5  # simulated beams below which a volume's share of stops says nothing
+_MIN_HIT = 5  # simulated beams below which a volume's share of stops says nothing
 _STEP = 3.0  # most that a round changes the rate of stops by
 
 
@@ -32,7 +32,7 @@ class Counts:
     exposure_m: Array
 
     @property
-    def met(self) -> Array:
+    def hit(self) -> Array:
         """Beams (v,) that passed or were stopped."""
         return np.asarray(self.passed + self.stopped)
 
@@ -73,10 +73,10 @@ class BeamCounter:
             return counted[1]
         passed = sum(counts.passed / shared for shared, counts in counted.items())
         stopped = sum(counts.stopped / shared for shared, counts in counted.items())
-        weighed = sum(counts.exposure_m * counts.met / shared for shared, counts in counted.items())
+        weighed = sum(counts.exposure_m * counts.hit / shared for shared, counts in counted.items())
         first = counted[1].exposure_m
-        met = np.asarray(passed + stopped)
-        exposure = np.where(met > 0, weighed / np.maximum(met, 1e-12), first).astype(first.dtype)
+        hit = np.asarray(passed + stopped)
+        exposure = np.where(hit > 0, weighed / np.maximum(hit, 1e-12), first).astype(first.dtype)
         return Counts(np.asarray(passed), np.asarray(stopped), exposure)
 
 
@@ -136,9 +136,9 @@ def match_permeability(
         for beams in _simulate_beams(map, tracer, empty_range_m):
             counter.add(beams)
         shown = counter.counts
-        met = shown.passed + shown.stopped
-        factor = np.clip(wanted / _stop_rate((shown.stopped + 0.5) / (met + 1)), 1 / _STEP, _STEP)
-        rate = _stop_rate(1.0 - volumes.permeability.astype(np.float64)) * np.where(met >= _MIN_MET, factor, 1.0)
+        hit = shown.passed + shown.stopped
+        factor = np.clip(wanted / _stop_rate((shown.stopped + 0.5) / (hit + 1)), 1 / _STEP, _STEP)
+        rate = _stop_rate(1.0 - volumes.permeability.astype(np.float64)) * np.where(hit >= _MIN_HIT, factor, 1.0)
         volumes = volumes.with_(permeability=portable.exp(-rate).astype(np.float32))
     return volumes
 

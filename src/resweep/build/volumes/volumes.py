@@ -77,8 +77,8 @@ class VolumeEstimate:
         """The volumes ``kept`` (v,), with the share of beams that passed each."""
         cloud, config, cluster = self._map.cloud, self._config, self.cluster
         prior = config.prior_beams
-        met = counts.passed + counts.stopped
-        permeability = (counts.passed + prior * config.prior_permeability) / np.maximum(met + prior, 1e-9)
+        hit = counts.passed + counts.stopped
+        permeability = (counts.passed + prior * config.prior_permeability) / np.maximum(hit + prior, 1e-9)
         first = np.zeros(len(self.volumes), np.int64)
         first[cluster[::-1]] = np.arange(len(cluster))[::-1]
         number = np.bincount(cluster)

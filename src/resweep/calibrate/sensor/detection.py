@@ -27,7 +27,7 @@ _SAME = 0.004  # rows of a curve that differ less are one
 def fit_detection(expected: Expected, log: Log, falls: bool, reference_m: float) -> Quantity:
     """The chance of a return (m,) at signals ``at`` (m,): relative intensities at ``reference_m``.
 
-    ``falls`` says that reported intensities fall with the square of the range. Beams that met something else than the
+    ``falls`` says that reported intensities fall with the square of the range. Beams that hit something else than the
     surface do not count, nor do those of blind sectors: the vehicle and mounts take most of the returns that are lost.
     """
     why = _find_obstacle(expected, log)

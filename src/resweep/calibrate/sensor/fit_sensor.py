@@ -1,7 +1,7 @@
 """The character of the sensor that recorded a log: every figure with its uncertainty, or why the log cannot tell it.
 
 Truth is what other beams saw. A log whose poses are known is calibrated first, so that its sweeps make one map; of a
-log without poses one sweep stands alone. Where the sensor should have met a flat surface, its beams show range noise,
+log without poses one sweep stands alone. Where the sensor should have hit a flat surface, its beams show range noise,
 biases and gains of lasers, and how often a signal is detected.
 """
 
@@ -40,7 +40,7 @@ _DIGITS = 5
 
 @dataclass(frozen=True, eq=False)
 class Character:
-    """What a log says of its sensor: ``quantities`` by name, ``sweeps`` that took part, ``expected`` what beams met."""
+    """What a log says of its sensor: ``quantities`` by name, ``sweeps`` that took part, ``expected`` what beams hit."""
 
     quantities: dict[str, Quantity]
     sweeps: int
@@ -113,7 +113,7 @@ def fit_character(log: Log, sensor: Sensor, sweeps: int = _SWEEPS) -> Character:
 
 
 def _fit_surfaces(part: Log, sensor: Sensor, done: CalibrationResult, expected: Expected) -> list[Quantity]:
-    """What needs surfaces that beams should have met."""
+    """What needs surfaces that beams should have hit."""
     falls = sensor.receiver.intensity_falloff == "range-squared"
     return [
         *fit_noise(expected, sensor.receiver.range_quantisation_m),

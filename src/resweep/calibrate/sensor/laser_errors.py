@@ -33,7 +33,7 @@ def fit_bias(expected: Expected, calibration: Calibration) -> Quantity:
     """
     count = len(calibration.range_m)
     if count < 2 or calibration.sigma is None:
-        return Quantity(BIAS, "m", note="lasers cannot be told apart: the log has no rings")
+        return Quantity(BIAS, "m", note="lasers cannot be distinguished: the log has no rings")
     few = expected[(np.abs(expected.error_m) < GATE_M) & (expected.cosine > _HEAD_ON)]
     rest, sigma = _solve(few.error_m, few, calibration.sigma.range_m)
     # The calibration knows that range and elevation of a laser that meets little but ground look alike.
@@ -44,8 +44,8 @@ def fit_bias(expected: Expected, calibration: Calibration) -> Quantity:
     bias = rest - calibration.range_m
     bias = np.where(known, bias - np.median(bias[known]), 0.0)
     note = (
-        f"{np.count_nonzero(known)} of {count} rings, from their median: what all rings share cannot be told from the "
-        "map; rings that are unknown have 0"
+        f"{np.count_nonzero(known)} of {count} rings, from their median: what all rings share cannot be separated from "
+        "the map; rings that are unknown have 0"
     )
     return Quantity(BIAS, "m", np.round(bias, 4), np.where(known, sigma, np.inf), note, np.arange(count))
 
@@ -54,7 +54,7 @@ def fit_gain(expected: Expected, calibration: Calibration) -> Quantity:
     """How bright each ring (k,) reports what the median ring reports as 1, on surfaces that other rings saw too."""
     count = len(calibration.range_m)
     if count < 2:
-        return Quantity(GAIN, "", note="lasers cannot be told apart: the log has no rings")
+        return Quantity(GAIN, "", note="lasers cannot be distinguished: the log has no rings")
     if len(np.unique(expected.intensity)) < 3:
         return Quantity(GAIN, "", note="the log has no intensities")
     # Head-on, how intensity falls with incidence hardly matters: real surfaces do not follow the cosine.

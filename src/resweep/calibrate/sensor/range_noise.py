@@ -10,7 +10,7 @@ from resweep.calibrate.sensor.quantity import Quantity, robust_sigma
 from resweep.calibrate.sensor.surfaces import Expected, K
 from resweep.pose import Array
 
-GATE_M = 0.5  # beams that measured farther from the surface met something else
+GATE_M = 0.5  # beams that measured farther from the surface hit something else
 _RANGES_M = (0.0, 3.0, 6.0, 10.0, 15.0, 22.0, 32.0, 45.0, 65.0, 100.0, 200.0)
 _TANGENTS = (0.0, 0.2, 0.4, 0.7, 1.0, 1.5, 2.2, 3.2, 4.5)
 _MIN_RETURNS = 60  # of a cell of ranges and incidences

@@ -1,4 +1,4 @@
-"""What each beam of a log should have met, by a map of the others: range, incidence and brightness of flat surfaces.
+"""What each beam of a log should have hit, by a map of the others: range, incidence and brightness of flat surfaces.
 
 The truth behind a recorded beam is estimated from beams that took no part in it. The sweeps are divided in two; flat
 places of one half become discs, and the beams of the other half are traced against them, those without return too.

@@ -14,7 +14,7 @@ from resweep.map.store.scatter import BEAM_MARGIN_M
 from resweep.map.store.tile_store import TileStore
 from resweep.pose import Array
 
-_MOST_KEPT = 6_000_000  # beams, of some 30 bytes each
+_MAX_KEPT = 6_000_000  # beams, of some 30 bytes each
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +37,12 @@ class SquareBeams:
         count = 0
         for block in self._read():
             count += len(block[1])
-            if count <= _MOST_KEPT:
+            if count <= _MAX_KEPT:
                 kept.append(block)
             else:
                 kept.clear()
             yield block
-        if count <= _MOST_KEPT:
+        if count <= _MAX_KEPT:
             self._kept.extend(kept)
 
     def _read(self) -> Iterator[tuple[Array, Beams]]:

@@ -13,9 +13,9 @@ from resweep.log import Log
 from resweep.pose import Array
 from resweep.prepare.clouds.survey import Survey
 
-FEWEST_POINTS = 100  # of a cloud that a surface can be told in
+MIN_POINTS = 100  # of a cloud that a surface shows in
 _FLAT = 1e-3  # the second extent of points on one line, as a share of the first
-_LEAST_M = 1e-3  # of an extent that coordinates resolve
+_MIN_M = 1e-3  # of an extent that coordinates resolve
 _DEGREES = (180.0, 90.0)
 _DEGREES_WIDE = 1.0  # extent of a cloud in degrees that is not yet a country
 _STEEP = 20.0  # height of a cloud over its width, from which on the width is no length
@@ -31,14 +31,14 @@ def check_survey(log: Log, survey: Survey) -> None:
     """Raise if no surface can be found in the cloud; warn of what is left out or changed."""
     where = f"log '{log.name}'"
     different = survey.count - survey.duplicates
-    if different < FEWEST_POINTS:
+    if different < MIN_POINTS:
         repeated = f" ({survey.duplicates} more are duplicates)" if survey.duplicates else ""
         raise ResweepError(
-            f"{where}: has {different} points{repeated}; at least {FEWEST_POINTS} are needed to find surfaces"
+            f"{where}: has {different} points{repeated}; at least {MIN_POINTS} are needed to find surfaces"
         )
     _check_degrees(survey, where)
     extent = _find_extents(survey.points)
-    if extent[0] < _LEAST_M:
+    if extent[0] < _MIN_M:
         raise ResweepError(f"{where}: all of its points lie within {extent[0]:.2g} m; check its unit and its scale")
     if extent[1] < _FLAT * extent[0]:
         raise ResweepError(

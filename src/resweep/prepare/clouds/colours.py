@@ -22,7 +22,7 @@ _NAMES = (
     ("scalar_r", "scalar_g", "scalar_b"),
 )
 _PACKED = ("rgb", "rgba")  # of PCD: the bits of a float or of an integer, 0xRRGGBB
-_MOST = 65535.0
+_MAX = 65535.0
 
 
 def read_colours(extra: Mapping[str, Array]) -> Array | None:
@@ -51,12 +51,12 @@ class ColourScale:
 
         LAS counts to 65535, but many programs write 8 bits as they are.
         """
-        good = np.isfinite(values) & (values >= 0.0) & (values <= _MOST)
+        good = np.isfinite(values) & (values >= 0.0) & (values <= _MAX)
         highest = float(values[good].max(initial=0.0))
         if highest == 0.0:
             return None
         whole = bool((values[good] == np.floor(values[good])).all())
-        full = 1.0 if highest <= 1.0 and not whole else 255.0 if highest <= 255.0 else _MOST
+        full = 1.0 if highest <= 1.0 and not whole else 255.0 if highest <= 255.0 else _MAX
         return cls(full, int((~good).any(axis=1).sum()))
 
     def to_bytes(self, values: Array) -> Array:

@@ -17,12 +17,12 @@ from resweep.pose import Array
 from resweep.sweep import Sweep
 
 _BIN_S = 0.5  # within which a sensor is taken to stand still, as in Roussel 2020
-_LEAST_M = 0.5  # between the first and the last return of a pulse that gives a line
-_FEWEST = 10  # lines that give a position
+_MIN_M = 0.5  # between the first and the last return of a pulse that gives a line
+_MIN = 10  # lines that give a position
 _ROUNDS = 6  # of reweighting
-_MOST_OFF_RAD = np.deg2rad(3.0)  # by which half of the lines may miss the position
-_MOST_UNSURE = 0.2  # standard deviation of a position, as a share of its distance
-_MOST_LINES = 500_000
+_MAX_OFF_RAD = np.deg2rad(3.0)  # by which half of the lines may miss the position
+_MAX_UNSURE = 0.2  # standard deviation of a position, as a share of its distance
+_MAX_LINES = 500_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Lines:
     @classmethod
     def join(cls, parts: Sequence[Lines]) -> Lines:
         """All lines, or an even selection of them where they are very many."""
-        step = max(1, -(-sum(len(part.time) for part in parts) // _MOST_LINES))
+        step = max(1, -(-sum(len(part.time) for part in parts) // _MAX_LINES))
         columns = [
             [getattr(part, name)[::step] for part in parts] for name in ("point", "up", "length_m", "time", "source")
         ]
@@ -67,7 +67,7 @@ def read_lines(sweep: Sweep, points: Array) -> Lines:
     first, last = first[whole], last[whole]
     begin, end = points[rows[first]], points[rows[last]]
     length = portable.norm(begin - end)
-    long = length >= _LEAST_M
+    long = length >= _MIN_M
     up = (begin - end)[long] / length[long, None]
     return Lines(begin[long], up, length[long], time[first][long], origin[first][long])
 
@@ -143,9 +143,9 @@ def _intersect(lines: Lines, number: Array, count: int) -> tuple[Array, Array]:
     ahead = np.einsum("ni,ni->n", place[number] - point, lines.up) > 0
     lines_of = np.bincount(number, minlength=count)
     mean_m = np.bincount(number, distance, count) / np.maximum(lines_of, 1)
-    near = np.bincount(number, (angle < _MOST_OFF_RAD) & ahead, count) / np.maximum(lines_of, 1)
+    near = np.bincount(number, (angle < _MAX_OFF_RAD) & ahead, count) / np.maximum(lines_of, 1)
     unsure = np.sqrt(np.maximum(np.trace(covariance, axis1=1, axis2=2), 0.0))
-    good = (lines_of >= _FEWEST) & (near >= 0.5) & (unsure < _MOST_UNSURE * mean_m)
+    good = (lines_of >= _MIN) & (near >= 0.5) & (unsure < _MAX_UNSURE * mean_m)
     return place + middle, np.asarray(good & np.isfinite(place).all(axis=1))
 
 

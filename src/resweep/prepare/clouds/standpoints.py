@@ -19,15 +19,15 @@ from resweep.voxels import find_cells
 from resweep.worlds import World
 from resweep.worlds.layers.splats import Splats
 
-_MOST_DISCS = 120_000
+_MAX_DISCS = 120_000
 _ASKED = 6_000  # points to which rays are traced while standpoints are chosen
 _PLACES = 250  # in the box of the cloud, about
 _NORMAL_K = 10
 _COVER = 1.5  # radius of the discs, in sides of the voxels that they stand for
 _BEFORE = 1.5  # how far before its point a ray may be stopped, in those sides
-_LEAST_COSINE = 0.1  # below which a ray grazes the discs around its point
+_MIN_COSINE = 0.1  # below which a ray grazes the discs around its point
 _SEEN = 0.98  # of all that is visible at all: then no further standpoint is taken
-_LEAST_GAIN = 0.005  # share of the points that a further standpoint must add
+_MIN_GAIN = 0.005  # share of the points that a further standpoint must add
 _FAR = 4.0  # distance of standpoints around the cloud, in half diagonals of its box
 _VOTERS = 16
 _TIE = 0.01  # what a point that is seen squarely counts, so that of equal places the better one is taken
@@ -75,7 +75,7 @@ def _thin(points: Array, spacing_m: float) -> tuple[Array, float]:
     while True:
         cell = find_cells(points - points.min(axis=0), side)
         first = np.sort(np.unique(cell, axis=0, return_index=True)[1])
-        if len(first) <= _MOST_DISCS:
+        if len(first) <= _MAX_DISCS:
             return np.ascontiguousarray(points[first], np.float32), side
         side *= 1.5
 
@@ -100,11 +100,11 @@ class _Look:
         direction = away / distance[:, None]
         origins = np.broadcast_to(np.asarray(place, np.float32), (len(rows), 3))
         limit = float(distance.max()) + 1.0
-        met = self.scene.intersect(
+        hit = self.scene.intersect(
             np.ascontiguousarray(origins), np.ascontiguousarray(direction, np.float32), limit, threads=self.threads
         )["range"]
         cosine = np.abs(np.einsum("ni,ni->n", direction, self.normal[rows]))
-        visible = (met >= distance - _BEFORE * self.side) & (cosine >= _LEAST_COSINE)
+        visible = (hit >= distance - _BEFORE * self.side) & (cosine >= _MIN_COSINE)
         return np.where(visible, cosine, 0.0)
 
 
@@ -139,7 +139,7 @@ def _choose(score: Array, most: int) -> Array:
     while len(chosen) < most:
         fresh = (score[:, unseen] > 0).sum(axis=1)
         at = int(np.argmax(fresh * total + _TIE * score[:, unseen].sum(axis=1)))
-        if chosen and fresh[at] < _LEAST_GAIN * score.shape[1]:
+        if chosen and fresh[at] < _MIN_GAIN * score.shape[1]:
             break
         chosen.append(at)
         unseen &= score[at] <= 0

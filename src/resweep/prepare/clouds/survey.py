@@ -19,18 +19,18 @@ from resweep.voxels import find_cells, voxel_means
 
 SURVEYING = "looking at the cloud"
 
-_MOST_POINTS = 1_500_000  # looked at, of all sweeps together
-_FEWEST_POINTS = 20_000  # of each sweep, at most
+_MAX_POINTS = 1_500_000  # looked at, of all sweeps together
+_MIN_POINTS = 20_000  # of each sweep, at most
 _ASKED = 20_000  # points whose neighbours say how dense a cloud is
 _AROUND = 4  # the neighbour whose distance is the spacing: that of a regular grid
 _TAIL = 0.005  # share of points beyond each side of the box that a cloud fills
 _WIDER, _WIDER_M = 3.0, 50.0  # how far around that box a point is an outlier
-_MOST_OUTLIERS = 0.001  # share of points: more of them are a part of the cloud
+_MAX_OUTLIERS = 0.001  # share of points: more of them are a part of the cloud
 _COLUMN_M = 5.0  # of the columns in which heights of first and last returns are compared
-_FEWEST_COLUMNS = 10
+_MIN_COLUMNS = 10
 _HIGHER_M = 0.2
 _THINNINGS = (2.0, 4.0, 8.0, 16.0)  # sides of cells that are tried, in spacings
-_MOST_THIN_M = 0.15
+_MAX_THIN_M = 0.15
 _NEIGHBOURHOOD = 40  # points: K of C
 _DESCRIBED = 4_000  # neighbourhoods that are looked at
 _FEWER_LINES = 0.1  # share of the neighbourhoods that thinning must turn from lines into surfaces
@@ -109,7 +109,7 @@ class _Gathered:
 def survey_cloud(log: Log, progress: bool = False) -> Survey:
     """Look at all sweeps of a cloud once."""
     found = _Gathered()
-    most = max(_FEWEST_POINTS, _MOST_POINTS // max(len(log), 1))
+    most = max(_MIN_POINTS, _MAX_POINTS // max(len(log), 1))
     spacing, thin_m, middle = 0.0, 0.0, len(log) // 2
     for at, sweep in enumerate(track(log, SURVEYING, show=progress)):
         found.add(sweep, most)
@@ -136,7 +136,7 @@ def survey_cloud(log: Log, progress: bool = False) -> Survey:
         float(np.quantile(bright, 0.99)) if len(bright) else 0.0,
         ColourScale.find(colour),
         Lines.join(found.lines),
-        None if found.columns < _FEWEST_COLUMNS else found.falling >= 0.8 * found.columns,
+        None if found.columns < _MIN_COLUMNS else found.falling >= 0.8 * found.columns,
     )
 
 
@@ -155,7 +155,7 @@ def find_thinning(points: Array, spacing_m: float) -> float:
     A scanner with steps far finer along its lines than across them gives points whose neighbours all lie on one line.
     The side is the least at which hardly fewer neighbourhoods look like lines than at any other.
     """
-    sides = [0.0, *(factor * spacing_m for factor in _THINNINGS if factor * spacing_m <= _MOST_THIN_M)]
+    sides = [0.0, *(factor * spacing_m for factor in _THINNINGS if factor * spacing_m <= _MAX_THIN_M)]
     shares = []
     for side in sides:
         joined = points if side == 0.0 else voxel_means(points, side)
@@ -193,5 +193,5 @@ def _find_box(points: Array) -> tuple[Array, Array, int]:
     room = _WIDER * (high - low).max() + _WIDER_M
     low, high = low - room, high + room
     outside = int((~((points >= low) & (points <= high)).all(axis=1)).sum())
-    few = outside <= max(_MOST_OUTLIERS * len(points), 1)
+    few = outside <= max(_MAX_OUTLIERS * len(points), 1)
     return (low, high, outside) if outside and few else everything
