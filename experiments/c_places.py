@@ -20,7 +20,7 @@ from scipy.spatial.transform import Rotation
 import resweep as rs
 from resweep.pose import Array, from_xyz_rpy
 from resweep.scenes.street import StreetConfig, street
-from resweep.sensors.infer.compensation import correct_compensation
+from resweep.sensors.infer.drive import prepare_drive
 
 DATA = Path(os.environ.get("RESWEEP_TEST_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data"))
 STREET = "synthetic street"
@@ -65,7 +65,7 @@ def recordings(only: str = "", needed: bool = True) -> list[Place]:
 
 def _open(known: dict[str, Recording], only: str) -> list[Place]:
     return [
-        Place(name, correct_compensation(opened(DATA / path)), held[0], (1.0, 1.0, -0.5), also_held=held[1:])
+        Place(name, prepare_drive(opened(DATA / path)), held[0], (1.0, 1.0, -0.5), also_held=held[1:])
         for name, (path, held, opened) in known.items()
         if only.lower() in name.lower() and (DATA / path).exists()
     ]

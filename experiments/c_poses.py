@@ -5,7 +5,7 @@ each sweep and an elevation and range for each laser; with range offsets that ch
 lasers share; with the motion within each sweep by itself; and with motion that goes on from sweep to sweep, which is
 the default. The held-out sweep is registered to each world with its pose and its motion (`Retracer.place`). What
 compensation left in the sweeps of SemanticKITTI is corrected by the recorded poses in all of them
-(`correct_compensation`).
+(`prepare_drive`).
 
 Raw KITTI moves 1.4 m in a sweep. Argoverse 2 has two sweeps here, so that one is left when one is held out: its rows
 refine both sweeps together, and compare how well their surfaces agree. The settings were chosen on synthetic streets

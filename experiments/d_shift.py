@@ -18,7 +18,7 @@ import resweep as rs
 from experiments.c_places import DATA, Place, hdl64, known_street
 from experiments.presenting import BLUE, GREEN, ORANGE, console, figure, main, progress, table
 from resweep.pose import Array
-from resweep.sensors.infer.compensation import correct_compensation
+from resweep.sensors.infer.drive import prepare_drive
 
 SHIFTS_M = (0.0, 1.0, 2.0, 3.0)
 GOAL = 1.3  # Chamfer distance at 3 m in that at 0 m
@@ -82,7 +82,7 @@ def sweep_ahead(name: str) -> list[dict[str, Any]]:
     folder = DATA / _RECORDED[name]
     if not folder.exists():
         return []
-    log = correct_compensation(rs.open_log(folder))
+    log = prepare_drive(rs.open_log(folder))
     world = rs.build(log[:_BUILT], progress=False)
     retracer = rs.Retracer.for_log(world, log)
     rows = []

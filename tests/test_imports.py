@@ -30,7 +30,7 @@ ORDER = [
     {"worlds", "sensors"},
     {"registration", "segmentation"},
     {"neighbours", "voxels"},
-    {"calibration", "log", "label_mapping", "categories"},
+    {"calibration", "log", "label_mapping", "categories", "map_filter"},
     {"sweep", "labels"},
     {"boxes"},
     {"pose"},

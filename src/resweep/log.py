@@ -14,6 +14,7 @@ from resweep.pose import Array, Trajectory
 from resweep.sweep import Sweep
 
 if TYPE_CHECKING:
+    from resweep.map_filter import MapFilter
     from resweep.sensors import Sensor
 
 BeamSource = Literal["fired", "stored", "inferred", "unknown"]
@@ -97,6 +98,19 @@ class Fault:
 
 
 @dataclass(frozen=True, eq=False)
+class Part:
+    """What a slice of a log remembers: the ``whole`` log, and the numbers ``rows`` (n,) of its sweeps there."""
+
+    whole: Log
+    rows: Array
+
+    def is_of(self, log: Log) -> bool:
+        """Whether a log still has the times and poses that these sweeps have in the whole one."""
+        rows = self.rows
+        return np.array_equal(log.times, self.whole.times[rows]) and np.array_equal(log.poses, self.whole.poses[rows])
+
+
+@dataclass(frozen=True, eq=False)
 class Log:
     """Sweeps with a trajectory; ``log[i]`` is a `Sweep`, ``log[a:b]`` a `Log` that loads nothing.
 
@@ -113,8 +127,11 @@ class Log:
     those whose points were given the places that they were measured from.
     ``intensity_scale`` is the intensity that its sensor reports at full scale, such as 1 or 255; None if it is unknown.
     ``skipped`` are the sweeps that were left out when the log was opened, because they could not be read or placed.
-    ``steps`` names what `map` and `guard` added between the source and the caller, in order. ``meta`` is provenance
-    for people: no code decides by it.
+    ``map_filter`` is there for logs whose beams are those of a recording, fired again in a world
+    (`resweep.resimulate`): returns that it leaves out of the recording have no counterpart there. ``prepared`` says
+    that `prepare_drive` has corrected the motion within the sweeps.
+    ``steps`` names what `map` and `guard` added between the source and the caller, in order. Slices keep ``part``, see
+    `whole`. ``meta`` is provenance for people: no code decides by it.
     """
 
     load: Callable[[int], Sweep]
@@ -132,12 +149,17 @@ class Log:
     cloud: CloudState = "no"
     intensity_scale: float | None = None
     skipped: tuple[Fault, ...] = ()
+    map_filter: MapFilter | None = None
+    prepared: bool = False
     steps: tuple[str, ...] = ()
+    part: Part | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.sensor is not None and not self.sensor_name:
             object.__setattr__(self, "sensor_name", self.sensor.name)
+        if self.part is not None and not self.part.is_of(self):  # other sweeps, or other poses
+            object.__setattr__(self, "part", None)
 
     def __len__(self) -> int:
         return len(self.times)
@@ -155,7 +177,9 @@ class Log:
         rows = index if isinstance(index, slice) else np.asarray(index, dtype=None if len(index) else int)
         chosen = np.arange(len(self))[rows]
         load = self.load
-        return replace(self, load=lambda i: load(int(chosen[i])), times=self.times[chosen], poses=self.poses[chosen])
+        part = Part(self.whole, self.numbers[chosen])
+        times, poses = self.times[chosen], self.poses[chosen]
+        return replace(self, load=lambda i: load(int(chosen[i])), times=times, poses=poses, part=part)
 
     def __iter__(self) -> Iterator[Sweep]:
         for at in range(len(self)):
@@ -195,6 +219,20 @@ class Log:
             raise UnknownPosesError(f"log '{self.name}': its sensor's position is unknown, so {purpose}")
 
     @property
+    def whole(self) -> Log:
+        """The log that this one is a slice of, or the log itself.
+
+        What is known only from a whole drive, such as how the sensor moved around a sweep, is found there. A slice
+        whose poses, times or number of sweeps were changed is a log of its own.
+        """
+        return self if self.part is None else self.part.whole
+
+    @property
+    def numbers(self) -> Array:
+        """The number (n,) of each sweep in `whole`."""
+        return np.arange(len(self)) if self.part is None else self.part.rows
+
+    @property
     def beams_known(self) -> bool:
         """Whether beams were fired from where the sweeps have them; may estimate the sensor's grid to know.
 
@@ -226,7 +264,8 @@ class Log:
     def with_sweeps(self, sweeps: Sequence[Sweep], **changes: Any) -> Log:
         """Other sweeps, in memory, with what is known of this log; ``changes`` are fields that differ."""
         other = Log.from_sweeps(sweeps)
-        return replace(self, **{"load": other.load, "times": other.times, "poses": other.poses, **changes})
+        same = {"load": other.load, "times": other.times, "poses": other.poses, "part": None}
+        return replace(self, **{**same, **changes})
 
     @classmethod
     def from_sweeps(cls, sweeps: Sequence[Sweep], name: str = "", **facts: Any) -> Log:

@@ -35,10 +35,10 @@ from resweep.log import Log
 from resweep.map.checkpoints import Checkpoints
 from resweep.map.map import Map, calibrate_log
 from resweep.memory import format_memory, parse_memory
-from resweep.prepare.prepare import prepare_log
 from resweep.prepare.spool import open_spool
 from resweep.progress import Stages, begin_stage
 from resweep.remote import discard_stage, find_path, lock_output, stage
+from resweep.sensors.infer.drive import prepare_drive
 from resweep.work import Threads, Workers, is_here
 from resweep.worlds import StreamedWorld, World
 from resweep.worlds.store.generations import is_taken
@@ -154,7 +154,7 @@ def prepare(log: Log, plan: Plan) -> Log:
     """The log whose beams are known and whose sweeps are corrected, computed as they are read."""
     if plan.placed is not None:
         return plan.placed
-    return prepare_log(log) if plan.config.calibrate is not None else log
+    return prepare_drive(log)
 
 
 def calibrate(prepared: Log, plan: Plan, run: BuildRun) -> CalibrationResult | None:

@@ -121,7 +121,13 @@ class WholeLayers:
         """The world of the layers, also written to ``path`` if that is given."""
         store = self.store
         world = World(
-            self.layers, store.origin, dict(meta), plan.labels, calibration=calibration, observed=store.observed
+            self.layers,
+            store.origin,
+            dict(meta),
+            plan.labels,
+            calibration=calibration,
+            observed=store.observed,
+            map_filter=plan.config.map.filter(plan.labels),
         )
         if path is not None:
             world.save(path, overwrite=overwrite)

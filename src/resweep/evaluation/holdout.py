@@ -18,7 +18,7 @@ from resweep.evaluation.report.report import Report
 from resweep.log import Log
 from resweep.memory import parse_memory, resident_memory
 from resweep.pose import Array
-from resweep.sensors.infer.compensation import correct_compensation
+from resweep.sensors.infer.drive import prepare_drive
 from resweep.simulate import RealismModel, Retracer
 from resweep.sweep import Sweep
 from resweep.worlds import StreamedWorld, World
@@ -41,7 +41,7 @@ def holdout(
 
     ``mappable(sweep)`` (n,) says which returns a map of the place could hold; beams that returned from
     anything else, such as moving cars, are left out on both sides, and the report says how many.
-    Motion that compensation left in sweeps is corrected by the poses (`correct_compensation`), in those held out too.
+    Motion that compensation left in sweeps is corrected by the poses (`prepare_drive`), in those held out too.
     Held-out sweeps are first aligned with the world by their own ranges (`Retracer.place`), since calibrating the
     lasers and poses of the others moves the map by centimetres: their poses and, with ``motion``, the motion within
     them. Every beam is given its most likely return, since
@@ -59,7 +59,7 @@ def holdout(
         raise ResweepError(f"holdout: {len(chosen)} of {len(log)} sweeps are held out; keep some on either side")
     if realism is not None:
         realism.check_scale(log.intensity_scale)
-    log = correct_compensation(log)
+    log = prepare_drive(log)
     begun = time.perf_counter()
     world = build(log[rest])
     build_s = time.perf_counter() - begun

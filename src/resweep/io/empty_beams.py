@@ -22,14 +22,13 @@ from resweep import portable
 from resweep.errors import ResweepError
 from resweep.log import EmptyBeams, Log
 from resweep.pose import Array, Trajectory, inverse, transform
-from resweep.sensors.infer.beam_grid import BeamGrid, estimate_grid
+from resweep.sensors.infer.beam_grid import BeamGrid, estimate_grid, sample_readable
 from resweep.sensors.infer.complete_beams import complete_beams
 from resweep.sensors.infer.grid_check import check_grid, is_crowded
 from resweep.sweep import Sweep
 
 _SWEEPS = 5  # that the grid is estimated from
 _CHECKED = 2  # of them, on which it is checked
-_TRIES = 10  # sweeps read in vain before the log counts as unreadable
 _MOMENT_S = 1e-3  # vehicles move smoothly: between poses so far apart, matrices may be interpolated
 _MAX_MOMENTS = 60_000  # a sweep that lasts longer than a minute has times that are wrong
 _UPRIGHT = np.diag([1.0, -1.0, -1.0, 1.0])
@@ -113,7 +112,7 @@ def _has_empty(sweep: Sweep) -> bool:
 
 def _estimate_grids(log: Log, rig: LidarRig) -> tuple[list[BeamGrid], EmptyBeams]:
     """The grid of each LiDAR, and where empty beams then come from; no grid where one of them fails the check."""
-    sweeps = _sample_sweeps(log)
+    sweeps = sample_readable(log, _SWEEPS)
     if sweeps and all(_has_empty(sweep) for sweep in sweeps):
         return [], EmptyBeams("stored", "as stored")
     sweeps = [sweep for sweep in sweeps if not _has_empty(sweep)]
@@ -131,28 +130,6 @@ def _estimate_grids(log: Log, rig: LidarRig) -> tuple[list[BeamGrid], EmptyBeams
     rings = {"given": "as the log gives them", "order": "by their stored order", "elevation": "by elevation"}
     each = " and ".join(f"{grid.n_rings} rings x {grid.n_columns} columns" for grid in grids)
     return grids, EmptyBeams("inferred", f"inferred on {each}, rings {rings[grids[0].source]}")
-
-
-def _sample_sweeps(log: Log) -> list[Sweep]:
-    """Some readable sweeps with points, spread over the log; an unreadable one makes way for the next."""
-    wanted = np.unique(np.linspace(0, len(log) - 1, min(_SWEEPS, len(log))).round().astype(int)).tolist()
-    sweeps: list[Sweep] = []
-    used: set[int] = set()
-    tries = _TRIES
-    for first in wanted:
-        for at in range(first, len(log)):
-            if at in used or not tries:
-                break
-            used.add(at)
-            try:
-                sweep = log.load(at)
-            except ResweepError:  # reading that sweep itself will say so
-                tries -= 1
-                continue
-            if len(sweep):
-                sweeps.append(sweep)
-                break
-    return sweeps
 
 
 def _find_beams(sweep: Sweep, lidar: MountedLidar) -> Array:

@@ -18,6 +18,7 @@ from resweep.errors import InputError, ResweepError, nearest_names
 from resweep.files.untrusted import read_json
 from resweep.labels import LabelSet
 from resweep.log import UNKNOWN_BEAMS, BeamSource, CloudState, EmptyBeams, Log
+from resweep.map_filter import MapFilter
 from resweep.sensors import Sensor, find_sensor
 
 T = TypeVar("T")
@@ -42,13 +43,22 @@ class Facts:
     crs: str = ""
     cloud: CloudState = "no"
     intensity_scale: float | None = None
+    map_filter: MapFilter | None = None
 
     @classmethod
     def of(cls, log: Log) -> Facts:
         """The facts of a log; finds where its empty beams come from, if need be."""
         known = (log.poses_known, log.times_known, log.sensor_position_known)
         return cls(
-            log.sensor_name, log.sensor, log.labels, *known, log.empty_beams, log.crs, log.cloud, log.intensity_scale
+            log.sensor_name,
+            log.sensor,
+            log.labels,
+            *known,
+            log.empty_beams,
+            log.crs,
+            log.cloud,
+            log.intensity_scale,
+            log.map_filter,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -64,6 +74,7 @@ class Facts:
             **({"crs": self.crs} if self.crs else {}),
             **({"cloud": self.cloud} if self.cloud != "no" else {}),
             **({} if self.intensity_scale is None else {"intensity_scale": self.intensity_scale}),
+            **({} if self.map_filter is None else {"map_filter": self.map_filter.model_dump(mode="json")}),
         }
 
     @classmethod
@@ -86,6 +97,7 @@ class Facts:
             _take({"crs": "", **data}, "crs", str, where),
             _parse_cloud(_take({"cloud": "no", **data}, "cloud", str, where), where),
             _parse_scale(data.get("intensity_scale"), where),
+            validate(data["map_filter"], MapFilter, f"{where}, map_filter") if "map_filter" in data else None,
         )
 
     def apply(self, log: Log, keeps_beams: bool) -> Log:
@@ -107,6 +119,7 @@ class Facts:
             cloud=log.cloud if self.cloud == "no" else self.cloud,
             # A reader that knows its format's unit knows what the writer made of it.
             intensity_scale=self.intensity_scale if log.intensity_scale is None else log.intensity_scale,
+            map_filter=self.map_filter,
         )
 
 

@@ -20,7 +20,7 @@ from resweep.log import Log
 from resweep.pose import Array
 from resweep.progress import open_progress
 from resweep.scenario import Actor
-from resweep.sensors.infer.compensation import correct_compensation
+from resweep.sensors.infer.drive import prepare_drive
 from resweep.simulate import Retracer
 from resweep.simulate.realism.channels import BeamChannels, find_channels
 from resweep.simulate.realism.layout import Layout, find_layout
@@ -100,7 +100,7 @@ def make_pairs(
     """
     config = config or PairConfig()
     _check(log)
-    log = correct_compensation(log)
+    log = prepare_drive(log)
     count = min(len(log), config.most_sweeps)
     chosen = np.unique(np.linspace(0, len(log) - 1, count).astype(int)).tolist()
     found: dict[int, BeamPair] = {at: pair for at in chosen if (pair := read_pair(cache, at)) is not None}

@@ -61,14 +61,12 @@ def accumulate_observed(
 
 def find_mappable(sweep: Sweep, config: MapConfig, labels: LabelSet) -> Array:
     """Returns (n,) bool of a sweep that a map of its place could hold: not the vehicle, nor what moves by its label."""
-    return (sweep.range >= config.ego_radius_m) & find_wanted(sweep.label, labels, config)
+    return config.filter(labels).keeps(sweep)
 
 
 def select_mappable(sweep: Sweep, config: MapConfig, labels: LabelSet) -> Sweep:
     """The sweep without the beams that returned from what no map of its place holds."""
-    keep = np.ones(sweep.n_beams, bool)
-    keep[sweep.beam[~find_mappable(sweep, config, labels)]] = False
-    return sweep.select_beams(keep)
+    return sweep.select_beams(config.filter(labels).keeps_beams(sweep))
 
 
 def read_columns(sweep: Sweep, at: int, origin: Array, config: MapConfig) -> dict[str, Array]:
@@ -108,16 +106,4 @@ def find_colour(sweep: Sweep, rows: Array) -> Array | None:
 
 def find_wanted(label: Array, labels: LabelSet, config: MapConfig) -> Array:
     """Rows (n,) bool whose label does not leave them out of the map."""
-    unwanted: list[int] = list(config.drop_labels)
-    if config.drop_outliers:
-        unwanted += labels.outlier
-    if label.any():  # a sweep without labels is all zeros, which say nothing
-        if config.drop_unlabelled:
-            unwanted += labels.unlabelled
-        if config.drop_movable:
-            unwanted += labels.movable
-        if config.moving in ("auto", "labels"):
-            unwanted += labels.moving
-    elif 0 in unwanted:
-        unwanted = [item for item in unwanted if item != 0]
-    return ~np.isin(label, unwanted)
+    return config.filter(labels).keeps_labels(label)

@@ -10,6 +10,7 @@ from resweep.calibration import Calibration
 from resweep.config import NotNegative, Positive, Share, Spec
 from resweep.labels import LabelSet, load_labels
 from resweep.log import Log
+from resweep.map_filter import MapFilter
 
 
 class VisibilityConfig(Spec):
@@ -55,6 +56,15 @@ class MapConfig(Spec):
     def choose_labels(self, log: Log) -> LabelSet:
         """What the label ids of a log mean, by the setting ``labels``."""
         return choose_labels(self.labels, log)
+
+    def filter(self, labels: LabelSet) -> MapFilter:
+        """The returns that the map leaves out, whose label ids are those of ``labels``."""
+        unwanted = list(self.drop_labels)
+        unwanted += labels.outlier if self.drop_outliers else ()
+        unwanted += labels.unlabelled if self.drop_unlabelled else ()
+        unwanted += labels.movable if self.drop_movable else ()
+        unwanted += labels.moving if self.moving in ("auto", "labels") else ()
+        return MapFilter(near_m=self.ego_radius_m, labels=tuple(dict.fromkeys(unwanted)))
 
 
 class FalloffConfig(Spec):

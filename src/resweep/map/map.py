@@ -186,7 +186,8 @@ class Map:
         if self.plane_residual_m is not None:
             facts["plane_residual_m"] = list(self.plane_residual_m)
         facts["points"] = len(self)
-        return World(layers, self.origin, facts, self.labels, calibration=self.calibration, observed=self.observed)
+        known: dict[str, Any] = {"calibration": self.calibration, "observed": self.observed}
+        return World(layers, self.origin, facts, self.labels, **known, map_filter=self.config.filter(self.labels))
 
 
 _OBSERVED = "observed."

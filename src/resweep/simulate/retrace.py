@@ -18,7 +18,7 @@ from resweep.scenario import Actor
 from resweep.scenario.actors import common_labels
 from resweep.sensors import Sensor
 from resweep.sensors.catalog import beam_slope as catalog_beam_slope
-from resweep.sensors.infer.compensation import Compensation
+from resweep.sensors.infer.drive import Preparation
 from resweep.simulate.align import Surfaces
 from resweep.simulate.empty_sweep import NothingMet
 from resweep.simulate.pulses import Pulses
@@ -337,11 +337,11 @@ class Retracer:
             log.require_poses("its beams have no place in a world")
         log.require_beams("its beams are unknown too")
         nothing_met = NothingMet(self.world)
-        correct = Compensation(log) if self.aligned else _as_recorded
+        prepare = Preparation.of(log)
 
         def trace(recorded: Sweep, at: int) -> Sweep:
             self.tracer.look_ahead(log.poses[at : at + LOOK_AHEAD, :3, 3])
-            fired = nothing_met.check(self.sweep(correct(recorded, at), at), at)
+            fired = nothing_met.check(self.sweep(prepare(recorded, at), at), at)
             return replace(fired, beam_time=recorded.beam_time, trajectory=recorded.trajectory)
 
         return log.map(
@@ -361,10 +361,6 @@ class Retracer:
 
     def _calibrated(self, recorded: Sweep) -> Sweep:
         return self.calibration.applied(recorded) if self.calibration and self._fits(recorded) else recorded
-
-
-def _as_recorded(sweep: Sweep, at: int) -> Sweep:
-    return sweep
 
 
 def _with_blind_spots(

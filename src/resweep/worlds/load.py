@@ -21,6 +21,7 @@ from resweep.worlds.store.index import (
     read_index,
     saved_calibration,
     saved_labels,
+    saved_map_filter,
     saved_origin,
     saved_tile_size,
 )
@@ -69,7 +70,8 @@ def _read(path: Path, data: dict[str, Any], bounds: Any, near: Any, range_m: flo
     meta, labels = need(data, "meta", dict, where), saved_labels(data, where)
     size_m = saved_tile_size(data, where)
     calibration, observed = saved_calibration(data, where), read_observed(data, where, reading.root, reading.budget)
-    return World(layers, origin, meta, labels, calibration=calibration, tile_size_m=size_m, observed=observed)
+    known: dict[str, Any] = {"tile_size_m": size_m, "observed": observed, "map_filter": saved_map_filter(data, where)}
+    return World(layers, origin, meta, labels, calibration=calibration, **known)
 
 
 def _choice(origin: Array, bounds: Any, near: Any, range_m: float) -> Callable[[TileTable], Array] | None:

@@ -15,6 +15,7 @@ from resweep.calibration import Calibration
 from resweep.errors import ResweepError
 from resweep.label_mapping import map_labels
 from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet, load_labels
+from resweep.map_filter import MapFilter
 from resweep.pose import Array, check_rigid
 from resweep.worlds.layers.layer import Layer, list_values
 from resweep.worlds.layers.mesh_files import load_mesh
@@ -32,7 +33,7 @@ class World:
     ``labels`` says what the label ids of its primitives mean: a `LabelSet`, or its name. ``calibration`` is that of the
     lasers that recorded it, None if it is unknown. ``meta`` is provenance and is saved with it. ``tile_size_m`` is the
     side of the square tiles that it is saved and traced in. ``observed`` is the space that recorded beams crossed, None
-    if it is unknown.
+    if it is unknown. ``map_filter`` says which recorded returns its map left out, None if it was not built from any.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class World:
         calibration: Calibration | None = None,
         tile_size_m: float = TILE_SIZE_M,
         observed: ObservedSpace | None = None,
+        map_filter: MapFilter | None = None,
     ) -> None:
         self.tile_size_m = float(tile_size_m)
         self.layers: tuple[Layer, ...] = tuple(layers)
@@ -56,6 +58,7 @@ class World:
         self.labels = load_labels(labels)
         self.calibration = calibration
         self.observed = observed
+        self.map_filter = map_filter
         self.meta: dict[str, Any] = dict(meta or {})
 
     @classmethod
@@ -144,9 +147,9 @@ class World:
         return world
 
     def _like(self, layers: Sequence[Layer], origin: Array, meta: Mapping[str, Any], labels: LabelSet) -> World:
-        """A world with this one's calibration, tiles and observed space."""
+        """A world with this one's calibration, tiles, observed space and filter of its map."""
         same: dict[str, Any] = {"calibration": self.calibration, "tile_size_m": self.tile_size_m}
-        return World(layers, origin, meta, labels, **same, observed=self.observed)
+        return World(layers, origin, meta, labels, **same, observed=self.observed, map_filter=self.map_filter)
 
     @property
     def largest_instance(self) -> int:

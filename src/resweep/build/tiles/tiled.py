@@ -178,6 +178,7 @@ class TiledLayers:
             meta=meta,
             labels=plan.labels,
             calibration=calibration,
+            map_filter=plan.config.map.filter(plan.labels),
             overwrite=overwrite or path is None,
             workers=self.store.workers,
             layer_order=LAYER_ORDER,

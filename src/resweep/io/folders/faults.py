@@ -65,7 +65,8 @@ def skip_faulty(log: Log, path: Path, read: bool = True) -> Log:
         count = len(skipped)
         raise InputError(f"{path}: none of its {count} sweeps can be read ({_count_kinds(skipped)})")
     meta = {**log.meta, "skipped": [fault.message for fault in skipped]} if skipped else log.meta
-    return replace(log[good], skipped=tuple(skipped), meta=meta)
+    # What is left is a log of its own: nothing is to be found out from sweeps that cannot be read.
+    return replace(log[good], skipped=tuple(skipped), meta=meta, part=None)
 
 
 def _try(log: Log, at: int) -> Fault | None:

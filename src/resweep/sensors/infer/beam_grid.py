@@ -37,6 +37,7 @@ _MIN_CLOSE = 0.9  # share of points close to their ring, where rings are found b
 # A ring or column of this number is damage: memory grows with their product, and no LiDAR has so many.
 _MAX_RINGS = 1024
 _MAX_COLUMNS = 1 << 17
+_MAX_TRIES = 10  # sweeps read in vain before a log counts as unreadable
 _FIT_POINTS = 12_000  # of a sweep, enough for two numbers a ring
 _TIMED_S = 1e-3  # firing times that vary less say nothing
 _MOVED_M2 = 0.02  # a motion and a drive that agree less than this do not show the sense of turning
@@ -96,6 +97,28 @@ def sample_sweeps(log: Log | Sequence[Sweep], sweeps: int) -> list[Sweep]:
     at = np.unique(np.linspace(0, len(log) - 1, min(sweeps, len(log))).round().astype(int))
     chosen = [log[int(index)] for index in at]
     return [sweep for sweep in chosen if len(sweep)]
+
+
+def sample_readable(log: Log, sweeps: int) -> list[Sweep]:
+    """At most ``sweeps`` readable sweeps with points, spread over a log; an unreadable one makes way for the next."""
+    wanted = np.unique(np.linspace(0, len(log) - 1, min(sweeps, len(log))).round().astype(int)).tolist()
+    found: list[Sweep] = []
+    used: set[int] = set()
+    tries = _MAX_TRIES
+    for first in wanted:
+        for at in range(first, len(log)):
+            if at in used or not tries:
+                break
+            used.add(at)
+            try:
+                sweep = log.load(at)
+            except ResweepError:  # reading that sweep itself will say so
+                tries -= 1
+                continue
+            if len(sweep):
+                found.append(sweep)
+                break
+    return found
 
 
 def estimate_grid(log: Log | Sequence[Sweep], sweeps: int = 5) -> BeamGrid:

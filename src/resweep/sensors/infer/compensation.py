@@ -18,7 +18,7 @@ from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.pose import Array, Trajectory, inverse, rotation_of
 from resweep.registration import move_pose
-from resweep.sensors.infer.beam_grid import estimate_grid, is_timed, thin_points
+from resweep.sensors.infer.beam_grid import estimate_grid, is_timed, sample_readable, thin_points
 from resweep.sensors.infer.channel_motion import STILL, Channels, RingMotion, fit_motion
 from resweep.sensors.infer.find_rings import azimuth_deg, beam_points
 from resweep.sweep import Sweep
@@ -33,19 +33,15 @@ _MAX_LEFT = 0.5  # share of the motion: if more seems to be left, points were no
 _AROUND = (5, 3)  # sweeps by which speed and turn rate are read off the poses
 
 
-def correct_compensation(log: Log) -> Log:
-    """The log with the motion that compensation left in its sweeps, or took out too much, as their ``trajectory``.
-
-    Points stay as they are; `Sweep.deskewed` and all that trace their beams see them corrected. Beams are given times
-    by their azimuth. Sweeps whose points have times, that were not compensated, or of logs whose poses or times are
-    unknown, stay as they are.
-    """
-    return log.map(Compensation(log), "correct compensation", indexed=True)
-
-
 @dataclass(eq=False)
 class Compensation:
-    """What compensation left in the sweeps of a log; its lasers are found when the first sweep needs them."""
+    """What compensation left in the sweeps of a log, or took out too much.
+
+    Called with a sweep and its number, it gives the sweep with that motion as its ``trajectory``. Points stay as they
+    are; `Sweep.deskewed` and all that trace their beams see them corrected. Beams are given times by their azimuth.
+    Sweeps whose points have times, that were not compensated, or of logs whose poses or times are unknown, stay as
+    they are. The lasers are found when the first sweep needs them.
+    """
 
     log: Log
 
@@ -87,7 +83,7 @@ def _is_compensated(sweep: Sweep) -> bool:
 def _find_channels(log: Log) -> Channels | None:
     """The lasers of a log whose rings are known."""
     try:
-        grid = estimate_grid(log, _SWEEPS)
+        grid = estimate_grid(sample_readable(log, _SWEEPS))
     except ResweepError:  # without rings nothing shows by what points were moved
         return None
     return grid.channels if grid.source == "given" and grid.n_rings >= _MIN_RINGS else None

@@ -59,4 +59,5 @@ def number_primitives(world: World) -> World:
         calibration=world.calibration,
         tile_size_m=world.tile_size_m,
         observed=world.observed,
+        map_filter=world.map_filter,
     )

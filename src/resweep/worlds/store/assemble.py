@@ -18,6 +18,7 @@ import zarr
 from resweep.calibration import Calibration
 from resweep.errors import InputError, ResweepError
 from resweep.labels import LabelSet
+from resweep.map_filter import MapFilter
 from resweep.pose import Array
 from resweep.remote import find_path
 from resweep.work import OneProcess, Workers
@@ -45,6 +46,7 @@ def assemble_world(
     meta: Mapping[str, Any],
     labels: LabelSet,
     calibration: Calibration | None,
+    map_filter: MapFilter | None = None,
     overwrite: bool = True,
     workers: Workers | None = None,
     layer_order: Sequence[tuple[str, str]] = (),
@@ -55,9 +57,9 @@ def assemble_world(
     Parts have the same ``origin`` and ``tile_size_m`` as the world. Their layers are matched by kind and name, and a
     part may lack some; matched layers have the same settings and columns. Layers follow each other as they do in the
     parts; ``layer_order``, kinds and names, settles it where no part has both. Layers of instances are refused.
-    ``meta``, ``labels``, ``calibration`` and ``observed`` are those of the new world. It appears whole or not at all,
-    also at a URL: it is then put together in a local folder first (`resweep.remote.stage`), which all ``workers`` must
-    see.
+    ``meta``, ``labels``, ``calibration``, ``map_filter`` and ``observed`` are those of the new world. It appears whole
+    or not at all, also at a URL: it is then put together in a local folder first (`resweep.remote.stage`), which all
+    ``workers`` must see.
     """
     path = find_path(path)
     check_name(path)
@@ -81,6 +83,7 @@ def assemble_world(
             bounds=np.array([boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)]) + np.asarray(origin, np.float64),
             tile_size_m=tile_size_m,
             calibration=calibration,
+            map_filter=map_filter,
             labels=labels,
             label_counts=dict(sorted(counts.items())),
             meta=meta,

@@ -21,6 +21,7 @@ from resweep.config import validate
 from resweep.errors import InputError, ResweepError
 from resweep.files.untrusted import MAX_JSON_BYTES, check_no_link, read_json
 from resweep.labels import UNKNOWN_LABELS, LabelSet
+from resweep.map_filter import MapFilter
 from resweep.pose import Array
 from resweep.remote import is_remote
 from resweep.remote.paths import read_objects
@@ -43,6 +44,7 @@ def write_index(
     bounds: Array,
     tile_size_m: float,
     calibration: Calibration | None,
+    map_filter: MapFilter | None,
     labels: LabelSet,
     label_counts: Mapping[int, int],
     meta: Mapping[str, Any],
@@ -62,6 +64,7 @@ def write_index(
         "bounds": bounds.tolist(),
         "tile_size_m": tile_size_m,
         "calibration": None if calibration is None else calibration.to_dict(),
+        "map_filter": None if map_filter is None else map_filter.model_dump(mode="json"),
         "labels": labels.to_dict(),
         "label_counts": {str(label): count for label, count in label_counts.items()},
         "meta": dict(meta),
@@ -156,6 +159,12 @@ def saved_origin(data: dict[str, Any], where: str) -> Array:
     if len(values) != 3 or not all(isinstance(value, int | float) and abs(value) < _MAX_ORIGIN_M for value in values):
         raise InputError(f"{where}: field 'origin' must be three numbers, got {values!r:.60}; save the world again")
     return np.array(values, dtype=np.float64)
+
+
+def saved_map_filter(data: dict[str, Any], where: str) -> MapFilter | None:
+    """Which returns the map of a saved world left out; unknown if it was saved before that was kept."""
+    found = data.get("map_filter")
+    return None if found is None else validate(found, MapFilter, f"{where}: map_filter")
 
 
 def saved_calibration(data: dict[str, Any], where: str) -> Calibration | None:

@@ -91,6 +91,7 @@ def _write(world: World, folder: Path, tile_size_m: float, level: int) -> None:
         bounds=world.bounds,
         tile_size_m=tile_size_m,
         calibration=world.calibration,
+        map_filter=world.map_filter,
         labels=world.labels,
         label_counts=world.label_counts,
         meta=world.meta,

@@ -25,6 +25,7 @@ from resweep.worlds.store.index import (
     saved_calibration,
     saved_label_counts,
     saved_labels,
+    saved_map_filter,
     saved_origin,
     saved_tile_size,
 )
@@ -122,6 +123,7 @@ class StreamedWorld:
         self.labels: LabelSet = saved_labels(self._data, where)
         self.meta: dict[str, Any] = need(self._data, "meta", dict, where)
         self.calibration = saved_calibration(self._data, where)
+        self.map_filter = saved_map_filter(self._data, where)
         self.tile_size_m = saved_tile_size(self._data, where)
         self.observed = read_observed(self._data, where, arrays, Budget())
         layers: list[StreamedLayer] = []
