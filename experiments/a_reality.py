@@ -208,7 +208,7 @@ def drive(fast: bool) -> dict[str, Any] | str:
         if fast and name not in ("volumes", "hybrid"):
             continue
         world = rs.build(rest, chosen)
-        placed = Retracer(world, aligned=True).place(held)
+        placed = Retracer(world).register(held, motion=True)
         rows.append({"world": name, **scores(world, held, placed), "classes": _classes(world, held, placed)})
     return {"rows": rows}
 

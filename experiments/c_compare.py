@@ -143,11 +143,11 @@ def judge(job: Job, predictions: KeptPredictions) -> Figures:
     log, held = job.place.log, job.held
     given = strip_labels(log) if job.labels == "stripped" else log
     world = rs.build(given[[at for at in range(len(log)) if at not in held]], job.config, progress=False)
-    tracer = Retracer(world, aligned=True, beam_slope=None if log.sensor is None else log.sensor.beam_slope)
+    tracer = Retracer(world, beam_slope=None if log.sensor is None else log.sensor.beam_slope)
     real = find_real(job)
     simulated, likelihoods = [], []
     for sweep in real:
-        placed = tracer.place(sweep)
+        placed = tracer.register(sweep, motion=True)
         simulated.append(tracer.predict(sweep, placed))
         likelihoods.append(tracer.log_likelihood(sweep, placed))
     if job.labels == "stripped":

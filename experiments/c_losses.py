@@ -44,8 +44,8 @@ def lost_beams(place: Place, held: int, config: Any) -> dict[str, Any]:
     rest = log[[at for at in range(len(log)) if at != held]]
     world = rs.build(rest, config, progress=False)
     sweep = select_mappable(log[held], config.map, labels)
-    tracer = Retracer(world, aligned=True)
-    placed = tracer.place(sweep)
+    tracer = Retracer(world)
+    placed = tracer.register(sweep, motion=True)
     found = tracer.predict(sweep, placed)
     met, what = np.full(sweep.n_beams, np.inf), np.zeros(sweep.n_beams, np.int32)
     met[found.beam], what[found.beam] = found.range, found.label

@@ -135,7 +135,8 @@ def _held_out(prepared: Prepared, world: rs.World) -> dict[str, Any]:
     ``thin_precise`` that of the beams simulated to meet one whose real range is; ``thin_f1`` joins both.
     """
     real = prepared.held
-    sim = Retracer(world, aligned=True).predict(real)
+    retracer = Retracer(world)
+    sim = retracer.predict(real, retracer.register(real, motion=True))
     ranges, labels = _by_beam(sim)
     true, true_label = _by_beam(real)
     right = np.abs(ranges - true) <= RIGHT_M  # false where either has no return

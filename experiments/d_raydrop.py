@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 
 from experiments.learned_places import Split, splits
 from experiments.presenting import BLUE, GREEN, GREY, ORANGE, console, figure, main, progress, table
+from resweep.evaluation.compare.pano import DEPTH_MAX_M
 from resweep.evaluation.metrics.metrics import psnr
-from resweep.evaluation.metrics.pano import DEPTH_MAX_M
 from resweep.learn.beam_pairs import BeamPair
 from resweep.learn.blindness import add_blindness, fill_blindness
 from resweep.learn.boosting import BoostingConfig

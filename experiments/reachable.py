@@ -42,7 +42,7 @@ def find_bounds(log: rs.Log, held: int, world: rs.World, config: BuildConfig) ->
     labels = config.map.choose_labels(log)
     sweeps = [select_mappable(sweep, config.map, labels) for sweep in log]
     sweep = sweeps[held]
-    sweep = Retracer(world, aligned=True).place(sweep)
+    sweep = Retracer(world).register(sweep, motion=True)
     others = [each for at, each in enumerate(sweeps) if at != held]
     nearest = min(others, key=lambda other: abs(other.timestamp - sweep.timestamp))
     replayed = find_again(nearest, sweep)

@@ -19,7 +19,7 @@ from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.pose import Array, from_xyz_rpy
 from resweep.simulate import Retracer
-from resweep.simulate.retrace import one_ray_sensor
+from resweep.simulate.recorded_sensor import one_ray_sensor
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import Splats
 

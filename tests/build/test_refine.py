@@ -15,7 +15,7 @@ from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.map.beams import Beams
 from resweep.pose import from_xyz_rpy
-from resweep.simulate.retrace import one_ray_sensor
+from resweep.simulate.recorded_sensor import one_ray_sensor
 from resweep.worlds import Splats, Volumes
 from tests.places import LABELS, POLE, VEGETATION, WALL_M, beams_to, wall, work
 

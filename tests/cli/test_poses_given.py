@@ -134,16 +134,16 @@ def test_the_suggested_command_stands_in_the_map_where_the_log_cannot_be_driven_
     assert first == ["simulate", "b.world", "--like", "drive", "--sweeps", "2", "-o", "out"]
 
 
-def test_nothing_met_is_warned_of(resweep: Any, drive: Log) -> None:
+def test_a_sweep_that_hits_nothing_is_warned_of(resweep: Any, drive: Log) -> None:
     far = Simulator(street(seed=3), "velodyne-vlp-16").sweep
     with pytest.warns(
-        UserWarning, match=r"none of 28,928 beams met anything\. The sensor stood at 0\.0, 900\.0, 2\.0 m"
+        UserWarning, match=r"none of 28,928 beams hit anything\. The sensor stood at 0\.0, 900\.0, 2\.0 m"
     ):
         assert len(far(from_xyz_rpy(0, 900, 2))) == 0
     rs.write_log(drive, "drive", progress=False)
     for words in ((), ("-s", "velodyne-vlp-16")):
         result = resweep("simulate", "scene:street", "--like", "drive", "-o", "far", "--overwrite", *words)
         assert result.status == 0
-        assert result.err.count("beams met anything. The sensor stood at -200.0, 310.0, 43.8 m") == 1
+        assert result.err.count("beams hit anything. The sensor stood at -200.0, 310.0, 43.8 m") == 1
         assert "m outside the world's bounds (" in result.err
         assert "4 of 4 sweeps have no return" in result.err

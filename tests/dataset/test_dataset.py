@@ -257,5 +257,5 @@ def test_sweeps_that_meet_nothing_are_warned_of(tmp_path: Path) -> None:
     blind = rs.load_sensor("velodyne-vlp-16").with_(range_min_m=0.0, range_max_m=0.5)
     (tmp_path / "blind.yaml").write_text(blind.to_yaml())
     alone = {**SCENARIO, "actors": []}
-    with pytest.warns(UserWarning, match=r"beams met anything\. .* but nothing lies in the beams' reach"):
+    with pytest.warns(UserWarning, match=r"beams hit anything\. .* but nothing lies in the beams' reach"):
         generate(plan(sensors=[str(tmp_path / "blind.yaml")], scenarios=[alone], sweeps=1), tmp_path / "data")

@@ -9,8 +9,8 @@ import pytest
 
 from resweep import Log, Sweep
 from resweep.evaluation import evaluate
+from resweep.evaluation.compare.pano import pano_ssim
 from resweep.evaluation.metrics.metrics import PANO_METRICS
-from resweep.evaluation.metrics.pano import pano_ssim
 from resweep.pose import Array
 
 MakeSweep = Callable[..., Sweep]

@@ -35,9 +35,9 @@ def all_of(sweeps: list[Sweep], choose: Callable[[Sweep], Array] = Sweep.world_p
     return np.concatenate([choose(sweep) for sweep in sweeps])
 
 
-@pytest.mark.parametrize("most_points", [10_000_000, 900, 1], ids=["in memory", "some in files", "all in files"])
-def test_distances_are_those_of_all_pairs(sweeps: list[Sweep], rng: np.random.Generator, most_points: int) -> None:
-    cloud = gathered(sweeps, most_points=most_points)
+@pytest.mark.parametrize("max_points", [10_000_000, 900, 1], ids=["in memory", "some in files", "all in files"])
+def test_distances_are_those_of_all_pairs(sweeps: list[Sweep], rng: np.random.Generator, max_points: int) -> None:
+    cloud = gathered(sweeps, max_points=max_points)
     points, label = all_of(sweeps), all_of(sweeps, lambda sweep: sweep.label)
     finite = np.isfinite(points).all(axis=1)
     points, label = points[finite], label[finite]
@@ -54,16 +54,16 @@ def test_distances_are_those_of_all_pairs(sweeps: list[Sweep], rng: np.random.Ge
 
 
 def test_few_points_stay_in_memory(sweeps: list[Sweep]) -> None:
-    cloud = gathered(sweeps, most_points=800)
+    cloud = gathered(sweeps, max_points=800)
     points = all_of(sweeps)
     cloud.distances(points[np.isfinite(points).all(axis=1)][::50])
     assert cloud._n_read <= 800
     assert cloud._held <= 800
 
 
-@pytest.mark.parametrize("most_points", [10_000, 500, 0])
-def test_kept_clouds_come_back(sweeps: list[Sweep], most_points: int) -> None:
-    kept = KeptClouds(most_points)
+@pytest.mark.parametrize("max_points", [10_000, 500, 0])
+def test_kept_clouds_come_back(sweeps: list[Sweep], max_points: int) -> None:
+    kept = KeptClouds(max_points)
     for sweep in sweeps:
         kept.append(sweep.world_points(), sweep.label)
     assert len(kept) == 5

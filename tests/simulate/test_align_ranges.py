@@ -11,7 +11,7 @@ from resweep.pose import Array, from_xyz_rpy, inverse
 from resweep.registration import correct_motion, motion_vector
 from resweep.simulate import Retracer
 from resweep.simulate.align import Surfaces
-from resweep.simulate.retrace import one_ray_sensor
+from resweep.simulate.recorded_sensor import one_ray_sensor
 from resweep.worlds import Splats
 
 
@@ -58,14 +58,14 @@ def test_the_motion_within_a_sweep_is_found_where_it_was_recorded_as_standing() 
     still = scan(world, pose)
     true = correct_motion(still, SHAKEN)
     recorded = Retracer(world).sweep(still, placed=replace(still, trajectory=true))
-    found = Retracer(world, aligned=True).place(recorded)
+    found = Retracer(world).register(recorded, motion=True)
     assert found.trajectory is not None
     times = np.linspace(true.start, true.end, 9)
     pairs = zip(true.at(times), found.trajectory.at(times), strict=True)
     off = np.array([motion_vector(inverse(place) @ near) for place, near in pairs])
     assert np.sqrt((off**2).mean()) < 0.001  # at any one time, a sweep looks along one line only
-    again = Retracer(world, aligned=True).predict(recorded, found)
-    rigid = Retracer(world, aligned=True).predict(recorded, replace(recorded, pose=found.pose))
+    again = Retracer(world).predict(recorded, found)
+    rigid = Retracer(world).predict(recorded, replace(recorded, pose=found.pose))
     assert np.abs(again.range - recorded.range).mean() < 0.001
     assert np.abs(rigid.range - recorded.range).mean() > 0.005
 
@@ -74,7 +74,7 @@ def test_a_sweep_without_times_keeps_its_motion() -> None:
     world, pose = room(), from_xyz_rpy(0.3, -0.2, 1.7)
     recorded = scan(world, pose)
     at_once = replace(recorded, beam_time=np.full_like(recorded.beam_time, recorded.timestamp), trajectory=None)
-    found = Retracer(world, aligned=True).place(replace(at_once, pose=from_xyz_rpy(0.31, -0.2, 1.71)))
+    found = Retracer(world).register(replace(at_once, pose=from_xyz_rpy(0.31, -0.2, 1.71)), motion=True)
     assert found.trajectory is None
     np.testing.assert_allclose(found.pose, pose, atol=0.002)
 
@@ -83,6 +83,6 @@ def test_a_sweep_may_be_placed_by_its_pose_alone() -> None:
     world, pose = room(), from_xyz_rpy(0.3, -0.2, 1.7)
     still = scan(world, pose)
     shaken = Retracer(world).sweep(still, placed=replace(still, trajectory=correct_motion(still, SHAKEN)))
-    rigid = Retracer(world, aligned=True).place(replace(shaken, trajectory=None), motion=False)
+    rigid = Retracer(world).register(replace(shaken, trajectory=None))
     assert rigid.trajectory is None
     assert np.abs(rigid.pose - pose).max() > 1e-4

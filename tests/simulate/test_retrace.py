@@ -15,7 +15,7 @@ from resweep.log import Log
 from resweep.pose import Array, from_xyz_rpy
 from resweep.sensors import Sensor
 from resweep.simulate import Retracer, Simulator
-from resweep.simulate.retrace import one_ray_sensor
+from resweep.simulate.recorded_sensor import one_ray_sensor
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import Volumes, World
 
@@ -71,8 +71,8 @@ def test_evaluation_and_holdout_use_the_width_of_the_log(bush: World, wide: Sens
     assert own > bare + 0.01
     assert rs.evaluate(drive, drive, world=bush)["log_likelihood"] == pytest.approx(own)
     report = holdout(drive, [1, 3], lambda rest: bush)
-    aligned = Retracer(bush, aligned=True, beam_slope=wide.beam_slope)
-    held = np.concatenate([aligned.log_likelihood(drive[at]) for at in (1, 3)])
+    retracer = Retracer(bush, beam_slope=wide.beam_slope)
+    held = np.concatenate([retracer.log_likelihood(drive[at], retracer.register(drive[at])) for at in (1, 3)])
     assert report["log_likelihood"] == pytest.approx(held.mean())
 
 

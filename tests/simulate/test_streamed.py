@@ -18,7 +18,7 @@ from resweep.pose import Trajectory, from_xyz_rpy
 from resweep.scenario import Actor
 from resweep.simulate import Retracer, Simulator
 from resweep.simulate import tile_cache as caching
-from resweep.simulate.retrace import one_ray_sensor
+from resweep.simulate.recorded_sensor import one_ray_sensor
 from resweep.simulate.sources import StreamedScene
 from resweep.sweep import Sweep
 from resweep.worlds import Instances, Mesh, Splats, StreamedWorld, Volumes, World, load_world

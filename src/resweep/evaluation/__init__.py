@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from resweep.evaluation.compare.evaluate import evaluate
+from resweep.evaluation.evaluate_logs import evaluate
 from resweep.evaluation.metrics.histograms import (
     NO_RETURN,
     Shots,

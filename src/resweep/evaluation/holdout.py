@@ -11,7 +11,7 @@ import numpy as np
 
 from resweep.errors import ResweepError
 from resweep.evaluation.compare.breakdown import Breakdown, rate_confidence
-from resweep.evaluation.compare.evaluate import evaluate
+from resweep.evaluation.evaluate_logs import evaluate
 from resweep.evaluation.metrics.column import Column
 from resweep.evaluation.metrics.metrics import METRICS
 from resweep.evaluation.report.report import Report
@@ -42,7 +42,7 @@ def holdout(
     ``mappable(sweep)`` (n,) says which returns a map of the place could hold; beams that returned from
     anything else, such as moving cars, are left out on both sides, and the report says how many.
     Motion that compensation left in sweeps is corrected by the poses (`prepare_drive`), in those held out too.
-    Held-out sweeps are first aligned with the world by their own ranges (`Retracer.place`), since calibrating the
+    Held-out sweeps are first aligned with the world by their own ranges (`Retracer.register`), since calibrating the
     lasers and poses of the others moves the map by centimetres: their poses and, with ``motion``, the motion within
     them. Every beam is given its most likely return, since
     even a perfect stochastic world scatters; ``log_likelihood`` is that of the whole distribution. The recorded cloud
@@ -64,7 +64,7 @@ def holdout(
     world = build(log[rest])
     build_s = time.perf_counter() - begun
     slope = None if log.sensor is None else log.sensor.beam_slope
-    held_out = _HeldOut(log, chosen, Retracer(world, aligned=True, beam_slope=slope, realism=realism), mappable, motion)
+    held_out = _HeldOut(log, chosen, Retracer(world, beam_slope=slope, realism=realism), mappable, motion)
     # A vocabulary that the build was given for an unknown log is that of the log.
     labels = log.labels if log.labels.known else world.labels
     real = replace(log[chosen], load=held_out.real, labels=labels)
@@ -128,7 +128,7 @@ class _HeldOut:
             keep = np.ones(sweep.n_beams, bool)
             keep[sweep.beam[~self.mappable(sweep)]] = False
             sweep = sweep.select_beams(keep)
-        placed = self.retracer.place(sweep, self.motion)
+        placed = self.retracer.register(sweep, self.motion)
         begun = time.perf_counter()
         learned = self.retracer.realism is not None
         simulated = self.retracer.sweep(sweep, at, placed) if learned else self.retracer.predict(sweep, placed)

@@ -9,7 +9,7 @@ import numpy as np
 from resweep import _core
 from resweep.map.beams import Beams
 from resweep.pose import Array
-from resweep.simulate.retrace import PredictionConfig
+from resweep.simulate.prediction import PredictionConfig
 
 
 def measured_ranges(beams: Beams) -> Array:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +13,7 @@ import resweep
 from resweep import portable
 from resweep.errors import InputError
 from resweep.log import Log
+from resweep.map_filter import MapFilter
 from resweep.pose import Array, Trajectory, transform
 from resweep.scenario import Actor
 from resweep.scenario.actors import common_labels
@@ -20,59 +21,14 @@ from resweep.sensors import Sensor
 from resweep.sensors.catalog import beam_slope as catalog_beam_slope
 from resweep.sensors.infer.drive import Preparation
 from resweep.simulate.align import Surfaces
-from resweep.simulate.empty_sweep import NothingMet
+from resweep.simulate.empty_sweep_warning import EmptySweepWarning
+from resweep.simulate.prediction import PredictionConfig, add_blind_sectors
 from resweep.simulate.pulses import Pulses
 from resweep.simulate.realism import RealismModel
+from resweep.simulate.recorded_sensor import NAME, recorded_sensor, unknown_sensor
 from resweep.simulate.tracer import LOOK_AHEAD, Tracer
 from resweep.sweep import BeamStatus, Sweep
 from resweep.worlds import StreamedWorld, World
-
-_RECORDED = {
-    "name": "recorded",
-    "range_max_m": 200.0,
-    "wavelength_nm": 905.0,
-    "rotation_rate_hz": 10.0,
-    "pattern": {"kind": "spinning", "azimuth_resolution_deg": 0.2, "channels": {"elevation_deg": [0.0]}},
-    "beam": {"divergence_h_rad": 0.0, "divergence_v_rad": 0.0, "rays": "single"},
-    "receiver": {"mode": "strongest"},
-}
-
-
-def one_ray_sensor(slope: float, range_max_m: float) -> Sensor:
-    """A sensor without noise whose one ray stands for a beam ``slope`` wide at 1 m, up to ``range_max_m``."""
-    beam = {"divergence_h_rad": slope, "divergence_v_rad": slope, "rays": "single"}
-    return Sensor.model_validate({**_RECORDED, "range_max_m": range_max_m, "beam": beam})
-
-
-def recorded_sensor(log: Log) -> Sensor:
-    """Beam and receiver of the sensor that recorded a log, without range noise; its pattern is not used.
-
-    Where the sensor is unknown, each beam is one exact ray up to 200 m. Range noise is none either way: the surfaces
-    of a world built from a recording hold its noise already. Biases and gains of lasers are those of the world's
-    calibration.
-    """
-    if log.sensor is None:
-        return Sensor.model_validate(_RECORDED)
-    noises = ("range_noise_sigma_m", "range_noise_per_m", "range_noise_per_tan_m")
-    return log.sensor.with_(lasers=None, **{f"receiver.{name}": 0.0 for name in noises})
-
-
-@dataclass(frozen=True)
-class PredictionConfig:
-    """How a world's prediction for a beam is read.
-
-    ``sigma_m`` is the spread of a range that a surface gives, and noise on top of a volume's; ``height_m`` that of the
-    surface along its normal, which grazing beams spread by the incidence; ``clutter`` the
-    share of beams that follow no model (half of them return anywhere, half not at all), which keeps the
-    likelihood of an unlikely range above zero. The most likely return is the one with most probability within
-    ``window_m``; half of what lies within 3 m counts too, and of returns that are likely alike, to a twentieth, the
-    farthest is taken.
-    """
-
-    sigma_m: float = 0.02
-    height_m: float = 0.005
-    clutter: float = 0.02
-    window_m: float = 0.1
 
 
 class Retracer:
@@ -83,9 +39,9 @@ class Retracer:
     by default that of ``sensor``, or of the catalog sensor that a sweep names, or 0 if the catalog has none.
     The firing pattern is always the recorded one. A world built from a log keeps the calibration of its lasers
     (``world.calibration``): beams then leave as the lasers really fire, and read as they really read.
-    With ``aligned`` each sweep is first registered to the world, which corrects its pose by centimetres.
-    ``actors`` are met where they are when each beam is fired, as in a `Simulator`. A learned model ``realism`` changes
-    sweeps as it does there, but not predictions.
+    With ``aligned`` each sweep is first registered to the world (`register`), which corrects its pose by centimetres.
+    Beams hit ``actors`` where they are when each beam is fired, as in a `Simulator`. A learned model ``realism``
+    changes sweeps as it does there, but not predictions.
     """
 
     def __init__(
@@ -105,7 +61,7 @@ class Retracer:
         self.aligned = aligned
         self.prediction = prediction or PredictionConfig()
         self.beam_slope = sensor.beam_slope if beam_slope is None and sensor is not None else beam_slope
-        chosen = Sensor.model_validate(_RECORDED) if sensor is None else sensor
+        chosen = unknown_sensor() if sensor is None else sensor
         self.tracer = Tracer(world, chosen, actors, seed=seed, threads=threads)
         if realism is not None:
             self.tracer = self.tracer.with_hits()
@@ -127,11 +83,11 @@ class Retracer:
     ) -> Retracer:
         """A retracer for the beams of a log (`run`), with the beam and receiver of ``sensor`` or of its own sensor.
 
-        Its own has no range noise (`recorded_sensor`). Sweeps are aligned if the world was calibrated, since that moved
-        the map by centimetres from the recorded poses.
+        Its own has no range noise (`recorded_sensor`). Sweeps are aligned if the world was built from a recording,
+        since its poses are off by centimetres, as are those of the log.
         """
         chosen = recorded_sensor(log) if sensor is None else sensor
-        aligned = world.calibration is not None
+        aligned = world.map_filter is not None or world.calibration is not None
         return cls(world, chosen, actors=actors, aligned=aligned, realism=realism, seed=seed, threads=threads)
 
     @cached_property
@@ -169,14 +125,19 @@ class Retracer:
         """``T_world_sensor`` (4, 4) of the recorded sweep in this world: its own, or registered if ``aligned``."""
         return self.place(recorded).pose
 
-    def place(self, recorded: Sweep, motion: bool = True) -> Sweep:
-        """The recorded sweep where it lies in this world: as recorded or, if ``aligned``, registered.
+    def place(self, recorded: Sweep) -> Sweep:
+        """The recorded sweep where it lies in this world: as recorded or, if ``aligned``, registered by its pose."""
+        return self.register(recorded) if self.aligned else recorded
 
-        Its pose is then found and, with ``motion``, how the sensor moved within it, if its beams have times.
+    def register(self, recorded: Sweep, motion: bool = False) -> Sweep:
+        """The recorded sweep at the pose at which the world predicts its ranges best.
+
+        With ``motion`` that within the sweep is found too, if its beams have times. Returns that the map of the world
+        left out, such as those of moving cars, have no say.
         """
-        if not self.aligned:
-            return recorded
         calibrated = self._calibrated(recorded)
+        if self.world.map_filter is not None:
+            calibrated = calibrated.select(self.world.map_filter.keeps(recorded))
         near = calibrated.moved_to(self._surfaces.align(calibrated), calibrated.timestamp)
         found = self._surfaces.align_ranges(near, self._predict_ranges, motion)
         return replace(recorded, pose=found.pose, trajectory=found.trajectory)
@@ -254,7 +215,7 @@ class Retracer:
                 threads=self.tracer.threads,
             )
         blind = None if self.calibration is None else self.calibration.find_blind(recorded)
-        return dict(found) if blind is None else _with_blind_spots(found, blind, how, self.sensor.range_max_m, measured)
+        return dict(found) if blind is None else add_blind_sectors(found, blind, how, self.sensor.range_max_m, measured)
 
     def _find_reach(self, recorded: Sweep) -> float:
         """How far off the recorded sweep's sensor can return from, metres."""
@@ -302,7 +263,7 @@ class Retracer:
                 threads=self.tracer.threads,
                 receiver=self.sensor.receiver,
                 calibration=self.calibration,
-                range_max_m=None if self.sensor.name == _RECORDED["name"] else self.sensor.range_max_m,
+                range_max_m=None if self.sensor.name == NAME else self.sensor.range_max_m,
             )
             if self.realism.predicts_intensity:
                 return seen  # it knows the gains of its lasers
@@ -328,20 +289,22 @@ class Retracer:
     def run(self, log: Log) -> Log:
         """The drive of a log in this world, computed as it is read: its own beams, times and poses, sweep by sweep.
 
-        Beams that came back empty are fired too, where the log knows them. The sweeps have the log's poses and times;
-        ``aligned`` poses and motion that compensation left in the log's sweeps only say where the world is met.
+        Beams that came back empty are fired too, where the log knows them. The sweeps are what that recording would
+        have held: they have its poses and times, and points with what its compensation left in them. Registered poses
+        and corrected motion (`prepare_drive`) only say where the beams are in the world. A slice gives the same sweeps
+        as the whole log.
         """
         if len(log) == 0:
             raise InputError(f"log '{log.name}': holds no sweep to fire again; choose a longer part of it")
         if len(log) > 1:  # one sweep has a world of its own
             log.require_poses("its beams have no place in a world")
         log.require_beams("its beams are unknown too")
-        nothing_met = NothingMet(self.world)
-        prepare = Preparation.of(log)
+        warning = EmptySweepWarning(self.world)
+        prepare, numbers = Preparation.of(log), log.numbers
 
         def trace(recorded: Sweep, at: int) -> Sweep:
             self.tracer.look_ahead(log.poses[at : at + LOOK_AHEAD, :3, 3])
-            fired = nothing_met.check(self.sweep(prepare(recorded, at), at), at)
+            fired = warning.check(self.sweep(prepare(recorded, at), int(numbers[at])), at)
             return replace(fired, beam_time=recorded.beam_time, trajectory=recorded.trajectory)
 
         return log.map(
@@ -350,6 +313,7 @@ class Retracer:
             indexed=True,
             sensor=None if log.sensor is None else self.sensor,
             labels=common_labels(self.world, self.tracer.actors.actors),
+            map_filter=self._choose_filter(),
             meta={
                 "resweep": resweep.__version__,
                 "seed": self.tracer.seed,
@@ -359,29 +323,10 @@ class Retracer:
             },
         )
 
+    def _choose_filter(self) -> MapFilter:
+        """The recorded returns that have no counterpart in this world; actors are one for what moves."""
+        left_out = self.world.map_filter or MapFilter()
+        return MapFilter(near_m=left_out.near_m) if self.tracer.actors.actors else left_out
+
     def _calibrated(self, recorded: Sweep) -> Sweep:
         return self.calibration.applied(recorded) if self.calibration and self._fits(recorded) else recorded
-
-
-def _with_blind_spots(
-    found: Mapping[str, Array], blind: Array, how: PredictionConfig, range_max_m: float, measured: Array | None
-) -> dict[str, Array]:
-    """Native predictions (b,) of a sensor that returns nothing with the chance ``blind`` (b,), whatever is there."""
-    returns = found["returns"] * (1.0 - blind)
-    kept = np.isfinite(found["range"]) & (returns > 0.5)
-    changed = {
-        **found,
-        "range": np.where(kept, found["range"], np.float32(np.inf)),
-        "returns": returns.astype(np.float32),
-        "probability": np.where(kept, found["probability"] * (1.0 - blind), 1.0 - returns).astype(np.float32),
-    }
-    for name in ("reflected", "label", "instance", "kind"):
-        changed[name] = np.where(kept, found[name], found[name].dtype.type(0))
-    if measured is None:
-        return changed
-    returned = np.isfinite(measured)
-    any_ = how.clutter * np.where(returned, 0.5 / range_max_m, 0.5)
-    own = np.maximum(portable.exp(found["log_likelihood"].astype(np.float64)) - any_, 0.0)
-    own = np.where(returned, own * (1.0 - blind), own + (1.0 - how.clutter - own) * blind)
-    changed["log_likelihood"] = portable.log(own + any_).astype(np.float32)
-    return changed

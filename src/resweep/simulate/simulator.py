@@ -20,7 +20,7 @@ from resweep.scenario import Actor
 from resweep.scenario.actors import common_labels
 from resweep.sensors import Firing, Rosette, Sensor, fire, load_sensor
 from resweep.simulate.ego import Box, Ego
-from resweep.simulate.empty_sweep import NothingMet
+from resweep.simulate.empty_sweep_warning import EmptySweepWarning
 from resweep.simulate.pulses import Pulses
 from resweep.simulate.realism import RealismModel
 from resweep.simulate.tracer import LOOK_AHEAD, Tracer
@@ -66,7 +66,7 @@ class Simulator:
             self.tracer = self.tracer.with_hits()
         self.realism = realism
         self.ego = None if ego is None else Ego(ego)
-        self._nothing_met = NothingMet(world)
+        self._empty_sweep_warning = EmptySweepWarning(world)
         self._fired: Firing | None = None
 
     @property
@@ -126,7 +126,7 @@ class Simulator:
         other.tracer = tracer
         if tracer.sensor is not self.tracer.sensor:
             other._fired = None
-        other._nothing_met = NothingMet(self.world)
+        other._empty_sweep_warning = EmptySweepWarning(self.world)
         return other
 
     def sweep(
@@ -160,7 +160,7 @@ class Simulator:
             beam_ring=firing.ring,
             beam_column=firing.column,
         )
-        sweep = self._nothing_met.check(sweep, index)
+        sweep = self._empty_sweep_warning.check(sweep, index)
         if self.realism is None:
             return sweep
         labels = common_labels(self.world, self.actors)

@@ -25,7 +25,7 @@ from resweep.map.map import Map
 from resweep.map.predicted import measured_ranges, predict_beams
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
-from resweep.simulate.retrace import PredictionConfig
+from resweep.simulate.prediction import PredictionConfig
 from resweep.simulate.scene import native_scene
 from resweep.voxels import number_voxels
 from resweep.worlds import Layer, World

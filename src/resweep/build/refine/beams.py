@@ -11,7 +11,7 @@ from resweep import _core
 from resweep.map.beams import Beams
 from resweep.map.predicted import measured_ranges
 from resweep.pose import Array
-from resweep.simulate.retrace import PredictionConfig
+from resweep.simulate.prediction import PredictionConfig
 from resweep.simulate.scene import native_scene
 from resweep.worlds import Layer, Splats, Volumes, World
 from resweep.worlds.layers.layer import kinds_in

@@ -13,7 +13,8 @@ from resweep.map.beams import Beams, extract_beams
 from resweep.map.map import Map
 from resweep.neighbours import Neighbours
 from resweep.pose import Array
-from resweep.simulate.retrace import Retracer, one_ray_sensor
+from resweep.simulate.recorded_sensor import one_ray_sensor
+from resweep.simulate.retrace import Retracer
 from resweep.worlds import Layer, World
 from resweep.worlds.layers.volumes import Volumes
 

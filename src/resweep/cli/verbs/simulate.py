@@ -175,7 +175,7 @@ def simulate(
     from resweep.sensors import load_sensor
     from resweep.simulate.drive import Drive
     from resweep.simulate.realism import load_realism
-    from resweep.simulate.retrace import recorded_sensor
+    from resweep.simulate.recorded_sensor import recorded_sensor
 
     if [poses if like is None else None, like, scenario].count(None) != 2 or (poses and scenario):
         raise ResweepError(

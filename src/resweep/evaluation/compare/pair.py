@@ -18,10 +18,10 @@ from resweep.evaluation.compare.beams import (
     relative_pose,
 )
 from resweep.evaluation.compare.breakdown import Breakdown, break_down
+from resweep.evaluation.compare.pano import sum_pano
 from resweep.evaluation.compare.recorded import Batch, RecordedCloud
 from resweep.evaluation.metrics.metrics import ssim
 from resweep.evaluation.metrics.nearest import nearest_distances
-from resweep.evaluation.metrics.pano import sum_pano
 from resweep.evaluation.metrics.sums import FSCORES, MetricSums
 from resweep.labels import LabelSet
 from resweep.pose import Array, transform

@@ -57,7 +57,7 @@ class PairFacts:
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class PairResult:
     """A pair that was compared: its sums, and what was asked for of it.
 
     ``seen`` are the labels of the simulated sweep before they were mapped. Clouds are points (n, 3) and labels (n,):
@@ -74,7 +74,7 @@ class Compared:
     pair: Pair | None
 
 
-def compare_at(comparison: Comparison, numbers: tuple[int, int]) -> Compared:
+def compare_at(comparison: Comparison, numbers: tuple[int, int]) -> PairResult:
     """Load and compare the sweeps of two ``numbers``, the simulated one's and the real one's."""
     seen: set[int] = set()
     log = relabel(comparison.sim, comparison.labels, seen=seen) if comparison.maps else comparison.sim
@@ -100,7 +100,7 @@ def compare_at(comparison: Comparison, numbers: tuple[int, int]) -> Compared:
         all_returned=(bool(hits[0].all()), bool(hits[1].all())),
         apart_m=0.0 if comparison.same_frame else float(np.linalg.norm(relative_pose(sim, real)[:3, 3])),
     )
-    return Compared(
+    return PairResult(
         pair.sums,
         pair.breakdown,
         facts,

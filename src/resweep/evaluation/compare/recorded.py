@@ -16,10 +16,10 @@ from resweep.pose import Array
 from resweep.sweep import Sweep
 
 TILE_M = 40.0
-MOST_POINTS = 30_000_000  # held in memory
+MAX_POINTS = 30_000_000  # held in memory
 POINT_BYTES = 120  # of a return that is indexed: its row, the index of all and that of its class
 KEPT_BYTES = 28  # of a return that is kept
-_LEAST_PIECE = 1000
+_MIN_PIECE_POINTS = 1000
 _ROW = np.dtype([("point", np.float64, 3), ("label", np.int32)])
 
 
@@ -74,15 +74,15 @@ class _Index:
 class RecordedCloud:
     """The returns of many sweeps as one cloud in world coordinates; ``len(cloud)`` is their number.
 
-    ``origin`` (3,) is a place near it. The returns lie in square tiles. More than ``most_points`` are kept in a
+    ``origin`` (3,) is a place near it. The returns lie in square tiles. More than ``max_points`` are kept in a
     temporary folder, and a tile is read when it is asked for: a drive asks for the tiles around it. A tile of more than
     that, where a vehicle stood for long, is read in pieces. Distances are exact either way. All sweeps are added before
     the first distance is asked for.
     """
 
-    def __init__(self, origin: Array, threads: int = 0, most_points: int = MOST_POINTS) -> None:
+    def __init__(self, origin: Array, threads: int = 0, max_points: int = MAX_POINTS) -> None:
         self.origin = np.array(origin, np.float64)  # keeps what is small in coordinates that are large
-        self.threads, self.most_points = threads, most_points
+        self.threads, self.max_points = threads, max_points
         self._tiles: dict[tuple[int, int], _Tile] = {}
         self._read: OrderedDict[tuple[int, int, int], _Index] = OrderedDict()
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -101,7 +101,7 @@ class RecordedCloud:
         for key, chosen in _by_tile(rows["point"]):
             self._tiles.setdefault(key, _Tile()).add(rows[chosen])
         self._held += len(rows)
-        if self._held > self.most_points:
+        if self._held > self.max_points:
             self._store()
 
     def _store(self) -> None:
@@ -116,14 +116,14 @@ class RecordedCloud:
         """The indexes that hold all returns of a tile, one after the other: one, if it fits into memory."""
         if self._folder is not None and self._held:
             self._store()
-        tile, size = self._tiles[key], max(self.most_points, _LEAST_PIECE)
+        tile, size = self._tiles[key], max(self.max_points, _MIN_PIECE_POINTS)
         for begin in range(0, tile.count, size):
             yield self._index((*key, begin), tile, min(begin + size, tile.count))
 
     def _index(self, key: tuple[int, int, int], tile: _Tile, end: int) -> _Index:
         """Returns of a tile from a number, the last of the key, up to ``end``."""
         if key not in self._read:
-            while self._folder is not None and self._read and self._n_read + end - key[2] > self.most_points:
+            while self._folder is not None and self._read and self._n_read + end - key[2] > self.max_points:
                 self._read.popitem(last=False)
             self._read[key] = _Index(tile.read(key[2], end), self.threads)
             if self._folder is None:
@@ -200,11 +200,11 @@ class Batch:
 class KeptClouds:
     """The clouds of sweeps one after the other: ``kept[i]`` gives points (n, 3) float64 in the world and labels (n,).
 
-    Those beyond ``most_points`` are kept in a temporary folder.
+    Those beyond ``max_points`` are kept in a temporary folder.
     """
 
-    def __init__(self, most_points: int = MOST_POINTS) -> None:
-        self.most_points = most_points
+    def __init__(self, max_points: int = MAX_POINTS) -> None:
+        self.max_points = max_points
         self._clouds: list[Array | Path] = []
         self._sizes: list[int] = []
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -217,7 +217,7 @@ class KeptClouds:
         """Keep points (n, 3) in the world and their labels (n,); those that are not finite are left out."""
         rows = _rows(points, label)
         self._sizes.append(len(rows))
-        if self._held + len(rows) <= self.most_points:
+        if self._held + len(rows) <= self.max_points:
             self._held += len(rows)
             self._clouds.append(rows)
             return
@@ -227,15 +227,15 @@ class KeptClouds:
         rows.tofile(file)
         self._clouds.append(file)
 
-    def batches(self, most_points: int) -> Iterator[Batch]:
-        """All clouds in order, as many at a time as have no more than ``most_points`` together, but one at least.
+    def batches(self, max_points: int) -> Iterator[Batch]:
+        """All clouds in order, as many at a time as have no more than ``max_points`` together, but one at least.
 
         A tile of the recorded cloud is then read once for many sweeps.
         """
         begin = 0
         while begin < len(self):
             end, count = begin + 1, self._sizes[begin]
-            while end < len(self) and count + self._sizes[end] <= most_points:
+            while end < len(self) and count + self._sizes[end] <= max_points:
                 count += self._sizes[end]
                 end += 1
             clouds = [self[at] for at in range(begin, end)]

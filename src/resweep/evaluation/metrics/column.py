@@ -16,7 +16,7 @@ import numpy as np
 
 from resweep.pose import Array
 
-MOST_NUMBERS = 4_000_000  # held in memory
+MAX_NUMBERS = 4_000_000  # held in memory
 CHUNK = 1 << 20  # read at a time
 _DIGIT = 16  # bits
 
@@ -24,7 +24,7 @@ _DIGIT = 16  # bits
 class Column:
     """Numbers (n,) of one ``dtype`` that are appended in order; more than ``most`` lie in a temporary file."""
 
-    def __init__(self, dtype: type[np.floating[Any]] = np.float32, most: int = MOST_NUMBERS) -> None:
+    def __init__(self, dtype: type[np.floating[Any]] = np.float32, most: int = MAX_NUMBERS) -> None:
         self.dtype, self.most = np.dtype(dtype), most
         self._parts: list[Array] = []
         self._held = self._stored = 0

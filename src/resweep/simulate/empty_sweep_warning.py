@@ -1,4 +1,4 @@
-"""The warning for a sweep on which no beam met anything: most often its pose is not in the world's frame."""
+"""The warning for a sweep of which no beam hit anything: most often its pose is not in the world's frame."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from resweep.sweep import Sweep
 from resweep.worlds import StreamedWorld, World
 
 
-class NothingMet:
+class EmptySweepWarning:
     """Looks at simulated sweeps of one world, and warns once of one without a single return."""
 
     def __init__(self, world: World | StreamedWorld) -> None:
@@ -23,15 +23,15 @@ class NothingMet:
         """``sweep``, the ``index``-th; warns of the first that has beams and no return."""
         if len(sweep) == 0 and sweep.n_beams and not self._warned:
             self._warned = True
-            warnings.warn(describe_nothing_met(self._world, sweep, index), stacklevel=3)
+            warnings.warn(describe_empty_sweep(self._world, sweep, index), stacklevel=3)
         return sweep
 
 
-def describe_nothing_met(world: World | StreamedWorld, sweep: Sweep, index: int) -> str:
-    """One line: that no beam met anything, where the sensor stood, and what to do."""
+def describe_empty_sweep(world: World | StreamedWorld, sweep: Sweep, index: int) -> str:
+    """One line: that no beam hit anything, where the sensor stood, and what to do."""
     place = sweep.pose[:3, 3]
     return (
-        f"sweep {index}: none of {sweep.n_beams:,} beams met anything. The sensor stood at {_coordinates(place)} m, "
+        f"sweep {index}: none of {sweep.n_beams:,} beams hit anything. The sensor stood at {_coordinates(place)} m, "
         f"{_describe_place(world, place)}; give poses in the world's frame, such as those of the log it was built from"
     )
 

@@ -12,11 +12,11 @@ import numpy as np
 
 import resweep
 from resweep.errors import ResweepError, nearest_names
-from resweep.evaluation.compare.accumulated import Accumulated, count_points
+from resweep.evaluation.compare.accumulated_clouds import count_points
 from resweep.evaluation.compare.breakdown import Breakdown
 from resweep.evaluation.compare.pair import Pair, sum_recorded
 from resweep.evaluation.compare.pairing import pair_sweeps
-from resweep.evaluation.compare.pairs import Compared, Comparison, compare_at, find_range_max, hold_sweep
+from resweep.evaluation.compare.pairs import Comparison, PairResult, compare_at, find_range_max, hold_sweep
 from resweep.evaluation.compare.recorded import KEPT_BYTES, KeptClouds, RecordedCloud
 from resweep.evaluation.metrics.column import Column
 from resweep.evaluation.metrics.metrics import COST_METRICS, METRICS
@@ -183,7 +183,7 @@ class _Run:
             if progress is not None:
                 progress(done, len(pairs))
 
-    def _add(self, at_sim: int, at_real: int, compared: Compared) -> None:
+    def _add(self, at_sim: int, at_real: int, compared: PairResult) -> None:
         """Take in one pair."""
         sums = compared.sums
         self.caveats.add(compared.facts)
@@ -214,7 +214,7 @@ class _Run:
             for at in range(len(self.recorded)):
                 if at not in gathered:
                     self.cloud.add(self.recorded[at])
-            for batch in self.kept.batches(self.cloud.most_points // 2):
+            for batch in self.kept.batches(self.cloud.max_points // 2):
                 sum_recorded([sums for _, _, sums in self.pairs[batch.first :]], batch, self.cloud)
         for _, _, sums in self.pairs:
             if self.cloud is None and len(self.recorded) == 1:

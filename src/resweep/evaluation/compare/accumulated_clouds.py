@@ -16,7 +16,7 @@ def count_points(size: int) -> int:
     return size // 3 // POINT_BYTES
 
 
-class Accumulated:
+class AccumulatedClouds:
     """Both clouds, in the frame of a pose ``origin`` (4, 4), in about ``size`` bytes of memory and in files beyond."""
 
     def __init__(self, origin: Array, threads: int, size: int) -> None:
@@ -36,7 +36,7 @@ class Accumulated:
             return
         every = Column(np.float64)
         classes: dict[int, Column] = {}
-        for batch in self.sim.batches(self.real.most_points // 2):
+        for batch in self.sim.batches(self.real.max_points // 2):
             every.append(self.real.distances(batch.points))
             for item, _, distance in batch.class_distances(self.real):
                 classes.setdefault(item, Column(np.float64)).append(distance)
