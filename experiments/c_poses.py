@@ -31,7 +31,6 @@ from experiments.presenting import BLUE, console, figure, main, progress, table
 from resweep.calibrate.calibrate import calibrate
 from resweep.calibrate.config import CalibrateConfig
 from resweep.calibration import Calibration
-from resweep.evaluation.holdout import holdout
 from resweep.map.accumulate import find_mappable
 
 _NONE = 1e-9
@@ -72,7 +71,6 @@ def measure(recording: Recording, held: int, how: str) -> Figures:
     given = HOW[how]
     config = rs.SplatConfig(calibrate=None if given is None else CalibrateConfig(**given))  # type: ignore[arg-type]
     log = rs.open_log(DATA / recording.path)
-    labels = config.map.choose_labels(log)
     found: list[Calibration | None] = []
 
     def build(rest: rs.Log) -> rs.World:
@@ -80,7 +78,7 @@ def measure(recording: Recording, held: int, how: str) -> Figures:
         found.append(world.calibration)
         return world
 
-    report = holdout(log, [held], build, lambda sweep: find_mappable(sweep, config.map, labels))
+    report = rs.holdout(log, [held], build=build, progress=False)
     return {"plane_residual_m": None, **{name: report.metrics[name] for name in FIGURES}, **_list_findings(found[0])}
 
 

@@ -25,8 +25,6 @@ from experiments.kept_results import Figures, KeptResults
 from experiments.presenting import BLUE, GREEN, ORANGE, console, figure, main, progress, table
 from resweep.build import HybridConfig
 from resweep.build.settings.refine import REFINEMENTS, Refine
-from resweep.evaluation.holdout import holdout
-from resweep.map.accumulate import find_mappable
 
 HOW: tuple[Refine, ...] = ("none", "fast", "full")
 QUICK: tuple[Refine, ...] = ("none", "fast")  # `full` takes longer than all else: it comes after these of every place
@@ -78,9 +76,7 @@ class Recording:
         begun = time.process_time()
         world = self._build(how)
         seconds = time.process_time() - begun
-        log, config = self.place.log, HybridConfig()
-        labels = config.map.choose_labels(log)
-        report = holdout(log, self.held, partial(_give, world), lambda sweep: find_mappable(sweep, config.map, labels))
+        report = rs.holdout(self.place.log, self.held, build=partial(_give, world), progress=False)
         figures = {name: report.metrics.get(name) for name in FIGURES}
         first_s = seconds if how == "none" else self.first_cpu_s
         return {**figures, "first_cpu_s": first_s, "refine_cpu_s": seconds - first_s}

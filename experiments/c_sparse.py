@@ -29,9 +29,7 @@ from experiments.c_places import DATA, jitter
 from experiments.kept_results import Figures, KeptResults
 from experiments.presenting import BLUE, GREY, ORANGE, console, figure, main, progress, table
 from experiments.reachable import find_bounds
-from resweep.evaluation.holdout import holdout
 from resweep.labels import NO_LABELS
-from resweep.map.accumulate import find_mappable
 from resweep.pose import from_xyz_rpy
 from resweep.scenes.street import StreetConfig, street
 
@@ -120,14 +118,13 @@ def measure(recording: Recording, world: str) -> Figures:
     """The figures of one world on one recording, and what could be reached."""
     config = WORLDS[world]
     log, held = recording.open()
-    labels = config.map.choose_labels(log)
     built: list[rs.World] = []
 
     def build(rest: rs.Log) -> rs.World:
         built.append(rs.build(rest, config, progress=False))
         return built[0]
 
-    report = holdout(log, [held], build, lambda sweep: find_mappable(sweep, config.map, labels))
+    report = rs.holdout(log, [held], build=build, progress=False)
     bounds: Figures = dict.fromkeys(BOUNDS)
     if world == "default":
         bounds |= find_bounds(log, held, built[0], config)

@@ -57,6 +57,7 @@ NAMES = [
     "build_bank",
     "evaluate",
     "from_xyz_rpy",
+    "holdout",
     "join",
     "learn_realism",
     "learn_semantics",

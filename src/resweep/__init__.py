@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; at run time modules loa
     from resweep.errors import SettingsError as SettingsError
     from resweep.evaluation import Report as Report
     from resweep.evaluation import evaluate as evaluate
+    from resweep.evaluation.holdout import holdout as holdout
     from resweep.io import load_poses as load_poses
     from resweep.io import load_sweep as load_sweep
     from resweep.io import open_log as open_log
@@ -137,6 +138,7 @@ _PUBLIC = {
     "build_bank": "resweep.objects",
     "evaluate": "resweep.evaluation",
     "from_xyz_rpy": "resweep.pose",
+    "holdout": "resweep.evaluation.holdout",
     "join": "resweep.register",
     "learn_realism": "resweep.dataset.learning",
     "learn_semantics": "resweep.learn.semantics",

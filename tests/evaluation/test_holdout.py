@@ -7,16 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from resweep.build import CalibrateConfig, SplatConfig
+from resweep.build import CalibrateConfig, MapConfig, SplatConfig
 from resweep.build.pipeline import build
 from resweep.errors import ResweepError
 from resweep.evaluation.holdout import holdout
 from resweep.log import Log
-from resweep.pose import Array, from_xyz_rpy
+from resweep.pose import from_xyz_rpy
 from resweep.scenes import SCENES
 from resweep.simulate import Simulator
 from resweep.simulate.align import align
-from resweep.sweep import Sweep
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +28,10 @@ def drive() -> Log:
 
 
 def test_a_simulated_street_is_met_again_in_its_splats(drive: Log) -> None:
-    config = SplatConfig(
-        method="labels", resample=False, calibrate=CalibrateConfig(points_per_sweep=20_000, samples=10_000)
-    )
-
-    def ground(sweep: Sweep) -> Array:
-        return np.asarray(np.isin(sweep.label, (40, 48)) & (sweep.range < 15))
-
-    report = holdout(drive, [3], lambda rest: build(rest, config, progress=False), ground)
+    calibrate = CalibrateConfig(points_per_sweep=20_000, samples=10_000)
+    elsewhere = tuple(label for label in drive.labels.classes if label not in (40, 48))
+    config = SplatConfig(method="labels", resample=False, calibrate=calibrate, map=MapConfig(drop_labels=elsewhere))
+    report = holdout(drive, [3], config, progress=False)
     assert report["range_median_m"] < 0.02
     assert report["within_0.10m"] > 0.9
     assert report["primitives"] > 1000
@@ -45,6 +40,8 @@ def test_a_simulated_street_is_met_again_in_its_splats(drive: Log) -> None:
     assert list(report.metrics)[:2] == ["c2c_m", "c2c_sweep_m"]
     assert {"road", "pavement"} <= set(report.per_class)
     assert "held out: sweeps 3" in report.notes[-1]
+    assert report.settings["beams_left_out"] > 0
+    assert any(note.startswith(f"{report.settings['beams_left_out']:,} of ") for note in report.notes)
     assert [(row["sim"], row["real"]) for row in report.per_sweep] == [(3, 3)]  # as the log counts
     # Simulated returns state their confidence, and most that are sure are right.
     assert sum(row["returns"] for row in report.calibration) > 1000
@@ -64,4 +61,4 @@ def test_a_shifted_pose_is_found_again(drive: Log) -> None:
 @pytest.mark.parametrize(("held", "complaint"), [([9], "no sweep 9"), ([], "keep some"), (range(7), "keep some")])
 def test_sweeps_that_cannot_be_held_out_are_told(drive: Log, held: list[int], complaint: str) -> None:
     with pytest.raises(ResweepError, match=complaint):
-        holdout(drive, held, lambda rest: build(rest, SplatConfig(), progress=False))
+        holdout(drive, held, SplatConfig())

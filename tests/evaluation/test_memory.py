@@ -83,7 +83,7 @@ def drive(make_sweep: Callable[..., Sweep], rng: np.random.Generator) -> Callabl
 def test_figures_do_not_depend_on_memory(drive: Callable[[float], Log], monkeypatch: pytest.MonkeyPatch) -> None:
     sim, real = drive(0.1), drive(0.0)
     whole = evaluate(sim, real, accumulate=True)
-    monkeypatch.setattr("resweep.evaluation.evaluate_logs.spare_memory", lambda *_: 100_000)
+    monkeypatch.setattr("resweep.evaluation.pair_totals.spare_memory", lambda *_: 100_000)
     monkeypatch.setattr("resweep.evaluation.metrics.column.MAX_NUMBERS", 100)
     assert evaluate(sim, real, accumulate=True).to_json() == whole.to_json()
 

@@ -64,14 +64,14 @@ def test_a_beam_is_predicted_with_the_width_of_its_own_sensor(bush: World, wide:
 
 def test_evaluation_and_holdout_use_the_width_of_the_log(bush: World, wide: Sensor, drive: Log) -> None:
     def mean(**options: Any) -> float:
-        retracer = Retracer(bush, **options)
+        retracer = Retracer(bush, wide, **options)
         return float(np.concatenate([retracer.log_likelihood(sweep) for sweep in drive]).mean())
 
     own, bare = mean(beam_slope=wide.beam_slope), mean(beam_slope=0.0)
     assert own > bare + 0.01
     assert rs.evaluate(drive, drive, world=bush)["log_likelihood"] == pytest.approx(own)
-    report = holdout(drive, [1, 3], lambda rest: bush)
-    retracer = Retracer(bush, beam_slope=wide.beam_slope)
+    report = holdout(drive, [1, 3], build=lambda rest: bush, progress=False)
+    retracer = Retracer(bush, wide)
     held = np.concatenate([retracer.log_likelihood(drive[at], retracer.register(drive[at])) for at in (1, 3)])
     assert report["log_likelihood"] == pytest.approx(held.mean())
 

@@ -4,36 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import resweep
 from resweep.errors import ResweepError, nearest_names
-from resweep.evaluation.compare.accumulated_clouds import count_points
-from resweep.evaluation.compare.breakdown import Breakdown
-from resweep.evaluation.compare.pair import Pair, sum_recorded
 from resweep.evaluation.compare.pairing import pair_sweeps
-from resweep.evaluation.compare.pairs import Comparison, PairResult, compare_at, find_range_max, hold_sweep
-from resweep.evaluation.compare.recorded import KEPT_BYTES, KeptClouds, RecordedCloud
 from resweep.evaluation.metrics.column import Column
-from resweep.evaluation.metrics.metrics import COST_METRICS, METRICS
-from resweep.evaluation.metrics.sums import MetricSums, Values
-from resweep.evaluation.report.caveats import Caveats, label_lines
+from resweep.evaluation.metrics.metrics import COST_METRICS
+from resweep.evaluation.metrics.sums import Values
+from resweep.evaluation.pair_totals import PairTotals
 from resweep.evaluation.report.report import Report
-from resweep.label_mapping import map_labels
-from resweep.labels import NO_LABELS, UNKNOWN_LABELS, LabelSet, load_labels
+from resweep.labels import UNKNOWN_LABELS, LabelSet, load_labels
 from resweep.log import Log
-from resweep.memory import parse_memory, spare_memory
-from resweep.simulate.retrace import Retracer
+from resweep.map_filter import MapFilter
+from resweep.memory import parse_memory
+from resweep.sensors.infer.drive import prepare_drive
+from resweep.simulate import Retracer
 from resweep.sweep import Sweep
-from resweep.work import OneProcess, Workers, is_here, map_batches
-from resweep.worlds import World
-
-WORST = 3  # pairs that a report shows
-BEAM_BYTES = 750  # that a beam of a pair takes while it is compared: both sweeps, images and nearest points
+from resweep.work import OneProcess, Workers
+from resweep.worlds import StreamedWorld, World
 
 
 def evaluate(
@@ -48,7 +39,7 @@ def evaluate(
     range_max_m: float | None = None,
     tolerance_rad: float | None = None,
     max_gap_s: float | None = None,
-    world: World | None = None,
+    world: World | StreamedWorld | None = None,
     threads: int = 0,
     memory: int | str | None = None,
     workers: Workers | None = None,
@@ -56,18 +47,21 @@ def evaluate(
 ) -> Report:
     """Compare simulated sweeps with real ones; every metric is defined in `METRICS`.
 
-    Logs of equal length pair up by index, others by nearest timestamp within ``max_gap_s`` (default: half
-    the shorter sweep period). Clouds are compared in world coordinates with motion undone, or in the
-    sensor's frame where a log does not know its poses. ``c2c_m`` is to the whole recorded cloud: all sweeps of
-    ``recorded`` (default: of ``real``), which is labelled like ``real``. ``accumulate`` also compares the paired
-    sweeps as one cloud each.
+    Logs of equal length pair up by index, others by nearest timestamp within ``max_gap_s`` (default: half the shorter
+    sweep period). Both logs are prepared (`prepare_drive`). Where the simulated one fired the beams of a recording
+    (`resweep.resimulate`), its sweeps have the motion of the real ones, and beams that returned from what the map of
+    its world left out do not count; the report says how many. Clouds are compared in world coordinates with motion
+    undone, or in the sensor's frame where a log does not know its poses. ``c2c_m`` is to the whole recorded cloud: all
+    sweeps of ``recorded`` (default: of ``real``), which is labelled like ``real``. ``accumulate`` also compares the
+    paired sweeps as one cloud each.
 
     Classes are named by the vocabulary of ``real``; simulated labels of another one are mapped to it. ``labels`` is
     the vocabulary of a side that does not know its own. ``thin_labels`` are the ids of thin structures (default:
     those of the vocabulary). ``range_max_m`` is the data range of the range images (default: that of the real sensor,
     then of the simulated one, then the largest real range). ``tolerance_rad`` is how far apart beams matched by
     direction may be. ``extra`` takes figures that the caller knows: primitives, build_s, sweeps_per_s. With a
-    ``world``, ``log_likelihood`` says how likely it holds the real beams to be (`resweep.simulate.Retracer`).
+    ``world``, ``log_likelihood`` says how likely it holds the real beams to be, each sweep registered to it by its pose
+    (`resweep.Retracer.for_log`).
     ``threads``: 0 for all cores. ``memory`` bounds what is held, such as "4GB" or a number of bytes (default: half of
     the machine's): clouds beyond it are kept in temporary files, and figures do not depend on it.
     ``workers`` load and compare the pairs (default: this process); figures do not depend on them either.
@@ -80,200 +74,41 @@ def evaluate(
         _check_needed(load_labels(labels), sim_log.labels, real_log.labels)
     known = _checked_extra(extra or {})
     _check_positive(range_max_m=range_max_m, tolerance_rad=tolerance_rad, max_gap_s=max_gap_s)
+    sim_log = sim_log if sim_log.map_filter is not None else prepare_drive(sim_log)
+    real_log = prepare_drive(real_log)
+    recorded = None if recorded is None else prepare_drive(recorded)
     pairs = pair_sweeps(sim_log, real_log, max_gap_s)
-    run = _Run(sim_log, real_log, recorded, len(pairs), thin_labels, range_max_m, threads, parse_memory(memory))
+    limits = (thin_labels, range_max_m, threads, parse_memory(memory))
+    totals = PairTotals(sim_log, real_log, recorded, len(pairs), *limits, _choose_left_out(sim_log, real_log))
     if accumulate:
-        if run.same_frame:
+        if totals.same_frame:
             raise ResweepError("evaluate: accumulate needs poses, and a log knows none; open it with poses=")
-        run.accumulate = True
-    run.compare_pairs(pairs, tolerance_rad, workers or OneProcess(), progress)
-    run.compare_with_recorded()
-    if run.accumulated is not None:
-        run.accumulated.sum_into(run.total)
+        totals.accumulate = True
+    totals.compare_pairs(pairs, tolerance_rad, workers or OneProcess(), progress)
+    totals.compare_with_recorded()
+    if totals.accumulated is not None:
+        totals.accumulated.sum_into(totals.total)
     if world is not None:
-        slope = None if real_log.sensor is None else real_log.sensor.beam_slope
-        retracer = Retracer(world, beam_slope=slope)
-        beams = Column()
-        for _, at_real in pairs:
-            beams.append(retracer.log_likelihood(real_log[at_real]))
-        known["log_likelihood"] = beams.mean()
-    return run.report(known)
+        known["log_likelihood"] = _mean_likelihood(world, real_log, [at_real for _, at_real in pairs])
+    return totals.report(known)
 
 
-class _Run:
-    """Pairs compared so far: their sums, and where the errors are."""
+def _choose_left_out(sim: Log, real: Log) -> MapFilter | None:
+    """The recorded returns without counterpart in a simulated log that fired recorded beams; None for other logs."""
+    if sim.map_filter is None:
+        return None
+    foreign = sim.labels.known and real.labels.known and not sim.labels.same_as(real.labels)
+    return MapFilter(near_m=sim.map_filter.near_m) if foreign else sim.map_filter  # ids of another vocabulary
 
-    def __init__(
-        self,
-        sim: Log,
-        real: Log,
-        recorded: Log | None,
-        n_pairs: int,
-        thin: Iterable[int] | None,
-        range_max_m: float | None,
-        threads: int,
-        memory: int,
-    ) -> None:
-        self.given, self.sim, self.real, self.recorded = sim.labels, sim, real, recorded or real
-        self.seen: set[int] = set()
-        self.labels = real.labels
-        self.thin = self.labels.thin if thin is None else tuple(int(label) for label in thin)
-        self.range_max_m, self.threads, self.memory = range_max_m, threads, memory
-        self.accumulate = False
-        self.same_frame = not (sim.poses_known and real.poses_known)
-        self.total = MetricSums()
-        self.pairs: list[tuple[int, int, MetricSums]] = []
-        self.accumulated: Accumulated | None = None
-        self.beams_known = sim.beams_known and real.beams_known
-        unknown = [side for side, log in (("simulated", sim), ("real", real)) if not log.beams_known]
-        self.caveats = Caveats(len(sim), len(real), n_pairs, self.same_frame, unknown)
-        self.breakdown = Breakdown()
-        self.comparison: Comparison | None = None
-        self.cloud: RecordedCloud | None = None
-        self.kept = KeptClouds()
 
-    @property
-    def gathers(self) -> bool:
-        """Whether the recorded cloud has to be gathered: one recorded sweep is that cloud itself."""
-        return not self.same_frame and (len(self.recorded) > 1 or self.recorded is not self.real)
-
-    def _divide_memory(self, beams: int, at_real: int) -> None:
-        """Make room for clouds, from the first pair: what its ``beams`` take is not left for them."""
-        spare = spare_memory(self.memory, BEAM_BYTES * beams, "comparing a pair of sweeps")
-        clouds = spare // (2 if self.accumulate else 1)
-        if self.gathers:
-            self.cloud = RecordedCloud(self.real.poses[0][:3, 3], self.threads, count_points(clouds))
-            self.kept = KeptClouds(clouds // 4 // KEPT_BYTES)
-        if self.accumulate:
-            # The frame of the first real pose keeps float32 exact in any world.
-            self.accumulated = Accumulated(self.real.poses[at_real], self.threads, clouds)
-
-    def compare_pairs(
-        self,
-        pairs: list[tuple[int, int]],
-        tolerance_rad: float | None,
-        workers: Workers,
-        progress: Callable[[int, int], None] | None,
-    ) -> None:
-        """Compare all pairs, each a task of its own or a part of one."""
-        sim, real = self.sim[pairs[0][0]], self.real[pairs[0][1]]
-        self._divide_memory(sim.n_beams + real.n_beams, pairs[0][1])
-        if self.range_max_m is None:
-            self.range_max_m = find_range_max(self.sim, sim, self.real, real)
-        given, own, here = self.given, self.recorded is self.real, is_here(workers)
-        self.comparison = Comparison(
-            hold_sweep(self.sim, pairs[0][0], sim) if here else self.sim,
-            hold_sweep(self.real, pairs[0][1], real) if here else self.real,
-            self.labels,
-            maps=given.known and self.labels.known and not given.same_as(self.labels),
-            range_max_m=self.range_max_m,
-            same_frame=self.same_frame,
-            beams_known=self.beams_known,
-            tolerance_rad=tolerance_rad,
-            threads=self.threads,
-            keeps_sim=self.gathers,
-            keeps_real=self.gathers and own,
-            keeps_frame=self.accumulate,
-            keeps_pair=False,
-        )
-        del sim, real
-        results = map_batches(workers, partial(compare_at, self.comparison), pairs, "comparing", show=False)
-        for done, (numbers, compared) in enumerate(zip(pairs, results, strict=True), start=1):
-            self._add(*numbers, compared)
-            if progress is not None:
-                progress(done, len(pairs))
-
-    def _add(self, at_sim: int, at_real: int, compared: PairResult) -> None:
-        """Take in one pair."""
-        sums = compared.sums
-        self.caveats.add(compared.facts)
-        self.seen.update(compared.seen)
-        self.breakdown.add(compared.breakdown)
-        self.total.take_errors(sums)
-        self.pairs.append((at_sim, at_real, sums))
-        if self.cloud is not None:
-            assert compared.sim is not None
-            self.kept.append(*compared.sim)
-            if compared.real is not None:
-                self.cloud.add_points(*compared.real)
-        if self.accumulated is not None:
-            assert compared.in_frame is not None
-            self.accumulated.add(*compared.in_frame)
-
-    def _find_worst(self) -> list[int]:
-        """The rows of the pairs with the largest c2c_sweep_m, worst first."""
-        totals = [sums.totals for _, _, sums in self.pairs]
-        errors = [each["c2c_sweep"] / each["c2c_sweep_n"] if each["c2c_sweep_n"] else 0.0 for each in totals]
-        return sorted(range(len(errors)), key=lambda row: -errors[row])[:WORST]
-
-    def compare_with_recorded(self) -> None:
-        """Add the distances of all pairs to the whole recorded cloud, and the sums of all pairs to the total."""
-        if self.cloud is not None:
-            own = self.recorded is self.real
-            gathered = {at_real for _, at_real, _ in self.pairs} if own else set()
-            for at in range(len(self.recorded)):
-                if at not in gathered:
-                    self.cloud.add(self.recorded[at])
-            for batch in self.kept.batches(self.cloud.max_points // 2):
-                sum_recorded([sums for _, _, sums in self.pairs[batch.first :]], batch, self.cloud)
-        for _, _, sums in self.pairs:
-            if self.cloud is None and len(self.recorded) == 1:
-                sums.copy_distances("c2c_sweep", "c2c")
-            self.total.add(sums)
-
-    def report(self, known: Values) -> Report:
-        """The report of all pairs, with figures that the caller knew."""
-        assert self.range_max_m is not None
-        assert self.comparison is not None
-        whole = replace(self.comparison, keeps_pair=True)
-        numbers = [pair[:2] for pair in self.pairs]
-
-        def load_pair(row: int) -> Pair:
-            """The sweeps of a row compared again, with all that pictures need."""
-            pair = compare_at(whole, numbers[row]).pair
-            assert pair is not None
-            return pair
-
-        values = {**self.total.metrics(self.thin, self.range_max_m), **known}
-        lost = map_labels(self.given, self.labels).lost_names(np.array(sorted(self.seen))) if self.seen else []
-        real = self.labels if self._labelled("real") else NO_LABELS
-        labels = self.given if real is NO_LABELS and self.given.known else self.labels
-        thin = self.thin or labels.thin
-        lines = label_lines(self.given, real, labels, thin, lost) if self._labelled("real", "sim") else []
-        return Report(
-            metrics={name: values[name] for name in METRICS if name in values},
-            per_sweep=[self._row(*pair) for pair in self.pairs],
-            per_class=self.total.per_class(labels),
-            per_range=self.breakdown.by_range(),
-            range_errors=self.total.error_curves(),
-            returns=self.total.count_returns(),
-            ground=self.breakdown.ground(),
-            calibration=self.breakdown.calibration(),
-            notes=[*self.caveats.lines(), *lines],
-            settings={
-                "resweep": resweep.__version__,
-                "sim": _title(self.sim),
-                "real": _title(self.real),
-                "sweeps": len(self.pairs),
-                "range_max_m": self.range_max_m,
-                "labels": labels.name,
-                "labels_title": labels.title,
-                "unlabelled_labels": list(labels.unlabelled) if labels.known else [0],
-                "thin_labels": list(self.thin),
-                "worst_rows": self._find_worst(),
-            },
-            load_pair=load_pair,
-        )
-
-    def _labelled(self, *sides: str) -> bool:
-        """Whether any return of the sides ("sim", "real") is labelled."""
-        found = [label for label, sums in self.total.classes.items() if any(sums[side] for side in sides)]
-        return bool(self.labels.is_labelled(np.array(found, np.int64)).any())
-
-    def _row(self, at_sim: int, at_real: int, sums: MetricSums) -> dict[str, Any]:
-        assert self.range_max_m is not None
-        place = {"sim": at_sim, "real": at_real, "time_s": float(self.real.times[at_real])}
-        return {**place, **sums.metrics(self.thin, self.range_max_m)}
+def _mean_likelihood(world: World | StreamedWorld, real: Log, numbers: list[int]) -> float:
+    """The mean log-likelihood of the beams of some sweeps, but those that returned from what no map holds."""
+    retracer, beams = Retracer.for_log(world, real), Column()
+    for at in numbers:
+        sweep = real[at]
+        found = retracer.log_likelihood(sweep)
+        beams.append(found if world.map_filter is None else found[world.map_filter.keeps_beams(sweep)])
+    return beams.mean()
 
 
 def _as_log(given: Any, which: str, labels: LabelSet | str | Path | None) -> Log:
@@ -312,8 +147,3 @@ def _check_positive(**options: float | None) -> None:
     for name, value in options.items():
         if value is not None and not (np.isfinite(value) and value > 0):
             raise ResweepError(f"evaluate: {name} is {value}; give a number above 0")
-
-
-def _title(log: Log) -> str:
-    names = dict.fromkeys(part for part in (log.name, log.sensor_name) if part)
-    return " · ".join(names) or "sweep"

@@ -86,7 +86,7 @@ class Retracer:
         Its own has no range noise (`recorded_sensor`). Sweeps are aligned if the world was built from a recording,
         since its poses are off by centimetres, as are those of the log.
         """
-        chosen = recorded_sensor(log) if sensor is None else sensor
+        chosen = recorded_sensor(log) if sensor is None and log.sensor is not None else sensor
         aligned = world.map_filter is not None or world.calibration is not None
         return cls(world, chosen, actors=actors, aligned=aligned, realism=realism, seed=seed, threads=threads)
 

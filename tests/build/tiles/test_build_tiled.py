@@ -102,7 +102,8 @@ def test_rays_meet_the_same_surfaces_along_a_seam(hybrids):
 def test_held_out_figures_do_not_depend_on_the_tiles(garden, tmp_path):
     found = []
     for tile_m in (1000.0, TILE_M):
-        report = holdout(garden, [3], lambda log, m=tile_m: make(log, tmp_path / f"{m:g}.world", HYBRID, m))
+        place = tmp_path / f"{tile_m:g}.world"
+        report = holdout(garden, [3], build=lambda log, at=place, m=tile_m: make(log, at, HYBRID, m), progress=False)
         found.append(report.metrics)
     for name, tolerance in (("range_median_m", 0.002), ("within_0.10m", 0.01), ("recovered_0.10m", 0.01)):
         assert found[0][name] == pytest.approx(found[1][name], abs=tolerance)

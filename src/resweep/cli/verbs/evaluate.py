@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,11 +29,10 @@ from resweep.errors import ResweepError
 from resweep.memory import parse_memory
 
 if TYPE_CHECKING:
-    from resweep.build import BuildConfig, Checkpoints
+    from resweep.build import BuildConfig
     from resweep.evaluation import Report
     from resweep.log import Log
     from resweep.simulate.realism import RealismModel
-    from resweep.worlds import StreamedWorld, World
 
 
 @locks("output", reads=["sim", "real"])
@@ -91,9 +89,10 @@ def evaluate(
 
     Logs of equal length are compared sweep by sweep, others by nearest time. c2c_m is to all sweeps of REAL as one
     cloud, c2c_sweep_m to the paired sweep. With --holdout a world is built from the other sweeps of one real log, and
-    the held-out beams are traced again in it; the cloud is then the whole log. Stopped and started again with the same
-    words, it goes on after the finished stages of that build, which OUT.partial keeps. With --realism the held-out
-    beams are not predicted but simulated once, with the noise of a learned model.
+    the held-out beams are fired again in it, as resweep simulate --like does: the figures are those of drawn returns,
+    each sweep registered to the world by its pose. A second table has other placements, and most likely returns.
+    Stopped and started again with the same words, it goes on after the finished stages of that build, which OUT.partial
+    keeps. With --realism the drawn returns are as a learned model says.
 
     Examples:
 
@@ -105,12 +104,11 @@ def evaluate(
 
       resweep evaluate drive.bag --holdout-every 10 --odometry
     """
-
-    from resweep.cli.shared.inputs import add_refinement, build_config, check_writable, open_posed, report_skipped
+    from resweep.cli.shared.inputs import add_refinement, build_config, check_writable
+    from resweep.files.partial import find_partial
+    from resweep.files.publication import discard_partial
     from resweep.labels import load_labels
     from resweep.progress import open_progress
-    from resweep.simulate.realism import load_realism
-    from resweep.terminal import make_console
 
     bound = parse_memory(memory)
     if labels is not None:
@@ -119,57 +117,46 @@ def evaluate(
         if output.suffix.lower() not in (".html", ".json"):
             raise ResweepError(f"--output '{output}': a report is .html or .json; choose one of them")
         check_writable(output)
-    model = None if realism is None else load_realism(realism)
-    kept = _Kept(None, bound)
+    partial = None
     if holdout is None and every is None:
-        if odometry:
-            raise ResweepError("--odometry: goes with --holdout; sweeps are compared in their own frames without it")
-        if model is not None:
-            raise ResweepError("--realism: changes what is simulated with --holdout; SIM was simulated before")
-        report = _compare(sim, real, accumulate, keep_going, labels, poses, pose_rate, bound, cluster)
+        _refuse({"--odometry": odometry}, "goes with --holdout; sweeps are compared in their own frames without it")
+        _refuse({"--realism": realism}, "changes what is simulated with --holdout; SIM was simulated before")
+        report = _compare(sim, real, keep_going, labels, poses, pose_rate, cluster, accumulate, bound)
     else:
-        if cluster is not None:
-            raise ResweepError(
-                "--cluster: compares two logs; with --holdout a world is built and compared in this process"
-            )
         if real is not None:
             raise ResweepError("--holdout takes one log, the real one; leave out REAL or --holdout")
+        _refuse({"--cluster": cluster}, "compares two logs; with --holdout one process builds and compares")
         if odometry and poses is not None:
             raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
         config = build_config(method, add_refinement(set_, refine))  # a mistake is said before anything is read
-        kept = _Kept(output, bound)
-        log = open_posed(sim, keep_going, poses, pose_rate, labels=labels)
-        report_skipped(sim, log)
-        report = _hold_out(log, holdout, every, config, accumulate, odometry, bound, kept, model)
+        partial = None if output is None else find_partial(output)
+        given = _open_held(sim, keep_going, poses, pose_rate, labels, odometry, realism)
+        report = _hold_out(*given, holdout, every, config, resume=partial, accumulate=accumulate, memory=bound)
     if output is not None:
         with open_progress() as progress:
             progress.start(f"writing {output.name}")
             report.save(output)
-        kept.remove()
-    if as_json:
-        for line in report.warnings:
-            typer.echo(f"resweep: warning: {line}", err=True)
-        facts = {"sweeps": len(report.per_sweep), "labels": report.settings["labels"], **report.metrics}
-        typer.echo(json.dumps({**facts, "per_class": report.per_class} if per_class else facts, allow_nan=False))
-        return
-    console = make_console()
-    console.print(report)
-    if per_class:
-        console.print(report.class_table())
-    if output is not None:
-        print_made([("report", output)])
+        if partial is not None and partial.exists():
+            discard_partial(partial)
+    _print_report(report, output, per_class, as_json)
+
+
+def _refuse(options: dict[str, object], why: str) -> None:
+    for name, value in options.items():
+        if value:
+            raise ResweepError(f"{name}: {why}")
 
 
 def _compare(
     sim: Path,
     real: Path | None,
-    accumulate: bool,
     keep_going: bool,
     labels: str | None,
     poses: Path | None,
     pose_rate: float | None,
-    memory: int,
     cluster: str | None,
+    accumulate: bool,
+    memory: int,
 ) -> Report:
     """Simulated sweeps against real ones, which have other ``poses`` if given."""
     from resweep.cli.shared.inputs import open_posed, open_recording, report_skipped
@@ -196,83 +183,54 @@ def _compare(
         return compare(simulated, recorded, **options, progress=advance)
 
 
-def _hold_out(
-    log: Log,
-    listed: str | None,
-    every: int | None,
-    config: BuildConfig,
-    accumulate: bool,
+def _open_held(
+    path: Path,
+    keep_going: bool,
+    poses: Path | None,
+    pose_rate: float | None,
+    labels: str | None,
     odometry: bool,
-    memory: int,
-    kept: _Kept,
-    realism: RealismModel | None,
-) -> Report:
-    """Held-out sweeps of a log against a world built from the others, of which finished stages are ``kept``."""
-    from resweep.evaluation.holdout import holdout
-    from resweep.map.accumulate import find_mappable
-    from resweep.progress import Progress, open_progress
+    realism: Path | None,
+) -> tuple[Log, RealismModel | None]:
+    """The log of which sweeps are held out, and the learned model."""
+    from resweep.cli.shared.inputs import open_posed, report_skipped
     from resweep.register import odometry as find_poses
+    from resweep.simulate.realism import load_realism
+
+    model = None if realism is None else load_realism(realism)
+    log = open_posed(path, keep_going, poses, pose_rate, labels=labels)
+    report_skipped(path, log)
+    return (find_poses(log, progress=True) if odometry else log), model
+
+
+def _hold_out(
+    log: Log, model: RealismModel | None, listed: str | None, every: int | None, config: BuildConfig, **options: Any
+) -> Report:
+    """Held-out sweeps of a log against a world built from the others."""
+    from resweep.evaluation.holdout import holdout
 
     held = list(range(every - 1, len(log), every)) if every is not None else []
     try:
         held += [int(word) for word in (listed or "").split(",") if word.strip()]
     except ValueError as error:
         raise ResweepError(f"--holdout '{listed}': expected sweep numbers such as 5 or 3,7") from error
-    if odometry:
-        log = find_poses(log, progress=True)
-    vocabulary = config.map.choose_labels(log)
-    with ExitStack() as stack:
-        comparing: list[Progress] = []  # opened once the world is built, which shows its own progress
-
-        def build(rest: Log) -> World | StreamedWorld:
-            world = kept.build(rest, config)
-            comparing.append(stack.enter_context(open_progress()))
-            comparing[0].start("comparing held-out sweeps", len(set(held)))
-            return world
-
-        report = holdout(
-            log,
-            held,
-            build,
-            lambda sweep: find_mappable(sweep, config.map, vocabulary),
-            accumulate=accumulate,
-            memory=memory,
-            realism=realism,
-            progress=lambda *_: comparing[0].advance(),
-        )
-    return kept.qualify(report)
+    return holdout(log, held, config, realism=model, **options)
 
 
-class _Kept:
-    """The finished stages of a held-out build, kept beside the report until that is written; nowhere without one.
+def _print_report(report: Report, output: Path | None, per_class: bool, as_json: bool) -> None:
+    from resweep.terminal import make_console
 
-    A world that does not fit into ``memory`` is built by tiles in a temporary folder, from where it is read.
-    """
-
-    def __init__(self, output: Path | None, memory: int) -> None:
-        self._output, self._memory = output, memory
-        self._checkpoints: Checkpoints | None = None
-
-    def build(self, log: Log, config: BuildConfig) -> World | StreamedWorld:
-        """The world of the sweeps that are not held out."""
-        from resweep.build.pipeline import build, open_checkpoints
-        from resweep.build.plan import resolve
-        from resweep.files.partial import find_partial
-
-        if self._output is None:
-            return build(log, config, memory=self._memory)
-        plan = resolve(log, config, memory=self._memory)
-        self._checkpoints = open_checkpoints(find_partial(self._output), log, plan)
-        return build(log, config, memory=self._memory, checkpoints=self._checkpoints)
-
-    def qualify(self, report: Report) -> Report:
-        """The report without the time of a build of which some stages were finished before."""
-        if self._checkpoints is None or not self._checkpoints.kept:
-            return report
-        note = f"build_s is unknown: resumed after {', '.join(self._checkpoints.kept)}"
-        return replace(report, metrics={**report.metrics, "build_s": None}, notes=[*report.notes, note])
-
-    def remove(self) -> None:
-        """Remove what was kept: the report is written."""
-        if self._checkpoints is not None:
-            self._checkpoints.remove()
+    if as_json:
+        for line in report.warnings:
+            typer.echo(f"resweep: warning: {line}", err=True)
+        facts: dict[str, Any] = {"sweeps": len(report.per_sweep), "labels": report.settings["labels"], **report.metrics}
+        if report.placements:
+            facts["placements"] = report.placements
+        typer.echo(json.dumps({**facts, "per_class": report.per_class} if per_class else facts, allow_nan=False))
+        return
+    console = make_console()
+    console.print(report)
+    if per_class:
+        console.print(report.class_table())
+    if output is not None:
+        print_made([("report", output)])

@@ -115,7 +115,7 @@ def match_beams(
     rings. A direction is near within ``tolerance_rad`` (default: half the spacing of the real beams).
     """
     fired_sim, fired_real = beams[0].direction, beams[1].direction
-    if _is_same_grid(sim, real, T_real_sim) or _is_same(fired_sim, fired_real):
+    if is_same_grid(sim, real, T_real_sim) or _is_same(fired_sim, fired_real):
         every = np.arange(len(fired_real))
         return Match(every, every, "index")
     if len(fired_sim) == 0 or len(fired_real) == 0:
@@ -141,7 +141,7 @@ def beam_spacing(direction: Array) -> float:
     return float(np.median(radius) * np.sqrt(np.pi / count))
 
 
-def _is_same_grid(sim: Sweep, real: Sweep, T_real_sim: Array | None) -> bool:
+def is_same_grid(sim: Sweep, real: Sweep, T_real_sim: Array | None) -> bool:
     """Whether two sweeps fired the same beams, from places so near that beam i of both is the same measurement."""
     if T_real_sim is not None:
         moved = float(np.linalg.norm(T_real_sim[:3, 3]))

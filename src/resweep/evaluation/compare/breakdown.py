@@ -131,21 +131,6 @@ def break_down(sim: Sweep, real: Sweep, beams: tuple[Beams, Beams], match: Match
     return made
 
 
-def rate_confidence(sim: Sweep, real: Sweep) -> Breakdown:
-    """How right returns are by the confidence that they state, of sweeps that fired the same beams; no other sums."""
-    made = Breakdown()
-    stated = sim.extra.get("confidence")
-    ours, theirs = first_returns(sim), first_returns(real)
-    hit = ours >= 0
-    if stated is None or not hit.any():
-        return made
-    error = np.full(sim.n_beams, np.inf)
-    both = hit & (theirs >= 0)
-    error[both] = np.abs(sim.range[ours[both]] - real.range[theirs[both]])
-    made.confidence = _count_confidence(np.asarray(stated, np.float64)[ours[hit]], error[hit] <= RIGHT_M)
-    return made
-
-
 def _count_cells(places: Array, right: Array) -> dict[tuple[int, int], Array]:
     finite = np.isfinite(places).all(axis=1)
     cells, at = np.unique(np.floor(places[finite] / CELL_M).astype(np.int64), axis=0, return_inverse=True)

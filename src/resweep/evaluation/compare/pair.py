@@ -78,7 +78,7 @@ def compare_pair(
     match = match_beams(sim, real, beams, tolerance_rad, T_real_sim) if beams_known else NO_MATCH
     breakdown = Breakdown()
     if beams_known:
-        _sum_beams(sums, beams, match, labels)
+        sum_beams(sums, beams, match, labels)
         breakdown = break_down(sim, real, beams, match, placed=not same_frame)
     images = range_images(sim, real, beams, match, range_max_m)
     count = int(images.pixels.sum())
@@ -145,7 +145,8 @@ def sum_recorded(sums: Sequence[MetricSums], batch: Batch, recorded: RecordedClo
                 totals["c2c_n"], totals["c2c"] = own.stop - own.start, float(distance[own].sum())
 
 
-def _sum_beams(sums: MetricSums, beams: tuple[Beams, Beams], match: Match, labels: LabelSet) -> None:
+def sum_beams(sums: MetricSums, beams: tuple[Beams, Beams], match: Match, labels: LabelSet) -> None:
+    """Add what matched beams say: range errors, returns, intensities and labels, in all and by class."""
     sim, real = beams
     totals = sums.totals
     sim_hit, real_hit = sim.returned[match.sim], real.returned[match.real]

@@ -10,10 +10,12 @@ import numpy as np
 from resweep.evaluation.compare.beams import relative_pose
 from resweep.evaluation.compare.breakdown import Breakdown
 from resweep.evaluation.compare.pair import Cloud, Pair, compare_pair
+from resweep.evaluation.compare.recorded_beams import pair_recorded
 from resweep.evaluation.metrics.sums import MetricSums
 from resweep.label_mapping import relabel
 from resweep.labels import LabelSet
 from resweep.log import Log
+from resweep.map_filter import MapFilter
 from resweep.pose import Array
 from resweep.sensors import load_sensor, sensor_names
 from resweep.sweep import Sweep
@@ -23,8 +25,10 @@ from resweep.sweep import Sweep
 class Comparison:
     """What all pairs of two logs have in common; ``labels`` is the vocabulary of both once ``maps`` has mapped ``sim``.
 
-    ``keeps_sim`` and ``keeps_real`` say whether the clouds of a side in the world are asked for, ``keeps_frame``
-    whether those in the frame of the real sweep are; ``keeps_pair`` whether all of a pair is.
+    ``left_out`` is there where the simulated sweeps fired the beams of a recording: the returns of it that have no
+    counterpart (`pair_recorded`). ``keeps_sim`` and ``keeps_real`` say whether the clouds of a side in the world are
+    asked for, ``keeps_frame`` whether those in the frame of the real sweep are, ``keeps_pair`` whether all of a pair
+    is.
     """
 
     sim: Log
@@ -36,6 +40,7 @@ class Comparison:
     beams_known: bool
     tolerance_rad: float | None
     threads: int
+    left_out: MapFilter | None
     keeps_sim: bool
     keeps_real: bool
     keeps_frame: bool
@@ -44,7 +49,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class PairFacts:
-    """How a pair was compared: see `Caveats`. Sides are (simulated, real)."""
+    """How a pair was compared: see `Caveats`. Sides are (simulated, real); ``left_out`` counts recorded beams."""
 
     how: str
     layout: str
@@ -54,6 +59,7 @@ class PairFacts:
     returned: tuple[int, int]
     all_returned: tuple[bool, bool]
     apart_m: float
+    left_out: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +85,9 @@ def compare_at(comparison: Comparison, numbers: tuple[int, int]) -> PairResult:
     seen: set[int] = set()
     log = relabel(comparison.sim, comparison.labels, seen=seen) if comparison.maps else comparison.sim
     sim, real = log[numbers[0]], comparison.real[numbers[1]]
+    fired = real.n_beams
+    if comparison.left_out is not None:
+        sim, real = pair_recorded(sim, real, comparison.left_out)
     pair = compare_pair(
         sim,
         real,
@@ -99,6 +108,7 @@ def compare_at(comparison: Comparison, numbers: tuple[int, int]) -> PairResult:
         returned=(int(hits[0].sum()), int(hits[1].sum())),
         all_returned=(bool(hits[0].all()), bool(hits[1].all())),
         apart_m=0.0 if comparison.same_frame else float(np.linalg.norm(relative_pose(sim, real)[:3, 3])),
+        left_out=fired - real.n_beams,
     )
     return PairResult(
         pair.sums,

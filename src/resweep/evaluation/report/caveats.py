@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from resweep.evaluation.compare.pairs import PairFacts
 from resweep.labels import LabelSet
 
-_APART_M = 0.5
-_FEW = 0.9  # a smaller share of matched beams is warned of
+_MAX_APART_M = 0.5
+_MIN_MATCHED = 0.9  # a smaller share of matched beams is warned of
 _AT_M = 20.0  # the range at which angles between beams are given in centimetres
 WARNING = "Warning: "  # what the lines begin with that a reader must not miss
 
@@ -27,7 +27,7 @@ class Caveats:
         self._how: dict[str, int] = {}
         self._layouts: set[str] = set()
         self._apart_m = 0.0
-        self._beams = self._matched = 0
+        self._beams = self._matched = self.left_out = 0
         self._returns = {"real": 0, "simulated": 0}
         self._between_rad = 0.0
         self._all_returned = {"real": True, "simulated": True}
@@ -40,6 +40,7 @@ class Caveats:
         self._layouts.add(pair.layout)
         self._beams += pair.beams[1]
         self._matched += pair.matched
+        self.left_out += pair.left_out
         self._between_rad = max(self._between_rad, pair.between_rad)
         for at, side in enumerate(("simulated", "real")):
             self._all_returned[side] &= pair.all_returned[at]
@@ -54,6 +55,12 @@ class Caveats:
             lines.append(f"{n_pairs} of {n_sim} simulated and {n_real} real sweeps were paired by nearest timestamp.")
         if self._without_beams:
             return lines + self._frames()
+        if self.left_out:
+            beams = self._beams + self.left_out
+            lines.append(
+                f"{self.left_out:,} of {beams:,} recorded beams are left out, as they returned from what no map holds "
+                "(moving, outliers, the vehicle itself)."
+            )
         matched = ", ".join(f"{how} ({count} of {n_pairs} sweeps)" for how, count in self._how.items())
         lines.append(f"Beams were matched by {matched}.")
         lines.append(f"Range images are {', '.join(sorted(self._layouts))}.")
@@ -72,7 +79,7 @@ class Caveats:
             )
             if n_real > 1:
                 lines.append("Without poses the real sweeps make no cloud: there is no c2c_m, see c2c_sweep_m.")
-        if self._apart_m > _APART_M and not self._without_beams:
+        if self._apart_m > _MAX_APART_M and not self._without_beams:
             lines.append(
                 f"Paired sweeps are up to {self._apart_m:.2f} m apart: beam-by-beam figures then compare different "
                 "views, cloud figures remain valid."
@@ -93,7 +100,7 @@ class Caveats:
                 f"{WARNING}sensor position unknown ({sides} side), so beams are unknown: there are no figures of "
                 "range, returns, intensity and image, only distances between clouds."
             )
-        elif self._beams and self._matched < _FEW * self._beams:
+        elif self._beams and self._matched < _MIN_MATCHED * self._beams:
             between_cm = 100 * _AT_M * self._between_rad
             lines.append(
                 f"{WARNING}only {self._matched / self._beams:.0%} of the real beams have a simulated counterpart, and "

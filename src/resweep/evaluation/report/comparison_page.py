@@ -10,10 +10,10 @@ import resweep
 from resweep.evaluation.metrics.metrics import METRICS
 from resweep.evaluation.report.figures import draw_error_curves
 from resweep.evaluation.report.page_parts import ARROW, BETTER, figure, frame, metric_rows, show, table
-from resweep.evaluation.report.side_by_side import SideBySide
 
 if TYPE_CHECKING:
     from resweep.evaluation.report.report import Report
+    from resweep.evaluation.report.side_by_side import SideBySide
 
 
 def render(reports: SideBySide) -> str:

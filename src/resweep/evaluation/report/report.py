@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from resweep.errors import InputError, ResweepError, nearest_names, printable
 from resweep.evaluation.metrics.metrics import METRICS
 from resweep.evaluation.report.caveats import WARNING
+from resweep.evaluation.report.placement_names import PLACEMENT_FIGURES, PLACEMENT_RETURNS, PLACEMENT_TITLE
 from resweep.evaluation.report.saving import save_as
 from resweep.evaluation.report.values import format_value
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 _FORMAT, _VERSION = "resweep-report", 1
 _FIELDS = ("metrics", "per_sweep", "per_class", "range_errors", "notes", "settings")
-_BREAKDOWNS = ("per_range", "returns", "ground", "calibration")  # reports of older versions have none
+_BREAKDOWNS = ("per_range", "returns", "ground", "calibration", "placements")  # reports of older versions have none
 _WIDTH = 118
 _SHOWN = 4  # metrics in the one line of a report
 
@@ -35,8 +36,14 @@ class Report:
     names to their counts and distances; ``settings["labels"]`` is the vocabulary of the names. ``per_range`` has
     figures by true range, ``returns`` the matched beams by what returned, ``ground`` where in the world ranges are
     right, ``calibration`` how often returns are right by the confidence that they state (`Breakdown`). ``range_errors``
-    holds curves for drawing, ``notes`` how it was measured. ``load_pair(row)`` compares the sweeps of a row again, for
-    the pictures of the HTML; a report loaded from JSON has none.
+    holds curves for drawing, ``notes`` how it was measured.
+
+    ``placements`` has ranges of held-out sweeps by where the sweep is placed and what stands for its return: a row at
+    the recorded pose, one registered by pose, one registered with motion, each with figures of ``most_likely`` and
+    ``drawn`` returns. All other figures of such a report are those of drawn returns, registered by pose.
+
+    ``load_pair(row)`` compares the sweeps of a row again, for the pictures of the HTML; a report loaded from JSON has
+    none.
     """
 
     metrics: dict[str, float | None]
@@ -49,6 +56,7 @@ class Report:
     returns: dict[str, int] = field(default_factory=dict)
     ground: dict[str, Any] = field(default_factory=dict)
     calibration: list[dict[str, float]] = field(default_factory=list)
+    placements: list[dict[str, Any]] = field(default_factory=list)
     load_pair: Callable[[int], Pair] | None = field(default=None, compare=False, repr=False)
 
     def __getitem__(self, name: str) -> float | None:
@@ -112,6 +120,8 @@ class Report:
         from rich.text import Text
 
         yield self.table()
+        if self.placements:
+            yield self.placement_table()
         for note in self.notes:
             style = "bold yellow" if note.startswith(WARNING) else "dim"
             yield Text(printable(note), style=style)
@@ -150,6 +160,20 @@ class Report:
                 table.add_section()
             group = metric.group
             table.add_row(name, format_value(value), metric.unit, format_value(metric.perfect, ""), metric.definition)
+        return table
+
+    def placement_table(self) -> RenderableType:
+        """Range figures by placement and kind of return as a table for the terminal."""
+        from rich.table import Table
+
+        table = Table(title=PLACEMENT_TITLE, title_justify="left", pad_edge=False)
+        table.add_column("sweep placed", style="bold", no_wrap=True)
+        for kind in PLACEMENT_RETURNS.values():
+            for figure in PLACEMENT_FIGURES.values():
+                table.add_column(f"{kind}\n{figure}", justify="right", no_wrap=True)
+        for row in self.placements:
+            cells = [format_value(row[kind][name]) for kind in PLACEMENT_RETURNS for name in PLACEMENT_FIGURES]
+            table.add_row(row["placement"], *cells)
         return table
 
     def class_table(self) -> RenderableType:

@@ -10,6 +10,7 @@ from resweep.evaluation.metrics.metrics import METRICS
 from resweep.evaluation.report import charts, figures
 from resweep.evaluation.report.caveats import WARNING
 from resweep.evaluation.report.page_parts import ARROW, BETTER, figure, frame, metric_rows, show, spread, table
+from resweep.evaluation.report.placement_names import PLACEMENT_FIGURES, PLACEMENT_RETURNS, PLACEMENT_TITLE
 
 if TYPE_CHECKING:
     from resweep.evaluation.compare.pair import Pair
@@ -51,7 +52,7 @@ _BY_SWEEP = (
 
 def render(report: Report) -> str:
     """The whole page: headlines, where the errors are, pictures, every metric, classes, sweeps, notes."""
-    parts = (_warnings, _cards, _errors, _ranges, _returns, _worst, _metrics, _classes, _sweeps, _notes)
+    parts = (_warnings, _cards, _placements, _errors, _ranges, _returns, _worst, _metrics, _classes, _sweeps, _notes)
     sections = [part(report) for part in parts]
     return frame(report.title(), "Simulated against real", str(report.settings.get("resweep", "")), sections)
 
@@ -75,6 +76,24 @@ def _cards(report: Report) -> str:
         )
     about = '<p class="sub">↑ higher is better, ↓ lower is better. Every figure is defined in the table below.</p>'
     return f'<div class="cards">{"".join(cards)}</div>{about}' if cards else ""
+
+
+def _placements(report: Report) -> str:
+    if not report.placements:
+        return ""
+    rows = []
+    for row in report.placements:
+        values = (row[kind][name] for kind in PLACEMENT_RETURNS for name in PLACEMENT_FIGURES)
+        cells = "".join(f'<td class="n">{show(value)}</td>' for value in values)
+        rows.append(f"<tr><td>{escape(row['placement'])}</td>{cells}</tr>")
+    heads = [f"{kind}, {name}" for kind in PLACEMENT_RETURNS.values() for name in PLACEMENT_FIGURES.values()]
+    head = "<th>sweep placed</th>" + "".join(f'<th class="n">{name}</th>' for name in heads)
+    about = (
+        '<p class="sub">All other figures are those of drawn returns, registered by pose: what simulating the recorded '
+        "beams again gives.</p>"
+    )
+    title = PLACEMENT_TITLE[0].upper() + PLACEMENT_TITLE[1:]
+    return f"<h2>{title}</h2>{about}{table(head, rows)}"
 
 
 def _errors(report: Report) -> str:
