@@ -9,13 +9,13 @@ from typer.testing import CliRunner
 import resweep as rs
 from resweep.build import METHODS, MeshConfig, SplatConfig, VolumeConfig, method_config
 from resweep.build.methods import SHORT_NAMES
-from resweep.build.pipeline import ESTIMATORS
+from resweep.build.parts import STAGES
 from resweep.cli.shared.options import METHOD_HELP
 from resweep.cli.verbs.evaluate import evaluate
 
 
 def test_every_estimator_has_a_method_and_every_method_an_estimator() -> None:
-    assert {type(config) for config in METHODS.values()} == set(ESTIMATORS)
+    assert {type(config).__name__ for config in METHODS.values()} == set(STAGES)
 
 
 def test_fields_change_the_settings_of_a_method() -> None:

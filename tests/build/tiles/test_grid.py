@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from resweep import _core
-from resweep.build.tiles.units import plan_squares
+from resweep.build.tiles.squares import plan_squares
 from resweep.map.store.grid import Square, find_squares
 from resweep.pose import Array
 
