@@ -1,6 +1,6 @@
 """What refinement by likelihood brings on held-out sweeps: none, fast and full.
 
-A row is one recording, with its labels or stripped of them, and one way to refine. Settings were chosen on
+A row is one recording, with its labels or stripped of them, and one refinement. Settings were chosen on
 SemanticKITTI 00 and 03. Other places were not looked at while choosing: their rows say so. ``first_cpu_s`` is the
 processor time of the build without refinement, ``refine_cpu_s`` what the refined one took more.
 
