@@ -8,7 +8,7 @@ import pytest
 
 import resweep as rs
 from resweep.build import SplatConfig, resolve
-from resweep.build.plan import MAX_SQUARE_POINTS, TILE_M
+from resweep.build.sizes import MAX_SQUARE_POINTS, TILE_M
 from resweep.log import Log
 from tests.places import LABELS, shrub_sweeps
 

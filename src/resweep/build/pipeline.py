@@ -19,10 +19,11 @@ from resweep import _core
 from resweep.build import limits
 from resweep.build.hybrid.hybrid import asks_beams
 from resweep.build.parts import STAGES, find_kinds, fit_part, record_part, refine_part
-from resweep.build.plan import AT_ONCE, Plan, check_workers, resolve
+from resweep.build.plan import Plan, resolve
 from resweep.build.refine import refine as refinement
 from resweep.build.settings.base import BuildConfig
 from resweep.build.settings.hybrid import HybridConfig
+from resweep.build.sizes import AT_ONCE, check_workers
 from resweep.build.stationary import fit as stationary
 from resweep.build.store import LayerStore, MapStore
 from resweep.build.tiles.tiled import scatter_log
@@ -114,7 +115,7 @@ def build(
     bound = parse_memory(memory)
     plan = resolve(log, config, tile_m=tile_m, memory=bound, progress=progress)
     run = Threads(min(AT_ONCE, _core.thread_count(0))) if workers is None else workers
-    check_workers(plan, 1 if is_here(run) else run.count, bound)
+    check_workers(plan.tile_m, plan.square_points, 1 if is_here(run) else run.count, bound)
     if target is None:
         with _open_scratch(plan, log, run, progress, checkpoints) as how:
             world = _build(log, plan, None, how, bound, overwrite)

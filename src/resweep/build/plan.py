@@ -14,6 +14,7 @@ from resweep.build.settings.hybrid import HybridConfig
 from resweep.build.settings.mesh import MeshConfig
 from resweep.build.settings.splats import LONG_SWEEPS, LONG_THIN_M, SplatSettings
 from resweep.build.settings.volumes import SPARSE_RAD, VolumeSettings
+from resweep.build.sizes import choose_tiles, count_bytes, count_points
 from resweep.build.stationary.directions import Directions, find_directions
 from resweep.calibration import Calibration
 from resweep.config import Spec
@@ -28,15 +29,6 @@ from resweep.pose import Array
 from resweep.prepare.clouds.place import is_cloud, place_cloud
 from resweep.voxels import number_voxels
 
-TILE_M = 50.0
-# A log of more points is built by tiles, however much memory there is, so that most bounds give the same bytes. Fitting
-# takes about `POINT_BYTES` for each point (30 sweeps of KITTI raw 0051, 3.6 million points, took 2.4 GB in one piece).
-WHOLE_POINTS = 3_000_000
-BASE_BYTES = 700 * 10**6  # an interpreter with the libraries and one batch of sweeps, an estimate on the safe side
-POINT_BYTES = 700
-AT_ONCE = 2  # tiles in one process: while one of them waits for the disk or for Python, the other computes
-MAX_SQUARE_POINTS = 1_800_000  # that are fitted at once, however much memory there is
-MIN_SQUARE_POINTS = 200_000
 CLOUD_PARTS = 4  # of a cloud, by which it is known whether its points lie as close as the noise of ranges
 AT_REST_M = 0.1  # that positions differ by at most, where readings of one beam may share a cell in many sweeps
 WIDER = 1.25  # than the noise of ranges: cells in which readings of one beam become one point
@@ -141,7 +133,7 @@ def resolve(
         directions = _find_directions(log, given, bound, tile_m, reasons)
         if directions is not None:
             given = _settings_at_rest(given)
-    tile, square = _choose_tiles(placed or log, given, tile_m, bound, directions is not None, reasons)
+    tile, square = choose_tiles(placed or log, given, tile_m, bound, directions is not None, reasons)
     return Plan(
         config=given,
         labels=given.map.choose_labels(log),
@@ -234,7 +226,7 @@ def _find_directions(
     directions = find_directions(log)
     if directions is None:
         return None
-    if _count_bytes(_count_points(log)) > bound:
+    if count_bytes(count_points(log)) > bound:
         reasons["stationary"] = f"the sensor stood still, but its map does not fit into {format_memory(bound)}"
         return None
     _refuse_unread(log, config, tile_m)
@@ -277,71 +269,3 @@ def _settings_at_rest(config: HybridConfig) -> HybridConfig:
     if "moving" not in config.map.model_fields_set:
         changes["map"] = config.map.model_copy(update={"moving": "none"})
     return config.model_copy(update=changes)
-
-
-def _choose_tiles(
-    log: Log, config: BuildConfig, tile_m: float | None, bound: int, at_rest: bool, reasons: dict[str, str]
-) -> tuple[float | None, int]:
-    """The side of the tiles, None for one tile, and how many points are fitted at once."""
-    points = _count_points(log)
-    need = _count_bytes(points)
-    if at_rest:
-        return None, MAX_SQUARE_POINTS
-    if not config.can_be_tiled:
-        if tile_m is not None:
-            raise ResweepError(
-                "tile_m: this method needs the whole map in one piece; leave it out, or take a method that builds by "
-                "tiles, such as hybrid or splats"
-            )
-        if need > bound:
-            raise ResweepError(_too_large(log, points, need, bound))
-        reasons["tile_m"] = "this method needs the whole map in one piece"
-        return None, MAX_SQUARE_POINTS
-    if tile_m is None and points <= WHOLE_POINTS and need <= bound:
-        reasons["tile_m"] = f"about {points:,} points are built in one piece"
-        return None, MAX_SQUARE_POINTS
-    reasons["tile_m"] = "as given" if tile_m is not None else f"about {points:,} points"
-    return tile_m or TILE_M, _count_square_points(bound)
-
-
-def _count_points(log: Log) -> int:
-    """The points of a log, about, by its first sweep."""
-    return len(log) * max(len(log[0]), 1)
-
-
-def _count_bytes(points: int) -> int:
-    """Bytes that a build takes which holds so many points in memory, about."""
-    return BASE_BYTES + points * POINT_BYTES
-
-
-def _count_square_points(bound: int) -> int:
-    """The most points of a square that fit into ``bound`` bytes; an error if hardly any do.
-
-    It does not depend on the number of workers, so that these change no byte.
-    """
-    most = min(MAX_SQUARE_POINTS, (bound - BASE_BYTES) // (AT_ONCE * POINT_BYTES))
-    if most < MIN_SQUARE_POINTS:
-        need = BASE_BYTES + AT_ONCE * MIN_SQUARE_POINTS * POINT_BYTES
-        raise ResweepError(
-            f"memory: {format_memory(bound)} is too little for one tile; give at least {format_memory(need)}"
-        )
-    return int(most)
-
-
-def check_workers(plan: Plan, workers: int, memory: int | str | None) -> None:
-    """Raise if so many workers, each with a tile at a time, take more memory than they may."""
-    bound, together = parse_memory(memory), workers * _count_bytes(plan.square_points)
-    if workers > 1 and plan.tile_m is not None and bound < together:
-        raise ResweepError(
-            f"memory: {format_memory(bound)} is too little for {workers} workers, which take up to "
-            f"{format_memory(together)}; give that much, or fewer workers"
-        )
-
-
-def _too_large(log: Log, points: int, need: int, bound: int) -> str:
-    less = "build from fewer sweeps" if log.cloud == "no" else "build from the part of it within bounds"
-    return (
-        f"log '{log.name}': this method holds all of its about {points:,} points in memory, which takes about "
-        f"{format_memory(need)} of the {format_memory(bound)} allowed; {less}, allow more, or take a method that "
-        "builds by tiles, such as hybrid or splats"
-    )

@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial import cKDTree
 
 import resweep as rs
-from resweep.build import MapConfig, plan
+from resweep.build import MapConfig, sizes
 from resweep.build.settings.base import BuildConfig
 from resweep.build.tiles import tiled
 from resweep.errors import ResweepError
@@ -127,8 +127,8 @@ def test_without_labels_beams_decide_in_tiles_as_in_one_piece(unlabelled, tmp_pa
 
 @pytest.mark.slow
 def test_little_memory_divides_tiles_and_changes_little(garden, tmp_path, monkeypatch, hybrids):
-    monkeypatch.setattr(plan, "MIN_SQUARE_POINTS", 1000)
-    monkeypatch.setattr(plan, "MAX_SQUARE_POINTS", 15_000)
+    monkeypatch.setattr(sizes, "MIN_SQUARE_POINTS", 1000)
+    monkeypatch.setattr(sizes, "MAX_SQUARE_POINTS", 15_000)
     seen: list[int] = []
     build_tile = tiled.build_tile
     monkeypatch.setattr(
