@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -97,3 +98,18 @@ def test_hooks_and_extras_pin_the_same_tools() -> None:
     pins = set(re.findall(r"[\w-]+==[\w.]+", project))
     assert {pin.partition("==")[0] for pin in pins} == {"clang-format", "mypy", "ruff"}
     assert set(re.findall(r"[\w-]+==[\w.]+", hooks)) == pins
+
+
+def test_the_list_of_an_environment_follows_extras_and_is_written_only_if_it_changed(tmp_path: Path) -> None:
+    def write(*words: str) -> list[str]:
+        script = [sys.executable, str(ROOT / ".ci" / "requirements.py"), str(tmp_path / "list.txt")]
+        subprocess.run([*script, *words], check=True)
+        return (tmp_path / "list.txt").read_text().splitlines()
+
+    listed = write("core", "dev", "torch==2.13.0")
+    assert {"numpy>=1.26", "pytest>=8", "dask>=2024.8", "torch==2.13.0"} <= set(listed)  # of resweep[all] in dev
+    assert not [line for line in listed if line.startswith("resweep")]
+    os.utime(tmp_path / "list.txt", (0, 0))
+    write("core", "dev", "torch==2.13.0")
+    assert (tmp_path / "list.txt").stat().st_mtime == 0
+    assert len(write("core")) < len(listed)
