@@ -45,8 +45,18 @@ def test_every_example_is_run_here():
     assert [path.stem for path in EXAMPLES if f'run("{path.stem}")' not in tests] == []
 
 
+def test_world(run: Run, tmp_path: Path):
+    text = run("01_world")
+    (primitives,) = figures(r"([\d,]+) primitives from 5 sweeps", text)
+    median_cm, near = figures(r"median range error ([\d.]+) cm, ([\d.]+) % within 10 cm", text)
+    assert median_cm < 3.0
+    assert near > 80.0
+    assert rs.load_world(tmp_path / "street.world").n_primitives == primitives > 10_000
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+
+
 def test_wall(run: Run, tmp_path: Path):
-    text = run("01_wall")
+    text = run("02_wall")
     on_wall, x, spread = figures(r"([\d,]+) of them from the wall[^§]*x = ([\d.]+) m, spread ([\d.]+) m", text)
     sigma = rs.load_sensor("velodyne-vlp-16").receiver.range_noise_sigma_m
     assert x == pytest.approx(10.0, abs=4 * sigma / np.sqrt(on_wall) + 5e-4)  # the print rounds to a millimetre
@@ -54,8 +64,21 @@ def test_wall(run: Run, tmp_path: Path):
     assert len(rs.load_sweep(tmp_path / "wall.pcd")) < rs.load_sweep(tmp_path / "wall.sweep").n_beams == 28928
 
 
+def test_return_modes(run: Run, tmp_path: Path):
+    run("02_wall")
+    rows = [line.split(",") for line in (tmp_path / "returns.csv").read_text().splitlines()[1:]]
+    ranges = {(plate, mode): [float(r) for r in found.split(" and ")] for plate, mode, found, _ in rows}
+    wall, plate = pytest.approx(10.0, abs=0.01), pytest.approx(5.0, abs=0.01)
+    assert ranges["5.0", "first"] == [plate]
+    assert ranges["5.0", "last"] == [wall]
+    assert ranges["5.0", "strongest"] == [wall]  # it reflects twice as much
+    assert ranges["5.0", "multiple"] == [plate, wall]
+    for mode in ("first", "last", "strongest", "multiple"):  # half the rays at 9.5 m, half at 10 m, averaged
+        assert ranges["9.5", mode] == [pytest.approx(9.75, abs=0.25 * 4 / np.sqrt(512))]
+
+
 def test_own_sensor(run: Run, tmp_path: Path):
-    text = run("02_own_sensor")
+    text = run("03_own_sensor")
     pulses, planes, period_ms = figures(r"(\d+) pulses a sweep on (\d+) planes, (\d+) ms", text)
     assert (pulses, planes, period_ms) == (5 * 481, 5, 40)
     returned, twice = figures(r"([\d,]+) returns; (\d+) beams gave two", text)
@@ -64,7 +87,7 @@ def test_own_sensor(run: Run, tmp_path: Path):
 
 
 def test_vegetation(run: Run, tmp_path: Path):
-    text = run("03_vegetation")
+    text = run("04_vegetation")
     shares = {}
     for rays in ("single", "nine"):
         plant, beams, through = figures(rf"{rays}: ([\d,]+) of ([\d,]+) beams .*?; ([\d,]+) of those", text)
@@ -76,7 +99,7 @@ def test_vegetation(run: Run, tmp_path: Path):
 
 
 def test_drive(run: Run, tmp_path: Path):
-    text = run("04_drive")
+    text = run("05_drive")
     as_fired, deskewed = figures(r"([\d.]+) m rms as fired, ([\d.]+) m rms deskewed", text)
     assert deskewed <= rs.load_sensor("velodyne-vlp-16").receiver.range_noise_sigma_m
     assert as_fired > 10 * deskewed
@@ -85,26 +108,13 @@ def test_drive(run: Run, tmp_path: Path):
 
 
 def test_own_mesh(run: Run):
-    text = run("05_own_mesh")
+    text = run("06_own_mesh")
     seen = {name: figures(rf"{name}: +([\d,]+) returns, mean intensity ([\d.]+)", text) for name in ("facade", "sign")}
     assert seen["facade"][0] > seen["sign"][0] > 0
     assert seen["sign"][1] == pytest.approx(0.6 + 2.0, rel=0.05)  # diffuse and retro, nearly square on
     assert seen["facade"][1] < 0.35 + 1e-6  # no brighter than its reflectance
     assert re.search(r"car: .*instances \[1, 2, 3\]", text)
     assert re.search(r"sign: .*instances \[9\]", text)
-
-
-def test_returns(run: Run, tmp_path: Path):
-    run("06_returns")
-    rows = [line.split(",") for line in (tmp_path / "returns.csv").read_text().splitlines()[1:]]
-    ranges = {(plate, mode): [float(r) for r in found.split(" and ")] for plate, mode, found, _ in rows}
-    wall, plate = pytest.approx(10.0, abs=0.01), pytest.approx(5.0, abs=0.01)
-    assert ranges["5.0", "first"] == [plate]
-    assert ranges["5.0", "last"] == [wall]
-    assert ranges["5.0", "strongest"] == [wall]  # it reflects twice as much
-    assert ranges["5.0", "multiple"] == [plate, wall]
-    for mode in ("first", "last", "strongest", "multiple"):  # half the rays at 9.5 m, half at 10 m, averaged
-        assert ranges["9.5", mode] == [pytest.approx(9.75, abs=0.25 * 4 / np.sqrt(512))]
 
 
 def test_picture(run: Run, tmp_path: Path):

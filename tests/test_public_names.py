@@ -56,6 +56,7 @@ NAMES = [
     "build",
     "build_bank",
     "evaluate",
+    "fit_sensor",
     "from_xyz_rpy",
     "holdout",
     "join",

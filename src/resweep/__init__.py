@@ -137,6 +137,7 @@ _PUBLIC = {
     "build": "resweep.build",
     "build_bank": "resweep.objects",
     "evaluate": "resweep.evaluation",
+    "fit_sensor": "resweep.calibrate",
     "from_xyz_rpy": "resweep.pose",
     "holdout": "resweep.evaluation.holdout",
     "join": "resweep.register",

@@ -141,7 +141,7 @@ def test_an_earlier_demo_is_replaced_only_when_asked(tmp_path: Path, resweep: An
     (tmp_path / "demo-output").mkdir()
     (tmp_path / "demo-output" / "thesis.txt").write_text("years of work")
     assert "--overwrite" in resweep("demo").err
-    assert "not made by the demo" in resweep("demo", "--overwrite").err
+    assert "not written by the demo" in resweep("demo", "--overwrite").err
     for words, message in (
         (["moon"], "no such demo"),
         (["meadow", "--sensor", "livox-avia"], "leave out --log and --sensor"),

@@ -88,8 +88,8 @@ def test_what_was_made_is_a_table_or_json(log: str, resweep: Any, room: Path) ->
     for what in ("log", "sweep", "picture", "report", "comparison"):
         ended = resweep(*runs[what])
         assert ended.status == 0, ended.err
-        head, *rows = ended.out[ended.out.index("made ") :].splitlines()
-        assert head.split() == ["made", "where", "size"]
+        head, *rows = ended.out[ended.out.index("output ") :].splitlines()
+        assert head.split() == ["output", "path", "size"]
         assert rows[0].startswith(what)
         target = rows[0].split()[1]
         assert Path(target).exists()
@@ -98,7 +98,7 @@ def test_what_was_made_is_a_table_or_json(log: str, resweep: Any, room: Path) ->
         assert rows[0].split()[3] in ("bytes", "kB", "MB")
     drawn = resweep("render", room, "--size", "32x24", "-o", "room.png", "--json")
     made = json.loads(drawn.out.splitlines()[-1])
-    assert made["made"] == [{"what": "picture", "path": "room.png", "bytes": Path("room.png").stat().st_size}]
+    assert made["outputs"] == [{"what": "picture", "path": "room.png", "bytes": Path("room.png").stat().st_size}]
     assert (made["width"], made["height"], made["view"]) == (32, 24, "shaded")
     scenario = json.loads(resweep("scenario", "hidden-car", "--json").out)
     assert scenario["actors"]

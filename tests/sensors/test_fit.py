@@ -16,7 +16,7 @@ from resweep.errors import ResweepError
 from resweep.log import Log
 from resweep.scenes import SCENES
 from resweep.sensors import Spinning, load_sensor
-from resweep.sensors.infer.spec_fit import estimate_quantum_m, find_nearest_sensor, fit_log, fit_sensor
+from resweep.sensors.infer.spec_fit import estimate_quantum_m, find_nearest_sensor, fit_log
 from resweep.simulate import Simulator
 from resweep.sweep import Sweep
 
@@ -41,7 +41,7 @@ def bare_drive(street: Simulator, sensor: str, *kept: str) -> list[Sweep]:
 
 def test_everything_that_shows_is_found(street: Simulator, tmp_path: Path) -> None:
     true = load_sensor("velodyne-vlp-16")
-    found = fit_sensor(bare_drive(street, true.name, "time"), name="my-lidar")
+    found = fit_log(bare_drive(street, true.name, "time"), name="my-lidar").sensor
     assert isinstance(found.pattern, Spinning)
     assert isinstance(true.pattern, Spinning)
     np.testing.assert_allclose(found.elevations_deg, true.elevations_deg, atol=0.002)
@@ -64,7 +64,7 @@ def test_everything_that_shows_is_found(street: Simulator, tmp_path: Path) -> No
 
 def test_azimuth_offsets_show_where_columns_are_numbered(street: Simulator) -> None:
     true = load_sensor("ouster-os1-64").pattern
-    found = fit_sensor(bare_drive(street, "ouster-os1-64", "ring", "column", "time")).pattern
+    found = fit_log(bare_drive(street, "ouster-os1-64", "ring", "column", "time")).sensor.pattern
     assert isinstance(found, Spinning)
     assert isinstance(true, Spinning)
     order = np.argsort(true.channels.elevations_deg)

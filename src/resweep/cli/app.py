@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -21,6 +21,7 @@ from resweep.cli.shared.options import (
     Verbose,
     choose_verbosity,
     describe_interruption,
+    join_lines,
     suggest_file,
     with_verbosity,
 )
@@ -71,7 +72,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _resweep(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
@@ -79,21 +79,19 @@ def _resweep(
     verbose: Verbose = False,
     quiet: Quiet = False,
 ) -> None:
-    """Sweep a place again with any other LiDAR, from any other pose.
+    """Build a world from a recorded LiDAR drive, and sweep it again: any sensor, any pose, any traffic.
 
     Examples:
 
       resweep demo
 
-      resweep sensors velodyne-hdl-64e --plot
-
-      resweep simulate scene:street --sensor velodyne-hdl-32e --poses 0,0,2 -o out
-
       resweep build kitti/sequences/00 -o seq00.world
+
+      resweep simulate seq00.world --like kitti/sequences/00 -o again
 
       resweep evaluate kitti/sequences/00 --holdout 5
 
-      resweep convert out out-laz --format laz --frame world
+      resweep view kitti/sequences/00 again
 
     Progress goes to stderr: a bar on a terminal, else a line every ten seconds. --quiet hides it, --verbose shows every
     step; both may stand before or after the command's name.
@@ -101,27 +99,32 @@ def _resweep(
     choose_verbosity(verbose, quiet)
 
 
-for verb in (
-    demo,
-    build,
-    objects,
-    simulate,
-    scenario,
-    replay,
-    drive,
-    dataset,
-    evaluate,
-    compare,
-    view,
-    render,
-    info,
-    convert,
-    merge,
-    sensors,
-    label,
-):
-    app.command()(with_verbosity(verb))
-app.add_typer(learn, name="learn")
+app.callback(help=join_lines(_resweep.__doc__ or ""))(_resweep)
+
+# Each command: the group that help shows it in, and the five options of it that most users need.
+VERBS: dict[Callable[..., None], tuple[str, tuple[str, ...]]] = {
+    demo: ("Begin", ("output", "log", "sensor", "odometry", "overwrite")),
+    build: ("Worlds", ("output", "method", "sweeps", "odometry", "overwrite")),
+    objects: ("Worlds", ("output", "gallery", "sweeps", "json", "overwrite")),
+    simulate: ("Simulation", ("output", "sensor", "poses", "like", "scenario")),
+    sensors: ("Simulation", ("output", "plot", "fit", "template", "json")),
+    scenario: ("Simulation", ("template", "schema", "as_json")),
+    replay: ("Simulation", ("output", "world", "sensor", "sweeps", "overwrite")),
+    dataset: ("Simulation", ("output", "set_", "workers", "template", "as_json")),
+    evaluate: ("Evaluation", ("output", "holdout", "method", "per_class", "as_json")),
+    compare: ("Evaluation", ("output", "as_json")),
+    info: ("Logs", ("everything", "labels", "as_json")),
+    convert: ("Logs", ("format", "frame", "labels", "odometry", "overwrite")),
+    merge: ("Logs", ("output", "as_json")),
+    label: ("Learning", ("model", "output", "format", "overwrite", "as_json")),
+    drive: ("Closed loops", ("output", "variants", "world", "sensor", "autonomy")),
+    view: ("Pictures", ("output", "save", "sweep", "port", "overwrite")),
+    render: ("Pictures", ("output", "kind", "projection", "along", "size")),
+}
+for _verb, (_group, _common) in VERBS.items():
+    if _verb is label:  # beside what it uses
+        app.add_typer(learn, name="learn", rich_help_panel=_group)
+    app.command(rich_help_panel=_group)(with_verbosity(_verb, _common))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -142,7 +145,7 @@ def _run(arguments: list[str]) -> int:
     """The exit status of one command line; mistakes are printed here."""
     command = typer.main.get_command(app)
     verb = next((word for word in arguments if not word.startswith("-")), "")
-    # A shell that asks for words to complete shows what is printed.
+    # A shell that completes a command shows what is printed.
     set_verbosity(Verbosity.QUIET if "_RESWEEP_COMPLETE" in os.environ else Verbosity.NORMAL)
     try:
         with warnings.catch_warnings(), Heartbeat(f"resweep {verb}".strip()):
@@ -177,8 +180,8 @@ def _option_names(command: Any, verb: str) -> set[str]:
 def _advise(error: ResweepError, options: set[str], arguments: list[str]) -> str:
     """The message of an error, with the options of this command that help."""
     if isinstance(error, UnknownPosesError):
-        ways = [way for option, way in _POSES_BY.items() if option in options]
-        return f"{error.problem}; give {' or '.join(ways) or 'a log with poses'}"
+        fixes = [text for option, text in _POSES_BY.items() if option in options]
+        return f"{error.problem}; give {' or '.join(fixes) or 'a log with poses'}"
     if isinstance(error, UntimedPosesError) and "--pose-rate" in options:
         return f"{error.problem}; give one a sweep, or --pose-rate HZ"
     if isinstance(error, SweepError) and error.kind == FaultKind.NOT_FINITE and "--drop-nan" in options:
@@ -189,7 +192,7 @@ def _advise(error: ResweepError, options: set[str], arguments: list[str]) -> str
 
 
 def _warn(message: Warning | str, *where: object, **more: object) -> None:
-    """A warning as one line for users, without the place in the code that it came from."""
+    """A warning as one line for users, without the line of code that it came from."""
     typer.echo(f"resweep: warning: {' '.join(str(message).split())}", err=True)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,13 @@ from resweep.calibrate.sensor.range_noise import fit_noise
 from resweep.calibrate.sensor.surfaces import Expected, expect_returns, no_returns
 from resweep.calibrate.sensor.two_returns import RANGE_MIN, SEPARATION, fit_range_min, fit_returns, pair_returns
 from resweep.errors import ResweepError
+from resweep.io import open_log
 from resweep.labels import LabelSet
 from resweep.log import Log
 from resweep.pose import Array
+from resweep.progress import open_progress
 from resweep.sensors import Detection, Lasers, Sensor
+from resweep.sensors.infer.spec_fit import Fit, fit_log
 from resweep.sweep import Sweep
 
 _SWEEPS = 10  # that take part, in a row
@@ -90,6 +94,33 @@ class Character:
         fitted = ", ".join(sorted(changes))
         description = f"{sensor.description} Fitted to {self.basis}, as far as it shows them: {fitted}.".strip()
         return sensor.with_(description=description, **changes)
+
+
+@dataclass(frozen=True, eq=False)
+class SensorFit:
+    """A sensor fitted to a log: its spec, how its beams leave (``pattern``), and the figures that its returns show."""
+
+    sensor: Sensor
+    pattern: Fit
+    figures: Character
+
+
+def fit_sensor(log: Log | str | Path, name: str | None = None, *, progress: bool = True) -> SensorFit:
+    """The sensor that recorded ``log``: its firing pattern, reach, noise, lasers, detection and second returns.
+
+    What the log cannot tell, such as the divergence of beams, is that of the nearest sensor of the catalog. The pattern
+    is fitted to what was measured: of a path, beams without return are left out for it, those of a `Log` stay as it
+    was opened. ``name`` is that of the sensor; else the log's.
+
+    Example: ``rs.fit_sensor("drive.bag").sensor.to_yaml()``
+    """
+    measured = log if isinstance(log, Log) else open_log(log, empty_beams=False)
+    with open_progress(progress) as shown:
+        shown.start(f"fitting a sensor to {measured.name or 'the log'}")
+        pattern = fit_log(measured, name or measured.name or "fitted")
+        shown.start("fitting noise, lasers and detection")
+        figures = fit_character(log if isinstance(log, Log) else open_log(log), pattern.sensor)
+    return SensorFit(figures.applied(pattern.sensor), pattern, figures)
 
 
 def fit_character(log: Log, sensor: Sensor, sweeps: int = _SWEEPS) -> Character:

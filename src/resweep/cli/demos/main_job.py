@@ -1,4 +1,4 @@
-"""The main job from end to end: a recorded drive, the world made from it, another sensor in it, and how close it is."""
+"""The main job from end to end: a recorded drive, its world, another sensor in that, and how close it is."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STEPS = 6
 
 @dataclass
 class Done:
-    """What the demo made and measured; ``figures`` are for the record, the rest for the lines at the end."""
+    """What the demo wrote and measured; ``figures`` are for the record, the rest for the lines at the end."""
 
     recorded: str
     figures: dict[str, Any] = field(default_factory=dict)
@@ -116,14 +116,14 @@ def _build_and_compare(log: Log, held: int, folder: Path) -> tuple[World, Report
 
     def build_world(rest: Log) -> World:
         _say(2, f"building a world from the other {len(rest)} sweeps alone")
-        made.append(build(rest, config))
-        made[0].save(folder / WORLD)
+        built.append(build(rest, config))
+        built[0].save(folder / WORLD)
         _say(3, f"comparing held-out sweep {held} with what was really there")
-        return made[0]
+        return built[0]
 
     report = holdout(log, [held], build=build_world, progress=False)
     report.save(folder / REPORT)
-    return made[0], report
+    return built[0], report
 
 
 def _cut_out(log: Log, folder: Path, done: Done) -> Bank | None:

@@ -131,7 +131,7 @@ def report_meadow(output: Path, drives: list[Drive], seed: int) -> None:
         shares = f"{counted.grass_share:.1%}", f"{counted.wall_share:.1%}"
         table.add_row(drive.sensor, drive.format, str(drive.sweeps), f"{drive.returns:,}", *shares)
     make_console().print(table)
-    typer.echo("behind: of the middle sweep's beams that met grass, or were aimed at the wall,")
+    typer.echo("behind: of the middle sweep's beams that hit grass, or were aimed at the wall,")
     typer.echo("those that returned from behind it\n")
     typer.echo(f"Sweeps are in {output}/SENSOR, pictures beside them; look first at:")
     for picture in ("close-up.png", "velodyne-hdl-64e-above.png", "velodyne-hdl-64e-range.png", "livox-avia-range.png"):

@@ -29,7 +29,7 @@ _GRASS = -1  # a label of the close-up only, which separates grass from leaves
 
 @dataclass(frozen=True)
 class Passage:
-    """Beams of one sweep that met grass or were aimed at the wall, and those that returned from behind it."""
+    """Beams of one sweep that hit grass or were aimed at the wall, and those that returned from behind it."""
 
     met_grass: int
     passed_grass: int
@@ -107,7 +107,7 @@ def draw_close_up(world: World, sweeps: Sequence[Sweep], path: Path, counted: Pa
                 6.0,
                 ground + 2.2,
                 f"{counted.grass_share:.0%} of {counted.met_grass:,} beams of one sweep\n"
-                "that met grass returned from behind it",
+                "that hit grass returned from behind it",
             ),
             (
                 right + 0.6,

@@ -10,6 +10,6 @@ RECORD = "demo.json"
 
 
 def check_replaceable(output: Path) -> None:
-    """Raise if ``output`` is a folder with anything in it that no demo made."""
+    """Raise if ``output`` is a folder with anything in it that no demo wrote."""
     if output.is_dir() and any(output.iterdir()) and not (output / RECORD).is_file():
-        raise OutputError(f"{output}: was not made by the demo, so it is not replaced; choose another name")
+        raise OutputError(f"{output}: was not written by the demo, so it is not replaced; choose another name")

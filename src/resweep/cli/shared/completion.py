@@ -1,4 +1,4 @@
-"""Words that a shell offers when a user presses Tab: names of sensors, methods, formats and views."""
+"""Names that a shell offers when a user presses Tab: sensors, methods, formats and views."""
 
 from __future__ import annotations
 

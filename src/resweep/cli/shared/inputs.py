@@ -1,4 +1,4 @@
-"""What commands are given as words: worlds, logs, poses, sensor settings and places to write to."""
+"""What commands are given: worlds, logs, poses, settings and outputs."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _ASSUMED_RATE_HZ = 10.0
 SENSOR_UNKNOWN = "sensor position unknown; beams are as if fired from the origin or the middle of the cloud"
 
 
-def parse_numbers(word: str) -> list[float] | None:
+def parse_numbers(text: str) -> list[float] | None:
     """The numbers in ``1,2.5,-3``, or None if it is anything else."""
     try:
-        return [float(part) for part in word.split(",")] if "," in word else None
+        return [float(part) for part in text.split(",")] if "," in text else None
     except ValueError:
         return None
 
@@ -171,12 +171,12 @@ def parse_offset(word: str | None) -> Array | None:
     return from_xyz_rpy(x, y, z)
 
 
-def parse_settings(words: list[str]) -> dict[str, Any]:
-    """Dotted sensor fields from words such as ``receiver.range_noise_sigma_m=0.02``, values as in YAML."""
+def parse_settings(settings: list[str]) -> dict[str, Any]:
+    """Dotted sensor fields from settings such as ``receiver.range_noise_sigma_m=0.02``, values as in YAML."""
     import yaml
 
     changes: dict[str, Any] = {}
-    for word in words:
+    for word in settings:
         key, equals, value = word.partition("=")
         if not equals or not key.strip():
             raise ResweepError(f"--set '{word}': expected FIELD=VALUE, such as beam.rays=single")
@@ -188,38 +188,38 @@ def parse_settings(words: list[str]) -> dict[str, Any]:
 
 
 def build_config(
-    method: str, words: list[str], given: dict[str, Any] | None = None, where: str = "--method"
+    method: str, settings: list[str], given: dict[str, Any] | None = None, where: str = "--method"
 ) -> BuildConfig:
-    """The settings of a method, with dotted fields changed by words such as ``map.ego_radius_m=2``.
+    """The settings of a method, with dotted fields changed by settings such as ``map.ego_radius_m=2``.
 
     ``given`` are fields to begin with; ``where`` says in an error where the method was named.
     """
     from resweep.build.methods import method_config
 
-    return method_config(method, nest_settings(words, given), where)
+    return method_config(method, nest_settings(settings, given), where)
 
 
-def add_refinement(words: list[str] | None, refine: str | None) -> list[str]:
-    """The words of ``--set`` with what ``--refine`` gives, if it is given."""
-    return [*(words or []), *([] if refine is None else [f"refine={refine}"])]
+def add_refinement(settings: list[str] | None, refine: str | None) -> list[str]:
+    """The settings of ``--set`` with what ``--refine`` gives, if it is given."""
+    return [*(settings or []), *([] if refine is None else [f"refine={refine}"])]
 
 
-def nest_settings(words: list[str], given: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Fields from words such as ``map.ego_radius_m=2``, dots as levels, put over those ``given``."""
+def nest_settings(settings: list[str], given: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Fields from settings such as ``map.ego_radius_m=2``, dots as levels, put over those ``given``."""
     data: dict[str, Any] = dict(given or {})
-    for key, value in parse_settings(words).items():
+    for key, value in parse_settings(settings).items():
         *path, last = key.split(".")
-        place = data
+        level = data
         for part in path:
-            place = place.setdefault(part, {})
-            if not isinstance(place, dict):
+            level = level.setdefault(part, {})
+            if not isinstance(level, dict):
                 raise ResweepError(f"--set '{key}': '{part}' has no parts")
-        place[last] = value
+        level[last] = value
     return data
 
 
 def check_folder(path: Path, overwrite: bool) -> None:
-    """Raise if a folder cannot be written at ``path``: something is there, or its place is not writable."""
+    """Raise if a folder cannot be written at ``path``: something is there, or its parent is not writable."""
     if path.exists() and not path.is_dir():
         raise OutputError(f"{path}: is a file; the output is a folder, choose another name")
     if path.is_dir() and any(path.iterdir()) and not overwrite and not is_unfinished(path):
@@ -234,11 +234,11 @@ def check_writable(path: Path) -> None:
     """
     if is_remote(path):
         return
-    place = next(parent for parent in path.absolute().parents if parent.exists())
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
     try:
-        with tempfile.TemporaryDirectory(prefix=".resweep-", dir=place):
+        with tempfile.TemporaryDirectory(prefix=".resweep-", dir=folder):
             return
     except OSError as error:
         raise OutputError(
-            f"{path}: cannot be written, {place} refuses it ({error.strerror or error}); choose another folder"
+            f"{path}: cannot be written, {folder} refuses it ({error.strerror or error}); choose another folder"
         ) from error

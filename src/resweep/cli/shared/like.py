@@ -11,7 +11,7 @@ from resweep.errors import ResweepError
 if TYPE_CHECKING:
     from resweep.log import Log
 
-RECORDED = "recorded"  # the word for the beams of the log itself, in place of a sensor
+RECORDED = "recorded"  # the name of the beams of the log itself, in place of a sensor
 
 
 def check_recorded(sensor: str, like: str | None, options: dict[str, object]) -> None:

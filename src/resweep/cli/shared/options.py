@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import functools
 import inspect
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
+from typer.models import OptionInfo
 
 from resweep.errors import ResweepError, nearest_names
 from resweep.progress import Verbosity, set_verbosity
 from resweep.remote import find_path, is_remote
 
-# The commands that go on where they stopped when the same words are given again, and how they do.
+# The commands that go on where they stopped when they are called again with the same arguments, and how they do.
 RESUMABLE = {
     "build": "its finished stages are kept beside the world",
     "simulate": "its finished sweeps are kept beside the output",
@@ -33,8 +35,8 @@ _RESUMED_WITH = {"evaluate": (("--holdout", "--holdout-every"), ("-o", "--output
 _NOT_RESUMED = "--no-resume"  # of a command that resumes otherwise
 
 
-def parse_place(word: str) -> Path:
-    """The path that a word of the command line names, local or by URL; for arguments that take either."""
+def parse_path(word: str) -> Path:
+    """The path that an argument names, local or by URL; for arguments that take either."""
     try:
         return find_path(word)
     except ResweepError as error:
@@ -42,8 +44,8 @@ def parse_place(word: str) -> Path:
 
 
 def parse_local(word: str) -> Path:
-    """The local path that a word names; for outputs that are not written to object stores."""
-    if is_remote(found := parse_place(word)):
+    """The local path that an argument names; for outputs that are not written to object stores."""
+    if is_remote(found := parse_path(word)):
         raise typer.BadParameter(f"{word}: is written to a local file or folder only; give a path, and copy it then")
     return found
 
@@ -54,7 +56,7 @@ Verbose = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress; only results, warnings and errors.")]
 
-# Of every command that makes or measures something: printed by `resweep.cli.shared.outputs.print_made`.
+# Of every command that writes or measures something: printed by `resweep.cli.shared.outputs.print_outputs`.
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")]
 
 # Of every command that opens a log and looks at its labels.
@@ -87,7 +89,7 @@ Poses = Annotated[
     Path | None,
     typer.Option(
         "--poses",
-        parser=parse_place,
+        parser=parse_path,
         metavar="FILE",
         help="Poses (TUM, KITTI or CSV) in place of the log's own; line i of a KITTI file is that of sweep i.",
         show_default=False,
@@ -174,7 +176,7 @@ IntensityScale = Annotated[
 
 
 def choose_points(points: str | None, format: str | None) -> dict[str, Any]:
-    """What the writer of ``format`` is told of ``--points``; a wrong name is said before the work."""
+    """The option of the writer of ``format`` that ``--points`` gives; a wrong name raises before the work."""
     from resweep.io.ros.point_layouts import POINTS
 
     if points is None:
@@ -201,13 +203,19 @@ def choose_verbosity(verbose: bool, quiet: bool) -> None:
         set_verbosity(Verbosity.VERBOSE if verbose else Verbosity.QUIET)
 
 
-def with_verbosity(verb: Callable[..., None]) -> Callable[..., None]:
-    """A command that also takes ``--verbose`` and ``--quiet``."""
+MORE = "More options"  # the panel of a command's help that holds what few need
+
+
+def with_verbosity(verb: Callable[..., None], common: Sequence[str] = ()) -> Callable[..., None]:
+    """A command that also takes ``--verbose`` and ``--quiet``.
+
+    Its help begins with the options whose parameters are ``common``; all others follow in a panel of their own.
+    """
 
     @functools.wraps(verb)
-    def run(*words: Any, verbose: bool = False, quiet: bool = False, **options: Any) -> None:
+    def run(*arguments: Any, verbose: bool = False, quiet: bool = False, **options: Any) -> None:
         choose_verbosity(verbose, quiet)
-        verb(*words, **options)
+        verb(*arguments, **options)
 
     added = {"verbose": Verbose, "quiet": Quiet}
     signature = inspect.signature(verb, eval_str=True)  # typer reads the objects, not their names
@@ -215,13 +223,30 @@ def with_verbosity(verb: Callable[..., None]) -> Callable[..., None]:
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
         for name, kind in added.items()
     ]
-    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), *further])  # type: ignore[attr-defined]
-    run.__annotations__ = {**verb.__annotations__, **added}
-    run.__doc__ = _join_lines(verb.__doc__ or "")
+    parameters = [*signature.parameters.values(), *further]
+    shown = [
+        item if item.name in common or not common else item.replace(annotation=_move(item.annotation))
+        for item in parameters
+    ]
+    run.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+    run.__annotations__ = {**verb.__annotations__, **{item.name: item.annotation for item in shown}}
+    run.__doc__ = join_lines(verb.__doc__ or "")
     return run
 
 
-def _join_lines(text: str) -> str:
+def _move(annotation: Any) -> Any:
+    """The annotation of a parameter, with its option in the panel `MORE`; arguments stay where they are."""
+    kind, *notes = get_args(annotation)
+    if not any(isinstance(note, OptionInfo) for note in notes):
+        return annotation
+    moved = [copy.copy(note) for note in notes]
+    for note in moved:
+        if isinstance(note, OptionInfo):
+            note.rich_help_panel = MORE
+    return Annotated[kind, *moved]
+
+
+def join_lines(text: str) -> str:
     """A docstring with each paragraph on one line, for help as wide as the terminal."""
     paragraphs = inspect.cleandoc(text).split("\n\n")
     return "\n\n".join(
@@ -230,7 +255,7 @@ def _join_lines(text: str) -> str:
 
 
 def suggest_file(message: str, arguments: Sequence[str]) -> str:
-    """A hint at files with names like the one that an error message begins with, if that is a word that names none."""
+    """A hint at files with names like the argument that an error message begins with, if no file has that name."""
     for word in arguments:
         if not message.startswith(f"{word}: no ") or is_remote(path := find_path(word)) or path.exists():
             continue
@@ -243,7 +268,7 @@ def suggest_file(message: str, arguments: Sequence[str]) -> str:
 
 
 def describe_interruption(verb: str, arguments: list[str]) -> str:
-    """What an interrupted command says: whether the same words go on where it stopped."""
+    """What an interrupted command says: whether the same command goes on where it stopped."""
     given = {word.split("=")[0] for word in arguments}
     needed = _RESUMED_WITH.get(verb, ())
     if verb not in RESUMABLE or _NOT_RESUMED in given or not all(given.intersection(names) for names in needed):

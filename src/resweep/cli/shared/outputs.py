@@ -1,4 +1,4 @@
-"""What a command made and where: a table at its end, or one JSON object with ``--json``."""
+"""What a command has written: a table at its end, or one JSON object with ``--json``."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from resweep.remote import is_remote
 Row = tuple[str, Path]
 
 
-def print_made(rows: Iterable[Row], as_json: bool = False, **facts: Any) -> None:
-    """Print what was made, by its kind and place; with ``as_json`` one line of JSON with ``facts`` too."""
-    made = [(what, path, *_measure(path)) for what, path in rows]
+def print_outputs(rows: Iterable[Row], as_json: bool = False, **facts: Any) -> None:
+    """Print each output with its kind, path and size; with ``as_json`` one line of JSON with ``facts`` too."""
+    outputs = [(what, path, *_measure(path)) for what, path in rows]
     if as_json:
-        listed = [{"what": what, "path": str(path), "bytes": size} for what, path, size, _ in made]
-        typer.echo(json.dumps({**facts, "made": listed}, allow_nan=False))
+        listed = [{"what": what, "path": str(path), "bytes": size} for what, path, size, _ in outputs]
+        typer.echo(json.dumps({**facts, "outputs": listed}, allow_nan=False))
         return
-    kinds = max(4, *(len(what) for what, *_ in made))
-    places = max(5, *(len(str(path)) for _, path, *_ in made))
-    typer.echo(f"{'made':{kinds}}  {'where':{places}}  size")
-    for what, path, size, files in made:
+    kinds = max(6, *(len(what) for what, *_ in outputs))
+    paths = max(4, *(len(str(path)) for _, path, *_ in outputs))
+    typer.echo(f"{'output':{kinds}}  {'path':{paths}}  size")
+    for what, path, size, files in outputs:
         many = f" in {files:,} files" if files > 1 else ""
-        typer.echo(f"{what:{kinds}}  {path!s:{places}}  {'-' if size is None else format_memory(size)}{many}")
+        typer.echo(f"{what:{kinds}}  {path!s:{paths}}  {'-' if size is None else format_memory(size)}{many}")
 
 
 def _measure(path: Path) -> tuple[int | None, int]:
-    """Bytes and files at a place; those of an object store are not asked for."""
+    """Bytes and number of files of an output; those of an object store are not counted."""
     if is_remote(path):
         return None, 0
     files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]

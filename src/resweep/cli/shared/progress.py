@@ -66,14 +66,14 @@ class Tally:
         return self.unknown / max(self.beams, 1)
 
     def describe_unknown(self, world: World | StreamedWorld) -> str | None:
-        """One line: what share of beams look where nothing was recorded; None for a world that no recording made."""
+        """One line: what share of beams look where nothing was recorded; None for a world of no recording."""
         if world.observed is not None:
             return f"{100 * self.unknown_share:.1f} % of the beams look where nothing was recorded"
         if any(layer.kind in ("splats", "volumes") for layer in world.layers):
             return "the world does not know which space was recorded; build it again to tell empty from unknown"
         return None
 
-    def say_empty(self) -> None:
-        """Say on stderr how many sweeps had no return, if any had none."""
+    def report_empty(self) -> None:
+        """Print on stderr how many sweeps had no return, if any had none."""
         if self.empty:
             typer.echo(f"resweep: warning: {self.empty:,} of {self.sweeps:,} sweeps have no return", err=True)

@@ -1,4 +1,4 @@
-"""Settings for people: commented templates, JSON Schemas and tables of fields, all made from the models themselves."""
+"""Settings for people: commented templates, JSON Schemas and tables of fields, from the models themselves."""
 
 from __future__ import annotations
 
@@ -90,13 +90,13 @@ def _choose_model(annotation: Any, value: Any) -> type[BaseModel] | None:
 
 def _describe_need(field: FieldInfo) -> str:
     choice = list_choices(field.annotation)
-    words = ["required"] if field.is_required() else []
-    words += [f"one of {', '.join(choice)}"] if len(choice) > 1 else []
-    return f"({'; '.join(words)})" if words else ""
+    notes = ["required"] if field.is_required() else []
+    notes += [f"one of {', '.join(choice)}"] if len(choice) > 1 else []
+    return f"({'; '.join(notes)})" if notes else ""
 
 
 def list_choices(annotation: Any) -> list[str]:
-    """The words that a field may hold, where it holds one of several."""
+    """The values that a field may hold, where it holds one of several."""
     if get_origin(annotation) is Literal:
         return [str(item) for item in get_args(annotation)]
     if get_origin(annotation) in (Union, types.UnionType):

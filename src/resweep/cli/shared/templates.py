@@ -84,5 +84,5 @@ def print_help(template: str | None, model: Any, given: bool) -> None:
     from resweep.cli.shared.schema import make_schema
 
     if given:
-        raise ResweepError("--template and --schema stand alone; leave out the other words, or these")
+        raise ResweepError("--template and --schema stand alone; leave out the other arguments, or these")
     typer.echo(template.rstrip() if template is not None else json.dumps(make_schema(model), indent=2))

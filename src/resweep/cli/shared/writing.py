@@ -22,7 +22,7 @@ def locks(name: str, reads: Sequence[str] = ()) -> Callable[[Callable[P, T]], Ca
     """Let a command hold the lock of the output that its parameter ``name`` gives, from start to end.
 
     ``reads`` are the parameters that name what it reads all along: if that was changed meanwhile, the output does not
-    take its place.
+    replace what is there.
     """
 
     def decorate(verb: Callable[P, T]) -> Callable[P, T]:
@@ -32,8 +32,8 @@ def locks(name: str, reads: Sequence[str] = ()) -> Callable[[Callable[P, T]], Ca
             output = given.get(name)
             if output is None:
                 return verb(*arguments, **options)
-            words = (find_path(word) for parameter in reads for word in _list_words(given.get(parameter)))
-            inputs = Inputs(path for path in words if not is_remote(path))
+            paths = (find_path(word) for parameter in reads for word in _list_texts(given.get(parameter)))
+            inputs = Inputs(path for path in paths if not is_remote(path))
             with lock_output(find_path(output), inputs.check):
                 return verb(*arguments, **options)
 
@@ -45,24 +45,24 @@ def locks(name: str, reads: Sequence[str] = ()) -> Callable[[Callable[P, T]], Ca
 def describe_work(given: Mapping[str, object]) -> dict[str, str]:
     """What a stopped command is known by, for ``resume`` of `write_log`, from all its parameters by name.
 
-    These are its words, and of every file or folder they name the place, size and time of change.
+    These are its arguments, and of every file or folder they name the path, size and time of change.
     """
-    words = {name: value for name, value in sorted(given.items()) if name not in _NO_PART}
-    found = [_find(word) for value in words.values() for word in _list_words(value)]
-    return {"config": repr(words), "inputs": "\n".join(describe_files(path for path in found if path is not None))}
+    arguments = {name: value for name, value in sorted(given.items()) if name not in _NO_PART}
+    found = [_find(word) for value in arguments.values() for word in _list_texts(value)]
+    return {"config": repr(arguments), "inputs": "\n".join(describe_files(path for path in found if path is not None))}
 
 
 def _find(word: str) -> Path | None:
-    """What a word names, if it names anything that exists."""
+    """The path that an argument names, if it names anything that exists."""
     if not is_remote(path := find_path(word)):
         return path if os.path.exists(word) else None
     recover_output(path)
     return path if path.exists() else None
 
 
-def _list_words(value: object) -> Iterator[str]:
+def _list_texts(value: object) -> Iterator[str]:
     if isinstance(value, str | Path):
         yield str(value)
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _list_words(item)
+            yield from _list_texts(item)

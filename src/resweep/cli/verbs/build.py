@@ -23,9 +23,9 @@ from resweep.cli.shared.options import (
     Poses,
     Refining,
     Resolution,
-    parse_place,
+    parse_path,
 )
-from resweep.cli.shared.outputs import print_made
+from resweep.cli.shared.outputs import print_outputs
 from resweep.cli.shared.writing import locks
 from resweep.errors import OutputError, ResweepError
 from resweep.memory import parse_memory
@@ -42,10 +42,10 @@ _COUNTS = ("n_splats", "n_volumes", "n_faces")  # of a layer in the index of a w
 def build(
     logs: Annotated[
         list[Path],
-        typer.Argument(parser=parse_place, metavar="LOG...", help="Recordings of one place.", show_default=False),
+        typer.Argument(parser=parse_path, metavar="LOG...", help="Recordings of one place.", show_default=False),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", parser=parse_place, metavar="WORLD", help="The .world folder to write.")
+        Path, typer.Option("--output", "-o", parser=parse_path, metavar="WORLD", help="The .world folder to write.")
     ],
     method: Annotated[
         str | None,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from resweep.cli.shared.options import Json, parse_local
-from resweep.cli.shared.outputs import print_made
+from resweep.cli.shared.outputs import print_outputs
 
 
 def compare(
@@ -54,4 +54,4 @@ def compare(
     console.print(both.table())
     console.print("* the best of a row", style="dim")
     if output is not None:
-        print_made([("comparison", output)])
+        print_outputs([("comparison", output)])

@@ -10,8 +10,8 @@ import typer
 
 from resweep.cli.shared.clouds import SUFFIX, check_cloud, is_world, log_to_cloud, world_to_cloud
 from resweep.cli.shared.completion import complete_formats
-from resweep.cli.shared.options import Bounds, Json, Points, PoseRate, Poses, Resolution, choose_points, parse_place
-from resweep.cli.shared.outputs import print_made
+from resweep.cli.shared.options import Bounds, Json, Points, PoseRate, Poses, Resolution, choose_points, parse_path
+from resweep.cli.shared.outputs import print_outputs
 from resweep.cli.shared.writing import describe_work, locks
 from resweep.errors import InputError, OutputError, ResweepError
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 @locks("target", reads=["source"])
 def convert(
     source: Annotated[
-        Path, typer.Argument(parser=parse_place, metavar="IN", help="A sweep file, the folder of a log, or a world.")
+        Path, typer.Argument(parser=parse_path, metavar="IN", help="A sweep file, the folder of a log, or a world.")
     ],
     target: Annotated[
-        Path, typer.Argument(parser=parse_place, metavar="OUT", help="A file with a known suffix, or a new folder.")
+        Path, typer.Argument(parser=parse_path, metavar="OUT", help="A file with a known suffix, or a new folder.")
     ],
     format: Annotated[
         str | None,
@@ -82,7 +82,7 @@ def convert(
 ) -> None:
     """Convert a sweep file or a whole log to another format, or a log or world to one cloud (COPC).
 
-    Stopped and started again with the same words, it goes on after the finished sweeps, which OUT.partial keeps.
+    Stopped and started again with the same arguments, it goes on after the finished sweeps, which OUT.partial keeps.
 
     Examples:
 
@@ -124,7 +124,7 @@ def convert(
         if not as_cloud or any(value is not None for value in of_logs) or odometry:
             raise ResweepError(f"{source}: is a world; it is converted to {SUFFIX} alone, without options of logs")
         count = world_to_cloud(source, target, labels, crs, **written)
-        print_made([("cloud", target)], as_json, points=count)
+        print_outputs([("cloud", target)], as_json, points=count)
         return
     if odometry and poses is not None:
         raise ResweepError("--odometry finds the poses that --poses gives; leave one of them out")
@@ -140,7 +140,7 @@ def convert(
     if as_cloud:
         count = log_to_cloud(log, target, labels, crs, **written)
         report_skipped(source, log)
-        print_made([("cloud", target)], as_json, points=count)
+        print_outputs([("cloud", target)], as_json, points=count)
         return
     as_file = target.suffix.lower() in sweep_suffixes() and not target.is_dir()
     if as_file and len(log) == 1 and format in (None, format_of(target).name):
@@ -150,7 +150,7 @@ def convert(
         write_sweep(log[0], target, frame=frame, **kept, **written)
         typer.echo(f"{target}: 1 sweep as {format_of(target).title}")
         _say_lost(found, log, seen)
-        print_made([("sweep", target)], as_json, sweeps=1)
+        print_outputs([("sweep", target)], as_json, sweeps=1)
         return
     if format is None and as_file:
         raise OutputError(
@@ -169,7 +169,7 @@ def convert(
     there = f", {before:,} of them from before" if before else ""
     typer.echo(f"{target}: {len(log)} sweeps as {format}{there}")
     _say_lost(found, log, seen, " of the new ones" if before else "")
-    print_made([("log", target)], as_json, sweeps=len(log))
+    print_outputs([("log", target)], as_json, sweeps=len(log))
 
 
 def _with_labels(log: Log, source: Path, labels: str | None, from_labels: str | None, seen: set[int]) -> Log:

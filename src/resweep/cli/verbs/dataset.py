@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resweep.cli.shared.options import Cluster, Json, Memory, Realism, Schema, Template, parse_place
-from resweep.cli.shared.outputs import print_made
+from resweep.cli.shared.options import Cluster, Json, Memory, Realism, Schema, Template, parse_path
+from resweep.cli.shared.outputs import print_outputs
 from resweep.cli.shared.writing import locks
 from resweep.errors import ResweepError
 from resweep.memory import parse_memory
@@ -29,7 +29,7 @@ def dataset(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", parser=parse_place, metavar="OUT", help="The folder of the dataset.", show_default=False
+            "--output", "-o", parser=parse_path, metavar="OUT", help="The folder of the dataset.", show_default=False
         ),
     ] = None,
     set_: Annotated[
@@ -78,7 +78,7 @@ def dataset(
         made = generate(chosen, output, workers=threads if cluster is None else elsewhere)
     there = f", {made.resumed:,} of them from before" if made.resumed else ""
     typer.echo(f"{output}: {made.sweeps:,} sweeps in {made.runs} runs as {chosen.layout}{there}")
-    print_made([("dataset", output)], as_json, sweeps=made.sweeps, runs=made.runs, resumed=made.resumed)
+    print_outputs([("dataset", output)], as_json, sweeps=made.sweeps, runs=made.runs, resumed=made.resumed)
 
 
 def _limit_workers(plan: DatasetPlan, workers: int, memory_bytes: int) -> int:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from resweep.cli.shared.completion import complete_sensors
-from resweep.cli.shared.options import Json, parse_local, parse_place
-from resweep.cli.shared.outputs import name_command, print_made
+from resweep.cli.shared.options import Json, parse_local, parse_path
+from resweep.cli.shared.outputs import name_command, print_outputs
 from resweep.cli.shared.writing import locks
 from resweep.errors import ResweepError, nearest_names
 
@@ -34,7 +34,7 @@ def demo(
         Path | None,
         typer.Option(
             "--log",
-            parser=parse_place,
+            parser=parse_path,
             metavar="PATH",
             help="Your own recording, of any format, in place of the street.",
             show_default=False,
@@ -82,7 +82,7 @@ def demo(
     check_replaceable(output)
     if kind == "meadow":
         report_meadow(output, make_meadow(output, seed), seed)
-        print_made([("demo", output)], as_json, seed=seed)
+        print_outputs([("demo", output)], as_json, seed=seed)
         return
     chosen = load_sensor(SENSOR if sensor is None else sensor)
     recorded = None if log is None else _open(log, sweeps, odometry)
@@ -131,7 +131,7 @@ def _report(output: Path, done: Done, log: Path | None, as_json: bool) -> None:
     kinds = ("picture", "report", "recording", "world", "objects", "swept again")
     rows = [(kind, output / name) for kind, name in zip(kinds, places, strict=True) if (output / name).exists()]
     if not as_json:
-        print_made(rows)
+        print_outputs(rows)
     resweep = name_command()
     typer.echo("\nTry next:")
     typer.echo(f"  {resweep} view {recording} {output / AGAIN}   # side by side in the browser")
@@ -141,7 +141,7 @@ def _report(output: Path, done: Done, log: Path | None, as_json: bool) -> None:
     else:
         typer.echo(f"  {resweep} build {log} -o my.world   # the world of the whole recording")
     if as_json:
-        print_made(rows, True, **done.figures)
+        print_outputs(rows, True, **done.figures)
 
 
 def has_display() -> bool:

@@ -21,9 +21,9 @@ from resweep.cli.shared.options import (
     Realism,
     Refining,
     parse_local,
-    parse_place,
+    parse_path,
 )
-from resweep.cli.shared.outputs import print_made
+from resweep.cli.shared.outputs import print_outputs
 from resweep.cli.shared.writing import locks
 from resweep.errors import ResweepError
 from resweep.memory import parse_memory
@@ -40,12 +40,12 @@ def evaluate(
     sim: Annotated[
         Path,
         typer.Argument(
-            parser=parse_place, metavar="SIM|LOG", help="Simulated sweep file or log; with --holdout, the real log."
+            parser=parse_path, metavar="SIM|LOG", help="Simulated sweep file or log; with --holdout, the real log."
         ),
     ],
     real: Annotated[
         Path | None,
-        typer.Argument(parser=parse_place, metavar="[REAL]", help="Real sweep file, or the folder of a log."),
+        typer.Argument(parser=parse_path, metavar="[REAL]", help="Real sweep file, or the folder of a log."),
     ] = None,
     output: Annotated[
         Path | None,

@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from resweep.cli.shared.facts import collapse, format_fact, summarise_world
-from resweep.cli.shared.options import Bounds, IntensityScale, Labels, Resolution, parse_place
+from resweep.cli.shared.options import Bounds, IntensityScale, Labels, Resolution, parse_path
 from resweep.errors import InputError, ResweepError, UntimedPosesError
 from resweep.remote import recover_output
 
@@ -32,7 +32,7 @@ def info(
     path: Annotated[
         Path,
         typer.Argument(
-            parser=parse_place,
+            parser=parse_path,
             help="A sweep, a log folder, a poses file, a mesh, a world folder, or YAML of a sensor, scenario or plan.",
         ),
     ],

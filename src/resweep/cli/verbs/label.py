@@ -7,21 +7,21 @@ from typing import Annotated
 
 import typer
 
-from resweep.cli.shared.options import Json, parse_place
-from resweep.cli.shared.outputs import print_made
+from resweep.cli.shared.options import Json, parse_path
+from resweep.cli.shared.outputs import print_outputs
 from resweep.cli.shared.writing import describe_work, locks
 
 
 @locks("output", reads=["source", "model"])
 def label(
     source: Annotated[
-        Path, typer.Argument(parser=parse_place, metavar="LOG", help="A sweep file or the folder of a log.")
+        Path, typer.Argument(parser=parse_path, metavar="LOG", help="A sweep file or the folder of a log.")
     ],
     model: Annotated[
         Path, typer.Option("--model", "-m", metavar="MODEL", help="The folder that resweep learn semantics wrote.")
     ],
     output: Annotated[
-        Path, typer.Option("-o", "--output", parser=parse_place, metavar="OUT", help="Folder of the labelled log.")
+        Path, typer.Option("-o", "--output", parser=parse_path, metavar="OUT", help="Folder of the labelled log.")
     ],
     format: Annotated[
         str, typer.Option("--format", "-f", help="Format of OUT: sweep, semantickitti, ply ...")
@@ -36,8 +36,8 @@ def label(
     """Write a log with the labels that a model gives its returns; all else stays as it is.
 
     Labels that the log has are replaced. The vocabulary of the model is that of the new log, so that resweep build
-    takes its classes for splats and for what can move. Stopped and started again with the same words, it goes on after
-    the finished sweeps.
+    takes its classes for splats and for what can move. Stopped and started again with the same arguments, it goes on
+    after the finished sweeps.
 
     Examples:
 
@@ -60,7 +60,7 @@ def label(
     report_skipped(source, log)
     names = ", ".join(labeller.card.class_names)
     typer.echo(f"{output}: {len(log)} sweeps as {format}, labelled as {labeller.card.labels.name} ({names})")
-    print_made([("log", output)], as_json, sweeps=len(log), labels=labeller.card.labels.name)
+    print_outputs([("log", output)], as_json, sweeps=len(log), labels=labeller.card.labels.name)
 
 
 def count_cores() -> int:

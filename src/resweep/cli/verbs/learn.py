@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from resweep.cli.shared.options import METHOD_HELP, Labels, parse_local, parse_place, with_verbosity
+from resweep.cli.shared.options import METHOD_HELP, Labels, parse_local, parse_path, with_verbosity
 from resweep.cli.shared.writing import describe_work, locks
 from resweep.cli.verbs.learn_semantics import semantics
 from resweep.errors import ResweepError, nearest_names
@@ -34,7 +34,7 @@ def raydrop(
     logs: Annotated[
         list[Path],
         typer.Argument(
-            parser=parse_place, metavar="LOG...", help="Recordings of one sensor; the last ones are held out."
+            parser=parse_path, metavar="LOG...", help="Recordings of one sensor; the last ones are held out."
         ),
     ],
     output: Annotated[

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resweep.cli.shared.options import Labels, parse_local, parse_place
+from resweep.cli.shared.options import Labels, parse_local, parse_path
 from resweep.cli.shared.writing import locks
 from resweep.errors import ResweepError
 
@@ -22,14 +22,14 @@ _SETTINGS = "A setting of the training as FIELD=VALUE, such as epochs=10 or netw
 
 @locks("output", reads=["logs", "validate", "test"])
 def semantics(
-    logs: Annotated[list[Path], typer.Argument(parser=parse_place, metavar="LOG...", help="Logs with labels.")],
+    logs: Annotated[list[Path], typer.Argument(parser=parse_path, metavar="LOG...", help="Logs with labels.")],
     output: Annotated[
         Path, typer.Option("-o", "--output", parser=parse_local, metavar="MODEL", help="Folder of the model.")
     ],
     validate: Annotated[
         list[Path] | None,
         typer.Option(
-            parser=parse_place,
+            parser=parse_path,
             metavar="LOG",
             help="A log to choose the best round by; may be repeated. By default the last of several logs, or the last "
             "fifth of the only one.",
@@ -39,7 +39,7 @@ def semantics(
     test: Annotated[
         list[Path] | None,
         typer.Option(
-            parser=parse_place,
+            parser=parse_path,
             metavar="LOG",
             help="A log to report on, of which training sees nothing; may be repeated.",
             show_default=False,

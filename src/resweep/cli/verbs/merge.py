@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from resweep.cli.shared.options import Json, parse_local, parse_place
-from resweep.cli.shared.outputs import print_made
+from resweep.cli.shared.options import Json, parse_local, parse_path
+from resweep.cli.shared.outputs import print_outputs
 from resweep.cli.shared.writing import locks
 
 
 @locks("output", reads=["sources"])
 def merge(
     sources: Annotated[
-        list[Path], typer.Argument(parser=parse_place, metavar="IN...", help="Folders of nuScenes datasets.")
+        list[Path], typer.Argument(parser=parse_path, metavar="IN...", help="Folders of nuScenes datasets.")
     ],
     output: Annotated[
         Path,
@@ -33,4 +33,4 @@ def merge(
 
     made = merge_nuscenes(sources, output)
     typer.echo(f"{output}: {made.samples:,} samples in {len(made.scenes)} scenes: {', '.join(made.scenes)}")
-    print_made([("dataset", output)], as_json, samples=made.samples, scenes=list(made.scenes))
+    print_outputs([("dataset", output)], as_json, samples=made.samples, scenes=list(made.scenes))

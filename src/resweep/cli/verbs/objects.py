@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from resweep.cli.shared.options import PoseRate, Poses, parse_local, parse_place
-from resweep.cli.shared.outputs import print_made
+from resweep.cli.shared.options import PoseRate, Poses, parse_local, parse_path
+from resweep.cli.shared.outputs import print_outputs
 from resweep.cli.shared.writing import locks
 from resweep.errors import InputError, OutputError, ResweepError
 from resweep.remote import recover_output
@@ -26,7 +26,7 @@ def objects(
     path: Annotated[
         Path,
         typer.Argument(
-            parser=parse_place, metavar="LOG|BANK", help="A log with annotated boxes, or a bank.", show_default=False
+            parser=parse_path, metavar="LOG|BANK", help="A log with annotated boxes, or a bank.", show_default=False
         ),
     ],
     output: Annotated[
@@ -121,7 +121,7 @@ def _build(log: Log, output: Path, config: ObjectConfig, json: bool, overwrite: 
     _show(bank, output, json)
     if not json:
         typer.echo(f"next: resweep objects {output} --gallery -o {output.name}.png")
-        print_made([("bank", output)])
+        print_outputs([("bank", output)])
 
 
 def _read_config(min_points: int | None, words: list[str]) -> ObjectConfig:

@@ -9,7 +9,7 @@ import typer
 
 from resweep.cli.shared.completion import complete_cameras, complete_views
 from resweep.cli.shared.options import Json, Labels, parse_local
-from resweep.cli.shared.outputs import print_made
+from resweep.cli.shared.outputs import print_outputs
 from resweep.cli.shared.writing import locks
 from resweep.errors import OutputError, ResweepError
 
@@ -107,7 +107,7 @@ def render(
     else:
         _film(drawing, camera, _read_path(along, path), (behind, above), frames, fps, output)
     made = "picture" if output.suffix.lower() == ".png" else "film"
-    print_made([(made, output)], as_json, view=kind, camera=projection, width=camera.width, height=camera.height)
+    print_outputs([(made, output)], as_json, view=kind, camera=projection, width=camera.width, height=camera.height)
 
 
 def _check_words(output: Path, kind: str, projection: str, kinds: tuple[str, ...], overwrite: bool) -> None:

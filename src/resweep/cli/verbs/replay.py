@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from resweep.cli.shared.completion import complete_sensors
-from resweep.cli.shared.options import Cluster, Json, Memory, PoseRate, Poses, Realism, parse_place
-from resweep.cli.shared.outputs import print_made
+from resweep.cli.shared.options import Cluster, Json, Memory, PoseRate, Poses, Realism, parse_path
+from resweep.cli.shared.outputs import print_outputs
 from resweep.cli.shared.writing import describe_work, locks
 from resweep.memory import parse_memory
 
@@ -18,7 +18,7 @@ from resweep.memory import parse_memory
 @locks("output", reads=["path", "world", "realism"])
 def replay(
     path: Annotated[
-        Path, typer.Argument(parser=parse_place, metavar="LOG", help="A log with tracked boxes.", show_default=False)
+        Path, typer.Argument(parser=parse_path, metavar="LOG", help="A log with tracked boxes.", show_default=False)
     ],
     world: Annotated[str, typer.Option("--world", "-w", help="The world built from it, or any other.")],
     sensor: Annotated[
@@ -28,7 +28,7 @@ def replay(
         ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", parser=parse_place, metavar="OUT", help="The folder to write the log to.")
+        Path, typer.Option("--output", "-o", parser=parse_path, metavar="OUT", help="The folder to write the log to.")
     ],
     bank: Annotated[
         Path | None, typer.Option("--bank", help="The objects to draw from; without, those of the log itself.")
@@ -97,7 +97,7 @@ def replay(
     unknown = tally.describe_unknown(place)
     if unknown is not None:
         typer.echo(unknown)
-    tally.say_empty()
+    tally.report_empty()
     if again.left_out:
         counts = ", ".join(f"{count} of category '{category}'" for category, count in again.left_out.items())
         typer.echo(f"left out, the bank has none: {counts}")
@@ -108,4 +108,4 @@ def replay(
             f"range error {error}"
         )
     rows = [("log", output), ("figures", output / "objects.json")]
-    print_made(rows, as_json, sweeps=len(drive), objects=len(again.tracks), classes=figures["classes"])
+    print_outputs(rows, as_json, sweeps=len(drive), objects=len(again.tracks), classes=figures["classes"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_format
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,7 +13,6 @@ from resweep.cli.shared.options import Schema, Template, parse_local
 from resweep.errors import ResweepError
 
 if TYPE_CHECKING:
-    from resweep.calibrate.sensor.fit_sensor import Character
     from resweep.sensors import Sensor
     from resweep.sensors.infer.spec_fit import SpecFit
 
@@ -55,6 +54,7 @@ def sensors(
 
       resweep sensors --template > my-lidar.yaml
     """
+    from resweep.cli.shared.sensor_tables import count_figures, print_catalog, print_spec
     from resweep.cli.shared.templates import make_sensor_template, print_help
     from resweep.sensors import Sensor, load_sensor, sensor_names
 
@@ -71,7 +71,7 @@ def sensors(
     if name is None:
         if plot or output is not None or rate is not None:
             raise ResweepError("sensors: --plot, -o and --rate need the NAME of a sensor")
-        _print_catalog([load_sensor(item) for item in sensor_names()], json)
+        print_catalog([load_sensor(item) for item in sensor_names()], json)
         return
     sensor = load_sensor(name)
     if rate is not None:
@@ -80,38 +80,27 @@ def sensors(
         _plot(sensor, output or Path(f"{sensor.name}.png"), json)
     elif json:
         typer.echo(
-            json_format.dumps({**sensor.model_dump(mode="json", exclude_none=True), **_count_figures(sensor)}, indent=2)
+            json_format.dumps({**sensor.model_dump(mode="json", exclude_none=True), **count_figures(sensor)}, indent=2)
         )
     else:
-        _print_spec(sensor)
+        print_spec(sensor)
 
 
 def _fit_to_log(log: str, output: Path | None, plot: bool, json: bool) -> None:
-    from dataclasses import replace
-
-    from resweep.calibrate.sensor.fit_sensor import fit_character
+    from resweep.calibrate import fit_sensor
+    from resweep.cli.shared.sensor_tables import make_fit_record, print_fit
     from resweep.files import atomic_file
-    from resweep.io import open_log
-    from resweep.progress import open_progress
-    from resweep.sensors.infer.spec_fit import fit_log
 
     if output is not None and output.suffix.lower() not in (".yaml", ".yml"):
         raise ResweepError(f"{output}: a fitted sensor is written as YAML; give -o NAME.yaml")
-    with open_progress() as progress:
-        progress.start(f"fitting a sensor to {log}")
-        opened = open_log(log, empty_beams=False)  # fit what was measured, not what was inferred
-        found = fit_log(opened, output.stem if output else opened.name or "fitted")
-        progress.start("fitting noise, lasers and detection")
-        character = fit_character(open_log(log), found.sensor)
-        found = replace(found, sensor=character.applied(found.sensor))
+    found = fit_sensor(log, None if output is None else output.stem)
     if output is not None:
         with atomic_file(output) as temporary:
             temporary.write_text(found.sensor.to_yaml(), encoding="utf-8")
     if json:
-        typer.echo(json_format.dumps(_make_record(found, character, output), indent=2))
+        typer.echo(json_format.dumps(make_fit_record(found, output), indent=2))
     else:
-        _print_fit(found)
-        _print_character(character)
+        print_fit(found)
         typer.echo(str(output) if output else "give -o NAME.yaml to keep it")
     if plot:
         _plot(found.sensor, (output or Path(f"{found.sensor.name}.yaml")).with_suffix(".png"), json=False)
@@ -176,60 +165,3 @@ def _plot(sensor: Sensor, path: Path, json: bool) -> None:
 
     plot_sensor(sensor, path)
     typer.echo(json_format.dumps({"name": sensor.name, "png": str(path)}) if json else str(path))
-
-
-def _count_figures(sensor: Sensor) -> dict[str, Any]:
-    """What a table shows of a sensor; counted from the firing pattern itself."""
-    from resweep.sensors import fire
-    from resweep.sensors.pattern_plot import angles_deg
-
-    firing = fire(sensor)
-    lowest, highest = firing.direction[:, 2].argmin(), firing.direction[:, 2].argmax()
-    elevation = angles_deg(firing.direction[[lowest, highest]])[1]
-    return {
-        "channels": sensor.n_channels,
-        "elevation_from_deg": round(float(elevation[0]), 2),
-        "elevation_to_deg": round(float(elevation[1]), 2),
-        "azimuth_step_deg": round(firing.azimuth_step_deg, 5),
-        "pulses_per_sweep": len(firing),
-        "sweep_period_s": sensor.sweep_period_s,
-    }
-
-
-def _print_catalog(catalog: list[Sensor], json: bool) -> None:
-    rows = [(sensor, _count_figures(sensor)) for sensor in catalog]
-    if json:
-        keys = ("name", "title", "range_min_m", "range_max_m")
-        brief = [{**{key: getattr(sensor, key) for key in keys}, **figures} for sensor, figures in rows]
-        typer.echo(json_format.dumps(brief, indent=2))
-        return
-    from rich.table import Table
-
-    from resweep.terminal import make_console
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("name", no_wrap=True)
-    for title in ("rings", "elevation °", "range m", "beam mrad", "pulses"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("mode", no_wrap=True)
-    for sensor, figures in rows:
-        table.add_row(
-            sensor.name,
-            str(figures["channels"]),
-            f"{figures['elevation_from_deg']:.1f}…{figures['elevation_to_deg']:.1f}",
-            f"{sensor.range_min_m:g}…{sensor.range_max_m:g}",
-            f"{1e3 * sensor.beam.divergence_h_rad:.2g}×{1e3 * sensor.beam.divergence_v_rad:.2g}",
-            f"{figures['pulses_per_sweep']:,}",
-            sensor.receiver.mode,
-        )
-    table.caption = "beam: full divergence, horizontal × vertical; pulses: in one sweep"
-    table.caption_justify = "left"
-    make_console().print(table)
-
-
-def _print_spec(sensor: Sensor) -> None:
-    figures = _count_figures(sensor)
-    typer.echo(sensor.to_yaml(), nl=False)
-    typer.echo(f"# {figures['pulses_per_sweep']:,} pulses in a sweep of {figures['sweep_period_s']:g} s")
-    if figures["azimuth_step_deg"]:
-        typer.echo(f"# azimuth step {figures['azimuth_step_deg']:g}°")

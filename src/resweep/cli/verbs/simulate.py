@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from resweep.cli.shared.completion import complete_formats, complete_sensors
-from resweep.cli.shared.options import Cluster, Json, Memory, Points, Realism, choose_points, parse_place
-from resweep.cli.shared.outputs import print_made
+from resweep.cli.shared.options import Cluster, Json, Memory, Points, Realism, choose_points, parse_path
+from resweep.cli.shared.outputs import print_outputs
 from resweep.cli.shared.writing import describe_work, locks
 from resweep.errors import ResweepError
 from resweep.memory import parse_memory
@@ -36,7 +36,7 @@ def simulate(
         ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", parser=parse_place, metavar="OUT", help="The folder to write the log to.")
+        Path, typer.Option("--output", "-o", parser=parse_path, metavar="OUT", help="The folder to write the log to.")
     ],
     sensor: Annotated[
         str | None,
@@ -138,7 +138,7 @@ def simulate(
     Range noise is the sensor's own unless --noise-m is given. Recorded beams have none of their own, since the surfaces
     of a world built from a recording hold its noise already.
 
-    Stopped and started again with the same words, it goes on after the finished sweeps, which OUT.partial keeps.
+    Stopped and started again with the same arguments, it goes on after the finished sweeps, which OUT.partial keeps.
 
     Examples:
 
@@ -248,10 +248,10 @@ def simulate(
     unknown = tally.describe_unknown(place)
     if unknown is not None:
         typer.echo(unknown)
-    tally.say_empty()
+    tally.report_empty()
     share = None if place.observed is None else tally.unknown_share
     counts = {"sweeps": tally.sweeps, "beams": tally.beams, "returns": tally.returns}
-    print_made([("log", output)], as_json, output=str(output), **counts, unknown_share=share, seconds=seconds)
+    print_outputs([("log", output)], as_json, output=str(output), **counts, unknown_share=share, seconds=seconds)
 
 
 class _Staged:

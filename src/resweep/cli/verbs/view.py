@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from resweep.cli.shared.options import Bounds, IntensityScale, Labels, Memory, Resolution, parse_local
-from resweep.cli.shared.outputs import print_made
+from resweep.cli.shared.outputs import print_outputs
 from resweep.errors import OutputError, ResweepError
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def view(
                 f"-o: draws one log, got {len(paths)} paths; leave out -o to compare them in the browser"
             )
         drawn = _draw(paths[0], output, sweep, reach, labels, cloud, overwrite)
-        print_made([("picture", made) for made in drawn], as_json)
+        print_outputs([("picture", made) for made in drawn], as_json)
         return
     if save is not None:
         if save.suffix.lower() not in (".html", ".htm"):
@@ -136,7 +136,7 @@ def _show(
     )
     try:
         if save is not None:
-            print_made([("page", show.save(save))], as_json)
+            print_outputs([("page", show.save(save))], as_json)
             return
         if show.port != port:
             typer.echo(f"port {port} is in use; taking {show.port}", err=True)
@@ -173,7 +173,7 @@ def _draw(
 ) -> tuple[Path, Path]:
     """Draw one sweep of a log from above and as the sensor sees it."""
     from resweep.cli.shared.inputs import check_writable, report_unknown_sensor
-    from resweep.cli.shared.options import parse_place
+    from resweep.cli.shared.options import parse_path
     from resweep.io import open_log
     from resweep.viewer import birds_eye, range_image
 
@@ -184,7 +184,7 @@ def _draw(
         if target.exists() and not overwrite:
             raise OutputError(f"{target}: exists; choose another -o or give --overwrite")
     check_writable(above)
-    place = parse_place(path)
+    place = parse_path(path)
     log = open_log(place, labels=labels, **cloud)
     if not -len(log) <= sweep < len(log):
         raise ResweepError(f"{path}: holds {len(log)} sweeps, no sweep {sweep}; they count from 0")

@@ -2,7 +2,7 @@
 
 One ray has no width: it hits a blade or misses it. Light has: a part of it stops at the blade, the rest goes on.
 
-python examples/03_vegetation.py [FOLDER]
+python examples/04_vegetation.py [FOLDER]
 """
 
 from __future__ import annotations

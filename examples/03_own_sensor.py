@@ -1,6 +1,6 @@
 """A sensor of your own, as YAML: what it fires, and what it sees in a street.
 
-python examples/02_own_sensor.py [FOLDER]
+python examples/03_own_sensor.py [FOLDER]
 """
 
 from __future__ import annotations

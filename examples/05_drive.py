@@ -1,6 +1,6 @@
 """A drive: the sensor moves while it turns, so each sweep is skewed; undoing that; writing it for other tools.
 
-python examples/04_drive.py [FOLDER]
+python examples/05_drive.py [FOLDER]
 """
 
 from __future__ import annotations

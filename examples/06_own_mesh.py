@@ -1,6 +1,6 @@
 """Your own meshes: labels and reflectances by material name, copies as instances, a retro-reflective sign.
 
-python examples/05_own_mesh.py [FOLDER]
+python examples/06_own_mesh.py [FOLDER]
 """
 
 from __future__ import annotations

@@ -1,0 +1,132 @@
+"""Sensors for people: the catalog as a table, a spec, and what was fitted to a log."""
+
+from __future__ import annotations
+
+import json as json_format
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from resweep.calibrate import SensorFit
+    from resweep.calibrate.sensor.fit_sensor import Character
+    from resweep.sensors import Sensor
+
+
+def make_fit_record(found: SensorFit, output: Path | None) -> dict[str, Any]:
+    """A fitted sensor for ``--json``."""
+    return {
+        **found.sensor.model_dump(mode="json", exclude_none=True),
+        **count_figures(found.sensor),
+        "nearest": found.pattern.nearest.name,
+        "elevation_rms_deg": round(found.pattern.elevation_rms_deg, 3),
+        "character": found.figures.to_dict(),
+        "yaml": None if output is None else str(output),
+    }
+
+
+def print_fit(found: SensorFit) -> None:
+    """Print a fitted sensor: its rings, its reach, the nearest of the catalog, and what its returns show."""
+    from rich.table import Table
+
+    from resweep.terminal import make_console
+
+    grid, block = found.pattern.grid, found.sensor.pattern.model_dump()["channels"]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("ring", "elevation °", "height m", "step °", "azimuth offset °", "delay µs", "returns"):
+        table.add_column(title, justify="right", no_wrap=True)
+    seen = [ring for ring, value in enumerate(grid.elevations_deg) if value == value]
+    for at, ring in enumerate(seen):
+        offset, delay = block["azimuth_offset_deg"], block["firing_time_s"]
+        table.add_row(
+            str(ring),
+            f"{grid.elevations_deg[ring]:.3f}",
+            f"{grid.channels.height_m[ring]:.3f}",
+            f"{grid.step[ring] * 360.0 / grid.turn:.4f}",
+            "-" if offset is None else f"{offset[at]:.3f}",
+            "-" if delay is None else f"{1e6 * delay[at]:.2f}",
+            str(int(found.pattern.returns[ring])),
+        )
+    make_console().print(table)
+    sensor = found.sensor
+    typer.echo(
+        f"{sensor.n_channels} rings, {grid.n_columns} columns a turn, {sensor.rotation_rate_hz:g} Hz, "
+        f"{sensor.range_min_m:g} to {sensor.range_max_m:g} m"
+    )
+    typer.echo(
+        f"nearest in the catalog: {found.pattern.nearest.name}, {found.pattern.elevation_rms_deg:.2f}° RMS in elevation"
+    )
+    _print_figures(found.figures)
+
+
+def _print_figures(character: Character) -> None:
+    from rich.table import Table
+
+    from resweep.terminal import make_console
+
+    table = Table(box=None, pad_edge=False, header_style="bold", title=f"from {character.basis}", title_justify="left")
+    for title in ("figure", "value", "what it rests on, or why it is unknown"):
+        table.add_column(title, overflow="fold")
+    for name, quantity in character.quantities.items():
+        table.add_row(name, quantity.describe(), quantity.note)
+    make_console().print(table)
+
+
+def count_figures(sensor: Sensor) -> dict[str, Any]:
+    """What a table shows of a sensor; counted from the firing pattern itself."""
+    from resweep.sensors import fire
+    from resweep.sensors.pattern_plot import angles_deg
+
+    firing = fire(sensor)
+    lowest, highest = firing.direction[:, 2].argmin(), firing.direction[:, 2].argmax()
+    elevation = angles_deg(firing.direction[[lowest, highest]])[1]
+    return {
+        "channels": sensor.n_channels,
+        "elevation_from_deg": round(float(elevation[0]), 2),
+        "elevation_to_deg": round(float(elevation[1]), 2),
+        "azimuth_step_deg": round(firing.azimuth_step_deg, 5),
+        "pulses_per_sweep": len(firing),
+        "sweep_period_s": sensor.sweep_period_s,
+    }
+
+
+def print_catalog(catalog: list[Sensor], json: bool) -> None:
+    """Print sensors, one a line, or as JSON."""
+    rows = [(sensor, count_figures(sensor)) for sensor in catalog]
+    if json:
+        keys = ("name", "title", "range_min_m", "range_max_m")
+        brief = [{**{key: getattr(sensor, key) for key in keys}, **figures} for sensor, figures in rows]
+        typer.echo(json_format.dumps(brief, indent=2))
+        return
+    from rich.table import Table
+
+    from resweep.terminal import make_console
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("name", no_wrap=True)
+    for title in ("rings", "elevation °", "range m", "beam mrad", "pulses"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("mode", no_wrap=True)
+    for sensor, figures in rows:
+        table.add_row(
+            sensor.name,
+            str(figures["channels"]),
+            f"{figures['elevation_from_deg']:.1f}…{figures['elevation_to_deg']:.1f}",
+            f"{sensor.range_min_m:g}…{sensor.range_max_m:g}",
+            f"{1e3 * sensor.beam.divergence_h_rad:.2g}×{1e3 * sensor.beam.divergence_v_rad:.2g}",
+            f"{figures['pulses_per_sweep']:,}",
+            sensor.receiver.mode,
+        )
+    table.caption = "beam: full divergence, horizontal × vertical; pulses: in one sweep"
+    table.caption_justify = "left"
+    make_console().print(table)
+
+
+def print_spec(sensor: Sensor) -> None:
+    """Print the YAML of a sensor, with what follows from it as comments."""
+    figures = count_figures(sensor)
+    typer.echo(sensor.to_yaml(), nl=False)
+    typer.echo(f"# {figures['pulses_per_sweep']:,} pulses in a sweep of {figures['sweep_period_s']:g} s")
+    if figures["azimuth_step_deg"]:
+        typer.echo(f"# azimuth step {figures['azimuth_step_deg']:g}°")
